@@ -13486,8 +13486,8 @@ static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *
     }
     epctx__weight_mix(lanes, rest, sizeof rest);
     s->table->stats.hashed_bytes += s->size;
-    *hash = epctx__hash_number(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]),
-                               epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]));
+    *hash = epctx__fold(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]) ^ EPCTX__P1,
+                        epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]) ^ EPCTX__P2);
     return EPCTX_OK;
 }
 
@@ -16463,10 +16463,12 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     max_size.type = EPCTX_ATTR_INT;
     max_size.i = group->known.max_size;
     while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
-        if (epctx_node_is_epnode(&view) &&
-            epctx_str_is(epctx_node_attr_str(&view, "source"), source) &&
-            EPCTX__ALWAYS(epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK) && /* we made it */
-            ep.max_size != max_size.i) {
+        if (!epctx_node_is_epnode(&view) ||
+            !epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
+            continue;
+        }
+        EPCTX__TRY(epctx_epnode_read(&view, &ep, error));
+        if (ep.max_size != max_size.i) {
             EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
         }
     }

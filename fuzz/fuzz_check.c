@@ -2,24 +2,15 @@
  * Judges any bytes as a model: lint under every profile, state, files and the walk over all nodes;
  * and scan, from memory and as a stream, must give the verdict of the index.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "examples/epctx/ops/lint.h"
 #include "examples/epctx/ops/state.h"
+#include "fuzz.h"
 #include "mutate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct input {
     const uint8_t *data;
     size_t size;
 } input;
-
-static void require(bool condition)
-{
-    if (!condition) abort();
-}
 
 static bool read_at(void *user, uint64_t offset, void *out, size_t size)
 {

@@ -9,20 +9,8 @@
 #include "../examples/epctx/ops/split.h"
 #include "../examples/epctx/ops/wrap.h"
 #include "../tests/build.h"
+#include "fuzz.h"
 #include "mutate.h"
-
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define require(condition) require_at(__LINE__, #condition, condition)
-
-static void require_at(int line, const char *text, bool condition)
-{
-    if (condition) return;
-    fprintf(stderr, "ERROR: %s:%d: %s\n", __FILE__, line, text);
-    abort();
-}
 
 /* What all operations share: the model made from the input, and its bytes. */
 typedef struct input {

@@ -7,21 +7,18 @@
  */
 #define _XOPEN_SOURCE 700 /* posix_memalign */
 #include "../tests/build.h"
+#include "fuzz.h"
 #include "npu_run.h"
 
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
 #define MOST_MEMORY ((size_t)64 << 20)
 
-static void require(bool condition, const epctx_error *error)
+static void require_told(bool condition, const epctx_error *error)
 {
-    if (condition) return;
-    fprintf(stderr, "ERROR: %s\n", error->message);
-    abort();
+    if (!condition) fprintf(stderr, "%s\n", error->message);
+    require(condition);
 }
 
 /* -- an allocator with an end -- */
@@ -210,13 +207,13 @@ static void compile(const epctx_backend *backend, const epctx_graph *graph)
     epctx_buffer_init(&blob, &limited);
     if (backend->begin_fn(backend->self, &build, &error) != EPCTX_OK) return;
     status = backend->compile_fn(backend->self, build, graph, epctx_str_of("g"), 7, &error);
-    require((status == EPCTX_OK) == (error.message[0] == '\0'), &error);
+    require_told((status == EPCTX_OK) == (error.message[0] == '\0'), &error);
     if (status != EPCTX_OK)
         backend->discard_fn(backend->self, build);
     else if (backend->finish_fn(backend->self, build, &blob, &error) == EPCTX_OK) {
         span.data = blob.data;
         span.size = blob.size;
-        require(load_and_run(span, &error), &error);
+        require_told(load_and_run(span, &error), &error);
     }
     epctx_buffer_free(&blob);
 }
@@ -240,7 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     io.stat_fn = no_stat;
     opts.io = &io;
     opts.allocator = npu_opts.allocator = &limited;
-    require(epctx_npu_init(&npu, &npu_opts, &backend, &error) == EPCTX_OK, &error);
+    require_told(epctx_npu_init(&npu, &npu_opts, &backend, &error) == EPCTX_OK, &error);
     epctx_arena_init(&arena, &limited);
     if (epctx_model_open_memory(&model, data, size, &opts, NULL) == EPCTX_OK &&
         epctx_model_load_graph(&model, &graph, NULL) == EPCTX_OK) {

@@ -2,32 +2,23 @@
  * Converts any model by every conversion under every profile, with files that exist under any name:
  * what comes out opens again, undoing gives the first bytes, and a failure changes nothing.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/weightless.h"
+#include "fuzz.h"
 #include "mutate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct input {
     const uint8_t *data;
     size_t size;
 } input;
 
-typedef struct copy {
+typedef struct written {
     uint8_t *data;
     size_t size;
-} copy;
+} written;
 
 typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
                                    epctx_changes *changes, epctx_error *error);
-
-static void require(bool condition)
-{
-    if (!condition) abort();
-}
 
 /* -- one folder, /m, where every file has the same bytes and "m.onnx" is the model -- */
 
@@ -62,18 +53,9 @@ static epctx_status look(void *user, const char *path, epctx_file_info *info, ep
     return EPCTX_OK;
 }
 
-static epctx_status canonical(void *user, const char *path, char *out, size_t capacity,
-                              epctx_error *error)
-{
-    (void)user;
-    if (strlen(path) >= capacity) return epctx_fail(error, EPCTX_ERR_LIMIT, "too long");
-    memcpy(out, path, strlen(path) + 1);
-    return EPCTX_OK;
-}
-
 static bool add(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
 {
-    copy *out = (copy *)stream->state;
+    written *out = (written *)stream->state;
     uint8_t *more = (uint8_t *)realloc(out->data, out->size + size);
     require(more != NULL);
     memcpy(more + out->size, data, size);
@@ -82,9 +64,9 @@ static bool add(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
     return true;
 }
 
-static copy write_model(epctx_model *model)
+static written write_model(epctx_model *model)
 {
-    copy out = {NULL, 0};
+    written out = {NULL, 0};
     pb_ostream_t stream;
     memset(&stream, 0, sizeof stream);
     stream.callback = add;
@@ -96,7 +78,7 @@ static copy write_model(epctx_model *model)
 
 static void require_same(epctx_model *model, const uint8_t *data, size_t size)
 {
-    copy out = write_model(model);
+    written out = write_model(model);
     require(out.size == size && memcmp(out.data, data, size) == 0);
     free(out.data);
 }
@@ -120,7 +102,7 @@ static void convert(epctx_model *model, const input *in, convert_fn function,
     epctx_changes changes;
     epctx_error error;
     if (function(model, opts, &changes, &error) == EPCTX_OK) {
-        copy out = write_model(model);
+        written out = write_model(model);
         epctx_model again;
         require(epctx_model_open_memory(&again, out.data, out.size, NULL, NULL) == EPCTX_OK);
         epctx_model_close(&again);
@@ -153,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     io.map_fn = map;
     io.unmap_fn = unmap;
     io.stat_fn = look;
-    io.canonical_fn = canonical;
+    io.canonical_fn = same_path;
     open.io = &io;
     opts.source = "m.onnx";
     if (epctx_model_open_file(&model, "/m/m.onnx", &open, NULL) == EPCTX_OK) {

@@ -7,20 +7,11 @@
  *   - a fixed arena of a size that the input chooses is enough or EPCTX_ERR_NOMEM;
  *   - bytes that change under an open model lead no access out of it.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "examples/epctx/ops/rename.h"
+#include "fuzz.h"
 #include "mutate.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const epctx_view no_view = {NULL, NULL, 0};
-
-static void require(bool condition)
-{
-    if (!condition) abort();
-}
 
 /* -- views -- */
 

@@ -5,18 +5,7 @@
  *
  * The first byte chooses the form, the profile and how much memory there is; the rest is the text.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "epctx.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition) abort();
-}
+#include "fuzz.h"
 
 /* -- options -- */
 
@@ -104,15 +93,6 @@ static epctx_status look(void *user, const char *path, epctx_file_info *info, ep
     return EPCTX_OK;
 }
 
-static epctx_status canonical(void *user, const char *path, char *out, size_t capacity,
-                              epctx_error *error)
-{
-    (void)user;
-    if (strlen(path) >= capacity) return epctx_fail(error, EPCTX_ERR_LIMIT, "too long");
-    memcpy(out, path, strlen(path) + 1);
-    return EPCTX_OK;
-}
-
 static epctx_status create(void *user, const char *root, const char *name, epctx_io_file *file,
                            epctx_error *error)
 {
@@ -143,7 +123,7 @@ static void preflight(const epctx_options *options, bool many)
     memset(&in, 0, sizeof in);
     io.user = &open;
     io.stat_fn = look;
-    io.canonical_fn = canonical;
+    io.canonical_fn = same_path;
     io.create_fn = create;
     io.close_fn = give_up;
     in.io = &io;

@@ -4,12 +4,7 @@
  *
  * The first byte chooses how the folder is spelled and the flags; the rest is the name.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "epctx.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 #define FOLDER "/hub/snapshots/1"
 
@@ -46,11 +41,6 @@ static const struct entry {
     {"/secret", EPCTX_FILE_FOLDER, NULL},
     {"/secret/key", EPCTX_FILE_REGULAR, NULL},
 };
-
-static void require(bool condition)
-{
-    if (!condition) abort();
-}
 
 static const struct entry *entry_at(const char *path)
 {

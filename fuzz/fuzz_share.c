@@ -12,17 +12,7 @@
 #include "../tests/fake.h"
 #include "../tests/files.h"
 #include "../tests/take.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define require(condition) require_at(__LINE__, #condition, condition)
-
-static void require_at(int line, const char *text, bool condition)
-{
-    if (condition) return;
-    fprintf(stderr, "ERROR: %s:%d: %s\n", __FILE__, line, text);
-    abort();
-}
+#include "fuzz.h"
 
 static bool telling; /* EPCTX_FUZZ_TELL in the environment: what is done */
 

@@ -1,4 +1,5 @@
-/* Models with one or two EPContext nodes, and a disk that is not there: for lint, files and state. */
+/* Models with one or two EPContext nodes, and a disk that is not there: for lint, files and
+ * state. */
 #ifndef TESTS_CHECKED_H
 #define TESTS_CHECKED_H
 

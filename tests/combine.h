@@ -5,21 +5,12 @@
 
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
-#include "files.h"
+#include "edit.h"
 
-static const int64_t vector[] = {4, -1};
-static const float weights[] = {1, 2, 3, 4};
 static const char npu[] = "EpctxNpuExecutionProvider";
 static const char ov[] = "OpenVINOExecutionProvider";
 
 /* -- models -- */
-
-TEST_UNUSED static void add_ends(bytes *graph, const char *x, const char *y)
-{
-    put_str(graph, 2, "g");
-    add_value(graph, GRAPH_INPUT, x, EPCTX_ONNX_FLOAT, vector);
-    add_value(graph, GRAPH_OUTPUT, y, EPCTX_ONNX_FLOAT, vector);
-}
 
 /* x -> one node -> y */
 TEST_UNUSED static bytes small_model(const char *node, const char *x, const char *y)
@@ -165,14 +156,6 @@ TEST_UNUSED static void pair_link(pair *p, const char *output, const char *input
     p->opts.connection_count = 1;
 }
 
-TEST_UNUSED static bool untouched(epctx_model *model, const bytes *data)
-{
-    bytes now = written(model);
-    bool same = bytes_equal(&now, data->data, data->size);
-    bytes_free(&now);
-    return same;
-}
-
 TEST_UNUSED static bool pair_untouched(pair *p)
 {
     return untouched(&p->models[0], &p->data[0]) && untouched(&p->models[1], &p->data[1]);
@@ -188,12 +171,7 @@ TEST_UNUSED static void pair_close(pair *p)
 
 #define MERGES(p)      CHECK(pair_merge(p) == EPCTX_OK, "%s", (p)->error.message)
 #define REFUSED(p, wanted, text)                                                                   \
-    do {                                                                                           \
-        CHECK(pair_merge(p) == (wanted), "%s: %s", epctx_status_name((p)->error.status),           \
-              (p)->error.message);                                                                 \
-        CHECK_HAS((p)->error.message, text);                                                       \
-        CHECK(pair_untouched(p), "a refusal changes something");                                   \
-    } while (0)
+    CHECK_REFUSED(pair_merge(p), wanted, (p)->error, text, pair_untouched(p))
 
 /* -- what is in a model -- */
 

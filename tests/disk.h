@@ -243,33 +243,34 @@ static epctx_status disk_hold(disk *d, epctx_io_file *file, epctx_overwrite over
     return EPCTX_OK;
 }
 
-/* Fails before anything is done, or when the names cannot be made durable. */
-static epctx_status disk_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+/* What was written takes its name, or the name is cleared. Fails before anything is done, or when
+ * the names cannot be made durable. */
+static epctx_status disk_change(disk *d, epctx_io_file *file, epctx_overwrite overwrite, bool put,
                                 epctx_error *error)
 {
-    disk *d = (disk *)user;
     disk_writer *w = (disk_writer *)file->handle;
     epctx_status status;
     if (disk_fails(d, error)) return EPCTX_ERR_IO;
     status = disk_hold(d, file, overwrite, error);
     if (status != EPCTX_OK) return status;
-    disk_put(d, file->path, w->data, w->size);
+    if (put)
+        disk_put(d, file->path, w->data, w->size);
+    else if (w->existed)
+        disk_take_away(d, disk_find(d, file->path));
     w->changed = true;
     return disk_fails(d, error) ? EPCTX_ERR_IO : EPCTX_OK;
+}
+
+static epctx_status disk_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                epctx_error *error)
+{
+    return disk_change((disk *)user, file, overwrite, true, error);
 }
 
 static epctx_status disk_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                                epctx_error *error)
 {
-    disk *d = (disk *)user;
-    disk_writer *w = (disk_writer *)file->handle;
-    epctx_status status;
-    if (disk_fails(d, error)) return EPCTX_ERR_IO;
-    status = disk_hold(d, file, overwrite, error);
-    if (status != EPCTX_OK) return status;
-    if (w->existed) disk_take_away(d, disk_find(d, file->path));
-    w->changed = true;
-    return disk_fails(d, error) ? EPCTX_ERR_IO : EPCTX_OK;
+    return disk_change((disk *)user, file, overwrite, false, error);
 }
 
 static bool disk_back(void *user, epctx_io_file *file)

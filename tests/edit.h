@@ -1,5 +1,5 @@
-/* A small model on a desk, to be edited and written. The program defines _XOPEN_SOURCE 700
- * first. */
+/* A small model on a desk, to be edited and written, and what a refusal looks like. The program
+ * defines _XOPEN_SOURCE 700 first. */
 #ifndef EPCTX_TEST_EDIT_H
 #define EPCTX_TEST_EDIT_H
 
@@ -8,11 +8,11 @@
 static const int64_t vector[] = {4, -1};
 static const float weights[] = {1, 2, 3, 4};
 
-TEST_UNUSED static void add_ends(bytes *graph)
+TEST_UNUSED static void add_ends(bytes *graph, const char *x, const char *y)
 {
     put_str(graph, 2, "g");
-    add_value(graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
-    add_value(graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    add_value(graph, GRAPH_INPUT, x, EPCTX_ONNX_FLOAT, vector);
+    add_value(graph, GRAPH_OUTPUT, y, EPCTX_ONNX_FLOAT, vector);
 }
 
 /* x -> first -> second -> y */
@@ -22,7 +22,7 @@ TEST_UNUSED static bytes sample(void)
     add_node(&graph, "Relu", "first", "x", "t");
     add_node(&graph, "Relu", "second", "t", "y");
     add_floats(&graph, "w", weights, 4);
-    add_ends(&graph);
+    add_ends(&graph, "x", "y");
     return new_model(&graph);
 }
 
@@ -58,6 +58,15 @@ TEST_UNUSED static epctx_view no_view(void)
     return view;
 }
 
+/* Writing the model gives `data`. */
+TEST_UNUSED static bool untouched(epctx_model *model, const bytes *data)
+{
+    bytes now = written(model);
+    bool same = bytes_equal(&now, data->data, data->size);
+    bytes_free(&now);
+    return same;
+}
+
 typedef struct desk {
     bytes data;
     epctx_model model;
@@ -71,26 +80,23 @@ TEST_UNUSED static bool desk_open(desk *d, bytes data)
     return epctx_model_open_memory(&d->model, data.data, data.size, NULL, &d->error) == EPCTX_OK;
 }
 
-TEST_UNUSED static bool desk_untouched(desk *d)
-{
-    bytes now = written(&d->model);
-    bool same = bytes_equal(&now, d->data.data, d->data.size);
-    bytes_free(&now);
-    return same;
-}
-
 TEST_UNUSED static void desk_close(desk *d)
 {
     epctx_model_close(&d->model);
     bytes_free(&d->data);
 }
 
-#define REFUSES(d, call, wanted, text)                                                             \
+/* The call fails as wanted, with `text` in `error`, and all is as before: `same` says so. */
+#define CHECK_REFUSED(call, wanted, error, text, same)                                             \
     do {                                                                                           \
         epctx_status found_ = (call);                                                              \
-        CHECK(found_ == (wanted), "%s: %s", epctx_status_name(found_), (d)->error.message);        \
-        CHECK_HAS((d)->error.message, text);                                                       \
-        CHECK(desk_untouched(d), "a refusal changes something");                                   \
+        CHECK(found_ == (wanted), "%s: %s", epctx_status_name(found_), (error).message);           \
+        CHECK_HAS((error).message, text);                                                          \
+        CHECK(same, "a refusal changes something");                                                \
     } while (0)
+
+/* Of a call on the model of a desk, or of a fixture that has these members, too. */
+#define REFUSES(d, call, wanted, text)                                                             \
+    CHECK_REFUSED(call, wanted, (d)->error, text, untouched(&(d)->model, &(d)->data))
 
 #endif

@@ -23,7 +23,7 @@ typedef enum fake_step {
 } fake_step;
 
 typedef struct fake {
-    const char *takes; /* op types, comma-separated */
+    const char *takes; /* op types, comma-separated; NULL: Take */
     fake_step fail;    /* the step that fails ... */
     int fail_after;    /* ... after succeeding this often */
     char log[1000];    /* "in,in->out;" for each graph compiled */
@@ -69,7 +69,7 @@ static epctx_status fake_capability(void *self, const epctx_graph *graph, uint8_
         char op[40], list[200];
         snprintf(op, sizeof op, ",%.*s,", (int)graph->nodes[i].op_type.size,
                  graph->nodes[i].op_type.data);
-        snprintf(list, sizeof list, ",%s,", f->takes);
+        snprintf(list, sizeof list, ",%s,", f->takes != NULL ? f->takes : "Take");
         take[i] = strstr(list, op) != NULL;
     }
     return EPCTX_OK;

@@ -1,5 +1,5 @@
-/* Bytes that XXH64 cannot tell apart: FORGED_COUNT runs of FORGED_SIZE bytes agree in all 64 bits of
- * the hash, with every seed below 2^47, such as an address. In each of the hash's four lanes the
+/* Bytes that XXH64 cannot tell apart: FORGED_COUNT runs of FORGED_SIZE bytes agree in all 64 bits
+ * of the hash, with every seed below 2^47, such as an address. In each of the hash's four lanes the
  * first word puts one of FORGED_VALUES values into the 16 bits that the seed does not reach, the
  * second word takes it out again. */
 #ifndef EPCTX_TESTS_FORGED_H

@@ -134,7 +134,8 @@ with_headers() {
         grep -q '#define EPCTX.*_IMPLEMENTATION' "tests/$test.c"; then
         object=$mine/$test.o
         { header "$mine" epctx "$mine/epctx.o" && header "$mine" epctx_npu "$mine/epctx_npu.o" &&
-            operations "$mine" "$mine" && compile -I"$mine" -Itests "tests/$test.c" -o "$object"; } >"$mine/log" 2>&1
+            operations "$mine" "$mine" &&
+            compile -I"$mine" -I. -Itests "tests/$test.c" -o "$object"; } >"$mine/log" 2>&1
     else
         header "$mine" "${file%.h}" "$mine/${file%.h}.o" >"$mine/log" 2>&1
     fi && link "$mine/$test" "$object" "$mine" >>"$mine/log" 2>&1 || return 3

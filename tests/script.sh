@@ -96,6 +96,40 @@ refused() {
 # same NAME FILE FILE
 same() { if cmp -s "$2" "$3"; then ok "$1"; else fail "$1" "$2 and $3 differ"; fi; }
 
+# crash NAME SETUP CHECK ARGUMENTS...: the tool is killed at every system call that writes, in the
+# folder `crash`, which SETUP fills. CHECK ARGUMENTS... says whether what is left there is sound; in
+# the end, with $killed 0, the tool has done its work.
+crash() {
+    name=$1 setup=$2 check=$3
+    shift 3
+    kills=0
+    # Injections count each call on its own; ? where an architecture does not have it.
+    for call in openat write fsync fchmod link linkat rename renameat renameat2 unlink unlinkat; do
+        n=1
+        while [ $n -lt 100 ]; do
+            rm -rf crash
+            mkdir crash
+            $setup
+            strace -qq -o /dev/null -e "trace=?$call" -e "inject=?$call:signal=KILL:when=$n" \
+                "$plain" "$@" >out 2>err </dev/null
+            killed=$?
+            if [ $killed -ne 137 ] && [ $killed -ne 0 ]; then
+                fail "$name" "exit code $killed with $call $n"
+                return
+            fi
+            if ! $check "$@"; then
+                fail "$name" "exit code $killed at $call $n, which leaves $(ls crash | tr '\n' ' ')"
+                return
+            fi
+            [ $killed -eq 137 ] || break
+            kills=$((kills + 1))
+            n=$((n + 1))
+        done
+    done
+    if [ $kills -lt 8 ]; then fail "$name" "killed $kills times only"
+    else ok "$name ($kills times)"; fi
+}
+
 # verdict NAME COMMAND...: passes when the command succeeds; else its last line tells why.
 verdict() {
     name=$1

@@ -139,7 +139,6 @@ static epctx_status generate(epctx_buffer_io *callbacks, const char *path,
     epctx_io io = epctx_io_buffers(callbacks);
     epctx_model model;
     epctx_status status;
-    f.takes = "Take";
     backend = fake_backend(&f);
     open.io = &io;
     status = epctx_model_open_file(&model, path, &open, error);
@@ -180,7 +179,6 @@ TEST(generate_and_load)
     epctx_backend backend;
     size_t bound = 0;
     bytes file;
-    f.takes = "Take";
     backend = fake_backend(&f);
     clear_root();
     CHECK_INT(chdir(root), 0);

@@ -168,42 +168,6 @@ else
 fi
 
 # -- killed at every system call that writes --
-# crash NAME SETUP CHECK COMMAND...: in the folder `crash`, which SETUP fills; CHECK says whether
-# what is there is sound, and the command once more completes it.
-crash() {
-    name=$1 setup=$2 check=$3
-    shift 3
-    kills=0
-    # Injections count each call on its own; ? where an architecture does not have it.
-    for call in openat write fsync fchmod link linkat rename renameat renameat2 unlink unlinkat; do
-        n=1
-        while [ $n -lt 100 ]; do
-            rm -rf crash
-            mkdir crash
-            $setup
-            strace -qq -o /dev/null -e "trace=?$call" -e "inject=?$call:signal=KILL:when=$n" \
-                "$plain" "$@" >out 2>err </dev/null
-            killed=$?
-            [ $killed -eq 137 ] || break
-            kills=$((kills + 1))
-            if ! $check; then
-                fail "$name" "killed at $call $n it leaves $(ls crash | tr '\n' ' ')"
-                return
-            fi
-            n=$((n + 1))
-        done
-        if [ $killed -ne 0 ]; then
-            fail "$name" "exit code $killed with $call $n"
-            return
-        fi
-        if ! $check; then
-            fail "$name" "not killed at $call $n it leaves $(ls crash | tr '\n' ' ')"
-            return
-        fi
-    done
-    if [ $kills -lt 8 ]; then fail "$name" "killed $kills times only"
-    else ok "$name ($kills times)"; fi
-}
 # The model is there and the context of its node is what it has to be.
 context_is() {
     [ -e "$1" ] && "$plain" get --node "$2" "$1" context >got 2>err && cmp -s got "$3"

@@ -19,7 +19,7 @@ TEST(odd_tensors_and_shapes)
     put_str(&tensor, 8, "d");
     put_int(&tensor, 10, 1);
     put_child(&graph, 5, &tensor);
-    add_ends(&graph);
+    add_ends(&graph, "x", "y");
     CHECK_TRUE(desk_open(&d, new_model(&graph)));
     CHECK_INT(epctx_model_load_graph(&d.model, &record, &d.error), EPCTX_ERR_GRAPH);
     CHECK_HAS(d.error.message, "'d': its typed field holds bytes: 0, its shape needs 8");
@@ -75,7 +75,7 @@ TEST(typed_fields)
                 put_int(&tensor, cases[i].field, 1);
         }
         put_child(&graph, 5, &tensor);
-        add_ends(&graph);
+        add_ends(&graph, "x", "y");
         CHECK_TRUE(desk_open(&d, new_model(&graph)));
         CHECK(epctx_model_load_graph(&d.model, &record, &d.error) == EPCTX_OK, "type %d: %s",
               (int)cases[i].elem, d.error.message);
@@ -162,7 +162,7 @@ TEST(records_refused)
               "case %zu: %s", i, d.error.message);
         CHECK_UINT(epctx_model_mark(&d.model), cases[i].status == EPCTX_OK);
         epctx_model_undo(&d.model, 0);
-        CHECK(desk_untouched(&d), "case %zu changes something", i);
+        CHECK(untouched(&d.model, &d.data), "case %zu changes something", i);
     }
     tensor.elem_type = EPCTX_ONNX_FLOAT;
     REFUSES(&d,
@@ -221,7 +221,7 @@ TEST(places_of_fields)
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "first"));
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 1).name, "second"));
     epctx_model_undo(&d.model, 0);
-    CHECK_TRUE(desk_untouched(&d));
+    CHECK_TRUE(untouched(&d.model, &d.data));
     desk_close(&other);
     desk_close(&d);
 }
@@ -238,7 +238,7 @@ TEST(copies_refused)
     put_data(&attr, 5, "", 0);
     put_child(&node, 5, &attr);
     put_child(&graph, 1, &node);
-    add_ends(&graph);
+    add_ends(&graph, "x", "y");
     CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, new_model(&graph)));
     CHECK_TRUE(other.model.duplicate);
     REFUSES(&d,
@@ -275,7 +275,7 @@ TEST(copies_refused)
                  d.error);
         CHECK_TRUE(epctx_str_is(node_at(&d.model, 1).name, "second"));
         epctx_model_undo(&d.model, 0);
-        CHECK_TRUE(desk_untouched(&d));
+        CHECK_TRUE(untouched(&d.model, &d.data));
     }
     desk_close(&other);
     desk_close(&d);
@@ -316,7 +316,7 @@ TEST(copies_of_every_age)
     put_int(&attr, 20, EPCTX_ATTR_TENSOR);
     put_child(&node, 5, &attr);
     put_child(&graph, 1, &node);
-    add_ends(&graph);
+    add_ends(&graph, "x", "y");
     put_data(&graph, GRAPH_VALUE, "", 0);
     CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, new_model(&graph)));
     view = node_at(&other.model, 0);
@@ -388,7 +388,7 @@ TEST(copies_of_every_age)
         EPCTX_OK);
     CHECK_UINT(node_at(&d.model, 0).name.size, 0);
     epctx_model_undo(&d.model, 0);
-    CHECK_TRUE(desk_untouched(&d));
+    CHECK_TRUE(untouched(&d.model, &d.data));
     desk_close(&other);
     desk_close(&d);
 }
@@ -431,7 +431,7 @@ static bytes dim_model(const bytes *dim, const bytes *type)
     node = new_node("Relu", "", "first", "x", "y");
     put_child(&node, 10, &config);
     put_child(&graph, 1, &node);
-    add_ends(&graph);
+    add_ends(&graph, "x", "y");
     put_str(&value, 1, "v");
     bytes_add(&copy, type->data, type->size);
     put_child(&value, 2, &copy);
@@ -524,7 +524,8 @@ TEST(members_of_a_oneof)
                       "'%s', way %d: %zu unknown fields are left", before[i], way, unknown);
             }
             epctx_model_undo(&d.model, 0);
-            CHECK(desk_untouched(&d), "'%s', way %d: undo does not restore", before[i], way);
+            CHECK(untouched(&d.model, &d.data), "'%s', way %d: undo does not restore", before[i],
+                  way);
             desk_close(&d);
             bytes_free(&dim);
             bytes_free(&type);
@@ -566,7 +567,7 @@ TEST(kinds_of_a_type)
                 }
                 CHECK(members == 1, "%zu members of kind %u", members, (unsigned)kinds[k]);
                 epctx_model_undo(&d.model, 0);
-                CHECK_TRUE(desk_untouched(&d));
+                CHECK_TRUE(untouched(&d.model, &d.data));
                 desk_close(&d);
                 if (front) break;
             }
@@ -593,7 +594,7 @@ TEST(unknown_fields_of_known_numbers)
     put_child(&node, 5, &value);
     put_unknown(&node, 3, 7); /* name */
     put_child(&graph, 1, &node);
-    add_ends(&graph);
+    add_ends(&graph, "x", "y");
     data = new_model(&graph);
     put_str(&data, 1, "no IR version");
     CHECK_TRUE(desk_open(&d, data));
@@ -621,7 +622,7 @@ TEST(unknown_fields_of_known_numbers)
         count += f.number == 2 || f.wire == EPCTX_WIRE_FIXED32;
     CHECK(count == 3, "%zu of three unknown fields of the attribute are left", count);
     epctx_model_undo(&d.model, 0);
-    CHECK_TRUE(desk_untouched(&d));
+    CHECK_TRUE(untouched(&d.model, &d.data));
     desk_close(&d);
 }
 
@@ -641,7 +642,7 @@ static bytes keys_model(int odd)
     if (odd > 0) put_child(&graph, 1, &node);
     bytes_free(&node);
     if (odd == 3) add_epnode(&graph, "other", "x", "e", 0, 1, "QNN", "p", NULL, 0);
-    add_ends(&graph);
+    add_ends(&graph, "x", "y");
     model = new_model(&graph);
     add_opset(&model, "com.microsoft", 1);
     return model;
@@ -712,7 +713,7 @@ static bytes many_model(int fill)
     add_attr_graph(&node, "then_branch", &body);
     put_child(&graph, 1, &node);
     add_epnode(&graph, "last", "x", "z", 1, 0, "QNN", "p", "last.bin", 8);
-    add_ends(&graph);
+    add_ends(&graph, "x", "y");
     model = new_model(&graph);
     add_opset(&model, "com.microsoft", 1);
     return model;

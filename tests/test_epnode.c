@@ -179,8 +179,8 @@ TEST(bad_values)
     }
 }
 
-/* op_type and domain together, letter by letter: the same op_type elsewhere is not an EPContext node,
- * nor is another operator of the same domain. */
+/* op_type and domain together, letter by letter: the same op_type elsewhere is not an EPContext
+ * node, nor is another operator of the same domain. */
 TEST(other_domains)
 {
     static const struct {

@@ -942,7 +942,6 @@ static void begin(stage *s)
     s->allocator = counting_allocator(&s->memory);
     s->open.io = &s->io;
     s->open.allocator = &s->allocator;
-    s->fake.takes = "Take";
     s->backend = fake_backend(&s->fake);
 }
 

@@ -14,34 +14,13 @@ out=/dev/null
 # -- models: two generations, and one whose EPContext node takes its weights as inputs --
 (
     cd models || exit 1
-    for kind in plain partly; do
+    for kind in plain partly weightless; do
         "$python" "$top/tests/judge/make_model.py" $kind $kind.onnx || exit 1
     done
     "$plain" compile --prefix old_ partly.onnx -o old_ctx.onnx >/dev/null || exit 1
     "$plain" compile --prefix old_ plain.onnx -o plain_ctx.onnx >/dev/null || exit 1
     "$plain" compile --embed partly.onnx -o inside_ctx.onnx >/dev/null || exit 1
     "$plain" init --external --threshold 0 partly.onnx -o source.onnx >/dev/null || exit 1
-    PYTHONPATH=$top/tests/judge "$python" -B - partly.onnx <<'END' || exit 1
-import sys
-from onnx_schema import ModelProto
-model = ModelProto()
-with open(sys.argv[1], "rb") as source:
-    model.ParseFromString(source.read())
-weights = [t.name for t in model.graph.initializer]
-inputs = [v.name for v in model.graph.input if v.name not in weights]
-del model.graph.node[:]
-node = model.graph.node.add(op_type="EPContext", domain="com.microsoft", name="w")
-node.input.extend(inputs + weights)
-node.output.extend(v.name for v in model.graph.output)
-for name, value in (("main_context", 1), ("embed_mode", 1)):
-    node.attribute.add(name=name, type=2, i=value)
-for name, value in (("ep_cache_context", b"payload"), ("source", b"Some"),
-                    ("onnx_model_filename", b"source.onnx")):
-    node.attribute.add(name=name, type=3, s=value)
-model.opset_import.add(domain="com.microsoft", version=1)
-with open("weightless.onnx", "wb") as out:
-    out.write(model.SerializeToString())
-END
 ) >err 2>&1 || { fail models "could not be made"; exit 1; }
 
 # -- the commands: NAME FILES... -- ARGUMENTS, with the files in the folder `now` --

@@ -8,6 +8,7 @@
 #include "fake.h"
 #include "flaky.h"
 #include "files.h"
+#include "sessions.h"
 #include "test.h"
 
 static epctx_status generate(fake *f, const epctx_gen_opts *opts, epctx_gen_report *report,
@@ -41,15 +42,7 @@ static epctx_status generate(fake *f, const epctx_gen_opts *opts, epctx_gen_repo
 static epctx_status load(fake *f, const char *path, epctx_error *error)
 {
     epctx_backend backend = fake_backend(f);
-    epctx_model model;
-    epctx_loaded loaded;
-    epctx_status status = epctx_model_open_file(&model, path, NULL, error);
-    if (status != EPCTX_OK) return status;
-    status = epctx_load(&loaded, &model, &backend, NULL, error);
-    epctx_unload(&loaded);
-    epctx_unload(&loaded);
-    epctx_model_close(&model);
-    return status;
+    return load_one(NULL, path, &backend, NULL, NULL, NULL, error);
 }
 
 /* "name(op):in,in->out,out;" for the nodes of the main graph. */
@@ -91,7 +84,6 @@ TEST(two_partitions)
     epctx_cursor it;
     size_t count = 0;
     bytes file;
-    f.takes = "Take";
     clear_root();
     make_source(0);
     CHECK_OK(generate(&f, NULL, &report, NULL, &error), error);
@@ -147,7 +139,6 @@ TEST(loads_again)
     epctx_model model;
     epctx_loaded loaded;
     epctx_error error;
-    f.takes = "Take";
     clear_root();
     make_source(0);
     CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_OK);
@@ -180,7 +171,6 @@ TEST(embedded)
     epctx_epnode ep;
     epctx_cursor it;
     bytes b;
-    f.takes = "Take";
     opts.embed = true;
     clear_root();
     make_source(0);
@@ -217,7 +207,6 @@ TEST(load_after_generate)
         epctx_model model;
         epctx_loaded loaded;
         epctx_error error;
-        f.takes = "Take";
         opts.embed = embed;
         clear_root();
         make_source(0);
@@ -241,7 +230,6 @@ TEST(names_and_prefix)
     epctx_node_view node;
     epctx_cursor it;
     bytes binary;
-    f.takes = "Take";
     opts.name_prefix = "modelA_";
     opts.context_file_path = at("other_ctx.onnx");
     clear_root();
@@ -266,7 +254,6 @@ TEST(preflight)
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
-    f.takes = "Take";
     clear_root();
     make_source(0);
     make_file(at("m_ctx.onnx"), "old", 3);
@@ -319,7 +306,6 @@ TEST(binary_over_source)
     epctx_model model;
     epctx_backend backend = fake_backend(&f);
     bytes b = source(0), kept;
-    f.takes = "Take";
     clear_root();
     make_file(at("m_fake.bin"), b.data, b.size);
     opts.overwrite = true;
@@ -340,7 +326,6 @@ TEST(overwrite)
     epctx_gen_opts opts = {0};
     epctx_error error;
     bytes first, second;
-    f.takes = "Take";
     opts.overwrite = true;
     clear_root();
     make_source(0);
@@ -370,7 +355,6 @@ TEST(linked_output)
     epctx_error error;
     struct stat info;
     bytes old, fresh;
-    f.takes = "Take";
     opts.overwrite = true;
     clear_root();
     make_source(0);
@@ -404,7 +388,6 @@ TEST(new_node_moves)
     epctx_error error;
     epctx_cursor it;
     epctx_node_view view;
-    f.takes = "Take";
     clear_root();
     add_node(&graph, "Take", "n0", "x", "a");
     add_node(&graph, "Keep", "n1", "x", "b"); /* waits for nothing: stands in front */
@@ -486,7 +469,6 @@ TEST(failing_backend)
                 epctx_gen_opts opts = {0};
                 epctx_error error;
                 if (after == 1 && steps[i] != FAKE_COMPILE) continue;
-                f.takes = "Take";
                 f.fail = steps[i];
                 f.fail_after = after;
                 opts.embed = embed;
@@ -513,7 +495,6 @@ TEST(initializers_as_inputs)
     epctx_error error;
     epctx_model model;
     epctx_graph record;
-    f.takes = "Take";
     clear_root();
     add_node(&graph, "Take", "n0", "x,w", "y");
     put_str(&graph, 2, "main");
@@ -549,7 +530,6 @@ TEST(optional_inputs)
     epctx_tensor_view tensor;
     epctx_value_view value;
     epctx_cursor it;
-    f.takes = "Take";
     clear_root();
     add_node(&graph, "Take", "n0", "x,w,c", "y");
     add_x_and_y(&graph);
@@ -588,7 +568,6 @@ static bool failing_io(bool embed, bool old_pair)
         epctx_error error;
         epctx_status status;
         const char *list;
-        f.takes = "Take";
         opts.embed = embed;
         opts.overwrite = old_pair;
         clear_root();
@@ -645,7 +624,6 @@ TEST(allocator_fails)
         epctx_gen_opts opts = {0};
         epctx_error error;
         epctx_status status;
-        f.takes = "Take";
         opts.allocator = &allocator;
         c.fail_at = n;
         clear_root();
@@ -834,7 +812,6 @@ TEST(load_other_generation)
     epctx_gen_opts opts = {0};
     epctx_error error;
     bytes old_binary, new_binary;
-    f.takes = "Take";
     opts.overwrite = true;
     clear_root();
     make_source(0);
@@ -909,7 +886,8 @@ static epctx_status prefix_after(const char *name, route how, bool one_graph, ep
     if (status != EPCTX_OK) return status;
     if (how == EMBEDDED) status = epctx_model_embed(&model, NULL, NULL, error);
     if (how == EXTRACTED) status = epctx_model_extract(&model, NULL, NULL, error);
-    if (how == SPLIT || how == SPLIT_EMBEDDED) { /* at what the node in the middle makes: the second graph is left */
+    if (how == SPLIT || how == SPLIT_EMBEDDED) {
+        /* At what the node in the middle makes: the second graph is left. */
         epctx_value inputs[2];
         memset(inputs, 0, sizeof inputs);
         inputs[0].name = epctx_str_of("c");
@@ -931,13 +909,8 @@ static epctx_status prefix_after(const char *name, route how, bool one_graph, ep
 static epctx_status generate_for_qnn(fake *f, const epctx_gen_opts *opts, epctx_error *error)
 {
     epctx_backend backend = fake_backend(f);
-    epctx_model model;
-    epctx_status status;
     backend.source = "QNNExecutionProvider";
-    status = epctx_model_open_file(&model, at("m.onnx"), NULL, error);
-    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, opts, NULL, error);
-    epctx_model_close(&model);
-    return status;
+    return generate_one(at("m.onnx"), &backend, opts, NULL, NULL, error);
 }
 
 #define KEEPS_NAMES(how)                                                                           \
@@ -981,7 +954,6 @@ TEST(names_in_a_binary_of_two_graphs)
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
-    f.takes = "Take";
     opts.overwrite = true;
     for (int embed = 0; embed < 2; embed++) {
         opts.embed = embed;
@@ -1057,7 +1029,6 @@ TEST(load_failing_backend)
         for (int after = 0; after < 2; after++) {
             fake f = {0};
             epctx_error error;
-            f.takes = "Take";
             clear_root();
             make_source(0);
             CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_OK);
@@ -1084,7 +1055,6 @@ TEST(load_allocator_fails)
         epctx_loaded loaded;
         epctx_error error;
         epctx_status status;
-        f.takes = "Take";
         if (n == 1) {
             clear_root();
             make_source(0);
@@ -1117,7 +1087,6 @@ TEST(two_eps)
     epctx_loaded loaded;
     epctx_error error;
     epctx_str value;
-    f.takes = "Take";
     g.takes = "Keep,EPContext"; /* a backend that claims too much */
     two.source = "OtherEP";
     two.short_name = "other";
@@ -1157,7 +1126,6 @@ TEST(two_eps_files)
     epctx_gen_opts opts = {0};
     epctx_model model;
     epctx_error error;
-    f.takes = "Take";
     g.takes = "Keep";
     two.source = "OtherEP";
     clear_root();
@@ -1251,7 +1219,6 @@ TEST(bodies)
     epctx_tensor_view tensor;
     epctx_value_view value;
     bytes file;
-    f.takes = "Take";
     clear_root();
     make_bodies();
     CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
@@ -1295,7 +1262,6 @@ TEST(initializers_file)
         epctx_cursor it;
         epctx_tensor_view tensor;
         bytes file;
-        f.takes = "Take";
         opts.initializers_file_name = "rest.data";
         opts.initializers_min_size = cases[i].least;
         clear_root();
@@ -1336,7 +1302,6 @@ TEST(subfolder)
     epctx_gen_opts opts = {0};
     epctx_gen_report report;
     epctx_error error;
-    f.takes = "Take";
     clear_root();
     make_source(0);
     CHECK_TRUE(mkdir(at("sub"), 0777) == 0);
@@ -1378,7 +1343,6 @@ TEST(three_folders)
     epctx_graph g;
     epctx_error error;
     bytes graph = {0};
-    f.takes = "Take";
     clear_root();
     for (size_t i = 0; i < 3; i++)
         CHECK_TRUE(mkdir(at(folders[i]), 0777) == 0);
@@ -1458,7 +1422,6 @@ TEST(stale_metadata)
     epctx_model model;
     epctx_str value;
     bytes b = source(0);
-    f.takes = "Take";
     clear_root();
     for (size_t i = 0; i < 5; i++) {
         add_metadata(&b, keys[i], "old");
@@ -1486,7 +1449,6 @@ TEST(stamp)
     epctx_str value;
     char text[400];
     bytes b;
-    f.takes = "Take";
     clear_root();
     make_bodies();
     CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_OK);
@@ -1565,7 +1527,6 @@ TEST(annotations)
     epctx_tensor_view tensor;
     bytes graph = {0};
     static const char *const values[] = {"a", "b"}, *const scales[] = {"sa", "sb"};
-    f.takes = "Take";
     clear_root();
     add_node(&graph, "Take", "n0", "x", "a");
     add_node(&graph, "Take", "n1", "a", "b");
@@ -1644,7 +1605,6 @@ TEST(hooks)
         setup_target = &t;
         opts.hooks = &hooks;
         opts.prepare_only = true;
-        f.takes = "Take";
         clear_root();
         make_source(0);
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
@@ -1675,7 +1635,6 @@ TEST(verify)
         fake f = {0};
         epctx_gen_opts opts = {0};
         epctx_error error;
-        f.takes = "Take";
         f.fail = steps[i];
         opts.verify = true;
         clear_root();
@@ -1983,7 +1942,6 @@ TEST(why_nothing)
     epctx_gen_opts opts = {0};
     epctx_model model;
     epctx_error error;
-    f.takes = "Take";
     clear_root();
     /* The first node that could be compiled is blamed, with the backend's reason. */
     backend.explain_fn = keeps_fn;
@@ -2259,7 +2217,6 @@ TEST(odd_model)
     model = new_model(&graph);
     clear_root();
     save_bytes("m.onnx", &model);
-    f.takes = "Take";
     opts.initializers_file_name = "rest.data";
     CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
     CHECK_UINT(report.initializers_size, 8); /* "kept" alone */
@@ -2290,7 +2247,6 @@ TEST(metadata_of_a_known_ep)
     }
     clear_root();
     save_bytes("m.onnx", &b);
-    f.takes = "Take";
     CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
     CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of(keys[0]), &value));
@@ -2372,7 +2328,6 @@ TEST(fresh_by_size_and_time)
     epctx_model model;
     epctx_error error;
     bytes b;
-    f.takes = "Take";
     clear_root();
     make_source(0);
     CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_OK);
@@ -2457,7 +2412,8 @@ TEST(generate_arguments)
     epctx_model_close(&model);
 }
 
-/* A graph output without a type, as ONNX allows it: ORT cannot infer it behind an EPContext node. */
+/* A graph output without a type, as ONNX allows it: ORT cannot infer it behind an EPContext
+ * node. */
 TEST(untyped_output)
 {
     static const int64_t dims[] = {2, -1};
@@ -2469,7 +2425,6 @@ TEST(untyped_output)
     epctx_cursor values;
     epctx_value_view value;
     bytes graph = {0}, output = {0};
-    f.takes = "Take";
     clear_root();
     add_node(&graph, "Take", "n0", "x", "y");
     put_str(&graph, 2, "main");
@@ -2518,7 +2473,6 @@ TEST(tells_why_nodes_stay)
     epctx_model model;
     bytes graph = {0};
     char text[3][16];
-    r.fake.takes = "Take";
     backend.explain_fn = explains_node;
     hooks.user = &r;
     hooks.refused_fn = hears_refusal;
@@ -2558,7 +2512,6 @@ TEST(constants_given_out)
     for (int round = 0; round < 3; round++) {
         bytes graph = {0};
         memset(&r, 0, sizeof r);
-        r.fake.takes = "Take";
         hooks.user = &r;
         hooks.refused_fn = hears_refusal;
         opts.hooks = &hooks;

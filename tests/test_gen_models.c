@@ -4,6 +4,7 @@
 #include "fake.h"
 #include "files.h"
 #include "flaky.h"
+#include "sessions.h"
 #include "test.h"
 
 static const int64_t two[] = {2, -1};
@@ -13,15 +14,7 @@ static epctx_status generate_file(fake *f, const char *name, const epctx_gen_opt
                                   epctx_gen_report *report, const epctx_io *io, epctx_error *error)
 {
     epctx_backend backend = fake_backend(f);
-    epctx_open_opts open = {0};
-    epctx_model model;
-    epctx_status status;
-    open.io = io;
-    if (f->takes == NULL) f->takes = "Take";
-    status = epctx_model_open_file(&model, at(name), &open, error);
-    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, opts, report, error);
-    epctx_model_close(&model);
-    return status;
+    return generate_one(at(name), &backend, opts, report, io, error);
 }
 
 /* x -> Take -> y, which each case adds to. */
@@ -130,7 +123,6 @@ TEST(noisy_and_edited)
     epctx_model model, again;
     epctx_error error;
     bytes b = noisy_model(), edited, first, second, bare_first, bare_second;
-    f.takes = "Take";
     clear_root();
     save_bytes("m.onnx", &b);
     opts.overwrite = true;
@@ -422,7 +414,6 @@ static const char *source_name(const char *model_path, const char *context, cons
     epctx_error error;
     bytes graph = plain_graph(), b = new_model(&graph);
     epctx_status status;
-    f.takes = "Take";
     backend.weightless = opts.weightless = EPCTX_WEIGHTLESS_ALL;
     backend.setup_fn = keeps_all;
     backend.weights_fn = fake_any_weights;
@@ -563,7 +554,6 @@ TEST(empty_binary)
     epctx_error error;
     clear_root();
     make_plain("m.onnx");
-    f.takes = "Take";
     backend.finish_fn = empty_finish;
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
@@ -669,7 +659,6 @@ static const char *tamper_all(const bytes *whole, epctx_backend *backend, const 
 {
     static const uint8_t values[] = {0xff, 0x00, 0x08, 0x7a};
     fake *f = (fake *)backend->self;
-    f->takes = "Take";
     for (tamper.at = 0; tamper.at < whole->size; tamper.at++) {
         for (size_t k = 0; k < sizeof values; k++) {
             epctx_error error;
@@ -782,7 +771,6 @@ TEST(strings_stay)
     add_floats(&graph, "w", numbers, 2);
     add_x_and_y(&graph);
     save_model("m.onnx", &graph);
-    f.takes = "Take";
     backend.weightless = opts.weightless = EPCTX_WEIGHTLESS_ALL;
     backend.setup_fn = keeps_all;
     backend.weights_fn = fake_any_weights;
@@ -828,7 +816,6 @@ TEST(stamp_without_memory)
             epctx_error error;
             epctx_status status;
             size_t first, calls;
-            f.takes = "Take";
             backend.sdk_version = fillers[turn % 3];
             backend.hardware_architecture = fillers[(turn + 1) % 3];
             open.allocator = &allocator;

@@ -1,4 +1,4 @@
-/* The hash of a graph: what changes it and what does not. */
+/* >>ep: the hash of a graph: what changes it and what does not. */
 #define _XOPEN_SOURCE 700
 #include "edit.h"
 
@@ -126,7 +126,7 @@ static bytes hash_model(int change, bool odd)
     put_child(&graph, 1, &node);
     add_named_tensor(&graph, 5, "s", EPCTX_ONNX_STRING, change == STRINGS ? 'b' : 'a');
     add_named_tensor(&graph, 5, "h", 22 /* int4 */, change == HALF_BYTES);
-    add_ends(&graph);
+    add_ends(&graph, "x", "y");
     model = new_model(&graph);
     for (int i = 0; i < 2; i++) {
         bytes function = {0};
@@ -196,7 +196,7 @@ TEST(hash_without_bodies)
     put_child(&graph, 1, &node);
     add_node(&graph, "Relu", "relu", "t", "y");
     add_floats(&graph, "w", little, 4);
-    add_ends(&graph);
+    add_ends(&graph, "x", "y");
     root[0] = '\0';
     CHECK_UINT(hash_of(new_model(&graph), &error), UINT64_C(9833412423721309037));
 }

@@ -5,12 +5,10 @@
 #include "examples/epctx/ops/move.h"
 #include "examples/epctx/ops/weightless.h"
 #include "disk.h"
-#include "files.h"
+#include "edit.h"
 #include "starve.h"
 
 static const epctx_write_opts judge = {.dry_run = true};
-static const int64_t vector[] = {4, -1};
-static const float weights[] = {1, 2, 3, 4};
 
 static void add_tensor(bytes *graph, uint32_t number, const char *name, int32_t elem,
                        const int64_t *dims, size_t size)
@@ -49,17 +47,17 @@ static void add_weightless(bytes *graph, const char *name, const char *inputs, c
 
 /* -- a disk and a model on it -- */
 
-typedef struct desk {
+typedef struct drive {
     disk disk;
     epctx_io io;
     epctx_model model;
-    bytes before;
+    bytes data; /* as it was */
     epctx_convert_opts opts;
     epctx_changes changes;
     epctx_error error;
-} desk;
+} drive;
 
-static void desk_begin(desk *d)
+static void drive_begin(drive *d)
 {
     memset(d, 0, sizeof *d);
     d->io = disk_io(&d->disk);
@@ -67,44 +65,28 @@ static void desk_begin(desk *d)
 }
 
 /* Takes the bytes over. */
-static void desk_put(desk *d, const char *path, bytes data)
+static void drive_put(drive *d, const char *path, bytes data)
 {
     disk_put(&d->disk, path, data.data, data.size);
     bytes_free(&data);
 }
 
-static bool desk_open(desk *d, bytes data)
+static bool drive_open(drive *d, bytes data)
 {
     epctx_open_opts open = {0};
-    desk_put(d, "/d/m.onnx", data);
+    drive_put(d, "/d/m.onnx", data);
     open.io = &d->io;
     if (epctx_model_open_file(&d->model, "/d/m.onnx", &open, &d->error) != EPCTX_OK) return false;
-    d->before = written(&d->model);
+    d->data = written(&d->model);
     return true;
 }
 
-static bool desk_untouched(desk *d)
-{
-    bytes now = written(&d->model);
-    bool same = bytes_equal(&now, d->before.data, d->before.size);
-    bytes_free(&now);
-    return same;
-}
-
-static void desk_close(desk *d)
+static void drive_close(drive *d)
 {
     epctx_model_close(&d->model);
-    bytes_free(&d->before);
+    bytes_free(&d->data);
     disk_free(&d->disk);
 }
-
-#define REFUSED(d, call, wanted, text)                                                             \
-    do {                                                                                           \
-        epctx_status found_ = (call);                                                              \
-        CHECK(found_ == (wanted), "%s: %s", epctx_status_name(found_), (d)->error.message);        \
-        CHECK_HAS((d)->error.message, text);                                                       \
-        CHECK(desk_untouched(d), "a refusal changes something");                                   \
-    } while (0)
 
 /* -- weights in the source model -- */
 
@@ -131,24 +113,24 @@ TEST(weights_by_tensor)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bytes graphs[2] = {{0}, {0}};
         epctx_status status;
-        desk d;
-        desk_begin(&d);
+        drive d;
+        drive_begin(&d);
         add_epnode(&graphs[0], "first", "x", "y", 1, 1, "FakeEP", "p", "c", 1); /* takes none */
         add_weightless(&graphs[0], "n", "x,w", "s.onnx");
         for (int k = 0; k < 2; k++)
             add_tensor(&graphs[k], 5, "w", cases[i].elem[k], cases[i].dims[k], cases[i].size[k]);
-        desk_put(&d, "/d/s.onnx", end_model(&graphs[1]));
-        CHECK_TRUE(desk_open(&d, end_model(&graphs[0])));
+        drive_put(&d, "/d/s.onnx", end_model(&graphs[1]));
+        CHECK_TRUE(drive_open(&d, end_model(&graphs[0])));
         status = epctx_weightless(&d.model, NULL, &d.changes, &d.error);
         CHECK((status == EPCTX_OK) == cases[i].same, "case %zu: %s", i, d.error.message);
         if (status != EPCTX_OK) {
             CHECK_HAS(d.error.message, "another tensor of this name");
-            CHECK(desk_untouched(&d), "case %zu: a refusal changes something", i);
+            CHECK(untouched(&d.model, &d.data), "case %zu: a refusal changes something", i);
         } else {
             CHECK_UINT(d.changes.count, 1);
             CHECK_STR(d.changes.items[0].reason, cases[i].skipped);
         }
-        desk_close(&d);
+        drive_close(&d);
     }
 }
 
@@ -156,18 +138,18 @@ TEST(weights_by_tensor)
 TEST(weights_of_some_nodes)
 {
     bytes graph = {0};
-    desk d;
-    desk_begin(&d);
+    drive d;
+    drive_begin(&d);
     add_external(&graph, "w", 4, "gone.bin", "0", "16");
-    desk_put(&d, "/d/s.onnx", end_model(&graph));
+    drive_put(&d, "/d/s.onnx", end_model(&graph));
     add_weightless(&graph, "n", "x,w", "s.onnx");
     add_floats(&graph, "w", weights, 4);
-    CHECK_TRUE(desk_open(&d, end_model(&graph)));
-    REFUSED(&d, epctx_weightless(&d.model, NULL, &d.changes, &d.error), EPCTX_ERR_NOT_FOUND,
+    CHECK_TRUE(drive_open(&d, end_model(&graph)));
+    REFUSES(&d, epctx_weightless(&d.model, NULL, &d.changes, &d.error), EPCTX_ERR_NOT_FOUND,
             "gone.bin");
-    desk_close(&d);
+    drive_close(&d);
     /* Back again: only the weights of the node that is named, and only those that are outside. */
-    desk_begin(&d);
+    drive_begin(&d);
     disk_put(&d.disk, "/d/w.bin", weights, sizeof weights);
     add_weightless(&graph, "a", "x,w,in", "s.onnx");
     add_weightless(&graph, "b", "x,v", "s.onnx");
@@ -175,7 +157,7 @@ TEST(weights_of_some_nodes)
     add_external(&graph, "w", 4, "w.bin", "0", "16");
     add_external(&graph, "v", 4, "w.bin", "0", "16");
     add_floats(&graph, "in", weights, 4);
-    CHECK_TRUE(desk_open(&d, end_model(&graph)));
+    CHECK_TRUE(drive_open(&d, end_model(&graph)));
     d.opts.node = "a";
     CHECK_OK(epctx_self_contained(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.count, 2);
@@ -186,7 +168,7 @@ TEST(weights_of_some_nodes)
     d.opts.node = "c";
     CHECK_INT(epctx_self_contained(&d.model, &d.opts, &d.changes, &d.error), EPCTX_OK);
     CHECK_UINT(d.changes.count, 1); /* it names no source */
-    desk_close(&d);
+    drive_close(&d);
 }
 
 /* Contexts that get their weights at load cannot stand alone, however they say so. */
@@ -195,21 +177,21 @@ TEST(contexts_without_weights)
     for (int turn = 0; turn < 3; turn++) {
         bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x,w", "y");
         const char *cache = turn == 0 ? "e.stripped.engine" : "e.engine";
-        desk d;
-        desk_begin(&d);
+        drive d;
+        drive_begin(&d);
         add_attr_int(&node, "embed_mode", 0);
         add_attr_str(&node, "source", "FakeEP", 6);
         add_attr_str(&node, "ep_cache_context", cache, strlen(cache));
         if (turn == 1) add_attr_str(&node, EPCTX_WEIGHTS_ATTR, "w", 1);
         put_child(&graph, 1, &node);
         add_floats(&graph, "w", weights, 4);
-        CHECK_TRUE(desk_open(&d, end_model(&graph)));
+        CHECK_TRUE(drive_open(&d, end_model(&graph)));
         if (turn < 2)
-            REFUSED(&d, epctx_self_contained(&d.model, NULL, &d.changes, &d.error),
+            REFUSES(&d, epctx_self_contained(&d.model, NULL, &d.changes, &d.error),
                     EPCTX_ERR_UNSUPPORTED, "has a context without weights");
         else
             CHECK_OK(epctx_self_contained(&d.model, NULL, &d.changes, &d.error), d.error);
-        desk_close(&d);
+        drive_close(&d);
     }
 }
 
@@ -219,14 +201,14 @@ TEST(contexts_without_weights)
 TEST(names_from_nodes)
 {
     bytes graph = {0};
-    desk d;
-    desk_begin(&d);
+    drive d;
+    drive_begin(&d);
     add_epnode(&graph, "a-b_c.1/~", "x", "y", 1, 1, "FakeEP", "p", "payload", 7);
-    CHECK_TRUE(desk_open(&d, end_model(&graph)));
+    CHECK_TRUE(drive_open(&d, end_model(&graph)));
     d.opts.name = "{node}.bin";
     CHECK_OK(epctx_model_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_STR(d.changes.files[0].name, "a-b_c.1__.bin");
-    desk_close(&d);
+    drive_close(&d);
 }
 
 /* A tensor whose data was edited before; a small tensor in an attribute. */
@@ -236,8 +218,8 @@ TEST(external_after_an_edit)
     epctx_cursor it;
     epctx_tensor_view tensor;
     epctx_span other = {(const uint8_t *)"0123456789abcdef", 16};
-    desk d;
-    desk_begin(&d);
+    drive d;
+    drive_begin(&d);
     add_floats(&graph, "w", weights, 4);
     add_node(&graph, "Add", "add", "x,w", "y");
     add_tensor(&attr, 5, "", EPCTX_ONNX_FLOAT, vector, 16);
@@ -245,7 +227,7 @@ TEST(external_after_an_edit)
     put_int(&attr, 20, EPCTX_ATTR_TENSOR);
     put_child(&node, 5, &attr);
     put_child(&graph, 1, &node);
-    CHECK_TRUE(desk_open(&d, end_model(&graph)));
+    CHECK_TRUE(drive_open(&d, end_model(&graph)));
     it = epctx_graph_initializers(epctx_model_graph(&d.model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
     CHECK_INT(epctx_message_remove_field(&d.model, tensor.view, 9, &d.error), EPCTX_OK);
@@ -264,7 +246,7 @@ TEST(external_after_an_edit)
     d.opts.threshold = 1000; /* neither is missed */
     CHECK_INT(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), EPCTX_OK);
     CHECK_UINT(d.changes.count + d.changes.file_count, 0);
-    desk_close(&d);
+    drive_close(&d);
 }
 
 /* -- without memory -- */
@@ -417,14 +399,14 @@ TEST(groups_that_replace)
             const char *path = fresh ? "/d/new.onnx" : "/d/m.onnx";
             const disk_file *b;
             epctx_graph record;
-            desk d;
-            desk_begin(&d);
+            drive d;
+            drive_begin(&d);
             disk_put(&d.disk, "/d/a.bin", "old", 3);
             disk_put(&d.disk, "/d/b.bin", "old bbb", 7);
             disk_put(&d.disk, "/d/w.bin", weights, sizeof weights);
             add_epnode(&graph, "n", "x", "y", 1, 1, "FakeEP", "p", "c", 1);
             add_external(&graph, "w", 4, "w.bin", "0", "16");
-            CHECK_TRUE(desk_open(&d, end_model(&graph)));
+            CHECK_TRUE(drive_open(&d, end_model(&graph)));
             CHECK_INT(epctx_model_load_graph(&d.model, &record, &d.error), EPCTX_OK);
             memset(files, 0, sizeof files);
             files[0].path = "/d/a.bin";
@@ -457,7 +439,7 @@ TEST(groups_that_replace)
                       "call %d: a model beside files of another generation", at_call);
             CHECK(d.disk.writers == 0, "call %d: an output leaks", at_call);
             status = d.disk.calls < at_call ? EPCTX_OK : EPCTX_ERR_IO;
-            desk_close(&d);
+            drive_close(&d);
             if (status == EPCTX_OK) break;
         }
     }
@@ -469,11 +451,11 @@ TEST(too_large)
     bytes graph = {0};
     epctx_span payload;
     epctx_output_file none = {0};
-    desk d;
-    desk_begin(&d);
+    drive d;
+    drive_begin(&d);
     add_epnode(&graph, "n", "x", "y", 1, 1, "FakeEP", "p", "c", 1);
-    CHECK_TRUE(desk_open(&d, end_model(&graph)));
-    payload.data = d.before.data;
+    CHECK_TRUE(drive_open(&d, end_model(&graph)));
+    payload.data = d.data.data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
     CHECK_INT(epctx_message_set_data(&d.model, epctx_model_read(&d.model).view, 6, payload, NULL),
               EPCTX_OK);
@@ -483,8 +465,8 @@ TEST(too_large)
                                 &d.error), EPCTX_ERR_LIMIT);
     CHECK_TRUE(disk_find(&d.disk, "/d/new.onnx") == NULL);
     epctx_model_undo(&d.model, 0);
-    CHECK_TRUE(desk_untouched(&d));
-    desk_close(&d);
+    CHECK_TRUE(untouched(&d.model, &d.data));
+    drive_close(&d);
 }
 
 /* A caller's file whose parts are more than its size is not what stands there. */
@@ -493,11 +475,11 @@ TEST(groups_of_wrong_sizes)
     static const epctx_span part = {(const uint8_t *)"12345678", 8};
     epctx_output_file file = {0};
     bytes graph = {0};
-    desk d;
-    desk_begin(&d);
+    drive d;
+    drive_begin(&d);
     disk_put(&d.disk, "/d/a.bin", "1234", 4);
     add_epnode(&graph, "n", "x", "y", 1, 1, "FakeEP", "p", "c", 1);
-    CHECK_TRUE(desk_open(&d, end_model(&graph)));
+    CHECK_TRUE(drive_open(&d, end_model(&graph)));
     file.path = "/d/a.bin";
     file.name = "a.bin";
     file.parts = &part;
@@ -506,7 +488,7 @@ TEST(groups_of_wrong_sizes)
     CHECK_INT(epctx_write_group(&d.model, "/d/m.onnx", &judge, &file, 1, EPCTX_OVERWRITE_FAIL,
                                 &d.error), EPCTX_ERR_EXISTS);
     CHECK_TRUE(!file.kept);
-    desk_close(&d);
+    drive_close(&d);
 }
 
 /* -- moving a binary -- */
@@ -547,14 +529,14 @@ TEST(moves)
             epctx_move_report report;
             epctx_status status;
             bool reached;
-            desk d;
-            desk_begin(&d);
+            drive d;
+            drive_begin(&d);
             if (cases[i].meets) d.io.link_fn = link_meets;
             disk_put(&d.disk, "/d/c.bin", "binary", 6);
             if (cases[i].there != NULL)
                 disk_put(&d.disk, "/d/e.bin", cases[i].there, strlen(cases[i].there));
-            desk_put(&d, models[0], named_model("c.bin"));
-            desk_put(&d, models[1], named_model("c.bin"));
+            drive_put(&d, models[0], named_model("c.bin"));
+            drive_put(&d, models[1], named_model("c.bin"));
             opts.io = &d.io;
             d.disk.fail_at = at_call;
             status = epctx_move_binary("/d/c.bin", "/d/e.bin", models, 2, &opts, &report,
@@ -604,13 +586,13 @@ TEST(moves_that_fail_twice)
         epctx_move_opts opts = {0};
         epctx_move_report report;
         epctx_status status;
-        desk d;
-        desk_begin(&d);
+        drive d;
+        drive_begin(&d);
         d.io.commit_fn = commit_fails;
         d.io.back_fn = back_fails;
         disk_put(&d.disk, "/d/c.bin", "binary", 6);
         for (int k = 0; k < 3; k++)
-            desk_put(&d, models[k], named_model("c.bin"));
+            drive_put(&d, models[k], named_model("c.bin"));
         opts.io = &d.io;
         commits_left = i / 10 + 1;
         backs_left = i % 10 + 1;
@@ -630,8 +612,8 @@ TEST(moves_that_fail_twice)
     }
 }
 
-/* The same for a model and its binary that replace older ones: whatever goes back, and whatever does
- * not, the model has a file of its own generation. */
+/* The same for a model and its binary that replace older ones: whatever goes back, and whatever
+ * does not, the model has a file of its own generation. */
 TEST(groups_that_fail_twice)
 {
     static const epctx_span part = {(const uint8_t *)"new", 3};
@@ -642,13 +624,13 @@ TEST(groups_that_fail_twice)
         const disk_file *f;
         bytes data = {0};
         bool fresh;
-        desk d;
-        desk_begin(&d);
+        drive d;
+        drive_begin(&d);
         d.io.commit_fn = commit_fails;
         d.io.back_fn = back_fails;
         disk_put(&d.disk, "/d/c.bin", "old", 3);
-        desk_put(&d, "/d/x.onnx", named_model("c.bin"));
-        CHECK_TRUE(desk_open(&d, named_model("o.bin")));
+        drive_put(&d, "/d/x.onnx", named_model("c.bin"));
+        CHECK_TRUE(drive_open(&d, named_model("o.bin")));
         rename.from = epctx_str_of("o.bin");
         rename.to = epctx_str_of("c.bin");
         CHECK_OK(epctx_model_rename_files(&d.model, &rename, 1, &d.error), d.error);
@@ -672,7 +654,7 @@ TEST(groups_that_fail_twice)
         CHECK(f != NULL && memcmp(f->data, fresh ? "new" : "old", 3) == 0,
               "run %d: the model has a file of another generation", i);
         CHECK(d.disk.writers == 0 && d.disk.maps == 1, "run %d: leaks", i);
-        desk_close(&d);
+        drive_close(&d);
     }
 }
 
@@ -682,10 +664,10 @@ TEST(moves_to_a_folder)
     static const char *const models[] = {"/d/m.onnx"};
     epctx_move_opts opts = {0};
     epctx_move_report report;
-    desk d;
-    desk_begin(&d);
+    drive d;
+    drive_begin(&d);
     disk_put(&d.disk, "/d/c.bin", "binary", 6);
-    desk_put(&d, models[0], named_model("c.bin"));
+    drive_put(&d, models[0], named_model("c.bin"));
     opts.io = &d.io;
     CHECK(epctx_move_binary("/d/c.bin", "/d", models, 1, &opts, &report, &d.error) != EPCTX_OK,
           "a binary has the name of its folder");

@@ -97,7 +97,6 @@ static epctx_status generate_with(const epctx_gen_opts *given)
     epctx_status status;
     if (given != NULL) opts = *given;
     opts.overwrite = true;
-    f.takes = "Take";
     status = epctx_model_open_file(&model, at("in/m.onnx"), NULL, &error);
     if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &opts, NULL, &error);
     epctx_model_close(&model);
@@ -131,7 +130,6 @@ static epctx_status open_or_compile(const char *name)
     epctx_opened opened;
     epctx_status status;
     (void)name;
-    f.takes = "Take";
     status = epctx_open_or_compile(&opened, at("in/m.onnx"), &backend, NULL, &error);
     epctx_opened_close(&opened);
     return status;
@@ -147,7 +145,6 @@ static epctx_status share_generate(const char *name)
     epctx_status status;
     (void)name;
     opts.overwrite = true;
-    f.takes = "Take";
     if (epctx_workspace_open(&w, NULL, &error) != EPCTX_OK) return EPCTX_ERR_NOMEM;
     status = epctx_model_open_file(&model, at("in/m.onnx"), NULL, &error);
     opts.workspace = w;
@@ -498,7 +495,11 @@ TEST(long_names)
         for (size_t i = 0; i + 1 < size; i += 2)
             memcpy(name + i, "\xc3\xa4", 2);
         memcpy(name + size - 5, ".onnx", 6);
-        if (size % 2 == 0) name[0] = 'x', memmove(name + 1, name + 2, size - 7), name[size - 6] = 'y';
+        if (size % 2 == 0) {
+            name[0] = 'x';
+            memmove(name + 1, name + 2, size - 7);
+            name[size - 6] = 'y';
+        }
         snprintf(path, sizeof path, "in/%s", name);
         CHECK_INT(epctx_model_open_file(&model, at("in/m.onnx"), NULL, &error), EPCTX_OK);
         CHECK_OK(epctx_model_write_file(&model, at(path), NULL, &error), error);
@@ -513,7 +514,8 @@ TEST(long_names)
         CHECK_OK(generate_with(&gen), error);
         CHECK_OK(generate_with(&gen), error);
         CHECK_TRUE(access(at(path), F_OK) == 0);
-        CHECK_TRUE(strstr(names_in("in"), ".tmp") == NULL && strstr(names_in("in"), ".lock") == NULL);
+        CHECK_TRUE(strstr(names_in("in"), ".tmp") == NULL);
+        CHECK_TRUE(strstr(names_in("in"), ".lock") == NULL);
     }
 }
 
@@ -719,7 +721,6 @@ static void *compile_often(void *user)
         epctx_backend backend = fake_backend(&f);
         epctx_gen_opts opts = {0};
         epctx_model model;
-        f.takes = "Take";
         opts.overwrite = true;
         opts.context_file_path = c->context;
         opts.binary = c->binary;

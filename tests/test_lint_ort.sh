@@ -6,10 +6,9 @@ cd "$(dirname "$0")/.."
 . tests/script.sh
 epctx=$plain
 fixtures=$top/${EPCTX_BUILD:-build}/tests/test_lint
-work=$top/build/lint_ort
 models=${EPCTX_TEST_MODELS:-}
 data=/usr/share/libonnx-testdata/data
-rm -rf "$work"
+start lint_ort
 mkdir -p "$work/models/sub" "$work/models/folder.bin"
 
 headers=$(sh tests/deps.sh where ort-headers) || exit 1

@@ -8,6 +8,7 @@
 #include "fake.h"
 #include "files.h"
 #include "flaky.h"
+#include "sessions.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -50,15 +51,7 @@ static epctx_status load_bytes(const bytes *b, fake *f, const epctx_load_opts *o
                                epctx_error *error)
 {
     epctx_backend backend = fake_backend(f);
-    epctx_model model;
-    epctx_loaded loaded;
-    epctx_status status = epctx_model_open_memory(&model, b->data, b->size, NULL, error);
-    if (status != EPCTX_OK) return status;
-    status = epctx_load(&loaded, &model, &backend, opts, error);
-    if (status == EPCTX_OK) *bound = loaded.bound_count;
-    epctx_unload(&loaded);
-    epctx_model_close(&model);
-    return status;
+    return load_one(b, NULL, &backend, NULL, opts, bound, error);
 }
 
 TEST(buffers)
@@ -206,7 +199,6 @@ TEST(names_of_files)
         CHECK_INT(remove(at(files[i])), 0);
     CHECK_TRUE(remove(at("sub/folder.x")) == 0 && remove(at("sub")) == 0);
     /* A generated model, whose binary and node have been renamed since. */
-    f.takes = "Take";
     make_source(0);
     CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
     CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
@@ -334,7 +326,8 @@ TEST(compatible_version)
 /* Each node is asked about, also one that has no context of its own. */
 TEST(mismatch_of_one)
 {
-    static const char binary[] = "FAKE1\n3\ng0\n0\n1\nx\n1\ny\ng1\n0\n1\nx\n1\ny\ng2\n0\n1\nx\n1\ny\n";
+    static const char binary[] = "FAKE1\n3\ng0\n0\n1\nx\n1\ny\n"
+                                 "g1\n0\n1\nx\n1\ny\ng2\n0\n1\nx\n1\ny\n";
     for (int wrong = -1; wrong < 3; wrong++) {
         fake f = {0};
         epctx_backend backend = fake_backend(&f);
@@ -516,7 +509,6 @@ static epctx_backend counted_backend(fake *f)
 {
     epctx_backend b = fake_backend(f);
     b.begin_fn = counted_begin;
-    f->takes = "Take";
     return b;
 }
 
@@ -762,7 +754,6 @@ TEST(cache_killed)
     CHECK_TRUE(waitpid(child, &status, 0) == child);
     CHECK_INT(locked, 'y');
     CHECK_STR(listing(), "m.onnx m_ctx.onnx.lock ");
-    f.takes = "Take";
     CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error), error);
     epctx_opened_close(&opened);
     CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ");
@@ -775,6 +766,7 @@ TEST(load_arguments)
     fake f = {0};
     epctx_backend backend = fake_backend(&f), old = backend;
     epctx_cache_opts opts = {0};
+    epctx_gen_opts gen = {0};
     epctx_open_opts open = {0};
     epctx_opened opened;
     epctx_loaded loaded;
@@ -796,8 +788,13 @@ TEST(load_arguments)
     CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), NULL, NULL, NULL), EPCTX_ERR_ARG);
     CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &old, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "an io and a backend of version");
+    CHECK_OK(epctx_workspace_open(&gen.workspace, NULL, &error), error);
+    opts.gen = &gen;
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "no workspace");
+    epctx_workspace_close(gen.workspace);
+    opts.gen = NULL;
     /* A folder, and options that name no io: the machine's files. */
-    f.takes = "Take";
     opts.open = &open;
     CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, NULL), EPCTX_OK);
     CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
@@ -870,7 +867,6 @@ TEST(embedded_no_memory)
     epctx_error error;
     bool done = false;
     size_t n;
-    f.takes = "Take";
     gen.embed = true;
     clear_root();
     make_source(0);
@@ -917,7 +913,6 @@ TEST(cache_io_fails)
         epctx_status status;
         clear_root();
         make_source(0);
-        f.takes = "Take";
         open.io = &io;
         open.path_flags = EPCTX_PATH_IN_PLACE;
         load.source_model_path = at("m.onnx");

@@ -6,6 +6,7 @@
 #include "fake.h"
 #include "files.h"
 #include "flaky.h"
+#include "sessions.h"
 #include "take.h"
 #include "test.h"
 
@@ -23,24 +24,6 @@ static bytes one_node(int64_t main_context, int64_t embed_mode, const char *cach
     model = new_model(&graph);
     add_opset(&model, "com.microsoft", 1);
     return model;
-}
-
-/* Loads a model from memory, or from the file of that name. */
-static epctx_status load_one(const bytes *b, const char *name, const epctx_backend *backend,
-                             const epctx_open_opts *open, const epctx_load_opts *opts,
-                             size_t *bound, epctx_error *error)
-{
-    epctx_model model;
-    epctx_loaded loaded;
-    epctx_status status = name != NULL
-                              ? epctx_model_open_file(&model, name, open, error)
-                              : epctx_model_open_memory(&model, b->data, b->size, open, error);
-    if (status != EPCTX_OK) return status;
-    status = epctx_load(&loaded, &model, backend, opts, error);
-    if (bound != NULL) *bound = status == EPCTX_OK ? loaded.bound_count : 0;
-    epctx_unload(&loaded);
-    epctx_model_close(&model);
-    return status;
 }
 
 /* -- what a backend and a reader say -- */
@@ -441,7 +424,6 @@ TEST(cache_and_a_source_out_of_sight)
     epctx_opened opened;
     epctx_error error;
     bytes before, after;
-    f.takes = "Take";
     clear_root();
     make_source(1);
     CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error), EPCTX_OK);
@@ -477,7 +459,6 @@ TEST(cache_with_weights)
     static const float others[2] = {5, 6};
     bytes wrong = weight_model(others, NULL);
     backend.weights_fn = note_weights;
-    f.takes = "Take";
     clear_root();
     add_weightless(&graph, "node", "x", "y", NULL, weight_line("w", numbers, 8));
     save_model("m_ctx.onnx", &graph); /* without a stamp, and without a source beside it */
@@ -507,22 +488,12 @@ TEST(cache_with_weights)
 
 /* -- sharing -- */
 
-static epctx_status share_one(epctx_workspace *w, const bytes *b, const char *name,
+static epctx_status share_one(epctx_workspace *w, const bytes *b, const char *path,
                               const epctx_backend *backend, size_t *bound, epctx_error *error)
 {
-    epctx_load_opts load = {0};
-    epctx_model model;
-    epctx_loaded loaded;
-    epctx_status status = name != NULL
-                              ? epctx_model_open_file(&model, name, NULL, error)
-                              : epctx_model_open_memory(&model, b->data, b->size, NULL, error);
-    if (status != EPCTX_OK) return status;
-    load.workspace = w;
-    status = epctx_load(&loaded, &model, backend, &load, error);
-    *bound = status == EPCTX_OK ? loaded.bound_count : 0;
-    epctx_unload(&loaded);
-    epctx_model_close(&model);
-    return status;
+    epctx_load_opts opts = {0};
+    opts.workspace = w;
+    return load_one(b, path, backend, NULL, &opts, bound, error);
 }
 
 /* A name that leaves the folder is refused before any file; without files only embedded contexts
@@ -797,7 +768,6 @@ TEST(sizes_of_a_mixed_group)
     char second[400];
     int ours = 0, others = 0;
     clear_root();
-    f.takes = "Take";
     backend.max_size_fn = fake_max_size;
     add_node(&graph, "Take", "n0", "x,w", "a");
     add_epnode(&graph, "other", "a", "y", 1, 1, "QNN", "p", "payload", 7);
@@ -890,7 +860,6 @@ TEST(group_initializers_refused)
     const char *const names[] = {"../i.data",
                                  "a_name_that_is_longer_than_the_name_of_the_model_it_belongs_to"};
     size_t size = strlen(root);
-    f.takes = "Take";
     clear_root();
     memcpy(longest, root, size); /* root/././.../b_ctx.onnx */
     for (; size + 2 <= sizeof longest - 40; size += 2)
@@ -1081,7 +1050,6 @@ TEST(group_stamp_without_memory)
             epctx_error error;
             epctx_status status;
             size_t first;
-            f.takes = "Take";
             opts.allocator = &allocator;
             CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
             CHECK_INT(epctx_model_open_file(&model, path, &open, &error), EPCTX_OK);

@@ -1,5 +1,5 @@
-/* Files of a model: what goes along with it, partitions of one name in one file or in several, and
- * both listing and lint with every allocation failing in turn. */
+/* >>state: files of a model: what goes along with it, partitions of one name in one file or in
+ * several, and both listing and lint with every allocation failing in turn. */
 #define _XOPEN_SOURCE 700
 #include "files.h"
 #include "examples/epctx/ops/lint.h"

@@ -1,37 +1,9 @@
-/*
- * Loading context binaries: what is damaged, foreign or truncated gives a
- * clear error, and what is accepted runs without leaving its memory (the
- * sanitized build watches).
- */
+/* >>blob and >>exec: loading context binaries: what is damaged, foreign or truncated gives a clear
+ * error, and what is accepted runs without leaving its memory (the sanitized build watches). */
 #include "test.h"
 
+#include "npu_blob.h"
 #include "npu_graph.h"
-
-#define META_SUM 112 /* offset of the directory's checksum */
-
-static uint64_t u64(const uint8_t *p)
-{
-    uint64_t v = 0;
-    int i;
-    for (i = 8; i > 0; i--)
-        v = v << 8 | p[i - 1];
-    return v;
-}
-
-/* So that damage gets past the checksum. */
-static void correct_sum(uint8_t *blob, size_t size)
-{
-    const uint64_t strings = u64(blob + 72), bytes = u64(blob + 80);
-    uint64_t sum;
-    int i;
-    if (strings < EPCTX_NPU_HEADER_SIZE || strings > size || bytes > size - strings) return;
-    memset(blob + META_SUM, 0, 8);
-    sum = epctx_hash(blob, EPCTX_NPU_HEADER_SIZE, 0);
-    sum = epctx_hash(blob + EPCTX_NPU_HEADER_SIZE, (size_t)strings - EPCTX_NPU_HEADER_SIZE, sum);
-    sum = epctx_hash(blob + strings, (size_t)bytes, sum);
-    for (i = 0; i < 8; i++)
-        blob[META_SUM + i] = (uint8_t)(sum >> (8 * i));
-}
 
 /* A blob with a packed, a gathered, a moved and a broadcast operand. x [1,2,4,4], y [1,3]. */
 static epctx_buffer small_blob(void)
@@ -107,6 +79,13 @@ static epctx_status try_blob(const uint8_t *data, size_t size, epctx_error *erro
     }
     free(copy);
     return status;
+}
+
+/* The checksum is made right first. */
+static epctx_status try_damaged(const epctx_buffer *blob, epctx_error *error)
+{
+    correct_sum(blob->data, blob->size);
+    return try_blob(blob->data, blob->size, error);
 }
 
 TEST(runs)
@@ -245,8 +224,7 @@ TEST(forged_words)
         for (size_t j = 0; j < sizeof forged / sizeof forged[0]; j++) {
             for (size_t k = 0; k < 8; k++)
                 blob.data[at + k] = (uint8_t)(forged[j][k / 4] >> 8 * (k % 4));
-            correct_sum(blob.data, blob.size);
-            CHECK(try_blob(blob.data, blob.size, &error) == EPCTX_ERR_CONTEXT,
+            CHECK(try_damaged(&blob, &error) == EPCTX_ERR_CONTEXT,
                   "name %zu, bytes %u from %u of %u: accepted", i, forged[j][1], forged[j][0],
                   bytes);
             CHECK_HAS(error.message, "outside the strings");
@@ -254,15 +232,13 @@ TEST(forged_words)
         memcpy(blob.data + at, saved, 8);
     }
     blob.data[EPCTX_NPU_HEADER_SIZE + 11 * 4]--;
-    correct_sum(blob.data, blob.size);
-    CHECK_INT(try_blob(blob.data, blob.size, &error), EPCTX_ERR_CONTEXT);
+    CHECK_INT(try_damaged(&blob, &error), EPCTX_ERR_CONTEXT);
     CHECK_HAS(error.message, "words of commands");
     /* As many weights as the section has room for, but they do not start at its first word. */
     blob.data[EPCTX_NPU_HEADER_SIZE + 11 * 4]++;
     blob.data[108] = (uint8_t)(u64(blob.data + 64) / 6);
     blob.data[109] = (uint8_t)(u64(blob.data + 64) / 6 >> 8);
-    correct_sum(blob.data, blob.size);
-    CHECK_INT(try_blob(blob.data, blob.size, &error), EPCTX_ERR_CONTEXT);
+    CHECK_INT(try_damaged(&blob, &error), EPCTX_ERR_CONTEXT);
     epctx_buffer_free(&blob);
 }
 
@@ -296,8 +272,7 @@ TEST(forged_overlap)
     at += (uint32_t)(u64(words + at * 4) >> 32); /* Softmax: 4 words, then 4 for each operand */
     CHECK_UINT(u64(words + (at + 4) * 4), u64(words + (at + 8) * 4)); /* both in the scratch */
     memcpy(words + (at + 10) * 4, words + (at + 6) * 4, 8);
-    correct_sum(blob.data, blob.size);
-    CHECK_INT(try_blob(blob.data, blob.size, &error), EPCTX_ERR_CONTEXT);
+    CHECK_INT(try_damaged(&blob, &error), EPCTX_ERR_CONTEXT);
     CHECK_HAS(error.message, "do not fit");
     epctx_buffer_free(&blob);
     gb_free(&b);
@@ -321,8 +296,7 @@ TEST(forged_parameters)
     at = (uint32_t)u64(words + 9 * 4) + 4 + 2 * 4; /* behind the two operands of the one command */
     CHECK_UINT((uint32_t)u64(words + at * 4), 3);  /* elements; then the activation */
     set32(words, at + 1, 1000);
-    correct_sum(blob.data, blob.size);
-    CHECK_INT(try_blob(blob.data, blob.size, &error), EPCTX_ERR_CONTEXT);
+    CHECK_INT(try_damaged(&blob, &error), EPCTX_ERR_CONTEXT);
     CHECK_HAS(error.message, "do not fit");
     epctx_buffer_free(&blob);
     gb_free(&b);
@@ -1003,7 +977,8 @@ TEST(forged_strides)
     }
 }
 
-/* One operator of [1, 8, 16 size, 16 size], or a product of matrices with 64 size rows and columns. */
+/* One operator of [1, 8, 16 size, 16 size], or a product of matrices with 64 size rows and
+ * columns. */
 static epctx_status work_blob(const char *op, int64_t size, epctx_buffer *blob, epctx_error *error)
 {
     static const int64_t three[2] = {3, 3}, edge[4] = {1, 1, 1, 1};

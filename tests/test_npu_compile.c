@@ -1,7 +1,5 @@
-/*
- * The compiler of epctx_npu.h: folding, fusion, memory plan, determinism,
- * refusals. Includes the implementation to look into the plan.
- */
+/* >>compile, >>import, >>plan and >>emit: folding, fusion, memory plan, determinism, refusals.
+ * Includes the implementation to look into the plan. */
 #define EPCTX_NPU_IMPLEMENTATION
 #include "npu_graph.h"
 
@@ -422,7 +420,8 @@ TEST(plan_of_a_long_chain)
     uint64_t *offsets;
     plan_of_equals(100000, 1, &p, &offsets);
     CHECK_INT(p.size, 2 * 256);
-    CHECK(EPCTX_NPU__PLAN_PAIRS - p.pairs < 100000, "%zu pairs were looked at for 99,999 neighbours",
+    CHECK(EPCTX_NPU__PLAN_PAIRS - p.pairs < 100000,
+          "%zu pairs were looked at for 99,999 neighbours",
           EPCTX_NPU__PLAN_PAIRS - p.pairs);
     free(offsets);
 }
@@ -465,9 +464,9 @@ TEST(plan_is_tight)
           (unsigned long long)scratch, (unsigned long long)live);
 }
 
-/* a0 = Relu(x), v0 = Other(a0), and per stage ai = Relu(v[i-1]), vi = Add(a[i-1], ai), where only the
- * shapes of the v are told. With v[i-1] made elsewhere, a[i-1] comes from another piece and has no
- * shape: each round of judging gives back the Add of one more stage. `want` Relus are taken. */
+/* a0 = Relu(x), v0 = Other(a0), and per stage ai = Relu(v[i-1]), vi = Add(a[i-1], ai), where only
+ * the shapes of the v are told. With v[i-1] made elsewhere, a[i-1] comes from another piece and has
+ * no shape: each round of judging gives back the Add of one more stage. `want` Relus are taken. */
 static void check_stages(int stages, int want)
 {
     static const int64_t dims[2] = {2, 2};

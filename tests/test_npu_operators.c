@@ -1,8 +1,6 @@
-/*
- * The compiler of epctx_npu.h refuses what it cannot compile, operator by
- * operator: status, node and reason; capability does not take such a node.
- * And operators in forms that ONNX's own test cases do not have.
- */
+/* >>lower and >>backend: what the compiler cannot compile it refuses, operator by operator: status,
+ * node and reason; capability does not take such a node. And operators in forms that ONNX's own
+ * test cases do not have. */
 #include "npu_graph.h"
 
 #include "test.h"

@@ -14,4 +14,26 @@ for folder in examples fuzz; do
         status=1
     fi
 done
+
+# A C++ program links what each header of an operation declares.
+start test_ops
+out=$work/log
+{
+    for header in examples/epctx/ops/*.h; do
+        case $header in *_internal.h) ;; *) echo "#include \"$header\"" ;; esac
+    done
+    echo 'const void *const used[] = {'
+    sed -n '/^epctx_status epctx_[a-z_]*(/s/^epctx_status \([a-z_]*\)(.*/    (const void *)\1,/p' \
+        examples/epctx/ops/*.h
+    echo '};'
+    echo 'int main() { return used[0] == nullptr; }'
+} >"$work/all.cc"
+archives="${plain%/epctx}/libepctx_ops.a ${plain%/epctx}/libepctx.a"
+# shellcheck disable=SC2086 # lists
+if ${CXX:-g++} -std=c++17 -Wall -Wextra -Werror -I. ${NANOPB_CFLAGS:-} "$work/all.cc" $archives \
+    ${NANOPB_LIBS:--lprotobuf-nanopb} -lm -o "$work/all" >"$out" 2>&1 && "$work/all"; then
+    ok "C++ links every operation"
+else
+    fail "C++ links every operation" "expected no message"
+fi
 exit $status

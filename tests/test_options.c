@@ -1,4 +1,4 @@
-/* Session options: keys, values, lists, combinations; and the check of outputs before compiling. */
+/* >>option: keys, values, lists, combinations; and the check of outputs before compiling. */
 #define _XOPEN_SOURCE 700
 #include "epctx.h"
 #include "temp.h"

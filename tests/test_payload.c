@@ -3,87 +3,26 @@
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/weightless.h"
-#include "flaky.h"
 #include "examples/epctx/ops/lint.h"
 #include "examples/epctx/ops/move.h"
-#include "temp.h"
-#include "test.h"
+#include "files.h"
+#include "flaky.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static char root[TEST_TEMP];
 static const epctx_write_opts judge = {.dry_run = true};
-
-static const char *at(const char *name)
-{
-    static char path[32][400]; /* a name lives for the next 31 calls */
-    static int turn;
-    turn = (turn + 1) % 32;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
-    return path[turn];
-}
-
-static void make_file(const char *name, const void *data, size_t size)
-{
-    FILE *file = fopen(at(name), "wb");
-    if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
-}
 
 static void make_text(const char *name, const char *text)
 {
-    make_file(name, text, strlen(text));
-}
-
-static bytes read_file(const char *name)
-{
-    bytes b = {0};
-    char block[4096];
-    size_t size;
-    FILE *file = fopen(at(name), "rb");
-    while (file != NULL && (size = fread(block, 1, sizeof block, file)) > 0)
-        bytes_add(&b, block, size);
-    if (file != NULL) fclose(file);
-    return b;
+    make_file(at(name), text, strlen(text));
 }
 
 static bool file_is(const char *name, const char *text)
 {
-    bytes b = read_file(name);
+    bytes b = read_file(at(name));
     bool same = bytes_equal(&b, text, strlen(text));
     bytes_free(&b);
     return same;
-}
-
-/* Names in the root folder, sorted, each with a blank behind it. */
-static const char *listing(void)
-{
-    static char text[2000];
-    struct dirent **entries;
-    int count = scandir(root, &entries, NULL, alphasort);
-    text[0] = '\0';
-    for (int i = 0; i < count; i++) {
-        if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0) {
-            strcat(text, entries[i]->d_name);
-            strcat(text, " ");
-        }
-        free(entries[i]);
-    }
-    if (count >= 0) free(entries);
-    return text;
-}
-
-static void clear_root(void)
-{
-    struct dirent **entries;
-    int count = scandir(root, &entries, NULL, alphasort);
-    for (int i = 0; i < count; i++) {
-        remove(at(entries[i]->d_name));
-        free(entries[i]);
-    }
-    if (count >= 0) free(entries);
 }
 
 /* -- models -- */
@@ -112,8 +51,7 @@ static void make_parts(const part *parts, size_t count)
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
     model = new_model(&graph);
     add_opset(&model, "com.microsoft", 1);
-    make_file("m.onnx", model.data, model.size);
-    bytes_free(&model);
+    save_bytes("m.onnx", &model);
 }
 
 typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
@@ -209,7 +147,7 @@ static epctx_status convert(convert_fn function, const char *from, const char *t
 
 static bool same_files(const char *a, const char *b)
 {
-    bytes x = read_file(a), y = read_file(b);
+    bytes x = read_file(at(a)), y = read_file(at(b));
     bool same = x.size > 0 && bytes_equal(&x, y.data, y.size);
     bytes_free(&x);
     bytes_free(&y);
@@ -297,7 +235,7 @@ TEST(inverse_restores_bytes)
         bytes_free(&big);
         while (big.size < size)
             bytes_add(&big, "0123456789", 10);
-        make_file("m_fakeep.bin", big.data, big.size);
+        make_file(at("m_fakeep.bin"), big.data, big.size);
         rename(at("m.onnx"), at("first.onnx"));
         CHECK_INT(convert(epctx_model_embed, "first.onnx", "e.onnx", NULL, NULL, &error), EPCTX_OK);
         CHECK_INT(convert(epctx_model_extract, "e.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
@@ -551,8 +489,7 @@ static void make_weights(void)
     add_value(&graph, GRAPH_INPUT, "opt", EPCTX_ONNX_FLOAT, dims);
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
     model = new_model(&graph);
-    make_file("m.onnx", model.data, model.size);
-    bytes_free(&model);
+    save_bytes("m.onnx", &model);
 }
 
 TEST(weights_out_and_in)
@@ -571,7 +508,7 @@ TEST(weights_out_and_in)
     CHECK_HAS(told, "skipped const: attribute tensors stay");
     CHECK_TRUE(strstr(told, "external opt") == NULL);
     CHECK_STR(listing(), "m.onnx x.onnx x.onnx.data ");
-    data = read_file("x.onnx.data");
+    data = read_file(at("x.onnx.data"));
     CHECK_UINT(data.size, 64 * 5 + 16);
     memcpy(&first, data.data + 64, sizeof first);
     CHECK_NEAR(first, 3, 0);
@@ -606,8 +543,7 @@ TEST(weights_inverse_restores_bytes)
     add_floats(&graph, "a", data, 300);
     add_floats(&graph, "b", data, 20);
     model = new_model(&graph);
-    make_file("m.onnx", model.data, model.size);
-    bytes_free(&model);
+    save_bytes("m.onnx", &model);
     CHECK_INT(convert(epctx_init_external, "m.onnx", "x.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_INT(convert(epctx_init_inline, "x.onnx", "i.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("m.onnx", "i.onnx"));
@@ -626,8 +562,7 @@ TEST(weights_damaged_files)
         add_node(&graph, "Use", "use", "a", "z");
         add_external(&graph, "a", 2, ends[i][0], ends[i][1], ends[i][2]);
         model = new_model(&graph);
-        make_file("m.onnx", model.data, model.size);
-        bytes_free(&model);
+        save_bytes("m.onnx", &model);
         make_text("short.data", "01234567");
         CHECK(convert(epctx_init_inline, "m.onnx", "o.onnx", NULL, NULL, &error) != EPCTX_OK,
               "case %zu was taken", i);
@@ -664,8 +599,7 @@ TEST(prune_spares_training_and_quantization)
     put_child(&training, 2, &algorithm);
     put_pair(&training, 4, "bound", "new");
     put_child(&model, 20, &training);
-    make_file("m.onnx", model.data, model.size);
-    bytes_free(&model);
+    save_bytes("m.onnx", &model);
     CHECK_OK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(told, "pruned free; ");
 }
@@ -682,8 +616,7 @@ static void make_weightless(const char *name, const float *w, size_t count, bool
     add_floats(&graph, "w", w, count);
     add_floats(&graph, "other", w, 1);
     model = new_model(&graph);
-    make_file(name, model.data, model.size);
-    bytes_free(&model);
+    save_bytes(name, &model);
 }
 
 TEST(weightless_and_back)
@@ -702,7 +635,7 @@ TEST(weightless_and_back)
     opts.source = "source.onnx";
     CHECK_OK(convert(epctx_weightless, "m.onnx", "w.onnx", &opts, NULL, &error), error);
     CHECK_STR(told, "external w; source n; ");
-    size = read_file("w.onnx");
+    size = read_file(at("w.onnx"));
     CHECK(size.size < 64 * 4 + 200, "the weights are still inside: %zu bytes", size.size);
     bytes_free(&size);
     CHECK_INT(epctx_model_open_file(&model, at("w.onnx"), NULL, &error), EPCTX_OK);
@@ -719,8 +652,7 @@ TEST(weightless_and_back)
     CHECK_HAS(error.message, "initializer 'w'");
     CHECK_HAS(error.message, "'source.onnx', found another tensor");
     empty = new_model(&graph_of_none);
-    make_file("source.onnx", empty.data, empty.size);
-    bytes_free(&empty);
+    save_bytes("source.onnx", &empty);
     CHECK_INT(convert(epctx_weightless, "m.onnx", "w3.onnx", &opts, NULL, &error),
               EPCTX_ERR_VERSION);
     CHECK_HAS(error.message, "'source.onnx', found none");
@@ -874,8 +806,7 @@ static void flaky_setup(flaky_kind kind)
         add_node(&graph, "Use", "use", "a", "z");
         add_floats(&graph, "a", data, 300);
         model = new_model(&graph);
-        make_file("m.onnx", model.data, model.size);
-        bytes_free(&model);
+        save_bytes("m.onnx", &model);
         return;
     }
     make_parts(kind == EMBED ? outside : inside, 1);
@@ -886,8 +817,8 @@ static void flaky_setup(flaky_kind kind)
 static const char *flaky_state(flaky_kind kind)
 {
     static char text[2200];
-    bytes binary = read_file(kind == EXTERNAL ? "m.onnx.data" : "m_x.bin");
-    bytes model = read_file("m.onnx");
+    bytes binary = read_file(at(kind == EXTERNAL ? "m.onnx.data" : "m_x.bin"));
+    bytes model = read_file(at("m.onnx"));
     snprintf(text, sizeof text, "%s| %s| %.*s %zu", listing(), nodes_of("m.onnx"),
              kind == EXTERNAL ? 0 : (int)binary.size, (const char *)binary.data, model.size);
     bytes_free(&binary);
@@ -1029,22 +960,30 @@ TEST(mv_outside_is_not_left)
     CHECK_INT(rmdir(at("b")) | rmdir(at("c")), 0);
 }
 
+/* b.bin becomes c.bin, and the Nth call of the io fails, or every one from there on. */
+static epctx_status mv_with_failure(flaky *state, bool no_links, int n, bool stays,
+                                    epctx_error *error)
+{
+    epctx_io io;
+    memset(state, 0, sizeof *state);
+    state->no_links = no_links;
+    io = flaky_io(state);
+    mv_setup();
+    state->fail_at = n;
+    state->stays = stays;
+    return mv("b.bin", "c.bin", &io, false, NULL, error);
+}
+
 /* At every failure each model finds its binary, and all is as before but after the last step. */
 TEST(mv_failing_io)
 {
     for (int no_links = 0; no_links < 2; no_links++) {
         int n;
         for (n = 1; n < 300; n++) {
-            flaky io_state = {0};
-            epctx_io io;
+            flaky io_state;
             epctx_error error;
-            epctx_status status;
+            epctx_status status = mv_with_failure(&io_state, no_links, n, false, &error);
             bool moved;
-            io_state.no_links = no_links;
-            io = flaky_io(&io_state);
-            mv_setup();
-            io_state.fail_at = n;
-            status = mv("b.bin", "c.bin", &io, false, NULL, &error);
             CHECK(io_state.opens == 0 && io_state.maps == 0, "call %d: %d files, %d mappings are "
                   "left", n, io_state.opens, io_state.maps);
             CHECK(lint_clean("m.onnx") && lint_clean("n.onnx"), "call %d leaves %s: %s", n,
@@ -1143,7 +1082,7 @@ TEST(contexts_at_the_edge)
     make_parts(engine, 1);
     make_text("a.engine", "engine");
     CHECK_INT(convert(epctx_model_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
-    data = read_file("m.onnx");
+    data = read_file(at("m.onnx"));
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_embed(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
     CHECK_INT(epctx_model_embed(&model, NULL, NULL, NULL), EPCTX_ERR_PATH);
@@ -1227,8 +1166,7 @@ TEST(weights_at_the_edge)
     put_child(&sparse, 1, &tensor);
     put_child(&graph, 15, &sparse);
     model = new_model(&graph);
-    make_file("m.onnx", model.data, model.size);
-    bytes_free(&model);
+    save_bytes("m.onnx", &model);
     CHECK_OK(convert(epctx_init_external, "m.onnx", "o.onnx", &opts, NULL, &error), error);
     CHECK_STR(told, "skipped four: its data is in fields of a packed type that cannot be moved; "
                     "external wide; external double; external raw4; external w; "
@@ -1251,7 +1189,7 @@ TEST(weights_at_the_edge)
     put_int(&tensor, 14, 1);
     put_child(&graph, 5, &tensor);
     model = new_model(&graph);
-    make_file("m.onnx", model.data, model.size);
+    make_file(at("m.onnx"), model.data, model.size);
     make_text("text.bin", "words");
     bytes_free(&model);
     CHECK_INT(convert(epctx_init_inline, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_ERR_GRAPH);
@@ -1274,9 +1212,9 @@ TEST(groups_spare_what_is_open)
     add_node(&graph, "Use", "use", "w", "y");
     add_external(&graph, "w", 4, "w.bin", "0", "16");
     data = new_model(&graph);
-    make_file("m.onnx", data.data, data.size);
-    make_file("out.onnx", data.data, data.size);
-    make_file("w.bin", "0123456789abcdef", 16);
+    make_file(at("m.onnx"), data.data, data.size);
+    make_file(at("out.onnx"), data.data, data.size);
+    make_file(at("w.bin"), "0123456789abcdef", 16);
     make_text("f.bin", "f");
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_init_inline(&model, NULL, &changes, &error), EPCTX_OK);
@@ -1318,16 +1256,9 @@ TEST(mv_broken_disk)
     for (int links = 0; links < 2; links++) {
         int n;
         for (n = 1; n < 300; n++) {
-            flaky io_state = {0};
-            epctx_io io;
+            flaky io_state;
             epctx_error error;
-            epctx_status status;
-            io_state.no_links = links == 1;
-            io = flaky_io(&io_state);
-            mv_setup();
-            io_state.fail_at = n;
-            io_state.stays = true;
-            status = mv("b.bin", "c.bin", &io, false, NULL, &error);
+            epctx_status status = mv_with_failure(&io_state, links == 1, n, true, &error);
             CHECK(io_state.opens == 0 && io_state.maps == 0, "call %d: %d files, %d mappings", n,
                   io_state.opens, io_state.maps);
             CHECK(names_hold(mv_models, 3), "call %d: a model names a file that is gone: %s", n,
@@ -1362,8 +1293,7 @@ TEST(mv_in_this_folder)
     add_epnode(&graph, "d", "x", "v", 1, 0, "X", "p", "gone.bin", 8);
     add_epnode(&graph, "e", "x", "w", 1, 0, "X", "p", "m.onnx", 6);
     data = new_model(&graph);
-    make_file("odd.onnx", data.data, data.size);
-    bytes_free(&data);
+    save_bytes("odd.onnx", &data);
     CHECK_TRUE(getcwd(before, sizeof before) != NULL && chdir(root) == 0);
     opts.dry_run = true;
     CHECK_INT(epctx_move_binary("b.bin", "/x.bin", models, 3, &opts, NULL, &error),
@@ -1413,8 +1343,7 @@ TEST(names_of_nodes)
         add_epnode(&graph, cases[i].node, "x", "y", 1, 1, cases[i].source, cases[i].partition, "c",
                    1);
         model = new_model(&graph);
-        make_file("m.onnx", model.data, model.size);
-        bytes_free(&model);
+        save_bytes("m.onnx", &model);
         opts.profile = epctx_profile_find(epctx_str_of(cases[i].profile));
         opts.name = cases[i].name;
         status = convert(epctx_model_extract, "m.onnx", "o.onnx", &opts, NULL, &error);
@@ -1470,8 +1399,7 @@ TEST(left_alone)
             node = new_node("EPContext", "elsewhere", "other", "x", "z");
             put_child(&graph, 1, &node);
             model = new_model(&graph);
-            make_file("m.onnx", model.data, model.size);
-            bytes_free(&model);
+            save_bytes("m.onnx", &model);
         }
         CHECK_OK(convert(epctx_model_embed, "m.onnx", "o.onnx", &opts, NULL, &error), error);
         CHECK_STR(told, cases[i].want);
@@ -1484,8 +1412,7 @@ TEST(left_alone)
     graph.size = 0;
     add_node(&graph, "Relu", "n", "x", "y");
     model = new_model(&graph);
-    make_file("m.onnx", model.data, model.size);
-    bytes_free(&model);
+    save_bytes("m.onnx", &model);
     CHECK_INT(convert(epctx_model_embed, "m.onnx", "p.onnx", NULL, NULL, &error),
               EPCTX_ERR_NO_NODES);
     CHECK_HAS(error.message, "compile the model first");
@@ -1531,13 +1458,12 @@ TEST(forged_hashes_are_no_equals)
         add_epnode(&graph, name, "x", "y", 1, 1, "My", name, blocks[i], sizeof blocks[i]);
     }
     model = new_model(&graph);
-    make_file("m.onnx", model.data, model.size);
-    bytes_free(&model);
+    save_bytes("m.onnx", &model);
     CHECK_OK(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     for (size_t i = 0; i < FORGED; i++) {
         bytes got;
         snprintf(name, sizeof name, i == 0 ? "o_my.bin" : "o_my_%zu.bin", i);
-        got = read_file(name);
+        got = read_file(at(name));
         CHECK(bytes_equal(&got, blocks[i], sizeof blocks[i]), "%s has other bytes", name);
         bytes_free(&got);
     }
@@ -1564,7 +1490,7 @@ TEST(weightless_sources)
         epctx_error error;
         size_t k;
         clear_root();
-        make_file("w.bin", data, sizeof data);
+        make_file(at("w.bin"), data, sizeof data);
         add_epnode(&graph, "n", "x,w", "y", 1, 1, "MyEP", "n", "ctx", 3);
         add_epnode(&graph, "m", "x", "z", 1, 1, "MyEP", "n", "ctx", 3);
         add_floats(&graph, "w", data, cases[i].source == 5 ? 0 : 2);
@@ -1598,11 +1524,9 @@ TEST(weightless_sources)
         }
         bytes_free(&tensor);
         model = new_model(&graph);
-        make_file("m.onnx", model.data, model.size);
-        bytes_free(&model);
+        save_bytes("m.onnx", &model);
         model = new_model(&source);
-        make_file("s.onnx", model.data, model.size);
-        bytes_free(&model);
+        save_bytes("s.onnx", &model);
         opts.source = "s.onnx";
         if (cases[i].want[0] == '!') {
             CHECK_INT(convert(epctx_weightless, "m.onnx", "o.onnx", &opts, NULL, &error),
@@ -1655,8 +1579,7 @@ TEST(prune_in_little_memory)
             put_child(&training, field, &pair);
         }
         put_child(&model, 20, &training);
-        make_file("m.onnx", model.data, model.size);
-        bytes_free(&model);
+        save_bytes("m.onnx", &model);
         CHECK_OK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error), error);
         CHECK_STR(told, "pruned free; pruned idle; ");
     }
@@ -1689,14 +1612,14 @@ TEST(groups_by_hand)
     write.backup_capacity = sizeof backup;
     for (int turn = 0; turn < 5; turn++) {
         /* absent, equal, other zeros, parts of another sum, too small a place for the backup */
-        if (turn == 2) make_file("f.bin", "\1\0\1\2", 4);
+        if (turn == 2) make_file(at("f.bin"), "\1\0\1\2", 4);
         if (turn == 3) file.part_count = 2;
         if (turn == 4) write.backup_capacity = 3;
         CHECK_INT(epctx_write_group(&model, out, &write, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
                   turn == 4 ? EPCTX_ERR_LIMIT : EPCTX_OK);
         CHECK_INT(file.kept, turn == 1 || turn == 4 ? 1 : 0);
         if (turn == 3) {
-            bytes got = read_file("f.bin");
+            bytes got = read_file(at("f.bin"));
             CHECK_UINT(got.size, 3);
             bytes_free(&got);
             file.size = 3;
@@ -1794,7 +1717,7 @@ TEST(external_data_in_field_order)
     put_child(&tensor, 16, &pair);
     put_child(&graph, 5, &tensor);
     model = new_model(&graph);
-    make_file("m.onnx", model.data, model.size);
+    make_file(at("m.onnx"), model.data, model.size);
     CHECK_OK(convert(epctx_init_external, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&out, at("o.onnx"), NULL, &error), EPCTX_OK);
     it = epctx_graph_initializers(epctx_model_graph(&out));
@@ -1859,7 +1782,7 @@ TEST(parts_beyond_a_file)
     io.map_fn = exact_map;
     io.unmap_fn = exact_unmap;
     open.io = &io;
-    make_file("f.bin", data, 16);
+    make_file(at("f.bin"), data, 16);
     snprintf(path, sizeof path, "%s", at("f.bin"));
     snprintf(out, sizeof out, "%s", at("out.onnx"));
     CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, &open, &error), EPCTX_OK);
@@ -2111,7 +2034,7 @@ static void make_huge(const char *name, uint64_t size)
     open_field(&head, 1, &graph, size);
     put_int(&model, 1, 8);
     open_field(&head, 7, &model, size);
-    make_file(name, head.data, head.size);
+    make_file(at(name), head.data, head.size);
     if (truncate(at(name), (off_t)(head.size + size)) != 0) abort();
     bytes_free(&head);
 }
@@ -2212,8 +2135,7 @@ static bool copy_file(const char *from, const char *to)
     while ((size = fread(block, 1, sizeof block, file)) > 0)
         bytes_add(&b, block, size);
     fclose(file);
-    make_file(to, b.data, b.size);
-    bytes_free(&b);
+    save_bytes(to, &b);
     return true;
 }
 

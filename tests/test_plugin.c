@@ -80,9 +80,7 @@ TEST(types_of_values)
     onnx_node(&m.graph, "Add", "", "twice", "n,n", "k", NULL);
     onnx_output(&m.graph, "y", 2, dims23);
     onnx_value(&m.graph, ONNX_OUTPUT, "k", 7, 2, dims23);
-    onnx_finish(&m);
-    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("m.onnx", &m));
     spec.allow_cpu = true;
     CHECK(check_run(&spec, spec.path) >= 1, "%s", ort_text);
 }
@@ -335,6 +333,7 @@ TEST(external_initializers_in)
     weights(w + 6, -2);
     onnx_begin(&m);
     three_graph(&m, true);
+    onnx_finish(&m);
     CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
     CHECK_TRUE(save("weights.bin", w, sizeof w));
     spec.allow_cpu = true;
@@ -474,9 +473,7 @@ TEST(attributes)
     onnx_attr_float(&attrs, "alpha", 0.25f);
     onnx_node(&m.graph, "LeakyRelu", "", "float", "b", "y", &attrs);
     onnx_output(&m.graph, "y", 4, out);
-    onnx_finish(&m);
-    saved = save("m.onnx", m.bytes.data, m.bytes.size);
-    onnx_free(&m);
+    saved = save_model("m.onnx", &m);
     CHECK_TRUE(saved);
     CHECK(check_run(&spec, spec.path) == 3, "%s", ort_text);
 }
@@ -521,8 +518,7 @@ TEST(foreign_nodes_left_alone)
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_ORT(generate_one(generate));
     CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
-    snprintf(key, sizeof key, "%.*s", (int)n.list[0].partition_name.size,
-             n.list[0].partition_name.data);
+    keep(key, sizeof key, n.list[0].partition_name);
     epctx_model_close(&n.model);
     c.partition = key;
     CHECK(claims(&c, ep->ep) && ort_code == 0, "our own node is not loaded: %s", ort_text);
@@ -553,9 +549,7 @@ TEST(foreign_nodes_left_alone)
     add_context(&m, &c, "ours", "x", "a");
     c.source = other;
     add_context(&m, &c, "not ours", "a", "y");
-    onnx_finish(&m);
-    CHECK_TRUE(save("two.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("two.onnx", &m));
     spec.path = in_folder("two.onnx");
     spec.allow_cpu = true;
     CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "'not ours'");
@@ -588,8 +582,7 @@ TEST(foreign_model)
     ep = other;
     ok = make_one("m.onnx") && generate_one(generate);
     if (ok && read_nodes("m_ctx.onnx", &n)) {
-        snprintf(key, sizeof key, "%.*s", (int)n.list[0].partition_name.size,
-                 n.list[0].partition_name.data);
+        keep(key, sizeof key, n.list[0].partition_name);
         epctx_model_close(&n.model);
     }
     c = context_of(binary_name("m"), key);
@@ -600,9 +593,7 @@ TEST(foreign_model)
     onnx_value(&m.graph, ONNX_VALUE, "a", ONNX_FLOAT, 2, dims23);
     add_context(&m, &c, "theirs", "x", "a");
     onnx_node(&m.graph, "Relu", "", "nobody's", "a", "y", NULL);
-    onnx_finish(&m);
-    ok = ok && save("f.onnx", m.bytes.data, m.bytes.size);
-    onnx_free(&m);
+    ok = save_model("f.onnx", &m) && ok;
     spec.allow_cpu = true;
     spec.more = append_ours;
     spec.ep = other->ep;
@@ -824,18 +815,13 @@ static void made_elsewhere(const char *other_architecture, const char *other_sdk
     onnx_input(&m.graph, "x", 2, dims23);
     onnx_node(&m.graph, "Relu", "", "relu", "x", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims23);
-    onnx_finish(&m);
-    saved = save("m.onnx", m.bytes.data, m.bytes.size);
-    onnx_free(&m);
+    saved = save_model("m.onnx", &m);
     CHECK_TRUE(saved);
     CHECK_ORT(generate_one(generate));
     CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
-    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
-             n.list[0].partition_name.data);
-    snprintf(architecture, sizeof architecture, "%.*s", (int)n.list[0].hardware_architecture.size,
-             n.list[0].hardware_architecture.data);
-    snprintf(sdk, sizeof sdk, "%.*s", (int)n.list[0].ep_sdk_version.size,
-             n.list[0].ep_sdk_version.data);
+    keep(partition, sizeof partition, n.list[0].partition_name);
+    keep(architecture, sizeof architecture, n.list[0].hardware_architecture);
+    keep(sdk, sizeof sdk, n.list[0].ep_sdk_version);
     epctx_model_close(&n.model);
     c = context_of(binary_name("m"), partition);
     c.architecture = architecture;
@@ -957,8 +943,7 @@ TEST(other_generation)
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_ORT(generate_one(generate));
     CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
-    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
-             n.list[0].partition_name.data);
+    keep(partition, sizeof partition, n.list[0].partition_name);
     epctx_model_close(&n.model);
     c = context_of(binary_name("m"), partition);
     for (i = 0; i < 2; i++) {
@@ -992,14 +977,12 @@ TEST(primaries_and_secondaries)
     CHECK_ORT(make_session(&spec));
     CHECK(read_nodes("a_ctx.onnx", &n), "%s", ort_text);
     for (i = 0; i < 3; i++) {
-        snprintf(names[i], sizeof names[i], "%.*s", (int)n.list[i].partition_name.size,
-                 n.list[i].partition_name.data);
+        keep(names[i], sizeof names[i], n.list[i].partition_name);
         /* p1 is the one with input x alone: its graph is a + w1. */
     }
     epctx_model_close(&n.model);
     CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
-    snprintf(names[3], sizeof names[3], "%.*s", (int)n.list[0].partition_name.size,
-             n.list[0].partition_name.data);
+    keep(names[3], sizeof names[3], n.list[0].partition_name);
     epctx_model_close(&n.model);
     payload = (uint8_t *)slurp(binary_name("m"), &size);
     CHECK_TRUE(payload != NULL);
@@ -1012,14 +995,9 @@ TEST(primaries_and_secondaries)
     c = context_of(NULL, names[3]);
     c.main_context = 0;
     add_context(&m, &c, "second", "x", "t");
-    c = context_of(NULL, names[3]);
-    c.embed_mode = 1;
-    c.payload = payload;
-    c.payload_size = size;
+    c = embedded_of(payload, size, names[3]);
     add_context(&m, &c, "first", "t", "y");
-    onnx_finish(&m);
-    CHECK_TRUE(save("all.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("all.onnx", &m));
     /* The same by ordinary nodes, for the CPU. */
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 2, dims23);
@@ -1039,9 +1017,7 @@ TEST(primaries_and_secondaries)
     onnx_node(&m.graph, "Mul", "", "6", "d,w2", "e", NULL);
     onnx_node(&m.graph, "Relu", "", "7", "e", "f", NULL);
     onnx_node(&m.graph, "Sub", "", "8", "f,t", "y", NULL);
-    onnx_finish(&m);
-    CHECK_TRUE(save("twice.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("twice.onnx", &m));
     spec = spec_of(in_folder("all.onnx"));
     ran = check_run(&spec, in_folder("twice.onnx"));
     CHECK(ran == 2, "secondary before primary: %s", ort_text);
@@ -1052,14 +1028,9 @@ TEST(primaries_and_secondaries)
     onnx_value(&m.graph, ONNX_VALUE, "t", ONNX_FLOAT, 2, dims23);
     c = context_of(binary_name("m"), names[3]);
     add_context(&m, &c, "file", "x", "t");
-    c = context_of(NULL, names[3]);
-    c.embed_mode = 1;
-    c.payload = payload;
-    c.payload_size = size;
+    c = embedded_of(payload, size, names[3]);
     add_context(&m, &c, "inside", "t", "y");
-    onnx_finish(&m);
-    CHECK_TRUE(save("all.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("all.onnx", &m));
     ran = check_run(&spec, in_folder("twice.onnx"));
     CHECK(ran == 2, "two primaries: %s", ort_text);
     /* A secondary whose graph both have takes the first one's, as epctx_load does. */
@@ -1070,17 +1041,12 @@ TEST(primaries_and_secondaries)
     onnx_value(&m.graph, ONNX_VALUE, "u", ONNX_FLOAT, 2, dims23);
     c = context_of(binary_name("m"), names[3]);
     add_context(&m, &c, "file", "x", "t");
-    c = context_of(NULL, names[3]);
-    c.embed_mode = 1;
-    c.payload = payload;
-    c.payload_size = size;
+    c = embedded_of(payload, size, names[3]);
     add_context(&m, &c, "inside", "t", "u");
     c = context_of(NULL, names[3]);
     c.main_context = 0;
     add_context(&m, &c, "second", "u", "y");
-    onnx_finish(&m);
-    CHECK_TRUE(save("all.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("all.onnx", &m));
     free(payload);
     CHECK_ORT(make_session(&spec));
 }
@@ -1278,9 +1244,7 @@ TEST(two_eps_in_one_model)
     onnx_node(&m.graph, "Tanh", "", "for_the_npu", "a", "b", NULL);
     onnx_node(&m.graph, "Mul", "", "for_both_too", "b,w", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims23);
-    onnx_finish(&m);
-    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("m.onnx", &m));
     CHECK_ORT(register_library(other->label, other->library));
     memset(&want, 0, sizeof want);
     memset(&got, 0, sizeof got);
@@ -1336,17 +1300,14 @@ TEST(other_shape_than_compiled)
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_ORT(generate_one(generate));
     CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
-    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
-             n.list[0].partition_name.data);
+    keep(partition, sizeof partition, n.list[0].partition_name);
     epctx_model_close(&n.model);
     c = context_of(binary_name("m"), partition);
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 2, dims);
     onnx_output(&m.graph, "y", 2, dims);
     add_context(&m, &c, "ctx", "x", "y");
-    onnx_finish(&m);
-    CHECK_TRUE(save("p.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("p.onnx", &m));
     ok = ort_session(&spec, &session);
     if (ok) {
         ok = ort_run(session, 1, &out);
@@ -1359,9 +1320,7 @@ TEST(other_shape_than_compiled)
     onnx_input(&m.graph, "z", 2, dims23);
     onnx_output(&m.graph, "y", 2, dims23);
     add_context(&m, &c, "ctx", "x,z", "y");
-    onnx_finish(&m);
-    CHECK_TRUE(save("p.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("p.onnx", &m));
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "1 inputs, the node has 2");
 }
 
@@ -1378,9 +1337,7 @@ TEST(nothing_compiled)
     onnx_floats(&m.graph, "bias", 1, dims23 + 1, w);
     onnx_node(&m.graph, "BiasGelu", "com.microsoft", "cpu", "x,bias", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims23);
-    onnx_finish(&m);
-    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("m.onnx", &m));
     out.path = in_folder("o.onnx");
     out.flags = OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED;
     spec.allow_cpu = true;
@@ -1511,9 +1468,7 @@ TEST(shared_constant_node)
     onnx_node(&m.graph, "BiasGelu", "com.microsoft", "cpu", "a,bias", "b", NULL);
     onnx_node(&m.graph, "Mul", "", "p2", "b,k", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims23);
-    onnx_finish(&m);
-    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("m.onnx", &m));
     spec.allow_cpu = true;
     spec.plain = true; /* or ORT would have folded it before we see it */
     ran = check_run(&spec, spec.path);
@@ -1534,7 +1489,6 @@ static bool make_constants(const char *name, int kind)
 {
     onnx_model m;
     float w[6];
-    bool ok;
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 2, dims23);
     weights(w, 1);
@@ -1555,10 +1509,7 @@ static bool make_constants(const char *name, int kind)
     onnx_output(&m.graph, "y", 2, dims23);
     if (kind == CONSTANT_OUTPUT) onnx_output(&m.graph, "k2", 2, dims23);
     if (kind == CONSTANT_CPU) onnx_output(&m.graph, "u", 2, dims23);
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
+    return save_model(name, &m);
 }
 
 /* Constant nodes belong to the partition that uses them, unless another node does, too. */
@@ -1790,7 +1741,6 @@ static bool make_if(const char *name, int body)
     onnx_model m;
     onnx_bytes then_graph = {0}, else_graph = {0}, attrs = {0};
     float w[6];
-    bool ok;
     onnx_begin(&m);
     weights(w, 1);
     onnx_value(&m.graph, ONNX_INPUT, "flag", ONNX_BOOL, 0, NULL);
@@ -1812,10 +1762,7 @@ static bool make_if(const char *name, int body)
     onnx_node(&m.graph, "If", "", "if", "flag", "r", &attrs);
     onnx_node(&m.graph, "Relu", "", "after", "r", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims23);
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
+    return save_model(name, &m);
 }
 
 /* JIT inside bodies works; while generating bodies stay as they are. */
@@ -1878,7 +1825,6 @@ static bool make_foreign_if(const char *name, double first)
     onnx_model m;
     onnx_bytes then_graph = {0}, else_graph = {0}, attrs = {0};
     const double w[6] = {first, 2, 3, 4, 5, 6};
-    bool ok;
     onnx_begin(&m);
     onnx_value(&m.graph, ONNX_INPUT, "flag", ONNX_BOOL, 0, NULL);
     onnx_value(&m.graph, ONNX_INPUT, "x", ONNX_DOUBLE, 2, dims23);
@@ -1891,10 +1837,7 @@ static bool make_foreign_if(const char *name, double first)
     onnx_attr_graph(&attrs, "else_branch", &else_graph);
     onnx_node(&m.graph, "If", "", "if", "flag", "y", &attrs);
     onnx_value(&m.graph, ONNX_OUTPUT, "y", ONNX_DOUBLE, 2, dims23);
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
+    return save_model(name, &m);
 }
 
 /* Graphs whose bodies differ have other hashes: a stale binary is told apart. */
@@ -2386,7 +2329,8 @@ TEST(models)
            ep->label);
     more = NULL;
 #else
-    if (!more || !*more) printf("skip %s further models: EPCTX_TEST_MODELS is not set\n", ep->label);
+    if (!more || !*more)
+        printf("skip %s further models: EPCTX_TEST_MODELS is not set\n", ep->label);
 #endif
     if (more && *more) {
         snprintf(path, sizeof path, "%s/onnx", more);
@@ -2432,32 +2376,20 @@ static bool whole_life(size_t *ran)
  * crash, no leak (under the sanitizer), no file left half done. */
 TEST(out_of_memory)
 {
-    char path[PATH_MAX + 64];
-    void (*arm)(long) = NULL;
-    bool (*fired)(void) = NULL;
-    long (*alive)(void) = NULL;
-    void *library;
+    oom_library oom;
     bool more = true, ok = false, tidy = true;
     size_t ran = 0;
     long n, lost = 0;
     CHECK_TRUE(make_one("m.onnx"));
-    snprintf(path, sizeof path, "%s/libtoy_oom_ep.so", plugins);
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays loaded when ORT closes it */
-    CHECK(library && ort_symbol(library, "oom_arm", &arm, sizeof arm) &&
-              ort_symbol(library, "oom_fired", &fired, sizeof fired) &&
-              ort_symbol(library, "oom_alive", &alive, sizeof alive),
-          "%s: %s", path, dlerror());
-    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    CHECK_ORT(oom_open(&oom));
     for (n = 1; more && n < 10000; n++) {
-        arm(n);
+        oom.arm(n);
         ok = whole_life(&ran);
-        more = fired();
+        more = oom.fired();
         tidy = tidy && count_files() <= 3;
-        if (lost == 0 && alive() != 0) lost = n;
+        if (lost == 0 && oom.alive() != 0) lost = n;
     }
-    arm(0);
-    dlclose(library);
-    CHECK_ORT(register_library(ep->label, ep->library));
+    CHECK_ORT(oom_close(&oom));
     CHECK(!more && ok && ran == 1, "expected the undisturbed round to work");
     CHECK_TRUE(tidy);
     CHECK(n > 20, "only %ld allocations", n);
@@ -2533,7 +2465,6 @@ static bool make_chain(const char *name, size_t length)
     onnx_model m;
     float w[6];
     size_t i;
-    bool ok;
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 2, dims23);
     weights(w, 0);
@@ -2546,10 +2477,7 @@ static bool make_chain(const char *name, size_t length)
         onnx_node(&m.graph, i % 2 ? "Add" : "Sub", "", out, in, out, NULL);
     }
     onnx_output(&m.graph, "y", 2, dims23);
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
+    return save_model(name, &m);
 }
 
 TEST(times)

@@ -238,7 +238,8 @@ TEST(run_cancelled_inside)
     if (pthread_create(&thread, NULL, run_until_failure, &r) != 0) exit(1);
     CHECK_ORT(set_dynamic(session, "ep.dynamic.cancel_runs", "1"));
     pthread_join(thread, NULL);
-    CHECK(strstr(r.text, "cancelled by the caller"), "expected the run to be cancelled: %s", r.text);
+    CHECK(strstr(r.text, "cancelled by the caller"), "expected the run to be cancelled: %s",
+          r.text);
     CHECK_ORT(set_dynamic(session, "ep.dynamic.cancel_runs", "0"));
     CHECK_ORT(run_once(session, NULL));
     ort->ReleaseSession(session);
@@ -289,30 +290,6 @@ TEST(dynamic_options_of_the_device)
     ort->ReleaseSession(session);
 }
 
-/* The plugin whose allocations fail on demand, in place of the one under test. */
-typedef struct oom_library {
-    void *library;
-    void (*arm)(long);
-    bool (*fired)(void);
-} oom_library;
-
-static bool oom_open(oom_library *oom)
-{
-    char path[PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/libtoy_oom_ep.so", plugins);
-    oom->library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays loaded when ORT closes it */
-    return oom->library && ort_symbol(oom->library, "oom_arm", &oom->arm, sizeof oom->arm) &&
-           ort_symbol(oom->library, "oom_fired", &oom->fired, sizeof oom->fired) &&
-           ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
-}
-
-static bool oom_close(oom_library *oom)
-{
-    oom->arm(0);
-    dlclose(oom->library);
-    return register_library(ep->label, ep->library);
-}
-
 /* Default: a run allocates nothing, it has the memory of the one before. Efficient: it gave that
  * back. */
 TEST(workload_type)
@@ -322,7 +299,7 @@ TEST(workload_type)
     OrtSession *session = NULL;
     bool ok, kept = false, given = false, failed = false;
     CHECK_TRUE(make_one("m.onnx"));
-    CHECK(oom_open(&oom), "%s", dlerror());
+    CHECK_ORT(oom_open(&oom));
     ok = register_library("oom", "libtoy_oom_ep.so") && ort_session(&spec, &session) &&
          run_once(session, NULL);
     oom.arm(1);
@@ -354,7 +331,6 @@ static bool make_pools(const char *name)
 {
     static const int64_t dims[4] = {N, C, H, W}, one[4] = {N, C, 1, 1};
     onnx_model m;
-    bool ok;
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 4, dims);
     onnx_node(&m.graph, "GlobalMaxPool", "", "max", "x", "a", NULL);
@@ -362,10 +338,7 @@ static bool make_pools(const char *name)
     onnx_node(&m.graph, "Add", "", "add", "a,b", "c", NULL);
     onnx_node(&m.graph, "Relu", "", "relu", "c", "y", NULL);
     onnx_output(&m.graph, "y", 4, one);
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
+    return save_model(name, &m);
 }
 
 /* The toy refuses to compile the pool that it asked for channels last unless ORT converted it, and
@@ -768,8 +741,8 @@ static int choice(OrtEpFactory *factory, bool strict, const char *words)
 
 /* The functions that ORT does not call, or calls with what it was given only: called here as ORT
  * would. */
-/* Of a list of hardware the factory pairs itself with what it supports, as far as there is room, and
- * with nothing else, wherever it stands in the list. */
+/* Of a list of hardware the factory pairs itself with what it supports, as far as there is room,
+ * and with nothing else, wherever it stands in the list. */
 static bool pairs_of(OrtEpFactory *factory)
 {
     const OrtEpApi *api = ort->GetEpApi();
@@ -1187,7 +1160,7 @@ TEST(out_of_memory)
     bool more = true, ok = false;
     long n;
     CHECK_TRUE(make_one("m.onnx"));
-    CHECK(oom_open(&oom), "%s", dlerror());
+    CHECK_ORT(oom_open(&oom));
     for (n = 1; more && n < 10000; n++) {
         clear_folder();
         make_one("m.onnx");

@@ -30,7 +30,6 @@ static bool make_plain(const char *name, float start)
 {
     onnx_model m;
     float w[6];
-    bool ok;
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 2, dims23);
     weights(w, start);
@@ -41,10 +40,7 @@ static bool make_plain(const char *name, float start)
     onnx_node(&m.graph, "Mul", "", "mul", "a,v", "b", NULL);
     onnx_node(&m.graph, "Relu", "", "relu", "b", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims23);
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
+    return save_model(name, &m);
 }
 
 /* a.onnx, b.onnx (three partitions and CPU nodes) and c.onnx. */
@@ -197,7 +193,6 @@ static bool make_common(const char *name, const char *last, bool quantized)
     const int64_t dims[2] = {SIDE, SIDE};
     const float scale = 0.25f;
     onnx_model m;
-    bool ok;
     int k;
     for (k = 0; k < COUNT; k++) {
         w[k] = (float)(k % 1001) / 16;
@@ -217,10 +212,7 @@ static bool make_common(const char *name, const char *last, bool quantized)
     onnx_node(&m.graph, "Add", "", "add", "x,w", "a", NULL);
     onnx_node(&m.graph, last, "", "last", "a", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims);
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
+    return save_model(name, &m);
 }
 
 /* Weights that two models have in common are stored once, also when a node of each computes them:
@@ -466,9 +458,7 @@ TEST(last_session_without_nodes)
     onnx_floats(&m.graph, "bias", 1, dims23 + 1, w);
     onnx_node(&m.graph, "BiasGelu", "com.microsoft", "cpu", "x,bias", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims23);
-    onnx_finish(&m);
-    CHECK_TRUE(save("cpu.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("cpu.onnx", &m));
     CHECK_ORT(generate_session("a.onnx", join));
     CHECK_ORT(generate_session("b.onnx", join));
     CHECK_ORT(generate_session("cpu.onnx", finish));
@@ -550,10 +540,8 @@ TEST(graph_of_another_generation)
     CHECK_ORT(make_group(3));
     for (i = 0; i < 2; i++) {
         CHECK(read_nodes(contexts[i ? 2 : 0], &n[i]), "%s", ort_text);
-        snprintf(partition[i], sizeof partition[i], "%.*s", (int)n[i].list[0].partition_name.size,
-                 n[i].list[0].partition_name.data);
-        snprintf(notes[i], sizeof notes[i], "%.*s", (int)n[i].list[0].notes.size,
-                 n[i].list[0].notes.data);
+        keep(partition[i], sizeof partition[i], n[i].list[0].partition_name);
+        keep(notes[i], sizeof notes[i], n[i].list[0].notes);
         epctx_model_close(&n[i].model);
     }
     CHECK_TRUE(strlen(notes[1]) > 16);
@@ -587,9 +575,7 @@ TEST(graph_of_another_generation)
             }
             add_context(&m, &c, "node", "x", "y");
             onnx_output(&m.graph, "y", 2, dims23);
-            onnx_finish(&m);
-            ok = save("hash.onnx", m.bytes.data, m.bytes.size);
-            onnx_free(&m);
+            ok = save_model("hash.onnx", &m);
             ok = ok && (kind != 1 || open_session(contexts[0], &sessions[0]));
             CHECK(ok, "%s", ort_text);
             if (kind == 3) {
@@ -671,8 +657,7 @@ TEST(graphs_come_back)
     char text[sizeof ort_text];
     CHECK_ORT(make_group(3));
     CHECK(read_nodes("c_ctx.onnx", &n), "%s", ort_text);
-    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
-             n.list[0].partition_name.data);
+    keep(partition, sizeof partition, n.list[0].partition_name);
     epctx_model_close(&n.model);
     snprintf(name, sizeof name, "%s", binary_name("a"));
     /* c's graph, and one that does not exist. */
@@ -687,9 +672,7 @@ TEST(graphs_come_back)
     add_context(&m, &c, "bad", "x", "z");
     onnx_output(&m.graph, "y", 2, dims23);
     onnx_output(&m.graph, "z", 2, dims23);
-    onnx_finish(&m);
-    CHECK_TRUE(save("half.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("half.onnx", &m));
     ok = open_session(contexts[0], &sessions[0]);
     failed = ok && !open_session("half.onnx", &sessions[1]) && ort_code == ORT_INVALID_GRAPH;
     memcpy(text, ort_text, sizeof text);
@@ -761,28 +744,18 @@ static bool whole_life(bool *ran)
  * sanitizer), no half file. */
 TEST(out_of_memory)
 {
-    char path[PATH_MAX + 64];
-    void (*arm)(long) = NULL;
-    bool (*fired)(void) = NULL;
-    void *library;
+    oom_library oom;
     bool more = true, ok = false, ran = false, tidy = true;
     long n;
     CHECK_TRUE(make_plain("a.onnx", 1) && make_plain("b.onnx", 2));
-    snprintf(path, sizeof path, "%s/libtoy_oom_ep.so", plugins);
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays loaded when ORT closes it */
-    CHECK(library && ort_symbol(library, "oom_arm", &arm, sizeof arm) &&
-              ort_symbol(library, "oom_fired", &fired, sizeof fired),
-          "%s: %s", path, dlerror());
-    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    CHECK_ORT(oom_open(&oom));
     for (n = 1; more && n < 10000; n++) {
-        arm(n);
+        oom.arm(n);
         ok = whole_life(&ran);
-        more = fired();
+        more = oom.fired();
         tidy = tidy && count_files() <= 5;
     }
-    arm(0);
-    dlclose(library);
-    CHECK_ORT(register_library(ep->label, ep->library));
+    CHECK_ORT(oom_close(&oom));
     CHECK(!more && ok && ran, "expected the undisturbed round to work: %s", ort_text);
     CHECK_TRUE(tidy);
     CHECK(n > 60, "only %ld allocations", n);

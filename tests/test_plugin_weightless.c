@@ -55,10 +55,7 @@ static bool make_heavy(const char *name, bool external, float start)
     onnx_node(&m.graph, "Add", "", "add", "a,v", "b", NULL);
     onnx_node(&m.graph, "Relu", "", "relu", "b", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims);
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size) &&
-         (!external || save_weights("weights.bin"));
-    onnx_free(&m);
+    ok = save_model(name, &m) && (!external || save_weights("weights.bin"));
     return ok;
 }
 
@@ -138,8 +135,8 @@ static bool holds(const char *name, const char *text)
     return ok;
 }
 
-/* The option's former name means the same, wherever the weights are: none in the binary, all of them
- * once in the context model. */
+/* The option's former name means the same, wherever the weights are: none in the binary, all of
+ * them once in the context model. */
 TEST(former_option)
 {
     int external;
@@ -189,9 +186,7 @@ TEST(quantized)
         onnx_node(&m.graph, "DequantizeLinear", "", "dequantize", "q,scale,zero", "w", NULL);
         onnx_node(&m.graph, "Mul", "", "mul", "x,w", "y", NULL);
         onnx_output(&m.graph, "y", 2, dims);
-        onnx_finish(&m);
-        saved = save("m.onnx", m.bytes.data, m.bytes.size);
-        onnx_free(&m);
+        saved = save_model("m.onnx", &m);
         CHECK_TRUE(saved);
         spec.config = configs[i];
         CHECK(check_run(&spec, spec.path) == 2, "%s", ort_text);
@@ -237,8 +232,7 @@ TEST(weights_elsewhere)
     spec.config = weightless;
     CHECK_ORT(make_session(&spec));
     CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
-    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
-             n.list[0].partition_name.data);
+    keep(partition, sizeof partition, n.list[0].partition_name);
     epctx_model_close(&n.model);
     c = context_of(binary_name("m"), partition);
     onnx_begin(&m);
@@ -250,9 +244,7 @@ TEST(weights_elsewhere)
     onnx_attr_text(&attrs, EPCTX_WEIGHTS_ATTR, "16384 0123456789abcdef 0 1 w 0 \n");
     onnx_node(&m.graph, "EPContext", "com.microsoft", "ctx", "x", "y", &attrs);
     onnx_output(&m.graph, "y", 2, dims);
-    onnx_finish(&m);
-    CHECK_TRUE(save("other_ctx.onnx", m.bytes.data, m.bytes.size));
-    onnx_free(&m);
+    CHECK_TRUE(save_model("other_ctx.onnx", &m));
     spec.path = in_folder("other_ctx.onnx");
     spec.config = NULL;
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "weight 'w' is no input");

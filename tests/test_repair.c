@@ -74,15 +74,6 @@ static void job_close(job *j)
     bytes_free(&j->from);
 }
 
-static epctx_node_view node_at(const epctx_model *model, int number)
-{
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_node_view node = {0};
-    for (int i = 0; i <= number; i++)
-        if (!epctx_next_node(&it, &node)) break;
-    return node;
-}
-
 static epctx_epnode epnode_at(const epctx_model *model, int number)
 {
     epctx_node_view node = node_at(model, number);

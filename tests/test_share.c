@@ -9,6 +9,7 @@
 #include "fake.h"
 #include "files.h"
 #include "flaky.h"
+#include "sessions.h"
 #include "take.h"
 #include "test.h"
 
@@ -22,20 +23,12 @@ static epctx_status generate(epctx_workspace *w, const char *group, const char *
                              const epctx_backend *backend, const epctx_gen_opts *opts,
                              const epctx_io *io, bool stop, epctx_error *error)
 {
-    epctx_open_opts open = {0};
     epctx_gen_opts gen = {0};
-    epctx_model model;
-    epctx_status status;
     if (opts != NULL) gen = *opts;
     gen.workspace = w;
     gen.group = group;
     gen.stop = stop;
-    open.io = io;
-    status = epctx_model_open_file(&model, at(file), &open, error);
-    if (status != EPCTX_OK) return status;
-    status = epctx_generate(&model, backend, &gen, NULL, error);
-    epctx_model_close(&model);
-    return status;
+    return generate_one(at(file), backend, &gen, NULL, io, error);
 }
 
 typedef struct session {
@@ -73,7 +66,6 @@ static bool make_group(fake *f, int count, epctx_error *error)
     epctx_backend backend = fake_backend(f);
     epctx_workspace *w;
     bool ok = true;
-    f->takes = "Take";
     clear_root();
     if (epctx_workspace_open(&w, NULL, error) != EPCTX_OK) return false;
     for (int i = 0; ok && i < count; i++) {
@@ -91,7 +83,6 @@ TEST(n_plus_one)
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
     epctx_error error;
-    f.takes = "Take";
     clear_root();
     for (int i = 0; i < 3; i++)
         make_named(names[i], (float)i);
@@ -470,12 +461,8 @@ static epctx_status compile_alone(fake *f, const char *file, epctx_error *error)
 {
     epctx_backend backend = fake_backend(f);
     epctx_gen_opts opts = {0};
-    epctx_model model;
-    epctx_status status = epctx_model_open_file(&model, at(file), NULL, error);
     opts.overwrite = true;
-    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &opts, NULL, error);
-    epctx_model_close(&model);
-    return status;
+    return generate_one(at(file), &backend, &opts, NULL, NULL, error);
 }
 
 static epctx_freshness freshness(const char *file, bool fast, epctx_error *why)
@@ -494,15 +481,7 @@ static epctx_status load_file(fake *f, const char *file, const epctx_load_opts *
                               epctx_error *error)
 {
     epctx_backend backend = fake_backend(f);
-    epctx_loaded loaded;
-    epctx_model model;
-    epctx_status status = epctx_model_open_file(&model, at(file), NULL, error);
-    if (status == EPCTX_OK) {
-        status = epctx_load(&loaded, &model, &backend, opts, error);
-        epctx_unload(&loaded);
-    }
-    epctx_model_close(&model);
-    return status;
+    return load_one(NULL, at(file), &backend, NULL, opts, NULL, error);
 }
 
 /* Compiling one member anew takes the other one's graphs out of the binary: everyone is told. */
@@ -619,7 +598,6 @@ TEST(failed_generate)
             epctx_workspace *w;
             epctx_error error;
             session s;
-            f.takes = "Take";
             clear_root();
             for (int k = 0; k < 3; k++)
                 make_named(names[k], (float)k);
@@ -653,7 +631,6 @@ TEST(failed_first)
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
     epctx_error error;
-    f.takes = "Take";
     f.fail = FAKE_COMPILE;
     clear_root();
     make_named("a.onnx", 0);
@@ -676,7 +653,6 @@ TEST(given_up)
     epctx_workspace *w;
     epctx_error error;
     epctx_gen_opts opts = {0};
-    f.takes = "Take";
     opts.initializers_file_name = "rest.data";
     clear_root();
     make_named("a.onnx", 0);
@@ -695,7 +671,6 @@ TEST(refused)
     epctx_workspace *w;
     epctx_error error;
     epctx_gen_opts opts = {0};
-    f.takes = other.takes = "Take";
     clear_root();
     make_named("a.onnx", 0);
     make_named("b.onnx", 1);
@@ -742,7 +717,6 @@ TEST(groups_apart)
     epctx_workspace *w;
     epctx_error error;
     session s[3];
-    f.takes = g.takes = "Take";
     two.source = "OtherEP";
     two.short_name = "other";
     clear_root();
@@ -775,7 +749,6 @@ TEST(max_size)
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
     epctx_error error;
-    f.takes = "Take";
     backend.max_size_fn = fake_max_size;
     clear_root();
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
@@ -1117,7 +1090,6 @@ TEST(hosted_and_own)
     epctx_arena arena;
     const epctx_node *nodes = NULL;
     clear_root();
-    f.takes = "Take";
     make_named("b.onnx", 1);
     epctx_arena_init(&arena, NULL);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
@@ -1744,7 +1716,6 @@ TEST(threads_generate)
     epctx_workspace *w = locked_workspace();
     worker workers[4];
     epctx_error error;
-    f.takes = "Take";
     clear_root();
     atomic_store(&failures, 0);
     for (int i = 0; i < 4; i++) {
@@ -1790,7 +1761,6 @@ TEST(share_arguments)
     const epctx_graph *graph = fake_make_piece(&p, "x", "y");
     old.version++;
     clear_root();
-    f.takes = "Take";
     epctx_arena_init(&arena, NULL);
     CHECK(make_group(&f, 1, &error), "%s", error.message);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
@@ -1893,7 +1863,6 @@ TEST(any_end)
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
     epctx_error error;
-    f.takes = "Take";
     for (int first = 0; first < 3; first++) {
         clear_root();
         CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
@@ -1977,7 +1946,6 @@ TEST(a_failed_session_leaves_no_edit)
         bytes before, after;
         clear_root();
         make_named("a.onnx", 1);
-        f.takes = "Take";
         f.fail = steps[i];
         f.fail_after = steps[i] == FAKE_COMPILE; /* the second of two partitions */
         CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
@@ -2010,7 +1978,6 @@ TEST(members_behind_a_link)
     clear_root();
     for (int k = 0; k < 2; k++)
         make_named(names[k], (float)k);
-    f.takes = "Take";
     CHECK_INT(mkdir(at("a_folder_with_a_long_name"), 0777), 0);
     snprintf(link, sizeof link, "%s", at("a_folder_with_a_long_name/a_ctx.onnx"));
     make_file(at("a_ctx.onnx"), "old", 3);
@@ -2050,7 +2017,6 @@ TEST(members)
     clear_root();
     for (int k = 0; k < 2; k++)
         make_named(names[k], (float)k);
-    f.takes = "Take";
     epctx_arena_init(&arena, NULL);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     /* An EP that cannot do without weights begins no such group. */

@@ -385,6 +385,30 @@ TEST(compatibility_of_own_strings)
 
 /* -- state, files, walk -- */
 
+/* A model that is open, and its state. */
+typedef struct judged {
+    bytes data;
+    epctx_arena arena;
+    epctx_model model;
+    epctx_state state;
+} judged;
+
+/* Takes the bytes over. */
+static bool judge(judged *j, bytes data)
+{
+    j->data = data;
+    epctx_arena_init(&j->arena, NULL);
+    return epctx_model_open_memory(&j->model, data.data, data.size, NULL, NULL) == EPCTX_OK &&
+           epctx_model_state(&j->model, &j->arena, &j->state, NULL) == EPCTX_OK;
+}
+
+static void judged_free(judged *j)
+{
+    epctx_model_close(&j->model);
+    epctx_arena_free(&j->arena);
+    bytes_free(&j->data);
+}
+
 TEST(state)
 {
     spec s = {.two = true,
@@ -392,49 +416,35 @@ TEST(state)
               .second = {.source = "QNN", .main = "0"},
               .graph_fn = used_weight,
               .model_fn = compat_mine};
-    bytes model = make(&s);
-    epctx_arena arena;
-    epctx_model m;
-    epctx_state state;
-    epctx_arena_init(&arena, NULL);
-    CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_model_state(&m, &arena, &state, NULL), EPCTX_OK);
-    CHECK_INT(state.compiled, EPCTX_PARTLY_COMPILED);
-    CHECK_UINT(state.ep_nodes, 2);
-    CHECK_UINT(state.other_nodes, 1);
-    CHECK_UINT(state.maker_count, 1);
-    CHECK_UINT(state.makers[0].nodes, 2);
-    CHECK_UINT(state.makers[0].mains, 1);
-    CHECK_UINT(state.makers[0].payload_size, 14);
-    CHECK_TRUE(epctx_str_is(state.makers[0].sdk_version, "1"));
-    CHECK_UINT(state.compat_count, 1);
-    CHECK_TRUE(epctx_str_is(state.compat[0].ep, "MyEP"));
-    epctx_model_close(&m);
-    epctx_arena_free(&arena);
-    bytes_free(&model);
+    judged j;
+    CHECK_TRUE(judge(&j, make(&s)));
+    CHECK_INT(j.state.compiled, EPCTX_PARTLY_COMPILED);
+    CHECK_UINT(j.state.ep_nodes, 2);
+    CHECK_UINT(j.state.other_nodes, 1);
+    CHECK_UINT(j.state.maker_count, 1);
+    CHECK_UINT(j.state.makers[0].nodes, 2);
+    CHECK_UINT(j.state.makers[0].mains, 1);
+    CHECK_UINT(j.state.makers[0].payload_size, 14);
+    CHECK_TRUE(epctx_str_is(j.state.makers[0].sdk_version, "1"));
+    CHECK_UINT(j.state.compat_count, 1);
+    CHECK_TRUE(epctx_str_is(j.state.compat[0].ep, "MyEP"));
+    judged_free(&j);
 }
 
 /* Plain, and compiled whole. */
 TEST(state_whole)
 {
     for (int compiled = 0; compiled < 2; compiled++) {
-        bytes graph = {0}, b;
-        epctx_arena arena;
-        epctx_model m;
-        epctx_state state;
+        bytes graph = {0};
+        judged j;
         if (compiled)
             add_epnode(&graph, "n", "x", "y", 1, 1, "QNN", "n", "payload", 7);
         else
             add_node(&graph, "Relu", "n", "x", "y");
-        b = new_model(&graph);
-        epctx_arena_init(&arena, NULL);
-        CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, NULL, NULL), EPCTX_OK);
-        CHECK_INT(epctx_model_state(&m, &arena, &state, NULL), EPCTX_OK);
-        CHECK_INT(state.compiled, compiled ? EPCTX_FULLY_COMPILED : EPCTX_PLAIN);
-        CHECK_UINT(state.ep_nodes, (size_t)compiled);
-        epctx_model_close(&m);
-        epctx_arena_free(&arena);
-        bytes_free(&b);
+        CHECK_TRUE(judge(&j, new_model(&graph)));
+        CHECK_INT(j.state.compiled, compiled ? EPCTX_FULLY_COMPILED : EPCTX_PLAIN);
+        CHECK_UINT(j.state.ep_nodes, (size_t)compiled);
+        judged_free(&j);
     }
 }
 
@@ -443,19 +453,12 @@ TEST(state_of_broken_nodes)
 {
     spec s = {.two = true, .first = {.domain = ""}, .second = {.main = "2"},
               .graph_fn = epnode_in_body, .model_fn = function_with_reference};
-    bytes model = make(&s);
-    epctx_arena arena;
-    epctx_model m;
-    epctx_state state;
-    epctx_arena_init(&arena, NULL);
-    CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_model_state(&m, &arena, &state, NULL), EPCTX_OK);
-    CHECK_UINT(state.broken_nodes, 2);
-    CHECK_UINT(state.ep_nodes, 2);
-    CHECK_INT(state.compiled, EPCTX_PARTLY_COMPILED);
-    epctx_model_close(&m);
-    epctx_arena_free(&arena);
-    bytes_free(&model);
+    judged j;
+    CHECK_TRUE(judge(&j, make(&s)));
+    CHECK_UINT(j.state.broken_nodes, 2);
+    CHECK_UINT(j.state.ep_nodes, 2);
+    CHECK_INT(j.state.compiled, EPCTX_PARTLY_COMPILED);
+    judged_free(&j);
 }
 
 TEST(walk_goes_everywhere)

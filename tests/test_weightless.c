@@ -1,5 +1,6 @@
-/* Weightless contexts: generated without weights, loaded with those of the source model, on the
- * reference NPU. What is in the way of that is refused before anything runs. */
+/* >>gen and >>load: weightless contexts, generated without weights, loaded with those of the
+ * source model, on the reference NPU. What is in the way of that is refused before anything
+ * runs. */
 #define _XOPEN_SOURCE 700
 #include "epctx_npu.h"
 #include "examples/epctx/ops/cache.h"

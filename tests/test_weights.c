@@ -1,4 +1,4 @@
-/* The weight table: what is equal in every byte is stored once, and nothing else is. */
+/* >>weights: what is equal in every byte is stored once, and nothing else is. */
 #define _XOPEN_SOURCE 700
 #include "epctx.h"
 #include "forged.h"
@@ -85,8 +85,8 @@ TEST(stored_once)
     end(&f);
 }
 
-/* Sizes alone, sizes again, and weights that agree in the sample: each is found, also after the table
- * has grown, whether its size was seen once or often. */
+/* Sizes alone, sizes again, and weights that agree in the sample: each is found, also after the
+ * table has grown, whether its size was seen once or often. */
 TEST(found_again)
 {
     enum { COUNT = 300, ALIKE = 3, SIZE = 5000 };
@@ -640,7 +640,8 @@ TEST(allocator_fails)
     CHECK(fails_at > 5, "only %d allocations were seen", fails_at);
 }
 
-/* Weights whose hashes agree, for whatever seed: each is read a few times, not once for each other. */
+/* Weights whose hashes agree, for whatever seed: each is read a few times, not once for each
+ * other. */
 TEST(one_hash)
 {
     enum { COUNT = 20000 };

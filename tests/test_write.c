@@ -1,4 +1,5 @@
-/* Writing an edited model: streams that end, backups while every call of the io fails, paths. */
+/* >>edit and >>commit: writing an edited model: streams that end, backups while every call of the
+ * io fails, paths. */
 #define _XOPEN_SOURCE 700
 #include "edit.h"
 #include "flaky.h"

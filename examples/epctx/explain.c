@@ -1,6 +1,5 @@
 /* epctx explain: from the text of an ORT error to its cause and its cure. */
-#include "cli.h"
-#include "ops/lint.h"
+#include "rules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -280,19 +279,16 @@ static int explain(const char *text, bool json)
 /* TEXT may be a rule of lint, by id or name; false: it is none. */
 static bool explain_rule(const char *text, bool json)
 {
-    int i;
-    for (i = 0; i < EPCTX_RULE_COUNT; i++) {
-        epctx_rule_info rule = epctx_rule_of((epctx_rule)i);
-        if (strcmp(text, rule.id) != 0 && strcmp(text, rule.name) != 0) continue;
-        if (json) {
-            printf("[\n  {\"text\": [\"%s\", \"%s\"], ", rule.id, rule.name);
-            cli_json_str("cause", epctx_str_of(rule.text), ", ");
-            cli_json_str("cure", epctx_str_of(rule.fix), "}\n]\n");
-        } else
-            printf("%s %s\n  cause: %s\n  cure:  %s\n", rule.id, rule.name, rule.text, rule.fix);
-        return true;
-    }
-    return false;
+    int rule = rule_find(epctx_str_of(text));
+    epctx_rule_info info = rule_info(rule);
+    if (rule == RULE_COUNT) return false;
+    if (json) {
+        printf("[\n  {\"text\": [\"%s\", \"%s\"], ", info.id, info.name);
+        cli_json_str("cause", epctx_str_of(info.text), ", ");
+        cli_json_str("cure", epctx_str_of(info.fix), "}\n]\n");
+    } else
+        printf("%s %s\n  cause: %s\n  cure:  %s\n", info.id, info.name, info.text, info.fix);
+    return true;
 }
 
 /* All of standard input, terminated; NULL when memory runs out. A log of 1 MiB is enough. */

@@ -1,6 +1,5 @@
 /* epctx lint: judges a model by the rules of ORT, of the design document and of each EP. */
-#include "cli.h"
-#include "ops/lint.h"
+#include "rules.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -67,19 +66,12 @@ static void found(void *user, const epctx_finding *finding)
     cli_progress_add(0);
 }
 
-/* A rule of this tool: it has a backend to ask. Not one of epctx_rule. */
-static const epctx_rule_info loads_rule = {"E900", "context-loads",
-                                           "the reference NPU cannot load a context of its own",
-                                           "compile the source model again",
-                                           EPCTX_SEVERITY_ERROR};
-
 static void list_rules(bool json)
 {
     int i;
     if (json) putchar('[');
-    for (i = 0; i <= EPCTX_RULE_COUNT; i++) {
-        epctx_rule_info rule =
-            i < EPCTX_RULE_COUNT ? epctx_rule_of((epctx_rule)i) : loads_rule;
+    for (i = 0; i < RULE_COUNT; i++) {
+        epctx_rule_info rule = rule_info(i);
         if (json)
             printf(
                 "%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", \"text\": \"%s\", "
@@ -92,52 +84,11 @@ static void list_rules(bool json)
     if (json) puts("\n]");
 }
 
-/* The message without file, node and attribute, which are told apart from it. */
-static const char *bare_message(const epctx_error *error, const char *file)
-{
-    const char *text = error->message;
-    char parts[3][300];
-    size_t i, size;
-    snprintf(parts[0], sizeof parts[0], "%.250s: ", file);
-    snprintf(parts[1], sizeof parts[1], "node '%s': ", error->node);
-    snprintf(parts[2], sizeof parts[2], "attribute '%s': ", error->attribute);
-    for (i = 0; i < 3; i++) {
-        size = strlen(parts[i]);
-        if (strncmp(text, parts[i], size) == 0) text += size;
-    }
-    return text;
-}
-
-/* The binaries of the reference NPU are not opaque to us: loading them is a check of their own. */
-static uint64_t load_contexts(const epctx_model *model, const epctx_check_opts *opts,
-                              lint_output *out)
-{
-    epctx_load_opts load;
-    epctx_backend backend;
-    epctx_loaded loaded;
-    epctx_finding finding;
-    epctx_error error;
-    memset(&load, 0, sizeof load);
-    memset(&loaded, 0, sizeof loaded);
-    load.context_file_path = opts->context_file_path;
-    if (cli_backend(NULL, &backend, &error) != EPCTX_OK ||
-        epctx_load(&loaded, model, &backend, &load, &error) == EPCTX_OK) {
-        epctx_unload(&loaded);
-        return 0;
-    }
-    memset(&finding, 0, sizeof finding);
-    finding.info = loads_rule;
-    finding.node = epctx_str_of(error.node);
-    finding.attribute = error.attribute;
-    finding.message = bare_message(&error, out->file);
-    found(out, &finding);
-    return 1;
-}
-
 static int lint(const char *file, const epctx_check_opts *opts, lint_output *out)
 {
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     epctx_model model;
+    epctx_finding finding;
     epctx_error error;
     epctx_status status;
     cli_progress_begin("lint", 0);
@@ -149,8 +100,11 @@ static int lint(const char *file, const epctx_check_opts *opts, lint_output *out
         fputs(",\n\"findings\": [", stdout);
     }
     status = epctx_lint(&model, opts, found, out, counts, &error);
-    if (status == EPCTX_OK && counts[0] == 0 && !opts->no_files)
-        counts[0] += load_contexts(&model, opts, out);
+    if (status == EPCTX_OK && counts[0] == 0 && !opts->no_files &&
+        rule_loads_fails(&model, file, opts->context_file_path, &finding, &error)) {
+        found(out, &finding);
+        counts[0]++;
+    }
     epctx_model_close(&model);
     cli_progress_end();
     if (status != EPCTX_OK) return cli_fail(&error);

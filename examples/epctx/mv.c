@@ -93,24 +93,73 @@ static void leave_broken(output *out, const char **list, size_t *count)
     *count = kept;
 }
 
-/* The models beside the binary, by name. */
-static int find_models(output *out, const char *binary, const char ***list, size_t *count)
+/* The .onnx files beside the binary, by name. */
+static int list_models(output *out, const char *binary, epctx_str *folder, const char ***list,
+                       size_t *count)
 {
-    epctx_str folder = epctx_path_folder(epctx_str_of(binary));
-    char *name = epctx_arena_copy(&out->arena, folder.size > 0 ? folder : epctx_str_of("."));
-    DIR *dir = name != NULL ? opendir(name) : NULL;
+    char *name;
+    DIR *dir;
     bool ok;
+    *folder = epctx_path_folder(epctx_str_of(binary));
+    name = epctx_arena_copy(&out->arena, folder->size > 0 ? *folder : epctx_str_of("."));
+    dir = name != NULL ? opendir(name) : NULL;
     if (name == NULL) return cli_fail_text("out of memory");
     if (dir == NULL) return cli_fail_text("%s: %s", name, strerror(errno));
-    ok = read_folder(dir, folder, &out->arena, list, count);
+    ok = read_folder(dir, *folder, &out->arena, list, count);
     closedir(dir);
     if (!ok) return cli_fail_text("out of memory");
+    if (*count > 0) qsort(*list, *count, sizeof **list, compare_names);
+    return CLI_OK;
+}
+
+/* The models beside the binary. */
+static int find_models(output *out, const char *binary, const char ***list, size_t *count)
+{
+    epctx_str folder;
+    int code = list_models(out, binary, &folder, list, count);
+    if (code != CLI_OK) return code;
     if (*count == 0)
         return cli_fail_text("%s: there is no .onnx beside it: name the models", binary);
     if (!are_here(folder, *list, *count, &out->arena)) return CLI_FAILED;
-    qsort(*list, *count, sizeof **list, compare_names);
     leave_broken(out, *list, count);
     return CLI_OK;
+}
+
+static bool is_one_of(const char *path, const char *const *models, size_t count)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_file_info one, other;
+    size_t i;
+    if (io->stat_fn(io->user, path, &one, NULL) != EPCTX_OK) return false;
+    for (i = 0; i < count; i++)
+        if (io->stat_fn(io->user, models[i], &other, NULL) == EPCTX_OK &&
+            epctx_file_same(&one, &other))
+            return true;
+    return false;
+}
+
+/* The user named models: one beside the binary that he left out would lose it. */
+static int check_others(output *out, const char *from, const char *to, const char *const *models,
+                        size_t count, const epctx_profile *profile)
+{
+    const char **others = NULL;
+    size_t other_count = 0, i;
+    epctx_str folder;
+    epctx_move_opts opts;
+    int code = list_models(out, from, &folder, &others, &other_count);
+    memset(&opts, 0, sizeof opts);
+    opts.profile = profile;
+    opts.io = cli_io();
+    opts.dry_run = true;
+    for (i = 0; code == CLI_OK && i < other_count; i++) {
+        epctx_move_report report;
+        epctx_error error;
+        if (is_one_of(others[i], models, count)) continue;
+        if (epctx_move_binary(from, to, &others[i], 1, &opts, &report, &error) == EPCTX_OK &&
+            report.model_count > 0)
+            code = cli_fail_text("%s names %s, too: name it as well, or no model", others[i], from);
+    }
+    return code;
 }
 
 static void tell(void *user, const char *model, size_t nodes)
@@ -140,6 +189,8 @@ static int move(output *out, const char *from, const char *to, const char *const
     /* A model that another process changed meanwhile is read again. */
     for (i = 0; i < ATTEMPTS && status == EPCTX_ERR_CHANGED; i++)
         status = epctx_move_binary(from, to, models, count, &opts, &report, &error);
+    if (status == EPCTX_ERR_NOT_FOUND && found && report.size > 0)
+        return cli_fail_text("%s; models in other folders must be named", error.message);
     if (status != EPCTX_OK) return cli_fail(&error);
     output_file(out, "rename", from, &report.size, to);
     return output_done(out);
@@ -172,6 +223,7 @@ static int run(int argc, char **argv)
         else {
             models = operands + 2;
             count = (size_t)given - 2;
+            code = check_others(&out, operands[0], operands[1], models, count, profile);
         }
         if (code == CLI_OK)
             code = move(&out, operands[0], operands[1], models, count, given == 2, profile);
@@ -188,7 +240,8 @@ const cli_command cli_mv = {
     "Gives a context binary another name or another folder and writes the new name into every\n"
     "EPContext node that has the old one. Without MODEL these are the models beside the binary;\n"
     "a file there that is no model is left alone. Models elsewhere have to be named, also where\n"
-    "a link beside the binary leads to them. At every moment each model finds its binary; what a\n"
+    "a link beside the binary leads to them; then all that use the binary are named, and one\n"
+    "beside it that is left out is an error. At every moment each model finds its binary; what a\n"
     "crash interrupted the same command completes.\n\n"
     "  --ep NAME            the rules of this EP; default: each node by its source\n"
     "  -n, --dry-run        print the plan; write nothing\n"

@@ -247,6 +247,14 @@ static int plan_model(output *out, epctx_model *model)
     return output_done(out);
 }
 
+/* With --in-place, a model without a change keeps its file, inode and time. */
+static bool is_kept(output *out, const epctx_model *model)
+{
+    if (!out->in_place || epctx_model_mark(model) > 0) return false;
+    output_file(out, "keep", out->path, &out->size, NULL);
+    return true;
+}
+
 int output_model(output *out, epctx_model *model)
 {
     static char backup[EPCTX_PATH_MAX];
@@ -256,6 +264,7 @@ int output_model(output *out, epctx_model *model)
     epctx_error error;
     if (out->no_memory) return cli_fail_text("out of memory");
     out->size = epctx_model_size(model);
+    if (is_kept(out, model)) return output_done(out);
     if (out->dry_run) return plan_model(out, model);
     if (out->to_stdout) return model_to_stdout(out, model);
     opts.backup = backup;
@@ -288,6 +297,8 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
     epctx_error error;
     epctx_status status;
     size_t i;
+    out->size = epctx_model_size(model);
+    if (count == 0 && is_kept(out, model)) return output_done(out);
     opts.backup = backup;
     opts.backup_capacity = sizeof backup;
     epctx_error_clear(&error);
@@ -296,7 +307,6 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
     if (status != EPCTX_OK) return output_refuse(out, &error);
     for (i = 0; i < count; i++)
         output_file(out, files[i].kept ? "keep" : "write", files[i].path, &files[i].size, NULL);
-    out->size = epctx_model_size(model);
     snprintf(note, sizeof note, "the old one is %s", backup);
     output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
     return output_done(out);

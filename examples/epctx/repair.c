@@ -1,6 +1,7 @@
 /* epctx repair: what lint finds and a program can put right. */
 #include "combine.h"
 #include "ops/repair.h"
+#include "rules.h"
 
 #include <string.h>
 
@@ -15,10 +16,11 @@ typedef struct repair_list {
 static void tell(void *user, const epctx_repair_note *note)
 {
     const repair_list *list = (const repair_list *)user;
-    output_change(list->out, "%s %s%s%.*s%s: %s", note->done ? "repaired" : "left", note->info.id,
-                  note->name.size > 0 ? " '" : "", (int)note->name.size,
+    const bool nameless = !note->done && note->rule == EPCTX_RULE_SOURCE_ABSENT;
+    output_change(list->out, "%s %s%s%.*s%s: %s%s", note->done ? "repaired" : "left",
+                  note->info.id, note->name.size > 0 ? " '" : "", (int)note->name.size,
                   note->name.size > 0 ? note->name.data : "", note->name.size > 0 ? "'" : "",
-                  note->text);
+                  note->text, nameless ? "; --ep NAME sets it" : "");
 }
 
 static bool read_rules(repair_list *list, const char *text)
@@ -27,24 +29,33 @@ static bool read_rules(repair_list *list, const char *text)
     epctx_str part;
     list->opts.rules = list->rules;
     while (text != NULL && next_part(&rest, &list->out->arena, &part)) {
-        int rule = 0;
-        while (rule < EPCTX_RULE_COUNT &&
-               !epctx_str_is(part, epctx_rule_of((epctx_rule)rule).id) &&
-               !epctx_str_is(part, epctx_rule_of((epctx_rule)rule).name))
-            rule++;
-        if (rule == EPCTX_RULE_COUNT || list->opts.rule_count == EPCTX_RULE_COUNT) {
+        int rule = rule_find(part);
+        if (rule == RULE_COUNT || list->opts.rule_count == EPCTX_RULE_COUNT) {
             cli_say("epctx: --rules: there is no rule '%.*s' (epctx lint --rules)\n",
                     (int)part.size, part.data);
             return false;
         }
-        if (!epctx_can_repair((epctx_rule)rule)) {
-            cli_say("epctx: --rules: %s cannot be repaired here: %s\n",
-                    epctx_rule_of((epctx_rule)rule).id, epctx_rule_of((epctx_rule)rule).fix);
+        if (rule == RULE_LOADS || !epctx_can_repair((epctx_rule)rule)) {
+            cli_say("epctx: --rules: %s cannot be repaired here: %s\n", rule_info(rule).id,
+                    rule_info(rule).fix);
             return false;
         }
         list->rules[list->opts.rule_count++] = (epctx_rule)rule;
     }
     return true;
+}
+
+/* What only this tool can judge remains, too: the context binary is not the model's. */
+static void tell_loads(repair_list *list, const epctx_model *model, const char *file, size_t *left)
+{
+    epctx_finding finding;
+    epctx_error error;
+    if (*left > 0 || list->opts.rule_count > 0 ||
+        !rule_loads_fails(model, file, NULL, &finding, &error))
+        return;
+    output_change(list->out, "left %s '%.*s': %s (%s)", finding.info.id, (int)finding.node.size,
+                  finding.node.data, finding.message, finding.info.fix);
+    ++*left;
 }
 
 static int repair(repair_list *list, const char *file, const char *source_file)
@@ -63,8 +74,10 @@ static int repair(repair_list *list, const char *file, const char *source_file)
         if (source_file != NULL) list->opts.source = &source;
         if (epctx_repair(&model, &list->opts, tell, list, NULL, &left, &error) != EPCTX_OK)
             cli_fail(&error);
-        else
+        else {
+            tell_loads(list, &model, file, &left);
             code = write_combined(list->out, &model, &none);
+        }
         if (code == CLI_OK && left > 0) code = LEFT;
     }
     epctx_model_close(&model);

@@ -262,21 +262,7 @@ def keeps_others(message):
 
 
 def takes_weights(plain):
-    """A model whose only node is an EPContext node with weights as inputs."""
-    message = onnx_schema.parse(plain)
-    weights = [t.name for t in message.graph.initializer]
-    inputs = [v.name for v in message.graph.input if v.name not in weights]
-    del message.graph.node[:]
-    node = message.graph.node.add(op_type="EPContext", domain="com.microsoft", name="w")
-    node.input.extend(inputs + weights)
-    node.output.extend(v.name for v in message.graph.output)
-    for name, value in (("main_context", 1), ("embed_mode", 1)):
-        node.attribute.add(name=name, type=2, i=value)
-    for name, value in (("ep_cache_context", b"payload"), ("source", b"Some"),
-                        ("onnx_model_filename", b"source.onnx")):
-        node.attribute.add(name=name, type=3, s=value)
-    message.opset_import.add(domain="com.microsoft", version=1)
-    return message.SerializeToString()
+    return make_model.takes_weights(onnx_schema.parse(plain)).SerializeToString()
 
 
 def make_commands():

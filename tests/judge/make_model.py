@@ -9,6 +9,7 @@
     partly     as extras, with a node of an unknown domain between Conv and Relu
     dynamic    a batch dimension without a value
     double     float64 throughout
+    weightless partly, but its only node is an EPContext node with the weights as inputs
     digits     a small network for pictures of digits: convolutions, pooling, a matrix
 """
 import os
@@ -18,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from onnx_schema import ModelProto  # noqa: E402
 
 FLOAT, DOUBLE = 1, 11
-INTS, STRING = 7, 3
+INT, STRING, INTS = 2, 3, 7
 
 
 def unknown(message, number, text):
@@ -124,15 +125,33 @@ def make_digits():
     return model
 
 
-KINDS = ("plain", "extras", "partly", "dynamic", "double", "digits")
+def takes_weights(model):
+    """An EPContext node that takes all weights as inputs stands for the nodes."""
+    weights = [t.name for t in model.graph.initializer]
+    inputs = [v.name for v in model.graph.input if v.name not in weights]
+    del model.graph.node[:]
+    node = model.graph.node.add(op_type="EPContext", domain="com.microsoft", name="w")
+    node.input.extend(inputs + weights)
+    node.output.extend(v.name for v in model.graph.output)
+    for name, value in (("main_context", 1), ("embed_mode", 1)):
+        node.attribute.add(name=name, type=INT, i=value)
+    for name, value in (("ep_cache_context", b"payload"), ("source", b"Some"),
+                        ("onnx_model_filename", b"source.onnx")):
+        node.attribute.add(name=name, type=STRING, s=value)
+    model.opset_import.add(domain="com.microsoft", version=1)
+    return model
+
+
+SPECIAL = {"digits": make_digits, "weightless": lambda: takes_weights(make("partly"))}
+KINDS = ("plain", "extras", "partly", "dynamic", "double", *SPECIAL)
 
 
 def main():
     if len(sys.argv) != 3 or sys.argv[1] not in KINDS:
         sys.exit(__doc__)
     with open(sys.argv[2], "wb") as out:
-        model = make_digits() if sys.argv[1] == "digits" else make(sys.argv[1])
-        out.write(model.SerializeToString())
+        kind = sys.argv[1]
+        out.write((SPECIAL[kind]() if kind in SPECIAL else make(kind)).SerializeToString())
 
 
 if __name__ == "__main__":

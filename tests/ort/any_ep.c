@@ -1,7 +1,6 @@
-/* any_ep.c - an EP that takes every EPContext node, whoever made it, and looks at nothing in it. With
- * it ONNX Runtime refuses an EPContext model for what is wrong with the file, and not because the
- * node's EP is not there (tests/ort/verdicts.c). Running such a session is refused.
- */
+/* any_ep.c - an EP that takes every EPContext node, whoever made it, and looks at nothing in it.
+ * With it ONNX Runtime refuses an EPContext model for what is wrong with the file, and not because
+ * the node's EP is not there (tests/ort/verdicts.c). Running such a session is refused. */
 #include <onnxruntime_c_api.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,6 +12,8 @@
 
 const path = require('path');
 
+const { Tensor } = require('../../examples/demo/ort_run.js');
+
 process.env.ORT_DISABLE_TELEMETRY = '1';
 
 const ARRAYS = {
@@ -29,15 +31,6 @@ const NAMES = {
 function fail(message) {
     console.error(`combine: ${message}`);
     process.exit(1);
-}
-
-class Tensor {
-    constructor(type, data, dims) {
-        this.type = type;
-        this.data = data;
-        this.dims = dims;
-        this.location = 'cpu';
-    }
 }
 
 const { InferenceSession, initOrtOnce } = require(path.resolve(process.env.ORT_BINDING));

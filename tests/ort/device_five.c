@@ -1,7 +1,7 @@
 /*
- * A device that takes what the cases of test_plugin.c ask of any device, and no more: Add, Sub, Mul,
- * Relu and MatMul. It has nothing optional: no explain_fn, no weightless contexts, no options. Behind
- * it computes the reference NPU.
+ * A device that takes what the cases of test_plugin.c ask of any device, and no more: Add, Sub,
+ * Mul, Relu and MatMul. It has nothing optional: no explain_fn, no weightless contexts, no options.
+ * Behind it computes the reference NPU.
  */
 #define ep_device_get npu_device_get
 #include "../../examples/plugin_ep/device_npu.c"

@@ -1,6 +1,7 @@
 /* device_toy.c - a second device for the plugin EP, as small as one can be: Add, Sub, Mul and Relu
- * of float tensors, and two global pools, with which ORT's data layouts are tried. It shares no line with the reference NPU, which is its purpose: the tests run
- * the same scaffolding (examples/plugin_ep) on top of it.
+ * of float tensors, and two global pools, with which ORT's data layouts are tried. It shares no
+ * line with the reference NPU, which is its purpose: the tests run the same scaffolding
+ * (examples/plugin_ep) on top of it.
  *
  * Context binary, numbers little-endian:
  *   "TOY1" u32:sdk_major u32:graphs u64:checksum of the rest, then for each graph
@@ -43,7 +44,7 @@ typedef struct toy {
     bool fail_load;      /* fail_load=1: the device, not the binary, is to blame */
     bool show_addresses; /* and show_addresses=1: the first output tells where the tensors were */
     bool channels_last;  /* layout=nhwc */
-    bool take_if;        /* take_if=1: claims If and tells the hash of the graph it cannot compile */
+    bool take_if;        /* take_if=1: claims If, tells the hash of the graph it cannot compile */
     /* Dynamic options for tests: a run is held up between "1" and "0". */
     atomic_bool fail;
     atomic_int hold; /* 2: only the first */
@@ -710,8 +711,8 @@ static void toy_close(epctx_backend *backend)
     memset(backend, 0, sizeof *backend);
 }
 
-/* ep.dynamic.toy_fail 0|1: runs fail. ep.dynamic.toy_hold 0|1|first: runs wait, or the first to come
- * does; "held": returns when one waits. */
+/* ep.dynamic.toy_fail 0|1: runs fail. ep.dynamic.toy_hold 0|1|first: runs wait, or the first to
+ * come does; "held": returns when one waits. */
 static const char *const dynamic_keys[] = {"ep.dynamic.toy_fail", "ep.dynamic.toy_hold", NULL};
 
 static epctx_status toy_dynamic(epctx_backend *backend, const char *key, const char *value,

@@ -1,5 +1,5 @@
-/* oom.c - linked into libtoy_oom_ep.so with -Wl,--wrap: makes one allocation of the plugin fail, and
- * counts what it has not freed. */
+/* oom.c - linked into libtoy_oom_ep.so with -Wl,--wrap: makes one allocation of the plugin fail,
+ * and counts what it has not freed. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>

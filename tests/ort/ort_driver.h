@@ -178,7 +178,8 @@ typedef struct ort_spec {
     bool tell;                                /* ORT_LEFT goes into ort_log */
 } ort_spec;
 
-/* Free dimensions that get a number in every session: those of a batch 1, others ort_free_length. */
+/* Free dimensions that get a number in every session: those of a batch 1, others
+ * ort_free_length. */
 static char ort_free_dims[8][64];
 static size_t ort_free_count;
 static int64_t ort_free_length = 1;
@@ -417,8 +418,8 @@ static bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
 
 /* Further tolerance of ort_same for deep models: a part of the output's largest number. Then one
  * number in a hundred may also be off by up to a twelfth of it, and integers by 1: in a quantized
- * model a rounding that falls the other way moves a value by a whole step. ORT's CPU EP differs that
- * much from itself between optimization levels. */
+ * model a rounding that falls the other way moves a value by a whole step. ORT's CPU EP differs
+ * that much from itself between optimization levels. */
 static double ort_relative;
 
 /* Same shapes, same types, same numbers (floats within rtol 1e-3 and atol 1e-5, and 1e-5 of the

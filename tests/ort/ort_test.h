@@ -1,8 +1,8 @@
 /*
  * The harness of the test programs for the plugin EP: the unmodified ONNX Runtime, driven through
- * its public C API alone (ort_driver.h). Every case runs with the toy device (device_toy.c) and with
- * the reference NPU: the same scaffolding on two backends. Here are a folder for the files of a
- * case, small models, the comparison with ORT's CPU EP while ours is absent, and the program:
+ * its public C API alone (ort_driver.h). Every case runs with the toy device (device_toy.c) and
+ * with the reference NPU: the same scaffolding on two backends. Here are a folder for the files of
+ * a case, small models, the comparison with ORT's CPU EP while ours is absent, and the program:
  *
  *     static const ort_case cases[] = {ORT_CASE(jit), ORT_CASE_OF("toy", run_fails)};
  *
@@ -136,6 +136,16 @@ ORT_UNUSED static bool save(const char *name, const void *data, size_t size)
     return file && fclose(file) == 0 && ok;
 }
 
+/* Ends the model, writes it and frees it. */
+ORT_UNUSED static bool save_model(const char *name, onnx_model *m)
+{
+    bool ok;
+    onnx_finish(m);
+    ok = save(name, m->bytes.data, m->bytes.size);
+    onnx_free(m);
+    return ok;
+}
+
 ORT_UNUSED static void *slurp(const char *name, size_t *size)
 {
     FILE *file = fopen(in_folder(name), "rb");
@@ -187,7 +197,6 @@ ORT_UNUSED static bool make_one(const char *name)
 {
     onnx_model m;
     float w[6];
-    bool ok;
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 2, dims23);
     weights(w, -1);
@@ -199,10 +208,7 @@ ORT_UNUSED static bool make_one(const char *name)
     onnx_node(&m.graph, "Relu", "", "relu", "b", "c", NULL);
     onnx_node(&m.graph, "Sub", "", "sub", "c,x", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims23);
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
+    return save_model(name, &m);
 }
 
 /* Three partitions with an operator of com.microsoft between them, which no backend here knows. Two
@@ -236,18 +242,14 @@ ORT_UNUSED static void three_graph(onnx_model *m, bool external)
     onnx_value(&m->graph, ONNX_VALUE, "d", ONNX_FLOAT, 2, dims23);
     onnx_output(&m->graph, "y", 2, dims23);
     onnx_output(&m->graph, "y2", 2, dims23);
-    onnx_finish(m);
 }
 
 ORT_UNUSED static bool make_three(const char *name)
 {
     onnx_model m;
-    bool ok;
     onnx_begin(&m);
     three_graph(&m, false);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
+    return save_model(name, &m);
 }
 
 /* ------------------------------------------------------------------ judging */
@@ -416,15 +418,11 @@ ORT_UNUSED static void add_context(onnx_model *m, const context_spec *c, const c
 ORT_UNUSED static bool make_context(const char *name, const context_spec *c)
 {
     onnx_model m;
-    bool ok;
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 2, dims23);
     onnx_output(&m.graph, "y", 2, dims23);
     add_context(&m, c, "ctx", "x", "y");
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
+    return save_model(name, &m);
 }
 
 ORT_UNUSED static context_spec context_of(const char *path, const char *partition)
@@ -436,6 +434,21 @@ ORT_UNUSED static context_spec context_of(const char *path, const char *partitio
     c.path = path;
     c.partition = partition;
     return c;
+}
+
+ORT_UNUSED static context_spec embedded_of(const void *payload, size_t size, const char *partition)
+{
+    context_spec c = context_of(NULL, partition);
+    c.embed_mode = 1;
+    c.payload = payload;
+    c.payload_size = size;
+    return c;
+}
+
+/* Text of a model that is about to be closed. */
+ORT_UNUSED static void keep(char *out, size_t room, epctx_str text)
+{
+    snprintf(out, room, "%.*s", (int)text.size, text.data);
 }
 
 /* ------------------------------------------------------------------ program */
@@ -450,8 +463,8 @@ const char *__tsan_default_options(void)
 }
 #endif
 
-/* The program is build/tests/test_X, or build/asan/..., build/tsan/...; the plugins made by the same
- * compiler flags are two steps up. */
+/* The program is build/tests/test_X, or build/asan/..., build/tsan/...; the plugins made by the
+ * same compiler flags are two steps up. */
 ORT_UNUSED static bool find_plugins(const char *program)
 {
     int i;
@@ -480,6 +493,34 @@ ORT_UNUSED static bool register_library(const char *name, const char *file)
     return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, path));
 }
 
+/* The toy whose Nth allocation fails, in the place of the plugin under test. */
+typedef struct oom_library {
+    void *library; /* stays loaded when ORT closes it */
+    void (*arm)(long n);
+    bool (*fired)(void);
+    long (*alive)(void);
+} oom_library;
+
+ORT_UNUSED static bool oom_open(oom_library *oom)
+{
+    memset(oom, 0, sizeof *oom);
+    oom->library = dlopen(library_path("libtoy_oom_ep.so"), RTLD_NOW | RTLD_LOCAL);
+    if (!oom->library || !ort_symbol(oom->library, "oom_arm", &oom->arm, sizeof oom->arm) ||
+        !ort_symbol(oom->library, "oom_fired", &oom->fired, sizeof oom->fired) ||
+        !ort_symbol(oom->library, "oom_alive", &oom->alive, sizeof oom->alive)) {
+        snprintf(ort_text, sizeof ort_text, "libtoy_oom_ep.so: %s", dlerror());
+        return false;
+    }
+    return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
+}
+
+ORT_UNUSED static bool oom_close(oom_library *oom)
+{
+    oom->arm(0);
+    dlclose(oom->library);
+    return register_library(ep->label, ep->library);
+}
+
 ORT_UNUSED static void run_case(const char *name, void (*body)(void))
 {
     char full[128];
@@ -504,7 +545,8 @@ typedef struct ort_case {
 #name, test_case_##name, label                                                             \
     }
 
-/* Finds the plugins, makes the folder and opens ORT. False: nothing can be tested, which is told. */
+/* Finds the plugins, makes the folder and opens ORT. False: nothing can be tested, which is
+ * told. */
 ORT_UNUSED static bool ort_test_begin(const char *program)
 {
     const char *tmp = getenv("TMPDIR");

@@ -183,6 +183,9 @@ epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
         return epctx_fail(c.error, EPCTX_ERR_ARG, "an io and a backend of version %u are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
+    if (c.opts.gen != NULL && c.opts.gen->workspace != NULL) {
+        return epctx_fail(c.error, EPCTX_ERR_ARG, "one model is cached, not a group: no workspace");
+    }
     chosen = epctx_str_of(c.opts.gen != NULL ? c.opts.gen->context_file_path : NULL);
     c.derived = chosen.size == 0;
     OPS_TRY(c.derived

@@ -5,6 +5,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct carry {
     ops_report *report;
     epctx_model *result;
@@ -23,5 +27,9 @@ void carry_begin(carry *c, ops_report *report, epctx_model *result, const char *
  * binaries do not. Errors: NOT_FOUND for one that loading needs, EXISTS for one that clashes and
  * cannot have another name. */
 epctx_status carry_files(carry *c, epctx_model *model, size_t part, bool alone);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* External initializers of the main graph and of its bodies come into the model. `opts` may be
  * NULL, here and below. EPCTX_ERR_LIMIT where the model would have 2 GiB or more. */
 epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
@@ -16,5 +20,9 @@ epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *o
  * that a quantization annotation or training names is read. */
 epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
                               epctx_changes *changes, epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

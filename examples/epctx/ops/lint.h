@@ -4,6 +4,10 @@
 
 #include "epctx.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Rules of lint: symbol, id, name, what is wrong, what to do. Ids never change their meaning.
  * E: an ORT session or the EP fails. W: it works for some or surprises. I: worth knowing. */
 #define EPCTX_RULE_LIST(X)                                                                         \
@@ -275,5 +279,9 @@ epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *pr
 int32_t epctx_lint_opset(epctx_str domain);
 /* Whether the schema of EPContext allows tensors of this type of elements. */
 bool epctx_lint_allows(int32_t elem_type);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

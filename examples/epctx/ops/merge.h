@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A model of a merge. `prefix` goes in front of the names of its nodes and values; NULL: a name
  * gets a prefix only where it clashes ("m2_" in the second model); "": a clash is an error. Names
  * that are keys of a compiled binary keep what they are, and a clash of such names is an error. */
@@ -58,5 +62,9 @@ typedef struct epctx_merge_opts {
  * may be NULL. */
 epctx_status epctx_merge(const epctx_part *parts, size_t count, const epctx_merge_opts *opts,
                          epctx_combined *out, epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

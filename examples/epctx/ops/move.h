@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct epctx_move_opts {
     const epctx_profile *profile;     /* default: each node by its source */
     const epctx_io *io;               /* default epctx_io_files() */
@@ -30,5 +34,9 @@ typedef struct epctx_move_report {
 epctx_status epctx_move_binary(const char *from, const char *to, const char *const *models,
                                size_t count, const epctx_move_opts *opts,
                                epctx_move_report *report, epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

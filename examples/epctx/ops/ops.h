@@ -396,14 +396,40 @@ static inline const char *ops_result_path(const epctx_model *model, const epctx_
     return opts->output_path != NULL ? opts->output_path : model->path;
 }
 
-/* The end of one: after a failure nothing was done. */
-static inline epctx_status ops_end_changes(epctx_model *model, size_t mark, epctx_status status,
-                                           epctx_changes *changes, epctx_error *error)
+typedef struct ops_conversion {
+    epctx_model *model;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_convert_opts opts;
+    epctx_changes *changes;
+    epctx_changes ignored; /* when the caller does not want to know */
+    size_t mark;
+} ops_conversion;
+
+/* `opts` and `changes` may be NULL. The conversion must not be moved afterwards. */
+static inline void ops_begin(ops_conversion *c, epctx_model *model, const epctx_convert_opts *opts,
+                             epctx_changes *changes, epctx_error *error)
+{
+    epctx_error_clear(error);
+    memset(c, 0, sizeof *c);
+    c->model = model;
+    c->arena = &model->arena;
+    c->error = error;
+    c->changes = changes != NULL ? changes : &c->ignored;
+    memset(c->changes, 0, sizeof *c->changes);
+    if (opts != NULL) {
+        c->opts = *opts;
+    }
+    c->mark = epctx_model_mark(model);
+}
+
+/* After a failure nothing was done. */
+static inline epctx_status ops_end_conversion(ops_conversion *c, epctx_status status)
 {
     if (status != EPCTX_OK) {
-        memset(changes, 0, sizeof *changes);
+        memset(c->changes, 0, sizeof *c->changes);
     }
-    return ops_end(model, mark, status, error);
+    return ops_end(c->model, c->mark, status, c->error);
 }
 
 /* Why a tensor that was loaded cannot be in a file, or NULL. */

@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* NULL stands for all defaults. */
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
@@ -28,5 +32,9 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
  * name. */
 epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
                                const epctx_name_opts *opts, epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

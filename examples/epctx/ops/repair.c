@@ -993,6 +993,8 @@ static void repair_left(void *user, const epctx_finding *finding)
         why = "the source model does not have it: compile that again, the EP knows it, or run type "
               "inference on it first";
     }
+    epctx_text_put(&text, epctx_str_of(finding->attribute));
+    epctx_text_put(&text, epctx_str_of(finding->attribute[0] != '\0' ? " " : ""));
     epctx_text_put(&text, epctx_str_of(finding->message));
     epctx_text_put(&text, epctx_str_of(" ("));
     epctx_text_put(&text, epctx_str_of(why));

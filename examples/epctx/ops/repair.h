@@ -5,6 +5,10 @@
 #include "lint.h"
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A finding of lint that was repaired or that remains. Strings are valid during the callback. */
 typedef struct epctx_repair_note {
     epctx_rule rule;
@@ -38,5 +42,9 @@ bool epctx_can_repair(epctx_rule rule);
 
 /* Removes the compatibility information of EPs that have no node in the model, and reports it. */
 epctx_status ops_drop_stale(ops_report *report, epctx_model *model, epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* DeviceConfigurationProto: a set of devices that nodes can be spread over. */
 typedef struct epctx_device_config_view {
     epctx_view view;
@@ -62,5 +66,9 @@ bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding);
 bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group);
 bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
 bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct epctx_split_opts {
     const epctx_value *inputs; /* where to cut; elem_type 0: the model knows the type. None: the
                                   inputs of the model, as far as they are needed */
@@ -21,5 +25,9 @@ typedef struct epctx_split_opts {
  * and `out` may be NULL. */
 epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts, epctx_combined *out,
                          epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "epctx.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum epctx_compiled {
     EPCTX_PLAIN = 0,       /* no EPContext node: EPs compile when the model is loaded */
     EPCTX_PARTLY_COMPILED, /* some nodes are left to the session */
@@ -41,5 +45,9 @@ const char *epctx_file_use_name(epctx_file_use use);
 /* Lists live in `arena`. Fails with NOMEM only. */
 epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena, epctx_state *out,
                                epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,10 @@
 
 #include <string.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* FunctionProto. */
 typedef struct epctx_function_view {
     epctx_view view;
@@ -237,5 +241,9 @@ static inline epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *a
 {
     return epctx_view_fields(annotation->view, EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,11 +10,7 @@ typedef struct weightless_node {
 } weightless_node;
 
 typedef struct weightless_work {
-    epctx_model *model;
-    epctx_arena *arena;
-    epctx_error *error;
-    epctx_convert_opts opts;
-    epctx_changes *changes;
+    ops_conversion c;
     epctx_list nodes;  /* weightless_node */
     epctx_map weights; /* names of initializers that nodes take */
     epctx_str source;  /* name of the source model */
@@ -31,7 +27,7 @@ static epctx_status weightless_note(weightless_work *w, epctx_change_kind kind, 
                                     epctx_str file, uint64_t size, const char *reason)
 {
     epctx_change change = {kind, name, file, size, reason};
-    return epctx_changes_put(w->changes, w->arena, &change, w->error);
+    return epctx_changes_put(w->c.changes, w->c.arena, &change, w->c.error);
 }
 
 /* Every EPContext node of the model. */
@@ -40,39 +36,39 @@ static epctx_status weightless_find_nodes(weightless_work *w)
     epctx_walk walk;
     epctx_node_view view;
     size_t chosen = 0;
-    epctx_walk_begin(&walk, w->model);
+    epctx_walk_begin(&walk, w->c.model);
     while (epctx_walk_epnode(&walk, &view)) {
         weightless_node *node;
         if (!epctx_node_is_epnode(&view)) {
             continue;
         }
-        OPS_TRY(ops_add(&w->nodes, w->arena, sizeof *node, &node, w->error));
-        OPS_TRY(epctx_epnode_read(&view, &node->node, w->error));
+        OPS_TRY(ops_add(&w->nodes, w->c.arena, sizeof *node, &node, w->c.error));
+        OPS_TRY(epctx_epnode_read(&view, &node->node, w->c.error));
         node->view = view.view;
-        node->chosen = w->opts.node == NULL || epctx_str_is(node->node.name, w->opts.node);
+        node->chosen = w->c.opts.node == NULL || epctx_str_is(node->node.name, w->c.opts.node);
         chosen += node->chosen;
     }
     if (w->nodes.count == 0) {
-        return epctx_fail(w->error, EPCTX_ERR_NO_NODES,
+        return epctx_fail(w->c.error, EPCTX_ERR_NO_NODES,
                           "there is no EPContext node: compile the model first");
     }
     return chosen > 0 ? EPCTX_OK
-                      : epctx_fail(w->error, EPCTX_ERR_NO_NODES,
+                      : epctx_fail(w->c.error, EPCTX_ERR_NO_NODES,
                                    "there is no EPContext node '%s', but for example '%S'",
-                                   w->opts.node, &weightless_node_at(w, 0)->node.name);
+                                   w->c.opts.node, &weightless_node_at(w, 0)->node.name);
 }
 
 /* The initializers of the main graph that chosen nodes take. */
 static epctx_status weightless_find_weights(weightless_work *w)
 {
-    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(w->model));
+    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(w->c.model));
     epctx_tensor_view tensor;
     epctx_map initializers;
     epctx_str name;
     size_t i;
-    epctx_map_init(&initializers, w->arena);
+    epctx_map_init(&initializers, w->c.arena);
     while (epctx_next_tensor(&tensors, &tensor)) {
-        OPS_TRY(ops_put(&initializers, tensor.name, 1, w->error));
+        OPS_TRY(ops_put(&initializers, tensor.name, 1, w->c.error));
     }
     for (i = 0; i < w->nodes.count; i++) {
         weightless_node *node = weightless_node_at(w, i);
@@ -80,7 +76,7 @@ static epctx_status weightless_find_weights(weightless_work *w)
         while (node->chosen && epctx_next_str(&inputs, &name)) {
             if (ops_has(&initializers, name)) {
                 node->takes = true;
-                OPS_TRY(ops_put(&w->weights, name, 1, w->error));
+                OPS_TRY(ops_put(&w->weights, name, 1, w->c.error));
             }
         }
     }
@@ -91,21 +87,11 @@ static epctx_status weightless_run(epctx_model *model, const epctx_convert_opts 
                                    weightless_step step, epctx_changes *changes,
                                    epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_changes ignored;
     epctx_status status;
     weightless_work w;
-    epctx_error_clear(error);
     memset(&w, 0, sizeof w);
-    w.model = model;
-    w.arena = &model->arena;
-    w.error = error;
-    w.changes = changes != NULL ? changes : &ignored;
-    memset(w.changes, 0, sizeof *w.changes);
-    if (opts != NULL) {
-        w.opts = *opts;
-    }
-    epctx_map_init(&w.weights, w.arena);
+    ops_begin(&w.c, model, opts, changes, error);
+    epctx_map_init(&w.weights, w.c.arena);
     status = weightless_find_nodes(&w);
     if (status == EPCTX_OK) {
         status = weightless_find_weights(&w);
@@ -113,7 +99,7 @@ static epctx_status weightless_run(epctx_model *model, const epctx_convert_opts 
     if (status == EPCTX_OK) {
         status = step(&w);
     }
-    return ops_end_changes(model, mark, status, w.changes, error);
+    return ops_end_conversion(&w.c, status);
 }
 
 /* -- weights into the source model -- */
@@ -122,7 +108,7 @@ static epctx_status weightless_run(epctx_model *model, const epctx_convert_opts 
 static epctx_status weightless_name_source(weightless_work *w)
 {
     size_t i;
-    w->source = epctx_str_of(w->opts.source);
+    w->source = epctx_str_of(w->c.opts.source);
     for (i = 0; i < w->nodes.count && w->source.size == 0; i++) {
         if (weightless_node_at(w, i)->takes) {
             w->source = weightless_node_at(w, i)->node.onnx_model_filename;
@@ -130,29 +116,29 @@ static epctx_status weightless_name_source(weightless_work *w)
     }
     return w->source.size > 0
                ? EPCTX_OK
-               : epctx_fail(w->error, EPCTX_ERR_ARG,
+               : epctx_fail(w->c.error, EPCTX_ERR_ARG,
                             "no node stores onnx_model_filename: name the source model");
 }
 
 static epctx_status weightless_open_source(weightless_work *w, epctx_model *source)
 {
-    epctx_str folder = epctx_path_folder(epctx_str_of(w->model->path));
+    epctx_str folder = epctx_path_folder(epctx_str_of(w->c.model->path));
     char path[EPCTX_PATH_MAX];
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
-    opts.io = epctx_model_io(w->model);
-    opts.limits = w->model->limits;
-    opts.path_flags = w->model->path_flags;
-    opts.allocator = w->arena->allocator.alloc_fn != NULL ? &w->arena->allocator : NULL;
-    OPS_TRY(epctx_path_find(epctx_model_io(w->model), folder, w->source, w->model->path_flags, path,
-                            sizeof path, w->error));
-    return epctx_model_open_file(source, path, &opts, w->error);
+    opts.io = epctx_model_io(w->c.model);
+    opts.limits = w->c.model->limits;
+    opts.path_flags = w->c.model->path_flags;
+    opts.allocator = w->c.arena->allocator.alloc_fn != NULL ? &w->c.arena->allocator : NULL;
+    OPS_TRY(epctx_path_find(opts.io, folder, w->source, opts.path_flags, path, sizeof path,
+                            w->c.error));
+    return epctx_model_open_file(source, path, &opts, w->c.error);
 }
 
 /* Not the model that this one was compiled from: to refer to a part of it would hide that. */
 static epctx_status weightless_refuse(weightless_work *w, epctx_str name, const char *found)
 {
-    return epctx_fail(w->error, EPCTX_ERR_VERSION,
+    return epctx_fail(w->c.error, EPCTX_ERR_VERSION,
                       "initializer '%S': expected the same in the source model '%S', found %s: it "
                       "is another model",
                       &name, &w->source, found);
@@ -172,8 +158,8 @@ static epctx_status weightless_place(weightless_work *w, const epctx_model *sour
 {
     if (theirs->external) {
         *offset = theirs->offset;
-        return ops_join(w->arena, epctx_path_folder(w->source), theirs->location, location,
-                        w->error);
+        return ops_join(w->c.arena, epctx_path_folder(w->source), theirs->location, location,
+                        w->c.error);
     }
     *location = w->source;
     *offset = (uint64_t)(theirs->raw.data - source->source.data);
@@ -189,10 +175,10 @@ static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
     epctx_str location;
     uint64_t offset;
     const char *why;
-    OPS_TRY(epctx_tensor_load(w->model, mine->view, NULL, &a, w->error));
+    OPS_TRY(epctx_tensor_load(w->c.model, mine->view, NULL, &a, w->c.error));
     why = ops_no_bytes(&a);
     if (why == NULL) {
-        OPS_TRY(epctx_tensor_load(source, other, NULL, &b, w->error));
+        OPS_TRY(epctx_tensor_load(source, other, NULL, &b, w->c.error));
         why = ops_no_bytes(&b);
     }
     if (why == NULL && !weightless_equal(&a, &b)) {
@@ -209,7 +195,8 @@ static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
                                why);
     }
     OPS_TRY(weightless_place(w, source, &theirs, &location, &offset));
-    OPS_TRY(epctx_tensor_set_external(w->model, mine->view, location, offset, a.size, w->error));
+    OPS_TRY(epctx_tensor_set_external(w->c.model, mine->view, location, offset, a.size,
+                                      w->c.error));
     return weightless_note(w, EPCTX_CHANGE_EXTERNAL, mine->name, location, a.size, NULL);
 }
 
@@ -220,12 +207,12 @@ static epctx_status weightless_refer_all(weightless_work *w, epctx_model *source
     epctx_list views;
     epctx_map theirs;
     memset(&views, 0, sizeof views);
-    epctx_map_init(&theirs, w->arena);
+    epctx_map_init(&theirs, w->c.arena);
     while (epctx_next_tensor(&tensors, &tensor)) {
-        OPS_TRY(ops_put(&theirs, tensor.name, (uint32_t)views.count, w->error));
-        OPS_TRY(ops_add_view(&views, w->arena, tensor.view, w->error));
+        OPS_TRY(ops_put(&theirs, tensor.name, (uint32_t)views.count, w->c.error));
+        OPS_TRY(ops_add_view(&views, w->c.arena, tensor.view, w->c.error));
     }
-    tensors = epctx_graph_initializers(epctx_model_graph(w->model));
+    tensors = epctx_graph_initializers(epctx_model_graph(w->c.model));
     while (epctx_next_tensor(&tensors, &tensor)) {
         if (!ops_has(&w->weights, tensor.name)) {
             continue;
@@ -246,8 +233,8 @@ static epctx_status weightless_store_source(weightless_work *w)
     for (i = 0; i < w->nodes.count; i++) {
         const weightless_node *node = weightless_node_at(w, i);
         if (node->takes && node->node.onnx_model_filename.size == 0) {
-            OPS_TRY(epctx_node_set_str(w->model, node->view, "onnx_model_filename", w->source,
-                                       w->error));
+            OPS_TRY(epctx_node_set_str(w->c.model, node->view, "onnx_model_filename", w->source,
+                                       w->c.error));
             OPS_TRY(weightless_note(w, EPCTX_CHANGE_SOURCE, node->node.name, w->source, 0, NULL));
         }
     }
@@ -259,7 +246,7 @@ static epctx_status weightless_out(weightless_work *w)
     epctx_model source;
     epctx_status status;
     if (w->weights.count == 0) {
-        return epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED,
+        return epctx_fail(w->c.error, EPCTX_ERR_UNSUPPORTED,
                           "no EPContext node takes weights as inputs: they are in its binary, and "
                           "only the EP can make one without (ep.enable_weightless at compilation)");
     }
@@ -271,7 +258,7 @@ static epctx_status weightless_out(weightless_work *w)
     }
     epctx_model_close(&source);
     OPS_TRY(status);
-    return w->changes->done > 0 ? weightless_store_source(w) : EPCTX_OK;
+    return w->c.changes->done > 0 ? weightless_store_source(w) : EPCTX_OK;
 }
 
 epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
@@ -292,35 +279,35 @@ static epctx_status weightless_check_binary(weightless_work *w, const weightless
         (!stripped && epctx_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
         return EPCTX_OK;
     }
-    epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED,
+    epctx_fail(w->c.error, EPCTX_ERR_UNSUPPORTED,
                "has a context without weights: only the EP can put them in; compile again without "
                "%s",
                stripped ? "trt_weight_stripped_engine_enable" : "ep.enable_weightless");
-    epctx_blame(w->error, NULL, &view.name, "ep_cache_context");
+    epctx_blame(w->c.error, NULL, &view.name, "ep_cache_context");
     return EPCTX_ERR_UNSUPPORTED;
 }
 
 static epctx_status weightless_in(weightless_work *w)
 {
-    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(w->model));
+    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(w->c.model));
     epctx_tensor_view tensor;
     size_t i;
     while (epctx_next_tensor(&tensors, &tensor)) {
         if (tensor.external && ops_has(&w->weights, tensor.name)) {
-            OPS_TRY(ops_inline_tensor(w->model, &tensor, w->changes, w->error));
+            OPS_TRY(ops_inline_tensor(w->c.model, &tensor, w->c.changes, w->c.error));
         }
     }
     for (i = 0; i < w->nodes.count; i++) {
         const weightless_node *node = weightless_node_at(w, i);
         OPS_TRY(weightless_check_binary(w, node));
         if (node->takes && (node->node.present & 1u << EPCTX_EP_ONNX_MODEL_FILENAME) != 0) {
-            OPS_TRY(epctx_node_remove_attr(w->model, node->view,
-                                           epctx_str_of("onnx_model_filename"), w->error));
+            OPS_TRY(epctx_node_remove_attr(w->c.model, node->view,
+                                           epctx_str_of("onnx_model_filename"), w->c.error));
             OPS_TRY(weightless_note(w, EPCTX_CHANGE_SOURCE, node->node.name, epctx_str_of(NULL), 0,
                                     NULL));
         }
     }
-    return ops_check_size(w->model, "keep the weights in a file", w->error);
+    return ops_check_size(w->c.model, "keep the weights in a file", w->c.error);
 }
 
 epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,

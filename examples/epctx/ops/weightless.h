@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A weightless model has EPContext nodes that take their weights as inputs (ORT's
  * ep.enable_weightless). Its initializers are copies of those of the source model: this one makes
  * each of them a reference into the source model (or into its data file), and stores
@@ -17,5 +21,9 @@ epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts
  * weights forgets onnx_model_filename. EPCTX_ERR_UNSUPPORTED for binaries without weights. */
 epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
                                   epctx_changes *changes, epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* One input or output of a binary. */
 typedef struct epctx_wrap_value {
     epctx_value value; /* as the binary has it; -1: a dynamic dimension */
@@ -35,5 +39,9 @@ typedef struct epctx_wrap_opts {
  * not take, LIMIT for an embedded binary of 2 GiB, GRAPH for other rules of the EP. */
 epctx_status epctx_wrap(epctx_model *model, epctx_span binary, const epctx_wrap_opts *opts,
                         const epctx_open_opts *open, epctx_combined *out, epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
