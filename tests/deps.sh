@@ -80,7 +80,9 @@ as_root() {
 
 # offline WHAT: ends here when WHAT may not be fetched.
 offline() {
-    [ "${EPCTX_OFFLINE:-0}" = 0 ] || die "missing: $1. EPCTX_OFFLINE is set: nothing is fetched."
+    [ "${EPCTX_OFFLINE:-0}" = 0 ] || die "missing: $1.
+    Nothing is installed or downloaded now (EPCTX_OFFLINE=1, also in \`make install\`): get it
+    yourself, or run \`make build/epctx\` before."
 }
 
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }

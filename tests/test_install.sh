@@ -258,7 +258,7 @@ done
 (cd "$top" && unset NANOPB_SOURCE && EPCTX_OFFLINE=1 EPCTX_CACHE=$work/no_cache \
     sh tests/deps.sh nanopb) >"$out" 2>"$err"
 code=$?
-said "EPCTX_OFFLINE" 1 "EPCTX_OFFLINE is set: nothing is fetched"
+said "EPCTX_OFFLINE" 1 "missing: nanopb's source package"
 
 # -- completion in bash --
 cat >complete.bash <<'E3'
