@@ -47,14 +47,13 @@
  *                           free symbol
  *   EPCTX_NO_STDIO          no file back-end: pass memory or your own epctx_io; no system call
  *   EPCTX_NO_WIRE *         nothing that reads or writes model bytes, no nanopb
- *   EPCTX_NO_EDIT *         nothing that makes, changes or writes models: edit (but
- *                           epctx_model_load_graph), payload, gen
+ *   EPCTX_NO_EDIT *         nothing that makes, changes or writes models: edit, payload, models in
+ *                           commit, gen (but epctx_preflight)
  *   EPCTX_ARENA_BLOCK 4096  bytes of an arena's first block; further ones double up to 256 times as
  *                           much
  *   EPCTX_SCAN_DEPTH * 16   levels and bytes of text in a scan: plain numbers (these are below the
  *   EPCTX_SCAN_TEXT * 96    defaults); only these two change a public struct
- *   EPCTX_PTHREAD_LOCK or   epctx_lock_make gives a mutex for a workspace
- *   EPCTX_WIN32_LOCK
+ *   EPCTX_PTHREAD_LOCK, EPCTX_WIN32_LOCK    epctx_lock_make gives a mutex for a workspace
  *
  * MEMORY
  *   A model owns one arena: blocks from its allocator, or one fixed buffer of yours. Views and
@@ -981,7 +980,8 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 
 /* The kind of message that a view of a model is; NONE for strings and removed fields. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
-/* Whether two payloads, with their edits, have the same fields in the same order, byte for byte. */
+/* Whether two payloads, with their edits, have the same fields in the same order. Where neither was
+ * edited every byte counts; in an edited message a group equals nothing. */
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
 
 /* -- walk -- */
@@ -1964,15 +1964,15 @@ EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_conve
 /* NULL stands for all defaults. */
 typedef struct epctx_prefix_opts {
     const epctx_profile *profile; /* default: of each node's source */
-    bool one_graph;               /* every binary holds the graph of one node: the caller knows */
-    bool all_nodes;               /* not the EPContext nodes alone */
+    bool one_graph;               /* the caller knows that each binary contains one graph only */
+    bool all_nodes;               /* not only the EPContext nodes */
 } epctx_prefix_opts;
 
-/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (those of functions,
- * subgraphs and training graphs, too). Names that are keys into a binary (epctx_profile.key) are
- * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone, as
- * epctx_model_holds_one_graph or `one_graph` tells; partition_name stays, it is such a key.
- * EPCTX_ERR_EXISTS when another node has a new name. `count` (may be NULL) gets the number of
+/* Adds a prefix to the names of EPContext nodes, or of all nodes (including those of functions,
+ * subgraphs and training graphs). EPCTX_ERR_UNSUPPORTED for a name that is a key into a binary
+ * (epctx_profile.key), unless the binary contains only the graph of this node, according to
+ * epctx_model_holds_one_graph or `one_graph`. Does not change partition_name, which is such a key.
+ * EPCTX_ERR_EXISTS if another node has the new name. `count` (may be NULL) gets the number of
  * nodes. */
 EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
                                           const epctx_prefix_opts *opts, size_t *count,
@@ -2362,8 +2362,7 @@ typedef struct epctx_gen_opts {
     bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
 } epctx_gen_opts;
 
-/* Converts from and to session options; members without an option are zero. Strings are borrowed.
- * */
+/* From and to session options; members without an option are zero. Strings are borrowed. */
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
 EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
@@ -2758,8 +2757,8 @@ typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
 extern "C" {
 #endif
 
-/* Guards: conditions that are false, or true, for any input. EPCTX_DEBUG aborts on a wrong one,
- * EPCTX_COVERAGE removes the untestable branch. */
+/* Guards: conditions that are false, or true, for any input that a test can have. EPCTX_DEBUG
+ * aborts on a wrong one, EPCTX_COVERAGE removes the untestable branch. */
 #if defined(EPCTX_COVERAGE)
 #define EPCTX__NEVER(condition)  false
 #define EPCTX__ALWAYS(condition) true
@@ -6153,7 +6152,7 @@ static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *valu
             *value = f.value;
             return true;
         }
-        if (f.wire == EPCTX_WIRE_LEN) {
+        if (f.wire == EPCTX_WIRE_LEN && f.body.size > 0) { /* an empty one may have no bytes */
             it->packed = f.body.data;
             it->packed_end = f.body.data + f.body.size;
         }
@@ -6699,8 +6698,8 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
         tensor->rank++;
         break;
     case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
-        while ((p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT,
-                                  &dim)) != NULL) {
+        while (p != NULL && (p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT,
+                                               &dim)) != NULL) {
             tensor->rank++;
         }
         break;
@@ -12861,9 +12860,8 @@ static epctx_status epctx__prefix_check_all(epctx__prefixing *p)
     }
     if (p->unsaid != NULL) {
         epctx__prefix_refused(p, p->unsaid,
-                              "the EP finds the graph in the binary by the node's name, unless the "
-                              "binary holds this graph alone, and no build stamp says that it does "
-                              "(if so: one_graph)");
+                              "the EP finds the graph in the binary by the node's name, and the "
+                              "binary may contain other graphs; set one_graph if it does not");
         epctx_blame(p->error, NULL, &p->unsaid_name, NULL);
         return EPCTX_ERR_UNSUPPORTED;
     }
@@ -12881,8 +12879,8 @@ static epctx_status epctx__prefix_node(epctx__prefixing *p, const epctx_node_vie
     memcpy(text + p->prefix.size, node->name.data, node->name.size);
     name.data = text;
     if (epctx__has(&p->staying, name)) {
-        return epctx_fail(p->error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
-                          &name);
+        return epctx_fail(p->error, EPCTX_ERR_EXISTS,
+                          "cannot be renamed to '%S': another node has that name", &name);
     }
     bytes.data = (const uint8_t *)text;
     bytes.size = name.size;
@@ -13562,13 +13560,11 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
     size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
     size_t size = capacity * (sizeof(struct epctx__weight) + slots);
     epctx_weights former = *w;
-    void *memory = NULL;
-    if (w->capacity == EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
+    void *memory;
+    if (EPCTX__NEVER(w->capacity == EPCTX__WEIGHTS_MOST)) { /* 2^31 weights */
         return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
     }
-    if (w->allocator.alloc_fn != NULL) {
-        memory = w->allocator.alloc_fn(w->allocator.user, size);
-    }
+    memory = epctx__alloc(&w->allocator, size);
     if (memory == NULL) {
         return epctx_fail(error, EPCTX_ERR_NOMEM,
                           "out of memory: the weight table needs %u bytes for %u places",
@@ -13993,8 +13989,7 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
         }
         h = node->rest != 0 ? epctx__hash_number(h, node->rest) : h;
     }
-    /* not taken: one hash of 2^64 */
-    return h != 0 ? h : 1; /* 0 means "no hash" */
+    return EPCTX__ALWAYS(h != 0) ? h : 1; /* 0, one hash of 2^64, means "no hash" */
 }
 
 #define EPCTX__HASH_KEY "graph_hash="
@@ -15630,8 +15625,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
 #endif
     epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
-    /* not taken: only under EPCTX_NO_MALLOC */
-    mutex = a.alloc_fn != NULL ? (epctx__mutex *)a.alloc_fn(a.user, sizeof *mutex) : NULL;
+    mutex = (epctx__mutex *)epctx__alloc(&a, sizeof *mutex);
     if (mutex == NULL) {
         return epctx__nomem(error, sizeof *mutex);
     }
@@ -15643,7 +15637,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
         pthread_mutex_destroy(&mutex->mutex);
         made = false;
     }
-    if (!made) { /* not taken: needs a system without a mutex left */
+    if (EPCTX__NEVER(!made)) { /* the system has no mutex left */
         a.free_fn(a.user, mutex);
         return epctx_fail(error, EPCTX_ERR_IO, "no mutex available");
     }
@@ -15844,11 +15838,7 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
     epctx_workspace *w;
     epctx_error_clear(error);
     *workspace = NULL;
-    /* not taken: only under EPCTX_NO_MALLOC */
-    if (a.alloc_fn == NULL) {
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "EPCTX_NO_MALLOC: pass an allocator");
-    }
-    w = (epctx_workspace *)a.alloc_fn(a.user, sizeof *w);
+    w = (epctx_workspace *)epctx__alloc(&a, sizeof *w);
     if (w == NULL) {
         return epctx__nomem(error, sizeof *w);
     }
@@ -16463,13 +16453,12 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     max_size.type = EPCTX_ATTR_INT;
     max_size.i = group->known.max_size;
     while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
-        if (!epctx_node_is_epnode(&view) ||
-            !epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
-            continue;
-        }
-        EPCTX__TRY(epctx_epnode_read(&view, &ep, error));
-        if (ep.max_size != max_size.i) {
-            EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
+        if (epctx_node_is_epnode(&view) &&
+            epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
+            EPCTX__TRY(epctx_epnode_read(&view, &ep, error));
+            if (ep.max_size != max_size.i) {
+                EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
+            }
         }
     }
     if (!epctx__stamp_of(model, epctx_str_of(source), &value)) {

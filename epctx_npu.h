@@ -1,5 +1,5 @@
 /* epctx_npu.h - the reference NPU of epctx: a compiler from ONNX subgraphs to a context binary, and
- * an executor that runs it without heap. Version 0.2.0
+ * an executor that runs it without a heap. Version 0.2.0
  *
  * Single header, C99 and C++17, on top of epctx.h. MIT licence, text in LICENSE.
  * Search for ">>" to jump from section to section.
@@ -10,16 +10,16 @@
  * ======================================================================
  *
  * WHAT IT IS
- *   An epctx_backend that really compiles and really runs: static shapes, constant folding, fusion,
- *   packed weights, a static memory plan and a command stream, all in one self-contained context
- *   binary ("blob"). It takes the place of an EP's vendor SDK, and is small enough to read.
+ *   A complete epctx_backend: static shapes, constant folding, fusion, packed weights, a static
+ *   memory plan and a command stream, all in one self-contained context binary ("blob"). It takes
+ *   the place of an EP's vendor SDK and is small enough to read.
  *
  * DO THIS
  *   In ONE file of your program:
  *       #define EPCTX_NPU_IMPLEMENTATION
  *       #include "epctx_npu.h"
- *   The functions of epctx.h are needed too: define EPCTX_IMPLEMENTATION before the same include,
- *   or in another file.
+ *   It needs the functions of epctx.h: define EPCTX_IMPLEMENTATION before the same include or in
+ *   another file.
  *
  * QUICK START: compile, load and run through epctx.h (a model of one partition, x[36] -> y[2])
  *       epctx_npu npu;
@@ -46,13 +46,13 @@
  *                          &err) == EPCTX_OK) {
  *           printf("%g %g\n", y[0], y[1]);
  *       } else {
- *           fprintf(stderr, "%s\n", err.message); // of another size than m.onnx?
+ *           fprintf(stderr, "%s\n", err.message); // e.g. m.onnx has other shapes
  *       }
  *       free(memory);
  *       epctx_unload(&loaded);
  *       epctx_model_close(&model);
  *
- * QUICK START: run a blob in flash, no heap (firmware, EPCTX_NPU_NO_COMPILER)
+ * QUICK START: run a blob from flash without a heap (firmware, EPCTX_NPU_NO_COMPILER)
  *       static uint64_t memory[512], words[3008];
  *       char *scratch = (char *)words + (64 - (uintptr_t)words % 64); // aligned to 64
  *       epctx_npu_context context;
@@ -60,28 +60,27 @@
  *       epctx_span blob = {flash, flash_size}, in[1] = {{input, input_size}};
  *       epctx_memory out[1] = {{output, output_size}};
  *       if (epctx_npu_load(&context, blob, memory, sizeof memory, &err) != EPCTX_OK ||
- *           epctx_npu_find(&context, name, 0, &graph, &err) != EPCTX_OK || // its partition_name
+ *           epctx_npu_find(&context, name, 0, &graph, &err) != EPCTX_OK || // a partition_name
  *           epctx_npu_run(graph, in, out, scratch, sizeof words - 64, &err) != EPCTX_OK) {
  *           return 1; // err.message says why
  *       }
  *
  * OPTIONS (macros)                effect                                    scope
  *   EPCTX_NPU_IMPLEMENTATION      emits the function bodies                 one file
- *   EPCTX_NPU_NO_COMPILER         executor only; compiling through the
- *                                 backend is EPCTX_ERR_UNSUPPORTED          implementation file
- *   EPCTX_NPU_NO_SIMD             portable kernels only; else x86-64 uses
- *                                 AVX2 or AVX-512 where it has them         implementation file
+ *   EPCTX_NPU_NO_COMPILER         executor only; the backend's compile
+ *                                 functions return EPCTX_ERR_UNSUPPORTED    implementation file
+ *   EPCTX_NPU_NO_SIMD             portable kernels only; by default x86-64
+ *                                 uses AVX2 or AVX-512 if available         implementation file
  *   EPCTX_NPU_NO_AVX512           at most AVX2                              implementation file
- *   EPCTX_NPU_SELECT              the executor has only these kernels, e.g.
+ *   EPCTX_NPU_SELECT              includes only these kernels, e.g.
  *                                 EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(GEMM)   implementation file
- *   EPCTX_NPU_FEW_ACTIVATIONS     and of all functions of one value, alone
- *                                 or behind another kernel, only Relu,
- *                                 Clip and LeakyRelu                        implementation file
+ *   EPCTX_NPU_FEW_ACTIVATIONS     includes only the unary functions Relu,
+ *                                 Clip and LeakyRelu, alone or fused        implementation file
  *   EPCTX_STATIC, EPCTX_NO_MALLOC, EPCTX_NO_WIRE: as in epctx.h.
  *
  * WHAT IS COMPILED
- *   ai.onnx operators up to opset 24, fixed shapes of rank <= 8, on float32, int8, uint8, int32,
- *   int64 and bool where the operator has them: Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh
+ *   ai.onnx operators up to opset 24, with fixed shapes of rank <= 8 and float32, int8, uint8,
+ *   int32, int64 or bool where ONNX allows them: Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh
  *   Atan Atanh AveragePool BatchNormalization BitShift BitwiseAnd BitwiseOr BitwiseXor Cast
  *   CastLike Ceil Celu Clip Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos
  *   Cosh DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Elu Equal Erf Exp Expand
@@ -96,34 +95,34 @@
  *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
  *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile Transpose
  *   Trilu Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from
- *   constants. Quantised models run in float32 between QuantizeLinear and DequantizeLinear.
- *   Everything else is left to others; an error says which node and why.
+ *   constants. Quantized models run in float32 between DequantizeLinear and QuantizeLinear. Other
+ *   nodes are left to other EPs; an error names the node and the reason.
  *
  * MEMORY
- *   Compiling and the load of the backend use the allocator. epctx_npu_load uses only the caller's
- *   memory, epctx_npu_load_size tells how much: some kilobytes, plus the weights when they cannot
- *   be used in place (big-endian host, or a blob that is not aligned to 8 bytes). The blob stays
- *   borrowed. Running needs scratch_size bytes aligned to 64 and nothing else; inputs and outputs
- *   are read and written where the caller has them, aligned to their element size.
+ *   The compiler and the backend's load function use the allocator. epctx_npu_load uses only the
+ *   caller's memory; epctx_npu_load_size returns its size: some kilobytes, plus the weights if they
+ *   cannot be used in place (big-endian host, or a blob not aligned to 8 bytes). The blob stays
+ *   borrowed. A run needs only scratch_size bytes aligned to 64; it reads inputs and writes outputs
+ *   in the caller's memory, aligned to their element size.
  *
- *   Weightless (ep.enable_weightless): the blob has no initializer of 256 bytes or more. It has the
- *   commands that fold and pack them, which run when the graph gets its weights, into memory of the
- *   packed weights' size.
+ *   Weightless (ep.enable_weightless): the blob contains no initializer of 256 bytes or more, only
+ *   the commands that fold and pack them. These run when the graph gets its weights and need memory
+ *   for the packed weights.
  *
  * THREADS
- *   No global state. A loaded context is never written: any number of threads may run one graph,
- *   each with scratch and outputs of its own. A context under construction belongs to one thread.
+ *   No global state. Runs do not change a loaded context: many threads may run one graph, each with
+ *   its own scratch and outputs. A context under construction belongs to one thread.
  *
  * TRUST
- *   A blob is hostile. Loading copies everything but the weights and verifies the copy: every
+ *   Blobs are hostile. Loading copies everything except the weights and verifies the copy: every
  *   offset, size, shape and operand. A file that changes later can change results, never an
- *   address. Indices that come from data (Gather) are checked while running. Weights are only ever
- *   used as numbers; epctx_npu_check_weights compares their checksum.
+ *   address. Indices from data (Gather) are checked at run time. Weights are used only as numbers;
+ *   epctx_npu_check_weights verifies their checksum.
  *
  * DETERMINISM
- *   The same graph gives the same bytes from C and C++, on every word size, byte order and
+ *   The same graph compiles to the same bytes in C and C++, on every word size, byte order and
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
- *   are the same bits on one machine; between machines sums may be ordered and rounded otherwise.
+ *   are bit-identical on one machine; other machines may order and round sums differently.
  *
  * BLOB FORMAT 2 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
@@ -133,11 +132,11 @@
  *    16 [16] SDK version, zero-padded          |   6 first word of the I/O table, inputs, outputs
  *    32 [24] architecture, zero-padded         |   9 first command word, words, commands
  *    56 u64 file bytes                         |  12 graph that makes its weights, from 1; 0: none
- *    64 u64 words: offset 128, then count/u32  |  13 1: it makes weights (behind all others)
+ *    64 u64 words: offset 128, then count/u32  |  13 1: it makes weights (after all others)
  *    72 u64 strings: offset                    |  14 .. 19 zero
  *    80 u64 strings: bytes                     | I/O table, 12 words a tensor: name offset, bytes,
  *    88 u64 weights: offset (64-aligned)       |   ONNX element type, rank, 8 dimensions
- *    96 u64 weights: bytes                     | weight table, 6 words a blob: u64 offset in the
+ *    96 u64 weights: bytes                     | weight table, 6 words per blob: u64 offset in the
  *   104 u32 graphs, u32 weight blobs           |   section (64-aligned), u64 bytes, element bytes,
  *   112 u64 XXH64 of header (this field 0),    |   zero
  *       words and strings                      | command: opcode, words, name offset, name bytes,
@@ -146,8 +145,8 @@
  *                                              | strings: names, not terminated
  *
  * CONTENTS
- *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, there also >>numbers
- *   >>kernels, and for compiling >>graph >>steps >>node >>lower >>import >>plan >>emit
+ *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, which adds >>numbers
+ *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>plan >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -180,7 +179,7 @@ extern "C" {
 #define EPCTX_NPU_FORMAT      2
 #define EPCTX_NPU_HEADER_SIZE 128
 
-/* What the header of a blob says. Strings are terminated. */
+/* The header of a blob. Strings are terminated. */
 typedef struct epctx_npu_blob {
     uint32_t format;
     uint32_t graph_count;
@@ -191,25 +190,25 @@ typedef struct epctx_npu_blob {
     char architecture[25];
 } epctx_npu_blob;
 
-/* Reads a header, also of another SDK version or architecture, so that a tool can tell what a file
- * is. EPCTX_ERR_CONTEXT: not a blob; EPCTX_ERR_VERSION: another format version. */
+/* Reads a header, also one of another SDK version or architecture, so that tools can identify a
+ * file. EPCTX_ERR_CONTEXT: not a blob; EPCTX_ERR_VERSION: another format version. */
 EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error);
 
 /* ======================================================================
- * >>arch: what a blob is made for
+ * >>arch: target architectures
  * ==================================================================== */
 
-/* An architecture is data: how weights are packed. Blobs of one do not run on another. */
+/* An architecture defines how weights are packed. A blob runs only on its own architecture. */
 typedef struct epctx_npu_arch {
     const char *name;
     uint32_t rows;    /* output channels per block of convolution weights */
     uint32_t columns; /* columns per block of matrix weights */
-    bool runnable;    /* kernels for this packing exist in this build */
+    bool runnable;    /* this build has kernels for this packing */
 } epctx_npu_arch;
 
 /* All architectures, `generic` first. */
 EPCTX_API const epctx_npu_arch *epctx_npu_arch_list(size_t *count);
-/* NULL when there is none of that name. */
+/* NULL: there is none of that name. */
 EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name);
 
 /* ======================================================================
@@ -221,22 +220,22 @@ struct epctx_npu_context;
 /* One graph of a loaded context. Members other than `info` and `work` are private. */
 typedef struct epctx_npu_graph {
     epctx_graph_info info;
-    uint64_t work; /* of one run, at most: products and sums, and bytes read and written */
-    uint64_t hash; /* as given to compile */
+    uint64_t work; /* upper bound for one run: products and sums, bytes read and written */
+    uint64_t hash; /* as passed to compile */
     const struct epctx_npu_context *context;
     const uint32_t *commands;
     uint32_t command_count, command_words;
     const struct epctx_npu_graph *maker; /* computes its weights; NULL: they are in the blob */
-    const epctx_memory **made;           /* what `maker` computed; NULL in there: not yet */
+    const epctx_memory **made;           /* the outputs of `maker`; *made NULL: not computed yet */
 } epctx_npu_graph;
 
-/* A loaded blob. Members are private but for `graphs`. */
+/* A loaded blob. Members other than `graphs` and `graph_count` are private. */
 typedef struct epctx_npu_context {
     const epctx_npu_graph *graphs;
     size_t graph_count;
-    size_t total_count; /* with the graphs behind them that make weights */
+    size_t total_count; /* including the graphs after them that make weights */
     epctx_span blob;
-    const uint8_t *weights; /* in the blob, or the copy */
+    const uint8_t *weights; /* in the blob or the copy */
     const uint32_t *weight_table;
     uint32_t weight_count;
     uint64_t weight_size;
@@ -248,39 +247,38 @@ typedef struct epctx_npu_context {
 /* Bytes that epctx_npu_load needs for this blob at this address. Errors as for epctx_npu_load. */
 EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_error *error);
 /* Copies header, directory and commands to `memory` (aligned to 8, borrowed like `blob` while the
- * context is used) and verifies the copy. Nothing needs to be released.
+ * context is in use) and verifies the copy. Nothing needs to be released.
  * EPCTX_ERR_CONTEXT: damaged or truncated; EPCTX_ERR_VERSION: other format, SDK or architecture;
  * EPCTX_ERR_NOMEM: `memory_size` is too small. */
 EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blob, void *memory,
                                       size_t memory_size, epctx_error *error);
-/* Compares the checksum of the weights: reads all of them. EPCTX_ERR_CONTEXT. */
+/* Verifies the checksum of the weights; reads all of them. EPCTX_ERR_CONTEXT: it differs. */
 EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
                                                epctx_error *error);
-/* Weight `index`, as it lies in the blob, and the bytes of one of its elements; false when there is
- * none. For tools. */
+/* For tools: weight `index` as stored, and the bytes of one element; false: there is none. */
 EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
                                    epctx_span *bytes, uint32_t *elem);
-/* The graph called `name`, EPCTX_ERR_CONTEXT when there is none. `hash` 0 is not compared, else a
- * difference is EPCTX_ERR_VERSION: the blob comes from another generation than the model. */
+/* Finds the graph `name`; EPCTX_ERR_CONTEXT: there is none. A `hash` other than 0 must equal the
+ * graph's; EPCTX_ERR_VERSION: the blob was compiled from another version of the model. */
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error);
-/* A weightless blob holds commands that make the weights of a graph from the initializers of the
- * source model. Bytes that they need: `kept` as long as the graph runs, `temporary` during
- * epctx_npu_make_weights only; both 0 for a graph that has its weights. EPCTX_ERR_NOMEM: more than
- * this machine can address. */
+/* A weightless blob contains commands that make the weights of a graph from the initializers of the
+ * source model. Returns the bytes they need: `kept` as long as the graph runs, `temporary` only
+ * during epctx_npu_make_weights; both 0 if the blob contains the weights. EPCTX_ERR_NOMEM: more
+ * than this machine can address. */
 EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size_t *kept,
                                               size_t *temporary, epctx_error *error);
-/* Makes them, before the first run. `weights` are found by name and only used during the call; both
- * memories are aligned to 64. `count` 0: the graph is to forget its weights, `kept` is free again.
- * EPCTX_ERR_CONTEXT: a weight is missing, or has another size. */
+/* Makes the weights, before the first run. `weights` are found by name and used only during the
+ * call; `kept` and `temporary` must be aligned to 64. `count` 0: the graph drops its weights and no
+ * longer uses `kept`. EPCTX_ERR_CONTEXT: a weight is missing, or its size or type differs. */
 EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
                                               const epctx_tensor *weights, size_t count, void *kept,
                                               void *temporary, epctx_error *error);
-/* Runs a graph. `inputs` and `outputs` in the order of graph->info, of exactly the tensors' sizes,
- * aligned to their element size; outputs overlap nothing. `scratch` is aligned to 64.
- * EPCTX_ERR_ARG: a size or an alignment is wrong, an index in the data is out of range (the outputs
- * are then undefined), or the graph is weightless and its weights are missing. */
+/* Runs a graph. `inputs` and `outputs` must follow the order of graph->info, have exactly the
+ * tensors' sizes and be aligned to their element size; outputs must overlap nothing. `scratch` must
+ * be aligned to 64. EPCTX_ERR_ARG: a size or an alignment is wrong, an index in the data is out of
+ * range (the outputs are then undefined), or the weights of a weightless graph are missing. */
 EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error);
@@ -291,43 +289,43 @@ typedef struct epctx_npu_command {
     epctx_str name; /* of the ONNX node it comes from */
 } epctx_npu_command;
 
-/* Steps through the commands: start with *position 0, change it no more; false at the end. */
+/* Iterates over the commands: set *position to 0 before the first call only; false at the end. */
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
                                       epctx_npu_command *command);
 
 /* ======================================================================
- * >>compile: options, and what a compilation came to
+ * >>compile: options and statistics
  * ==================================================================== */
 
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
     const epctx_allocator *allocator; /* default malloc; copied */
-    bool check_weights;               /* loading also reads all weights and compares their checksum;
-                                         default off: damage there changes results, nothing else */
-    uint64_t max_work; /* loading refuses graphs with more `work`: a hostile binary of some
-                          megabytes can ask for hours. Default no limit */
-    const epctx_hooks *hooks; /* borrowed; may be NULL. Of these cancel_fn alone: asked before each
-                                 command of a run, from every thread that runs; true ends the run
-                                 with EPCTX_ERR_CANCELLED, its outputs are undefined */
+    bool check_weights;               /* loading also verifies the checksum of all weights;
+                                         default off: damaged weights only change results */
+    uint64_t max_work;        /* loading refuses graphs with more `work`: a hostile binary of some
+                                 megabytes can run for hours. Default: no limit */
+    const epctx_hooks *hooks; /* borrowed; may be NULL. Uses only cancel_fn: called before each
+                                 command of a run, on the thread of the run; true ends the run with
+                                 EPCTX_ERR_CANCELLED and undefined outputs */
 } epctx_npu_opts;
 
-/* Figures of the graph compiled last. */
+/* Statistics of the graph compiled last. */
 typedef struct epctx_npu_stats {
     size_t nodes;          /* ONNX nodes in */
     size_t commands;       /* out */
     size_t folded;         /* computed while compiling */
     size_t fused;          /* merged into another command */
     uint64_t scratch_size; /* bytes of the memory plan */
-    uint64_t scratch_live; /* largest sum of bytes live at once: no plan can be smaller */
+    uint64_t scratch_live; /* peak of bytes live at once: no plan can be smaller */
     uint64_t weight_size;  /* bytes this graph added to the weights */
-    uint64_t weight_saved; /* bytes found in the blob already */
+    uint64_t weight_saved; /* bytes that the blob already had */
 } epctx_npu_stats;
 
 /* ======================================================================
  * >>backend: the binding to epctx.h
  * ==================================================================== */
 
-/* State of the backend. Members are private but for `stats`. */
+/* State of the backend. Members other than `stats` are private. */
 typedef struct epctx_npu {
     epctx_npu_stats stats;
     epctx_allocator allocator;
@@ -337,9 +335,9 @@ typedef struct epctx_npu {
     const epctx_hooks *hooks;
 } epctx_npu;
 
-/* Fills `backend`; `npu` is borrowed while the backend and its contexts are used, and needs no
- * release. `opts` NULL means defaults. EPCTX_ERR_ARG: unknown architecture, or no allocator under
- * EPCTX_NO_MALLOC. EPCTX_ERR_UNSUPPORTED: the architecture has no kernels in this build. */
+/* Fills `backend`; `npu` is borrowed while the backend and its contexts are in use and needs no
+ * release. `opts` NULL: defaults. EPCTX_ERR_ARG: unknown architecture, or no allocator with
+ * EPCTX_NO_MALLOC. EPCTX_ERR_UNSUPPORTED: this build has no kernels for the architecture. */
 EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts,
                                       epctx_backend *backend, epctx_error *error);
 
@@ -360,7 +358,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
 #include <string.h>
 
 #if defined(__FAST_MATH__)
-#error "epctx_npu.h: -ffast-math breaks NaN handling and the reproducible compiler: leave it out"
+#error "epctx_npu.h: -ffast-math breaks NaN handling and reproducible output: remove it"
 #endif
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD < 0 /* 16: gcc for machines with AVX512-FP16 */
 #error "epctx_npu.h: floating-point evaluation must be fixed (FLT_EVAL_METHOD is negative)"
@@ -384,18 +382,17 @@ extern "C" {
 #define EPCTX_NPU__RESTRICT
 #endif
 
-/* Register tiles stay in registers only when their loops are unrolled completely; gcc at -O2 does
- * not do that by itself. */
+/* Register tiles need fully unrolled loops; gcc -O2 does not unroll them by itself. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8 && !defined(__OPTIMIZE_SIZE__)
 #define EPCTX_NPU__UNROLL _Pragma("GCC unroll 16")
 #else
 #define EPCTX_NPU__UNROLL
 #endif
 
-/* Faster forms of the innermost loops, chosen when running by what the processor can do. */
+/* Faster variants of the innermost loops, selected at run time by processor features. */
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) &&                            \
     !defined(__OPTIMIZE_SIZE__) && !defined(EPCTX_NPU_NO_SIMD)
-#if !defined(__clang__) /* gcc 12 takes its own undefined vectors for mistakes, in C++ */
+#if !defined(__clang__) /* gcc 12 warns about its own undefined vectors in C++ */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -408,7 +405,7 @@ extern "C" {
 #define EPCTX_NPU__TARGET __attribute__((target("avx2,fma")))
 #define EPCTX_NPU__WIDE   __attribute__((target("avx512f")))
 #endif
-/* Into functions for another processor, too; without that they would be what they are here. */
+/* Forced, so that functions with another target attribute compile the body for that target. */
 #if defined(EPCTX_NPU__AVX2) && defined(__OPTIMIZE__)
 #define EPCTX_NPU__INLINE inline __attribute__((always_inline))
 #else
@@ -425,7 +422,7 @@ extern "C" {
 #define EPCTX_NPU__WEIGHT_WORDS  6
 #define EPCTX_NPU__OPERAND_WORDS 4
 #define EPCTX_NPU__COMMAND_WORDS 4   /* before the operands */
-#define EPCTX_NPU__OUTSIDE       256 /* bytes: smaller ones take less room than a reference */
+#define EPCTX_NPU__OUTSIDE       256 /* bytes: smaller initializers stay in the blob */
 
 /* Offsets of header fields, see the manual. */
 #define EPCTX_NPU__H_FORMAT   8
@@ -469,7 +466,7 @@ static bool epctx_npu__big_endian(void)
     return first == 0;
 }
 
-/* Products of sizes. Saturates far above every limit, so a chain of calls needs one comparison. */
+/* Saturating product of sizes: far above every limit, so a chain of calls needs one comparison. */
 static uint64_t epctx_npu__mul(uint64_t a, uint64_t b)
 {
     const uint64_t top = UINT64_MAX / 4;
@@ -489,7 +486,7 @@ static uint64_t epctx_npu__mul4(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return epctx_npu__mul(epctx_npu__mul3(a, b, c), d);
 }
 
-/* What the header says, checked against the size of the blob. */
+/* The header's fields, checked against the size of the blob. */
 typedef struct epctx_npu__layout {
     uint64_t words;   /* of the word section */
     uint64_t strings; /* offset */
@@ -550,7 +547,7 @@ EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epct
  * >>arch
  * ==================================================================== */
 
-#define EPCTX_NPU__ROWS    4 /* of the register tile that this build has */
+#define EPCTX_NPU__ROWS    4 /* of the register tile of this build */
 #define EPCTX_NPU__COLUMNS 16
 
 static const epctx_npu_arch epctx_npu__archs[4] = {
@@ -578,7 +575,7 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
 }
 
 /* ======================================================================
- * >>numbers: arithmetic that is the same bits everywhere
+ * >>numbers: bit-identical arithmetic on every machine
  * ==================================================================== */
 
 static float epctx_npu__float_of(uint32_t bits)
@@ -595,7 +592,7 @@ static uint32_t epctx_npu__bits_of(float f)
     return bits;
 }
 
-/* e^r - 1 for |r| <= ln(2)/2: the power series; the first term left out is below 2^-27 of r. */
+/* e^r - 1 for |r| <= ln(2)/2: power series; the first omitted term is below 2^-27 of r. */
 static float epctx_npu__expm1_core(float r)
 {
     float p = 1.0f / 5040.0f;
@@ -626,7 +623,7 @@ static float epctx_npu__pow2(int32_t n)
 static EPCTX_NPU__INLINE float epctx_npu__exp(float x)
 {
     float r, y;
-    float c = x > -104.0f ? x : -104.0f; /* also takes NaN out of the conversion below */
+    float c = x > -104.0f ? x : -104.0f; /* also keeps NaN away from the conversion below */
     int32_t n, half;
     c = c < 89.0f ? c : 89.0f;
     n = epctx_npu__exp_split(c, &r);
@@ -655,13 +652,13 @@ static float epctx_npu__sigmoid(float x)
     return x < 0.0f ? e * y : y;
 }
 
-/* e^x - 1 for x <= 0, in full where x is small. */
+/* e^x - 1, at full precision for small x; x > 0 occurs only if the alpha of Celu is negative. */
 static float epctx_npu__expm1(float x)
 {
-    float r, scale;
-    scale = epctx_npu__pow2(epctx_npu__exp_split(x > -20.0f ? x : -20.0f, &r));
+    const float c = x > -20.0f ? x : -20.0f; /* NaN, too */
+    float r, scale = epctx_npu__pow2(epctx_npu__exp_split(c < 1.0f ? c : 1.0f, &r));
     r = scale * epctx_npu__expm1_core(r) + (scale - 1.0f);
-    return x != x || x == 0.0f ? x : r;
+    return x != x || x == 0.0f ? x : x > 1.0f ? epctx_npu__exp(x) - 1.0f : r;
 }
 
 /* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)), m in sqrt(1/2)..sqrt(2) */
@@ -698,7 +695,7 @@ static float epctx_npu__log(float x)
     return ((float)n * low + p) + (float)n * high;
 }
 
-/* Correctly rounded: the compiler uses it too. One bit of the root at a time, in integers. */
+/* Correctly rounded, as the compiler uses it too: bit by bit, in integers. */
 static float epctx_npu__sqrt(float x)
 {
     uint32_t bits = epctx_npu__bits_of(x), root = 0, bit;
@@ -717,7 +714,7 @@ static float epctx_npu__sqrt(float x)
         m |= 0x800000u;
     }
     exponent -= 127 + 23; /* x = m 2^exponent */
-    m <<= 25;             /* 48 or 49 bits: a root of 24 or 25 bits, one more than needed */
+    m <<= 25;             /* the root has 25 bits, one more than needed */
     exponent -= 25;
     if (exponent % 2 != 0) {
         m <<= 1;
@@ -731,14 +728,13 @@ static float epctx_npu__sqrt(float x)
             root |= bit;
         }
     }
-    /* root has 25 bits: the last one decides the rounding, and no root of a float is a tie */
+    /* the last bit decides the rounding; the root of a float is never a tie */
     root = (root + 1) >> 1;
     exponent = exponent / 2 + 1;
     return (float)root * epctx_npu__pow2(exponent);
 }
 
-/* erf: the power series below 1, Abramowitz and Stegun 7.1.26 above, where its error is small
- * against the result. */
+/* erf: power series below 1, else Abramowitz and Stegun 7.1.26, with a small relative error. */
 static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
 {
     const float a = x < 0.0f ? -x : x, z = x * x;
@@ -774,7 +770,7 @@ static float epctx_npu__signed(float y, float x)
                                (epctx_npu__bits_of(x) & 0x80000000u));
 }
 
-/* The integer part towards zero; floats from 2^23 on are integers. */
+/* Rounds towards zero; floats from 2^23 on are integers. */
 static float epctx_npu__trunc(float x)
 {
     return epctx_npu__abs(x) < 8388608.0f ? epctx_npu__signed((float)(int32_t)x, x) : x;
@@ -786,7 +782,7 @@ static float epctx_npu__floor(float x)
     return t > x ? t - 1.0f : t;
 }
 
-/* To the nearest integer, ties to the even one. */
+/* Rounds to the nearest integer, ties to even. */
 static float epctx_npu__round(float x)
 {
     const float t = epctx_npu__trunc(x), rest = x - t; /* exact */
@@ -795,11 +791,11 @@ static float epctx_npu__round(float x)
     return size > 0.5f || (size == 0.5f && odd) ? t + away : t;
 }
 
-/* sin(x + quarter * pi/2). x is m 2^e; in integers, m times the bits of 2^(e-2) 2/pi behind the
- * point gives the last two bits of its quarter turns and 62 bits of the fraction. */
+/* sin(x + quarter * pi/2). x is m 2^e; in integers, m times the fraction bits of 2^(e-2) 2/pi gives
+ * the last two bits of the quarter turns and 62 bits of their fraction. */
 static float epctx_npu__sine(float x, uint32_t quarter)
 {
-    static const uint32_t two_over_pi[8] = {/* 32 zeros, then what follows the point */
+    static const uint32_t two_over_pi[8] = {/* 32 zeros, then the fraction */
                                             0u,          0xA2F9836Eu, 0x4E441529u, 0xFC2757D1u,
                                             0xF534DDC0u, 0xDB629599u, 0x3C439041u, 0xFE5163ABu};
     const uint32_t bits = epctx_npu__bits_of(x) & 0x7fffffffu;
@@ -828,7 +824,7 @@ static float epctx_npu__sine(float x, uint32_t quarter)
     return (float)((quarter & 2) != 0 ? -r : r);
 }
 
-/* -- in double, to ten digits or more: powers, and what would cancel in float -- */
+/* -- in double, to ten digits or more: powers, and functions that would cancel in float -- */
 
 /* 2^n for n in -1022..1023 */
 static double epctx_npu__pow2_wide(int32_t n)
@@ -868,7 +864,7 @@ static double epctx_npu__log_wide(double x)
     return (double)n * 0.69314718055994530942 + 2.0 * s * p;
 }
 
-/* e^x; what is 0 or infinite as a float is made so by its conversion. */
+/* e^x; converting to float turns tiny results to 0 and huge ones to infinity. */
 static double epctx_npu__exp_wide(double x)
 {
     double r, p = 1.0;
@@ -904,7 +900,7 @@ static float epctx_npu__pow(float x, float y)
     return odd ? epctx_npu__signed(r, x) : r;
 }
 
-/* The rest of a division, with the sign of the dividend: exact, by long division. */
+/* The remainder, with the sign of the dividend: exact, by long division. */
 static float epctx_npu__fmod(float x, float y)
 {
     const uint32_t a = epctx_npu__bits_of(x) & 0x7fffffffu, b = epctx_npu__bits_of(y) & 0x7fffffffu;
@@ -925,7 +921,7 @@ static float epctx_npu__fmod(float x, float y)
     return epctx_npu__signed((float)((double)rest * epctx_npu__pow2_wide(low - 150)), x);
 }
 
-/* atan(x) for x >= 0: halved twice by the half-angle formula, then the power series. */
+/* atan(x) for x >= 0: half-angle formula twice, then the power series. */
 static double epctx_npu__atan_wide(double x)
 {
     double t = x > 1.0 ? 1.0 / x : x, z;
@@ -938,10 +934,11 @@ static double epctx_npu__atan_wide(double x)
 
 static float epctx_npu__atan(float x)
 {
-    return x != x ? x : epctx_npu__signed((float)epctx_npu__atan_wide((double)epctx_npu__abs(x)), x);
+    return x != x ? x
+                  : epctx_npu__signed((float)epctx_npu__atan_wide((double)epctx_npu__abs(x)), x);
 }
 
-/* asin(x), or acos(x) by the half angle: neither cancels near 1. NaN beyond. */
+/* asin(x), or acos(x) by the half angle: neither cancels near 1. NaN for |x| > 1. */
 static float epctx_npu__arc(float x, bool cosine)
 {
     const double a = (double)epctx_npu__abs(x), below = 1.0 - a, above = 1.0 + a;
@@ -980,8 +977,9 @@ static float epctx_npu__asinh(float x)
         return x;
     }
     return epctx_npu__signed(
-        (float)(a < 0.03 ? a - a * z * (1.0 / 6 - z * (3.0 / 40))
-                         : epctx_npu__log_wide(a > 1e9 ? 2.0 * a : a + epctx_npu__sqrt_wide(z + 1.0))),
+        (float)(a < 0.03
+                    ? a - a * z * (1.0 / 6 - z * (3.0 / 40))
+                    : epctx_npu__log_wide(a > 1e9 ? 2.0 * a : a + epctx_npu__sqrt_wide(z + 1.0))),
         x);
 }
 
@@ -1010,7 +1008,7 @@ static float epctx_npu__softplus(float x)
 {
     const float a = x < 0.0f ? -x : x, e = epctx_npu__exp(-a);
     const float u = 1.0f + e,
-                d = u - 1.0f; /* log(1 + e): what rounding took from e is given back */
+                d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
     const float tail = d == 0.0f ? e : epctx_npu__log(u) * (e / d);
     return x > 0.0f ? x + tail : tail;
 }
@@ -1025,8 +1023,8 @@ static float epctx_npu__gelu_tanh(float x)
     return 0.5f * x * (1.0f + epctx_npu__tanh(0.79788456f * (x + 0.044715f * x * x * x)));
 }
 
-/* A loop over `count` elements, first in chunks of a constant length: compilers vectorise those
- * where they hesitate over an unknown count (gcc at -O2). `statement` sees the index as `at`. */
+/* A loop over `count` elements, first in chunks of constant length: gcc -O2 vectorizes those, but
+ * not an unknown count. `statement` sees the index as `at`. */
 #ifdef __OPTIMIZE_SIZE__
 #define EPCTX_NPU__EACH(at, count, statement)                                                      \
     do {                                                                                           \
@@ -1052,7 +1050,7 @@ static float epctx_npu__gelu_tanh(float x)
     } while (0)
 #endif
 
-/* -- activations: functions of one value, alone or behind another kernel -- */
+/* -- activations: unary functions, alone or fused into another kernel -- */
 
 #define EPCTX_NPU_ACT_LIST(X)                                                                      \
     X(RELU, v < 0.0f ? 0.0f : v)                                                                   \
@@ -1104,7 +1102,7 @@ typedef enum epctx_npu__act_kind {
         EPCTX_NPU__ACT_COUNT
 } epctx_npu__act_kind;
 
-/* The last one that this build has. */
+/* The last activation of this build. */
 #ifdef EPCTX_NPU_FEW_ACTIVATIONS
 #define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_LEAKY
 #else
@@ -1145,8 +1143,8 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
 /* ======================================================================
  * >>kernels
  *
- * An opcode has a parameter struct (members of four bytes only: it is copied from and to words), a
- * check that gives the bytes each operand must have, and a kernel that never leaves those bytes.
+ * An opcode has a parameter struct (only members of four bytes, as it is copied from and to words),
+ * a check that returns the bytes each operand must have, and a kernel that stays within them.
  * ==================================================================== */
 
 #define EPCTX_NPU__MAX_IN  7
@@ -1161,17 +1159,17 @@ typedef struct epctx_npu__extent {
 typedef struct epctx_npu__needs {
     epctx_npu__extent in[EPCTX_NPU__MAX_IN];
     epctx_npu__extent out[EPCTX_NPU__MAX_OUT];
-    uint64_t work; /* products and sums, where they can be more than the bytes */
+    uint64_t work; /* products and sums, if they can exceed the bytes */
 } epctx_npu__needs;
 
-/* What the processor can do beyond the portable kernels. */
+/* Instruction sets beyond the portable kernels. */
 typedef enum epctx_npu__level {
     EPCTX_NPU__PORTABLE = 0,
     EPCTX_NPU__LEVEL_AVX2,  /* and FMA */
-    EPCTX_NPU__LEVEL_AVX512 /* and those */
+    EPCTX_NPU__LEVEL_AVX512 /* and AVX2 */
 } epctx_npu__level;
 
-/* Where the operands are. An omitted operand is NULL. */
+/* Addresses of the operands; NULL: omitted. */
 typedef struct epctx_npu__args {
     const void *in[EPCTX_NPU__MAX_IN];
     void *out[EPCTX_NPU__MAX_OUT];
@@ -1186,7 +1184,7 @@ static epctx_npu__extent epctx_npu__floats(uint64_t count)
     return e;
 }
 
-/* Bytes of a type that tensors at run time may have; 0 for others. */
+/* Bytes of an element of a run-time tensor; 0: unsupported type. */
 static uint32_t epctx_npu__elem_size(int64_t type)
 {
     switch (type) {
@@ -1217,7 +1215,7 @@ static epctx_npu__extent epctx_npu__items(uint64_t count, uint32_t elem)
     return e;
 }
 
-/* Element `i`, of 4 or 8 bytes. */
+/* Index `i`, of 4 or 8 bytes. */
 static int64_t epctx_npu__index(const uint8_t *data, size_t i, uint32_t elem)
 {
     int32_t narrow;
@@ -1245,7 +1243,7 @@ static int64_t epctx_npu__load_int(const uint8_t *data, size_t i, uint32_t type)
     }
 }
 
-/* Keeps the low bits. */
+/* Truncates to the low bits. */
 static void epctx_npu__store_int(uint8_t *data, size_t i, uint32_t type, int64_t value)
 {
     const uint32_t low = (uint32_t)((uint64_t)value & UINT32_MAX);
@@ -1278,7 +1276,7 @@ typedef struct epctx_npu__move {
     int32_t to[EPCTX_NPU_MAX_RANK];
 } epctx_npu__move;
 
-/* Elements spanned by a strided walk from `start`; false when it goes below zero. */
+/* Elements spanned by a strided walk from `start`; false if it goes below zero. */
 static bool epctx_npu__span(const uint32_t *dims, const int32_t *strides, uint32_t rank,
                             uint64_t start, uint64_t *count)
 {
@@ -1317,7 +1315,7 @@ static bool epctx_npu__check_move(const void *params, epctx_npu__needs *needs)
     }
     needs->in[0] = epctx_npu__items(from, p->elem);
     needs->out[0] = epctx_npu__items(to, p->elem);
-    return count <= to; /* a walk that writes places twice could take forever */
+    return count <= to; /* bounds the time of a walk that writes elements twice */
 }
 
 static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
@@ -1355,7 +1353,7 @@ static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__arg
         epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
         for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
             uint32_t d = i - 1;
-            if (++at[d] < p->dims[d]) { /* no step past the end: that address may not exist */
+            if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
                 from += p->from[d] * elem;
                 to += p->to[d] * elem;
                 break;
@@ -1429,7 +1427,7 @@ static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__ar
     return EPCTX_OK;
 }
 
-/* -- Binary: element by element with broadcasting -- */
+/* -- Binary: element-wise, with broadcasting -- */
 
 #define EPCTX_NPU_BINARY_LIST(X)                                                                   \
     X(ADD, a + b)                                                                                  \
@@ -1453,7 +1451,7 @@ typedef struct epctx_npu__binary {
     uint32_t kind;
     uint32_t rank;
     uint32_t dims[EPCTX_NPU_MAX_RANK];
-    int32_t a[EPCTX_NPU_MAX_RANK]; /* strides in elements, 0 where broadcast; the result is dense */
+    int32_t a[EPCTX_NPU_MAX_RANK]; /* strides in elements, 0: broadcast; the result is dense */
     int32_t b[EPCTX_NPU_MAX_RANK];
     epctx_npu__act act;
 } epctx_npu__binary;
@@ -1584,7 +1582,7 @@ static uint64_t epctx_npu__packed(uint64_t batch, uint64_t rows, uint64_t depth,
     return epctx_npu__mul4(batch, (rows + block - 1) / block, block, depth);
 }
 
-/* Elements up to the last one of a walk with three strides. */
+/* Elements up to the last element of a walk with three strides. */
 static uint64_t epctx_npu__reach(uint64_t n1, uint64_t s1, uint64_t n2, uint64_t s2, uint64_t n3,
                                  uint64_t s3)
 {
@@ -1636,13 +1634,13 @@ static epctx_status epctx_npu__run_pack(const void *params, const epctx_npu__arg
 #endif
 #define EPCTX_NPU__TILE (EPCTX_NPU__ROWS * EPCTX_NPU__COLUMNS)
 
-/* What becomes of sums on their way to the output: y = low..high of sum * scale + bias + add. */
+/* Epilogue of a sum: y = sum * scale + bias + add, clamped to low..high. */
 typedef struct epctx_npu__epilogue {
     float *y;          /* rows every `row` elements */
-    const float *bias; /* a number for each row, or NULL */
+    const float *bias; /* one number per row, or NULL */
     const float *add;  /* laid out like y, rows every `add_row` elements, or NULL */
     size_t row, add_row;
-    size_t rows, columns; /* those of the tile that exist */
+    size_t rows, columns; /* valid ones of the tile */
     float scale, low, high;
 } epctx_npu__epilogue;
 
@@ -1654,7 +1652,7 @@ static void epctx_npu__epilogue_plain(epctx_npu__epilogue *f)
     f->high = epctx_npu__float_of(0x7f800000u);
 }
 
-/* Limits that do the work of an activation; those up to EPCTX_NPU__ACT_CLIP need no more. */
+/* Limits that replace an activation; those up to EPCTX_NPU__ACT_CLIP need nothing else. */
 static void epctx_npu__epilogue_limits(epctx_npu__epilogue *f, const epctx_npu__act *act)
 {
     if (act->kind == EPCTX_NPU__ACT_RELU) {
@@ -1777,7 +1775,7 @@ EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const float *const *a, size_t
     epctx_npu__epilogue_tile(f, tile);
 }
 
-/* Four sums of every other row: one row alone would wait for each addition. */
+/* Four partial sums, each of every fourth step, hide the latency of the additions. */
 EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, const float *b,
                                                   size_t depth, const epctx_npu__epilogue *f)
 {
@@ -1806,7 +1804,7 @@ EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, c
     epctx_npu__epilogue_tile(f, tile);
 }
 
-/* The finish of 16 columns of row `r`, of which `mask` exist. */
+/* The epilogue of 16 columns of row `r`; `mask`: the valid ones. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__epilogue_wide(const epctx_npu__epilogue *f,
                                                                        size_t r, size_t column,
                                                                        __mmask16 mask, __m512 v)
@@ -1820,7 +1818,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__epilogue_wide(const epc
     _mm512_mask_storeu_ps(f->y + r * f->row + column, mask, v);
 }
 
-/* `rows` (4 or 8) rows, each every `step` elements, by one or two blocks of columns. */
+/* `rows` (4 or 8) rows, of elements `step` apart, by one or two blocks of columns. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b, size_t depth,
                       const epctx_npu__epilogue *f, size_t rows, bool two)
@@ -1890,8 +1888,8 @@ static size_t epctx_npu__most_columns(epctx_npu__level fast)
     return fast == EPCTX_NPU__LEVEL_AVX512 ? 2 * EPCTX_NPU__COLUMNS : EPCTX_NPU__COLUMNS;
 }
 
-/* f of the products of f->rows rows (readable up to the next multiple of EPCTX_NPU__ROWS) by
- * f->columns columns; blocks of columns follow each other. */
+/* Applies f to the products of f->rows rows (readable up to the next multiple of EPCTX_NPU__ROWS)
+ * and f->columns columns, in consecutive blocks. */
 static void epctx_npu__tile(epctx_npu__level fast, const float *const *a, size_t step,
                             const float *b, size_t depth, const epctx_npu__epilogue *f)
 {
@@ -1944,15 +1942,14 @@ static void epctx_npu__tile_row(epctx_npu__level fast, const float *a, size_t st
 
 /* -- Conv: 2-D convolution, NCHW -- */
 
-/* A sliding window over a plane; Conv, Depthwise and Pool. */
+/* A sliding window over a plane, for Conv, Depthwise and Pool. */
 typedef struct epctx_npu__window {
     uint32_t in_h, in_w, out_h, out_w;
     uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
     uint32_t top, left, bottom, right; /* padding */
 } epctx_npu__window;
 
-/* Every position the kernels compute fits 31 bits; the output does not reach past the padding by a
- * whole stride (ceil_mode lets the last window reach past it by less). */
+/* All positions fit in 31 bits; windows exceed the padding by less than a stride (ceil_mode). */
 static bool epctx_npu__axis_ok(uint64_t in, uint64_t out, uint64_t kernel, uint64_t stride,
                                uint64_t dilation, uint64_t before, uint64_t after)
 {
@@ -1989,8 +1986,8 @@ static void epctx_npu__inside(int32_t start, int32_t step, int32_t count, int32_
 
 typedef struct epctx_npu__conv {
     uint32_t batch, groups, in_channels, out_channels; /* channels of one group */
-    uint32_t tiles; /* of EPCTX_NPU__COLUMNS pixels that are gathered together, */
-    uint32_t slice; /* of so many input channels: the sums are made slice by slice */
+    uint32_t tiles; /* of EPCTX_NPU__COLUMNS pixels, gathered together */
+    uint32_t slice; /* input channels gathered at once: sums accumulate slice by slice */
     epctx_npu__window window;
     epctx_npu__act act;
 } epctx_npu__conv;
@@ -2015,8 +2012,8 @@ static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
     return p->tiles >= 1 && p->slice >= 1 && epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
 
-/* Copies what the kernel sees at `count` pixels of output row `oy` from column `ox` to the columns
- * of `patch` ([channel][ky][kx][EPCTX_NPU__COLUMNS]), zero where it is padding. */
+/* im2col: copies the taps of `count` pixels of output row `oy`, from column `ox`, to the columns of
+ * `patch` ([channel][ky][kx][EPCTX_NPU__COLUMNS]); padding is zero. */
 static void epctx_npu__gather_row(const epctx_npu__window *w, const float *x, size_t channels,
                                   uint32_t oy, uint32_t ox, uint32_t count, float *patch)
 {
@@ -2059,7 +2056,7 @@ static void epctx_npu__gather_row(const epctx_npu__window *w, const float *x, si
 
 #ifdef EPCTX_NPU__AVX2
 
-/* Bits low .. high - 1 of 32, cut to those that exist. */
+/* Bits low .. high - 1, clamped to 32 bits. */
 static EPCTX_NPU__INLINE uint32_t epctx_npu__bits(int32_t low, int32_t high)
 {
     low = low > 0 ? low : 0;
@@ -2067,14 +2064,14 @@ static EPCTX_NPU__INLINE uint32_t epctx_npu__bits(int32_t low, int32_t high)
     return low < high ? (UINT32_MAX >> (32 - high)) & (UINT32_MAX << low) : 0;
 }
 
-/* x + n, also where that is outside of the array: such an address is only used with a mask. */
+/* x + n, also outside of the array: such an address is only used with a mask. */
 static EPCTX_NPU__INLINE const float *epctx_npu__beside(const float *x, ptrdiff_t n)
 {
     return (const float *)((uintptr_t)x + (uintptr_t)n * sizeof *x);
 }
 
-/* Elements x[0], x[stride] ... of which `mask` may be read (a bit for each element, also those in
- * between); the others are `rest`. Stride 1 or 2. */
+/* Elements x[0], x[stride] ...; `mask` (one bit per element, also those in between) selects those
+ * that may be read, the others are `rest`. Stride 1 or 2. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__load_wide(const float *x,
                                                                      uint32_t stride, uint32_t mask,
                                                                      __m512 rest)
@@ -2091,7 +2088,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__load_wide(const float
 
 /* Pixels of one output row among those of a tile. */
 typedef struct epctx_npu__segment {
-    int32_t y, x;        /* where the first tap of lane 0 is, were the row long enough */
+    int32_t y, x;        /* first tap of lane 0, as if the row were long enough */
     int32_t first, last; /* lanes */
 } epctx_npu__segment;
 
@@ -2129,7 +2126,7 @@ epctx_npu__gather_tap(const epctx_npu__window *w, const epctx_npu__segment *segm
     }
     for (c = 0; c < channels; c++) {
         __m512i all = _mm512_setzero_si512();
-        for (s = 0; s < n; s++) { /* where one segment has a number the others have zero bits */
+        for (s = 0; s < n; s++) { /* each lane is zero in all segments but one */
             all = _mm512_or_si512(all, _mm512_castps_si512(epctx_npu__load_wide(
                                            epctx_npu__beside(from[s], (ptrdiff_t)(c * plane)),
                                            stride, mask[s], zero)));
@@ -2196,8 +2193,8 @@ static void epctx_npu__gather(epctx_npu__level fast, const epctx_npu__window *w,
     }
 }
 
-/* Output channels of one group for `count` gathered pixels; `f` is that of the first channel and
- * pixel. `w` begins at the slice, of `depth` taps of `all`. */
+/* Output channels of one group for `count` gathered pixels; `f` is for the first channel and pixel.
+ * `w` starts at the slice, which is `depth` of `all` taps. */
 static void epctx_npu__conv_block(epctx_npu__level fast, const float *patch, const float *w,
                                   size_t depth, size_t all, size_t channels, size_t count,
                                   const epctx_npu__epilogue *whole)
@@ -2210,7 +2207,7 @@ static void epctx_npu__conv_block(epctx_npu__level fast, const float *patch, con
         epctx_npu__epilogue f = *whole;
         f.rows = channels - oc < most_rows ? channels - oc : most_rows;
         f.bias = f.bias != NULL ? f.bias + oc : NULL;
-        for (r = 0; r < most_rows; r++) { /* the last block may be the only one there is */
+        for (r = 0; r < most_rows; r++) { /* the last block may be the only one */
             const size_t row = oc + (r < f.rows ? r / EPCTX_NPU__ROWS : 0) * EPCTX_NPU__ROWS;
             rows[r] = w + row * all + r % EPCTX_NPU__ROWS;
         }
@@ -2223,8 +2220,7 @@ static void epctx_npu__conv_block(epctx_npu__level fast, const float *patch, con
     }
 }
 
-/* One group of one image: for every block of pixels, all slices of the input channels, each added
- * to what the ones before it came to. */
+/* One group of one image: for every block of pixels, accumulates all slices of input channels. */
 static void epctx_npu__conv_group(epctx_npu__level fast, const epctx_npu__conv *p, const float *x,
                                   const float *weights, const float *bias, const float *add,
                                   float *y, float *patch)
@@ -2275,7 +2271,7 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
     float *y = (float *)args->out[0], *patch = (float *)args->out[1];
     size_t n, g;
     (void)error;
-    if (plane % EPCTX_NPU__COLUMNS != 0) { /* columns beyond the plane are computed, not kept */
+    if (plane % EPCTX_NPU__COLUMNS != 0) { /* columns beyond the plane are computed, not stored */
         memset(patch, 0,
                (size_t)p->tiles * p->slice * w->kernel_h * w->kernel_w * EPCTX_NPU__COLUMNS *
                    sizeof(float));
@@ -2295,15 +2291,15 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
     return EPCTX_OK;
 }
 
-/* -- a window that slides over one plane: Depthwise and Pool -- */
+/* -- a sliding window over one plane: Depthwise and Pool -- */
 
 typedef enum epctx_npu__slide_kind {
     EPCTX_NPU__SLIDE_MAX = 0, /* NaN wins */
     EPCTX_NPU__SLIDE_SUM,
-    EPCTX_NPU__SLIDE_PRODUCTS /* the sum of taps times weights */
+    EPCTX_NPU__SLIDE_PRODUCTS /* sum of taps times weights */
 } epctx_npu__slide_kind;
 
-/* Where the taps of a pixel are: the first one, and those ky, kx that are inside the plane. */
+/* The taps of a pixel: the first one, and the ky and kx inside the plane. */
 typedef struct epctx_npu__tap_range {
     int32_t y, x;
     int32_t ky_low, ky_high, kx_low, kx_high;
@@ -2323,7 +2319,7 @@ static void epctx_npu__tap_columns(const epctx_npu__window *w, uint32_t ox, epct
                       &t->kx_low, &t->kx_high);
 }
 
-/* `count` (at most 16) pixels side by side that have the same taps. */
+/* `count` (at most 16) adjacent pixels with the same taps. */
 static EPCTX_NPU__INLINE void epctx_npu__slide_pixels(const epctx_npu__window *w,
                                                       epctx_npu__slide_kind kind, const float *x,
                                                       const float *k, float first,
@@ -2361,8 +2357,7 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixels(const epctx_npu__window *w
     }
 }
 
-/* One output row. Pixels that see the whole width of the window go 16 or 4 at a time; the last of
- * those runs may overlap the one before. */
+/* One output row. Pixels with full-width windows go 16 or 4 at a time; the last run may overlap. */
 static EPCTX_NPU__INLINE void epctx_npu__slide_row(const epctx_npu__window *w,
                                                    epctx_npu__slide_kind kind, const float *x,
                                                    const float *k, float first,
@@ -2434,7 +2429,7 @@ EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__window *w,
     epctx_npu__slide_kinds(w, kind, x, k, first, y);
 }
 
-/* Up to 4 rows of up to 16 columns, pixel `oy`, `ox` first. */
+/* Up to 4 rows of up to 16 columns, from pixel `oy`, `ox`. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, uint32_t stride,
                       const float *x, const float *k, float first, uint32_t oy, uint32_t ox,
@@ -2470,7 +2465,7 @@ epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, ui
                 _mm512_set1_ps(kind == EPCTX_NPU__SLIDE_PRODUCTS ? k[ky * width + kx] : 1.0f);
             EPCTX_NPU__UNROLL
             for (r = 0; r < 4; r++) {
-                if (r < rows && (uint32_t)iy + r * stride_h < in_h) { /* above zero wraps around */
+                if (r < rows && (uint32_t)iy + r * stride_h < in_h) { /* negative wraps around */
                     const __m512 v = epctx_npu__load_wide(
                         epctx_npu__beside(from, (ptrdiff_t)r * next_row), stride, mask, rest);
                     sum[r] = kind == EPCTX_NPU__SLIDE_MAX ? _mm512_max_ps(sum[r], v)
@@ -2490,8 +2485,8 @@ epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, ui
     }
 }
 
-/* Row i of what a square window reads, with column kx of its taps (the maximum has none): into each
- * of four output rows, `step` rows of the input apart, that sees it. */
+/* Input row i of a square window and column kx of its taps (the maximum has no taps): added to each
+ * of the four output rows, `step` input rows apart, whose window covers it. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__slide_seen(__m512 *sum, epctx_npu__slide_kind kind, int32_t size, int32_t i,
                       int32_t step, const float *k, int32_t kx, __m512 row)
@@ -2508,8 +2503,8 @@ epctx_npu__slide_seen(__m512 *sum, epctx_npu__slide_kind kind, int32_t size, int
     }
 }
 
-/* The tile again, for a square window of `size` (at most 5) without dilation, whose stride is the
- * same both ways: a row that is read counts for every output row that sees it. */
+/* The tile for a square window of `size` (at most 5), undilated and with equal strides: reads each
+ * input row once for all output rows. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, int32_t size,
                         uint32_t stride, const float *x, const float *k, float first, float *y)
@@ -2553,7 +2548,7 @@ epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, 
     }
 }
 
-/* Windows that networks have; false for others. */
+/* Common windows; false for others. */
 EPCTX_NPU__WIDE static bool epctx_npu__slide_common(const epctx_npu__window *w,
                                                     epctx_npu__slide_kind kind, const float *x,
                                                     const float *k, float first, float *y)
@@ -2604,7 +2599,7 @@ EPCTX_NPU__WIDE static void epctx_npu__slide_wide(const epctx_npu__window *w,
 
 #endif /* EPCTX_NPU__AVX2 */
 
-/* The maximum of `first` and the taps, or `first` and their sum, for every pixel of the output. */
+/* For every output pixel, the maximum of `first` and the taps, or `first` plus their sum. */
 static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__window *w,
                              epctx_npu__slide_kind kind, const float *x, const float *k,
                              float first, float *y)
@@ -2623,7 +2618,7 @@ static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__window *w,
     epctx_npu__slide_kinds(w, kind, x, k, first, y);
 }
 
-/* -- Depthwise: a convolution whose output channels read one input channel each -- */
+/* -- Depthwise: a convolution in which every output channel reads one input channel -- */
 
 typedef struct epctx_npu__depthwise {
     uint32_t batch, channels, multiplier; /* output channels per input channel */
@@ -2694,7 +2689,7 @@ static bool epctx_npu__check_gemm(const void *params, epctx_npu__needs *needs)
     return p->b_shared <= 1 && epctx_npu__act_ok(&p->act);
 }
 
-/* One block of columns, or several at once where the kernel can. */
+/* One block of columns, or several if the kernel supports that. */
 static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *p, const float *a,
                                   const float *b, const float *bias, float *y, size_t columns)
 {
@@ -2703,7 +2698,7 @@ static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *
     size_t m, r, n;
     epctx_npu__epilogue_plain(&f);
     epctx_npu__epilogue_limits(&f, &p->act);
-    f.add = bias; /* the same for every row */
+    f.add = bias; /* for every row */
     f.row = p->n;
     f.scale = p->alpha;
     for (m = 0; m < p->m; m += f.rows) {
@@ -2760,7 +2755,7 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
 typedef struct epctx_npu__pool {
     uint32_t planes;
     uint32_t average;       /* 0: maximum */
-    uint32_t count_padding; /* the average divides by padded positions too */
+    uint32_t count_padding; /* count_include_pad: the average counts padding */
     epctx_npu__window window;
 } epctx_npu__pool;
 
@@ -2781,7 +2776,7 @@ static int32_t epctx_npu__counted(uint32_t out, uint32_t stride, uint32_t kernel
 {
     const int32_t start = (int32_t)(out * stride) - (int32_t)before;
     int32_t low, high;
-    if (count_padding) { /* the window may reach past the padding (ceil_mode): not counted */
+    if (count_padding) { /* positions past the padding (ceil_mode) do not count */
         epctx_npu__inside(start + (int32_t)before, (int32_t)dilation, (int32_t)kernel,
                           (int32_t)(in + before + after), &low, &high);
     } else {
@@ -2856,7 +2851,7 @@ static bool epctx_npu__check_reduce(const void *params, epctx_npu__needs *needs)
     return elem != 0 && p->kind < EPCTX_NPU__REDUCE_COUNT && p->count >= 1;
 }
 
-/* Sums in double: long means of floats lose digits otherwise, and nothing here is compile time. */
+/* Sums in double: long means would lose digits in float. Float sums are never folded. */
 static float epctx_npu__reduce_one(const epctx_npu__reduce *p, const float *x)
 {
     float best = x[0];
@@ -3011,12 +3006,12 @@ static epctx_status epctx_npu__run_gather(const void *params, const epctx_npu__a
     size_t o, i;
     for (o = 0; o < p->outer; o++) {
         for (i = 0; i < p->count; i++) {
-            /* read once: the caller's memory may change between a check and its use */
+            /* read once: the caller's memory may change between the check and the use */
             int64_t index = epctx_npu__index((const uint8_t *)args->in[1], i, p->index_elem);
             if (index < -(int64_t)p->axis || index >= (int64_t)p->axis) {
                 return epctx_fail(error, EPCTX_ERR_ARG,
-                                  "index %d: expected %d..%d (Gather, index number %u)", index,
-                                  -(int64_t)p->axis, (int64_t)p->axis - 1, (uint64_t)i);
+                                  "index %u of Gather: expected %d..%d, found %d", (uint64_t)i,
+                                  -(int64_t)p->axis, (int64_t)p->axis - 1, index);
             }
             index += index < 0 ? (int64_t)p->axis : 0;
             memcpy(y, x + (size_t)index * row, row);
@@ -3043,7 +3038,7 @@ static bool epctx_npu__check_cast(const void *params, epctx_npu__needs *needs)
     return from != 0 && to != 0;
 }
 
-/* Truncates; out of range gives the smallest number, as the usual processors do. */
+/* Truncates; out of range gives the smallest integer, as on x86. */
 static int64_t epctx_npu__to_int(float f, bool narrow)
 {
     const float limit = narrow ? 2147483648.0f : 9223372036854775808.0f;
@@ -3105,10 +3100,10 @@ typedef enum epctx_npu__exact_kind {
 } epctx_npu__exact_kind;
 
 typedef struct epctx_npu__exact {
-    uint32_t kind, type; /* of both inputs; float only to compare */
+    uint32_t kind, type; /* of both inputs; float only for comparisons */
     uint32_t rank;
     uint32_t dims[EPCTX_NPU_MAX_RANK];
-    int32_t a[EPCTX_NPU_MAX_RANK]; /* strides in elements, 0 where broadcast; the result is dense */
+    int32_t a[EPCTX_NPU_MAX_RANK]; /* strides in elements, 0: broadcast; the result is dense */
     int32_t b[EPCTX_NPU_MAX_RANK];
 } epctx_npu__exact;
 
@@ -3117,7 +3112,7 @@ static uint32_t epctx_npu__exact_type(uint32_t kind, uint32_t type)
     return kind >= EPCTX_NPU__EXACT_EQUAL ? (uint32_t)EPCTX_ONNX_BOOL : type;
 }
 
-/* Elements of a walk whose result is dense; 0 when rank or dimensions are not allowed. */
+/* Elements of a walk with a dense result; 0: invalid rank or dimensions. */
 static uint64_t epctx_npu__walk_count(const uint32_t *dims, uint32_t rank)
 {
     uint64_t count = 1;
@@ -3147,7 +3142,7 @@ static bool epctx_npu__check_exact(const void *params, epctx_npu__needs *needs)
     return true;
 }
 
-/* Wraps like the processors do. The divisor is not 0. */
+/* Wraps around on overflow. The divisor is not 0. */
 static int64_t epctx_npu__exact_int(uint32_t kind, int64_t a, int64_t b)
 {
     const uint64_t x = (uint64_t)a, y = (uint64_t)b;
@@ -3197,7 +3192,7 @@ static bool epctx_npu__exact_float(uint32_t kind, float a, float b)
     return kind == EPCTX_NPU__EXACT_LESS ? a < b : a <= b;
 }
 
-/* The next element of a walk over several tensors: odometer and positions. False at the end. */
+/* Advances a walk over several tensors: odometer and positions. False at the end. */
 static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
                                const int32_t *const *strides, ptrdiff_t *position, uint32_t count)
 {
@@ -3211,7 +3206,7 @@ static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at
             return true;
         }
         at[d] = 0;
-        for (j = 0; j < count; j++) { /* the step past the end may not fit the type */
+        for (j = 0; j < count; j++) { /* a step past the end may overflow */
             position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
         }
     }
@@ -3243,7 +3238,7 @@ static epctx_status epctx_npu__run_exact(const void *params, const epctx_npu__ar
             const int64_t v = epctx_npu__load_int(a, (size_t)position[0], p->type);
             const int64_t w = epctx_npu__load_int(b, (size_t)position[1], p->type);
             if (divides && w == 0) {
-                return epctx_fail(error, EPCTX_ERR_ARG, "%d divided by 0", v);
+                return epctx_fail(error, EPCTX_ERR_ARG, "division of %d by 0", v);
             }
             epctx_npu__store_int(y, n++, to, epctx_npu__exact_int(p->kind, v, w));
         }
@@ -3251,7 +3246,7 @@ static epctx_status epctx_npu__run_exact(const void *params, const epctx_npu__ar
     return EPCTX_OK;
 }
 
-/* -- Where: one of two by a condition -- */
+/* -- Where: selects one of two by a condition -- */
 
 typedef struct epctx_npu__where {
     uint32_t elem, rank;
@@ -3308,7 +3303,7 @@ static epctx_status epctx_npu__run_where(const void *params, const epctx_npu__ar
 
 typedef struct epctx_npu__norm {
     uint32_t rows, count;     /* elements of a row */
-    uint32_t centred;         /* 0: only divided by the root of the mean square */
+    uint32_t centred;         /* 0: only divides by the root mean square */
     uint32_t inner, channels; /* element i of the tensor takes scale[i / inner % channels] */
     float epsilon;
 } epctx_npu__norm;
@@ -3336,7 +3331,7 @@ static void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, 
     }
 }
 
-/* y = (x - mean) / sqrt(variance + epsilon). Sums in double: nothing here is compile time. */
+/* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
 static void epctx_npu__norm_row(const epctx_npu__norm *p, const float *x, float *y)
 {
     double sum = 0.0, square = 0.0;
@@ -3378,10 +3373,10 @@ static epctx_status epctx_npu__run_norm(const void *params, const epctx_npu__arg
     return EPCTX_OK;
 }
 
-/* -- Arg: place of the largest or smallest in the middle of [outer][count][inner] -- */
+/* -- Arg: index of the maximum or minimum over the middle of [outer][count][inner] -- */
 
 typedef struct epctx_npu__arg {
-    uint32_t smallest, last; /* flags; last: of equal ones */
+    uint32_t smallest, last; /* flags; last: of equal elements */
     uint32_t type;           /* of the input; the output is int64 */
     uint32_t outer, count, inner;
 } epctx_npu__arg;
@@ -3395,7 +3390,7 @@ static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
     return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->count >= 1;
 }
 
-/* Whether element i is above element j, or below, as `smallest` asks. */
+/* Whether element i is greater than element j; with `smallest`, whether it is less. */
 static bool epctx_npu__arg_better(const epctx_npu__arg *p, const uint8_t *x, size_t i, size_t j)
 {
     if (p->type == EPCTX_ONNX_FLOAT) {
@@ -3435,10 +3430,10 @@ static epctx_status epctx_npu__run_arg(const void *params, const epctx_npu__args
     return EPCTX_OK;
 }
 
-/* -- what the scattering kernels do with the element that is there -- */
+/* -- how the scattering kernels combine an update with the existing element -- */
 
 typedef enum epctx_npu__join {
-    EPCTX_NPU__JOIN_NONE = 0, /* the new one */
+    EPCTX_NPU__JOIN_NONE = 0, /* overwrites */
     EPCTX_NPU__JOIN_ADD,
     EPCTX_NPU__JOIN_MUL,
     EPCTX_NPU__JOIN_MIN,
@@ -3470,14 +3465,14 @@ static void epctx_npu__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t
     }
 }
 
-/* An index from data, counted from the end when negative. */
+/* An index from data; negative ones count from the end. */
 static epctx_status epctx_npu__checked(int64_t index, uint32_t size, size_t *out,
                                        epctx_error *error)
 {
     *out = 0;
     if (index < -(int64_t)size || index >= (int64_t)size) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "index %d: expected %d..%d", index, -(int64_t)size,
-                          (int64_t)size - 1);
+        return epctx_fail(error, EPCTX_ERR_ARG, "index: expected %d..%d, found %d", -(int64_t)size,
+                          (int64_t)size - 1, index);
     }
     *out = (size_t)(index < 0 ? index + (int64_t)size : index);
     return EPCTX_OK;
@@ -3532,11 +3527,11 @@ static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__arg
         size *= p->data_dims[i - 1];
     }
     step = (size_t)dense[p->axis];
-    dense[p->axis] = 0; /* along the axis the indices lead, not the walk */
+    dense[p->axis] = 0; /* the indices select along this axis */
     strides[0] = dense;
     if (p->scatter != 0) {
         if (args->in[2] == NULL) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "no updates");
+            return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
         }
         memcpy(y, x, size * elem);
     }
@@ -3555,12 +3550,12 @@ static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__arg
     return EPCTX_OK;
 }
 
-/* -- Tuples: GatherND and ScatterND, `depth` indices lead to a row of `inner` elements -- */
+/* -- Tuples: GatherND and ScatterND; `depth` indices select a row of `inner` elements -- */
 
 typedef struct epctx_npu__tuples {
     uint32_t type, scatter, join;
     uint32_t batch, count, depth, inner; /* count: tuples of one batch */
-    uint32_t dims[EPCTX_NPU_MAX_RANK];   /* that the indices walk */
+    uint32_t dims[EPCTX_NPU_MAX_RANK];   /* addressed by the indices */
 } epctx_npu__tuples;
 
 static bool epctx_npu__check_tuples(const void *params, epctx_npu__needs *needs)
@@ -3588,7 +3583,7 @@ static epctx_status epctx_npu__run_tuples(const void *params, const epctx_npu__a
     size_t b, n, d, i;
     if (p->scatter != 0) {
         if (updates == NULL) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "no updates");
+            return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
         }
         memcpy(y, x, p->batch * block * elem);
     }
@@ -3614,7 +3609,7 @@ static epctx_status epctx_npu__run_tuples(const void *params, const epctx_npu__a
     return EPCTX_OK;
 }
 
-/* -- Quantize and Dequantize: a scale and a zero point for each of `channels` -- */
+/* -- Quantize and Dequantize: one scale and zero point for each of `channels` -- */
 
 typedef struct epctx_npu__quantize {
     uint32_t type; /* of the integers */
@@ -3632,8 +3627,8 @@ static bool epctx_npu__check_quantize(const void *params, epctx_npu__needs *need
     return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8;
 }
 
-/* v rounded to the nearest integer, halves to even, plus `zero`; least for NaN. The limits are
- * integers, so that it does not matter that they come first. No branches: loops are vectorised. */
+/* v rounded to the nearest integer, ties to even, plus `zero`; NaN gives `least`. Clamping before
+ * rounding is exact, as the limits are integers. No branches, so that loops vectorize. */
 static EPCTX_NPU__INLINE uint8_t epctx_npu__step_of(float v, float least, float most, float zero)
 {
     int32_t whole;
@@ -3659,7 +3654,7 @@ EPCTX_NPU__WIDE static void epctx_npu__quantize_wide(const float *x, size_t coun
         const size_t left = count - i;
         const __mmask16 mask = (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu);
         __m512 v = _mm512_div_ps(_mm512_maskz_loadu_ps(mask, x + i), _mm512_set1_ps(scale));
-        v = _mm512_max_ps(v, _mm512_set1_ps(least)); /* the second one for NaN */
+        v = _mm512_max_ps(v, _mm512_set1_ps(least)); /* NaN gives the second operand */
         v = _mm512_min_ps(v, _mm512_set1_ps(most));
         _mm512_mask_cvtepi32_storeu_epi8(
             y + i, mask,
@@ -3668,7 +3663,7 @@ EPCTX_NPU__WIDE static void epctx_npu__quantize_wide(const float *x, size_t coun
     }
 }
 
-/* 16 at a time; returns how many are done. */
+/* 16 at a time; returns the number converted. */
 EPCTX_NPU__WIDE static size_t epctx_npu__dequantize_wide(const uint8_t *x, size_t count,
                                                          float scale, int32_t zero, bool is_signed,
                                                          float *y)
@@ -3783,14 +3778,13 @@ static epctx_status epctx_npu__run_dequantize(const void *params, const epctx_np
     return EPCTX_OK;
 }
 
-/* -- Resample: one axis of [outer][in][inner] by a table of taps; Resize -- */
+/* -- Resample: one axis of [outer][in][inner] by a table of taps, for Resize -- */
 
 typedef struct epctx_npu__resample {
     uint32_t outer, in, out, inner, taps;
 } epctx_npu__resample;
 
-/* in[1]: int32 positions, in[2]: float weights, [out][taps] each; a position outside counts as
- * nothing. */
+/* in[1]: int32 positions, in[2]: float weights, [out][taps] each; skips positions outside. */
 static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__resample *p = (const epctx_npu__resample *)params;
@@ -3839,7 +3833,7 @@ static epctx_status epctx_npu__run_resample(const void *params, const epctx_npu_
     return EPCTX_OK;
 }
 
-/* -- Recurrent: RNN, GRU and LSTM over time; what the inputs give is computed before -- */
+/* -- Recurrent: RNN, GRU and LSTM over time; a Gemm has already computed the input products -- */
 
 typedef enum epctx_npu__cell {
     EPCTX_NPU__CELL_RNN = 0,
@@ -3850,7 +3844,7 @@ typedef enum epctx_npu__cell {
 
 typedef struct epctx_npu__recurrent {
     uint32_t cell, reverse;
-    uint32_t late_reset; /* GRU: the reset gate scales what the matrix made (linear_before_reset) */
+    uint32_t late_reset; /* GRU: the reset gate scales the matrix product (linear_before_reset) */
     uint32_t time, batch, hidden;
     epctx_npu__act f, g, h;
 } epctx_npu__recurrent;
@@ -3867,8 +3861,7 @@ static uint64_t epctx_npu__padded(uint64_t hidden)
 
 /* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
  * last gate [hidden]; peepholes [3][hidden]; first state and cell [batch][hidden]; int32 lengths.
- * out: states [time][batch][hidden], then the last state and cell [batch][hidden]; working
- * memory. */
+ * out: states [time][batch][hidden], then the last state and cell [batch][hidden]; workspace. */
 static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
@@ -3986,8 +3979,8 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
                                 : (int64_t)p->time;
         float *h = last + b * n;
         if (length < 0 || length > (int64_t)p->time) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "length %d: expected 0..%u", length,
-                              (uint64_t)p->time);
+            return epctx_fail(error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
+                              (uint64_t)p->time, length);
         }
         for (s = 0; s < (size_t)length; s++) {
             const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
@@ -4048,7 +4041,7 @@ typedef enum epctx_npu__opcode {
 #define EPCTX_NPU_SELECT UINT32_MAX
 #endif
 
-/* Room for any parameter struct, and for turning words into one without aliasing games. */
+/* Any parameter struct; words are copied into it, which avoids aliasing. */
 typedef union epctx_npu__params {
 #define EPCTX_NPU__OP_MEMBER(id, text, ins, outs, required, type, name) type name;
     EPCTX_NPU_OP_LIST(EPCTX_NPU__OP_MEMBER)
@@ -4062,7 +4055,7 @@ typedef struct epctx_npu__op_info {
     epctx_status (*run_fn)(const void *params, const epctx_npu__args *args, epctx_error *error);
 } epctx_npu__op_info;
 
-/* What this processor can do. */
+/* The instruction sets of this processor. */
 static epctx_npu__level epctx_npu__level_here(void)
 {
 #ifdef EPCTX_NPU__AVX2
@@ -4101,7 +4094,7 @@ typedef enum epctx_npu__place {
     EPCTX_NPU__INPUT,
     EPCTX_NPU__OUTPUT,
     EPCTX_NPU__WEIGHT,
-    EPCTX_NPU__MADE, /* an output of the graph that makes the weights */
+    EPCTX_NPU__MADE, /* an output of the graph that makes weights */
     EPCTX_NPU__PLACE_COUNT
 } epctx_npu__place;
 
@@ -4129,7 +4122,7 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
     EPCTX__TRY(epctx_npu__peek(blob, &info, error));
     if (!epctx_str_is(epctx_str_of(info.sdk_version), EPCTX_NPU_SDK_VERSION)) {
         return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "context binary: expected SDK version %s, found \"%s\": compile again",
+                          "context binary: expected SDK version %s, found \"%s\": recompile",
                           EPCTX_NPU_SDK_VERSION, info.sdk_version);
     }
     out->words = epctx_npu__get64(h + EPCTX_NPU__H_WORDS);
@@ -4152,7 +4145,7 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
         out->weight_bytes != blob.size - out->weights ||
         epctx_npu__mul(out->graphs, EPCTX_NPU__GRAPH_WORDS) > out->words ||
         epctx_npu__mul(out->weight_count, EPCTX_NPU__WEIGHT_WORDS) > out->words) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: its sections do not fit it");
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: a section exceeds the file");
     }
     return EPCTX_OK;
 }
@@ -4171,14 +4164,14 @@ static epctx_status epctx_npu__check_arch(epctx_span blob, epctx_error *error)
     return EPCTX_OK;
 }
 
-/* Weights are used where they are unless the host would misread them. */
+/* Weights are used in place unless byte order or alignment forbids it. */
 static bool epctx_npu__copies_weights(epctx_span blob, const epctx_npu__layout *layout)
 {
     return layout->weight_bytes > 0 &&
            (epctx_npu__big_endian() || ((uintptr_t)blob.data + (uintptr_t)layout->weights) % 8);
 }
 
-/* How a context lies in the caller's memory; offsets in bytes, parts aligned to 8. */
+/* Layout of a context in the caller's memory: offsets in bytes, parts aligned to 8. */
 typedef struct epctx_npu__parts {
     uint64_t graphs, values, dims, made, words, strings, weights, total;
     uint64_t value_count;
@@ -4203,7 +4196,7 @@ static epctx_status epctx_npu__parts_of(epctx_span blob, const epctx_npu__layout
     }
     if (epctx_npu__mul(out->value_count, EPCTX_NPU__IO_WORDS) > layout->words) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: %u tensors at the boundary do not fit it",
+                          "context binary: %u graph inputs and outputs exceed its I/O tables",
                           out->value_count);
     }
     out->graphs = epctx_npu__part(&out->total, layout->graphs * sizeof(epctx_npu_graph));
@@ -4220,7 +4213,7 @@ static epctx_status epctx_npu__parts_of(epctx_span blob, const epctx_npu__layout
     return EPCTX_OK;
 }
 
-/* Whether a blob can be loaded here, as far as its header tells, and what that takes. */
+/* Whether this build can load a blob, judged by its header, and the memory needed. */
 static epctx_status epctx_npu__survey(epctx_span blob, epctx_npu__layout *layout,
                                       epctx_npu__parts *parts, epctx_error *error)
 {
@@ -4240,7 +4233,7 @@ EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_
     return EPCTX_OK;
 }
 
-/* What verification needs of a context under construction. */
+/* State of the verification of a context under construction. */
 typedef struct epctx_npu__loader {
     epctx_npu_context *context;
     epctx_npu_graph *graphs;
@@ -4252,7 +4245,7 @@ typedef struct epctx_npu__loader {
     const char *strings;
     uint64_t string_bytes;
     uint64_t value_count, values_used;
-    uint64_t command_words; /* of the graphs so far: shared ones would be verified for each */
+    uint64_t command_words; /* of the graphs so far; limits repeated verification of shared words */
     epctx_error *error;
 } epctx_npu__loader;
 
@@ -4261,7 +4254,7 @@ static epctx_status epctx_npu__load_str(epctx_npu__loader *l, const uint32_t *wo
     uint64_t offset = words[0], size = words[1];
     if (size > l->string_bytes || offset > l->string_bytes - size) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: a name at %u, %u bytes, is outside the strings (%u)",
+                          "context binary: name at %u of %u bytes exceeds the %u bytes of strings",
                           offset, size, l->string_bytes);
     }
     out->data = l->strings + offset;
@@ -4269,7 +4262,7 @@ static epctx_status epctx_npu__load_str(epctx_npu__loader *l, const uint32_t *wo
     return EPCTX_OK;
 }
 
-/* Bytes of a tensor, 0 when the type or a dimension is not allowed. */
+/* Bytes of a tensor; 0: invalid type or dimension. */
 static uint64_t epctx_npu__value_bytes(const epctx_value *value)
 {
     uint64_t bytes = epctx_npu__elem_size(value->elem_type);
@@ -4293,7 +4286,7 @@ static epctx_status epctx_npu__load_value(epctx_npu__loader *l, const uint32_t *
     }
     if (words[3] > EPCTX_NPU_MAX_RANK || epctx_npu__value_bytes(out) == 0) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: tensor '%S' has no usable type and shape", &out->name);
+                          "context binary: tensor '%S' has an invalid type or shape", &out->name);
     }
     return EPCTX_OK;
 }
@@ -4301,12 +4294,12 @@ static epctx_status epctx_npu__load_value(epctx_npu__loader *l, const uint32_t *
 static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first)
 {
     const epctx_npu_context *c = l->context;
-    uint64_t left = c->weight_size; /* they do not overlap, else copying them could take forever */
+    uint64_t left = c->weight_size; /* no overlaps: they could make copying take very long */
     uint32_t i;
     if (first > l->word_count ||
         (uint64_t)c->weight_count * EPCTX_NPU__WEIGHT_WORDS > l->word_count - first) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: the weight table does not fit it");
+                          "context binary: the weight table exceeds the file");
     }
     for (i = 0; i < c->weight_count; i++) {
         const uint32_t *w = l->words + first + (size_t)i * EPCTX_NPU__WEIGHT_WORDS;
@@ -4314,8 +4307,8 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
         if (size > left || offset > c->weight_size - size ||
             offset % EPCTX_NPU_ALIGN != 0 || !epctx_npu__elem_ok(w[4]) || size % w[4] != 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: weight %u at %u, %u bytes, does not fit its "
-                              "section of %u bytes",
+                              "context binary: weight %u at %u of %u bytes is misaligned or "
+                              "exceeds its section of %u bytes",
                               (uint64_t)i, offset, size, c->weight_size);
         }
         left -= size;
@@ -4323,8 +4316,8 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
     return EPCTX_OK;
 }
 
-/* Bytes from an operand to the end of what it points into, and the alignment of that: the caller's
- * tensors have that of their elements only. False when there is no such place. */
+/* Bytes from an operand to the end of its memory, and the alignment of that memory: the caller's
+ * tensors are aligned to their elements only. False: no such memory. */
 static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__operand *o,
                             uint64_t *room, uint32_t *align)
 {
@@ -4376,11 +4369,11 @@ static bool epctx_npu__overlap(const epctx_npu__operand *a, uint64_t a_bytes,
            b->offset < a->offset + a_bytes;
 }
 
-/* One operand against what its kernel may touch. */
+/* Checks one operand against the bytes that its kernel may touch. */
 static bool epctx_npu__operand_ok(const epctx_npu_graph *graph, const epctx_npu__operand *o,
                                   const epctx_npu__extent *need, bool written, bool required)
 {
-    uint64_t room = 0; /* that they are set is too far away for some compilers */
+    uint64_t room = 0; /* some compilers do not see that epctx_npu__room sets them */
     uint32_t align = 0;
     if (o->place == EPCTX_NPU__NOWHERE) {
         return !required;
@@ -4391,7 +4384,7 @@ static bool epctx_npu__operand_ok(const epctx_npu_graph *graph, const epctx_npu_
            (!written || o->place == EPCTX_NPU__SCRATCH || o->place == EPCTX_NPU__OUTPUT);
 }
 
-/* Adds the work of a command; a sum never goes above the largest product. */
+/* Adds the work of a command; saturates like epctx_npu__mul. */
 static void epctx_npu__add_work(epctx_npu_graph *graph, uint64_t work)
 {
     const uint64_t top = UINT64_MAX / 4;
@@ -4444,7 +4437,7 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
     if (first > l->word_count || size > l->word_count - first ||
         size > l->word_count - l->command_words) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: the commands of graph '%S' do not fit it",
+                          "context binary: the commands of graph '%S' exceed the file",
                           &graph->info.name);
     }
     l->command_words += size;
@@ -4457,15 +4450,15 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
         if (size - at < EPCTX_NPU__COMMAND_WORDS || w[0] >= EPCTX_NPU__OP_COUNT ||
             w[1] > size - at) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: command %u of graph '%S' is not a command",
+                              "context binary: command %u of graph '%S' is invalid",
                               (uint64_t)i, &graph->info.name);
         }
         op = &epctx_npu__ops[w[0]];
         EPCTX__TRY(epctx_npu__load_str(l, w + 2, &name));
         if (op->check_fn == NULL) {
             return epctx_fail(l->error, EPCTX_ERR_UNSUPPORTED,
-                              "context binary: node '%S' of graph '%S' needs %s, which "
-                              "EPCTX_NPU_SELECT leaves out",
+                              "context binary: node '%S' of graph '%S' needs kernel %s, which "
+                              "EPCTX_NPU_SELECT excludes",
                               &name, &graph->info.name, op->name);
         }
         if (w[1] != EPCTX_NPU__COMMAND_WORDS +
@@ -4474,15 +4467,15 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
             !epctx_npu__command_ok(graph, w)) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: command %u of graph '%S' (%s, node '%S') has "
-                              "operands or parameters that do not fit",
+                              "invalid operands or parameters",
                               (uint64_t)i, &graph->info.name, op->name, &name);
         }
         at += w[1];
     }
     if (at != size) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: graph '%S' has %u words of commands, expected %u",
-                          &graph->info.name, size, at);
+                          "context binary: graph '%S': expected %u words of commands, found %u",
+                          &graph->info.name, at, size);
     }
     return EPCTX_OK;
 }
@@ -4498,7 +4491,7 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
     if (scratch > SIZE_MAX / 2 || values > l->value_count - l->values_used ||
         table > l->word_count || values * EPCTX_NPU__IO_WORDS > l->word_count - table) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: inputs, outputs or scratch of graph '%S' do not fit",
+                          "context binary: inputs, outputs or scratch of graph '%S' are too large",
                           &graph->info.name);
     }
     for (i = 0; i < values; i++) {
@@ -4517,8 +4510,8 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
     if (w[12] != 0) {
         if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: the weights of graph '%S' are made by graph %u, "
-                              "which is none that makes weights",
+                              "context binary: graph '%S' gets its weights from graph %u, which "
+                              "does not make weights",
                               &graph->info.name, (uint64_t)w[12]);
         }
         graph->maker = &l->graphs[w[12] - 1];
@@ -4527,7 +4520,7 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
     return epctx_npu__load_commands(l, graph, w[9], w[10]);
 }
 
-/* Graphs that make weights stand behind the others, and are loaded first. */
+/* Graphs that make weights follow the others but are loaded first. */
 static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
 {
     uint32_t ordinary = 0, i;
@@ -4535,7 +4528,7 @@ static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
         if (l->words[(size_t)i * EPCTX_NPU__GRAPH_WORDS + 13] == 0) {
             if (i != ordinary) {
                 return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                                  "context binary: its graphs are out of order");
+                                  "context binary: expected graphs that make weights last");
             }
             ordinary++;
         }
@@ -4551,8 +4544,8 @@ static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
     return EPCTX_OK;
 }
 
-/* The order of the graphs in a blob, by name: negative when a stands before b. A shorter name comes
- * first, so that piece 10 of a model stands behind piece 9. */
+/* The order of graphs in a blob, by name: negative if a comes before b. Shorter names come first,
+ * so that partition 10 of a model follows partition 9. */
 static int epctx_npu__name_order(epctx_str a, epctx_str b)
 {
     if (a.size != b.size) {
@@ -4568,15 +4561,15 @@ static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
     for (i = 1; i < l->context->graph_count; i++) {
         const epctx_str *name = &l->graphs[i].info.name;
         int order;
-        bytes += name->size; /* names in one another could take forever to compare */
+        bytes += name->size; /* overlapping names could make comparing take very long */
         if (bytes > l->string_bytes) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: the names of its graphs overlap");
+                              "context binary: graph names overlap");
         }
         order = epctx_npu__name_order(l->graphs[i - 1].info.name, *name);
         if (order >= 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              order == 0 ? "context binary: two graphs are called '%S'"
+                              order == 0 ? "context binary: graph '%S' occurs twice"
                                          : "context binary: graph '%S' is out of order",
                               name);
         }
@@ -4584,7 +4577,7 @@ static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
     return EPCTX_OK;
 }
 
-/* Checksum of everything but the weights: header (its own field as 0), words, strings. */
+/* Checksum of everything except the weights: header (with this field 0), words, strings. */
 static uint64_t epctx_npu__meta_sum(const uint8_t *header, const uint8_t *words, size_t word_bytes,
                                     const uint8_t *strings, size_t string_bytes)
 {
@@ -4597,7 +4590,7 @@ static uint64_t epctx_npu__meta_sum(const uint8_t *header, const uint8_t *words,
     return epctx_hash(strings, string_bytes, sum);
 }
 
-/* Words of `bytes` each from little-endian to the host's order, in place. */
+/* Converts words of `bytes` each from little-endian to host order, in place. */
 static void epctx_npu__to_host(uint8_t *data, uint64_t size, uint32_t bytes)
 {
     uint64_t i;
@@ -4628,7 +4621,7 @@ static void epctx_npu__copy_weights(epctx_npu_context *context, uint8_t *to)
     }
 }
 
-/* Copies first, then looks only at the copy. */
+/* Copies first, then verifies only the copy. */
 static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span blob,
                                          const uint8_t *header, const epctx_npu__layout *layout,
                                          const epctx_npu__parts *parts, uint8_t *memory,
@@ -4656,8 +4649,8 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     sum = epctx_npu__meta_sum(header, words, word_bytes, strings, (size_t)layout->string_bytes);
     if (sum != epctx_npu__get64(header + EPCTX_NPU__H_META_SUM)) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: checksum is %x, expected %x: damaged", sum,
-                          epctx_npu__get64(header + EPCTX_NPU__H_META_SUM));
+                          "context binary: expected checksum %x, found %x: damaged",
+                          epctx_npu__get64(header + EPCTX_NPU__H_META_SUM), sum);
     }
     epctx_npu__to_host(words, word_bytes, 4);
     context->graphs = l.graphs;
@@ -4668,7 +4661,7 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     context->weight_size = layout->weight_bytes;
     context->weight_offset = layout->weights;
     context->weight_checksum = epctx_npu__get64(header + EPCTX_NPU__H_DATA_SUM);
-    /* the weight table stands at the end of the words */
+    /* the weight table ends the words */
     table = layout->words - (uint64_t)layout->weight_count * EPCTX_NPU__WEIGHT_WORDS;
     context->weight_table = l.words + table;
     EPCTX__TRY(epctx_npu__load_weights(&l, table));
@@ -4690,11 +4683,11 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
     memset(context, 0, sizeof *context);
     EPCTX__TRY(epctx_npu__survey(blob, &layout, &parts, error));
     if (memory == NULL || (uintptr_t)memory % 8 != 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "memory for a context must be aligned to 8");
+        return epctx_fail(error, EPCTX_ERR_ARG, "context memory must be aligned to 8 bytes");
     }
     if (memory_size < parts.total) {
         return epctx_fail(error, EPCTX_ERR_NOMEM,
-                          "context binary: needs %u bytes of memory, found %u", parts.total,
+                          "context binary: expected %u bytes of memory, found %u", parts.total,
                           (uint64_t)memory_size);
     }
     memcpy(header, blob.data, sizeof header);
@@ -4712,8 +4705,8 @@ EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
     sum = epctx_hash(context->blob.data + context->weight_offset, (size_t)context->weight_size, 0);
     if (sum != context->weight_checksum) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: checksum of the weights is %x, expected %x: damaged",
-                          sum, context->weight_checksum);
+                          "context binary: expected weight checksum %x, found %x: damaged",
+                          context->weight_checksum, sum);
     }
     return EPCTX_OK;
 }
@@ -4731,7 +4724,7 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
     return true;
 }
 
-/* The names of the graphs, as many as fit: "'a', 'b', ...", or "none". */
+/* As many graph names as fit: "'a', 'b', ...", or "none". */
 static void epctx_npu__names(const epctx_npu_context *context, char *text, size_t room)
 {
     size_t used = 0;
@@ -4742,7 +4735,7 @@ static void epctx_npu__names(const epctx_npu_context *context, char *text, size_
     }
     for (i = 0; i < context->graph_count; i++) {
         epctx_str name = context->graphs[i].info.name;
-        /* Quotes, comma and "..." take less than ten. */
+        /* quotes, comma and "..." take less than ten bytes */
         if (name.size > room || name.size + 10 > room - used) {
             memcpy(text + used, "...", 4);
             return;
@@ -4762,7 +4755,7 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error)
 {
-    char names[200]; /* epctx_fail prints no more of a text */
+    char names[200]; /* epctx_fail truncates text to this length */
     size_t first = 0, end = context->graph_count;
     epctx_error_clear(error);
     *graph = NULL;
@@ -4777,15 +4770,15 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
         }
         if (hash != 0 && hash != g->hash) {
             return epctx_fail(error, EPCTX_ERR_VERSION,
-                              "context binary: graph '%S' has hash %x, expected %x: it was "
-                              "compiled from another version of the model",
-                              &name, g->hash, hash);
+                              "context binary: graph '%S': expected hash %x, found %x: compiled "
+                              "from another version of the model",
+                              &name, hash, g->hash);
         }
         *graph = g;
         return EPCTX_OK;
     }
     epctx_npu__names(context, names, sizeof names);
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S', there is: %s",
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: expected graph '%S', found %s",
                       &name, names);
 }
 
@@ -4801,7 +4794,7 @@ static epctx_status epctx_npu__check_memory(const epctx_value *value, const char
     }
     if (data == NULL || (uintptr_t)data % epctx_npu__elem_size(value->elem_type) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "%s '%S': its memory must be aligned to its element size", what,
+                          "%s '%S': memory must be aligned to the element size", what,
                           &value->name);
     }
     return EPCTX_OK;
@@ -4815,7 +4808,7 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
     size_t i;
     if (graph->maker != NULL && *graph->made == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "graph '%S' is weightless and its weights are missing", &info->name);
+                          "graph '%S' is weightless: pass its weights before running", &info->name);
     }
     for (i = 0; i < info->input_count; i++) {
         EPCTX__TRY(epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data,
@@ -4831,13 +4824,13 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
                           (uint64_t)info->scratch_size, (uint64_t)scratch_size);
     }
     if (info->scratch_size > 0 && (scratch == NULL || (uintptr_t)scratch % EPCTX_NPU_ALIGN != 0)) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S': scratch must be aligned to %u",
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S': scratch must be aligned to %u bytes",
                           &info->name, (uint64_t)EPCTX_NPU_ALIGN);
     }
     return EPCTX_OK;
 }
 
-/* Address of an operand that is only read. The offsets were verified when the blob was loaded. */
+/* Address of an input operand. Loading has verified the offsets. */
 static const void *epctx_npu__source(const epctx_npu_graph *graph, const epctx_npu__operand *o,
                                      const epctx_span *inputs, const epctx_memory *outputs,
                                      const uint8_t *scratch)
@@ -4954,7 +4947,7 @@ EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size
                 epctx_npu__values_bytes(info->inputs, info->input_count) + info->scratch_size;
         if (keep > SIZE_MAX / 2 || spare > SIZE_MAX / 2) {
             return epctx_fail(error, EPCTX_ERR_NOMEM,
-                              "the weights of graph '%S' are too large for this machine",
+                              "weights of graph '%S': too large for this machine",
                               &graph->info.name);
         }
         *kept = (size_t)keep;
@@ -4963,7 +4956,7 @@ EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size
     return EPCTX_OK;
 }
 
-/* An initializer as the maker's input: in place, or a copy that is aligned and of the host. */
+/* An initializer as input of the maker: in place, or a copy, aligned and in host order. */
 static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx_tensor *weights,
                                             size_t count, uint8_t *temporary, uint64_t *spare,
                                             epctx_span *out, epctx_error *error)
@@ -4977,7 +4970,7 @@ static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx
     if (i == count || weights[i].data == NULL || weights[i].size != bytes ||
         weights[i].elem_type != want->elem_type) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "weight '%S': expected %u bytes of type %d, found %u of type %d",
+                          "weight '%S': expected %u bytes of ONNX type %d, found %u of type %d",
                           &want->name, bytes, (int64_t)want->elem_type,
                           (uint64_t)(i < count ? weights[i].size : 0),
                           (int64_t)(i < count ? weights[i].elem_type : 0));
@@ -5001,7 +4994,7 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     epctx_memory *outputs = (epctx_memory *)kept;
     epctx_span *inputs = (epctx_span *)temporary;
     uint8_t *scratch;
-    uint64_t at, spare; /* offsets: memory of no bytes may be NULL */
+    uint64_t at, spare; /* offsets, as empty memory may be NULL */
     size_t i;
     epctx_error_clear(error);
     if (graph->maker == NULL) {
@@ -5048,7 +5041,7 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
 #ifndef EPCTX_NPU_NO_COMPILER
 
 /* ======================================================================
- * >>graph: the graph while it is compiled
+ * >>graph: the graph under compilation
  * ==================================================================== */
 
 #define EPCTX_NPU__NONE      UINT32_MAX
@@ -5059,23 +5052,23 @@ typedef struct epctx_npu__shape {
     int64_t dims[EPCTX_NPU_MAX_RANK];
 } epctx_npu__shape;
 
-/* A value: constant (raw or data set) or made at run time (buffer set). elem 0: nothing known. */
+/* A value: constant (raw or data set) or computed at run time (buffer set). elem 0: unknown. */
 typedef struct epctx_npu__tensor {
     epctx_str name;
     int32_t elem;
     epctx_npu__shape shape;
     uint64_t count; /* of elements */
     bool constant;
-    const uint8_t *raw; /* little-endian bytes of the model, maybe unaligned */
-    const void *data;   /* native numbers, aligned */
+    const uint8_t *raw; /* little-endian bytes of the model, possibly unaligned */
+    const void *data;   /* in host order, aligned */
     uint32_t buffer;
     uint64_t offset; /* bytes in the buffer: reshaped and sliced values share one */
     uint32_t writer; /* the only step that writes it, or NONE */
     uint32_t uses;   /* by nodes and as graph output */
-    bool outside;    /* constant that a weightless blob does not hold: it is (a part of) */
-    uint32_t whole;  /* this one, which is an initializer or made of initializers */
-    uint64_t at;     /* byte of `whole` where it begins */
-    epctx_value known; /* elem 0, what cannot be used: what the graph says of it */
+    bool outside;    /* constant that a weightless blob does not contain: it is (part of) */
+    uint32_t whole;  /* this tensor, which is an initializer or computed from initializers */
+    uint64_t at;     /* byte offset in `whole` */
+    epctx_value known; /* elem 0: type and shape from the graph, as far as known */
     bool stored;       /* an initializer */
     bool given;        /* an input of the graph */
 } epctx_npu__tensor;
@@ -5085,10 +5078,10 @@ typedef struct epctx_npu__buffer {
     uint64_t bytes;
     epctx_npu__place place;
     uint32_t index;       /* of the graph input or output */
-    uint32_t first, last; /* steps that touch it; first NONE: nobody does */
-    uint64_t crowd;       /* most bytes that live beside it at one step, itself included */
+    uint32_t first, last; /* steps that use it; first NONE: unused */
+    uint64_t crowd;       /* peak of live bytes during its lifetime, itself included */
     uint64_t offset;      /* in scratch */
-    uint32_t turn;        /* position among the buffers in scratch in the order of `first` */
+    uint32_t turn;        /* position among the scratch buffers in the order of `first` */
     bool needed;
 } epctx_npu__buffer;
 
@@ -5099,7 +5092,7 @@ typedef struct epctx_npu__step {
     uint32_t in[EPCTX_NPU__MAX_IN]; /* tensors, or NONE */
     uint32_t out;
     uint32_t temporary; /* buffer, or NONE */
-    bool packs;         /* in[1] is constant and still has to be packed */
+    bool packs;         /* in[1] is constant and not packed yet */
     epctx_npu__pack pack;
     bool dead;
     epctx_str name;
@@ -5119,9 +5112,9 @@ typedef struct epctx_npu__compiler {
     const epctx_node *node;
     uint32_t variant; /* of the operator being lowered (epctx_npu__lower) */
     bool folding; /* every input of the node is constant */
-    bool judging; /* only whether nodes compile is wanted: weights are not computed */
+    bool judging; /* only checks whether nodes compile: computes no weights */
     epctx_weightless_support weightless;
-    epctx_npu__step *makes; /* weightless: steps that made constants, in order */
+    epctx_npu__step *makes; /* weightless: folded steps, in order */
     size_t make_count, make_room;
     uint32_t *outputs;   /* weightless: tensor -> output of the graph of these steps, or NONE */
     const uint32_t *ios; /* tensors of the graph's inputs and outputs; NULL: found by name */
@@ -5130,7 +5123,8 @@ typedef struct epctx_npu__compiler {
 
 static epctx_status epctx_npu__nomem(epctx_npu__compiler *c, uint64_t size)
 {
-    return epctx_fail(c->error, EPCTX_ERR_NOMEM, "compiling needs %u bytes more memory", size);
+    return epctx_fail(c->error, EPCTX_ERR_NOMEM, "out of memory: compiling needs %u more bytes",
+                      size);
 }
 
 /* Arena memory, at least one byte. */
@@ -5141,7 +5135,7 @@ static epctx_status epctx_npu__alloc(epctx_npu__compiler *c, uint64_t count, siz
     return *out != NULL ? EPCTX_OK : epctx_npu__nomem(c, epctx_npu__mul(count, size));
 }
 
-/* Room for one more element of an array in the arena; doubles. */
+/* Makes room for one more element of an array in the arena; doubles. */
 static epctx_status epctx_npu__grow(epctx_npu__compiler *c, void **array, size_t count,
                                     size_t *room, size_t size)
 {
@@ -5221,19 +5215,20 @@ static epctx_status epctx_npu__add_buffer(epctx_npu__compiler *c, uint64_t bytes
     return EPCTX_OK;
 }
 
-/* A value that steps will write; constant when the node is folded. */
+/* A value that steps will write; constant if the node is folded. */
 static epctx_status epctx_npu__new_tensor(epctx_npu__compiler *c, int32_t elem,
                                           const epctx_npu__shape *shape, uint32_t *id)
 {
     uint64_t bytes = epctx_npu__mul(epctx_npu__count(shape), epctx_npu__elem_size(elem));
     if (bytes > EPCTX_NPU__MAX_BYTES || (bytes == 0 && !c->folding)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a result has %u bytes, expected 1..%u",
-                          bytes, (uint64_t)EPCTX_NPU__MAX_BYTES);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "result: expected 1..%u bytes, found %u", (uint64_t)EPCTX_NPU__MAX_BYTES,
+                          bytes);
     }
     return epctx_npu__add_tensor(c, elem, shape, id);
 }
 
-/* The same numbers under another shape, from element `start` on. */
+/* The same data with another shape, from element `start` on. */
 static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
                                      const epctx_npu__shape *shape, uint64_t start, uint32_t *id)
 {
@@ -5259,7 +5254,7 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
     return EPCTX_OK;
 }
 
-/* Numbers of a constant in the host's order. */
+/* Data of a constant in host order. */
 static epctx_status epctx_npu__data(epctx_npu__compiler *c, uint32_t id, const void **data)
 {
     epctx_npu__tensor *t = &c->tensors[id];
@@ -5287,7 +5282,8 @@ static epctx_status epctx_npu__add_constant(epctx_npu__compiler *c, int32_t elem
 {
     uint64_t count = epctx_npu__count(shape);
     if (epctx_npu__mul(count, epctx_npu__elem_size(elem)) > EPCTX_NPU__MAX_BYTES) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a constant has %u elements", count);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "constant too large: %u elements",
+                          count);
     }
     EPCTX__TRY(epctx_npu__alloc(c, count, epctx_npu__elem_size(elem), data));
     EPCTX__TRY(epctx_npu__add_tensor(c, elem, shape, id));
@@ -5296,7 +5292,7 @@ static epctx_status epctx_npu__add_constant(epctx_npu__compiler *c, int32_t elem
     return EPCTX_OK;
 }
 
-/* A vector of floats to be filled. */
+/* A vector of floats for the caller to fill. */
 static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count, float **data,
                                           uint32_t *id)
 {
@@ -5312,7 +5308,7 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
  * >>steps
  * ==================================================================== */
 
-/* Kernels whose results are the same bits everywhere: they move, compare, or round once. */
+/* Kernels with bit-identical results everywhere: they move, compare, or round once. */
 #define EPCTX_NPU__FOLDABLE                                                                        \
     (EPCTX_NPU_OP(MOVE) | EPCTX_NPU_OP(FILL) | EPCTX_NPU_OP(PACK) | EPCTX_NPU_OP(GATHER) |         \
      EPCTX_NPU_OP(CAST) | EPCTX_NPU_OP(EXACT) | EPCTX_NPU_OP(WHERE) | EPCTX_NPU_OP(ARG) |          \
@@ -5339,8 +5335,8 @@ static bool epctx_npu__foldable(const epctx_npu__step *s)
     }
 }
 
-/* Notes a step that makes a constant. When it needs constants that stay outside, so does what it
- * makes, and it is done again when the weights are there. */
+/* Records a folded step. If it reads constants outside the blob, its result stays outside too, and
+ * the step runs again when the weights are available. */
 static epctx_status epctx_npu__record(epctx_npu__compiler *c, const epctx_npu__step *s)
 {
     epctx_npu__tensor *out = &c->tensors[s->out];
@@ -5383,7 +5379,7 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
             EPCTX__TRY(epctx_npu__data(c, s->in[i], &args.in[i]));
         }
     }
-    /* this tensor was allocated above, by an earlier fold of the same node: it is ours to write */
+    /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
     c->stats.folded++;
     return op->run_fn(&s->params, &args, c->error);
@@ -5424,7 +5420,7 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
         return epctx_npu__fold(c, s);
     }
     if (out->count == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a result is empty");
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected at least one element");
     }
     if (!again) {
         uint32_t buffer;
@@ -5444,7 +5440,7 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
     return EPCTX_OK;
 }
 
-/* The step that made `tensor` and may still be changed, because nobody else sees its result. */
+/* The step that computes `tensor`, if it may still change: nothing else reads its result. */
 static epctx_npu__step *epctx_npu__producer(epctx_npu__compiler *c, uint32_t tensor)
 {
     const epctx_npu__tensor *t = &c->tensors[tensor];
@@ -5454,7 +5450,7 @@ static epctx_npu__step *epctx_npu__producer(epctx_npu__compiler *c, uint32_t ten
     return &c->steps[t->writer];
 }
 
-/* Merges dimensions that are walked as one. Strides of `count` operands; returns the new rank. */
+/* Merges dimensions that `count` operands traverse as one; returns the new rank. */
 static uint32_t epctx_npu__collapse(int64_t *dims, uint32_t rank,
                                     int64_t (*strides)[EPCTX_NPU_MAX_RANK], uint32_t count)
 {
@@ -5515,7 +5511,7 @@ static epctx_status epctx_npu__emit_move(epctx_npu__compiler *c, uint32_t from, 
         dims[i] = walk->dims[i];
         strides[0][i] = from_strides[i];
         strides[1][i] = to_strides[i];
-        if (dims[i] == 0 && c->folding) { /* nothing to copy, but the result must exist */
+        if (dims[i] == 0 && c->folding) { /* copies nothing, but the result must exist */
             epctx_npu__step_init(&s, EPCTX_NPU__OP_FILL, EPCTX_NPU__NONE, EPCTX_NPU__NONE, to);
             s.params.fill.elem = epctx_npu__elem_size(c->tensors[to].elem);
             return epctx_npu__emit(c, &s);
@@ -5525,7 +5521,7 @@ static epctx_status epctx_npu__emit_move(epctx_npu__compiler *c, uint32_t from, 
     p->from_start = (uint32_t)from_start;
     p->to_start = (uint32_t)to_start;
     p->rank = epctx_npu__collapse(dims, walk->rank, strides, 2);
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) { /* sizes were checked against the limit: they fit */
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) { /* fits: sizes are below the limit */
         p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
         p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
         p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
@@ -5542,7 +5538,7 @@ static epctx_status epctx_npu__emit_copy(epctx_npu__compiler *c, uint32_t from, 
     return epctx_npu__emit_move(c, from, to, &shape, 0, 0, strides, strides);
 }
 
-/* Numpy's broadcasting of two shapes. */
+/* Multidirectional (NumPy) broadcasting of two shapes. */
 static epctx_status epctx_npu__broadcast(epctx_npu__compiler *c, const epctx_npu__shape *a,
                                          const epctx_npu__shape *b, epctx_npu__shape *out)
 {
@@ -5555,15 +5551,14 @@ static epctx_status epctx_npu__broadcast(epctx_npu__compiler *c, const epctx_npu
         int64_t y = back <= b->rank ? b->dims[b->rank - back] : 1;
         if (x != y && x != 1 && y != 1) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "shapes cannot be broadcast: %d against %d in dimension %u", x, y,
-                              (uint64_t)i);
+                              "dimension %u: cannot broadcast %d and %d", (uint64_t)i, x, y);
         }
         out->dims[i] = x == 1 ? y : x;
     }
     return EPCTX_OK;
 }
 
-/* Strides that walk a dense tensor of shape `in` over `out`, 0 where it is repeated. */
+/* Strides of a dense tensor of shape `in` broadcast to `out`: 0 where it repeats. */
 static void epctx_npu__broadcast_strides(const epctx_npu__shape *in, const epctx_npu__shape *out,
                                          int64_t *strides)
 {
@@ -5577,8 +5572,7 @@ static void epctx_npu__broadcast_strides(const epctx_npu__shape *in, const epctx
     }
 }
 
-/* How operands that are broadcast are walked over a shape: dimensions and strides of each, which the
- * caller has set to 0. Returns the rank. */
+/* Returns the rank; sets dimensions and strides (zeroed by the caller) of broadcast operands. */
 static uint32_t epctx_npu__walk(const epctx_npu__compiler *c, const epctx_npu__shape *shape,
                                 const uint32_t *ids, uint32_t count, uint32_t *dims,
                                 int32_t *const *out)
@@ -5636,7 +5630,7 @@ static bool epctx_npu__has_input(const epctx_node *node, size_t i)
     return i < node->input_count && node->inputs[i].size > 0;
 }
 
-/* Why nothing can be compiled that reads this value, as far as the graph tells. */
+/* Reports why no node that reads this value compiles. */
 static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_npu__tensor *t,
                                             epctx_str name)
 {
@@ -5644,14 +5638,15 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
     int32_t i = 0;
     if (t->stored) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "constant '%S' is %s of rank %d: expected float32, int8, uint8, "
-                          "int32, int64 or bool of rank %u or less, with its data",
-                          &name, epctx_elem_name(value->elem_type), (int64_t)value->rank,
-                          (uint64_t)EPCTX_NPU_MAX_RANK);
+                          "constant '%S': expected float32, int8, uint8, int32, int64 or bool of "
+                          "rank <= %u, with data, found %s of rank %d",
+                          &name, (uint64_t)EPCTX_NPU_MAX_RANK, epctx_elem_name(value->elem_type),
+                          (int64_t)value->rank);
     }
     if (value->elem_type != 0 && epctx_npu__elem_size(value->elem_type) == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S' is %s: expected float32, int8, uint8, int32, int64 or bool",
+                          "input '%S': expected float32, int8, uint8, int32, int64 or bool, "
+                          "found %s",
                           &name, epctx_elem_name(value->elem_type));
     }
     while (i < value->rank && value->dims[i] > 0) {
@@ -5659,12 +5654,12 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
     }
     if (value->rank > EPCTX_NPU_MAX_RANK) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S' has %d dimensions: expected %u or fewer", &name,
-                          (int64_t)value->rank, (uint64_t)EPCTX_NPU_MAX_RANK);
+                          "input '%S': expected rank <= %u, found %d", &name,
+                          (uint64_t)EPCTX_NPU_MAX_RANK, (int64_t)value->rank);
     }
     if (i < value->rank) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S' has no fixed shape, dimension %d is no number above 0", &name,
+                          "input '%S': expected a fixed shape, dimension %d is not above 0", &name,
                           (int64_t)i);
     }
     if (t->given && (value->elem_type == 0 || value->rank < 0)) {
@@ -5674,15 +5669,15 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
     }
     if (value->elem_type == 0 || value->rank < 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S' is of unknown type or shape: it comes from a node that is "
-                          "not taken, and the model does not tell",
+                          "input '%S': unknown type or shape; the model does not declare them and "
+                          "the node that computes it does not compile",
                           &name);
     }
-    return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "input '%S' has more than %u bytes", &name,
-                      (uint64_t)EPCTX_NPU__MAX_BYTES);
+    return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "input '%S': expected at most %u bytes",
+                      &name, (uint64_t)EPCTX_NPU__MAX_BYTES);
 }
 
-/* Tensor of input `i`, NONE when it is omitted. */
+/* Tensor of input `i`; NONE: omitted. */
 static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32_t *id)
 {
     const epctx_node *node = c->node;
@@ -5694,7 +5689,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     *id = epctx_map_get(&c->names, node->inputs[i]);
     if (*id == EPCTX_MAP_NONE) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "input '%S' is made by no earlier node and is no constant",
+                          "input '%S' is neither a constant nor the output of an earlier node",
                           &node->inputs[i]);
     }
     t = &c->tensors[*id];
@@ -5748,13 +5743,12 @@ static epctx_status epctx_npu__want_constant(epctx_npu__compiler *c, uint32_t id
     const epctx_npu__tensor *t = &c->tensors[id];
     if (!t->constant) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "%s '%S' must be a constant, found a value made at run time", what,
-                          &t->name);
+                          "%s '%S': expected a constant, found a run-time value", what, &t->name);
     }
     return EPCTX_OK;
 }
 
-/* Gives node output `i` to a tensor. */
+/* Assigns node output `i` to a tensor. */
 static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t id)
 {
     const epctx_node *node = c->node;
@@ -5763,8 +5757,8 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
         return EPCTX_OK;
     }
     if (epctx_map_get(&c->names, node->outputs[i]) != EPCTX_MAP_NONE &&
-        !epctx_str_is(node->op_type, "Constant")) { /* of those the last one holds */
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' is made twice",
+        !epctx_str_is(node->op_type, "Constant")) { /* the last Constant counts */
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' occurs twice",
                           &node->outputs[i]);
     }
     uses = epctx_map_get(&c->uses, node->outputs[i]);
@@ -5776,39 +5770,44 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
     return EPCTX_OK;
 }
 
-/* Outputs from `first` on must not be used: they are not computed. */
+/* Fails if an output from `first` on is used: the kernels do not compute it. */
 static epctx_status epctx_npu__unused_outputs(epctx_npu__compiler *c, size_t first)
 {
     size_t i;
     for (i = first; i < c->node->output_count; i++) {
         if (c->node->outputs[i].size > 0 &&
             epctx_map_get(&c->uses, c->node->outputs[i]) != EPCTX_MAP_NONE) {
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "output '%S' is not computed",
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "output '%S' is not supported",
                               &c->node->outputs[i]);
         }
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__bad_attr(epctx_npu__compiler *c, const char *name, const char *why)
+/* Adds an attribute's name to the error just set. */
+static epctx_status epctx_npu__in_attr(epctx_npu__compiler *c, const char *name, epctx_status s)
 {
-    epctx_status s = epctx_fail(c->error, EPCTX_ERR_GRAPH, "attribute %s: expected %s", name, why);
     epctx_blame(c->error, NULL, NULL, name);
     return s;
 }
 
-/* Attribute of `count` integers; `fallback` for each when it is absent. */
+static epctx_status epctx_npu__bad_attr(epctx_npu__compiler *c, const char *name, const char *why)
+{
+    return epctx_npu__in_attr(c, name,
+                              epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %s", why));
+}
+
+/* Attribute of `count` integers; absent: `fallback` for each. */
 static epctx_status epctx_npu__ints(epctx_npu__compiler *c, const char *name, size_t count,
                                     int64_t fallback, int64_t *out)
 {
     const epctx_attr *attr = epctx_node_attr(c->node, name);
     size_t i;
     if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || attr->count != count)) {
-        epctx_status s =
-            epctx_fail(c->error, EPCTX_ERR_GRAPH, "attribute %s: expected %u integers, found %u",
-                       name, (uint64_t)count, (uint64_t)attr->count);
-        epctx_blame(c->error, NULL, NULL, name);
-        return s;
+        return epctx_npu__in_attr(c, name,
+                                  epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                                             "expected %u integers, found %u", (uint64_t)count,
+                                             (uint64_t)attr->count));
     }
     for (i = 0; i < count; i++) {
         out[i] = attr != NULL ? attr->ints[i] : fallback;
@@ -5837,8 +5836,7 @@ static epctx_status epctx_npu__const_ints(epctx_npu__compiler *c, uint32_t id, c
     return EPCTX_OK;
 }
 
-/* Integers that are an attribute in old opsets and a constant input in new ones. `found` false when
- * there is neither. */
+/* Integers: an attribute in old opsets, a constant input in new ones. `found` false: neither. */
 static epctx_status epctx_npu__ints_of(epctx_npu__compiler *c, const char *name, size_t input,
                                        int64_t since, int64_t *out, size_t *count, bool *found)
 {
@@ -5851,7 +5849,7 @@ static epctx_status epctx_npu__ints_of(epctx_npu__compiler *c, const char *name,
             return EPCTX_OK;
         }
         if (attr->type != EPCTX_ATTR_INTS || attr->count > 2 * EPCTX_NPU_MAX_RANK) {
-            return epctx_npu__bad_attr(c, name, "a short list of integers");
+            return epctx_npu__bad_attr(c, name, "at most 16 integers");
         }
         memcpy(out, attr->ints, attr->count * sizeof *out);
         *count = attr->count;
@@ -5864,7 +5862,7 @@ static epctx_status epctx_npu__ints_of(epctx_npu__compiler *c, const char *name,
                   : EPCTX_OK;
 }
 
-/* Scalar constant float of an input. */
+/* A scalar constant float. */
 static epctx_status epctx_npu__const_float(epctx_npu__compiler *c, uint32_t id, const char *what,
                                            float *out)
 {
@@ -5880,20 +5878,20 @@ static epctx_status epctx_npu__const_float(epctx_npu__compiler *c, uint32_t id, 
     return EPCTX_OK;
 }
 
-/* An axis in -rank..rank-1 to 0..rank-1 (`extra` 1: up to rank itself). */
+/* Normalizes an axis in -rank..rank-1 to 0..rank-1 (`extra` 1: up to rank). */
 static epctx_status epctx_npu__axis(epctx_npu__compiler *c, int64_t axis, uint32_t rank,
                                     uint32_t extra, uint32_t *out)
 {
     *out = 0;
     if (axis < -(int64_t)rank || axis >= (int64_t)rank + extra) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %d: expected %d..%d", axis,
-                          -(int64_t)rank, (int64_t)rank + extra - 1);
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis: expected %d..%d, found %d",
+                          -(int64_t)rank, (int64_t)rank + extra - 1, axis);
     }
     *out = (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
     return EPCTX_OK;
 }
 
-/* One rounding each, whatever the compiler would like to contract or keep in wider registers. */
+/* One rounding each, also where the C compiler contracts or keeps excess precision. */
 static float epctx_npu__f_mul(float a, float b)
 {
     volatile float r = a * b;
@@ -5912,7 +5910,7 @@ static float epctx_npu__f_div(float a, float b)
     return r;
 }
 
-/* -- one step each, for operators made of several -- */
+/* -- single steps, from which composite operators are built -- */
 
 static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x,
                                         epctx_npu__act_kind kind, float a, float b, uint32_t *y)
@@ -5945,7 +5943,7 @@ static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int
     return epctx_npu__emit(c, &s);
 }
 
-/* A constant scalar of any type that holds a small integer. */
+/* A constant scalar of any type with a small integer value. */
 static epctx_status epctx_npu__scalar(epctx_npu__compiler *c, int32_t elem, int32_t value,
                                       uint32_t *id)
 {
@@ -5961,7 +5959,7 @@ static epctx_status epctx_npu__scalar(epctx_npu__compiler *c, int32_t elem, int3
     return EPCTX_OK;
 }
 
-/* 0, 1, 2 ... n-1 laid along `axis` of a shape of `rank` dimensions. */
+/* 0, 1, 2 ... n-1 along `axis` of a shape of `rank` dimensions. */
 static epctx_status epctx_npu__ramp(epctx_npu__compiler *c, int64_t n, uint32_t rank, uint32_t axis,
                                     uint32_t *id)
 {
@@ -5989,7 +5987,7 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
     int32_t *const strides[2] = {p->a, p->b};
     epctx_npu__shape shape;
     if (c->tensors[b].elem != type) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "inputs have types %s and %s",
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected inputs of one type, found %s and %s",
                           epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
     }
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
@@ -6012,7 +6010,7 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
     epctx_npu__shape shape, both;
     if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[a].elem != c->tensors[b].elem) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected a boolean condition and two inputs of one type");
+                          "expected a bool condition and two inputs of one type");
     }
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &both));
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[condition].shape, &both, &shape));
@@ -6036,7 +6034,7 @@ static epctx_status epctx_npu__emit_number(epctx_npu__compiler *c, epctx_npu__bi
     return epctx_npu__emit_binary(c, kind, x, id, out);
 }
 
-/* A kind for every type: floats by Binary, integers exactly. */
+/* One operation for all types: Binary for floats, Exact for integers. */
 static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
                                         uint32_t a, uint32_t b, uint32_t *out)
 {
@@ -6061,25 +6059,25 @@ static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binar
             return epctx_npu__emit_exact(c, kinds[i].integers, a, b, out);
         }
     }
-    return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integers are not supported");
+    return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integer inputs are not supported");
 }
 
 /* ======================================================================
  * >>lower: operators
  *
- * One function per ONNX operator: checks the node, infers the shape, and emits steps, merging into
- * the step before where nobody else sees its result. A node whose inputs are all constant is
- * computed on the spot where the result is the same bits everywhere.
+ * One function per ONNX operator: checks the node, infers the shape and emits steps, or fuses into
+ * the previous step if nothing else reads its result. Nodes with only constant inputs are folded if
+ * the result is bit-identical everywhere.
  * ==================================================================== */
 
-/* -- shape operators: the same numbers under another shape -- */
+/* -- shape operators: the same data with another shape -- */
 
 static epctx_status epctx_npu__lower_alias(epctx_npu__compiler *c, uint32_t x,
                                            const epctx_npu__shape *shape)
 {
     uint32_t y;
     if (epctx_npu__count(shape) != c->tensors[x].count) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected a shape of %u elements, found %u",
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: expected %u elements, found %u",
                           c->tensors[x].count, epctx_npu__count(shape));
     }
     EPCTX__TRY(epctx_npu__alias(c, x, shape, 0, &y));
@@ -6095,7 +6093,7 @@ static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
-/* Everything is kept when training_mode is false; the mask says so. */
+/* The identity, as training_mode is false; the mask is all true. */
 static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c)
 {
     uint32_t x, mode, mask;
@@ -6135,7 +6133,7 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__ints_of(c, "shape", 1, 5, wanted, &count, &found));
     if (!found || count > EPCTX_NPU_MAX_RANK) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected a shape of at most %u dimensions, found %u",
+                          "shape: expected at most %u dimensions, found %u",
                           (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
     }
     shape.rank = (uint32_t)count;
@@ -6144,14 +6142,13 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c)
         if (d == 0 && !allow_zero) {
             if (i >= c->tensors[x].shape.rank) {
                 return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                                  "shape has 0 in dimension %u, which "
-                                  "the input does not have",
+                                  "shape: 0 in dimension %u, which the input does not have",
                                   (uint64_t)i);
             }
             d = c->tensors[x].shape.dims[i];
         }
         if (d < -1 || (d == -1 && free_dim != EPCTX_NPU__NONE)) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape has %d in dimension %u", d,
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: invalid %d in dimension %u", d,
                               (uint64_t)i);
         }
         shape.dims[i] = d == -1 ? 1 : d;
@@ -6164,7 +6161,7 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c)
     if (free_dim != EPCTX_NPU__NONE) {
         if (known == 0 || c->tensors[x].count % known != 0) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "%u elements cannot be reshaped: the other dimensions have %u",
+                              "shape: cannot infer -1, %u elements are not a multiple of %u",
                               c->tensors[x].count, known);
         }
         shape.dims[free_dim] = (int64_t)(c->tensors[x].count / known);
@@ -6185,7 +6182,7 @@ static epctx_status epctx_npu__lower_flatten(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
-/* Marks the axes of a list; EPCTX_ERR_GRAPH for one that occurs twice or outside. */
+/* Marks the axes of a list; EPCTX_ERR_GRAPH: one is out of range or occurs twice. */
 static epctx_status epctx_npu__mark_axes(epctx_npu__compiler *c, const int64_t *axes, size_t count,
                                          uint32_t rank, bool *marked)
 {
@@ -6215,7 +6212,7 @@ static epctx_status epctx_npu__lower_squeeze(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__mark_axes(c, axes, count, in->rank, marked));
     for (i = 0; i < in->rank; i++) {
         if (found && marked[i] && in->dims[i] != 1) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u has %d elements, expected 1",
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u: expected dimension 1, found %d",
                               (uint64_t)i, in->dims[i]);
         }
         if (found ? !marked[i] : in->dims[i] != 1) {
@@ -6236,7 +6233,7 @@ static epctx_status epctx_npu__lower_unsqueeze(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, 13, axes, &count, &found));
     if (!found || c->tensors[x].shape.rank + count > EPCTX_NPU_MAX_RANK) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected axes that lead to a rank of at most %u",
+                          "axes: expected a result of rank <= %u",
                           (uint64_t)EPCTX_NPU_MAX_RANK);
     }
     shape.rank = c->tensors[x].shape.rank + (uint32_t)count;
@@ -6267,8 +6264,7 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c)
         EPCTX__TRY(epctx_npu__import_tensor(c, a->t, &id));
         if (c->tensors[id].elem == 0) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "expected a constant of float32, int8, uint8, int32, int64 or bool, "
-                              "found %s",
+                              "expected float32, int8, uint8, int32, int64 or bool, found %s",
                               epctx_elem_name(a->t->elem_type));
         }
         return epctx_npu__output(c, 0, id);
@@ -6277,7 +6273,7 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c)
         shape.rank = 1;
         shape.dims[0] = (int64_t)a->count;
     } else if (a->type != EPCTX_ATTR_INT && a->type != EPCTX_ATTR_FLOAT) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "attribute %S: expected numbers",
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "attribute '%S': expected numbers",
                           &a->name);
     }
     if (a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_INTS) {
@@ -6303,16 +6299,14 @@ static epctx_status epctx_npu__shape_from(epctx_npu__compiler *c, const int64_t 
     size_t i;
     memset(shape, 0, sizeof *shape);
     if (count > EPCTX_NPU_MAX_RANK) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected a rank of at most %u, found "
-                          "%u",
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank <= %u, found %u",
                           (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
     }
     shape->rank = (uint32_t)count;
     for (i = 0; i < count; i++) {
         if (dims[i] < 0) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "dimension %u is %d", (uint64_t)i,
-                              dims[i]);
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "dimension %u: expected >= 0, found %d",
+                              (uint64_t)i, dims[i]);
         }
         shape->dims[i] = dims[i];
     }
@@ -6372,9 +6366,9 @@ static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, id);
 }
 
-/* -- element by element -- */
+/* -- element-wise -- */
 
-/* Where opcodes keep the activation that follows them. */
+/* Where opcodes store a fused activation. */
 static const struct {
     epctx_npu__opcode op;
     size_t at;
@@ -6397,7 +6391,7 @@ static epctx_npu__act *epctx_npu__act_of(epctx_npu__step *s)
     return NULL;
 }
 
-/* Sets the activation of a step; false when this opcode has none or has one already. */
+/* Fuses an activation into a step; false: the opcode has none, or the step has one already. */
 static bool epctx_npu__set_act(epctx_npu__step *s, const epctx_npu__act *act)
 {
     epctx_npu__act *slot = epctx_npu__act_of(s);
@@ -6447,7 +6441,7 @@ static epctx_status epctx_npu__lower_act_of(epctx_npu__compiler *c, epctx_npu__a
     return epctx_npu__output(c, 0, y);
 }
 
-/* Activations with numbers of their own: attributes, NULL for a constant, and their defaults. */
+/* Activations with parameters: attributes (NULL: a constant) and their defaults. */
 typedef struct epctx_npu__act_numbers {
     epctx_npu__act_kind kind;
     const char *a_name;
@@ -6531,10 +6525,10 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
     for (i = 0; i < 2; i++) {
         if (ids[i] != EPCTX_NPU__NONE && constant) {
             EPCTX__TRY(epctx_npu__const_float(c, ids[i], i == 0 ? "min" : "max", &limits[i]));
-        } else if (ids[i] != EPCTX_NPU__NONE) { /* limits from run time: Max, then Min */
+        } else if (ids[i] != EPCTX_NPU__NONE) { /* run-time limits: Max, then Min */
             EPCTX__TRY(epctx_npu__want_float(c, ids[i]));
             if (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1) {
-                return epctx_fail(c->error, EPCTX_ERR_GRAPH, "min and max must be scalars");
+                return epctx_fail(c->error, EPCTX_ERR_GRAPH, "min and max: expected scalars");
             }
             EPCTX__TRY(epctx_npu__emit_binary(
                 c, i == 0 ? EPCTX_NPU__BINARY_MAX : EPCTX_NPU__BINARY_MIN, x, ids[i], &x));
@@ -6549,7 +6543,7 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
     return epctx_npu__lower_act_of(c, EPCTX_NPU__ACT_CLIP, limits[0], limits[1]);
 }
 
-/* Opsets before 7 broadcast only with attribute `broadcast`, the second input laid along `axis`. */
+/* Opsets before 7 broadcast only with attribute `broadcast`, the second input from `axis` on. */
 static epctx_status epctx_npu__old_broadcast(epctx_npu__compiler *c, uint32_t a, uint32_t *b)
 {
     epctx_npu__shape shape = {0, {0}};
@@ -6561,7 +6555,7 @@ static epctx_status epctx_npu__old_broadcast(epctx_npu__compiler *c, uint32_t a,
     }
     EPCTX__TRY(epctx_npu__axis(c, attr->i, rank, 0, &axis));
     if (axis + c->tensors[*b].shape.rank > rank) {
-        return epctx_npu__bad_attr(c, "axis", "a place where the second input fits");
+        return epctx_npu__bad_attr(c, "axis", "an axis from which the second input fits");
     }
     shape.rank = rank - axis;
     for (i = 0; i < shape.rank; i++) {
@@ -6570,7 +6564,7 @@ static epctx_status epctx_npu__old_broadcast(epctx_npu__compiler *c, uint32_t a,
     return epctx_npu__alias(c, *b, &shape, 0, b);
 }
 
-/* x + constant behind a Conv or Gemm without bias: the constant becomes the bias. */
+/* x + constant after a Conv or Gemm without bias: the constant becomes the bias. */
 static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uint32_t bias,
                                          bool *done)
 {
@@ -6608,8 +6602,7 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
     return EPCTX_OK;
 }
 
-/* x + other behind a Conv whose result nobody else sees: the convolution adds it, when it is there
- * before. */
+/* x + other after a Conv that nothing else reads: the Conv adds `other` if computed earlier. */
 static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t other)
 {
     epctx_npu__step *s = epctx_npu__producer(c, x);
@@ -6628,7 +6621,7 @@ static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t oth
     return true;
 }
 
-/* Two operands combined; a + b by the step before, where that can do it. */
+/* Combines two operands; fuses a + b into the previous step if possible. */
 static epctx_status epctx_npu__emit_fused(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
                                           uint32_t a, uint32_t b, uint32_t *y)
 {
@@ -6675,7 +6668,7 @@ static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c)
     }
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_PRELU, x, slope, &y));
     if (!epctx_npu__same_shape(&c->tensors[x].shape, &c->tensors[y].shape)) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "slope does not broadcast to the input");
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "slope: cannot broadcast to the input");
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -6707,10 +6700,11 @@ static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
         to = c->tensors[like].elem;
     }
     if (epctx_npu__elem_size(to) == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "attribute to: expected float32, int8, uint8, int32, int64 or bool, "
-                          "found %s",
-                          epctx_elem_name((int32_t)to));
+        return epctx_npu__in_attr(
+            c, "to",
+            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                       "expected float32, int8, uint8, int32, int64 or bool, found %s",
+                       epctx_elem_name((int32_t)to)));
     }
     if (to == c->tensors[x].elem) {
         return epctx_npu__lower_identity(c);
@@ -6728,7 +6722,7 @@ static epctx_status epctx_npu__lower_exact_of(epctx_npu__compiler *c, epctx_npu_
     EPCTX__TRY(epctx_npu__input(c, swap ? 1 : 0, &a));
     EPCTX__TRY(epctx_npu__input(c, swap ? 0 : 1, &b));
     if (kind < EPCTX_NPU__EXACT_EQUAL && c->tensors[a].elem == EPCTX_ONNX_FLOAT) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input 0: expected no floats, found float32");
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected integers or bool, found float32");
     }
     if (!swap) {
         EPCTX__TRY(epctx_npu__old_broadcast(c, a, &b));
@@ -6737,7 +6731,7 @@ static epctx_status epctx_npu__lower_exact_of(epctx_npu__compiler *c, epctx_npu_
     return epctx_npu__output(c, 0, y);
 }
 
-#define EPCTX_NPU__SWAPPED 0x100u /* the other operand first */
+#define EPCTX_NPU__SWAPPED 0x100u /* swaps the operands */
 
 static epctx_status epctx_npu__lower_exact(epctx_npu__compiler *c)
 {
@@ -6770,7 +6764,7 @@ static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* Only NaN differs from itself. */
+/* Only NaN does not equal itself. */
 static epctx_status epctx_npu__lower_is_nan(epctx_npu__compiler *c)
 {
     uint32_t x, y;
@@ -6791,7 +6785,7 @@ static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c)
         EPCTX__TRY(epctx_npu__add_floats(c, 1, &limit, &id));
         *limit = epctx_npu__float_of(i == 0 ? 0xff800000u : 0x7f800000u);
         if (epctx_node_int(c->node, names[i], 1) == 0) {
-            *limit = epctx_npu__float_of(0x7fc00000u); /* equal to nothing */
+            *limit = epctx_npu__float_of(0x7fc00000u); /* NaN equals nothing */
         }
         EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, id, &part));
         if (i == 1) {
@@ -6823,7 +6817,7 @@ static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* The usual constant exponents become cheaper steps. */
+/* Common constant exponents become cheaper steps. */
 static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
 {
     uint32_t x, e, y;
@@ -6875,7 +6869,7 @@ static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
         uint32_t axis = (uint32_t)(perm[i] < 0 ? perm[i] + (int64_t)rank : perm[i]);
         shape.dims[i] = c->tensors[x].shape.dims[axis];
         from[i] = dense[axis];
-        if (shape.dims[i] != 1) { /* moving dimensions of 1 moves nothing */
+        if (shape.dims[i] != 1) { /* permuting dimensions of 1 moves no data */
             moves = moves || axis < last;
             last = axis;
         }
@@ -6910,7 +6904,7 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
         }
         if (j != shape.rank || c->tensors[t].elem != c->tensors[x].elem) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "input '%S' differs in type or shape from the first one",
+                              "input '%S': expected type and shape of the first input",
                               &c->node->inputs[i]);
         }
         shape.dims[axis] += c->tensors[t].shape.dims[axis];
@@ -6931,7 +6925,7 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* A box out of a tensor, with steps. A box that is one piece in memory is not copied. */
+/* A strided box of a tensor. A box that is contiguous in memory is not copied. */
 static epctx_status epctx_npu__take_box(epctx_npu__compiler *c, uint32_t x,
                                         const epctx_npu__shape *box, const int64_t *start,
                                         const int64_t *step, uint32_t *y)
@@ -6959,7 +6953,7 @@ static epctx_status epctx_npu__take_box(epctx_npu__compiler *c, uint32_t x,
     return epctx_npu__emit_move(c, x, *y, box, first, 0, from, to);
 }
 
-/* One axis of Slice, by the rules of ONNX: negative counts from the end, then clamped. */
+/* One axis of Slice, by ONNX rules: negative values count from the end, then all are clamped. */
 static void epctx_npu__slice_axis(int64_t size, int64_t start, int64_t end, int64_t step,
                                   int64_t *first, int64_t *count)
 {
@@ -6994,7 +6988,7 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c)
     if (count != ends_count || (has_axes ? axes_count : box.rank) < count ||
         (has_axes && axes_count != count) || (has_steps && steps_count != count)) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "starts, ends, axes and steps differ in length");
+                          "starts, ends, axes and steps: expected one length");
     }
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
         step[i] = 1;
@@ -7003,7 +6997,8 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c)
         int64_t s = has_steps ? steps[i] : 1;
         EPCTX__TRY(epctx_npu__axis(c, has_axes ? axes[i] : (int64_t)i, box.rank, 0, &axis));
         if (s == 0 || marked[axis]) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u has step %d or occurs twice",
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                              "axis %u: expected once, with a step other than 0, found step %d",
                               (uint64_t)axis, s);
         }
         marked[axis] = true;
@@ -7028,8 +7023,9 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__ints_of(c, "split", 1, 13, sizes, &count, &found));
     total = c->tensors[x].shape.dims[axis];
     if (parts == 0 || (found && count != parts)) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%u sizes for %u outputs", (uint64_t)count,
-                          (uint64_t)parts);
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "split: expected a size for each of %u outputs, found %u",
+                          (uint64_t)parts, (uint64_t)count);
     }
     even = (total + (int64_t)parts - 1) / (int64_t)parts; /* the last part may be smaller */
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
@@ -7039,8 +7035,8 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c)
         epctx_npu__shape box = c->tensors[x].shape;
         int64_t left = total - first[axis], size = found ? sizes[i] : (even < left ? even : left);
         if (size < 1 || size > left || (i + 1 == parts && size != left)) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "part %u has %d elements, %d are left",
-                              (uint64_t)i, size, left);
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                              "split: part %u of %d elements, %d remain", (uint64_t)i, size, left);
         }
         box.dims[axis] = size;
         EPCTX__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
@@ -7080,7 +7076,7 @@ typedef enum epctx_npu__pad_mode {
     EPCTX_NPU__PAD_EDGE
 } epctx_npu__pad_mode;
 
-/* Part 0, 1, 2 of an axis: what lies before, in and behind the input. */
+/* Part 0, 1, 2 of an axis: before, inside and after the input. */
 static int64_t epctx_npu__pad_part(epctx_npu__pad_mode mode, uint32_t part, int64_t size,
                                    int64_t before, int64_t after, int64_t *from, int64_t *to,
                                    int64_t *step)
@@ -7103,8 +7099,7 @@ static int64_t epctx_npu__pad_part(epctx_npu__pad_mode mode, uint32_t part, int6
     return after;
 }
 
-/* Reflect and edge: the borders are copies of the input walked backwards or standing still; every
- * combination of parts over the axes is one box. */
+/* Reflect and edge: borders are copies with stride -1 or 0; each combination of parts is a box. */
 static epctx_status epctx_npu__pad_boxes(epctx_npu__compiler *c, epctx_npu__pad_mode mode,
                                          uint32_t x, uint32_t y, const int64_t *pads)
 {
@@ -7158,7 +7153,7 @@ static epctx_status epctx_npu__pads(epctx_npu__compiler *c, uint32_t rank, int64
     }
     axes_count = has_axes ? axes_count : rank;
     if (!found || axes_count > rank || count != 2 * axes_count) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: expected %u numbers, found %u", name,
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: expected %u integers, found %u", name,
                           (uint64_t)(2 * axes_count), (uint64_t)count);
     }
     memset(pads, 0, 2 * EPCTX_NPU_MAX_RANK * sizeof *pads);
@@ -7190,15 +7185,15 @@ static epctx_status epctx_npu__pad_shape(epctx_npu__compiler *c, epctx_npu__pad_
         if (before < least || after < least || before > most || after > most ||
             size + (before < 0 ? before : 0) + (after < 0 ? after : 0) < 0) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "pads %d and %d in dimension %u of %d elements", before, after,
-                              (uint64_t)i, size);
+                              "pads: invalid %d and %d for dimension %u of %d elements", before,
+                              after, (uint64_t)i, size);
         }
         shape->dims[i] = size + before + after;
     }
     return EPCTX_OK;
 }
 
-/* The bits of the constant that fills. */
+/* The bits of the constant used as padding. */
 static epctx_status epctx_npu__pad_value(epctx_npu__compiler *c, uint32_t id, int32_t type,
                                          uint64_t *bits)
 {
@@ -7236,9 +7231,10 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     } else if (attr != NULL && epctx_str_is(attr->s, "edge")) {
         mode = EPCTX_NPU__PAD_EDGE;
     } else if (attr != NULL && !epctx_str_is(attr->s, "constant")) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "attribute mode: expected constant, reflect or edge, found '%S'",
-                          &attr->s);
+        return epctx_npu__in_attr(c, "mode",
+                                  epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                                             "expected constant, reflect or edge, found '%S'",
+                                             &attr->s));
     }
     shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__pads(c, shape.rank, pads));
@@ -7298,15 +7294,15 @@ static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
     p->axis = (uint32_t)in->dims[axis];
     p->inner = (uint32_t)epctx_npu__product(in, axis + 1, in->rank);
     p->count = (uint32_t)c->tensors[indices].count;
-    if (c->tensors[indices].constant) { /* wrong constants are found now, not when running */
+    if (c->tensors[indices].constant) { /* checks constants now, not at run time */
         const void *data;
         uint64_t n;
         EPCTX__TRY(epctx_npu__data(c, indices, &data));
         for (n = 0; n < p->count; n++) {
             int64_t v = epctx_npu__index((const uint8_t *)data, (size_t)n, p->index_elem);
             if (v < -(int64_t)p->axis || v >= (int64_t)p->axis) {
-                return epctx_fail(c->error, EPCTX_ERR_GRAPH, "index %d: expected %d..%d", v,
-                                  -(int64_t)p->axis, (int64_t)p->axis - 1);
+                return epctx_fail(c->error, EPCTX_ERR_GRAPH, "index: expected %d..%d, found %d",
+                                  -(int64_t)p->axis, (int64_t)p->axis - 1, v);
             }
         }
     }
@@ -7316,7 +7312,7 @@ static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* -- more ways to move data -- */
+/* -- more data movement -- */
 
 static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c)
 {
@@ -7329,16 +7325,17 @@ static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__const_ints(c, id, "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
     in = shape = c->tensors[x].shape;
     if (count != in.rank) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%u repeats for rank %u", (uint64_t)count,
-                          (uint64_t)in.rank);
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "repeats: expected %u integers, found %u",
+                          (uint64_t)in.rank, (uint64_t)count);
     }
-    /* [n] repeated r times is a walk over [r][n]; dimensions of one part take one place only */
+    /* [n] repeated r times is a walk over [r][n]; if n or r is 1, one dimension is enough */
     for (i = 0; i < in.rank; i++) {
         const bool both = repeats[i] != 1 && in.dims[i] != 1;
         if (repeats[i] < 0 || repeats[i] > EPCTX_NPU__MAX_BYTES ||
             walk.rank + (both ? 2u : 1u) > EPCTX_NPU_MAX_RANK) {
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "%d repeats of dimension %u",
-                              repeats[i], (uint64_t)i);
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "repeats: %d of dimension %u is not supported", repeats[i],
+                              (uint64_t)i);
         }
         shape.dims[i] = in.dims[i] * repeats[i];
         if (both || in.dims[i] == 1) {
@@ -7362,7 +7359,7 @@ static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* The triangle is a constant mask. */
+/* Selects with a constant triangular mask. */
 static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
 {
     const bool upper = epctx_node_int(c->node, "upper", 1) != 0;
@@ -7379,7 +7376,8 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
     }
     shape = c->tensors[x].shape;
     if (shape.rank < 2) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank 2 or more");
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 2, found %u",
+                          (uint64_t)shape.rank);
     }
     mask.dims[0] = shape.dims[shape.rank - 2];
     mask.dims[1] = shape.dims[shape.rank - 1];
@@ -7415,14 +7413,18 @@ static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
         }
     }
     if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
-        const float span = epctx_npu__f_div(epctx_npu__f_add(f[1], -f[0]), f[2]);
-        n = span > 0.0f && span < 1e9f ? (int64_t)span : 0;
-        n += span > 0.0f && (float)n < span ? 1 : 0;
+        const double span = (double)epctx_npu__f_add(f[1], -f[0]) / (double)f[2];
+        if (!(span < 1e9) || f[2] == 0.0f) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "step 0, NaN or too many steps");
+        }
+        n = span > 0.0 ? (int64_t)span : 0;
+        n += (double)n < span ? 1 : 0;
     } else {
         const int64_t top = INT64_MAX / 4;
         if (v[2] == 0 || v[0] > top || v[0] < -top || v[1] > top || v[1] < -top || v[2] > top ||
             v[2] < -top) {
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "limits %d, %d, %d", v[0], v[1],
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "start %d, limit %d, delta %d: too large, or delta 0", v[0], v[1],
                               v[2]);
         }
         n = (v[1] - v[0] + v[2] - (v[2] > 0 ? 1 : -1)) / v[2];
@@ -7450,9 +7452,10 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c)
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__elem_size(type) == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank 2 and a usual type");
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank 2, |k| <= 1000000 and a "
+                                                           "type that the kernels support");
     }
-    c->folding = true; /* nothing but the shape of the input matters */
+    c->folding = true; /* only the shape of the input matters */
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[1], 2, 1, &columns));
     EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)k, &shift));
@@ -7473,36 +7476,46 @@ static epctx_status epctx_npu__lower_size(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
+/* Reshapes `x` to `split`, transposes by `order`, and reshapes to `shape`: output 0. */
+static epctx_status epctx_npu__move_blocks(epctx_npu__compiler *c, uint32_t x,
+                                           const epctx_npu__shape *split, const uint8_t *order,
+                                           const epctx_npu__shape *shape)
+{
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape walk = *split;
+    uint32_t y, i;
+    epctx_npu__dense(split, dense);
+    for (i = 0; i < split->rank; i++) {
+        walk.dims[i] = split->dims[order[i]];
+        from[i] = dense[order[i]];
+    }
+    epctx_npu__dense(&walk, to);
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, &y));
+    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
+    return epctx_npu__output(c, 0, y);
+}
+
 static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c)
 {
     static const uint8_t order[6] = {0, 3, 5, 1, 2, 4};
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    epctx_npu__shape split = {6, {0}}, walk = {6, {0}}, shape;
-    uint32_t x, y, i;
+    epctx_npu__shape split = {6, {0}}, shape;
+    uint32_t x;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[2] % b != 0 || shape.dims[3] % b != 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected rank 4 and a plane that blocksize %d divides", b);
+                          "expected rank 4 and a plane divisible by blocksize %d", b);
     }
     split.dims[0] = shape.dims[0];
     split.dims[1] = shape.dims[1];
     split.dims[2] = shape.dims[2] / b;
     split.dims[3] = split.dims[5] = b;
     split.dims[4] = shape.dims[3] / b;
-    epctx_npu__dense(&split, dense);
-    for (i = 0; i < 6; i++) {
-        walk.dims[i] = split.dims[order[i]];
-        from[i] = dense[order[i]];
-    }
     shape.dims[1] *= b * b;
     shape.dims[2] /= b;
     shape.dims[3] /= b;
-    epctx_npu__dense(&walk, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__move_blocks(c, x, &split, order, &shape);
 }
 
 /* -- indices from data -- */
@@ -7546,7 +7559,7 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
         (scatter && (!epctx_npu__same_shape(&is, &c->tensors[updates].shape) ||
                      c->tensors[updates].elem != c->tensors[x].elem))) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "data, indices and updates differ in rank, shape or type");
+                          "data, indices and updates: ranks, shapes or types do not match");
     }
     epctx_npu__step_init(&s, EPCTX_NPU__OP_PICK, x, indices, 0);
     s.in[2] = updates;
@@ -7558,8 +7571,8 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
     p->axis = at;
     for (i = 0; i < xs.rank; i++) {
         if (i != at && is.dims[i] > xs.dims[i]) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "indices reach past dimension %u",
-                              (uint64_t)i);
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                              "indices: dimension %u is larger than that of data", (uint64_t)i);
         }
         p->dims[i] = (uint32_t)is.dims[i];
         p->data_dims[i] = (uint32_t)xs.dims[i];
@@ -7604,7 +7617,8 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     if (depth < 1 || batch_dims + depth > xs.rank || batch_dims >= is.rank ||
         is.rank - 1 + xs.rank - batch_dims - (uint32_t)depth > EPCTX_NPU_MAX_RANK ||
         c->tensors[x].count == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "indices of depth %d into rank %u", depth,
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "indices: tuples of %d do not fit data of rank %u", depth,
                           (uint64_t)xs.rank);
     }
     epctx_npu__step_init(&s, EPCTX_NPU__OP_TUPLES, x, indices, 0);
@@ -7630,7 +7644,7 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     }
     if (scatter && (!epctx_npu__same_shape(&rows, &c->tensors[updates].shape) ||
                     c->tensors[updates].elem != c->tensors[x].elem)) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "updates have another type or shape");
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "updates: type or shape does not match");
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &rows, y));
     s.out = *y;
@@ -7643,7 +7657,7 @@ static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c)
     uint32_t x, indices, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK) {
-        return epctx_npu__bad_attr(c, "batch_dims", "a number below the rank");
+        return epctx_npu__bad_attr(c, "batch_dims", "a number in 0..7");
     }
     EPCTX__TRY(epctx_npu__emit_tuples(c, x, indices, EPCTX_NPU__NONE, (uint32_t)batch_dims, 0, &y));
     return epctx_npu__output(c, 0, y);
@@ -7680,8 +7694,9 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c)
                                c->tensors[indices].shape.rank + 1, 0, &axis));
     if (depth[0] < 1 || depth[0] > EPCTX_NPU__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
         c->tensors[indices].shape.rank + 1 > EPCTX_NPU_MAX_RANK) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "depth %d, %u values", depth[0],
-                          c->tensors[values].count);
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected depth >= 1 and 2 values, found depth %d and %u values",
+                          depth[0], c->tensors[values].count);
     }
     EPCTX__TRY(epctx_npu__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
     in = &c->tensors[indices].shape;
@@ -7692,7 +7707,7 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__alias(c, indices, &shape, 0, &indices));
     EPCTX__TRY(epctx_npu__ramp(c, depth[0], shape.rank, axis, &ramp));
     EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth[0], &size));
-    /* -1 is the last one; what lies outside stays off */
+    /* -1 is the last index; indices out of range stay off */
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, indices, size, &on));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, on, ramp, &on));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, indices, ramp, &off));
@@ -7703,21 +7718,21 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* Depth to space is a transpose between two reshapes. */
+/* A transpose between two reshapes. */
 static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c)
 {
     static const uint8_t dcr[6] = {0, 3, 4, 1, 5, 2}, crd[6] = {0, 1, 4, 2, 5, 3};
     const epctx_attr *mode = epctx_node_attr(c->node, "mode");
     const bool is_crd = mode != NULL && epctx_str_is(mode->s, "CRD");
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    epctx_npu__shape split = {6, {0}}, walk = {6, {0}}, shape;
-    uint32_t x, y, i;
+    epctx_npu__shape split = {6, {0}}, shape;
+    uint32_t x;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[1] % (b * b) != 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected rank 4 and channels that blocksize %d squared divides", b);
+                          "expected rank 4 and channels divisible by the square of blocksize %d",
+                          b);
     }
     split.dims[0] = shape.dims[0];
     split.dims[is_crd ? 1 : 3] = shape.dims[1] / (b * b);
@@ -7725,19 +7740,10 @@ static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c)
     split.dims[is_crd ? 3 : 2] = b;
     split.dims[4] = shape.dims[2];
     split.dims[5] = shape.dims[3];
-    epctx_npu__dense(&split, dense);
-    for (i = 0; i < 6; i++) {
-        uint8_t axis = is_crd ? crd[i] : dcr[i];
-        walk.dims[i] = split.dims[axis];
-        from[i] = dense[axis];
-    }
     shape.dims[1] /= b * b;
     shape.dims[2] *= b;
     shape.dims[3] *= b;
-    epctx_npu__dense(&walk, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__move_blocks(c, x, &split, is_crd ? crd : dcr, &shape);
 }
 
 /* -- sliding windows: Conv and pools -- */
@@ -7754,8 +7760,8 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
         dilation > top || *before < 0 || *after < 0 || *before > top || *after > top || in > top ||
         (reach = (kernel - 1) * dilation + 1) > top) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "kernel %d, stride %d, dilation %d, pads %d and %d", kernel, stride,
-                          dilation, *before, *after);
+                          "out of range: kernel %d, stride %d, dilation %d, pads %d and %d", kernel,
+                          stride, dilation, *before, *after);
     }
     if (epctx_str_is(*auto_pad, "SAME_UPPER") || epctx_str_is(*auto_pad, "SAME_LOWER")) {
         int64_t total;
@@ -7774,18 +7780,17 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
     room = in + *before + *after - reach;
     if (room < 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "kernel of %d does not fit %d elements with pads %d and %d", reach, in,
+                          "kernel of extent %d exceeds %d elements with pads %d and %d", reach, in,
                           *before, *after);
     }
     *out = room / stride + 1;
     if (ceil && room % stride != 0 && *out * stride < in + *before) {
-        *out += 1; /* one more window, if it starts inside the input or its left padding */
+        *out += 1; /* one more window if it starts inside the input or its left padding */
     }
     return EPCTX_OK;
 }
 
-/* Reads strides, dilations, pads, auto_pad and ceil_mode. One spatial dimension is two with a
- * height of 1. */
+/* Reads strides, dilations, pads, auto_pad and ceil_mode. 1-D windows become 2-D with height 1. */
 static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu__shape *in,
                                          const int64_t *kernel, epctx_npu__window *w)
 {
@@ -7824,8 +7829,8 @@ static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu
     w->bottom = (uint32_t)after[0];
     w->right = (uint32_t)after[1];
     if (!epctx_npu__window_ok(w)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d over %dx%d", k[0], k[1],
-                          extent[0], extent[1]);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "window %dx%d over %dx%d is too large", k[0], k[1], extent[0], extent[1]);
     }
     return EPCTX_OK;
 }
@@ -7841,7 +7846,7 @@ static epctx_status epctx_npu__want_image(epctx_npu__compiler *c, uint32_t x)
     return EPCTX_OK;
 }
 
-/* [N, channels, spatial ...] of the window's output. */
+/* [N, channels, spatial ...]: shape of the window's output. */
 static epctx_npu__shape epctx_npu__image(const epctx_npu__shape *in, int64_t channels,
                                          const epctx_npu__window *w)
 {
@@ -7854,8 +7859,7 @@ static epctx_npu__shape epctx_npu__image(const epctx_npu__shape *in, int64_t cha
     return out;
 }
 
-/* Packs input 1 of `s`: constants when the plan is complete (a later node may still change them),
- * others at run time. */
+/* Packs input 1 of `s`: constants later, as fusion may still change them, others at run time. */
 static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__step *s,
                                            const epctx_npu__pack *pack)
 {
@@ -7876,9 +7880,8 @@ static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__st
     return epctx_npu__emit(c, s);
 }
 
-/* How much is gathered at once: as much as a quarter of input and output, but 4 to 64 KiB, and 256
- * taps of a tile, which leave room for weights in a first-level cache. More pixels at once read the
- * weights less often. */
+/* Tiles to gather at once: a quarter of input and output, but 4 to 64 KiB, and 256 taps per tile,
+ * which leaves room for weights in the L1 cache. More pixels read the weights less often. */
 static void epctx_npu__conv_sizes(epctx_npu__conv *p)
 {
     const epctx_npu__window *w = &p->window;
@@ -7916,7 +7919,7 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     epctx_npu__conv_sizes(p);
     temporary = epctx_npu__conv_temporary(p);
     if (temporary > EPCTX_NPU__MAX_BYTES) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a kernel of %u weights", depth);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "kernel too large: %u weights", depth);
     }
     EPCTX__TRY(epctx_npu__add_buffer(c, temporary, &s->temporary));
     pack.batch = p->groups;
@@ -7957,7 +7960,7 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
         ws.dims[1] < 1 || xs.dims[1] % groups != 0 || ws.dims[1] != xs.dims[1] / groups ||
         c->tensors[w].count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "weights '%S' [%d, %d, ...] do not fit %d channels in %d groups",
+                          "weights '%S' of shape [%d, %d, ...] do not fit %d channels in %d groups",
                           &c->tensors[w].name, ws.rank > 0 ? ws.dims[0] : 0,
                           ws.rank > 1 ? ws.dims[1] : 0, xs.dims[1], groups);
     }
@@ -7998,9 +8001,9 @@ static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* -- ConvTranspose: a convolution with turned weights over the input spread out -- */
+/* -- ConvTranspose: a convolution of the zero-stuffed input with flipped weights -- */
 
-/* Output extent of one axis, and its padding: of the result, negative where it grows. */
+/* Output extent of one axis, and the padding of the result: negative if it grows. */
 static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t in, int64_t kernel,
                                                int64_t stride, int64_t dilation, int64_t extra,
                                                int64_t wanted, const epctx_str *auto_pad,
@@ -8011,7 +8014,8 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
     if (kernel < 1 || stride < 1 || dilation < 1 || kernel > 4096 || stride > 4096 ||
         dilation > 4096 || in > top / 4096 || extra < 0 || extra > 4096 || *before < 0 ||
         *after < 0 || *before > top || *after > top || wanted < 0 || wanted > top) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "kernel %d, stride %d, dilation %d",
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "kernel %d, stride %d, dilation %d, their pads or output: out of range",
                           kernel, stride, dilation);
     }
     reach = (kernel - 1) * dilation + 1;
@@ -8021,7 +8025,7 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
         *out = wanted > 0 ? wanted : in * stride;
         total = full - *out;
         *before = epctx_str_is(*auto_pad, "SAME_UPPER") ? total / 2 : total - total / 2;
-        *before = total < 0 ? 0 : *before; /* what is missing is added behind */
+        *before = total < 0 ? 0 : *before; /* missing elements are added at the end */
         *after = total - *before;
     } else if (epctx_str_is(*auto_pad, "VALID")) {
         *before = *after = 0;
@@ -8030,19 +8034,18 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
     *after -= extra;
     if (*out < 1 || *before > reach - 1 || *after > reach - 1) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "pads %d and %d for a kernel that reaches %d elements", *before, *after,
-                          reach);
+                          "pads %d and %d: invalid for a kernel of %d", *before, *after, reach);
     }
     return EPCTX_OK;
 }
 
-/* One convolution of a transposed one: sizes of two spatial axes. */
+/* Parameters of a transposed convolution; arrays: the two spatial axes. */
 typedef struct epctx_npu__transposed {
     int64_t groups, channels, outputs; /* of one group */
     int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
 } epctx_npu__transposed;
 
-/* Weights [group][channel][output][ky][kx] to [group][output][channel][ky][kx], both turned. */
+/* Weights [group][channel][output][ky][kx] to [group][output][channel][ky][kx]; flips ky and kx. */
 static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_npu__transposed *p,
                                             uint32_t w, uint32_t *turned)
 {
@@ -8072,7 +8075,7 @@ static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_
     return status;
 }
 
-/* Zeros between the elements of the input. */
+/* Inserts zeros between the elements of the input. */
 static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__transposed *p,
                                       uint32_t x, int64_t planes, uint32_t *y)
 {
@@ -8165,8 +8168,8 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
     w.bottom = (uint32_t)((p.kernel[0] - 1) * p.dilation[0] - p.after[0]);
     w.right = (uint32_t)((p.kernel[1] - 1) * p.dilation[1] - p.after[1]);
     if (!epctx_npu__window_ok(&w)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d", p.kernel[0],
-                          p.kernel[1]);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d is too large",
+                          p.kernel[0], p.kernel[1]);
     }
     ys = epctx_npu__image(&xs, p.outputs * p.groups, &w);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
@@ -8194,20 +8197,20 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__want_image(c, x));
     type = c->tensors[x].elem;
-    if (!average && epctx_npu__elem_size(type) == 1) { /* floats hold bytes exactly */
+    if (!average && epctx_npu__elem_size(type) == 1) { /* float represents bytes exactly */
         EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     }
     EPCTX__TRY(epctx_npu__want_float(c, x));
     xs = c->tensors[x].shape;
     if (epctx_node_attr(c->node, "kernel_shape") == NULL) {
-        return epctx_npu__bad_attr(c, "kernel_shape", "a value, it is required");
+        return epctx_npu__bad_attr(c, "kernel_shape", "a value: it is required");
     }
     EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, x, EPCTX_NPU__NONE, 0);
     EPCTX__TRY(epctx_npu__window_of(c, &xs, kernel, &p->window));
     if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
         (p->window.dilation_h != 1 || p->window.dilation_w != 1)) {
-        return epctx_npu__bad_attr(c, "auto_pad", "none with dilations: runtimes differ");
+        return epctx_npu__bad_attr(c, "auto_pad", "no SAME with dilations: runtimes differ");
     }
     p->planes = (uint32_t)(xs.dims[0] * xs.dims[1]);
     p->average = average;
@@ -8238,8 +8241,7 @@ static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__re
     return epctx_npu__emit(c, &s);
 }
 
-/* Reduced axes that are neighbours take one pass; others one pass each (a mean of means over equal
- * parts is the mean). */
+/* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
 static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__reduce_kind kind,
                                            uint32_t x, const bool *marked, bool keep, uint32_t *y)
 {
@@ -8252,10 +8254,10 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
         total = epctx_npu__mul(total, marked[i] ? (uint64_t)shape.dims[i] : 1);
         runs += marked[i] && (i == 0 || !marked[i - 1]);
     }
-    /* a mean of means of integers would round twice */
+    /* an integer mean of means would round twice */
     divide = kind == EPCTX_NPU__REDUCE_MEAN && type != EPCTX_ONNX_FLOAT && runs > 1;
     if (divide && (epctx_npu__elem_size(type) == 1 || total > INT32_MAX)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a mean of %u %s", total,
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "mean of %u %s is not supported", total,
                           epctx_elem_name(type));
     }
     kind = divide ? EPCTX_NPU__REDUCE_SUM : kind;
@@ -8289,7 +8291,7 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
     return epctx_npu__alias(c, x, &last, 0, y);
 }
 
-/* The axes of a reduction; `noop` when there are none and that means the identity. */
+/* The axes of a reduction; `noop`: there are none, and the node is the identity. */
 static epctx_status epctx_npu__reduce_axes(epctx_npu__compiler *c, uint32_t x, int64_t since,
                                            bool *marked, bool *noop)
 {
@@ -8353,10 +8355,10 @@ static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c)
         break;
     case EPCTX_NPU__FORM_LOG:
         break;
-    default: /* minus the largest: no exponential overflows */
+    default: /* minus the maximum, so that no exponential overflows */
         EPCTX__TRY(epctx_npu__want_float(c, x));
         EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MAX, x, marked, true, &top));
-        EPCTX__TRY(/* an infinity less itself is no number */
+        EPCTX__TRY(/* infinity minus infinity is NaN */
                    epctx_npu__emit_act(c, top, EPCTX_NPU__ACT_CLIP, -FLT_MAX, FLT_MAX, &top));
         EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, top, &x));
         EPCTX__TRY(epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_EXP, 0.0f, 0.0f, &x));
@@ -8418,7 +8420,7 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* 1 where the first largest stands, else 0. */
+/* 1 at the first maximum, else 0. */
 static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c)
 {
     const bool old = c->node->version < 13;
@@ -8489,7 +8491,7 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank < 3) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank 3 or more, found %u",
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3, found %u",
                           (uint64_t)shape.rank);
     }
     for (i = 2; i < shape.rank; i++) {
@@ -8504,7 +8506,7 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
 {
     const bool log = c->variant != 0;
-    const bool old = c->node->version < 13; /* then everything from the axis on is one row */
+    const bool old = c->node->version < 13; /* flattens from the axis on */
     epctx_npu__shape shape;
     epctx_npu__step s;
     uint32_t x, y, axis;
@@ -8525,7 +8527,7 @@ static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
 
 /* -- matrices -- */
 
-/* y[batch][m][n]; b as it is in memory. */
+/* y[batch][m][n]; b is not packed yet. */
 static epctx_status epctx_npu__emit_gemm(epctx_npu__compiler *c, const epctx_npu__gemm *params,
                                          uint32_t a, uint32_t b, bool b_transposed, uint32_t bias,
                                          uint32_t y)
@@ -8545,8 +8547,7 @@ static epctx_status epctx_npu__emit_gemm(epctx_npu__compiler *c, const epctx_npu
     return epctx_npu__emit_packed(c, &s, &pack);
 }
 
-/* Gemm's C as the bias of the kernel: one constant times beta per column. NONE when it must be
- * added behind it. */
+/* Gemm's C as bias: one constant times beta per column. NONE: a later step must add it. */
 static epctx_status epctx_npu__gemm_bias(epctx_npu__compiler *c, uint32_t id, float beta, int64_t n,
                                          uint32_t *bias)
 {
@@ -8590,7 +8591,7 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
     if (as->rank != 2 || bs->rank != 2 || as->dims[trans_a ? 0 : 1] != bs->dims[trans_b ? 1 : 0] ||
         c->tensors[b].count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected two matrices that can be multiplied, found ranks %u and %u",
+                          "expected matrices with matching dimensions, found ranks %u and %u",
                           (uint64_t)as->rank, (uint64_t)bs->rank);
     }
     m = as->dims[trans_a ? 1 : 0];
@@ -8613,7 +8614,7 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
         EPCTX__TRY(epctx_npu__old_broadcast(c, a, &extra));
         EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[extra].shape, &ys, &both));
         if (!epctx_npu__same_shape(&both, &ys)) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "C does not broadcast to [%d, %d]", m, n);
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "C: cannot broadcast to [%d, %d]", m, n);
         }
         EPCTX__TRY(epctx_npu__gemm_bias(c, extra, beta, n, &bias));
     }
@@ -8628,7 +8629,7 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* The batch dimensions of an operand repeated to those of the result, when they differ. */
+/* Broadcasts the batch dimensions of an operand to those of the result if they differ. */
 static epctx_status epctx_npu__matmul_expand(epctx_npu__compiler *c, uint32_t *id,
                                              const epctx_npu__shape *batch)
 {
@@ -8651,7 +8652,7 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
     bool row, column;
     as = c->tensors[a].shape;
     bs = c->tensors[b].shape;
-    row = as.rank == 1; /* vectors become matrices, and the result loses that dimension again */
+    row = as.rank == 1; /* vectors become matrices; the result drops that dimension */
     column = bs.rank == 1;
     if (row) {
         as.rank = 2;
@@ -8667,7 +8668,7 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
     if (as.rank < 2 || bs.rank < 2 || as.dims[as.rank - 1] != bs.dims[bs.rank - 2] ||
         c->tensors[a].count == 0 || c->tensors[b].count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected matrices that can be multiplied, found ranks %u and %u",
+                          "expected matching inner dimensions, found ranks %u and %u",
                           (uint64_t)as.rank, (uint64_t)bs.rank);
     }
     a_batch = as;
@@ -8683,7 +8684,7 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
     p.a_row = p.k;
     p.a_step = 1;
     p.alpha = 1.0f;
-    if (epctx_npu__count(&b_batch) == 1) { /* one b: the batch is more rows of a */
+    if (epctx_npu__count(&b_batch) == 1) { /* one b: the batch becomes rows of a */
         p.m *= p.batch;
         p.batch = 1;
         p.b_shared = 1;
@@ -8760,7 +8761,7 @@ static epctx_status epctx_npu__scale_weights(epctx_npu__compiler *c, uint32_t w,
     return status;
 }
 
-/* Multiplies the weights of the convolution before by `factor`, its bias likewise plus `offset`. */
+/* Scales weights and bias of the previous convolution by `factor` and adds `offset` to the bias. */
 static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uint64_t channels,
                                          uint32_t factor, uint32_t offset, bool *done)
 {
@@ -8799,7 +8800,7 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
     return EPCTX_OK;
 }
 
-/* With statistics from run time: (x - mean) / sqrt(var + epsilon) * scale + shift, step by step. */
+/* With run-time statistics: (x - mean) / sqrt(var + epsilon) * scale + shift, in single steps. */
 static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, const uint32_t *ids,
                                          uint64_t channels, uint32_t *y)
 {
@@ -8853,7 +8854,7 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c)
         (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
         epctx_node_int(c->node, "spatial", 1) == 0 || c->tensors[x].shape.rank < 2) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected inference mode, one statistic per channel, rank >= 2");
+                          "expected inference mode, statistics per channel and rank >= 2");
     }
     channels = (uint64_t)c->tensors[x].shape.dims[1];
     for (i = 0; i < 4; i++) {
@@ -8878,7 +8879,7 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* -- normalisations -- */
+/* -- normalizations -- */
 
 typedef struct epctx_npu__norm_shape {
     uint64_t rows, count, inner, channels;
@@ -8917,7 +8918,7 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
     return epctx_npu__emit(c, &s);
 }
 
-/* The mean and the inverse deviation that LayerNormalization also gives when asked. */
+/* LayerNormalization's optional outputs: mean and inverse standard deviation. */
 static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
                                             float epsilon)
 {
@@ -8984,7 +8985,8 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
     EPCTX__TRY(epctx_npu__float_input(c, 2, &shift));
     if (c->tensors[x].shape.rank < 3 || groups < 1 || c->tensors[x].shape.dims[1] % groups != 0) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3, and whole groups");
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected rank >= 3 and channels divisible by %d groups", groups);
     }
     channels = (uint64_t)c->tensors[x].shape.dims[1];
     plane = epctx_npu__product(&c->tensors[x].shape, 2, c->tensors[x].shape.rank);
@@ -8998,8 +9000,7 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* x / (bias + alpha * mean of the squares of near channels) ^ beta; the mean is a pool over a plane
- * whose rows are the channels. */
+/* x / (bias + alpha * mean square of nearby channels) ^ beta; the mean is a pool over channels. */
 static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
 {
     const int64_t size = epctx_node_int(c->node, "size", 0);
@@ -9010,7 +9011,7 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank < 3 || size < 1 || size > 4096) {
-        return epctx_npu__bad_attr(c, "size", "a number of channels");
+        return epctx_npu__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
     }
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &id));
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
@@ -9024,7 +9025,8 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
     w->top = (uint32_t)(size - 1) / 2;
     w->bottom = (uint32_t)(size - 1) - w->top;
     if (!epctx_npu__window_ok(w)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a window of %d channels", size);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window of %d channels is too large",
+                          size);
     }
     EPCTX__TRY(epctx_npu__emit(c, &s));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, y,
@@ -9037,9 +9039,9 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* -- quantisation -- */
+/* -- quantization -- */
 
-/* Scale and zero point of one tensor, or of every channel of an axis. */
+/* Per-tensor or per-axis scale and zero point. */
 static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__opcode op,
                                              uint32_t x, uint32_t scale, uint32_t zero,
                                              int64_t axis_or, int32_t type, uint32_t *y)
@@ -9058,7 +9060,7 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
         EPCTX__TRY(epctx_npu__axis(c, axis_or, shape.rank, 0, &axis));
         if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "expected one scale, or one for each of %d channels, found %u",
+                              "scale: expected 1 or %d elements, found %u",
                               shape.dims[axis], channels);
         }
         p.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
@@ -9074,7 +9076,7 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
     if (zero != EPCTX_NPU__NONE &&
         (c->tensors[zero].elem != type || c->tensors[zero].count != channels)) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "the zero point differs in type or size from its tensor or scale");
+                          "zero point: expected the type of the tensor and the size of the scale");
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y));
     epctx_npu__step_init(&s, op, x, scale, *y);
@@ -9089,7 +9091,7 @@ static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &scale));
     EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
     if (epctx_node_int(c->node, "block_size", 0) != 0) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocks are not supported");
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocked quantization is not supported");
     }
     EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero,
                                         epctx_node_int(c->node, "axis", 1), c->tensors[x].elem,
@@ -9104,7 +9106,7 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
     EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
     if (epctx_node_int(c->node, "block_size", 0) != 0) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocks are not supported");
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocked quantization is not supported");
     }
     type = zero != EPCTX_NPU__NONE ? c->tensors[zero].elem : (type == 0 ? EPCTX_ONNX_UINT8 : type);
     EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero,
@@ -9112,7 +9114,7 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* Three outputs: the numbers, their scale and their zero point, from the range of the input. */
+/* Outputs: quantized data, scale and zero point, from the range of the input. */
 static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape = {0, {0}};
@@ -9139,7 +9141,7 @@ static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
     return epctx_npu__output(c, 2, point);
 }
 
-/* -- integer products by way of floats, exact below 2^24 -- */
+/* -- integer products in float, exact below 2^24 -- */
 
 /* A tensor of int8 or uint8 minus its zero point, as floats. */
 static epctx_status epctx_npu__unbiased(epctx_npu__compiler *c, uint32_t x, uint32_t zero,
@@ -9182,7 +9184,7 @@ static epctx_status epctx_npu__range(epctx_npu__compiler *c, uint32_t x, uint32_
     return epctx_npu__take_box(c, x, &box, firsts, steps, y);
 }
 
-/* The weights `first` to `first` + `count` of every output channel; 0 for the others. */
+/* The weights `first` to `first` + `count` of every output channel; the others are 0. */
 static epctx_status epctx_npu__mask(epctx_npu__compiler *c, uint32_t w, uint64_t first,
                                     uint64_t count, uint32_t *y)
 {
@@ -9199,8 +9201,7 @@ static epctx_status epctx_npu__mask(epctx_npu__compiler *c, uint32_t w, uint64_t
     return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, w, ones, y);
 }
 
-/* Sums of products of bytes less their zero points, as int32. Floats hold the sums of so many of
- * them exactly; integers add those up. */
+/* int32 products of bytes minus zero points: exact partial sums in float, added as integers. */
 static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, uint32_t a,
                                             uint32_t b, uint32_t *y)
 {
@@ -9217,7 +9218,7 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
     uint32_t sum;
     if (as.rank == 0 || (conv ? as.rank : bs.rank) <= along ||
         (slice && as.dims[conv ? 1 : as.rank - 1] != (int64_t)depth)) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "the inputs do not fit each other");
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "the shapes of the inputs do not match");
     }
     do {
         const uint64_t count = whole - at < block ? whole - at : block;
@@ -9245,7 +9246,7 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
 #define EPCTX_NPU__INTEGER_CONV   1u
 #define EPCTX_NPU__INTEGER_SCALED 2u
 
-/* Inputs `i` and `zero`, when it is there: numbers less their zero point, as floats. */
+/* Input `i` minus its optional zero point, input `zero`, as floats. */
 static epctx_status epctx_npu__bytes(epctx_npu__compiler *c, size_t i, size_t zero, int64_t axis,
                                      uint32_t *y)
 {
@@ -9255,7 +9256,7 @@ static epctx_status epctx_npu__bytes(epctx_npu__compiler *c, size_t i, size_t ze
     return epctx_npu__unbiased(c, x, z, axis, y);
 }
 
-/* One number, or one for each element of an axis, to be combined with a tensor of some rank. */
+/* Reshapes one number, or one for each element of an axis, to broadcast to a tensor of `rank`. */
 static epctx_status epctx_npu__along(epctx_npu__compiler *c, uint32_t x, uint32_t rank,
                                      uint32_t axis, uint32_t *y)
 {
@@ -9264,14 +9265,14 @@ static epctx_status epctx_npu__along(epctx_npu__compiler *c, uint32_t x, uint32_
         shape.dims[shape.rank] = shape.rank == axis ? (int64_t)c->tensors[x].count : 1;
     }
     if (epctx_npu__count(&shape) != c->tensors[x].count) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%u scales, expected one",
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected one scale, found %u",
                           c->tensors[x].count);
     }
     return epctx_npu__alias(c, x, &shape, 0, y);
 }
 
-/* The sums times both scales over the result's, as one factor: as ONNX Runtime rounds. Inputs 1
- * and 4 are the scales, 6 and 7 scale and zero point of the result. */
+/* The sums times both scales over the result's, as one factor, to round like ONNX Runtime. Inputs 1
+ * and 4: scales; 6 and 7: scale and zero point of the result. */
 static epctx_status epctx_npu__requantized(epctx_npu__compiler *c, uint32_t sums, bool conv)
 {
     const uint32_t rank = c->tensors[sums].shape.rank;
@@ -9297,7 +9298,7 @@ static epctx_status epctx_npu__requantized(epctx_npu__compiler *c, uint32_t sums
     return epctx_npu__output(c, 0, y);
 }
 
-/* ConvInteger, MatMulInteger, and with scales QLinearConv, QLinearMatMul. */
+/* ConvInteger and MatMulInteger; with scales, QLinearConv and QLinearMatMul. */
 static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c)
 {
     const bool conv = (c->variant & EPCTX_NPU__INTEGER_CONV) != 0;
@@ -9319,7 +9320,7 @@ static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c)
     return epctx_npu__requantized(c, y, conv);
 }
 
-/* -- losses: minus the chosen element, weighted; for models exported with them -- */
+/* -- losses: minus the selected element, weighted; some exported models contain them -- */
 
 static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uint32_t target,
                                          uint32_t weight)
@@ -9333,13 +9334,14 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     EPCTX__TRY(epctx_npu__want_float(c, x));
     EPCTX__TRY(epctx_npu__want_indices(c, target, false));
     if (xs.rank < 2 || ts.rank + 1 != xs.rank) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "scores of rank %u, targets of rank %u",
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected targets of one rank less, found ranks %u (scores) and %u",
                           (uint64_t)xs.rank, (uint64_t)ts.rank);
     }
     EPCTX__TRY(epctx_npu__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
     if (ignore != NULL) {
         if (ignore->i > 1000000 || ignore->i < -1000000) {
-            return epctx_npu__bad_attr(c, "ignore_index", "a small number");
+            return epctx_npu__bad_attr(c, "ignore_index", "-1000000..1000000");
         }
         EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)ignore->i, &id));
         EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, 0, &zero));
@@ -9413,7 +9415,8 @@ static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__optional(c, 2, &weight));
     shape = c->tensors[x].shape;
     if (shape.rank < 2) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected scores of rank 2 or more");
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "scores: expected rank >= 2, found %u",
+                          (uint64_t)shape.rank);
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, y);
@@ -9428,7 +9431,7 @@ static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c)
 
 /* -- recurrent networks -- */
 
-/* A box of one index of an axis; the axis stays, with one element. */
+/* One index of an axis; the axis remains, with one element. */
 static epctx_status epctx_npu__take_one(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
                                         int64_t index, int64_t count, uint32_t *y)
 {
@@ -9443,7 +9446,7 @@ static epctx_status epctx_npu__take_one(epctx_npu__compiler *c, uint32_t x, uint
     return epctx_npu__take_box(c, x, &box, start, step, y);
 }
 
-/* What the operators RNN, GRU and LSTM have in common. */
+/* Common state of the operators RNN, GRU and LSTM. */
 typedef struct epctx_npu__rnn {
     epctx_npu__recurrent p;
     uint32_t x, w, r, b, lengths, first, cell, peep; /* tensors */
@@ -9462,9 +9465,9 @@ static epctx_status epctx_npu__rnn_act(epctx_npu__compiler *c, epctx_str name, e
     } else if (epctx_str_is(name, "Relu")) {
         act->kind = EPCTX_NPU__ACT_RELU;
     } else {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "attribute activations: expected Sigmoid, Tanh or Relu, found '%S'",
-                          &name);
+        return epctx_npu__in_attr(c, "activations",
+                                  epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                                             "expected Sigmoid, Tanh or Relu, found '%S'", &name));
     }
     return EPCTX_OK;
 }
@@ -9474,13 +9477,13 @@ static epctx_status epctx_npu__rnn_acts(epctx_npu__compiler *c, epctx_npu__rnn *
 {
     static const char *const usual[3] = {"Sigmoid", "Tanh", "Tanh"};
     const epctx_attr *attr = epctx_node_attr(c->node, "activations");
-    const uint32_t count = n->p.cell + 1; /* RNN has one, GRU two, LSTM three */
+    const uint32_t count = n->p.cell + 1; /* RNN 1, GRU 2, LSTM 3 */
     epctx_npu__act acts[3];
     uint32_t i;
     memset(acts, 0, sizeof acts);
     if (attr != NULL &&
         (attr->type != EPCTX_ATTR_STRINGS || attr->count != count * n->directions)) {
-        return epctx_npu__bad_attr(c, "activations", "one list of names per direction");
+        return epctx_npu__bad_attr(c, "activations", "names for every direction");
     }
     for (i = 0; i < count; i++) {
         epctx_str name = epctx_str_of(count == 1 ? "Tanh" : usual[i]);
@@ -9566,12 +9569,13 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
     }
     if (n->lengths != EPCTX_NPU__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
                                           c->tensors[n->lengths].count != (uint64_t)batch)) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "sequence_lens: expected %d of int32", batch);
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "sequence_lens: expected %d int32 elements",
+                          batch);
     }
     return EPCTX_OK;
 }
 
-/* The bias of direction `d`: both halves added, but for the last gate of a GRU that resets late. */
+/* The bias of direction `d`: the sum of both halves, except the last gate of a late-reset GRU. */
 static epctx_status epctx_npu__rnn_bias(epctx_npu__compiler *c, const epctx_npu__rnn *n, int64_t d,
                                         uint32_t *bias, uint32_t *late)
 {
@@ -9600,7 +9604,7 @@ static epctx_status epctx_npu__rnn_bias(epctx_npu__compiler *c, const epctx_npu_
     return EPCTX_OK;
 }
 
-/* First state or cell of direction `d`, [batch][hidden]. */
+/* Initial state or cell of direction `d`, [batch][hidden]. */
 static epctx_status epctx_npu__rnn_first(epctx_npu__compiler *c, const epctx_npu__rnn *n,
                                          uint32_t id, int64_t d, uint32_t *out)
 {
@@ -9662,7 +9666,7 @@ static epctx_status epctx_npu__rnn_direction(epctx_npu__compiler *c, epctx_npu__
     return epctx_npu__emit_packed(c, &s, &pack);
 }
 
-/* Output `i` out of what the directions left: element `start` on, `steps` of them. */
+/* Output `i` from the results of the directions: `steps` steps, from element `start` on. */
 static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_npu__rnn *n, size_t i,
                                           uint64_t start, uint32_t steps)
 {
@@ -9685,7 +9689,7 @@ static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_np
     to[1] = dense[at[2]];
     to[2] = 1;
     all = shape;
-    if (t != 0) { /* no dimension of time */
+    if (t != 0) { /* no time dimension */
         for (all.rank = 0, j = 0; j < 4; j++) {
             if (j != at[0]) {
                 all.dims[all.rank++] = shape.dims[j];
@@ -9728,7 +9732,7 @@ static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c)
     return epctx_npu__rnn_output(c, &n, 2, (n.p.time + (uint64_t)1) * state, 1);
 }
 
-/* -- Resize: axis by axis, by tables of positions and weights made here -- */
+/* -- Resize: axis by axis, with tables of positions and weights built here -- */
 
 typedef enum epctx_npu__filter {
     EPCTX_NPU__NEAREST = 0,
@@ -9747,7 +9751,7 @@ typedef struct epctx_npu__axis_plan {
     float start, end; /* of the region of tf_crop_and_resize */
 } epctx_npu__axis_plan;
 
-/* Where output position `i` lies in the input. */
+/* Input coordinate of output position `i`. */
 static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
 {
     const float at = (float)i, in = (float)p->in, out = (float)p->out;
@@ -9765,20 +9769,18 @@ static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
     if (epctx_str_is(p->transform, "pytorch_half_pixel")) {
         return p->out > 1 ? half : 0.0f;
     }
-    if (epctx_str_is(p->transform, "half_pixel_symmetric")) { /* ORT's widths: they decide ties */
+    if (epctx_str_is(p->transform, "half_pixel_symmetric")) { /* float, as in ORT: decides ties */
         const float ratio = epctx_npu__f_div(out, epctx_npu__f_mul(p->scale, in));
         volatile double x = ((double)at + 0.5) / (double)p->scale;
         x = (double)epctx_npu__f_mul(in * 0.5f, epctx_npu__f_add(1.0f, -ratio)) + x;
         return (float)(x - 0.5);
     }
     if (epctx_str_is(p->transform, "tf_crop_and_resize")) {
-        const float size = epctx_npu__f_add(p->end, -p->start);
-        return p->out > 1
-                   ? epctx_npu__f_add(epctx_npu__f_mul(p->start, in - 1.0f),
-                                      epctx_npu__f_div(epctx_npu__f_mul(epctx_npu__f_mul(at, size),
-                                                                        in - 1.0f),
-                                                       out - 1.0f))
-                   : epctx_npu__f_mul(0.5f * epctx_npu__f_add(p->start, p->end), in - 1.0f);
+        const float last = in - 1.0f, size = epctx_npu__f_add(p->end, -p->start);
+        const float part = epctx_npu__f_mul(epctx_npu__f_mul(at, size), last);
+        return p->out > 1 ? epctx_npu__f_add(epctx_npu__f_mul(p->start, last),
+                                             epctx_npu__f_div(part, out - 1.0f))
+                          : epctx_npu__f_mul(0.5f * epctx_npu__f_add(p->start, p->end), last);
     }
     return half;
 }
@@ -9792,7 +9794,7 @@ static float epctx_npu__nearest(const epctx_npu__axis_plan *p, float x)
     if (p->nearest.size == 0 || epctx_str_is(p->nearest, "floor")) {
         return down;
     }
-    /* as in ONNX Runtime, what rounding moves off a tie stays one */
+    /* as in ONNX Runtime, near ties count as ties */
     return rest > (epctx_str_is(p->nearest, "round_prefer_ceil") ? 0.499999f : 0.500001f)
                ? down + 1.0f
                : down;
@@ -9827,7 +9829,7 @@ static void epctx_npu__taps(const epctx_npu__axis_plan *p, int64_t i, int64_t ta
     const float x = epctx_npu__source_of(p, i), top = (float)(p->in - 1);
     float first, sum = 0.0f;
     int64_t t;
-    if (epctx_str_is(p->transform, "tf_crop_and_resize") && (x < 0.0f || x > top)) {
+    if (epctx_str_is(p->transform, "tf_crop_and_resize") && !(x >= 0.0f && x <= top)) {
         for (t = 0; t < taps; t++) {
             epctx_npu__store_int(positions, (size_t)t, EPCTX_ONNX_INT32, -1);
         }
@@ -9867,18 +9869,19 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     int64_t i;
     if (p->antialias && p->scale < 1.0f && p->out > 0 && p->filter != EPCTX_NPU__NEAREST) {
         taps = (int64_t)epctx_npu__f_div((float)taps, p->scale) + 2;
-        taps += taps % 2; /* as many before as behind */
+        taps += taps % 2; /* as many before as after */
     }
     table.dims[0] = p->out * taps;
     if (p->out < 1 || p->out > EPCTX_NPU__MAX_BYTES || taps > EPCTX_NPU__MAX_BYTES) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "%d elements of %d taps", p->out, taps);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "resized axis: expected 1..%u elements and taps, found %d of %d taps",
+                          (uint64_t)EPCTX_NPU__MAX_BYTES, p->out, taps);
     }
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT32, &table, &at, &positions));
     EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
     for (i = 0; i < p->out; i++) {
         epctx_npu__taps(p, i, taps, (uint8_t *)at + i * taps * 4, w + i * taps);
     }
-    s.params.resample.outer = 0;
     epctx_npu__step_init(&s, EPCTX_NPU__OP_RESAMPLE, x, positions, 0);
     s.in[2] = weights;
     s.params.resample.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
@@ -9906,7 +9909,8 @@ static epctx_status epctx_npu__const_floats(epctx_npu__compiler *c, size_t input
     EPCTX__TRY(epctx_npu__want_float(c, id));
     EPCTX__TRY(epctx_npu__want_constant(c, id, what));
     if (c->tensors[id].count > most) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: %u numbers", what, c->tensors[id].count);
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: expected at most %u numbers, found %u",
+                          what, (uint64_t)most, c->tensors[id].count);
     }
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     *count = (size_t)c->tensors[id].count;
@@ -9926,11 +9930,11 @@ static epctx_status epctx_npu__text_attr(epctx_npu__compiler *c, const char *nam
             return EPCTX_OK;
         }
     }
-    return epctx_npu__bad_attr(c, name, "one of the values that ONNX names");
+    return epctx_npu__bad_attr(c, name, "a value that ONNX defines");
 }
 
-/* Upsample, and Resize before opset 11: scales only; positions divided by them and cut off, or
- * rounded up where there are less. */
+/* Upsample, and Resize before opset 11: scales only; positions truncate, or round up when
+ * downsampling. */
 static epctx_status epctx_npu__resize_old(epctx_npu__compiler *c, epctx_npu__axis_plan *p,
                                           float *scales, size_t *count)
 {
@@ -9979,7 +9983,7 @@ static epctx_status epctx_npu__resize_attrs(epctx_npu__compiler *c, epctx_npu__a
     return EPCTX_OK;
 }
 
-/* With keep_aspect_ratio_policy one scale holds for all axes. */
+/* With keep_aspect_ratio_policy all axes have one scale. */
 static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx_npu__shape *shape,
                                              const int64_t *axes, size_t count, int64_t *sizes,
                                              float *scales)
@@ -9997,14 +10001,14 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
         return EPCTX_OK;
     }
     for (i = 0; i < count; i++) {
+        const float size = epctx_npu__f_mul(scale, (float)shape->dims[axes[i]]);
         scales[i] = scale;
-        sizes[i] = (int64_t)epctx_npu__floor(
-            epctx_npu__f_add(epctx_npu__f_mul(scale, (float)shape->dims[axes[i]]), 0.5f));
+        sizes[i] = epctx_npu__to_int(epctx_npu__floor(epctx_npu__f_add(size, 0.5f)), false);
     }
     return EPCTX_OK;
 }
 
-/* Attribute `axes`; without it all of them. */
+/* Attribute `axes`; default: all. */
 static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank, int64_t *axes,
                                            size_t *count)
 {
@@ -10013,7 +10017,7 @@ static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank
     size_t i;
     *count = attr != NULL ? attr->count : rank;
     if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || *count > rank)) {
-        return epctx_npu__bad_attr(c, "axes", "axes of the input");
+        return epctx_npu__bad_attr(c, "axes", "at most one axis per dimension");
     }
     for (i = 0; i < *count; i++) {
         axes[i] = (int64_t)i;
@@ -10054,7 +10058,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
     if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
         (roi_count != 0 && roi_count != 2 * axes_count) || c->tensors[x].count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "%u scales, %u sizes and %u limits of the region for %u axes",
+                          "found %u scales, %u sizes and %u roi values for %u axes",
                           (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count,
                           (uint64_t)axes_count);
     }
@@ -10063,21 +10067,20 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
     }
     for (i = 0; i < axes_count; i++) {
         const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
+        const float size = epctx_npu__f_mul((float)shape.dims[axes[i]], scales[i]);
         p.in = shape.dims[axes[i]];
         p.scale = scales[i];
         p.start = crop && roi_count > 0 ? roi[i] : 0.0f;
         p.end = crop && roi_count > 0 ? roi[axes_count + i] : 1.0f;
         if (!(p.scale > 0.0f && p.scale < 1e6f)) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "a scale is not above 0");
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %d: expected scale > 0 and < 1e6",
+                              axes[i]);
         }
-        p.out =
-            by_size
-                ? sizes[i]
-                : (int64_t)epctx_npu__floor(epctx_npu__f_mul((float)p.in, p.scale));
+        p.out = by_size ? sizes[i] : (int64_t)epctx_npu__floor(size);
         moved = p.scale != 1.0f || p.start != 0.0f || p.end != 1.0f;
         if (p.out == p.in && moved && (crop || p.in != 1)) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "axis %d keeps its %d elements, yet ONNX moves them: runtimes differ",
+                              "axis %d keeps its %d elements but shifts them: runtimes differ",
                               axes[i], p.in);
         }
         if (p.out == p.in) {
@@ -10096,7 +10099,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
 typedef struct epctx_npu__lower {
     const char *op_type;
     epctx_status (*lower_fn)(epctx_npu__compiler *c);
-    uint32_t variant; /* for lower_fn: which of the operators that it lowers */
+    uint32_t variant; /* for lower_fn: the operator among those it lowers */
 } epctx_npu__lower;
 
 static const epctx_npu__lower epctx_npu__lowers[] = {
@@ -10257,21 +10260,22 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
     int32_t i;
     if (epctx_npu__elem_size(from->elem_type) == 0 || from->rank < 0 ||
         from->rank > EPCTX_NPU_MAX_RANK || from->data == NULL) {
-        return epctx_npu__add_tensor(c, 0, &shape, id); /* only a node that uses it fails */
+        return epctx_npu__add_tensor(c, 0, &shape, id); /* only nodes that use it fail */
     }
     shape.rank = (uint32_t)from->rank;
     for (i = 0; i < from->rank; i++) {
         shape.dims[i] = from->dims[i];
         if (from->dims[i] < 0) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "constant '%S' has dimension %d",
-                              &from->name, from->dims[i]);
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                              "constant '%S': expected dimensions >= 0, found %d", &from->name,
+                              from->dims[i]);
         }
     }
     bytes = epctx_npu__mul(epctx_npu__count(&shape), epctx_npu__elem_size(from->elem_type));
     if (bytes != from->size || bytes > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "constant '%S': its shape needs %u bytes, found %u", &from->name, bytes,
-                          (uint64_t)from->size);
+                          "constant '%S': expected %u bytes for its shape, found %u", &from->name,
+                          bytes, (uint64_t)from->size);
     }
     EPCTX__TRY(epctx_npu__add_tensor(c, from->elem_type, &shape, id));
     c->tensors[*id].name = from->name;
@@ -10299,7 +10303,7 @@ static bool epctx_npu__value_usable(const epctx_value *value, epctx_npu__shape *
     return epctx_npu__mul(epctx_npu__count(shape), elem) <= EPCTX_NPU__MAX_BYTES;
 }
 
-/* A value from outside: of known type and shape, or unknown (then nodes that read it fail). */
+/* A value from outside the graph; if type or shape is unknown, nodes that read it fail. */
 static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_value *value,
                                             epctx_npu__place place, uint32_t index)
 {
@@ -10335,7 +10339,7 @@ static epctx_status epctx_npu__count_use(epctx_npu__compiler *c, epctx_str name)
                : epctx_npu__nomem(c, c->arena->missing);
 }
 
-/* Constants, inputs, and how often every value is used. */
+/* Imports constants and inputs, and counts the uses of every value. */
 static epctx_status epctx_npu__import(epctx_npu__compiler *c)
 {
     const epctx_graph *g = c->graph;
@@ -10348,7 +10352,7 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
             EPCTX__TRY(epctx_npu__count_use(c, g->nodes[i].captures[j]));
         }
     }
-    for (i = 0; i < g->output_count; i++) { /* counts twice: nobody may merge with it */
+    for (i = 0; i < g->output_count; i++) { /* counts twice, which prevents fusing */
         EPCTX__TRY(epctx_npu__count_use(c, g->outputs[i].name));
         EPCTX__TRY(epctx_npu__count_use(c, g->outputs[i].name));
     }
@@ -10409,7 +10413,7 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     return lower->lower_fn(c);
 }
 
-/* Names the node of the error just set: by name, else by its first output. */
+/* Adds the node's name, or else its first output, to the error just set. */
 static void epctx_npu__blame(const epctx_npu__compiler *c, const epctx_node *node)
 {
     const epctx_str *name = &node->name;
@@ -10438,8 +10442,7 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
  * >>plan: memory
  * ==================================================================== */
 
-/* Every output gets its own memory from the caller: a value that is a constant, an input, a part of
- * something or an output already is copied. */
+/* Copies outputs without own memory: constants, inputs, parts of buffers, repeated outputs. */
 static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c)
 {
     const epctx_graph *g = c->graph;
@@ -10451,7 +10454,7 @@ static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c)
         epctx_npu__tensor *t = id == EPCTX_MAP_NONE ? NULL : &c->tensors[id];
         if (t == NULL || t->elem == 0 || t->count == 0) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "output '%S' is made by no node, or has no fixed shape",
+                              "graph output '%S': no node computes it, or its shape is not fixed",
                               &g->outputs[i].name);
         }
         if (t->constant || c->buffers[t->buffer].place != EPCTX_NPU__SCRATCH || t->offset != 0 ||
@@ -10467,7 +10470,7 @@ static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
-/* Steps whose result nobody needs are dropped. */
+/* Dead-code elimination: drops steps with unused results. */
 static void epctx_npu__drop_dead(epctx_npu__compiler *c)
 {
     size_t i;
@@ -10483,7 +10486,7 @@ static void epctx_npu__drop_dead(epctx_npu__compiler *c)
     }
 }
 
-/* Weights that stay outside are packed when they are there. */
+/* Weights outside the blob are packed when the graph gets them. */
 static epctx_status epctx_npu__pack_outside(epctx_npu__compiler *c, const epctx_npu__step *s,
                                             uint32_t *id)
 {
@@ -10564,8 +10567,7 @@ static bool epctx_npu__in_scratch(const epctx_npu__buffer *b)
     return b->place == EPCTX_NPU__SCRATCH && b->first != EPCTX_NPU__NONE;
 }
 
-/* Numbers with the larger of every two above them: max[1] is the largest of all, and number i stands
- * at max[leaves + i]. */
+/* Max segment tree: max[1] is the largest number, number i is at max[leaves + i]. */
 typedef struct epctx_npu__tree {
     uint64_t *max;
     size_t leaves;
@@ -10616,7 +10618,7 @@ static uint64_t epctx_npu__largest(const epctx_npu__tree *tree, size_t first, si
     return most;
 }
 
-/* The first number from i on that is larger than `value`; `leaves`: there is none. */
+/* Index of the first number from i on that is larger than `value`; `leaves`: there is none. */
 static size_t epctx_npu__next_above(const epctx_npu__tree *tree, size_t i, uint64_t value)
 {
     size_t at = tree->leaves + i;
@@ -10638,14 +10640,14 @@ static size_t epctx_npu__next_above(const epctx_npu__tree *tree, size_t i, uint6
     return at - tree->leaves;
 }
 
-/* Bytes that live at every step: the largest, and for every buffer the largest during its life. */
+/* Live bytes at every step: their peak, and for every buffer the peak during its lifetime. */
 static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
 {
     epctx_npu__tree tree;
     uint64_t *live;
     size_t i;
     EPCTX__TRY(epctx_npu__new_tree(c, c->step_count + 1, &tree));
-    live = tree.max + tree.leaves; /* first the changes, modulo 2^64: less is a large number */
+    live = tree.max + tree.leaves; /* first the differences, modulo 2^64 */
     for (i = 0; i < c->buffer_count; i++) {
         const epctx_npu__buffer *b = &c->buffers[i];
         if (epctx_npu__in_scratch(b)) {
@@ -10667,7 +10669,7 @@ static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
-/* A convolution with one output pixel that sees the whole image is a product of matrices. */
+/* A convolution whose only output pixel covers the whole image is a matrix product. */
 static void epctx_npu__conv_to_gemm(epctx_npu__compiler *c, epctx_npu__step *s)
 {
     const epctx_npu__conv p = s->params.conv;
@@ -10693,7 +10695,7 @@ static void epctx_npu__conv_to_gemm(epctx_npu__compiler *c, epctx_npu__step *s)
     s->pack.block = c->arch->columns;
 }
 
-/* A kernel of one pixel sees the image as one long row: nothing ends where a row does. */
+/* A 1x1 kernel can treat the image as one long row, without row ends. */
 static void epctx_npu__conv_to_row(epctx_npu__step *s)
 {
     epctx_npu__window *w = &s->params.conv.window;
@@ -10707,7 +10709,7 @@ static void epctx_npu__conv_to_row(epctx_npu__step *s)
     w->in_w = w->out_w = (uint32_t)pixels;
 }
 
-/* The pool behind step `at`, when that is a convolution whose result nobody else sees. */
+/* The pool after step `at`, if that is a convolution whose result nothing else reads; else 0. */
 static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
 {
     const epctx_npu__step *s = &c->steps[at];
@@ -10728,8 +10730,7 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
                : 0;
 }
 
-/* Into how many parts the output channels of a convolution are cut: parts of 16 or more, but two
- * at least. */
+/* Parts of a convolution's output channels: at least two, of 16 or more channels if possible. */
 static uint32_t epctx_npu__pool_parts(uint32_t channels)
 {
     uint32_t parts = 1;
@@ -10752,8 +10753,7 @@ static epctx_status epctx_npu__part_of(epctx_npu__compiler *c, uint32_t parts, u
     return epctx_npu__alias(c, *id, &shape, at * (uint64_t)shape.dims[0], id);
 }
 
-/* Convolution and pool for one part of the channels after the other: only a part of the image in
- * between is in memory. */
+/* Alternates convolution and pool over parts of the channels: only a part of the image is live. */
 static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__step *conv,
                                      const epctx_npu__step *pool, uint32_t parts,
                                      epctx_npu__step *to)
@@ -10783,7 +10783,7 @@ static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__st
     return EPCTX_OK;
 }
 
-/* Convolutions with a pool behind are split where most memory is needed. */
+/* Splits convolutions followed by a pool at the peak of live bytes. */
 static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
 {
     epctx_npu__step *steps;
@@ -10817,7 +10817,7 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
-/* What only shows when all steps are known. */
+/* Transformations that need all steps. */
 static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
 {
     size_t i;
@@ -10828,20 +10828,19 @@ static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
     epctx_npu__lifetimes(c);
     EPCTX__TRY(epctx_npu__crowds(c));
     EPCTX__TRY(epctx_npu__split_pools(c));
-    for (i = 0; i < c->buffer_count; i++) { /* the plan begins anew */
+    for (i = 0; i < c->buffer_count; i++) { /* lifetimes are computed again */
         c->buffers[i].first = EPCTX_NPU__NONE;
     }
     return EPCTX_OK;
 }
 
-/* A buffer in a list that is being sorted. */
+/* A buffer in a list to sort. */
 typedef struct epctx_npu__item {
     uint64_t key, bytes;
     uint32_t buffer;
 } epctx_npu__item;
 
-/* Larger key first, then larger size, then the older one: the order is total, so that every sort
- * gives the same plan. */
+/* By larger key, larger size, older buffer: a total order, so that every sort gives one plan. */
 static bool epctx_npu__before(const epctx_npu__item *x, const epctx_npu__item *y)
 {
     if (x->key != y->key) {
@@ -10871,7 +10870,7 @@ static void epctx_npu__sift(epctx_npu__item *heap, size_t count, size_t at)
     }
 }
 
-/* The item that comes last in the order is then on top. */
+/* Builds a heap with the last item of the order on top. */
 static void epctx_npu__heap(epctx_npu__item *list, size_t count)
 {
     size_t i;
@@ -10895,7 +10894,7 @@ static void epctx_npu__sort(epctx_npu__item *list, size_t count)
 
 typedef enum epctx_npu__order {
     EPCTX_NPU__BY_SIZE = 0, /* largest first: near the optimum for most networks */
-    EPCTX_NPU__BY_CROWD,    /* those at the fullest step first: better for long skip connections */
+    EPCTX_NPU__BY_CROWD,    /* live at the peak first: better for long skip connections */
     EPCTX_NPU__BY_AREA,     /* bytes times steps */
     EPCTX_NPU__BY_TIME,     /* in order of use */
     EPCTX_NPU__ORDER_COUNT
@@ -10915,16 +10914,16 @@ static uint64_t epctx_npu__key(const epctx_npu__buffer *b, epctx_npu__order orde
     }
 }
 
-/* How many pairs of buffers that live at the same time an order looks at: those of a network with
- * 10,000 buffers of which 400 live at once. What is still to be placed then goes on top of all. */
+/* Limit of pairs of simultaneously live buffers that an order examines: enough for 10,000 buffers,
+ * 400 of them live at once. Remaining buffers are placed above all others. */
 #define EPCTX_NPU__PLAN_PAIRS ((size_t)1 << 22)
 
-/* The placing of the buffers in scratch. */
+/* Placement of the buffers in scratch. */
 typedef struct epctx_npu__planner {
-    epctx_npu__item *list, *by_time; /* in order of placing; in order of first use */
-    epctx_npu__item *beside;         /* heap of what lives beside a buffer, lowest offset on top */
-    epctx_npu__tree placed;          /* over by_time: the step behind the last one, 0: not placed */
-    size_t count, pairs;             /* pairs: that may still be looked at */
+    epctx_npu__item *list, *by_time; /* in order of placement; in order of first use */
+    epctx_npu__item *beside;         /* heap of those live at the same time, lowest offset on top */
+    epctx_npu__tree placed;          /* over by_time: the step after the last use, 0: not placed */
+    size_t count, pairs;             /* pairs: how many may still be examined */
     uint64_t size;                   /* bytes of scratch */
 } epctx_npu__planner;
 
@@ -10938,8 +10937,7 @@ static void epctx_npu__put_in_order(const epctx_npu__compiler *c, epctx_npu__ite
     epctx_npu__sort(list, count);
 }
 
-/* Collects what is placed and lives at the same time as b; returns how many, or 0 with no pairs
- * left. */
+/* Collects the placed buffers live at the same time as b; returns their count, 0: no pairs left. */
 static size_t epctx_npu__collect(const epctx_npu__compiler *c, epctx_npu__planner *p,
                                  const epctx_npu__buffer *b)
 {
@@ -10958,7 +10956,7 @@ static size_t epctx_npu__collect(const epctx_npu__compiler *c, epctx_npu__planne
     return p->pairs > 0 ? count : 0;
 }
 
-/* Places one buffer into the lowest gap between those that live at the same time. */
+/* Places one buffer in the lowest gap between the buffers live at the same time. */
 static void epctx_npu__place_buffer(const epctx_npu__compiler *c, epctx_npu__planner *p,
                                     epctx_npu__buffer *b)
 {
@@ -11017,8 +11015,7 @@ static epctx_status epctx_npu__new_planner(epctx_npu__compiler *c, epctx_npu__pl
     return epctx_npu__new_tree(c, p->count, &p->placed);
 }
 
-/* Offsets in scratch: several orders of placing, the best one is kept. No plan can be smaller than
- * the largest sum of bytes that live at once. */
+/* Offsets in scratch: the best of several orders. The peak of live bytes is a lower bound. */
 static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
 {
     epctx_npu__planner p;
@@ -11049,8 +11046,8 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
         uint32_t id = epctx_map_get(&c->names, c->graph->inputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "input '%S' must be float32, int8, uint8, int32, int64 or bool of "
-                              "fixed shape, rank <= %u",
+                              "graph input '%S': expected float32, int8, uint8, int32, int64 or "
+                              "bool of fixed shape and rank <= %u",
                               &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK);
         }
     }
@@ -11087,7 +11084,7 @@ typedef struct epctx_npu__build {
     epctx_buffer records, makers; /* of graphs, and of those that make their weights */
     epctx_buffer words, strings, weights;
     epctx_weights table; /* over `weights`; kind is the size of an element */
-    epctx_arena arena;   /* what types_fn hands out */
+    epctx_arena arena;   /* the results of types_fn */
 } epctx_npu__build;
 
 static void epctx_npu__put32(uint8_t *p, uint32_t v)
@@ -11123,7 +11120,7 @@ static epctx_status epctx_npu__word64(epctx_npu__compiler *c, epctx_buffer *to, 
     return epctx_npu__word(c, to, v >> 32);
 }
 
-/* A name in the strings: two words. */
+/* Adds a name to the strings and its two words. */
 static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b, epctx_str name)
 {
     EPCTX__TRY(epctx_npu__word(c, &b->words, b->strings.size));
@@ -11131,7 +11128,7 @@ static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b,
     return name.size > 0 ? epctx_npu__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
 }
 
-/* Index of the blob with exactly these bytes; added when there is none. */
+/* Index of the weight blob with exactly these bytes; adds it if there is none. */
 static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__build *b,
                                           const uint8_t *data, size_t size, uint32_t elem,
                                           uint32_t *index)
@@ -11215,7 +11212,7 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
     return EPCTX_OK;
 }
 
-/* Input or output `at`, the outputs behind the inputs. */
+/* Writes input or output `at`; outputs follow the inputs. */
 static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__build *b,
                                            epctx_str name, size_t at)
 {
@@ -11232,7 +11229,7 @@ static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__bu
     return EPCTX_OK;
 }
 
-/* Appends the compiled graph to the context; its record to `records`. */
+/* Appends the compiled graph to the context and its record to `records`. */
 static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__build *b,
                                            epctx_buffer *records, epctx_str name, uint64_t hash,
                                            uint32_t maker)
@@ -11266,14 +11263,14 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
     r.command_words = (uint32_t)(b->words.size / 4) - r.commands_at;
     c->stats.commands = r.commands;
     if (b->words.size > UINT32_MAX || b->strings.size > UINT32_MAX) {
-        return epctx_fail(c->error, EPCTX_ERR_LIMIT, "a context holds less than 4 GiB of commands");
+        return epctx_fail(c->error, EPCTX_ERR_LIMIT, "commands or names of a context exceed 4 GiB");
     }
     return epctx_npu__append(c, records, &r, sizeof r);
 }
 
-/* -- weightless: the steps that made constants, as a graph from initializers to weights -- */
+/* -- weightless: the folded steps, as a graph from initializers to weights -- */
 
-/* Numbers the constants outside that steps of the graph read: they are the outputs. */
+/* Numbers the constants outside the blob that steps read: they become the maker's outputs. */
 static epctx_status epctx_npu__number_outputs(epctx_npu__compiler *c, uint32_t *count)
 {
     void *memory;
@@ -11297,7 +11294,7 @@ static epctx_status epctx_npu__number_outputs(epctx_npu__compiler *c, uint32_t *
     return EPCTX_OK;
 }
 
-/* The graph of the makers while it is compiled. */
+/* The maker, the graph that makes weights, under compilation. */
 typedef struct epctx_npu__making {
     const epctx_npu__compiler *from;
     epctx_npu__compiler c;
@@ -11305,10 +11302,10 @@ typedef struct epctx_npu__making {
     uint8_t *needed; /* tensors of `from` */
     uint32_t *ids;   /* tensor of `from` -> tensor */
     uint32_t *ios;
-    epctx_value *values; /* names of the inputs; outputs have none */
+    epctx_value *values; /* names of the inputs; outputs are unnamed */
 } epctx_npu__making;
 
-/* An operand of `from`: what is outside was added before, other constants are taken along. */
+/* An operand of `from`: tensors outside the blob were added before, other constants are copied. */
 static epctx_status epctx_npu__making_operand(epctx_npu__making *m, uint32_t id, uint32_t *out)
 {
     const epctx_npu__tensor *t = &m->from->tensors[id];
@@ -11345,7 +11342,7 @@ static epctx_status epctx_npu__making_step(epctx_npu__making *m, const epctx_npu
     return epctx_npu__emit(&m->c, &s);
 }
 
-/* Initializers that are needed become inputs. */
+/* Needed initializers become inputs. */
 static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
 {
     const epctx_npu__compiler *from = m->from;
@@ -11369,7 +11366,7 @@ static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
     return EPCTX_OK;
 }
 
-/* What the graph reads becomes an output; an initializer as it is, a copy. */
+/* Weights that the graph reads become outputs; unchanged initializers are copied. */
 static epctx_status epctx_npu__making_outputs(epctx_npu__making *m)
 {
     const epctx_npu__compiler *from = m->from;
@@ -11394,7 +11391,7 @@ static epctx_status epctx_npu__making_outputs(epctx_npu__making *m)
     return EPCTX_OK;
 }
 
-/* Writes the graph that makes the weights of `from`; `maker` 0 when there are none. */
+/* Writes the graph that makes the weights of `from`; `maker` 0: it needs none. */
 static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu__build *b,
                                            uint32_t *maker)
 {
@@ -11448,7 +11445,7 @@ static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu_
     return epctx_npu__write_graph(&m.c, b, &b->makers, epctx_str_of(NULL), 0, 0);
 }
 
-/* `maker` is the number of the graph that makes the weights, from 1; `makes`: this is such one. */
+/* `maker`: the graph that makes the weights, from 1; `makes`: this graph makes weights. */
 static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *out,
                                           const epctx_npu__graph_record *r, uint64_t base,
                                           uint64_t maker, bool makes)
@@ -11530,10 +11527,10 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
 
 #ifndef EPCTX_NPU_NO_COMPILER
 
-/* What a graph tells about its values, by name; pieces of it are judged by the same. */
+/* Declared types of a graph's values, by name; also used for its partitions. */
 typedef struct epctx_npu__values {
     const epctx_graph *graph;
-    epctx_map at; /* position among its values, and behind them its outputs */
+    epctx_map at; /* position among its values, followed by its outputs */
 } epctx_npu__values;
 
 static epctx_value epctx_npu__known_value(const epctx_npu__values *values, epctx_str name)
@@ -11561,13 +11558,13 @@ static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena 
                                                 : graph->outputs[i - graph->value_count].name;
         if ((i < graph->value_count || epctx_map_get(&values->at, name) == EPCTX_MAP_NONE) &&
             epctx_map_put(&values->at, name, (uint32_t)i) != EPCTX_OK) {
-            return epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+            return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
         }
     }
     return EPCTX_OK;
 }
 
-/* The type of the first output of some operators that are not compiled. */
+/* The type of the first output of some unsupported operators. */
 static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node *node,
                                        int32_t *elem, epctx_npu__shape *shape)
 {
@@ -11593,12 +11590,12 @@ static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node 
         return EPCTX_OK;
     }
     if (!ours && epctx_str_is(node->op_type, "STFT")) { /* [batch][frames][bins][2] */
-        for (i = 1; i < 4; i++) { /* step, window, length of a frame */
+        for (i = 1; i < 4; i++) { /* frame_step, window, frame_length */
             EPCTX__TRY(epctx_npu__optional(c, i, &other));
             if (other != EPCTX_NPU__NONE && i == 2) {
                 n[2] = (int64_t)c->tensors[other].count;
             } else if (other != EPCTX_NPU__NONE) {
-                EPCTX__TRY(epctx_npu__const_ints(c, other, "a length", 1, n + i, &count));
+                EPCTX__TRY(epctx_npu__const_ints(c, other, "frame size", 1, n + i, &count));
             }
         }
         n[3] = n[3] != 0 ? n[3] : n[2];
@@ -11617,7 +11614,7 @@ static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node 
                : EPCTX_ERR_UNSUPPORTED;
 }
 
-/* Gives a value a type; false, and none, without memory for it. */
+/* Sets the type of a value; false: out of memory, type unchanged. */
 static bool epctx_npu__tell(epctx_arena *arena, int32_t elem, const epctx_npu__shape *shape,
                             epctx_value *value)
 {
@@ -11631,7 +11628,7 @@ static bool epctx_npu__tell(epctx_arena *arena, int32_t elem, const epctx_npu__s
     return dims != NULL;
 }
 
-/* The type of output `j` of a node that is not taken, where the model does not tell it. */
+/* Infers the type of output `j` of an unsupported node if the model does not declare it. */
 static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, size_t j,
                              epctx_value *value)
 {
@@ -11644,7 +11641,7 @@ static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, siz
     if (epctx_npu__value_usable(value, &shape)) {
         return;
     }
-    if (epctx_str_is(node->op_type, "If")) { /* both branches give the same */
+    if (epctx_str_is(node->op_type, "If")) { /* if both branches agree */
         if (a != NULL && b != NULL && a->g != NULL && b->g != NULL && j < a->g->output_count &&
             j < b->g->output_count && a->g->outputs[j].elem_type == b->g->outputs[j].elem_type &&
             epctx_npu__value_usable(&a->g->outputs[j], &shape) &&
@@ -11662,14 +11659,14 @@ static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, siz
     c->error = error;
 }
 
-/* Which nodes of a graph compile; the answer lives in its arena. */
+/* Determines which nodes of a graph compile; the result is in its arena. */
 typedef struct epctx_npu__judging {
     epctx_npu *npu;
     const epctx_graph *graph;
     epctx_npu__values values;
     epctx_arena arena;
-    uint8_t *taken;     /* one for each node of the graph, or of a piece of it */
-    epctx_error reason; /* what was wrong with the last node that does not compile */
+    uint8_t *taken;     /* one for each node of the graph or of a partition */
+    epctx_error reason; /* why the last such node does not compile */
     epctx_error *error;
 } epctx_npu__judging;
 
@@ -11684,21 +11681,20 @@ static epctx_status epctx_npu__judging_begin(epctx_npu__judging *j, void *self,
     epctx_arena_init(&j->arena, &j->npu->allocator);
     j->taken = (uint8_t *)epctx_arena_alloc(&j->arena, graph->node_count + 1);
     if (j->taken == NULL) {
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
     }
     return epctx_npu__map_values(graph, &j->arena, &j->values, error);
 }
 
-/* Ends a judgement; `status` is what came of it. */
+/* Releases the memory and returns `status`. */
 static epctx_status epctx_npu__judging_end(epctx_npu__judging *j, epctx_status status)
 {
     epctx_arena_free(&j->arena);
     return status;
 }
 
-/* Sets taken[i] for each of the first `count` nodes of the graph or a piece of it that compiles when
- * those before it that do not are left to others. `end` (may be NULL) gets the compiler with all
- * values. */
+/* Sets taken[i] for the first `count` nodes of the graph or a partition: whether node i compiles if
+ * others run the nodes before it that do not. `end` (may be NULL) gets the compiler. */
 static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_graph *graph,
                                      size_t count, epctx_npu__compiler *end)
 {
@@ -11737,7 +11733,7 @@ static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_gr
     return EPCTX_OK;
 }
 
-/* Types that lowering finds and the graph does not tell. `inferred` has room for every output. */
+/* Types inferred by lowering, not declared in the graph. `inferred` has room for every output. */
 static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_arena *arena,
                                            epctx_value *inferred, size_t *count)
 {
@@ -11749,14 +11745,15 @@ static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_ar
     EPCTX__TRY(epctx_npu__judge(judging, graph, graph->node_count, &c));
     for (i = 0; i < graph->node_count; i++) {
         for (j = 0; j < graph->nodes[i].output_count; j++) {
-            epctx_value value = epctx_npu__known_value(&judging->values, graph->nodes[i].outputs[j]);
+            const epctx_str name = graph->nodes[i].outputs[j];
+            epctx_value value = epctx_npu__known_value(&judging->values, name);
             const uint32_t id = epctx_map_get(&c.names, value.name);
             const epctx_npu__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
             if (t == NULL || t->elem == 0 || epctx_npu__value_usable(&value, &shape)) {
                 continue;
             }
             if (!epctx_npu__tell(arena, t->elem, &t->shape, &value)) {
-                return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "judging needs more memory");
+                return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
             }
             inferred[(*count)++] = value;
         }
@@ -11777,7 +11774,7 @@ static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx
     *inferred_count = 0;
     *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
     if (status == EPCTX_OK && *inferred == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
     }
     if (status == EPCTX_OK) {
         status = epctx_npu__infer_types(&judging, arena, *inferred, inferred_count);
@@ -11785,17 +11782,17 @@ static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx
     return epctx_npu__judging_end(&judging, status);
 }
 
-/* Judges every piece by itself and gives back the nodes that do not compile in it. */
+/* Checks every partition by itself and releases the nodes that do not compile in it. */
 static epctx_status epctx_npu__judge_parts(epctx_npu__judging *judging, uint8_t *take,
                                            bool *changed)
 {
     const epctx_graph *graph = judging->graph;
     epctx_partition *parts;
-    uint8_t *given; /* by the id of a node */
+    uint8_t *given; /* nodes released, by id */
     size_t count, i, j;
     given = (uint8_t *)epctx_arena_alloc(&judging->arena, graph->node_count + 1);
     if (given == NULL) {
-        return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "judging needs more memory");
+        return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
     }
     EPCTX__TRY(epctx_graph_partition(graph, take, &judging->arena, &parts, &count, judging->error));
     for (i = 0; i < count; i++) {
@@ -11813,11 +11810,11 @@ static epctx_status epctx_npu__judge_parts(epctx_npu__judging *judging, uint8_t 
     return EPCTX_OK;
 }
 
-/* How often pieces are judged before all nodes are given back; one round is the rule. */
+/* Rounds before all nodes are released; usually one is enough. */
 #define EPCTX_NPU__ROUNDS 50
 
-/* A piece sees less than the whole graph: shapes that other pieces computed may be missing at its
- * boundary. Nodes that no longer compile are given back, until every piece compiles. */
+/* A partition knows less than the whole graph: shapes computed in others may be missing at its
+ * boundary. Releases nodes that no longer compile until every partition compiles. */
 static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, uint8_t *take,
                                           epctx_error *error)
 {
@@ -11832,7 +11829,7 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
         memcpy(take, judging.taken, graph->node_count);
     }
     for (round = 0; status == EPCTX_OK && changed && round < EPCTX_NPU__ROUNDS; round++) {
-        epctx_arena_free(&judging.arena); /* what the round before needed */
+        epctx_arena_free(&judging.arena); /* memory of the previous round */
         status = epctx_npu__judging_begin(&judging, self, graph, error);
         if (status == EPCTX_OK) {
             status = epctx_npu__judge_parts(&judging, take, &changed);
@@ -11844,8 +11841,7 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     return epctx_npu__judging_end(&judging, status);
 }
 
-/* Why node `index` is not taken: what the first pass of capability finds, or else that its piece
- * does not compile by itself. */
+/* Why node `index` is not compiled: refused by the first pass, or its partition cannot compile. */
 static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
                                        epctx_error *error)
 {
@@ -11856,8 +11852,8 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
     }
     if (status == EPCTX_OK && judging.taken[index]) {
         status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                            "its piece of the graph reads a value whose shape the model does not "
-                            "tell: run shape inference on the model");
+                            "its partition reads a value whose shape the model does not declare: "
+                            "run shape inference on the model");
         epctx_blame(error, NULL, &graph->nodes[index].name, NULL);
     } else if (status == EPCTX_OK) {
         status = judging.reason.status;
@@ -11894,7 +11890,7 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     b = (epctx_npu__build *)npu->allocator.alloc_fn(npu->allocator.user, sizeof *b);
     *build = b;
     if (b == NULL) {
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u bytes", (uint64_t)sizeof *b);
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes", (uint64_t)sizeof *b);
     }
     memset(b, 0, sizeof *b);
     b->allocator = npu->allocator;
@@ -11910,7 +11906,7 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     return epctx_weights_init(&b->table, &opts, error);
 }
 
-/* The record at a place in the order of names. */
+/* The record at a position in name order. */
 static epctx_npu__graph_record epctx_npu__record_at(const epctx_npu__build *b, size_t at)
 {
     epctx_npu__graph_record r;
@@ -11918,7 +11914,7 @@ static epctx_npu__graph_record epctx_npu__record_at(const epctx_npu__build *b, s
     return r;
 }
 
-/* Where the record of the graph `name` stands, or would have to; true when it is there. */
+/* Position of the record of graph `name`, or where to insert it; true: it exists. */
 static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name, size_t *at)
 {
     size_t end = b->records.size / sizeof(epctx_npu__graph_record);
@@ -11962,7 +11958,7 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     uint32_t maker = 0;
     epctx_error_clear(error);
     if (epctx_npu__find_record(b, name, &at)) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is in this context already", &name);
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is already in this context", &name);
     }
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
@@ -11976,7 +11972,7 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     if (status == EPCTX_OK) {
         status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
     }
-    if (status == EPCTX_OK) { /* the new record was put last: it goes where it belongs */
+    if (status == EPCTX_OK) { /* moves the new record from the end to its position */
         epctx_npu__graph_record r;
         uint8_t *to = b->records.data + at * sizeof r,
                 *last = b->records.data + b->records.size - sizeof r;
@@ -11989,7 +11985,7 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     return status;
 }
 
-/* One entry of the I/O table as a value. */
+/* Reads one entry of the I/O table. */
 static bool epctx_npu__read_value(epctx_npu__build *b, uint32_t word, epctx_value *value)
 {
     const uint8_t *p = b->words.data + (size_t)word * 4;
@@ -11998,7 +11994,7 @@ static bool epctx_npu__read_value(epctx_npu__build *b, uint32_t word, epctx_valu
     int32_t i;
     name.data = (const char *)b->strings.data + epctx_npu__get32(p);
     name.size = epctx_npu__get32(p + 4);
-    value->name.data = epctx_arena_copy(&b->arena, name); /* `strings` moves when it grows */
+    value->name.data = epctx_arena_copy(&b->arena, name); /* `strings` may move */
     value->name.size = name.size;
     value->elem_type = (int32_t)epctx_npu__get32(p + 8);
     value->rank = (int32_t)epctx_npu__get32(p + 12);
@@ -12021,7 +12017,7 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
     (void)self;
     epctx_error_clear(error);
     if (!epctx_npu__find_record(b, name, &at)) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
     }
     r = epctx_npu__record_at(b, at);
     values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
@@ -12034,10 +12030,10 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
     *count = r.outputs;
     return values != NULL
                ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types", (uint64_t)r.outputs);
+               : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u types", (uint64_t)r.outputs);
 }
 
-/* Scratch: a caller who runs graphs of one context in turn gets along with the largest. */
+/* Scratch size: a caller that runs graphs one after the other can use one buffer of the largest. */
 static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
                                         epctx_error *error)
 {
@@ -12046,7 +12042,7 @@ static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name,
     (void)self;
     epctx_error_clear(error);
     if (!epctx_npu__find_record(b, name, &at)) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
     }
     *bytes = (int64_t)epctx_npu__record_at(b, at).scratch;
     return EPCTX_OK;
@@ -12082,7 +12078,7 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     (void)graph;
     (void)take;
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                      "compiling was left out of this build (EPCTX_NPU_NO_COMPILER)");
+                      "this build has no compiler (EPCTX_NPU_NO_COMPILER)");
 }
 
 static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *error)
@@ -12093,7 +12089,7 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
 
 #endif /* EPCTX_NPU_NO_COMPILER */
 
-/* Graphs that make weights are run, too. */
+/* Includes the graphs that make weights, as they run too. */
 static epctx_status epctx_npu__check_work(const epctx_npu_context *context, uint64_t most,
                                           epctx_error *error)
 {
@@ -12102,9 +12098,9 @@ static epctx_status epctx_npu__check_work(const epctx_npu_context *context, uint
         const epctx_npu_graph *graph = &context->graphs[i];
         if (graph->work > most) {
             return epctx_fail(error, EPCTX_ERR_LIMIT,
-                              "context binary: a run of graph '%S' asks for %u operations, allowed "
-                              "are %u (max_work)",
-                              &graph->info.name, graph->work, most);
+                              "context binary: graph '%S': expected at most %u operations per run "
+                              "(max_work), found %u",
+                              &graph->info.name, most, graph->work);
         }
     }
     return EPCTX_OK;
@@ -12122,7 +12118,7 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
     EPCTX__TRY(epctx_npu_load_size(binary, &size, error));
     memory = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user, head + size);
     if (memory == NULL) {
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u bytes",
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes",
                           (uint64_t)(head + size));
     }
     status =
@@ -12157,7 +12153,7 @@ static epctx_status epctx_npu__find(void *self, void *context, epctx_str name, u
     epctx_status status = epctx_npu_find(c, name, hash, &found, error);
     (void)self;
     *graph = NULL;
-    if (status == EPCTX_OK) { /* the vtable's handles are not const */
+    if (status == EPCTX_OK) { /* the backend's handles are not const */
         memcpy(graph, &found, sizeof found);
     }
     return status;
@@ -12172,7 +12168,7 @@ static epctx_status epctx_npu__info(void *self, void *graph, epctx_graph_info *i
     return EPCTX_OK;
 }
 
-/* `kept` memory of epctx_npu_make_weights, aligned, with the address of its block in front. */
+/* `kept` is memory for epctx_npu_make_weights, aligned, preceded by the address of its block. */
 static void epctx_npu__free_kept(const epctx_npu *npu, const epctx_memory *kept)
 {
     void *block;
@@ -12213,7 +12209,7 @@ static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tens
     temporary = kept != NULL ? epctx_npu__alloc_kept(npu, spare) : NULL;
     status = temporary != NULL
                  ? epctx_npu_make_weights(g, weights, count, kept, temporary, error)
-                 : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u bytes of weights",
+                 : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes of weights",
                               (uint64_t)(keep + spare));
     epctx_npu__free_kept(npu, (const epctx_memory *)temporary);
     if (status != EPCTX_OK) {
@@ -12230,7 +12226,7 @@ static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *in
                               scratch_size, ((const epctx_npu *)self)->hooks, error);
 }
 
-/* What a node says about itself; the binary is held to the same when it is loaded. */
+/* Checks the node's attribute; loading checks the binary itself. */
 static epctx_status epctx_npu__check(void *self, const epctx_epnode *node, epctx_error *error)
 {
     const epctx_npu *npu = (const epctx_npu *)self;
@@ -12238,8 +12234,8 @@ static epctx_status epctx_npu__check(void *self, const epctx_epnode *node, epctx
     epctx_error_clear(error);
     if (node->hardware_architecture.size > 0 && (arch == NULL || !arch->runnable)) {
         return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "compiled for hardware architecture '%S', this executor runs '%s'",
-                          &node->hardware_architecture, npu->arch->name);
+                          "hardware architecture: expected '%s', found '%S'", npu->arch->name,
+                          &node->hardware_architecture);
     }
     return EPCTX_OK;
 }
@@ -12256,18 +12252,18 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     memset(&arena, 0, sizeof arena);
     npu->arch = epctx_npu_arch_find(epctx_str_of(wanted));
     if (npu->arch == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "hardware architecture '%s' is unknown", wanted);
+        return epctx_fail(error, EPCTX_ERR_ARG, "unknown hardware architecture '%s'", wanted);
     }
     if (!npu->arch->runnable) {
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "hardware architecture '%s' has no kernels in this build, only %s has",
-                          wanted, epctx_npu__archs[0].name);
+                          "hardware architecture: this build has kernels for '%s', not for '%s'",
+                          epctx_npu__archs[0].name, wanted);
     }
-    epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL); /* knows the default */
+    epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL); /* selects the default */
     npu->allocator = arena.allocator;
     epctx_arena_free(&arena);
     if (npu->allocator.alloc_fn == NULL || npu->allocator.free_fn == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_MALLOC: pass an allocator");
+        return epctx_fail(error, EPCTX_ERR_ARG, "expected an allocator (EPCTX_NO_MALLOC)");
     }
     npu->check_weights = opts != NULL && opts->check_weights;
     npu->max_work = opts != NULL ? opts->max_work : 0;
@@ -12280,7 +12276,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     backend->hardware_architecture = npu->arch->name;
     backend->capability_fn = epctx_npu__capability;
     backend->begin_fn = epctx_npu__begin;
-#ifndef EPCTX_NPU_NO_COMPILER /* without it begin_fn fails, and nobody calls the others */
+#ifndef EPCTX_NPU_NO_COMPILER /* otherwise begin_fn fails, and the others are never called */
     backend->infer_fn = epctx_npu__infer;
     backend->explain_fn = epctx_npu__explain;
     backend->setup_fn = epctx_npu__setup;

@@ -84,7 +84,7 @@ cp plain.onnx other/plain.onnx
 printf 'x' >>other/plain_npu.bin
 before=$(state)
 epctx merge plain_ctx.onnx other/x_ctx.onnx -o out/n_ctx.onnx --overwrite replace
-refused "not the binary of the stamp" 1 "(--allow-stale takes the binary as it is)"
+refused "not the binary of the stamp" 1 "(--allow-stale accepts the binary)"
 epctx merge plain_ctx.onnx other/x_ctx.onnx -o out/n_ctx.onnx --overwrite replace --allow-stale
 done_well "binaries of one name" "file 'plain_npu.bin' is now 'plain_npu_2.bin'"
 cmp -s other/plain_npu.bin out/plain_npu_2.bin && cmp -s plain_npu.bin out/plain_npu.bin &&
@@ -108,16 +108,16 @@ epctx merge plain.onnx plain.onnx -o new.onnx --dry-run --json
 
 # -- refusals: what to do, and nothing changed --
 before=$(state)
-epctx merge plain.onnx; refused "merge of one" 2 "an argument is missing"
-epctx merge plain.onnx partly.onnx; refused "merge without output" 2 "where should the result go?"
+epctx merge plain.onnx; refused "merge of one" 2 "missing argument"
+epctx merge plain.onnx partly.onnx; refused "merge without output" 2 "specify the output"
 epctx merge plain.onnx gone.onnx -o new.onnx; refused "missing model" 1 "gone.onnx"
 epctx merge plain.onnx plain_npu.bin -o new.onnx; refused "no model" 1 "plain_npu.bin"
 epctx merge plain.onnx plain.onnx -o partly.onnx; refused "output exists" 1 "-f replaces it"
 epctx merge plain.onnx plain.onnx -o gone/new.onnx; refused "no folder" 1 "its folder does not exist"
 epctx merge plain.onnx plain.onnx --chain -o new.onnx
-refused "nothing to chain" 1 "name the connections"
+refused "nothing to chain" 1 "specify the connections"
 epctx merge plain.onnx plain.onnx --connect y -o new.onnx
-refused "half a connection" 2 "is no OUTPUT=INPUT"
+refused "half a connection" 2 "is not of the form OUTPUT=INPUT"
 epctx merge plain.onnx plain.onnx --connect y=gone -o new.onnx
 refused "connection to nothing" 1 "'gone'"
 epctx merge plain.onnx plain.onnx --metadata x -o new.onnx
@@ -126,24 +126,24 @@ epctx merge plain.onnx plain.onnx --prefix a_,b_,c_ -o new.onnx
 refused "too many prefixes" 2 "more prefixes than models"
 epctx merge plain.onnx plain.onnx --prefix a_,a_ -o new.onnx
 refused "the same prefix" 1 "choose another prefix"
-epctx split plain.onnx -o new.onnx; refused "split nowhere" 2 "where to cut?"
+epctx split plain.onnx -o new.onnx; refused "split nowhere" 2 "specify --inputs"
 epctx split plain.onnx --inputs gone -o new.onnx; refused "cut at nothing" 1 "'gone'"
 epctx split plain.onnx --inputs x:float32[1,2 -o new.onnx; refused "odd shape" 2 "[1,3,?]"
-epctx split plain.onnx --inputs x:float99[1] -o new.onnx; refused "odd type" 2 "that is no type"
-epctx split plain.onnx --inputs x:wide[1] -o new.onnx; refused "no type" 2 "that is no type"
+epctx split plain.onnx --inputs x:float99[1] -o new.onnx; refused "odd type" 2 "unknown type"
+epctx split plain.onnx --inputs x:wide[1] -o new.onnx; refused "no type" 2 "unknown type"
 epctx split plain.onnx --inputs x:0 -o new.onnx; refused "name with a colon" 1 "'x:0'"
 epctx wrap plain_npu.bin --ep npu --outputs 'y:float32[batch]' -o new.onnx
-refused "named dimension" 2 "names of dimensions are not kept"
+refused "named dimension" 2 "names are not kept"
 epctx split plain.onnx --outputs x -o new.onnx; refused "input as output" 1 "'x'"
 epctx wrap plain_npu.bin --outputs y:float32[1] -o new.onnx; refused "wrap for nobody" 2 "--ep"
 epctx wrap plain_npu.bin --ep qnn -o new.onnx; refused "wrap of nothing" 2 "--outputs"
-epctx wrap plain_npu.bin --ep qnn --outputs y -o new.onnx; refused "no type" 2 "a type is missing"
+epctx wrap plain_npu.bin --ep qnn --outputs y -o new.onnx; refused "no type" 2 "missing type"
 epctx wrap plain_npu.bin --ep qnn --outputs 'y:float32[?]' -o new.onnx
 refused "dynamic shape" 1 "static shapes"
 epctx wrap plain_npu.bin --ep telum --outputs 'y:float32[1]' -o new.onnx
 refused "EP that reads no files" 1 "embed the binary"
 epctx wrap gone.bin --ep qnn --outputs 'y:float32[1]' -o new.onnx; refused "no binary" 1 "gone.bin"
-epctx wrap plain_npu.bin --ep qnn --io plain_npu.bin -o new.onnx; refused "no JSON" 1 "no JSON"
+epctx wrap plain_npu.bin --ep qnn --io plain_npu.bin -o new.onnx; refused "no JSON" 1 "invalid JSON"
 epctx repair gone.onnx --in-place; refused "repair of nothing" 1 "gone.onnx"
 epctx repair plain.onnx --rules E999 --in-place; refused "no such rule" 2 "there is no rule"
 epctx repair plain.onnx --rules E022,E024 --in-place; refused "no repair" 2 "cannot be repaired"

@@ -55,7 +55,7 @@ epctx extract --in-place --dry-run in.onnx; result "extract --dry-run" 0 "dry ru
 same "extract --dry-run writes no model" in.onnx e.onnx
 [ -e in_npu.bin ] && fail "extract --dry-run" "wrote a binary"
 epctx embed m_ctx.onnx -o -; same "embed to standard output" out e.onnx
-epctx extract e.onnx -o -; result "extract to standard output" 1 "more than one file"
+epctx extract e.onnx -o -; result "extract to standard output" 1 "several files"
 epctx embed m_ctx.onnx -o sub/e.onnx; result "embed into another folder" 0
 epctx embed --node nobody m_ctx.onnx -o x.onnx; result "embed of an unknown node" 1 "nobody"
 epctx embed plain.onnx -o x.onnx; result "embed of an ordinary model" 1 "compile the model first"
@@ -79,7 +79,7 @@ epctx weightless m_ctx.onnx -o x3.onnx; result "weightless needs the EP" 1 "ep.e
 epctx weightless --source i.onnx wl.onnx -o x4.onnx
 result "weightless" 0 "external 'w'"
 epctx weightless --source other.onnx wl.onnx -o x5.onnx
-result "weightless with a wrong source" 1 "it is another model"
+result "weightless with a wrong source" 1 "it is a different model"
 [ ! -e x5.onnx ] || fail "weightless with a wrong source" "x5.onnx was written"
 epctx weightless --self-contained --source a m_ctx.onnx -o x3.onnx; result "weightless usage" 2
 
@@ -98,7 +98,7 @@ epctx get --node "$main" mv/one_ctx.onnx ep_cache_context
 result "the name in a folder" 0 "deep/er.bin"
 epctx mv mv/deep/er.bin mv/m_npu.bin mv/one_ctx.onnx mv/two_ctx.onnx; result "mv of given models" 0
 same "mv there and back" mv/one_ctx.onnx m_ctx.onnx
-epctx mv mv/m_npu.bin mv/m_npu.bin; result "mv onto itself" 1 "has this name already"
+epctx mv mv/m_npu.bin mv/m_npu.bin; result "mv onto itself" 1 "already has this name"
 # All models are renamed and the old name is still there: a kill at the end. An equal file is no rest.
 ln mv/m_npu.bin mv/old.bin
 epctx mv mv/old.bin mv/m_npu.bin; result "mv completes what was left" 0

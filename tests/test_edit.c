@@ -825,7 +825,7 @@ TEST(rename_values)
     CHECK_TRUE(writes(&model, &b));
     CHECK_INT(epctx_rename_values(&model, no_view, from, &to[1], 1, NULL, NULL, &error),
               EPCTX_ERR_EXISTS);
-    CHECK_HAS(error.message, "value 'x' cannot be called 'y'");
+    CHECK_HAS(error.message, "value 'x' cannot be renamed to 'y'");
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1017,7 +1017,7 @@ TEST(names_around_a_body)
     CHECK_TRUE(open_rich(&model, &b, &io, NULL, true));
     body = body_of(&model);
     CHECK_INT(rename_one(&model, body, "t", "sp", NULL, &error), EPCTX_ERR_EXISTS);
-    CHECK_HAS(error.message, "a graph around it has that name");
+    CHECK_HAS(error.message, "an outer graph uses the name");
     CHECK_INT(rename_one(&model, body, "t", "free", NULL, &error), EPCTX_OK);
     epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
@@ -1035,7 +1035,7 @@ TEST(plans_of_names)
         {{{"", 0}, {"x", 1}}, {{"a1", 2}, {"a2", 2}}, EPCTX_ERR_ARG, "must not be empty"},
         {{{"b", 1}, {"x", 1}}, {{"a1", 2}, {"", 0}}, EPCTX_ERR_ARG, "must not be empty"},
         {{{"b", 1}, {"b", 1}}, {{"a1", 2}, {"a2", 2}}, EPCTX_ERR_ARG, "has two new names"},
-        {{{"b", 1}, {"a", 1}}, {{"a1", 2}, {"a1", 2}}, EPCTX_ERR_EXISTS, "two values are to be"},
+        {{{"b", 1}, {"a", 1}}, {{"a1", 2}, {"a1", 2}}, EPCTX_ERR_EXISTS, "two values would be named"},
         {{{"b", 1}, {"a", 1}}, {{"b", 1}, {"a1", 2}}, EPCTX_OK, ""},
     };
     epctx_model model;
@@ -1336,7 +1336,7 @@ TEST(names_that_stay)
         EPCTX_OK);
     CHECK_INT(epctx_model_prefix(&model, epctx_str_of("a_"), &opts, NULL, &error),
               EPCTX_ERR_EXISTS);
-    CHECK_HAS(error.message, "cannot be called 'a_part2'");
+    CHECK_HAS(error.message, "cannot be renamed to 'a_part2'");
     epctx_model_close(&model);
     bytes_free(&b);
     CHECK_TRUE(test_temp(folder));
@@ -1514,7 +1514,7 @@ TEST(names_of_epnodes)
                 epctx_model_undo(&model, 0);
                 CHECK_INT(epctx_rename_values(&model, no_view, x, image, 1, NULL, NULL, &error),
                           npu ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
-                if (!npu) CHECK_HAS(error.message, "qnn finds it in its binary by name");
+                if (!npu) CHECK_HAS(error.message, "qnn finds it in the binary by name");
                 opts.any_io = true;
                 epctx_model_undo(&model, 0);
                 CHECK_INT(epctx_rename_values(&model, no_view, x, image, 1, &opts, NULL, &error),
@@ -2210,10 +2210,10 @@ TEST(dimensions_get_numbers)
         {"x", 3, 7, EPCTX_OK, 1, "N,4,?,7", "N,M", "M,N"},
         {"", -1, 3, EPCTX_ERR_NOT_FOUND, 0, "no dimension has the name ''", NULL, NULL},
         {"K", -1, 3, EPCTX_ERR_NOT_FOUND, 0, "no dimension has the name 'K'", NULL, NULL},
-        {"N", -1, 0, EPCTX_ERR_ARG, 0, "1 or more, not to 0", NULL, NULL},
-        {"x", 0, -3, EPCTX_ERR_ARG, 0, "1 or more, not to -3", NULL, NULL},
+        {"N", -1, 0, EPCTX_ERR_ARG, 0, "1 or more, not 0", NULL, NULL},
+        {"x", 0, -3, EPCTX_ERR_ARG, 0, "1 or more, not -3", NULL, NULL},
         {"x", 1, 5, EPCTX_ERR_GRAPH, 0, "1 of input 'x' is 4 and cannot be 5", NULL, NULL},
-        {"x", 4, 5, EPCTX_ERR_NOT_FOUND, 0, "has 4 dimensions, there is no number 4", NULL, NULL},
+        {"x", 4, 5, EPCTX_ERR_NOT_FOUND, 0, "has 4 dimensions and no number 4", NULL, NULL},
         {"y", 0, 5, EPCTX_ERR_NOT_FOUND, 0, "input 'y' has no shape", NULL, NULL},
         {"z", 0, 5, EPCTX_ERR_NOT_FOUND, 0, "there is no graph input 'z'", NULL, NULL},
     };

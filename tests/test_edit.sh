@@ -43,7 +43,7 @@ value "set an attribute" first a.onnx notes
 value "set metadata" npu a.onnx metadata:team
 epctx info a.onnx; worked "set a field" "producer       me"
 epctx unset a.onnx --in-place notes extra metadata:team opset:test.domain graph:doc_string
-worked "unset" "without notes"
+worked "unset" "removed notes"
 epctx set a.onnx --in-place notes="$("$epctx" get plain_ctx.onnx notes)" \
     "model:producer_name=epctx tests"
 worked "set --in-place" "write a.onnx"
@@ -91,7 +91,7 @@ epctx set partly.onnx -o c.onnx -f --node strange axis:int=3 'text=plain text' '
 worked "set on an ordinary node" "axis = 3 (new)"
 
 refuses "set without a place for the result" 2 "--in-place" set plain_ctx.onnx notes=x
-refuses "set to two places" 2 "exclude" set plain_ctx.onnx -o x.onnx --in-place notes=x
+refuses "set to two places" 2 "cannot be combined" set plain_ctx.onnx -o x.onnx --in-place notes=x
 refuses "set with a strange policy" 2 "fail, replace or backup" \
     set plain_ctx.onnx -o x.onnx --overwrite perhaps notes=x
 refuses "set nothing" 2 "usage: epctx set" set plain_ctx.onnx -o x.onnx
@@ -99,7 +99,7 @@ refuses "set without a value" 2 "WHAT=VALUE" set plain_ctx.onnx -o x.onnx notes
 refuses "set an unknown field" 2 "model:ir_version" set plain_ctx.onnx -o x.onnx model:colour=red
 refuses "set a new attribute without its type" 2 "NAME:int=" set plain_ctx.onnx -o x.onnx depth=1
 refuses "set against the schema" 2 "schema" set plain_ctx.onnx -o x.onnx notes:int=1
-refuses "set a number that is none" 2 "no whole number" set plain_ctx.onnx -o x.onnx max_size=big
+refuses "set a number that is none" 2 "not an integer" set plain_ctx.onnx -o x.onnx max_size=big
 refuses "set a value out of range" 1 "must be 0 or 1" set plain_ctx.onnx -o x.onnx embed_mode=5
 refuses "set from a missing file" 1 "nowhere" set plain_ctx.onnx -o x.onnx notes=@nowhere
 refuses "set on one of several nodes" 1 "--node" set partly_ctx.onnx -o x.onnx notes=x
@@ -108,7 +108,7 @@ refuses "set on an unknown node" 1 "there is no node 'nobody'" \
 grep -q "EPContext nodes: 'EpctxNpuExecutionProvider_.*_0' 'EpctxNpu" "$err" ||
     fail "set on an unknown node" "the nodes are not listed"
 refuses "set without an EPContext node" 1 "'conv' 'relu' 'pool'" set plain.onnx -o x.onnx notes=x
-refuses "set an order that is none" 2 "each one once" set plain.onnx -o x.onnx graph:outputs=y,y
+refuses "set an order that is none" 2 "each name exactly once" set plain.onnx -o x.onnx graph:outputs=y,y
 refuses "unset what is not there" 1 "ep_cache_context" unset plain_ctx.onnx -o x.onnx colour
 refuses "unset metadata that is not there" 1 "no metadata key" \
     unset plain_ctx.onnx -o x.onnx metadata:colour
@@ -198,12 +198,12 @@ epctx rename r.onnx -o s.onnx image x scores y
 same "renamed back" partly.onnx s.onnx
 refuses "rename to a name in use" 1 "in use" rename partly.onnx -o x.onnx x y
 refuses "rename what is not there" 1 "inputs: 'x'" rename partly.onnx -o x.onnx nobody y
-refuses "rename without a new name" 2 "no new name" rename partly.onnx -o x.onnx x y z
+refuses "rename without a new name" 2 "missing new name" rename partly.onnx -o x.onnx x y z
 epctx rename --nodes partly.onnx -o n.onnx strange odd; worked "rename a node" "now 'odd'"
 refuses "rename a node to a name in use" 1 "another node" rename --nodes partly.onnx -o x.onnx \
     strange relu
 epctx prefix partly_ctx.onnx -o p_ctx.onnx left_; worked "prefix" "now 'left_Epctx"
-epctx rename p_ctx.onnx --in-place x image; worked "rename in a compiled model" "places in all"
+epctx rename p_ctx.onnx --in-place x image; worked "rename in a compiled model" "occurrences in total"
 refuses "rename what the EP finds by name" 1 "--any-io" \
     rename --ep qnn plain_ctx.onnx -o x.onnx x image
 epctx rename --ep qnn --any-io plain_ctx.onnx -o i_ctx.onnx x image; worked "rename --any-io" "image"

@@ -118,6 +118,29 @@ TEST(offsets_of_edited_data)
     bytes_free(&data);
 }
 
+/* A new field without bytes has no address either (clang's UBSan counts from none). */
+TEST(new_fields_without_bytes)
+{
+    bytes data = sample();
+    epctx_model model;
+    epctx_error error;
+    epctx_tensor_view tensor;
+    epctx_cursor dims;
+    int64_t dim;
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_message_remove_field(&model, tensor_at(&model), EPCTX_FIELD_TENSOR_DIMS, &error),
+              EPCTX_OK);
+    CHECK_INT(epctx_message_put_copy(&model, tensor_at(&model), EPCTX_FIELD_TENSOR_DIMS,
+                                     epctx_view_none(), epctx_view_none(), NULL, &error),
+              EPCTX_OK);
+    tensor = epctx_tensor_of(tensor_at(&model));
+    CHECK_INT(tensor.rank, 0);
+    dims = epctx_tensor_dims(&tensor);
+    CHECK(!epctx_next_int(&dims, &dim), "a dimension of an empty field");
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
 /* Records that are wrong stop at the first that is. */
 TEST(records_refused)
 {
@@ -773,6 +796,7 @@ int main(int argc, char **argv)
     RUN(odd_tensors_and_shapes);
     RUN(typed_fields);
     RUN(offsets_of_edited_data);
+    RUN(new_fields_without_bytes);
     RUN(records_refused);
     RUN(places_of_fields);
     RUN(copies_refused);

@@ -102,9 +102,9 @@ m_npu.bin.sealed" ] || { echo "other files than expected: $(ls $dir)"; return 1;
         refused $1 $dir "byte $at changed" "sealed" || return 1
     done
     head -c 10 $dir/kept/m_npu.bin.sealed >$dir/m_npu.bin.sealed
-    refused $1 $dir "cut off" "is no sealed file" || return 1
+    refused $1 $dir "cut off" "is not a sealed file" || return 1
     cp $dir/kept/m_ctx.onnx.sealed $dir/m_npu.bin.sealed
-    refused $1 $dir "another file" "under this name and key" || return 1
+    refused $1 $dir "another file" "match this name and key" || return 1
     rm $dir/m_npu.bin.sealed
     cp $dir/plain_npu.bin $dir/m_npu.bin
     refused $1 $dir "a plain file" "m_npu.bin" || return 1
@@ -112,7 +112,7 @@ m_npu.bin.sealed" ] || { echo "other files than expected: $(ls $dir)"; return 1;
     $1 run $dir/key $dir/m_ctx.onnx | cmp - $dir/plain.out || return 1
     $1 key $dir/key2
     mv $dir/key2 $dir/key
-    refused $1 $dir "another key" "the key is another one"
+    refused $1 $dir "another key" "the key is wrong"
 }
 refused() { # refused PROGRAM FOLDER WHAT MESSAGE
     if $1 run $2/key $2/m_ctx.onnx >$2/log 2>&1; then

@@ -108,7 +108,7 @@ TEST(weights_by_tensor)
         {{1, 1}, {two, vector}, {8, 16}, false, NULL},
         {{22, 22}, {two, two}, {1, 2}, false, NULL},
         {{1, 1}, {zero, zero}, {0, 0}, true, "has no bytes"},
-        {{8, 8}, {vector, vector}, {0, 0}, true, "strings cannot be in a file"},
+        {{8, 8}, {vector, vector}, {0, 0}, true, "strings cannot be external"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bytes graphs[2] = {{0}, {0}};
@@ -460,7 +460,7 @@ TEST(too_large)
     CHECK_INT(epctx_message_set_data(&d.model, epctx_model_read(&d.model).view, 6, payload, NULL),
               EPCTX_OK);
     CHECK_INT(epctx_init_inline(&d.model, NULL, &d.changes, &d.error), EPCTX_ERR_LIMIT);
-    CHECK_HAS(d.error.message, "keep initializers in a file");
+    CHECK_HAS(d.error.message, "store initializers in a file");
     CHECK_INT(epctx_write_group(&d.model, "/d/new.onnx", NULL, &none, 0, EPCTX_OVERWRITE_FAIL,
                                 &d.error), EPCTX_ERR_LIMIT);
     CHECK_TRUE(disk_find(&d.disk, "/d/new.onnx") == NULL);

@@ -1732,13 +1732,13 @@ TEST(a_profile_of_your_own)
     CHECK_INT(epctx_lint(&m, &opts, collect, &f, NULL, NULL), EPCTX_OK);
     CHECK(f.count[EPCTX_RULE_NO_MAIN] == 0 && f.count[EPCTX_RULE_PAYLOAD_IGNORED] == 0, "%s",
           f.text);
-    CHECK_HAS(f.text, "takes only nodes with 'First'");
+    CHECK_HAS(f.text, "accepts only nodes with 'First'");
     CHECK_UINT(f.count[EPCTX_RULE_FOREIGN], 0);
     /* Without sources it takes none. */
     memset(own.sources, 0, sizeof own.sources);
     memset(&f, 0, sizeof f);
     CHECK_INT(epctx_lint(&m, &opts, collect, &f, NULL, NULL), EPCTX_OK);
-    CHECK_HAS(f.text, "takes only nodes with 'its name'");
+    CHECK_HAS(f.text, "accepts only nodes with 'its name'");
     CHECK_UINT(f.count[EPCTX_RULE_FOREIGN], 1);
     epctx_model_close(&m);
     bytes_free(&model);

@@ -135,7 +135,7 @@ TEST(chain_refusals)
     opts.chain = true;
     CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("a", "b", 17)));
     CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_NOT_FOUND);
-    CHECK_HAS(p.error.message, "name the connections");
+    CHECK_HAS(p.error.message, "specify the connections");
     opts.chain = false;
     opts.connections = &link;
     opts.connection_count = 1;
@@ -204,18 +204,18 @@ TEST(merge_refusals)
     epctx_connection links[2] = {0};
     MERGE_REFUSED(small_model("n", "b_x", "y"), small_model("m", "x", "z"), "b_", NULL,
                   EPCTX_ERR_EXISTS,
-                  "value 'b_x' is in an earlier model, too: choose another prefix");
+                  "value 'b_x' also exists in an earlier model; choose another prefix");
     MERGE_REFUSED(small_model("b_m", "x", "y"), small_model("m", "x", "z"), "b_", NULL,
                   EPCTX_ERR_EXISTS,
-                  "node 'b_m' is in an earlier model, too: choose another prefix");
+                  "node 'b_m' also exists in an earlier model; choose another prefix");
     MERGE_REFUSED(small_model("n", "x", "y"), small_model("n", "p", "q"), "", NULL,
                   EPCTX_ERR_EXISTS,
-                  "node 'n' is in an earlier model, too: give the model a prefix");
+                  "node 'n' also exists in an earlier model; use a prefix for the model");
     add_node(&extra, "Step", "step", "p", "q");
     put_child(&function, 2, &extra);
     put_child(&model, 20, &function);
     MERGE_REFUSED(small_model("n", "x", "y"), model, NULL, NULL, EPCTX_ERR_UNSUPPORTED,
-                  "training information");
+                  "training info");
     model = small_model("n", "p", "q");
     put_str(&function, 1, "f");
     put_child(&model, 25, &function);
@@ -233,20 +233,20 @@ TEST(merge_refusals)
     opts.connections = links;
     opts.connection_count = 1;
     MERGE_REFUSED(small_model("n", "x", "y"), small_model("m", "p", "q"), NULL, &opts,
-                  EPCTX_ERR_NOT_FOUND, "no model behind that with the output has the input");
+                  EPCTX_ERR_NOT_FOUND, "no later model has the input");
     links[0].output = epctx_str_of("gone");
     links[0].input = epctx_str_of("p");
     MERGE_REFUSED(compiled_model("QNN"), compiled_model("QNN"), NULL, &opts, EPCTX_ERR_NOT_FOUND,
-                  "no such output, but for example 'y'");
+                  "no such output; outputs include 'y'");
     links[0].output = epctx_str_of("q");
     links[0].from = 1;
     links[0].to = 0;
     links[0].input = epctx_str_of("x");
     MERGE_REFUSED(small_model("n", "x", "y"), small_model("m", "p", "q"), NULL, &opts,
-                  EPCTX_ERR_NOT_FOUND, "no model behind that");
+                  EPCTX_ERR_NOT_FOUND, "no later model has the input");
     links[0].from = 7;
     MERGE_REFUSED(small_model("n", "x", "y"), small_model("m", "p", "q"), NULL, &opts,
-                  EPCTX_ERR_NOT_FOUND, "for example 'y'");
+                  EPCTX_ERR_NOT_FOUND, "outputs include 'y'");
     CHECK_INT(epctx_merge(NULL, 1, NULL, NULL, NULL), EPCTX_ERR_ARG);
 }
 
@@ -290,7 +290,7 @@ TEST(merge_of_too_much)
         epctx_message_set_data(&p.models[0], epctx_model_read(&p.models[0]).view, 6, payload, NULL),
         EPCTX_OK);
     CHECK_INT(pair_merge(&p), EPCTX_ERR_LIMIT);
-    CHECK_HAS(p.error.message, "move contexts and initializers into files beforehand");
+    CHECK_HAS(p.error.message, "first move contexts and initializers into files");
     CHECK_UINT(epctx_model_mark(&p.models[0]), 1);
     epctx_model_undo(&p.models[0], 0);
     CHECK(pair_untouched(&p), "a refusal changes something");
@@ -363,7 +363,7 @@ TEST(connection_of_a_passed_input)
     opts.connections = &link;
     opts.connection_count = 1;
     CHECK_INT(epctx_merge(parts, 3, &opts, NULL, &error), EPCTX_ERR_NOT_FOUND);
-    CHECK_HAS(error.message, "no model behind that with the output 'x' has the input 'in'");
+    CHECK_HAS(error.message, "no model after the one with output 'x' has an input 'in'");
     CHECK_INT(epctx_merge(parts, SIZE_MAX, &opts, NULL, &error), EPCTX_ERR_ARG);
     for (i = 0; i < 3; i++) {
         epctx_model_close(&models[i]);
@@ -572,7 +572,7 @@ TEST(merge_values_of_bodies)
     CHECK_TRUE(pair_open(&p, small_model("n", "inner", "z"), body_model("x", "y", "inner")));
     p.parts[1].prefix = "";
     REFUSED(&p, EPCTX_ERR_EXISTS,
-            "value 'inner' is in an earlier model, too: give the model a prefix");
+            "value 'inner' also exists in an earlier model; use a prefix for the model");
     p.parts[1].prefix = NULL;
     MERGES(&p);
     text = written(&p.models[0]);
@@ -591,7 +591,7 @@ TEST(merge_values_of_bodies)
     pair_close(&p);
     CHECK_TRUE(pair_open(&p, small_model("n", "q", "z"), body_model("x", "b_x", "b_x")));
     p.parts[1].prefix = "b_";
-    REFUSED(&p, EPCTX_ERR_EXISTS, "value 'x' cannot be called 'b_x'");
+    REFUSED(&p, EPCTX_ERR_EXISTS, "value 'x' cannot be renamed to 'b_x'");
     pair_close(&p);
 }
 
@@ -653,7 +653,7 @@ TEST(merge_feeds_a_name_that_must_stay)
     pair p;
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), compiled("k", "x", "z", ov, "p")));
     pair_link(&p, "y", "x");
-    REFUSED(&p, EPCTX_ERR_EXISTS, "value 'x' is in an earlier model, too: its EP finds the inputs");
+    REFUSED(&p, EPCTX_ERR_EXISTS, "value 'x' also exists in an earlier model: its EP finds the inputs");
     pair_close(&p);
     /* The same name is no matter; nor is the name of the node in between. */
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), compiled("k", "y", "z", ov, "p")));
@@ -841,7 +841,7 @@ TEST(merge_compatibility)
     put_pair(&b, 14, "ep_compatibility_info.EpctxNpuExecutionProvider", "2");
     CHECK_TRUE(pair_open(&p, a, b));
     p.opts.metadata = EPCTX_METADATA_PREFIX;
-    REFUSED(&p, EPCTX_ERR_GRAPH, "is '2', in an earlier model '1': keep the first, or change");
+    REFUSED(&p, EPCTX_ERR_GRAPH, "is '2', but '1' in an earlier model: keep the first, or change");
     p.opts.metadata = EPCTX_METADATA_FIRST;
     MERGES(&p);
     pair_close(&p);
@@ -898,7 +898,7 @@ TEST(merge_functions_of_onnx)
         put_child(&models[i], 25, &function);
     }
     CHECK_TRUE(pair_open(&p, models[0], models[1]));
-    REFUSED(&p, EPCTX_ERR_GRAPH, "function 'F' of domain '' is another one in an earlier model");
+    REFUSED(&p, EPCTX_ERR_GRAPH, "function 'F' of domain '' is different in an earlier model");
     pair_close(&p);
 }
 

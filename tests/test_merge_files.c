@@ -110,7 +110,7 @@ TEST(merge_functions_with_files)
         status = epctx_merge(parts, 2, &opts, NULL, &error);
         CHECK(status == (i == 0 ? EPCTX_OK : EPCTX_ERR_GRAPH), "'%s': %s", called[i],
               error.message);
-        if (i > 0) CHECK_HAS(error.message, "function 'Use' of domain 'mine' is another one");
+        if (i > 0) CHECK_HAS(error.message, "function 'Use' of domain 'mine' is different");
         epctx_model_close(&models[0]);
         epctx_model_close(&models[1]);
         remove_outside();

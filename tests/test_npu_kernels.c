@@ -1189,7 +1189,7 @@ TEST(gather)
     index[1] = 3;
     CHECK_INT(gb_run(&b, in, out, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "Gather_00");
-    CHECK_HAS(error.message, "index 3");
+    CHECK_HAS(error.message, "found 3");
     index[1] = INT64_MIN;
     CHECK_INT(gb_run(&b, in, out, &error), EPCTX_ERR_ARG);
     gb_free(&b);
@@ -1638,7 +1638,7 @@ TEST(integers)
     CHECK_OK(run_ints("Less", a, c, bits, &error), error);
     CHECK_MEM(bits, sizeof bits, less, sizeof less);
     CHECK_INT(run_ints("Div", a, zero, y, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "divided by 0");
+    CHECK_HAS(error.message, "by 0");
 }
 
 /* -- indices from data: checked while running -- */
@@ -1828,7 +1828,7 @@ TEST(lstm)
     CHECK(difference(y, want, T * B * H) < 1e-6, "differs by %g", difference(y, want, T * B * H));
     memcpy(lengths, bad, sizeof bad);
     CHECK_INT(gb_run(&b, in, out, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "length 5");
+    CHECK_HAS(error.message, "sequence_lens: expected 0..");
     gb_free(&b);
 }
 

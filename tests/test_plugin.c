@@ -738,7 +738,7 @@ TEST(bad_contexts)
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
     c.payload = "";
     CHECK_TRUE(make_context("p.onnx", &c));
-    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "'ep_cache_context': is empty");
     c.payload = "not a context";
     c.payload_size = 13;
     CHECK_TRUE(make_context("p.onnx", &c));

@@ -766,10 +766,10 @@ TEST(types_of_graph_outputs)
 {
     static const char *const told[] = {
         "has no type, neither in value_info nor as a graph output: ORT cannot infer it (only the "
-        "model before compilation knows the answer)",
+        "source model has the information)",
         "'q' now has its type from the source model",
-        "(the source model does not have it: compile that again, the EP knows it, or run type "
-        "inference on it first)"};
+        "(the source model does not have it: compile it again, or first run type inference on "
+        "it)"};
     for (int kind = 0; kind < 3; kind++) { /* no source, one that tells, one that does not */
         bytes graph = {0}, source = {0}, untyped = {0};
         epctx_cursor it;

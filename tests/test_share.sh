@@ -74,7 +74,7 @@ expect "list with commas" 0 "files          4" compile -e npu -i "arch|generic" 
     -C "ep.context_node_name_prefix|_part1 ep.share_ep_contexts|1" ./a.onnx,./b.onnx,./c.onnx
 expect "the prefix is in the nodes" 0 "_part1EpctxNpu" dump a_ctx.onnx
 expect "no overwriting" 1 "-f replaces it" compile a.onnx,b.onnx
-expect "a model that is left out needs the binary" 1 "b_ctx.onnx needs this binary" \
+expect "a model that is left out needs the binary" 1 "b_ctx.onnx still needs this binary" \
     compile -f a.onnx c.onnx
 rm c_ctx.onnx
 cp b_ctx.onnx copy.onnx # it has nothing that b has not
@@ -89,28 +89,28 @@ rm copy.onnx
 
 # -- a binary that is not the model's any more --
 "$plain" compile -f a.onnx c.onnx b.onnx >out 2>err
-expect "one of a group is not compiled alone" 1 "b_ctx.onnx needs this binary as it is" \
+expect "one of a group is not compiled alone" 1 "b_ctx.onnx still needs this binary" \
     compile -f a.onnx
-expect "nor planned" 1 "b_ctx.onnx needs this binary as it is" compile -f --dry-run a.onnx c.onnx
+expect "nor planned" 1 "b_ctx.onnx still needs this binary" compile -f --dry-run a.onnx c.onnx
 expect "the group is still whole" 0 ": fresh" check --fresh b_ctx.onnx
 cp b_ctx.onnx d_ctx.onnx
-expect "all that need it are named" 1 "b_ctx.onnx and d_ctx.onnx need this binary" \
+expect "all that need it are named" 1 "b_ctx.onnx and d_ctx.onnx still need this binary" \
     compile -f a.onnx
 for i in 1 2 3 4 5 6 7 8; do cp b_ctx.onnx e$i.onnx; done
 expect "or the first ones" 1 "b_ctx.onnx, d_ctx.onnx, e1.onnx, e2.onnx, e3.onnx, e4.onnx, \
-e5.onnx, e6.onnx and 2 more need this binary" compile -f a.onnx
+e5.onnx, e6.onnx and 2 more still need this binary" compile -f a.onnx
 rm -f e[1-8].onnx d_ctx.onnx
-left="b_ctx.onnx leaves the models that share a_npu.bin: a_ctx.onnx and c_ctx.onnx need it as it is"
+left="b_ctx.onnx no longer shares a_npu.bin, which a_ctx.onnx and c_ctx.onnx still need"
 expect "leaving the group is planned" 0 "note           $left" compile -f --dry-run b.onnx
 expect "under a name of its own it may" 0 "binary         b_npu.bin" compile -f b.onnx
 if grep -qxF "note           $left" out; then echo "ok leaving the group is told"
 else fail "leaving the group is told" "no note"; fi
-expect "told to programs, too" 0 "\"notes\": [\"c_ctx.onnx leaves the models that share a_npu.bin: \
-a_ctx.onnx needs it as it is\"]" compile -f --json c.onnx
+expect "told to programs, too" 0 "\"notes\": [\"c_ctx.onnx no longer shares a_npu.bin, \
+which a_ctx.onnx still needs\"]" compile -f --json c.onnx
 expect "binaries that are left over" 0 \
-    "b_npu.bin stays, though b_ctx.onnx needed it last and no model here does any more" \
+    "b_npu.bin is kept although no model here needs it any more; last used by b_ctx.onnx" \
     compile -f a.onnx b.onnx
-expect "embedding leaves one, too" 0 "c_npu.bin stays, though c_ctx.onnx needed it last" \
+expect "embedding leaves one, too" 0 "c_npu.bin is kept although no model here needs it any more; last used by c_ctx.onnx" \
     compile -f --embed c.onnx
 rm -f b_npu.bin c_npu.bin
 expect "the same again leaves nothing" 0 "partitions" compile -f --embed c.onnx
@@ -132,7 +132,7 @@ expect "mv with one of the models named" 1 "b_ctx.onnx names a_npu.bin, too" \
 expect "its plan" 1 "b_ctx.onnx names a_npu.bin, too" mv -n a_npu.bin new.bin a_ctx.onnx
 mkdir below
 expect "mv into a folder" 0 "" mv a_npu.bin below/a_npu.bin
-expect "mv out of it" 1 "there is no .onnx beside it: name the models" \
+expect "mv out of it" 1 "there is no .onnx file beside it: specify the models" \
     mv below/a_npu.bin a_npu.bin
 expect "mv with all of them" 0 "" mv below/a_npu.bin a_npu.bin ./*_ctx.onnx
 rmdir below
@@ -147,7 +147,7 @@ expect "another byte" 1 "again.bin' has hash" check --fresh e_ctx.onnx
 expect "lint tells, too" 1 "e_ctx.onnx: error E900 context-loads: 'Epctx" lint e_ctx.onnx
 before=$(stat -c '%i %Y' e_ctx.onnx)
 expect "repair leaves it and says why" 3 "left E900 'Epctx" repair --in-place e_ctx.onnx
-expect "repair knows the rule" 2 "E900 cannot be repaired here: compile" \
+expect "repair knows the rule" 2 "E900 cannot be repaired automatically: compile" \
     repair --rules E900 --in-place e_ctx.onnx
 if [ "$(stat -c '%i %Y' e_ctx.onnx)" = "$before" ]; then
     ok "what nothing changes in place is not written"
@@ -160,7 +160,7 @@ expect "explain knows E900" 0 "the reference NPU cannot load" explain E900
 for command in embed merge package; do
     other=
     [ $command != merge ] || other=b_ctx.onnx
-    expect "$command of another binary" 1 "(--allow-stale takes the binary as it is)" \
+    expect "$command of another binary" 1 "(--allow-stale accepts the binary)" \
         $command -o moved e_ctx.onnx $other
     if [ -e moved ]; then fail "$command of another binary" "something was written"; fi
 done
@@ -196,8 +196,8 @@ rm -r sub
 touch b_ctx.onnx
 expect "dry run: an output is there" 1 "-f replaces it" compile --dry-run a.onnx b.onnx
 rm b_ctx.onnx
-expect "-o -" 2 "no standard output" compile -o - a.onnx
-expect "an option of another phase" 2 "the phase of the option is load" \
+expect "-o -" 2 "cannot go to standard output" compile -o - a.onnx
+expect "an option of another phase" 2 "the option applies to the phase load" \
     compile -C "ep.context_source_model_path|x.onnx" a.onnx
 expect "a group of one" 0 "files          2" compile -C "ep.share_ep_contexts|1" a.onnx
 files "two files" "a.onnx a_ctx.onnx a_npu.bin b.onnx c.onnx "

@@ -167,13 +167,13 @@ TEST(split_at_lists)
         {true, "t", "alone", EPCTX_OK, "t"},
         {true, "t", "w", EPCTX_OK, "t"},
         {true, "", "y,u", EPCTX_ERR_UNSUPPORTED, "one of several nodes"},
-        {true, "t,t", "z", EPCTX_ERR_ARG, "the input 't' is named twice"},
-        {true, "", "z,z", EPCTX_ERR_ARG, "'z' is named as input and output, or twice"},
-        {false, "t", "y", EPCTX_ERR_GRAPH, "the model does not say of which type 't' is"},
+        {true, "t,t", "z", EPCTX_ERR_ARG, "input 't' is listed twice"},
+        {true, "", "z,z", EPCTX_ERR_ARG, "'z' is listed twice, or as input and output"},
+        {false, "t", "y", EPCTX_ERR_GRAPH, "the model has no type for 't'"},
         {false, "t:1", "y", EPCTX_OK, "t"},
         {false, "x,w", "t", EPCTX_OK, "w"},
         {false, "x,w", "t:1", EPCTX_OK, "w"},
-        {false, "x,t:1", "y", EPCTX_ERR_ARG, "the input 'x' does not cut"},
+        {false, "x,t:1", "y", EPCTX_ERR_ARG, "input 'x' has no effect"},
         {false, "", "", EPCTX_OK, "x"},
         {false, "s,x", "y", EPCTX_OK, "s"},
         {false, "", "nothing", EPCTX_OK, NULL},
@@ -300,7 +300,7 @@ TEST(split_at_initializers)
     c.values[3].name = epctx_str_of("z");
     epctx_model_undo(&c.model, 0);
     CHECK_INT(epctx_split(&c.model, &c.opts, &c.out, &c.error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(c.error.message, "the model does not say of which type 'sp' is");
+    CHECK_HAS(c.error.message, "the model has no type for 'sp'");
     CHECK(untouched(&c.model, &c.data), "a refusal changes something");
     c.values[0].elem_type = EPCTX_ONNX_FLOAT;
     CHECK_OK(epctx_split(&c.model, &c.opts, &c.out, &c.error), c.error);

@@ -439,11 +439,14 @@ TEST(state_whole)
         judged j;
         if (compiled)
             add_epnode(&graph, "n", "x", "y", 1, 1, "QNN", "n", "payload", 7);
-        else
-            add_node(&graph, "Relu", "n", "x", "y");
+        else {
+            add_node(&graph, "Relu", "n", "x", "m");
+            add_node(&graph, "Relu", "n2", "m", "y");
+        }
         CHECK_TRUE(judge(&j, new_model(&graph)));
         CHECK_INT(j.state.compiled, compiled ? EPCTX_FULLY_COMPILED : EPCTX_PLAIN);
         CHECK_UINT(j.state.ep_nodes, (size_t)compiled);
+        CHECK_UINT(j.state.other_nodes, compiled ? 0u : 2u);
         judged_free(&j);
     }
 }

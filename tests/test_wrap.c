@@ -114,7 +114,7 @@ TEST(wrap_by_profile)
     opts.input_count = opts.output_count = 1;
     opts.profile = epctx_profile_find(epctx_str_of("npu"));
     CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, &out, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "this EP takes static shapes only");
+    CHECK_HAS(error.message, "this EP supports static shapes only");
     opts.profile = epctx_profile_find(epctx_str_of("generic"));
     opts.source = "MyEP";
     CHECK_OK(epctx_wrap(&model, binary, &opts, NULL, &out, &error), error);
@@ -170,14 +170,14 @@ TEST(wrap_in_little_memory)
     opts.profile = epctx_profile_find(epctx_str_of("generic"));
     opts.binary_name = "b.bin";
     CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "give the source");
+    CHECK_HAS(error.message, "specify it");
     opts.profile = epctx_profile_find(epctx_str_of("qnn"));
     opts.source = "QNN";
     opts.partition_name = "part";
     opts.max_size = 7;
     values[0].value.name = epctx_str_of("");
     CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "without a name");
+    CHECK_HAS(error.message, "a value has no name");
     values[0].value.name = epctx_str_of("x");
     values[0].scale = INFINITY;
     CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);

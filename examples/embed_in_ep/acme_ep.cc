@@ -1,10 +1,10 @@
 // acme_ep.cc - an execution provider in C++, in the manner of those inside ONNX Runtime's tree,
-// whose EPContext work is done by epctx.h. It has its own graph classes (host.h) and no model
-// bytes, so it uses the parts that live without them: EPCTX_NO_WIRE, no nanopb.
+// that uses epctx.h for EPContext models. It has its own graph classes (host.h) and no model
+// bytes, so it uses the parts that work without them: EPCTX_NO_WIRE, no nanopb.
 //
-// The device is a joke (it adds, doubles and negates one number), the EPContext work is complete:
+// The device is a toy (it adds, doubles and negates one number), the EPContext work is complete:
 // generation with and without a file of its own, several partitions in one binary,
-// GetEpContextNodes, loading with contained paths and ORT's error codes. README.md walks through.
+// GetEpContextNodes, loading with contained paths and ORT's error codes. README.md explains it.
 #ifndef EPCTX_NO_WIRE // may come from the compiler's command line, as for a whole program
 #define EPCTX_NO_WIRE
 #endif
@@ -39,7 +39,7 @@ host::Status ToStatus(epctx_status status, const epctx_error &error)
     return {epctx_status_to_ort(status), error.message};
 }
 
-// Whatever goes wrong while a context is loaded is INVALID_GRAPH for ORT.
+// All failures to load a context are INVALID_GRAPH for ORT.
 host::Status ToLoadStatus(epctx_status status, const epctx_error &error)
 {
     if (status == EPCTX_OK) return {};
@@ -78,7 +78,7 @@ epctx_node RecordOf(const host::Node &node, std::vector<epctx_attr> &attrs)
     return record;
 }
 
-// Name, inputs and outputs are the fused node's: ORT puts the one in the place of the other.
+// Name, inputs and outputs are the fused node's: ORT replaces one with the other.
 std::unique_ptr<host::Node> MakeContextNode(const host::Node &fused, const epctx_epnode &content)
 {
     auto node = std::make_unique<host::Node>();
@@ -182,7 +182,7 @@ epctx_status DeviceInfo(void *, void *, epctx_graph_info *info, epctx_error *)
     return EPCTX_OK;
 }
 
-// An EP that compiles in its own way fills in no more than loading needs.
+// An EP with its own compiler fills in only what loading needs.
 epctx_backend LoadingBackend()
 {
     epctx_backend backend{};
@@ -215,7 +215,7 @@ class AcmeExecutionProvider
         return Execute(kernels_.at(fused_node), input);
     }
 
-    // What ORT asks for after Compile when ep.context_enable is 1. The EP owns the nodes.
+    // ORT calls this after Compile if ep.context_enable is 1. The EP owns the nodes.
     std::vector<const host::Node *> GetEpContextNodes() const
     {
         std::vector<const host::Node *> nodes;
@@ -241,7 +241,7 @@ host::Status AcmeExecutionProvider::Compile(const std::vector<host::FusedNodeAnd
     const bool generate = host::Get(options_, "ep.context_enable") == "1";
     if (compiled && generate) {
         epctx_error error{};
-        return ToStatus(epctx_fail(&error, EPCTX_ERR_GRAPH, "the model is compiled already"),
+        return ToStatus(epctx_fail(&error, EPCTX_ERR_GRAPH, "the model is already compiled"),
                         error);
     }
     if (compiled) return Load(graphs);
@@ -282,7 +282,7 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
         const epctx_str folder = epctx_path_folder(View(model));
         const std::string target = std::string(folder.data, folder.size) + binary_name;
         epctx_write_opts opts{};
-        opts.derived = true; // nobody chose this name: never through a link
+        opts.derived = true; // derived name: never through a link
         status = epctx_write_bytes(nullptr, target.c_str(), bytes.data(), bytes.size(), &opts,
                                    &error);
         if (status != EPCTX_OK) return ToStatus(status, error);

@@ -1,6 +1,6 @@
 // host.h - stand-ins for the classes an execution provider inside ONNX Runtime's tree works with:
 // nodes with attributes, the fused graphs given to Compile, session options, a status with a code.
-// Only what acme_ep.cc touches; in your EP the real ones take this place.
+// Only what acme_ep.cc uses; your EP uses the real ones.
 #ifndef HOST_H
 #define HOST_H
 

@@ -53,7 +53,7 @@ static epctx_status open_sealed(const vault *v, const char *name, const epctx_ma
     unsigned char *plain;
     size_t room;
     if (file->size < HEAD_SIZE + TAG_SIZE || memcmp(file->data, magic, MAGIC_SIZE) != 0)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "is no sealed file");
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "is not a sealed file");
     room = file->size - HEAD_SIZE - TAG_SIZE;
     plain = (unsigned char *)malloc(room + 1);
     if (plain == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
@@ -62,8 +62,8 @@ static epctx_status open_sealed(const vault *v, const char *name, const epctx_ma
             (const unsigned char *)as.data, as.size, file->data + MAGIC_SIZE, v->key) != 0) {
         free(plain);
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "is not what was sealed under this name and key: it was changed, is "
-                          "another file, or the key is another one");
+                          "does not match this name and key: it was changed, is another file, "
+                          "or the key is wrong");
     }
     *data = plain;
     *size = room;
@@ -186,7 +186,7 @@ static bool read_key(const char *path, vault *v)
     bool good = file != NULL && fread(v->key, 1, KEY_SIZE, file) == KEY_SIZE && fgetc(file) == EOF;
     if (file != NULL) fclose(file);
     if (!good)
-        fprintf(stderr, "encrypted: %s: a key of %d bytes is expected\n", path, (int)KEY_SIZE);
+        fprintf(stderr, "encrypted: %s: expected a key of %d bytes\n", path, (int)KEY_SIZE);
     return good;
 }
 
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
         code = run(plain ? NULL : &v, argv[3]);
     else
         fputs("usage: encrypted key KEY | compile KEY MODEL CONTEXT_MODEL | run KEY CONTEXT_MODEL\n"
-              "(run - CONTEXT_MODEL: of ordinary files)\n",
+              "(run - CONTEXT_MODEL: run ordinary files)\n",
               stderr);
     sodium_memzero(&v, sizeof v);
     return code;

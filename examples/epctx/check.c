@@ -69,16 +69,16 @@ static bool is_wanted(const check_work *work, epctx_str ep)
     return epctx_profile_of(ep) == wanted;
 }
 
-/* An EP that the model says nothing of: a slip of the pen, or another EP's model. */
+/* The model has no entry for this EP: a typing error, or a model for another EP. */
 static void explain_ep(const char *ep, const char *what)
 {
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
-    printf("no %s of '", what);
+    printf("no %s for '", what);
     cli_put(stdout, epctx_str_of(ep));
     fputs("'\n", stdout);
     if (cli_profile_of(ep) != NULL) return;
-    fputs("    this is the name of no EP that epctx knows:", stdout);
+    fputs("    epctx does not know this EP; it knows:", stdout);
     for (i = 0; i + 1 < count; i++)
         if (i == 0 || strcmp(all[i].sources[0], all[i - 1].sources[0]) != 0)
             printf("%s\n        %s", i > 0 ? "," : "", all[i].sources[0]);
@@ -115,7 +115,7 @@ static int report(const check_work *work, const epctx_state *state)
     for (i = 0; i < state->compat_count; i++)
         count += is_wanted(work, state->compat[i].ep);
     if (count > 1 && work->against != NULL) {
-        cli_fail_text(work->ep == NULL ? "%s: there is more than one entry, choose with --ep"
+        cli_fail_text(work->ep == NULL ? "%s: there are several entries, select one with --ep"
                                        : "%s: this EP has two entries",
                       work->file);
         return CHECK_FAILED;
@@ -179,7 +179,7 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     return verdict == EPCTX_FRESH ? FRESH_YES : verdict == EPCTX_STALE ? FRESH_NO : FRESH_UNKNOWN;
 }
 
-/* Every EP's stamp: one that is stale decides, then one that nobody can judge. */
+/* The stamps of all EPs: one that is stale decides, then one that cannot be judged. */
 static int check_fresh(const check_work *work, const epctx_model *model)
 {
     const size_t prefix = sizeof EPCTX_BUILD_PREFIX - 1;
@@ -256,7 +256,7 @@ static int run(int argc, char **argv)
     cli_own_codes(CHECK_FAILED);
     if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;
     if (work.fresh ? work.against != NULL || profile != NULL : work.source != NULL) {
-        cli_fail_text("--fresh goes with --source and --ep, without it there is no --source");
+        cli_fail_text("--fresh accepts only --source and --ep; --source requires --fresh");
         return CHECK_USAGE;
     }
     if (profile != NULL && !cli_profile_for("--profile", profile, &work.profile))
@@ -268,22 +268,28 @@ const cli_command cli_check = {
     "check",
     "[--ep NAME] [--against STRING] [--profile NAME] [--json] FILE\n"
     "       epctx check --fresh [--source MODEL] [--ep NAME] [--json] FILE",
-    "tell whether a compiled model fits a machine",
-    "Shows the compatibility strings that EPs left in the model, and compares one with the string\n"
-    "that the EP of this machine would write. The exit code is ORT's value:\n"
-    "  0 EP_NOT_APPLICABLE (also when there is nothing to compare)   1 EP_SUPPORTED_OPTIMAL\n"
-    "  2 EP_SUPPORTED_PREFER_RECOMPILATION                           3 EP_UNSUPPORTED\n"
-    "and 64 for wrong usage, 65 for a file that cannot be read.\n"
-    "With --fresh it tells whether the model is still what its source would give, by the build\n"
-    "stamp that epctx left in it: 0 fresh, 1 stale, 2 cannot be told. The binary is compared,\n"
-    "too, embedded or beside FILE: compiling one of several models that share it makes the others\n"
-    "stale. Where there is no binary `epctx run` tells.\n\n"
-    "  --ep NAME          the entry of this EP: its name, its profile's or that in the key\n"
-    "                     ep_compatibility_info.NAME\n"
+    "report whether a compiled model fits a machine",
+    "Shows the compatibility strings that EPs stored in the model, and compares one\n"
+    "with the string that the EP of this machine would write. The exit code is ORT's\n"
+    "value:\n"
+    "   0  EP_NOT_APPLICABLE, also if there is nothing to compare\n"
+    "   1  EP_SUPPORTED_OPTIMAL\n"
+    "   2  EP_SUPPORTED_PREFER_RECOMPILATION\n"
+    "   3  EP_UNSUPPORTED\n"
+    "  64  wrong usage\n"
+    "  65  unreadable file\n"
+    "With --fresh, uses the build stamp that epctx stored in the model to check\n"
+    "whether compiling the source again would give the same model: 0 fresh, 1 stale,\n"
+    "2 unknown. Also compares the binary, embedded or beside FILE: after one of\n"
+    "several models that share a binary was compiled alone, the others are stale. A\n"
+    "missing binary is reported by `epctx run`.\n\n"
+    "  --ep NAME          select the entry of this EP, by the EP's name, its\n"
+    "                     profile's name or the NAME in ep_compatibility_info.NAME\n"
     "  --against STRING   the machine's string\n"
-    "  --profile NAME     compare by the rules of this profile instead of the EP's own\n"
-    "  --fresh            compare sizes and hashes of source, data and binary with the stamp\n"
-    "  --source MODEL     the source; default: beside FILE, under the name in the stamp\n"
-    "  --json             one JSON object\n",
+    "  --profile NAME     compare by the rules of this profile instead of the EP's\n"
+    "  --fresh            compare sizes and hashes of source, data and binary with\n"
+    "                     the build stamp\n"
+    "  --source MODEL     the source; default: the name in the stamp, beside FILE\n"
+    "  --json             print one JSON object\n",
     run,
 };

@@ -129,22 +129,22 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
     if (option == NULL) {
         unknown_option(command, options, text, size);
     } else if (option->value == NULL && equals != NULL) {
-        usage_error(command, "no value goes with ", option->name);
+        usage_error(command, "this option takes no value: ", option->name);
     } else if (option->value == NULL) {
         *option->given = true;
         return 1;
     } else if (option->given == NULL && *option->value != NULL &&
                is_from(*option->value, argv, at)) {
-        usage_error(command, "given twice, or under two names: ", option->name);
+        usage_error(command, "option given twice (perhaps under two names): ", option->name);
     } else if (equals != NULL || at + 1 < argc) {
         const char *value = equals != NULL ? equals + 1 : argv[at + 1];
         if (option->given != NULL && *option->given) value = join(*option->value, value);
         if (option->given != NULL) *option->given = true;
         *option->value = value;
         if (value != NULL) return equals != NULL ? 1 : 2;
-        usage_error(command, "too much text for ", option->name);
+        usage_error(command, "text too long for ", option->name);
     } else {
-        usage_error(command, "a value is missing behind ", text);
+        usage_error(command, "missing value for ", text);
     }
     return 0;
 }
@@ -173,12 +173,14 @@ int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_
             at += taken;
         } else {
             if (strcmp(text, "-") == 0 && !takes_dash(command, found)) {
-                usage_error(command, "this command reads no standard input; a file of that name is "
-                                     "./-: ", text);
+                usage_error(command,
+                            "this command does not read standard input; write ./- for a file "
+                            "of that name: ",
+                            text);
                 return -1;
             }
             if (found == most) {
-                usage_error(command, "one argument too many: ", text);
+                usage_error(command, "too many arguments: ", text);
                 return -1;
             }
             operands[found++] = text;
@@ -186,7 +188,7 @@ int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_
         }
     }
     if (found < least) {
-        usage_error(command, "an argument is missing", "");
+        usage_error(command, "missing argument", "");
         return -1;
     }
     return found;
@@ -260,8 +262,16 @@ int cli_fail_text(const char *format, ...)
 int cli_fail_stale(const epctx_error *error, const char *option)
 {
     if (error->status != EPCTX_ERR_VERSION) return cli_fail(error);
-    return cli_fail_text("%s; compile the model again (%s takes the binary as it is)",
+    return cli_fail_text("%s; compile the model again (%s accepts the binary)",
                          error->message, option);
+}
+
+int cli_fail_graph_key(const epctx_error *error, const char *more)
+{
+    const char *cure = strstr(error->message, "; set one_graph");
+    if (cure == NULL) return cli_fail_text("%s%s", error->message, more);
+    return cli_fail_text("%.*s; use --one-graph if it does not%s", (int)(cure - error->message),
+                         error->message, more);
 }
 
 void cli_warn_stale(const epctx_model *model, const char *context_path)
@@ -284,7 +294,7 @@ epctx_status cli_make_folder(const char *folder, epctx_error *error)
         if (kept != '/' && kept != '\0') continue;
         path[i] = '\0';
         if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return epctx_fail(error, EPCTX_ERR_IO, "%s: cannot make this folder: %s", path,
+            return epctx_fail(error, EPCTX_ERR_IO, "%s: cannot create this folder: %s", path,
                               strerror(errno));
         path[i] = kept;
     }
@@ -409,7 +419,7 @@ bool cli_profile_for(const char *option, const char *name, const epctx_profile *
     const epctx_profile *all = epctx_profiles(&count);
     *profile = cli_profile_of(name);
     if (*profile != NULL) return true;
-    cli_say("epctx: %s: no EP or profile is called '%s'; the profiles are", option, name);
+    cli_say("epctx: %s: unknown EP or profile '%s'; the profiles are", option, name);
     for (i = 0; i < count; i++)
         fprintf(stderr, " %s", all[i].name);
     fputc('\n', stderr);

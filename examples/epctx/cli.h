@@ -64,6 +64,9 @@ int cli_fail_text(const char *format, ...);
 /* The same for a binary that is not that of the build stamp (EPCTX_ERR_VERSION), with the cure.
  * `option` is what takes it all the same. */
 int cli_fail_stale(const epctx_error *error, const char *option);
+/* The same for a node that cannot be renamed, with --one-graph instead of the API's one_graph and
+ * `more` behind it. */
+int cli_fail_graph_key(const epctx_error *error, const char *more);
 /* Warns on standard error when a binary is not that of the build stamp. `context_path` may be
  * NULL. */
 void cli_warn_stale(const epctx_model *model, const char *context_path);
@@ -183,7 +186,8 @@ epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
 
 /* The reference NPU as a backend. `arch` NULL is its default architecture. */
 epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error);
-/* From then on backends refuse binaries whose graphs have more work (epctx_npu_opts); 0: no limit. */
+/* From then on backends refuse binaries whose graphs have more work (epctx_npu_opts); 0: no
+ * limit. */
 void cli_max_work(uint64_t most);
 /* Bytes of weights that the graph it compiled last stored, and that it found stored already. */
 void cli_weight_bytes(uint64_t *stored, uint64_t *shared);

@@ -127,8 +127,8 @@ static bool read_value(const char *option, epctx_str text, bool typed, epctx_are
             if (close == text.size ||
                 !read_dims(text.data + end + 1, close - end - 1, arena, &spec->value))
                 return bad_value(option, text,
-                                 "dimensions are numbers, or ? for one that is not fixed (names "
-                                 "of dimensions are not kept): [1,3,?]");
+                                 "dimensions must be numbers, or ? if not fixed (names are not "
+                                 "kept): [1,3,?]");
             end = close + 1;
         }
         if (end < text.size &&
@@ -138,11 +138,11 @@ static bool read_value(const char *option, epctx_str text, bool typed, epctx_are
     }
     if (spec->value.elem_type == 0 && like_type(text))
         return bad_value(option, text,
-                         "that is no type: float32, float16, float64, int8 to int64, uint8 to "
+                         "unknown type; use float32, float16, float64, int8 to int64, uint8 to "
                          "uint64 or bool, as in x:float32[1,3]");
-    if (spec->value.name.size == 0) return bad_value(option, text, "a name is missing");
+    if (spec->value.name.size == 0) return bad_value(option, text, "missing name");
     if (typed && spec->value.elem_type == 0)
-        return bad_value(option, text, "a type is missing: NAME:TYPE[DIMS], e.g. x:float32[1,3]");
+        return bad_value(option, text, "missing type: NAME:TYPE[DIMS], e.g. x:float32[1,3]");
     return true;
 }
 
@@ -219,7 +219,7 @@ static int write_into_folders(output *out, epctx_model *model, const epctx_combi
 int write_combined(output *out, epctx_model *model, epctx_combined *combined)
 {
     if (out->to_stdout && combined->file_count > 0)
-        return cli_fail_text("the result is more than one file: use -o FILE");
+        return cli_fail_text("the result consists of several files: use -o FILE");
     if (out->path == NULL || out->to_stdout || out->no_memory) return output_model(out, model);
     return write_into_folders(out, model, combined);
 }

@@ -30,7 +30,7 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
     printf("nodes          %zu compiled for %s (%s), %zu left to the CPU\n", report->compiled_nodes,
            backend->source, backend->hardware_architecture, report->cpu_nodes);
     if (report->other_nodes > 0)
-        printf("others         %zu EPContext nodes of other EPs stay\n", report->other_nodes);
+        printf("others         %zu EPContext nodes of other EPs, unchanged\n", report->other_nodes);
     if (report->binary_path[0] != '\0')
         printf("binary         %s, %" PRIu64 " bytes\n", report->binary_path, report->binary_size);
     else if (report->partition_count > 0)
@@ -220,7 +220,7 @@ static bool read_ep_options(compile_settings *set, epctx_arena *arena)
         if (strncmp(text, "arch|", 5) == 0)
             set->arch = text + 5;
         else if (size > 0)
-            return usage("-i: the NPU knows arch|NAME, not ", text);
+            return usage("-i: the NPU supports only arch|NAME, not ", text);
         text = next;
     }
     return true;
@@ -229,7 +229,7 @@ static bool read_ep_options(compile_settings *set, epctx_arena *arena)
 static bool twice(epctx_option option)
 {
     size_t count;
-    return usage("an option of the command line says otherwise: -C ",
+    return usage("a command-line option contradicts -C ",
                  epctx_option_list(&count)[option].key);
 }
 
@@ -276,7 +276,7 @@ static bool read_gen_options(compile_settings *set, int count)
     return true;
 }
 
-/* A library passes options of others on; here nobody would read them. */
+/* A library passes on options of others; here they would have no effect. */
 static bool known_options(const char *list)
 {
     size_t count, i, size;
@@ -287,7 +287,8 @@ static bool known_options(const char *list)
         for (i = 0; i < count; i++)
             if (strlen(all[i].key) == key && memcmp(all[i].key, list, key) == 0) break;
         if (i < count || list[key] != '|') continue;
-        cli_say("epctx: -C: '%.*s' is no option of this command, only\n", (int)key, list);
+        cli_say("epctx: -C: '%.*s' is not an option of this command; the options are\n", (int)key,
+                list);
         for (i = 0; i < count; i++)
             fprintf(stderr, "  %s\n", all[i].key);
         return false;
@@ -295,14 +296,14 @@ static bool known_options(const char *list)
     return true;
 }
 
-/* An option of another phase would be read by nobody. */
+/* An option of another phase would have no effect. */
 static bool for_generation(size_t option)
 {
     size_t count;
     const epctx_option_info *info = &epctx_option_list(&count)[option];
     if ((info->phases & EPCTX_PHASE_GENERATE) != 0) return true;
-    cli_say("epctx: -C: %s has no effect here: this command generates, and the phase of "
-            "the option is %s\n",
+    cli_say("epctx: -C: %s has no effect: this command only generates, and the option "
+            "applies to the phase %s\n",
             info->key, phase_names[info->phases]);
     return false;
 }
@@ -321,17 +322,18 @@ static bool read_session_options(compile_settings *set, int count)
         if (epctx_option_given(o, (epctx_option)option) && !for_generation(option)) return false;
     if (epctx_option_given(o, EPCTX_OPTION_CONTEXT_ENABLE) &&
         !epctx_option_on(o, EPCTX_OPTION_CONTEXT_ENABLE))
-        return usage("-C: this command generates: leave ep.context_enable out", "");
+        return usage("-C: this command always generates: omit ep.context_enable", "");
     if (!read_gen_options(set, count)) return false;
     if (set->share && set->gen.embed)
-        return usage("models that share a binary cannot embed it: no --embed", "");
+        return usage("models that share a binary cannot embed it: omit --embed", "");
     if (set->gen.context_file_path != NULL && strcmp(set->gen.context_file_path, "-") == 0)
-        return usage(set->gen.embed ? "-o -: this command writes no standard output: use -o FILE"
-                                    : "-o -: a model and its binary are files, no standard output: "
-                                      "use -o FILE",
+        return usage(set->gen.embed
+                         ? "-o -: this command does not write to standard output: use -o FILE"
+                         : "-o -: a model and its binary cannot go to standard output: use "
+                           "-o FILE",
                      "");
     if (count > 1 && set->gen.context_file_path != NULL)
-        return usage("several models have the names MODEL_ctx.onnx: no -o", "");
+        return usage("several models are always named MODEL_ctx.onnx: omit -o", "");
     return true;
 }
 
@@ -355,7 +357,7 @@ static bool read_models(const char *const *operands, int count, epctx_arena *are
             char *comma = list ? strchr(text, ',') : NULL;
             if (comma != NULL) *comma = '\0';
             if (*found == MOST_MODELS) return usage("too many models: ", text);
-            if (text[0] == '\0') return usage("a list of models has an empty name: ", operands[i]);
+            if (text[0] == '\0') return usage("empty name in the list of models: ", operands[i]);
             files[(*found)++] = text;
             text = comma != NULL ? comma + 1 : NULL;
         }
@@ -398,7 +400,7 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
         !read_models(operands, count, arena, files, &count) || !read_session_options(&set, count))
         return CLI_USAGE;
     if (set.json && (set.share || set.dry_run)) {
-        usage("--json reports on one model that is compiled", "");
+        usage("--json needs exactly one model, without --dry-run", "");
         return CLI_USAGE;
     }
     if (set.dry_run) return compile_plan(files, count, &set);
@@ -422,38 +424,45 @@ static int run(int argc, char **argv)
 
 const cli_command cli_compile = {
     "compile",
-    "[-o OUT] [--embed] [--weightless] [--prefix P] [-f] [--require-all]\n"
-    "                     [--verify] [--initializers NAME] [--arch A] [-e EP] [-i \"K|V ...\"]\n"
-    "                     [-C \"K|V ...\"] [--dim NAME=N,...] [-v] [--json] [--dry-run] MODEL...\n"
+    "[-o OUT] [--embed] [--weightless] [--prefix P] [-f]\n"
+    "             [--require-all] [--verify] [--initializers NAME] [--arch A] [-e EP]\n"
+    "             [-i \"K|V ...\"] [-C \"K|V ...\"] [--dim NAME=N,...] [-v] [--json]\n"
+    "             [--dry-run] MODEL...\n"
     "       epctx compile --options",
-    "compile models for the reference NPU to EPContext models",
-    "Replaces what the reference NPU can compute by EPContext nodes. MODEL.onnx becomes\n"
-    "MODEL_ctx.onnx with the compiled code in MODEL_npu.bin beside it. Everything else in the\n"
-    "model stays as it is; nodes that the NPU does not take stay ordinary nodes.\n"
-    "Several models (or a list a.onnx,b.onnx) share one binary, which is named after the first:\n"
-    "N models give N + 1 files, all or none. This is ORT's ep_weight_sharing_ctx_gen, with its\n"
-    "options -e, -i, -C and -v. A binary that another model in the folder needs is not replaced:\n"
-    "models that share one are compiled together, always.\n\n"
-    "  -o OUT               name of the EPContext model\n"
-    "  --embed              put the compiled code into the model instead of a file\n"
-    "  --weightless         leave the weights in MODEL or its external data, where running finds\n"
-    "                       them (ep.enable_weightless); a MODEL that has changed is refused then\n"
-    "  --prefix P           put P before the names of the EPContext nodes\n"
-    "  -f, --overwrite      replace outputs that exist\n"
-    "  --require-all        fail when a node would be left to the CPU\n"
-    "  --verify             load the compiled code before anything is written\n"
-    "  --initializers NAME  put the weights of what stays into a file NAME beside the model\n"
-    "  --arch A             architecture to compile for\n"
-    "  -e EP                the EP: npu\n"
-    "  -i \"K|V ...\"         options of the EP: arch|A\n"
-    "  -C \"K|V ...\"         session options of ONNX Runtime, those that count when generating\n"
-    "  --dim NAME=N,...     the dimension called NAME is N, in all of the model; INPUT[AXIS]=N\n"
-    "                       for one by its place. The NPU compiles fixed shapes only. May be\n"
-    "                       given several times\n"
-    "  -v                   progress to standard error; why nodes are left to the CPU\n"
+    "compile models to EPContext models for the reference NPU",
+    "Replaces the nodes that the reference NPU supports with EPContext nodes.\n"
+    "MODEL.onnx becomes MODEL_ctx.onnx, with the compiled code in MODEL_npu.bin\n"
+    "beside it. All other nodes stay ordinary ONNX nodes; the rest of the model does\n"
+    "not change.\n"
+    "Several models (also as a list a.onnx,b.onnx) share one binary, named after the\n"
+    "first: N models give N + 1 files, all or none. This corresponds to ORT's\n"
+    "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. A binary\n"
+    "that another model in the folder needs is never replaced: always compile all\n"
+    "models that share a binary together.\n\n"
+    "  -o OUT               path of the EPContext model\n"
+    "  --embed              store the compiled code in the model, not in a file\n"
+    "  --weightless         leave the weights in MODEL or its external data\n"
+    "                       (ep.enable_weightless); running the result reads them\n"
+    "                       there and fails if MODEL has changed\n"
+    "  --prefix P           add P to the names of the EPContext nodes\n"
+    "  -f, --overwrite      replace existing outputs\n"
+    "  --require-all        fail if any node is left to the CPU\n"
+    "  --verify             load the compiled code before writing anything\n"
+    "  --initializers NAME  store the remaining initializers in file NAME beside the\n"
+    "                       model\n"
+    "  --arch A             target architecture\n"
+    "  -e EP                target EP: npu\n"
+    "  -i \"K|V ...\"         EP options: arch|A\n"
+    "  -C \"K|V ...\"         ONNX Runtime session options that affect generation\n"
+    "  --dim NAME=N,...     set the dimension NAME to N in the whole model, or one\n"
+    "                       dimension of an input with INPUT[AXIS]=N; the NPU needs\n"
+    "                       fixed shapes; may be given several times\n"
+    "  -v                   print progress to standard error, and why nodes are left\n"
+    "                       to the CPU\n"
     "  --json               print the report as one JSON object; one model only\n"
-    "  --dry-run            only list the outputs, and check whether they can be written\n"
-    "  --options            list ONNX Runtime's session options instead: key, type, default,\n"
-    "                       phase, ORT's constant, meaning, separated by tabs\n",
+    "  --dry-run            list the outputs and check whether they can be written\n"
+    "  --options            list ONNX Runtime's session options instead: key, type,\n"
+    "                       default, phase, ORT's constant and meaning, separated by\n"
+    "                       tabs\n",
     run,
 };

@@ -35,8 +35,8 @@ typedef struct compile_notes {
     size_t count;
 } compile_notes;
 
-/* Waits until nobody else compiles into the binary of `first`: what compile_check_binary finds holds
- * until compile_unlock. False: there is no lock, where nothing can be written, either. */
+/* Waits until nobody else compiles into the binary of `first`: what compile_check_binary finds
+ * holds until compile_unlock. False: there is no lock, where nothing can be written, either. */
 bool compile_lock(const char *first, const compile_settings *set, const epctx_backend *backend,
                   epctx_io_file *lock);
 void compile_unlock(epctx_io_file *lock);

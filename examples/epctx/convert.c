@@ -21,11 +21,12 @@ static void tell(output *out, const epctx_change *c)
                       c->file.data, c->size);
         break;
     case EPCTX_CHANGE_FOLLOWED:
-        output_change(out, "%s '%.*s' has the mode of the node with its context", kind, name,
+        output_change(out, "%s '%.*s' gets the embed_mode of its primary node", kind, name,
                       c->name.data);
         break;
     case EPCTX_CHANGE_SOURCE:
-        output_change(out, c->file.size > 0 ? "%s '%.*s' names %.*s" : "%s '%.*s' names none%.*s",
+        output_change(out,
+                      c->file.size > 0 ? "%s '%.*s' names %.*s" : "%s '%.*s' names no source%.*s",
                       kind, name, c->name.data, file, c->file.data);
         break;
     case EPCTX_CHANGE_PRUNED:
@@ -56,8 +57,8 @@ static epctx_status check_left_behind(const output *out, epctx_model *model,
         bool found = !files[i].required || files[i].status != EPCTX_OK;
         for (k = 0; k < changes->file_count && !found; k++)
             found = epctx_str_is(files[i].name, changes->files[k].name);
-        if (found || epctx_path_find(epctx_model_io(model), folder, files[i].name, cli_path_flags(), path,
-                                     sizeof path, NULL) == EPCTX_OK)
+        if (found || epctx_path_find(epctx_model_io(model), folder, files[i].name, cli_path_flags(),
+                                     path, sizeof path, NULL) == EPCTX_OK)
             continue;
         status = epctx_fail(error, EPCTX_ERR_NOT_FOUND,
                             "%s would not find '%S' in its folder: copy the file there first, or "
@@ -91,7 +92,7 @@ static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, co
     for (i = 0; i < changes.count; i++)
         tell(out, &changes.items[i]);
     if (out->to_stdout && changes.file_count > 0)
-        return cli_fail_text("the result is more than one file: use -o FILE or --in-place");
+        return cli_fail_text("the result consists of several files: use -o FILE or --in-place");
     if (out->path == NULL || out->to_stdout || out->no_memory) return output_model(out, model);
     return write_all(out, model, &changes);
 }

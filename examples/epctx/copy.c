@@ -55,13 +55,12 @@ static int run(int argc, char **argv)
 const cli_command cli_copy = {
     "copy",
     "[--rebuild] [--overwrite POLICY] IN OUT",
-    "write a model again, byte for byte",
-    "Reads a model, checks it, and writes it to OUT: the same bytes, whatever is in them.\n"
-    "OUT is written in one step, or stays as it was when something goes wrong; - is standard\n"
-    "output.\n\n"
-    "  --rebuild            take every message apart and put it together again first\n"
-    "  --overwrite POLICY   when OUT exists: fail (default), replace, or backup, which keeps it\n"
-    "                       as OUT~\n"
+    "copy a model, byte for byte",
+    "Reads a model, checks it, and writes the same bytes to OUT. Writes OUT in one\n"
+    "step; after an error, OUT is unchanged. - is standard output.\n\n"
+    "  --rebuild            decode and encode each message again\n"
+    "  --overwrite POLICY   if OUT exists: fail (default), replace, or backup (keeps\n"
+    "                       it as OUT~)\n"
     "  -f                   same as --overwrite replace\n",
     run,
 };

@@ -245,8 +245,8 @@ static void add_pairs(facts *f, const char *owner, const char *word, epctx_curso
 
 /* -- tensors: the elements, wherever and however they are stored -- */
 
-/* Tensors that lie over each other in a file must not make the time that it takes theirs times their
- * number: what epctx_model_load_graph refuses is not compared either. */
+/* Tensors that lie over each other in a file must not make the time that it takes theirs times
+ * their number: what epctx_model_load_graph refuses is not compared either. */
 static epctx_status count_external(facts *f, const epctx_tensor_view *tensor, uint64_t size,
                                    uint64_t length, epctx_error *error)
 {
@@ -750,16 +750,16 @@ const cli_command cli_diff = {
     "diff",
     "[--json] OLD NEW",
     "compare two models by meaning",
-    "Compared is everything that a session or an EP can see: versions, opset imports, metadata,\n"
-    "graph inputs and outputs in their order, types, nodes by name (or by their first output),\n"
-    "attributes by name, tensors by their elements, bodies, functions and training graphs.\n"
-    "These make no difference: documentation; the order of nodes, attributes, initializers,\n"
-    "metadata, imports and functions; a tensor in raw or typed form, inside or in a file; the\n"
-    "domain '' or 'ai.onnx'; fields that no ONNX schema knows. A context in a file counts by the\n"
-    "file's name.\n\n"
-    "Lines begin with - (only in OLD), + (only in NEW), ~ (changed) or > (a node or initializer\n"
-    "that has another name: a node with the same outputs, or with the same content). The exit\n"
-    "code is 0 when the models say the same, 1 when they differ, 2 when one cannot be read.\n\n"
-    "  --json   one JSON array\n",
+    "Compares everything that a session or an EP can see: versions, opset imports,\n"
+    "metadata, graph inputs and outputs in their order, types, nodes by name (or by\n"
+    "first output), attributes by name, tensors by element, subgraphs, functions and\n"
+    "training graphs. Ignores documentation; the order of nodes, attributes,\n"
+    "initializers, metadata, imports and functions; whether a tensor is raw, typed or\n"
+    "external; '' versus 'ai.onnx'; and fields that are not in the ONNX schema. Of a\n"
+    "context in a file, compares only the file's name.\n\n"
+    "Lines begin with - (only in OLD), + (only in NEW), ~ (changed) or > (renamed: a\n"
+    "node or initializer with another name but the same outputs or content). The exit\n"
+    "code is 0 if the models are equal, 1 if they differ, 2 if one is unreadable.\n\n"
+    "  --json   print one JSON array\n",
     run,
 };

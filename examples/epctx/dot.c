@@ -287,8 +287,9 @@ static int run(int argc, char **argv)
 const cli_command cli_dot = {
     "dot",
     "FILE",
-    "draw the graph for graphviz (dot -Tsvg)",
-    "EPContext nodes are coloured by the EP they are for and show the size of their context or\n"
-    "its file; bodies of If, Loop and Scan are boxes with a dashed line from their node.\n",
+    "print the graph for Graphviz (dot -Tsvg)",
+    "Colours EPContext nodes by EP, and shows the size or the file name of their\n"
+    "context. The bodies of If, Loop and Scan are boxes, connected with their node by\n"
+    "a dashed line.\n",
     run,
 };

@@ -686,16 +686,19 @@ static int run(int argc, char **argv)
 const cli_command cli_dump = {
     "dump",
     "[--values] [--json] FILE",
-    "print the index of a model, one record a line",
-    "Prints graphs, inputs, outputs, values, initializers, nodes, attributes and functions with\n"
-    "their names and types, subgraphs included, fields separated by tabs. Types are the numbers\n"
-    "of onnx.proto. Bytes up to the blank, from 0x7f on and the backslash are written as \\xHH.\n\n"
-    "  --values   everything else too: what attributes and tensors are set to, documentation,\n"
-    "             metadata, annotations, graphs in functions and for training. Text begins with\n"
-    "             '='. Long texts, long lists and big tensors are '#SIZE:CRC-32', small tensors\n"
-    "             '$' and bytes in hex: packed little-endian elements, the same for raw and typed\n"
-    "             data. Lists are summed up as 8-byte integers, 4-byte floats, and strings with\n"
-    "             their length in 8 bytes before them\n"
-    "  --json     one JSON array of objects; \"record\" is the word that begins the line\n",
+    "print the index of a model, one record per line",
+    "Prints graphs, inputs, outputs, values, initializers, nodes, attributes and\n"
+    "functions with their names and types, including subgraphs, in fields separated\n"
+    "by tabs. Types are the numbers of onnx.proto. Control characters, blanks, bytes\n"
+    "from 0x7f on and backslashes are printed as \\xHH.\n\n"
+    "  --values   also print the values of attributes and tensors, documentation,\n"
+    "             metadata, annotations, and the graphs of functions and training.\n"
+    "             Text begins with '='. Long texts, long lists and large tensors are\n"
+    "             '#SIZE:CRC-32'; small tensors are '$' and hex bytes: packed\n"
+    "             little-endian elements, the same for raw and typed data. Checksums\n"
+    "             of lists are over 8-byte integers, 4-byte floats, or strings that\n"
+    "             each follow their length in 8 bytes\n"
+    "  --json     print one JSON array of objects; \"record\" is the first word of the\n"
+    "             line\n",
     run,
 };

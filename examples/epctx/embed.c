@@ -8,16 +8,18 @@ static int run(int argc, char **argv)
 
 const cli_command cli_embed = {
     "embed",
-    "[--node NAME] [--ep NAME] [--context-path FILE] [--allow-stale]\n"
-    "                   " OUTPUT_USAGE " FILE",
-    "put context binaries into the model",
-    "Every EPContext node that names a context binary gets its bytes (embed_mode 1). The binaries\n"
-    "stay where they are: other models may need them. A form that the node's EP does not\n"
-    "take is refused, and so is a binary that is not the one of the model's build stamp: another\n"
-    "size or hash. What is in it only its EP can tell.\n\n"
-    "  --node NAME          this node only\n"
-    "  --ep NAME            the rules of this EP; default: each node by its source\n"
+    "[--node NAME] [--ep NAME] [--context-path FILE]\n"
+    "             [--allow-stale]" OUTPUT_USAGE
+    "FILE",
+    "embed context binaries in the model",
+    "Stores the bytes of each context binary in the EPContext node that names it\n"
+    "(embed_mode 1). Does not remove the binaries: other models may need them. Fails\n"
+    "if the EP of a node does not support embedded contexts, or if the size or hash\n"
+    "of a binary does not match the build stamp of the model. The content of a binary\n"
+    "is not checked.\n\n"
+    "  --node NAME          only this node\n"
+    "  --ep NAME            apply the rules of this EP; default: each node's source\n"
     "  --context-path FILE  ep.context_file_path: the binaries are in its folder\n"
-    CONVERT_STALE_HELP OUTPUT_HELP,
+    "  --allow-stale        accept binaries that do not match the build stamp\n" OUTPUT_HELP,
     run,
 };

@@ -13,22 +13,20 @@ typedef struct explain_entry {
 
 static const explain_entry entries[] = {
     {{"Context binary does not exist", NULL, NULL},
-     "QNN looks for the context of a node and finds no path. When the path in the message is "
-     "empty, "
-     "the model was compiled with ep.context_embed_mode 1 and has several partitions: only the "
+     "QNN does not find the context of a node. If the path in the message is empty, the model "
+     "was compiled with ep.context_embed_mode 1 and has several partitions: only the "
      "first node got the context (ORT issue 31977).",
      "Compile again with ep.context_embed_mode 0. Check with: epctx lint MODEL"},
     {{"is not compatible with any execution provider", NULL, NULL},
-     "No EP of the session takes the EPContext node: the EP that its `source` names is not "
-     "registered, not appended to the session, or the source is spelled otherwise.",
+     "No EP of the session accepts the EPContext node: the EP in its `source` is not registered, "
+     "not appended to the session, or spelled differently.",
      "See what the model needs (epctx info MODEL), install and append that EP before loading."},
     {{"Could not find an implementation for EPContext", NULL, NULL},
-     "No EP of the session took the EPContext node (older versions of ORT say no more than this): "
-     "the EP "
-     "that its `source` names is not registered, not appended to the session, or failed to start; "
+     "No EP of the session took the EPContext node (older versions of ORT print only this): "
+     "the EP in its `source` is not registered, not appended to the session, or failed to start; "
      "or another EP claimed the node and gave it back (ORT issue 27622).",
-     "See what the model needs (epctx info MODEL), append that EP first, look at the session's log "
-     "for its warnings, or use a newer ORT, which names the EP."},
+     "See what the model needs (epctx info MODEL), append that EP first, check the session's log "
+     "for its warnings, or use a newer ORT, which prints the EP."},
     {{"Failed to find kernel for com.microsoft.EPContext", NULL, NULL},
      "No EP of the session took the EPContext node, and no EP has a kernel for it: contexts are "
      "loaded by the EP that its `source` names, when it compiles.",
@@ -42,95 +40,92 @@ static const explain_entry entries[] = {
     {{"of operator (EPContext)", "is invalid", NULL},
      "An input or output of the node has an element type that EPContext does not allow, such as "
      "strings or 4-bit integers.",
-     "Compile so that such values stay outside of the partition. epctx lint MODEL (rule E026) "
-     "names the value."},
+     "Compile so that such values stay outside the partition. epctx lint MODEL (rule E026) names "
+     "the value."},
     {{"No Op registered for EPContext", NULL, NULL},
-     "The node has lost its domain com.microsoft: an editor dropped it.",
+     "The node lost its domain com.microsoft, for example in an editor.",
      "Set the domain again. Check with: epctx lint MODEL (rule E003)"},
     {{"Please ensure the input model is not already compiled", NULL, NULL},
-     "The model given to the compiler has EPContext nodes already, or the EP gave its EPContext "
+     "The model to compile already has EPContext nodes, or the EP gave its EPContext "
      "node another name than the fused node's (a prefix on the node name does that).",
-     "Compile the original model. EP authors: use exactly the fused node's name, put the prefix "
+     "Compile the original model. EP authors: use exactly the fused node's name, and put a prefix "
      "into partition_name."},
     {{"Failed to find the EPContext node with main_context=1", NULL, NULL},
-     "Every node for this EP is a secondary one: the one with the context was lost, or belongs to "
+     "All nodes for this EP are secondary: the one with the context was lost, or belongs to "
      "another model of the group.",
-     "Take the whole output of the compilation. Check with: epctx lint MODEL (rule E012)"},
+     "Use the complete output of the compilation. Check with: epctx lint MODEL (rule E012)"},
     {{"Failed to load from EpContext model", NULL, NULL},
      "The EP could not load the context: file missing, empty, damaged, or made by another SDK.",
      "epctx ls MODEL shows the files, epctx info MODEL the SDK version to compare with."},
     {{"create context from binary", NULL, NULL},
-     "QNN refuses the context (often error 5000 or 5005): it was made by a newer QNN SDK than the "
-     "one that loads it, for another HTP architecture or SoC, it is damaged, or the memory of the "
-     "device is full.",
+     "QNN rejects the context (often error 5000 or 5005): it was compiled with a newer QNN SDK, or "
+     "for another HTP architecture or SoC; it is damaged; or the device is out of memory.",
      "Compare SDK version and architecture (epctx info MODEL, epctx check MODEL) with the "
-     "device's; "
-     "compile for this device, with an SDK that is not newer than the one that loads."},
+     "device's. Compile for this device, with an SDK that is not newer than the one on it."},
     {{"could not deserialize engine", NULL, NULL},
      "TensorRT engines load only with the TensorRT version and on the kind of GPU that they were "
-     "built for (hardware compatible ones excepted); or the file is damaged, or uses plugins that "
+     "built for (except hardware-compatible ones); or the file is damaged, or needs plugins that "
      "are not loaded.",
-     "Build the engine on this machine. epctx info MODEL shows what the model says of its origin, "
-     "epctx ls MODEL the engine file."},
+     "Build the engine on this machine. epctx info MODEL shows how the model was compiled, epctx "
+     "ls MODEL the engine file."},
     {{"can't find engine cache", NULL, NULL},
      "The TensorRT engine that ep_cache_context names is not beside the context model.",
-     "Copy it there. epctx ls MODEL shows where it is looked for."},
+     "Copy it there. epctx ls MODEL shows where it is searched."},
     {{"ep_cache_context", "security purpose", NULL},
-     "TensorRT takes only a relative path without '..' in ep_cache_context. The usual origin is an "
-     "absolute trt_engine_cache_path at the time of compiling (ORT issue 22131).",
+     "TensorRT accepts only a relative path without '..' in ep_cache_context. The usual cause is "
+     "an absolute trt_engine_cache_path at compile time (ORT issue 22131).",
      "Compile again with a relative trt_engine_cache_path. Check with: epctx lint MODEL (rule "
      "E020)"},
     {{"escapes model directory", NULL, NULL},
-     "A path in the model leaves its folder, by '..', by an absolute path or by a link.",
-     "Put the file beside the model and store a relative path. epctx ls MODEL shows what is looked "
-     "for; links of a Hugging Face cache: use a newer ORT."},
+     "A path in the model leaves its folder: it has '..', is absolute, or goes through a link.",
+     "Put the file beside the model and store a relative path. epctx ls MODEL shows the "
+     "files; for links of a Hugging Face cache, use a newer ORT."},
     {{"External data path validation failed", NULL, NULL},
-     "Initializers are in a file that ORT may not or cannot open: the model came from memory and "
-     "no folder was named, or the location leaves the folder.",
+     "Initializers are in a file that ORT cannot or must not open: the model came from memory and "
+     "no folder was set, or the location leaves the folder.",
      "Set session.model_external_initializers_file_folder_path, or load the model from its file."},
     {{"Deserialize tensor", "failed", NULL},
      "The file with the initializers is missing, too short, or not where ORT looks.",
-     "epctx ls MODEL shows where it is looked for, epctx lint MODEL (rules E022, E034) what is "
-     "wrong "
-     "with it."},
+     "epctx ls MODEL shows where it is searched, epctx lint MODEL (rules E022, E034) the "
+     "problem."},
     {{"out of bounds or can not be read in full", NULL, NULL},
-     "The file with the initializers is shorter than the model says: another model's file, or a "
-     "copy that was cut off.",
+     "The file with the initializers is too short: it belongs to another model, or the copy is "
+     "incomplete.",
      "Copy model and data file again, together. Check with: epctx lint MODEL (rule E034)"},
     {{"File doesn't exist", NULL, NULL},
-     "The model, or a file that it names, is not there.",
-     "epctx ls MODEL shows every file and where it is looked for."},
+     "The model, or a file that it names, does not exist.",
+     "epctx ls MODEL shows all files and where they are searched."},
     {{"context_file_path should not point to a folder", NULL, NULL},
      "ep.context_file_path must be a file name with an extension.",
      "Set it to the output model, such as out/model_ctx.onnx"},
     {{"Failed to generate EP context model since the file", "exist", NULL},
-     "The output of an earlier compilation is in the way; session options never overwrite.",
+     "The output of an earlier compilation exists; session options never overwrite it.",
      "Remove or move it, or use the Compile API, which overwrites."},
     {{"Both ep_context_path and model_path are empty", NULL, NULL},
-     "The model came from memory, so there is no name to make the output's from.",
+     "The model came from memory, so the name of the output cannot be derived.",
      "Set ep.context_file_path."},
     {{"loaded from bytes", "without a valid location", NULL},
-     "The model came from memory and generation was switched on without an output location.",
+     "The model came from memory, and generation was enabled without an output location.",
      "Set ep.context_file_path (or an output location of the Compile API)."},
     {{"Unable to compile any nodes", NULL, NULL},
-     "No EP of the session took a node: it is not appended, its device is absent, or it does not "
-     "know the operators.",
-     "Append the EP first, look at the session's log for GetCapability, try with "
+     "No EP of the session claimed a node: it is not appended, its device is absent, or it does "
+     "not support the operators.",
+     "Append the EP first, check the session's log for GetCapability, and try "
      "session.disable_cpu_ep_fallback 1."},
     {{"larger than 2GB", NULL, NULL},
-     "A protobuf of 2 GiB or more cannot be written: the context is embedded, or all initializers "
-     "are.",
+     "A protobuf of 2 GiB or more cannot be written: the context or all initializers are "
+     "embedded.",
      "Compile with ep.context_embed_mode 0 and an external initializers file."},
     {{"exceeds maximum supported size", NULL, NULL},
      "A model of 2 GiB or more was given as bytes.",
      "Load it from its file, with contexts and initializers in files."},
     {{"Protobuf serialization failed", NULL, NULL},
-     "The output could not be written: 2 GiB were exceeded or the disk is full.",
-     "Use ep.context_embed_mode 0 and an external initializers file; check the space."},
+     "The output could not be written: it exceeds 2 GiB, or the disk is full.",
+     "Use ep.context_embed_mode 0 and an external initializers file; check the disk space."},
     {{"is not output of any previous nodes", NULL, NULL},
-     "A node reads a value that the model does not have. In compiled models with If or Loop this "
+     "A node reads a value that the model does not have. In compiled models with If or Loop, this "
      "is "
-     "an initializer that ORT dropped (issue 32131) or a body node that an EP had claimed.",
+     "an initializer that ORT dropped (issue 32131) or a body node that an EP claimed.",
      "epctx lint MODEL (rules E010, E011) names the value. EP authors: claim nothing in bodies "
      "while generating."},
     {{"initializer name is not unique", NULL, NULL},
@@ -143,24 +138,24 @@ static const explain_entry entries[] = {
      "The model names data in the memory of the process that wrote it (issue 28158).",
      "Write it again with the initializers inside. epctx lint MODEL (rule E021) lists them."},
     {{"Compiled model is not supported by execution provider", NULL, NULL},
-     "The EP read its compatibility string in the model and refuses it: other hardware or SDK.",
+     "The EP rejects its compatibility string in the model: other hardware or another SDK.",
      "Compile for this machine. epctx check MODEL shows the string."},
     {{"Compiled model is suboptimal", NULL, NULL},
-     "The model would run, but a new compilation would be better, and "
+     "The model would run, but compiling it again is recommended, and "
      "session.fail_on_suboptimal_compiled_model is 1.",
      "Compile again, or set the option to 0. epctx check MODEL shows the string."},
     {{"Failed to validate compiled model compatibility", NULL, NULL},
-     "The EP failed while it judged its compatibility string.",
+     "The EP failed while checking its compatibility string.",
      "epctx check MODEL shows the string; a string of another EP version is the usual cause."},
     {{"User disabled EP compilation", NULL, NULL},
      "session.disable_model_compile is 1 and the model still has nodes that an EP would compile.",
-     "Compile the model first; epctx info MODEL shows what is left over."},
+     "Compile the model first; epctx info MODEL shows the remaining nodes."},
     {{"MODEL_REQUIRES_COMPILATION", NULL, NULL},
      "session.disable_model_compile is 1 and the model still has nodes that an EP would compile "
      "(OrtErrorCode 13).",
-     "Compile the model first; epctx info MODEL shows what is left over."},
+     "Compile the model first; epctx info MODEL shows the remaining nodes."},
     {{"fallback to CPU EP has been explicitly disabled", NULL, NULL},
-     "Some nodes run on no other EP than the CPU's, which session.disable_cpu_ep_fallback forbids.",
+     "Some nodes run only on the CPU EP, which session.disable_cpu_ep_fallback forbids.",
      "epctx info MODEL lists them under 'on the CPU'; allow the fallback or compile them too."},
     {{"returned a NULL EPContext node", NULL, NULL},
      "For EP authors: with ep.context_enable 1, Compile must fill every entry of ep_context_nodes.",
@@ -169,20 +164,20 @@ static const explain_entry entries[] = {
      "For EP authors: EPContext nodes must come from OrtModelEditorApi::CreateNode.",
      "Create them there; never release them yourself."},
     {{"Weightless mode requested", NULL, NULL},
-     "ep.enable_weightless is 1, but the EP has no support for it on this device.",
+     "ep.enable_weightless is 1, but the EP does not support it on this device.",
      "Set it to 0, or use an EP whose device metadata has weightless_support."},
     {{"Duplicate graph names detect across sessions", NULL, NULL},
      "Two models of a group that share contexts have graphs of the same name.",
      "Compile with a different ep.context_node_name_prefix for each."},
     {{"Create state function failed", NULL, NULL},
-     "The EP failed while it made the state of a compiled graph; ORT drops its message.",
-     "The message is in the session's log: raise its level."},
+     "The EP failed to create the state of a compiled graph; ORT drops its message.",
+     "Find the message in the session's log, at a more verbose level."},
     {{"Protobuf parsing failed", NULL, NULL},
-     "The file is no ONNX model, or is cut off.",
-     "epctx info MODEL tells what is wrong with it and recognises git-lfs pointers and archives."},
+     "The file is not an ONNX model, or is incomplete.",
+     "epctx info MODEL shows the problem, and recognizes git-lfs pointers and archives."},
     {{"Unsupported model IR version", NULL, NULL},
      "The model was written by a newer ORT or ONNX than the one that loads it.",
-     "Use a newer ORT; compiled models carry the highest version of the ORT that wrote them."},
+     "Use a newer ORT; compiled models have the highest version of the ORT that wrote them."},
     {{"Provider", "has already been registered", NULL},
      "The same EP was appended twice, perhaps from two registrations.",
      "Append it once."},
@@ -202,11 +197,11 @@ static const explain_entry entries[] = {
      "Put the vendor's libraries on the PATH or beside the EP, in the versions the EP was built "
      "for."},
     {{"Failed to load library", NULL, NULL},
-     "The EP's library was not found or lacks one of its own. Relative paths start at ORT's "
+     "The EP's library, or a library that it needs, was not found. Relative paths start at ORT's "
      "folder.",
-     "Register it by its absolute path; look with ldd what it needs."},
+     "Register it by its absolute path; ldd shows what it needs."},
     {{"ENGINE_ERROR", NULL, NULL},
-     "The device driver died while the context was in use (QNN: subsystem restart).",
+     "The device driver crashed while the context was in use (QNN: subsystem restart).",
      "Create the session again; update the driver."},
 };
 #define ENTRY_COUNT (sizeof entries / sizeof entries[0])
@@ -273,7 +268,7 @@ static int explain(const char *text, bool json)
     }
     if (json) puts("\n]");
     if (found > 0) return CLI_OK;
-    return cli_fail_text("nothing is known about this text; epctx lint MODEL may tell more");
+    return cli_fail_text("nothing is known about this text; try epctx lint MODEL");
 }
 
 /* TEXT may be a rule of lint, by id or name; false: it is none. */
@@ -324,9 +319,10 @@ static int run(int argc, char **argv)
 const cli_command cli_explain = {
     "explain",
     "[--json] TEXT",
-    "tell cause and cure of an error text of ONNX Runtime, or of a rule of lint",
-    "TEXT is the message, '-' to read a log from standard input, or a rule of `epctx lint` such\n"
-    "as E012. The exit code is 1 when nothing is known about it.\n\n"
-    "  --json   one JSON array\n",
+    "explain an ONNX Runtime error message or a lint rule",
+    "Prints the cause and the fix. TEXT is an error message, '-' to read a log from\n"
+    "standard input, or a rule of `epctx lint` such as E012. The exit code is 1 if no\n"
+    "explanation is found.\n\n"
+    "  --json   print one JSON array\n",
     run,
 };

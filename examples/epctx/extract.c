@@ -8,16 +8,18 @@ static int run(int argc, char **argv)
 
 const cli_command cli_extract = {
     "extract",
-    "[--node NAME] [--ep NAME] [--name FILE] [--allow-stale]\n"
-    "                     " OUTPUT_USAGE " FILE",
-    "put embedded contexts into files",
-    "Every embedded context becomes a file beside the model (embed_mode 0), equal ones the same\n"
-    "file. A file that is there with the same bytes is kept. A context that is not the one of the\n"
-    "model's build stamp is refused.\n\n"
-    "  --node NAME          this node only\n"
-    "  --ep NAME            the rules of this EP; default: each node by its source\n"
-    "  --name FILE          name of the file, relative to the model, with {stem} {model} {file}\n"
-    "                       for the model's name and {node} for the node's; default the EP's own\n"
-    CONVERT_STALE_HELP OUTPUT_HELP,
+    "[--node NAME] [--ep NAME] [--name FILE] [--allow-stale]" OUTPUT_USAGE
+    "FILE",
+    "move embedded contexts to files",
+    "Writes each embedded context to a file beside the model (embed_mode 0); equal\n"
+    "contexts share a file. An existing file with the same bytes is kept. Fails if\n"
+    "the EP of a node does not support context files, or if a context does not match\n"
+    "the build stamp of the model.\n\n"
+    "  --node NAME          only this node\n"
+    "  --ep NAME            apply the rules of this EP; default: each node's source\n"
+    "  --name FILE          name of the file, relative to the model; {stem}, {model}\n"
+    "                       and {file} stand for the model's name, {node} for the\n"
+    "                       node's; the default is the EP's convention\n"
+    "  --allow-stale        accept contexts that do not match the build stamp\n" OUTPUT_HELP,
     run,
 };

@@ -1,5 +1,5 @@
-/* The tool's io: the library's, with progress, and with nothing unfinished left behind when a signal
- * ends the tool. */
+/* The tool's io: the library's, with progress, and with nothing unfinished left behind when a
+ * signal ends the tool. */
 #define _XOPEN_SOURCE 700
 
 #include "cli.h"
@@ -57,7 +57,7 @@ static void unblock(const sigset_t *before)
 
 /* -- signals -- */
 
-/* The file of a lock is made before the lock is had: whoever can have it removes the file. */
+/* The file of a lock is created before the lock is held; the next owner removes the file. */
 static void leave_lock(void)
 {
     struct stat there, ours;

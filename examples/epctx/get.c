@@ -48,14 +48,14 @@ static bool find_node(get_work *work, epctx_node_view *found)
     if (count == 1 || (count == 0 && cli_numbered_epnode(&work->model, work->node, found)))
         return true;
     if (count > 0 && work->node != NULL)
-        cli_fail_text("%s: %" PRIu64 " EPContext nodes are called '%s', choose by number, e.g. "
+        cli_fail_text("%s: %" PRIu64 " EPContext nodes are named '%s', select one by number, e.g. "
                       "--node '#1'",
                       work->file, count, work->node);
     else if (count > 0)
-        cli_fail_text("%s: there are %" PRIu64 " EPContext nodes, choose one with --node",
+        cli_fail_text("%s: there are %" PRIu64 " EPContext nodes, select one with --node",
                       work->file, count);
     else if (work->node != NULL)
-        cli_fail_text("%s: there is no EPContext node called '%s'", work->file, work->node);
+        cli_fail_text("%s: there is no EPContext node '%s'", work->file, work->node);
     else
         cli_fail_text("%s: there is no EPContext node", work->file);
     list_nodes(work);
@@ -159,7 +159,7 @@ static int put_value(get_work *work, epctx_str value)
         put_json(work, value);
     else if (isatty(STDOUT_FILENO)) {
         if (value.size > 4096)
-            return cli_fail_text("%zu bytes are too many for a terminal: use -o FILE", value.size);
+            return cli_fail_text("%zu bytes are too much for a terminal: use -o FILE", value.size);
         cli_put(stdout, value);
         putchar('\n');
     } else if (value.size > 0)
@@ -210,7 +210,7 @@ static int get_target(get_work *work)
     if (what.kind == TARGET_OPSET) {
         int64_t version = epctx_model_opset(&work->model, what.name);
         if (version == 0)
-            return cli_fail_text("%s: the opset is not imported: '%s'", work->file, work->what);
+            return cli_fail_text("%s: the model does not import '%s'", work->file, work->what);
         snprintf(digits, sizeof digits, "%" PRId64, version);
         return put_value(work, epctx_str_of(digits));
     }
@@ -283,17 +283,20 @@ static int run(int argc, char **argv)
 
 const cli_command cli_get = {
     "get",
-    "[--node NAME] [-o OUT [-f]] [--json] [--context-path FILE] FILE WHAT",
+    "[--node NAME] [-o OUT [-f]] [--json] [--context-path FILE]\n"
+    "             FILE WHAT",
     "print one value of a model, byte for byte",
-    "WHAT is the name of an attribute, 'context' for the context itself (embedded or from its\n"
-    "file), or what `epctx set` calls metadata:KEY, opset:DOMAIN, model:FIELD or graph:FIELD.\n"
-    "The bytes are written as they are; on a terminal control characters are written as \\xHH. A\n"
-    "context that is not the one of the model's build stamp gets a warning on standard error.\n\n"
-    "  --node NAME           the EPContext node, when there is more than one; #2 is the second\n"
-    "                        of `epctx info`, for nodes of one name\n"
-    "  -o, --output OUT      write to a file; - is standard output, as without\n"
-    "  -f, --overwrite       replace OUT when it exists\n"
-    "  --json                a JSON object; what is not UTF-8 text is base64\n"
+    "WHAT is the name of an attribute, 'context' for the context itself (embedded or\n"
+    "from its file), or metadata:KEY, opset:DOMAIN, model:FIELD or graph:FIELD as in\n"
+    "`epctx set`. Prints the raw bytes; on a terminal, prints control characters as\n"
+    "\\xHH. Warns on standard error if the context does not match the build stamp of\n"
+    "the model.\n\n"
+    "  --node NAME           the EPContext node, if there are several; #2 is the\n"
+    "                        second node in `epctx info`\n"
+    "  -o, --output OUT      write to OUT; - is standard output, the default\n"
+    "  -f, --overwrite       replace OUT if it exists\n"
+    "  --json                print one JSON object; values that are not UTF-8 text\n"
+    "                        are base64\n"
     "  --context-path FILE   ep.context_file_path: the binary is in its folder\n",
     run,
 };

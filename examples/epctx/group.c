@@ -230,7 +230,7 @@ int compile_group(const char *const *files, int count, const compile_settings *s
         return CLI_FAILED;
     }
     printf("binary         %s, %" PRIu64 " bytes\n", first_binary, report.binary_size);
-    printf("shared         %" PRIu64 " of %" PRIu64 " bytes of weights were there already\n",
+    printf("shared         %" PRIu64 " of %" PRIu64 " bytes of weights were already stored\n",
            s.all.shared, s.all.stored + s.all.shared);
     printf("files          %d\n", count + 1);
     if (report.outside_count > 0 || set->weightless)

@@ -235,7 +235,8 @@ static void put_file(const epctx_dependency *file)
     if (file->path != NULL)
         printf("%" PRIu64 " byte%s\n", file->size, cli_plural(file->size));
     else
-        puts(file->required ? "missing or unusable" : "not found, and not needed to load the model");
+        puts(file->required ? "missing or unusable"
+                            : "not found, and not needed to load the model");
 }
 
 static void put_cpu(const report *all)
@@ -265,7 +266,7 @@ static void put_state(const epctx_state *state)
     for (i = 0; i < state->maker_count; i++) {
         const epctx_maker *maker = &state->makers[i];
         printf("%-14s %" PRIu64 " node%s for ", "needs", maker->nodes, cli_plural(maker->nodes));
-        cli_put(stdout, maker->source.size > 0 ? maker->source : epctx_str_of("an EP not named"));
+        cli_put(stdout, maker->source.size > 0 ? maker->source : epctx_str_of("an unnamed EP"));
         if (maker->sdk_version.size > 0) fputs(", SDK ", stdout);
         cli_put(stdout, maker->sdk_version);
         if (maker->architecture.size > 0) fputs(", for ", stdout);
@@ -406,7 +407,8 @@ static void json_names(const char *key, epctx_cursor names)
     putchar(']');
 }
 
-/* Attributes outside of the schema: numbers and texts by value, others by the name of their type. */
+/* Attributes outside of the schema: numbers and texts by value, others by the name of their
+ * type. */
 static void json_extras(const report_part *part)
 {
     epctx_cursor it = epctx_node_attrs(&part->view);
@@ -653,13 +655,15 @@ static int run(int argc, char **argv)
 const cli_command cli_info = {
     "info",
     "[--json] FILE",
-    "show what is in a model",
-    "Shows producer, versions, inputs and outputs, every EPContext node with its attributes,\n"
-    "the files that the model needs, and what is left to the CPU. Works for the models of every\n"
-    "execution provider and for ordinary models. A missing file is reported in a line that\n"
-    "begins with 'warning:', and the exit code is then 1. A context binary that is not the one of\n"
-    "the model's build stamp gets a warning on standard error.\n"
-    "Of a context binary of the reference NPU it shows graphs and the memory that they need.\n\n"
-    "  --json   the same as one JSON object\n",
+    "show what a model contains",
+    "Shows producer, versions, inputs and outputs, each EPContext node with its\n"
+    "attributes, the files that the model needs, and the nodes that are left to the\n"
+    "CPU. Works for ordinary models and for EPContext models of any execution\n"
+    "provider. For a context binary of the reference NPU, shows its graphs and how\n"
+    "much memory they need.\n"
+    "A missing file causes a line that begins with 'warning:' and exit code 1. A\n"
+    "context binary that does not match the build stamp of the model causes a warning\n"
+    "on standard error.\n\n"
+    "  --json   print one JSON object\n",
     run,
 };

@@ -25,7 +25,7 @@ static int init(output *out, const char *file, const init_args *args, epctx_conv
         return cli_fail_text("choose one of --inline, --external and --prune"),
                CLI_USAGE;
     if (options && !args->external)
-        return cli_fail_text("--threshold, --align and --name go with --external"), CLI_USAGE;
+        return cli_fail_text("--threshold, --align and --name require --external"), CLI_USAGE;
     if (!read_numbers(args, opts)) return CLI_USAGE;
     return convert_file(out, file, opts,
                         args->prune      ? epctx_init_prune
@@ -61,14 +61,18 @@ static int run(int argc, char **argv)
 
 const cli_command cli_init = {
     "init",
-    "(--inline | --external | --prune) [--threshold N] [--align N] [--name FILE] " OUTPUT_USAGE
-    " FILE",
-    "put initializers into the model, into a file, or away",
-    "  --inline             initializers in files come into the model\n"
-    "  --external           initializers go into one file beside the model\n"
-    "  --threshold N        those of fewer bytes stay; default 1024\n"
-    "  --align N            each starts at a multiple of N, a power of two; default 4096\n"
-    "  --name FILE          name of the file, relative to the model; default {file}.data\n"
-    "  --prune              initializers that nothing reads go\n" OUTPUT_HELP,
+    "(--inline | --external | --prune) [--threshold N] [--align N]\n"
+    "             [--name FILE]" OUTPUT_USAGE
+    "FILE",
+    "move initializers into the model or into a file, or remove them",
+    "  --inline             move external initializers into the model\n"
+    "  --external           move initializers into one file beside the model\n"
+    "  --threshold N        leave initializers of fewer bytes in the model; default\n"
+    "                       1024\n"
+    "  --align N            align each to a multiple of N, a power of two; default\n"
+    "                       4096\n"
+    "  --name FILE          name of the file, relative to the model; default\n"
+    "                       {file}.data\n"
+    "  --prune              remove initializers that nothing reads\n" OUTPUT_HELP,
     run,
 };

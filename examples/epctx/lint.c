@@ -162,22 +162,26 @@ static int run(int argc, char **argv)
 const cli_command cli_lint = {
     "lint",
     "[--ep NAME] [--hints] [--json] [--no-files] [--hugging-face]\n"
-    "                  [--context-path FILE] [--external-folder FOLDER] FILE",
-    "report what is wrong with a model, by the rules of its EP",
-    "Judges the model, its EPContext nodes, the files they name and the compatibility info. An\n"
-    "error (E...) is what ONNX Runtime 1.30 or the EP refuses; whether operators are known and\n"
-    "used as their schemas want is not judged. Each node is judged by the EP that its source\n"
-    "names, or all of them by --ep. The exit code is 1 when there is an error; warnings (W...)\n"
-    "and hints (I...) leave it at 0.\n\n"
-    "  --ep NAME                  the EP that is to load the model: its name, in any case, or one\n"
-    "                             of qnn, qnn_plugin, openvino, tensorrt, nv_tensorrt_rtx,\n"
-    "                             migraphx, vitisai, telum, example, npu, generic\n"
-    "  --hints                    print hints too\n"
-    "  --json                     one JSON object\n"
-    "  --rules                    list all rules instead, without a FILE\n"
-    "  --no-files                 do not look for files, nor into context binaries\n"
-    "  --hugging-face             links into the blobs folder of a Hugging Face cache are fine\n"
-    "  --context-path FILE        ep.context_file_path: binaries are in its folder\n"
-    "  --external-folder FOLDER   session.model_external_initializers_file_folder_path\n",
+    "             [--context-path FILE] [--external-folder FOLDER] FILE\n"
+    "       epctx lint --rules [--json]",
+    "report errors in a model, by the rules of ONNX Runtime and its EP",
+    "Checks the model, its EPContext nodes, the files that they name and the\n"
+    "compatibility info. An error (E...) is something that ONNX Runtime 1.30 or the\n"
+    "EP rejects. Lint does not check whether operators exist or match their schemas.\n"
+    "The rules for a node are those of the EP in its source, or those of --ep. The\n"
+    "exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
+    "affect it.\n\n"
+    "  --ep NAME                 the EP that will load the model: its name, in any\n"
+    "                            case, or one of qnn, qnn_plugin, openvino,\n"
+    "                            tensorrt, nv_tensorrt_rtx, migraphx, vitisai,\n"
+    "                            telum, example, npu, generic\n"
+    "  --hints                   print hints, too\n"
+    "  --json                    print one JSON object\n"
+    "  --rules                   list all rules\n"
+    "  --no-files                do not look at files or into context binaries\n"
+    "  --hugging-face            accept links into the blobs folder of a Hugging\n"
+    "                            Face cache\n"
+    "  --context-path FILE       ep.context_file_path: binaries are in its folder\n"
+    "  --external-folder FOLDER  session.model_external_initializers_file_folder_path\n",
     run,
 };

@@ -99,7 +99,7 @@ static int run(int argc, char **argv)
     };
     if (!cli_parse(&cli_ls, argc, argv, options, &file, 1)) return CLI_USAGE;
     if (json && print0) {
-        fputs("epctx: --json and -0 exclude each other\n", stderr);
+        fputs("epctx: --json and -0 cannot be combined\n", stderr);
         return CLI_USAGE;
     }
     return ls(file, &opts, json, print0);
@@ -108,15 +108,18 @@ static int run(int argc, char **argv)
 const cli_command cli_ls = {
     "ls",
     "[--json | -0] [--hugging-face] [--context-path FILE]\n"
-    "                [--external-folder FOLDER] FILE",
+    "             [--external-folder FOLDER] FILE",
     "list the files that a model depends on",
-    "Context binaries are looked for beside the model, or in the folder of ep.context_file_path;\n"
-    "initializers beside the model, or in the folder that the session option names. The exit code\n"
-    "is 1 when a file that loading needs is missing or may not be used.\n\n"
-    "  --json                     one JSON array\n"
-    "  -0                         only the paths found, each ended by a NUL byte (for xargs -0)\n"
-    "  --hugging-face             links into the blobs folder of a Hugging Face cache are fine\n"
-    "  --context-path FILE        ep.context_file_path\n"
-    "  --external-folder FOLDER   session.model_external_initializers_file_folder_path\n",
+    "Searches context binaries beside the model or in the folder of\n"
+    "ep.context_file_path, and initializers beside the model or in the folder that\n"
+    "the session option names. The exit code is 1 if a required file is missing or\n"
+    "must not be used.\n\n"
+    "  --json                    print one JSON array\n"
+    "  -0                        print only the paths found, each followed by a NUL\n"
+    "                            byte (for xargs -0)\n"
+    "  --hugging-face            accept links into the blobs folder of a Hugging\n"
+    "                            Face cache\n"
+    "  --context-path FILE       ep.context_file_path\n"
+    "  --external-folder FOLDER  session.model_external_initializers_file_folder_path\n",
     run,
 };

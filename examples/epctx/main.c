@@ -1,4 +1,4 @@
-/* epctx: look into, copy, compile and run EPContext models. */
+/* epctx: inspect, edit, compile and run EPContext models. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "cli.h"
@@ -27,14 +27,14 @@ static void print_help(FILE *out)
     fputs("usage: epctx COMMAND ARGUMENTS\n\n", out);
     for (i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\n'epctx help COMMAND' and 'epctx COMMAND --help' tell about a command,\n"
-          "'epctx --version' the version. Every command knows --no-progress: no progress bar on a\n"
-          "terminal, and --hugging-face: files of a model may be links into the blobs folder of a\n"
-          "Hugging Face cache. '--' ends the options.\n"
-          "Exit codes: 0 done, 1 the file is bad or the operation failed (nothing was written,\n"
-          "unless the message says so),\n"
-          "2 wrong usage; check, diff and repair have codes of their own, see their --help.\n"
-          "Messages go to standard error.\n",
+    fputs("\nRun 'epctx help COMMAND' or 'epctx COMMAND --help' for the options of a command,\n"
+          "and 'epctx --version' for the version. All commands accept\n"
+          "  --no-progress    do not show progress\n"
+          "  --hugging-face   accept links into the blobs folder of a Hugging Face cache\n"
+          "  --               end of the options\n"
+          "Exit codes: 0 success; 1 a bad file or a failed operation (nothing was written\n"
+          "unless the message says so); 2 a wrong command line. check, diff and repair have\n"
+          "exit codes of their own, see their help. Messages go to standard error.\n",
           out);
 }
 
@@ -43,7 +43,7 @@ static void print_command_help(const cli_command *command)
     printf("usage: epctx %s %s\n\n%s", command->name, command->arguments, command->help);
 }
 
-/* Whether --help stands among the options. */
+/* Whether the options include --help. */
 static bool wants_help(int argc, char **argv)
 {
     int i;
@@ -56,9 +56,9 @@ static bool wants_help(int argc, char **argv)
 static const cli_command *find_command(const char *name)
 {
     const char *similar = NULL;
-    size_t i, nearest = strlen(name) < 4 ? 4 : 6; /* of a short word too little would be left */
+    size_t i, nearest = strlen(name) < 4 ? 4 : 6; /* a short word would match anything */
     if (name[0] == '-') {
-        cli_say("epctx: unknown option %s; 'epctx help' tells more\n", name);
+        cli_say("epctx: unknown option %s; see 'epctx help'\n", name);
         return NULL;
     }
     if (cli_distance(name, "help") < nearest) similar = "help";
@@ -91,7 +91,7 @@ static int run_help(int argc, char **argv)
 {
     const cli_command *command;
     if (argc > 1) {
-        fputs("epctx: one argument too many\nusage: epctx help [COMMAND]\n", stderr);
+        fputs("epctx: too many arguments\nusage: epctx help [COMMAND]\n", stderr);
         return CLI_USAGE;
     }
     if (argc == 0 || strcmp(argv[0], "help") == 0) {
@@ -104,7 +104,7 @@ static int run_help(int argc, char **argv)
     return CLI_OK;
 }
 
-/* A file opened while standard output is closed would get its number, and be printed into. */
+/* A file opened while standard output is closed would get its number, and receive its text. */
 static void keep_standard_files(void)
 {
     int fd = open("/dev/null", O_RDONLY);
@@ -164,8 +164,7 @@ int main(int argc, char **argv)
     /* A full disk behind a redirection shows only here. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
         cli_fail_text("standard output: %s%s", strerror(errno),
-                      cli_has_written() ? "; the files were written all the same, only the report "
-                                          "is lost"
+                      cli_has_written() ? "; the files were written, only the report is lost"
                                         : "");
         code = cli_output_failed();
     }

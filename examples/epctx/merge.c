@@ -42,7 +42,8 @@ static bool read_connections(merge_wish *w)
         epctx_connection *link = &list[w->opts.connection_count++];
         epctx_str first = part, second = part;
         if (equals == NULL || equals == part.data || equals + 1 == part.data + part.size) {
-            cli_say("epctx: --connect: '%.*s' is no OUTPUT=INPUT\n", (int)part.size, part.data);
+            cli_say("epctx: --connect: '%.*s' is not of the form OUTPUT=INPUT\n", (int)part.size,
+                    part.data);
             return false;
         }
         first.size = (size_t)(equals - part.data);
@@ -80,7 +81,7 @@ static bool read_metadata(merge_wish *w)
     w->opts.metadata =
         strcmp(w->metadata, "first") == 0 ? EPCTX_METADATA_FIRST : EPCTX_METADATA_PREFIX;
     if (strcmp(w->metadata, "first") == 0 || strcmp(w->metadata, "prefix") == 0) return true;
-    cli_say("epctx: --metadata: refuse, first or prefix\n");
+    cli_say("epctx: --metadata must be refuse, first or prefix\n");
     return false;
 }
 
@@ -144,24 +145,30 @@ static int run(int argc, char **argv)
 
 const cli_command cli_merge = {
     "merge",
-    "[--chain] [--connect OUTPUT=INPUT,...] [--prefix P1,P2...] [--allow-stale]\n"
-    "                   " OUTPUT_USAGE " MODEL MODEL...",
-    "make one model of several, side by side or connected",
-    "Inputs, outputs, nodes and weights of all models become one model, context binaries and\n"
-    "data files come along. Names that clash get a prefix (m2_ in the second model), but never\n"
-    "one by which an EP finds something in a binary. Operator sets must have the same version\n"
-    "unless a model does not use them; the IR version is the newest. A binary that is not the one\n"
-    "of its model's build stamp is refused: the result has no stamp to tell.\n\n"
-    "  --chain              an input that has the name of an earlier output is fed by it\n"
-    "  --connect LIST       OUTPUT=INPUT of an earlier and a later model, with commas between;\n"
-    "                       1:y is the y of the first model\n"
-    "  --prefix LIST        a prefix for all names of each model; - where one is only wanted for\n"
-    "                       clashes; an empty LIST: clashes in the first are errors\n"
-    "  --keep-outputs       what feeds an input stays an output\n"
-    "  --share-inputs       inputs of the same name and type become one\n"
-    "  --metadata POLICY    keys with different values: refuse (default), first, prefix\n"
-    "  --force-opset        of two versions of an operator set take the newer one for all nodes\n"
-    "  --allow-stale        also binaries that are not those the models were compiled with\n"
-    OUTPUT_HELP,
+    "[--chain] [--connect OUTPUT=INPUT,...] [--prefix P1,P2...]\n"
+    "             [--keep-outputs] [--share-inputs] [--metadata POLICY]\n"
+    "             [--force-opset] [--allow-stale]" OUTPUT_USAGE
+    "MODEL MODEL...",
+    "merge several models, side by side or connected",
+    "Combines the inputs, outputs, nodes and weights of all models, and copies\n"
+    "context binaries and data files to the folder of OUT. Names that clash get a\n"
+    "prefix (m2_ in the second model), except those by which an EP finds something in\n"
+    "a binary. Operator sets must have the same version unless a model does not use\n"
+    "them; the IR version is the newest. A binary must match the build stamp of its\n"
+    "model because the result has no stamp.\n\n"
+    "  --chain              connect each input to an earlier output of the same name\n"
+    "  --connect LIST       connect an output of an earlier model to an input of a\n"
+    "                       later one: OUTPUT=INPUT, separated by commas; 1:y is y of\n"
+    "                       the first model\n"
+    "  --prefix LIST        prefix for all names of each model, separated by commas;\n"
+    "                       - adds a prefix only to names that clash; with an empty\n"
+    "                       LIST, clashes in the first model are errors\n"
+    "  --keep-outputs       keep outputs that are connected to an input\n"
+    "  --share-inputs       combine inputs of the same name and type\n"
+    "  --metadata POLICY    if values of a key differ: refuse (default), first\n"
+    "                       or prefix\n"
+    "  --force-opset        use the newer of two versions of an operator set for all\n"
+    "                       nodes\n"
+    "  --allow-stale        accept binaries that do not match their build stamps\n" OUTPUT_HELP,
     run,
 };

@@ -68,15 +68,15 @@ static bool are_here(epctx_str folder, const char *const *list, size_t count, ep
         place = epctx_path_folder(epctx_str_of(real));
         if (place.size > 1) place.size--; /* the separator, but for the root's */
         if (epctx_str_is(place, root)) continue;
-        cli_fail_text("%s: is a link to %s: name the models that are to be changed", list[i],
+        cli_fail_text("%s: is a link to %s: specify the models to change", list[i],
                       real);
         return false;
     }
     return true;
 }
 
-/* A file that nobody can read as a model cannot lose the binary either. One that cannot be opened
- * for another reason may name it: there the command stops. */
+/* A file that is not a model does not need the binary. One that cannot be opened for another reason
+ * may name it: the command stops. */
 static void leave_broken(output *out, const char **list, size_t *count)
 {
     size_t i, kept = 0;
@@ -119,7 +119,7 @@ static int find_models(output *out, const char *binary, const char ***list, size
     int code = list_models(out, binary, &folder, list, count);
     if (code != CLI_OK) return code;
     if (*count == 0)
-        return cli_fail_text("%s: there is no .onnx beside it: name the models", binary);
+        return cli_fail_text("%s: there is no .onnx file beside it: specify the models", binary);
     if (!are_here(folder, *list, *count, &out->arena)) return CLI_FAILED;
     leave_broken(out, *list, count);
     return CLI_OK;
@@ -236,15 +236,16 @@ static int run(int argc, char **argv)
 const cli_command cli_mv = {
     "mv",
     "[--ep NAME] [--dry-run] [--json] BINARY NAME [MODEL...]",
-    "rename a context binary in every model that names it",
-    "Gives a context binary another name or another folder and writes the new name into every\n"
-    "EPContext node that has the old one. Without MODEL these are the models beside the binary;\n"
-    "a file there that is no model is left alone. Models elsewhere have to be named, also where\n"
-    "a link beside the binary leads to them; then all that use the binary are named, and one\n"
-    "beside it that is left out is an error. At every moment each model finds its binary; what a\n"
-    "crash interrupted the same command completes.\n\n"
-    "  --ep NAME            the rules of this EP; default: each node by its source\n"
-    "  -n, --dry-run        print the plan; write nothing\n"
-    "  --json               report as one JSON object\n",
+    "rename a context binary and update the models that name it",
+    "Renames a context binary, or moves it to another folder, and updates each\n"
+    "EPContext node that names it. Without MODEL, updates all models beside the\n"
+    "binary and skips .onnx files that are not models. Specify models in other\n"
+    "folders, also if a link beside the binary refers to them; then list all models\n"
+    "that use the binary: a model beside it that uses it and is not listed is an\n"
+    "error. Each model stays loadable throughout; after a crash, run the same command\n"
+    "again to complete it.\n\n"
+    "  --ep NAME            apply the rules of this EP; default: each node's source\n"
+    "  -n, --dry-run        print the plan and write nothing\n"
+    "  --json               print the report as one JSON object\n",
     run,
 };

@@ -23,7 +23,7 @@ static epctx_status unknown(const char *arch, epctx_error *error)
         strcat(strcat(names, " "), all[i].name);
     }
     epctx_error_clear(error);
-    return epctx_fail(error, EPCTX_ERR_ARG, "hardware architecture '%s' is unknown; there are:%s",
+    return epctx_fail(error, EPCTX_ERR_ARG, "unknown hardware architecture '%s'; available:%s",
                       arch, names);
 }
 

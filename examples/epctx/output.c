@@ -31,16 +31,16 @@ bool output_check(output *out, const char *source)
 {
     bool replace = out->in_place || out->force;
     if (out->path == NULL && !out->in_place && !out->dry_run)
-        return refuse("where should the result go? -o OUT, -o - or --in-place (--dry-run only "
-                      "shows what would change)");
-    if (out->path != NULL && out->in_place) return refuse("-o and --in-place exclude each other");
+        return refuse("specify the output: -o OUT, -o - or --in-place (--dry-run writes "
+                      "nothing)");
+    if (out->path != NULL && out->in_place) return refuse("-o and --in-place cannot be combined");
     if (out->force && out->overwrite != NULL)
-        return refuse("-f and --overwrite exclude each other");
+        return refuse("-f and --overwrite cannot be combined");
     if (out->overwrite != NULL && strcmp(out->overwrite, "fail") != 0 &&
         strcmp(out->overwrite, "replace") != 0 && strcmp(out->overwrite, "backup") != 0)
-        return refuse("--overwrite: fail, replace or backup");
+        return refuse("--overwrite must be fail, replace or backup");
     if (out->overwrite != NULL && strcmp(out->overwrite, "fail") == 0 && out->in_place)
-        return refuse("--in-place always replaces: --overwrite is replace or backup");
+        return refuse("with --in-place, --overwrite must be replace or backup");
     if (out->overwrite != NULL) replace = strcmp(out->overwrite, "replace") == 0;
     out->policy = replace ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
     if (out->overwrite != NULL && strcmp(out->overwrite, "backup") == 0)
@@ -166,7 +166,7 @@ static void print_text(const output *out)
         cli_put(stdout, epctx_str_of(change->text));
         putchar('\n');
     }
-    if (out->change_count == 0) puts("nothing changes");
+    if (out->change_count == 0) puts("no changes");
     for (file = out->files; file != NULL; file = file->next) {
         printf("%s ", file->action);
         cli_put(stdout, epctx_str_of(file->path));
@@ -203,9 +203,9 @@ static bool write_stdout(pb_ostream_t *stream, const pb_byte_t *data, size_t siz
 
 static int refuse_size(const output *out)
 {
-    return cli_fail_text("the model would have %" PRIu64 " bytes, ONNX Runtime takes at most "
-                         "%" PRId64 ": keep contexts and initializers in files of their own "
-                         "(--allow-huge writes it)",
+    return cli_fail_text("the model would have %" PRIu64 " bytes, but ONNX Runtime reads at "
+                         "most %" PRId64 ": store contexts and initializers in files "
+                         "(--allow-huge writes it anyway)",
                          out->size, EPCTX_MODEL_MAX);
 }
 
@@ -214,7 +214,8 @@ static int model_to_stdout(output *out, epctx_model *model)
     pb_ostream_t stream;
     epctx_error error;
     if (isatty(STDOUT_FILENO))
-        return cli_fail_text("a model is binary, not for a terminal: use -o FILE or a pipe");
+        return cli_fail_text(
+            "a model is binary and not written to a terminal: use -o FILE or a pipe");
     if (out->size > (uint64_t)EPCTX_MODEL_MAX && !out->allow_huge) return refuse_size(out);
     memset(&stream, 0, sizeof stream);
     stream.callback = write_stdout;
@@ -231,7 +232,7 @@ static int fail(const output *out, const epctx_error *error)
         return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it as %s~)",
                              error->message, out->path);
     if (error->status == EPCTX_ERR_LIMIT && !out->allow_huge)
-        return cli_fail_text("%s (--allow-huge)", error->message);
+        return cli_fail_text("%s (--allow-huge writes it anyway)", error->message);
     return cli_fail(error);
 }
 
@@ -273,7 +274,7 @@ int output_model(output *out, epctx_model *model)
     status = epctx_model_write_file(model, out->path, &opts, &error);
     cli_progress_end();
     if (status != EPCTX_OK) return fail(out, &error);
-    snprintf(note, sizeof note, "the old one is %s", backup);
+    snprintf(note, sizeof note, "the old file is now %s", backup);
     output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
     return output_done(out);
 }
@@ -283,7 +284,7 @@ int output_refuse(const output *out, const epctx_error *error)
     if (error->status == EPCTX_ERR_EXISTS)
         return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)", error->message);
     if (error->status == EPCTX_ERR_LIMIT && !out->allow_huge)
-        return cli_fail_text("%s (--allow-huge)", error->message);
+        return cli_fail_text("%s (--allow-huge writes it anyway)", error->message);
     return cli_fail(error);
 }
 
@@ -307,7 +308,7 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
     if (status != EPCTX_OK) return output_refuse(out, &error);
     for (i = 0; i < count; i++)
         output_file(out, files[i].kept ? "keep" : "write", files[i].path, &files[i].size, NULL);
-    snprintf(note, sizeof note, "the old one is %s", backup);
+    snprintf(note, sizeof note, "the old file is now %s", backup);
     output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
     return output_done(out);
 }

@@ -55,16 +55,20 @@ typedef struct output {
     }
 
 /* For the usage line and the help of a command. */
-#define OUTPUT_USAGE "(-o OUT | --in-place) [--overwrite POLICY] [--dry-run] [--json]"
+#define OUTPUT_USAGE                                                                               \
+    "\n             (-o OUT | --in-place) [--overwrite POLICY] [--dry-run] [--json]"               \
+    "\n             "
 #define OUTPUT_HELP                                                                                \
     "  -o, --output OUT     write the result to OUT; - is standard output\n"                       \
-    "  --in-place           replace the file itself, in one step\n"                                \
-    "  --overwrite POLICY   when OUT exists: fail (default of -o), replace (default of\n"          \
-    "                       --in-place), backup (keeps the old file as FILE~, FILE~2 ...)\n"       \
-    "  -f                   --overwrite replace\n"                                                 \
-    "  -n, --dry-run        print the plan: every change and every file; write nothing\n"          \
-    "  --json               report as one JSON object (to standard error with -o -)\n"             \
-    "  --allow-huge         write more than 2 GiB, which ONNX Runtime cannot read\n"
+    "  --in-place           replace the input file in one step\n"                                  \
+    "  --overwrite POLICY   if OUT exists: fail (default with -o), replace (default\n"             \
+    "                       with --in-place), or backup (keep the old file as FILE~,\n"            \
+    "                       FILE~2 ...)\n"                                                         \
+    "  -f                   same as --overwrite replace\n"                                         \
+    "  -n, --dry-run        print all changes and files, and write nothing\n"                      \
+    "  --json               print the report as one JSON object, with -o - to\n"                   \
+    "                       standard error\n"                                                      \
+    "  --allow-huge         write models over 2 GiB, which ONNX Runtime cannot read\n"
 
 void output_init(output *out);
 void output_free(output *out);

@@ -122,7 +122,8 @@ static bool add_piece(package *p, piece_set *set, const char *from, epctx_str na
     pieces[at].from = epctx_arena_copy(&p->arena, epctx_str_of(from));
     pieces[at].name = plain;
     if (pieces[at].from == NULL) return no_memory(p);
-    if (io->map_fn(io->user, NULL, from, false, &pieces[at].bytes, &p->error) != EPCTX_OK) return false;
+    if (io->map_fn(io->user, NULL, from, false, &pieces[at].bytes, &p->error) != EPCTX_OK)
+        return false;
     put_hash(pieces[at].bytes.data, pieces[at].bytes.size, pieces[at].hash);
     return true;
 }
@@ -215,7 +216,7 @@ static bool find_ep(package *p, variant *v)
         if (v->ep == NULL) v->ep = name;
         if (p->ep == NULL && strcmp(v->ep, name) != 0) {
             epctx_fail(&p->error, EPCTX_ERR_GRAPH,
-                       "has nodes of %s and of %s, a variant is for one EP: say which by --ep",
+                       "has nodes of %s and %s, but a variant is for one EP: select it with --ep",
                        v->ep, name);
             epctx_blame(&p->error, v->file, NULL, NULL);
             return false;
@@ -223,7 +224,7 @@ static bool find_ep(package *p, variant *v)
     }
     if (v->ep == NULL || v->ep[0] == '\0') {
         epctx_fail(&p->error, EPCTX_ERR_NO_NODES,
-                   "no EPContext node says which EP it is for: --ep, or --source for the model "
+                   "no EPContext node names its EP: use --ep, or --source for the model "
                    "that was compiled");
         epctx_blame(&p->error, v->file, NULL, NULL);
         return false;
@@ -312,8 +313,8 @@ static bool make_folders(package *p, const char *path)
     return true;
 }
 
-/* Below the folder that is being made, which is the current one: nobody can put a link in its place,
- * as they could into its path, which a commit would resolve again. */
+/* Below the folder that is being made, which is the current one: no other process can put a link in
+ * its place, as they could into its path, which a commit would resolve again. */
 static bool write_here(package *p, const char *name, const void *data, size_t size)
 {
     const epctx_io *io = cli_io();
@@ -638,8 +639,8 @@ static bool is_folder_name(const char *text)
 
 static bool refuse_name(const char *what, const char *name)
 {
-    cli_say("epctx: %s '%s': letters, digits, '_', '-' and '.' are expected, as it becomes a "
-            "folder; NAME=FILE gives a variant its name\n",
+    cli_say("epctx: %s '%s': use only letters, digits, '_', '-' and '.', because it becomes a "
+            "folder; NAME=FILE names a variant\n",
             what, name);
     return false;
 }
@@ -669,7 +670,7 @@ static bool name_variant(package *p, const char *text, bool is_source)
         return refuse_name("variant", v->name != NULL ? v->name : "");
     for (i = 0; i + 1 < p->count; i++)
         if (strcmp(p->variants[i].name, v->name) == 0) {
-            cli_say("epctx: two variants are called '%s': NAME=FILE gives a name\n", v->name);
+            cli_say("epctx: two variants are named '%s': rename one with NAME=FILE\n", v->name);
             return false;
         }
     return true;
@@ -678,16 +679,16 @@ static bool name_variant(package *p, const char *text, bool is_source)
 static bool settings_good(package *p)
 {
     if (p->path == NULL) {
-        fputs("epctx: where should the package go? -o DIR\n", stderr);
+        fputs("epctx: specify the output folder: -o DIR\n", stderr);
         return false;
     }
     if (strcmp(p->path, "-") == 0) {
-        fputs("epctx: -o -: a package is a folder, no standard output: -o DIR\n", stderr);
+        fputs("epctx: -o -: a package cannot go to standard output: use -o DIR\n", stderr);
         return false;
     }
     if (p->device != NULL && strcmp(p->device, "cpu") != 0 && strcmp(p->device, "gpu") != 0 &&
         strcmp(p->device, "npu") != 0) {
-        fputs("epctx: --device: cpu, gpu or npu\n", stderr);
+        fputs("epctx: --device must be cpu, gpu or npu\n", stderr);
         return false;
     }
     if (!is_folder_name(p->component) || strcmp(p->component, "shared_assets") == 0 ||
@@ -728,7 +729,7 @@ static int make_package(package *p)
     size_t size = 0, i;
     bool good = true;
     int code;
-    if (sodium_init() < 0) return cli_fail_text("libsodium cannot be used here");
+    if (sodium_init() < 0) return cli_fail_text("cannot initialize libsodium");
     p->report = open_memstream(&lines, &size);
     if (p->report == NULL) return cli_fail_text("out of memory");
     for (i = 0; i < p->count && good; i++)
@@ -809,25 +810,27 @@ static int run(int argc, char **argv)
 
 const cli_command cli_package = {
     "package",
-    "-o DIR [--source MODEL] [--component NAME] [--name NAME] [--version V]\n"
-    "                     [--device D] [--ep NAME] [--allow-stale] [--dry-run] [--json]\n"
-    "                     [VARIANT=]FILE...",
-    "write a model package of ONNX Runtime",
-    "Puts EPContext models, each for one EP, with all the files that they need into a folder from\n"
-    "which ONNX Runtime (1.29 and newer, OrtModelPackageApi) chooses the one that fits the\n"
-    "machine: by EP, device and the compatibility string of the model. Earlier ones win when two\n"
-    "fit alike.\n"
-    "Files that several variants need are there once, as shared assets. Models are not changed.\n"
-    "A binary that is not the one of its model's build stamp is refused.\n\n"
-    "  -o, --output DIR     the folder; it must not exist, or be empty\n"
-    "  --source MODEL       the ordinary model: the variant 'cpu', for CPUExecutionProvider\n"
-    "  --component NAME     name of the component; default model\n"
+    "-o DIR [--source MODEL] [--component NAME] [--name NAME]\n"
+    "             [--version V] [--device D] [--ep NAME] [--allow-stale]\n"
+    "             [--dry-run] [--json] [VARIANT=]FILE...",
+    "create a model package for ONNX Runtime",
+    "Copies EPContext models, each for one EP, and all files that they need to a\n"
+    "folder. From such a package, ONNX Runtime (1.29 and newer, OrtModelPackageApi)\n"
+    "selects the variant that fits the machine, by EP, device and compatibility\n"
+    "string; the first one wins a tie. Files that several variants need are stored\n"
+    "once, as shared assets. Models are not changed. Fails if a binary does not match\n"
+    "the build stamp of its model.\n\n"
+    "  -o, --output DIR     the folder; must be empty or not exist\n"
+    "  --source MODEL       the source model, as variant 'cpu' for\n"
+    "                       CPUExecutionProvider\n"
+    "  --component NAME     name of the component; default: model\n"
     "  --name NAME, --version V\n"
-    "                       of the package, for people\n"
-    "  --device D           cpu, gpu or npu: choose the EPContext models only on such a device\n"
-    "  --ep NAME            the EP's name in ORT; default: as the nodes' source says\n"
-    "  --allow-stale        also binaries that are not those the models were compiled with\n"
+    "                       name and version of the package, for information only\n"
+    "  --device D           select EPContext models only on this device: cpu, gpu or\n"
+    "                       npu\n"
+    "  --ep NAME            the EP's name in ORT; default: from the nodes' source\n"
+    "  --allow-stale        accept binaries that do not match their build stamps\n"
     "  -n, --dry-run        print what would be written\n"
-    "  --json               report as one JSON object\n",
+    "  --json               print the report as one JSON object\n",
     run,
 };

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* -- binaries that other models need, or nobody any more -- */
+/* -- binaries that other models need, or none any more -- */
 
 enum { MOST_NAMES = 8, MOST_TEXT = 300 };
 
@@ -228,7 +228,7 @@ static epctx_status look_beside(search *s, const char *path, const char *const *
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     if (status != EPCTX_OK || s->needing.count == 0) return status;
     status = epctx_fail(error, EPCTX_ERR_EXISTS,
-                        "%s need%s this binary as it is: compile all models that share it "
+                        "%s still need%s this binary: compile all models that share it "
                         "together, or remove it first",
                         list_text(&s->needing, text), s->needing.count == 1 ? "s" : "");
     epctx_blame(error, path, NULL, NULL);
@@ -248,7 +248,7 @@ static epctx_status add_note(compile_notes *notes, const char *line, epctx_error
     return EPCTX_OK;
 }
 
-/* What is to be said of the binaries that are left. */
+/* Adds notes about the binaries that are kept. */
 static epctx_status tell_left(const search *s, compile_notes *notes, epctx_error *error)
 {
     static char leaving[MOST_TEXT], staying[MOST_TEXT], line[3 * MOST_TEXT];
@@ -257,13 +257,13 @@ static epctx_status tell_left(const search *s, compile_notes *notes, epctx_error
     for (old = s->old; old != NULL && status == EPCTX_OK; old = old->next) {
         list_text(&old->leaving, leaving);
         if (old->staying.count > 0)
-            snprintf(line, sizeof line, "%s leave%s the models that share %.*s: %s need%s it as it "
-                     "is",
+            snprintf(line, sizeof line, "%s no longer share%s %.*s, which %s still need%s",
                      leaving, old->leaving.count == 1 ? "s" : "", MOST_TEXT, old->name,
                      list_text(&old->staying, staying), old->staying.count == 1 ? "s" : "");
         else
-            snprintf(line, sizeof line, "%.*s stays, though %s needed it last and no model here "
-                     "does any more",
+            snprintf(line, sizeof line,
+                     "%.*s is kept although no model here needs it any more; last "
+                     "used by %s",
                      MOST_TEXT, old->name, leaving);
         status = add_note(notes, line, error);
     }
@@ -344,8 +344,9 @@ static epctx_status note_source(const char *path, compile_notes *notes, epctx_er
     for (i = 0; i < count && status == EPCTX_OK; i++) {
         if (files[i].use != EPCTX_USE_SOURCE_MODEL || files[i].path != NULL) continue;
         snprintf(line, sizeof line,
-                 "%s has its weights in '%.*s', which is not in its folder: put it there with its "
-                 "data, or pass it (epctx run --source, ep.context_source_model_path)",
+                 "%s reads its weights from '%.*s', which is not in its folder: copy it there "
+                 "with its data, or specify it (epctx run --source, "
+                 "ep.context_source_model_path)",
                  path, (int)files[i].name.size, files[i].name.data);
         status = add_note(notes, line, error);
     }
@@ -410,7 +411,7 @@ static epctx_status outputs_of(const char *file, const char *binary, const compi
     return status;
 }
 
-/* Models of a group are beside its binary, each under a name of its own. */
+/* Models of a group are beside its binary, with unique names. */
 static epctx_status fits_group(const epctx_outputs *all, int count, epctx_error *error)
 {
     const epctx_io *io = epctx_io_files();
@@ -426,7 +427,7 @@ static epctx_status fits_group(const epctx_outputs *all, int count, epctx_error 
     }
     if (status == EPCTX_OK && strcmp(first, here) != 0)
         status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "'%s' is not in the folder of '%s': models that share a binary are "
+                            "'%s' is not in the folder of '%s': models that share a binary must be "
                             "beside it",
                             paths[1], paths[0]);
     for (i = 0; i < count && status == EPCTX_OK; i++) {
@@ -437,7 +438,7 @@ static epctx_status fits_group(const epctx_outputs *all, int count, epctx_error 
              strcmp(all[i].initializers, all[count].initializers) == 0))
             status = epctx_fail(error, EPCTX_ERR_ARG,
                                 "'%s' and '%s' would write the same file: each model of a group "
-                                "needs a name of its own",
+                                "needs a unique name",
                                 all[i].model, paths[1]);
     }
     return status;
@@ -452,7 +453,7 @@ static void print_plan(const epctx_outputs *all, int count, const compile_notes 
     }
     printf("binary         %s\n", all[0].binary != NULL ? all[0].binary : "embedded");
     compile_print_notes(stdout, notes);
-    puts("note           a dry run: nothing was compiled, nothing was written");
+    puts("note           dry run: nothing was compiled or written");
 }
 
 int compile_plan(const char *const *files, int count, const compile_settings *set)

@@ -25,9 +25,8 @@ static void report(prefix_work *work)
 static int fail(const prefix_work *work)
 {
     if (work->error.status == EPCTX_ERR_UNSUPPORTED)
-        return cli_fail_text(
-            "%s%s; otherwise compile the source again with a prefix", work->error.message,
-            strstr(work->error.message, "one_graph") != NULL ? " (--one-graph)" : "");
+        return cli_fail_graph_key(&work->error,
+                                  "; otherwise compile the source again with a prefix");
     return cli_fail(&work->error);
 }
 
@@ -76,16 +75,16 @@ static int run(int argc, char **argv)
 
 const cli_command cli_prefix = {
     "prefix",
-    "[--all-nodes] [--one-graph] [--ep NAME] " OUTPUT_USAGE "\n                    MODEL PREFIX",
-    "put a prefix in front of the names of EPContext nodes",
-    "For models that are to be merged: names must not meet. Some EPs find a node's graph inside "
-    "the\n"
-    "binary by the name of the node: there a new name is refused, unless the binary holds that "
-    "one\n"
-    "graph. partition_name stays, because where it matters it is such a key, too.\n\n"
-    "  --all-nodes          every node, not the EPContext nodes alone\n"
-    "  --one-graph          every binary holds the graph of one node: names are free\n"
-    "  --ep NAME            the EP that loads the model; default: what the nodes' source "
-    "says\n" OUTPUT_HELP,
+    "[--all-nodes] [--one-graph] [--ep NAME]" OUTPUT_USAGE
+    "MODEL PREFIX",
+    "add a prefix to the names of EPContext nodes",
+    "Prevents name clashes between models that will be merged. Some EPs find a node's\n"
+    "graph in the binary by the node's name: such a node cannot be renamed unless the\n"
+    "binary contains only its graph. partition_name does not change because such EPs\n"
+    "use it as a key, too.\n\n"
+    "  --all-nodes          rename all nodes, not only EPContext nodes\n"
+    "  --one-graph          assume that each binary contains the graph of one node\n"
+    "                       only, so that its node can be renamed\n"
+    "  --ep NAME            the EP that loads the model; default: each node's source\n" OUTPUT_HELP,
     run,
 };

@@ -93,10 +93,10 @@ static int rename_values(rename_work *work, const char **names, size_t count)
     if (epctx_rename_values(&work->model, main_graph, from, to, count, &work->opts, &uses,
                             &work->error) != EPCTX_OK) {
         if (work->error.status == EPCTX_ERR_UNSUPPORTED)
-            return cli_fail_text("%s (--any-io if it does not)", work->error.message);
+            return cli_fail_text("%s (--any-io renames it anyway)", work->error.message);
         return cli_fail(&work->error);
     }
-    output_change(&work->out, "%zu places in all", uses);
+    output_change(&work->out, "%zu occurrences in total", uses);
     return CLI_OK;
 }
 
@@ -110,11 +110,11 @@ static int rename_node(rename_work *work, const char *from, const char *to)
     epctx_walk_begin(&walk, &work->model);
     while (epctx_walk_next(&walk, &node))
         if (epctx_str_is(node.name, from) && count++ == 0) found = node;
-    if (count != 1) return cli_fail_text("%s: %zu nodes are called '%s'", work->file, count, from);
+    if (count != 1) return cli_fail_text("%s: %zu nodes are named '%s'", work->file, count, from);
     if (epctx_node_rename(&work->model, found.view, epctx_str_of(to), &work->opts, &work->error) !=
         EPCTX_OK) {
         if (strstr(work->error.message, "one_graph") != NULL)
-            return cli_fail_text("%s (--one-graph)", work->error.message);
+            return cli_fail_graph_key(&work->error, "");
         return cli_fail(&work->error);
     }
     output_change(&work->out, "node '%s': now '%s'", from, to);
@@ -157,7 +157,7 @@ static int run(int argc, char **argv)
                (profile == NULL || cli_profile(profile, &work.opts.profile))) {
         work.file = operands[0];
         if (count % 2 == 0)
-            cli_say("epctx: '%s' has no new name behind it\n", operands[count - 1]);
+            cli_say("epctx: missing new name for '%s'\n", operands[count - 1]);
         else
             code = rename_all(&work, operands + 1, (size_t)(count - 1) / 2);
     }
@@ -169,18 +169,18 @@ static int run(int argc, char **argv)
 
 const cli_command cli_rename = {
     "rename",
-    "[--any-io] [--ep NAME] [--nodes [--one-graph]] " OUTPUT_USAGE
-    "\n                    MODEL OLD NEW...",
-    "give values or nodes other names, everywhere",
-    "Renames values of the main graph wherever the name is used: nodes, inputs and outputs,\n"
-    "initializers, value_info, quantization annotations, training, and subgraphs that use it. A\n"
-    "name that is in use is refused; two names may be swapped. Some EPs find the inputs and "
-    "outputs\n"
-    "of an EPContext node inside the binary by name: these values keep theirs.\n\n"
-    "  --nodes              rename nodes instead\n"
-    "  --one-graph          with --nodes: see 'epctx prefix'\n"
-    "  --any-io             values at EPContext nodes are free, whatever the EP does\n"
-    "  --ep NAME            the EP that loads the model; default: what the nodes' source "
-    "says\n" OUTPUT_HELP,
+    "[--any-io] [--ep NAME] [--nodes [--one-graph]]" OUTPUT_USAGE
+    "MODEL OLD NEW...",
+    "rename values or nodes",
+    "Renames values of the main graph wherever they are used: in nodes, inputs,\n"
+    "outputs, initializers, value_info, quantization annotations, training info, and\n"
+    "subgraphs. A new name must not be in use, but two values may swap names. Some\n"
+    "EPs find the inputs and outputs of an EPContext node in the binary by name:\n"
+    "these values cannot be renamed.\n\n"
+    "  --nodes              rename nodes instead of values\n"
+    "  --one-graph          with --nodes: see `epctx help prefix`\n"
+    "  --any-io             allow renaming the inputs and outputs of all EPContext\n"
+    "                       nodes\n"
+    "  --ep NAME            the EP that loads the model; default: each node's source\n" OUTPUT_HELP,
     run,
 };

@@ -36,7 +36,7 @@ static bool read_rules(repair_list *list, const char *text)
             return false;
         }
         if (rule == RULE_LOADS || !epctx_can_repair((epctx_rule)rule)) {
-            cli_say("epctx: --rules: %s cannot be repaired here: %s\n", rule_info(rule).id,
+            cli_say("epctx: --rules: %s cannot be repaired automatically: %s\n", rule_info(rule).id,
                     rule_info(rule).fix);
             return false;
         }
@@ -113,15 +113,18 @@ static int run(int argc, char **argv)
 
 const cli_command cli_repair = {
     "repair",
-    "[--rules LIST] [--source MODEL] [--ep NAME]\n                   " OUTPUT_USAGE " FILE",
-    "put right what lint finds",
-    "Repairs what has one right answer, in the model, in the files beside it, or in the model\n"
-    "that it was compiled from; tells what was repaired and what is left, and why.\n"
-    "Exit code 3: written, but findings are left.\n\n"
-    "  --rules LIST         only these, by id or name, e.g. E003,compatibility-stale; hints only\n"
-    "                       when they are named\n"
-    "  --source MODEL       the model before compilation: types and weights that are lost\n"
-    "  --ep NAME            judge by the rules of this EP, and make it the source where none is\n"
-    OUTPUT_HELP,
+    "[--rules LIST] [--source MODEL] [--ep NAME]" OUTPUT_USAGE
+    "FILE",
+    "fix what lint finds",
+    "Fixes findings that have exactly one right fix, with data from the model, from\n"
+    "the files beside it, or from the source model. Prints what was fixed, what\n"
+    "remains, and why. The exit code is 3 if the model was written but findings\n"
+    "remain.\n\n"
+    "  --rules LIST         fix only these, by id or name: E003,compatibility-stale;\n"
+    "                       hints are fixed only if listed\n"
+    "  --source MODEL       the model before compilation, to restore lost types and\n"
+    "                       weights\n"
+    "  --ep NAME            apply the rules of this EP, and store it as the source of\n"
+    "                       nodes that have none\n" OUTPUT_HELP,
     run,
 };

@@ -186,7 +186,7 @@ static epctx_status check_part(report *out, const report_part *part, uint64_t ma
                   (mains >> (profile - epctx_profiles(NULL)) & 1) != 0))
         return EPCTX_OK;
     epctx_fail(&problem, EPCTX_ERR_GRAPH, "%s",
-               main ? "is empty, the context is expected here"
+               main ? "is empty, but must contain the context"
                     : "is 0, but no node of its EP has main_context 1");
     epctx_blame(&problem, out->file, &node->name, main ? "ep_cache_context" : "main_context");
     return warn(out, &problem, error);

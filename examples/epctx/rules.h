@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "ops/lint.h"
 
-/* E900: the reference NPU cannot load a context of its own. Not one of epctx_rule. */
+/* E900: the reference NPU cannot load its own context. Not one of epctx_rule. */
 enum { RULE_LOADS = EPCTX_RULE_COUNT, RULE_COUNT };
 
 /* Of a rule below RULE_COUNT. */

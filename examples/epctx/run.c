@@ -36,7 +36,7 @@ static epctx_status write_results(const session *s, const settings *set, epctx_e
 static void print_head(const session *s, const char *file)
 {
     printf("model          %s%s\n", file,
-           s->compiled ? ", an ordinary model: compiled in memory" : "");
+           s->compiled ? ", ordinary model, compiled in memory" : "");
     printf("partitions     %zu on %s\n", s->loaded.bound_count, s->backend.source);
 }
 
@@ -148,7 +148,7 @@ static int run(int argc, char **argv)
         if (!cli_parse(&cli_run, argc, argv, options, &file, 1)) return CLI_USAGE;
     }
     if (seed != NULL && set.input_folder != NULL) {
-        fputs("epctx: --seed makes the inputs and --input-dir reads them: give one of the two\n",
+        fputs("epctx: --seed and --input-dir cannot be combined\n",
               stderr);
         return CLI_USAGE;
     }
@@ -162,25 +162,30 @@ static int run(int argc, char **argv)
 
 const cli_command cli_run = {
     "run",
-    "[--seed N | --input-dir DIR] [--dump DIR] [--output-dir DIR] [--repeat N]\n"
-    "                 [--source MODEL] [--max-work N] [--json] FILE",
+    "[--seed N | --input-dir DIR] [--dump DIR] [--output-dir DIR]\n"
+    "             [--repeat N] [--source MODEL] [--max-work N] [--json] FILE",
     "run a model on the reference NPU",
-    "Loads an EPContext model of the reference NPU and runs it; an ordinary model is compiled in\n"
-    "memory first. Every node must be the NPU's: there is no other execution provider here.\n\n"
-    "  --seed N          seed of the random inputs (default 1): floats in [-1, 1), 8-bit integers\n"
-    "                    over their whole range, other integers 0 to 9, booleans 0 or 1\n"
-    "  --input-dir DIR   read the inputs from DIR/input_<i>.bin: raw elements in row order,\n"
-    "                    little-endian\n"
-    "  --dump DIR        write inputs, outputs and io.txt, which holds lines of\n"
-    "                    'input <i> <ONNX element type> <d0,d1,... or -> <name>' and 'output ...'\n"
+    "Loads an EPContext model of the reference NPU and runs it; compiles an ordinary\n"
+    "model in memory first. The NPU must support every node: no other execution\n"
+    "provider is available.\n\n"
+    "  --seed N          seed of the random inputs (default 1): floats in [-1, 1),\n"
+    "                    8-bit integers of the whole range, other integers from 0 to\n"
+    "                    9, booleans 0 or 1\n"
+    "  --input-dir DIR   read the inputs from DIR/input_<i>.bin: raw little-endian\n"
+    "                    elements in row-major order\n"
+    "  --dump DIR        write the inputs, the outputs and io.txt with the lines\n"
+    "                    'input <i> <ONNX element type> <d0,d1,... or -> <name>' and\n"
+    "                    'output ...'\n"
     "  --output-dir DIR  the same without the inputs\n"
-    "  --source MODEL    the model that a weightless one takes its weights from; others refuse it\n"
-    "                    (ep.context_source_model_path); default what FILE names, beside it\n"
+    "  --source MODEL    read the weights of a weightless model from MODEL\n"
+    "                    (ep.context_source_model_path); the default is the model\n"
+    "                    that FILE names, beside it; an error for other models\n"
     "  --repeat N        run N times and print the median time\n"
-    "  --max-work N      refuse a graph that asks for more than N operations (products and\n"
-    "                    sums, and bytes moved); 0, the default: no limit\n"
-    "  --json            one JSON object; numbers that JSON cannot express are strings\n\n"
-    "'open-to-first-output' is the time from opening the file to the end of the first run,\n"
-    "without making or reading the inputs.\n",
+    "  --max-work N      reject graphs that need more than N operations (multiply-\n"
+    "                    adds and bytes moved); 0, the default, means no limit\n"
+    "  --json            print one JSON object; numbers that JSON cannot express are\n"
+    "                    strings\n\n"
+    "'open-to-first-output' is the time from opening the file to the end of the first\n"
+    "run, without creating or reading the inputs.\n",
     run,
 };

@@ -271,11 +271,11 @@ static int run(int argc, char **argv)
 const cli_command cli_scan = {
     "scan",
     "[--json] FILE",
-    "find the EPContext nodes and data files in constant memory",
-    "Reads the model once without keeping it: some kilobytes of memory whatever its size, "
-    "payloads\n"
-    "are skipped and named by offset and length. Tensors with data in files are listed, too.\n"
-    "FILE '-' is standard input.\n\n"
-    "  --json   one JSON object; \"metadata\" and \"external\" are null for standard input\n",
+    "list EPContext nodes and data files in constant memory",
+    "Reads the model once and keeps only some kilobytes in memory, whatever the size\n"
+    "of the model. Skips payloads and prints their offset and length. Also lists\n"
+    "tensors with external data. FILE '-' is standard input.\n\n"
+    "  --json   print one JSON object; \"metadata\" and \"external\" are null for\n"
+    "           standard input\n",
     run,
 };

@@ -145,7 +145,7 @@ static void needed_eps(const session *s, char *text, size_t capacity)
     text[0] = '\0';
     if (found)
         append_start(text, capacity, first.source.size > 0 ? first.source
-                                                          : epctx_str_of("one not named"),
+                                                          : epctx_str_of("an unnamed one"),
                      SHOWN_WORD);
     snprintf(text + strlen(text), capacity - strlen(text), "%s%s", more ? " and others" : "",
              cpu ? found ? ", and ONNX Runtime's CPU EP" : "ONNX Runtime's CPU EP" : "");
@@ -165,8 +165,8 @@ static epctx_status refuse_others(const session *s, epctx_error *error)
     return epctx_fail(
         error, EPCTX_ERR_UNSUPPORTED,
         s->loaded.other_nodes == 1
-            ? "%u node needs another execution provider (%s), and this tool has none: %s%s"
-            : "%u nodes need another execution provider (%s), and this tool has none: %s%s",
+            ? "%u node needs an execution provider that this tool lacks (%s): %s%s"
+            : "%u nodes need an execution provider that this tool lacks (%s): %s%s",
         (uint64_t)s->loaded.other_nodes, eps, text,
         listed == s->loaded.other_nodes ? "" : listed > 0 ? " ..." : "...");
 }
@@ -179,7 +179,7 @@ static epctx_status value_size(const epctx_value *type, size_t *size, epctx_erro
     int32_t i;
     if (bytes == 0)
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "value '%S': element type %s (%d) cannot be run", &type->name,
+                          "value '%S': element type %s (%d) is not supported", &type->name,
                           epctx_elem_name(type->elem_type), (int64_t)type->elem_type);
     if (type->rank < 0)
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "value '%S' has no shape", &type->name);
@@ -189,7 +189,7 @@ static epctx_status value_size(const epctx_value *type, size_t *size, epctx_erro
                               "value '%S': dimension %d is not a fixed number", &type->name,
                               (int64_t)i);
         if (type->dims[i] > 0 && bytes > SIZE_MAX / 2 / (uint64_t)type->dims[i])
-            return epctx_fail(error, EPCTX_ERR_LIMIT, "value '%S' is too big", &type->name);
+            return epctx_fail(error, EPCTX_ERR_LIMIT, "value '%S' is too large", &type->name);
         bytes *= (size_t)type->dims[i];
     }
     *size = bytes;
@@ -219,7 +219,7 @@ static epctx_status use_value(session *s, epctx_str name, const epctx_value *typ
     epctx_status status;
     if (value != NULL && !same_type(&value->type, type))
         return epctx_fail(error, EPCTX_ERR_GRAPH,
-                          "value '%S' has one type where it is made and another where it is used",
+                          "value '%S' is produced with one type and used with another",
                           &name);
     if (value == NULL) {
         value = &s->values[s->value_count];
@@ -250,7 +250,7 @@ static epctx_status add_inputs(session *s, session_step *step, epctx_error *erro
         epctx_status status = use_value(s, name, &bound->info.inputs[i], &value, error);
         if (status != EPCTX_OK) return status;
         if (!value->made)
-            return epctx_fail(error, EPCTX_ERR_GRAPH, "nothing makes its input '%S' before it",
+            return epctx_fail(error, EPCTX_ERR_GRAPH, "no earlier node produces its input '%S'",
                               &name);
         step->inputs[i].data = value->data;
         step->inputs[i].size = value->size;
@@ -269,7 +269,7 @@ static epctx_status add_outputs(session *s, session_step *step, epctx_error *err
         epctx_status status = use_value(s, name, &bound->info.outputs[i], &value, error);
         if (status != EPCTX_OK) return status;
         if (value->made)
-            return epctx_fail(error, EPCTX_ERR_GRAPH, "its output '%S' is made twice", &name);
+            return epctx_fail(error, EPCTX_ERR_GRAPH, "its output '%S' is produced twice", &name);
         value->made = true;
         step->outputs[i].data = value->data;
         step->outputs[i].size = value->size;
@@ -300,8 +300,8 @@ static epctx_status add_step(session *s, session_step *step, const epctx_bound *
     return status;
 }
 
-/* What the compiled graphs take under the names of the model's inputs -> index in `known`. Types of a
- * model's inputs may have free dimensions; the compiled graphs know better. */
+/* What the compiled graphs take under the names of the model's inputs -> index in `known`. Types of
+ * a model's inputs may have free dimensions; the compiled graphs know better. */
 static epctx_status find_types(const session *s, const epctx_graph *graph, epctx_map *names,
                                const epctx_value **known, epctx_error *error)
 {
@@ -355,7 +355,7 @@ static epctx_status add_initializers(session *s, const epctx_graph *graph, epctx
         session_value *value;
         epctx_value type;
         epctx_status status;
-        /* Types that cannot be run are harmless as long as nobody uses them. */
+        /* Unsupported types are harmless unless they are used. */
         if (epctx_elem_size(tensor->elem_type) == 0) continue;
         type.name = tensor->name;
         type.elem_type = tensor->elem_type;
@@ -379,7 +379,7 @@ static epctx_status add_model_outputs(session *s, const epctx_graph *graph, epct
     for (i = 0; i < graph->output_count; i++) {
         session_value *value = find_value(s, graph->outputs[i].name);
         if (value == NULL || !value->made)
-            return epctx_fail(error, EPCTX_ERR_GRAPH, "nothing makes the model's output '%S'",
+            return epctx_fail(error, EPCTX_ERR_GRAPH, "no node produces the model's output '%S'",
                               &graph->outputs[i].name);
         s->outputs[s->output_count++] = value;
     }
@@ -470,8 +470,8 @@ static epctx_status open_steps(session *s, const char *file, const char *source,
     if (!cli_first_epnode(&s->model, &node)) status = compile(s, error);
     if (status == EPCTX_OK && source != NULL && !is_weightless(&s->model))
         status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "%s is %s: no --source", file,
-                            s->compiled ? "an ordinary model with weights of its own"
+                            "%s is %s: omit --source", file,
+                            s->compiled ? "an ordinary model with its own weights"
                                         : "not weightless, its weights are in the context binary");
     memset(&load, 0, sizeof load);
     load.source_model_path = source;

@@ -58,7 +58,8 @@ static bool read_text(target_work *work, const char *text, epctx_str *value)
     if (text == work->mapped) {
         mapping--;
     } else {
-        if (refused(work, io->map_fn(io->user, NULL, text + 1, false, mapping, &work->error))) return false;
+        if (refused(work, io->map_fn(io->user, NULL, text + 1, false, mapping, &work->error)))
+            return false;
         work->mapping_count++;
         work->mapped = text;
     }
@@ -72,7 +73,7 @@ static bool read_text(target_work *work, const char *text, epctx_str *value)
 static bool is_utf8(target_work *work, epctx_str what, epctx_str text)
 {
     if (epctx_str_is_utf8(text)) return true;
-    cli_say("epctx: %.*s: the text is not UTF-8, which ONNX expects here\n", (int)what.size,
+    cli_say("epctx: %.*s: the text is not UTF-8, as ONNX requires\n", (int)what.size,
             what.data);
     work->misused = true;
     return false;
@@ -142,9 +143,9 @@ static bool read_list(target_work *work, const char *text, epctx_attr *attr)
         strings[i].data = item;
         strings[i].size = size;
         if (attr->type == EPCTX_ATTR_INTS && !read_int(item, size, &ints[i]))
-            return misuse(work, attr->name, part_of(item, size), "is no whole number");
+            return misuse(work, attr->name, part_of(item, size), "is not an integer");
         if (attr->type == EPCTX_ATTR_FLOATS && !read_float(item, size, &floats[i]))
-            return misuse(work, attr->name, part_of(item, size), "is no number");
+            return misuse(work, attr->name, part_of(item, size), "is not a number");
     }
     return true;
 }
@@ -155,10 +156,10 @@ static bool read_value(target_work *work, const char *text, epctx_attr *attr)
     switch (attr->type) {
     case EPCTX_ATTR_INT:
         return read_int(text, size, &attr->i) ||
-               misuse(work, attr->name, epctx_str_of(text), "is no whole number");
+               misuse(work, attr->name, epctx_str_of(text), "is not an integer");
     case EPCTX_ATTR_FLOAT:
         return read_float(text, size, &attr->f) ||
-               misuse(work, attr->name, epctx_str_of(text), "is no number");
+               misuse(work, attr->name, epctx_str_of(text), "is not a number");
     case EPCTX_ATTR_STRING:
         return read_text(work, text, &attr->s);
     default:
@@ -224,7 +225,7 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
     if (epctx_node_is_epnode(node) && type_of_schema(attr->name, &schema)) {
         if (said && attr->type != schema)
             return misuse(work, node->name, attr->name,
-                          "has another type by the schema of EPContext");
+                          "has another type in the EPContext schema");
         attr->type = schema;
         return true;
     }
@@ -242,7 +243,7 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
         if ((int32_t)types[i].type == old.type) attr->type = types[i].type;
     return attr->type != EPCTX_ATTR_UNDEFINED ||
            misuse(work, node->name, attr->name,
-                  "is a tensor, graph or the like, which cannot be set here");
+                  "has a type that cannot be set (a tensor or graph, for example)");
 }
 
 /* -- changes -- */
@@ -350,7 +351,7 @@ static bool set_order(target_work *work, const target *what, const char *value)
     while (count > 0 && next_part(&rest, &work->arena, &name))
         count--;
     if (count != 0 || *rest != '\0')
-        return misuse(work, what->name, epctx_str_of(value), "does not name each one once");
+        return misuse(work, what->name, epctx_str_of(value), "must contain each name exactly once");
     for (rest = value; next_part(&rest, &work->arena, &name);) {
         if (!find_value(graph, what->number, name, &found))
             return misuse(work, what->name, name, "is not one of them");
@@ -362,7 +363,8 @@ static bool set_order(target_work *work, const target *what, const char *value)
     it = epctx_view_fields(graph, what->number);
     for (rest = value; next_part(&rest, &work->arena, &name) && epctx_next_field(&it, &field);)
         if (!epctx_str_eq(epctx_value_of(field.body).name, name))
-            return misuse(work, what->name, epctx_str_of(value), "does not name each one once");
+            return misuse(work, what->name, epctx_str_of(value),
+                          "must contain each name exactly once");
     output_change(&work->out, "%.*s of the graph: now %s", (int)what->name.size, what->name.data,
                   value);
     return true;
@@ -380,7 +382,7 @@ static bool set_field(target_work *work, const target *what, const char *value)
         status = epctx_message_set_str(&work->model, message, what->number, text, &work->error);
     } else {
         if (!read_int(value, strlen(value), &number))
-            return misuse(work, what->name, epctx_str_of(value), "is no whole number");
+            return misuse(work, what->name, epctx_str_of(value), "is not an integer");
         status = epctx_message_set_int(&work->model, message, what->number, number, &work->error);
     }
     output_change(&work->out, "%s: %.*s = '%s'", scope, (int)what->name.size, what->name.data,
@@ -393,7 +395,7 @@ static bool set_opset(target_work *work, const target *what, const char *value)
     int64_t version;
     if (!read_int(value, strlen(value), &version) || version < 1)
         return misuse(work, what->name.size > 0 ? what->name : epctx_str_of("ai.onnx"),
-                      epctx_str_of(value), "is no version of an opset");
+                      epctx_str_of(value), "is not an opset version");
     output_change(&work->out, "opset '%.*s': version %" PRId64 " (was %" PRId64 ")",
                   (int)what->name.size, what->name.data, version,
                   epctx_model_opset(&work->model, what->name));
@@ -446,20 +448,23 @@ static int run(int argc, char **argv)
 
 const cli_command cli_set = {
     "set",
-    "[--node NODE | --all] " OUTPUT_USAGE "\n                 MODEL WHAT=VALUE...",
-    "set attributes, metadata, opset imports and other fields of a model",
-    "Changes what it is told and nothing else: every other byte stays. WHAT is one of\n"
-    "  ATTRIBUTE           of a node; one that EPContext or the node does not know yet needs its\n"
-    "                      type: ATTRIBUTE:int, :float, :string, :ints, :floats, :strings\n"
-    "  metadata:KEY        an entry of the model's metadata\n"
-    "  opset:DOMAIN        the version of an opset import; opset: is that of ai.onnx\n"
-    "  model:FIELD         ir_version, producer_name, producer_version, domain, model_version,\n"
-    "                      doc_string\n"
-    "  graph:FIELD         name, doc_string; inputs, outputs: their order, all names with commas\n"
-    "@FILE reads a text VALUE from a file, @@x is the text @x. Separate list items with commas;\n"
-    "a comma in the name of an input or output is written \\,.\n\n"
-    "  --node NODE          the node; not needed for the only EPContext node; #2 is the second\n"
-    "                       EPContext node of `epctx info`\n"
-    "  --all                every EPContext node\n" OUTPUT_HELP,
+    "[--node NODE | --all]" OUTPUT_USAGE
+    "MODEL WHAT=VALUE...",
+    "set attributes, metadata, opset imports and other fields",
+    "Changes only the given fields: all other bytes stay the same. WHAT is one of\n"
+    "  ATTRIBUTE        an attribute of a node; if it is neither in the node nor in\n"
+    "                   the schema of EPContext, add its type: ATTRIBUTE:int, :float,\n"
+    "                   :string, :ints, :floats, :strings\n"
+    "  metadata:KEY     an entry of the model's metadata\n"
+    "  opset:DOMAIN     the version of an opset import; opset: is that of ai.onnx\n"
+    "  model:FIELD      ir_version, producer_name, producer_version, domain,\n"
+    "                   model_version, doc_string\n"
+    "  graph:FIELD      name, doc_string; inputs or outputs: all names, in the new\n"
+    "                   order\n"
+    "@FILE reads a text VALUE from a file; @@x is the text @x. Separate list items\n"
+    "with commas; write a comma in the name of an input or output as \\,.\n\n"
+    "  --node NODE          the node; the default is the only EPContext node; #2 is\n"
+    "                       the second EPContext node in `epctx info`\n"
+    "  --all                all EPContext nodes\n" OUTPUT_HELP,
     run,
 };

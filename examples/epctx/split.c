@@ -15,7 +15,7 @@ static bool plain_values(const char *option, const char *text, epctx_arena *aren
     for (i = 0; i < *count && values != NULL; i++) {
         values[i] = specs[i].value;
         if (specs[i].quantized) {
-            cli_say("epctx: %s: a scale has no meaning here\n", option);
+            cli_say("epctx: %s: a scale is not allowed here\n", option);
             return false;
         }
     }
@@ -61,7 +61,7 @@ static int run(int argc, char **argv)
         plain_values("--inputs", inputs, &out.arena, &opts.inputs, &opts.input_count) &&
         plain_values("--outputs", outputs, &out.arena, &opts.outputs, &opts.output_count)) {
         if (inputs == NULL && outputs == NULL)
-            cli_say("epctx: where to cut? --inputs, --outputs or both\n");
+            cli_say("epctx: specify --inputs, --outputs or both\n");
         else
             code = split(&out, file, &opts);
     }
@@ -71,14 +71,14 @@ static int run(int argc, char **argv)
 
 const cli_command cli_split = {
     "split",
-    "[--inputs LIST] [--outputs LIST]\n                   " OUTPUT_USAGE " FILE",
-    "cut a part out of a model",
-    "What lies between the inputs and the outputs becomes a model of its own, with the weights,\n"
-    "functions and files that it needs.\n\n"
-    "  --inputs LIST        values that become inputs, with commas between; NAME:TYPE[DIMS] where\n"
-    "                       the model does not know the type, e.g. x:float32[1,3,?]\n"
-    "  --outputs LIST       values that become outputs\n"
-    "                       without a list: the inputs or outputs of the model\n"
-    OUTPUT_HELP,
+    "[--inputs LIST] [--outputs LIST]" OUTPUT_USAGE
+    "FILE",
+    "extract a part of a model",
+    "Extracts everything between the inputs and the outputs as a model, with the\n"
+    "weights, functions and files that it needs.\n\n"
+    "  --inputs LIST        values that become inputs, separated by commas; if the\n"
+    "                       model lacks the type, NAME:TYPE[DIMS], for example\n"
+    "                       x:float32[1,3,?]; default: the inputs of FILE\n"
+    "  --outputs LIST       values that become outputs; default: the outputs of FILE\n" OUTPUT_HELP,
     run,
 };

@@ -68,13 +68,13 @@ bool target_find(const epctx_model *model, const char *file, const char *name, b
     if (count == 0 && name != NULL)
         cli_fail_text("%s: there is no node '%s'", file, name);
     else if (count == 0)
-        cli_fail_text("%s: there is no EPContext node, choose a node with --node", file);
+        cli_fail_text("%s: there is no EPContext node, select a node with --node", file);
     else if (name != NULL)
-        cli_fail_text("%s: %zu nodes are called '%s': choose an EPContext node by its number in "
+        cli_fail_text("%s: %zu nodes are named '%s': select an EPContext node by its number in "
                       "`epctx info`, e.g. --node '#1'",
                       file, count, name);
     else
-        cli_fail_text("%s: there are %zu EPContext nodes, choose one with --node or take --all",
+        cli_fail_text("%s: there are %zu EPContext nodes, select one with --node or use --all",
                       file, count);
     list_names(model);
     return false;
@@ -137,7 +137,7 @@ bool target_parse(epctx_str what, target *out)
         return find_field(graph_fields, "graph", out);
     }
     if (out->name.size == 0 && out->kind != TARGET_OPSET) {
-        cli_say("epctx: '%.*s' names nothing\n", (int)what.size, what.data);
+        cli_say("epctx: '%.*s': the name is empty\n", (int)what.size, what.data);
         return false;
     }
     return true;
@@ -201,7 +201,7 @@ int target_run(const cli_command *command, int argc, char **argv,
                output_check(&work.out, operands[0])) {
         work.file = operands[0];
         if (work.all && work.node != NULL)
-            fputs("epctx: --node and --all exclude each other\n", stderr);
+            fputs("epctx: --node and --all cannot be combined\n", stderr);
         else
             code = change_all(&work, operands + 1, count - 1, change);
     }

@@ -10,7 +10,7 @@ static bool unset_attr(target_work *work, epctx_node_view *node, epctx_str name,
     epctx_attr_view attr;
     if (!target_attr(node, name, &attr)) return true;
     ++*found;
-    output_change(&work->out, "node '%.*s': without %.*s", (int)node->name.size, node->name.data,
+    output_change(&work->out, "node '%.*s': removed %.*s", (int)node->name.size, node->name.data,
                   (int)name.size, name.data);
     if (epctx_node_remove_attr(&work->model, node->view, name, &work->error) != EPCTX_OK)
         return cli_fail(&work->error) == CLI_OK;
@@ -75,12 +75,12 @@ static bool unset(target_work *work, const char *text)
         break;
     default:
         if (!what.is_text && what.kind == TARGET_GRAPH)
-            return missing(work, "way to take away", what.name);
+            return missing(work, "removable field", what.name);
         status = epctx_message_remove_field(&work->model, target_message(&work->model, &what),
                                             what.number, &work->error);
         break;
     }
-    output_change(&work->out, "without %s", text);
+    output_change(&work->out, "removed %s", text);
     return status == EPCTX_OK || cli_fail(&work->error) == CLI_OK;
 }
 
@@ -91,11 +91,12 @@ static int run(int argc, char **argv)
 
 const cli_command cli_unset = {
     "unset",
-    "[--node NODE | --all] " OUTPUT_USAGE "\n                   MODEL WHAT...",
-    "take attributes, metadata and other fields out of a model",
-    "Removes what it is told and nothing else. WHAT is ATTRIBUTE, metadata:KEY, opset:DOMAIN,\n"
-    "model:FIELD or graph:FIELD, as in 'epctx set'.\n\n"
-    "  --node NODE          the node; not needed for the only EPContext node\n"
-    "  --all                every EPContext node\n" OUTPUT_HELP,
+    "[--node NODE | --all]" OUTPUT_USAGE
+    "MODEL WHAT...",
+    "remove attributes, metadata, opset imports and other fields",
+    "Removes only the given fields. WHAT is ATTRIBUTE, metadata:KEY, opset:DOMAIN,\n"
+    "model:FIELD or graph:FIELD, as in `epctx set`.\n\n"
+    "  --node NODE          the node; the default is the only EPContext node\n"
+    "  --all                all EPContext nodes\n" OUTPUT_HELP,
     run,
 };

@@ -22,7 +22,8 @@ static int run(int argc, char **argv)
     };
     if (cli_parse(&cli_weightless, argc, argv, options, &file, 1) && output_check(&out, file)) {
         if (self_contained && opts.source != NULL)
-            cli_fail_text("--source does not go with --self-contained: the model names its source");
+            cli_fail_text(
+                "--source and --self-contained cannot be combined: the model names its source");
         else
             code = convert_file(&out, file, &opts,
                                 self_contained ? epctx_self_contained : epctx_weightless);
@@ -33,15 +34,17 @@ static int run(int argc, char **argv)
 
 const cli_command cli_weightless = {
     "weightless",
-    "[--self-contained] [--node NAME] [--source MODEL] " OUTPUT_USAGE " FILE",
-    "let weights be read from the source model, or not",
-    "EPContext nodes of a weightless compilation (ep.enable_weightless) take their weights as\n"
-    "inputs, and the model has copies of them. Each copy that equals the source model's becomes a\n"
-    "reference into the source model or its data file. Weights inside of a context binary are out\n"
-    "of reach: only the EP can leave them out.\n\n"
-    "  --self-contained     the way back: the weights come into the model\n"
-    "  --node NAME          the weights of this node only\n"
-    "  --source MODEL       the source model, relative to FILE's folder; default what the nodes\n"
-    "                       name (onnx_model_filename)\n" OUTPUT_HELP,
+    "[--self-contained] [--node NAME] [--source MODEL]" OUTPUT_USAGE
+    "FILE",
+    "read weights from the source model, or store them in the model",
+    "EPContext nodes of a weightless compilation (ep.enable_weightless) take their\n"
+    "weights as inputs, and the model may contain copies of them. Replaces each copy\n"
+    "that equals a weight of the source model with a reference to that model or its\n"
+    "data file. Cannot change weights inside a context binary: only the EP can leave\n"
+    "them out.\n\n"
+    "  --self-contained     the reverse: store the weights in the model\n"
+    "  --node NAME          only the weights of this node\n"
+    "  --source MODEL       the source model, relative to FILE's folder; default: the\n"
+    "                       onnx_model_filename of the nodes\n" OUTPUT_HELP,
     run,
 };

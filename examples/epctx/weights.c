@@ -407,7 +407,7 @@ static void put_text(const work *w)
         printf("%10" PRIu64 " %14" PRIu64 " %14" PRIu64 "  %zu: ", m->tensors, m->bytes,
                m->shared_bytes, i + 1);
         cli_put(stdout, epctx_str_of(m->file));
-        if (m->unread > 0) printf(" (%" PRIu64 " weights of no fixed size left out)", m->unread);
+        if (m->unread > 0) printf(" (%" PRIu64 " weights without a fixed size skipped)", m->unread);
         putchar('\n');
     }
     printf("%10" PRIu64 " %14" PRIu64 " %14s  together\n", s->added, s->added_bytes, "");
@@ -526,13 +526,13 @@ static int run(int argc, char **argv)
 const cli_command cli_weights = {
     "weights",
     "[--json] MODEL...",
-    "tell which weights several models would share",
-    "Compiled into one context binary, models share the weights that are equal in every byte,\n"
-    "whatever their names. Counts initializers and constants, also in external data files, and\n"
-    "the weights in context binaries of the reference NPU (packed for it: they seldom equal those\n"
-    "of an ordinary model). Lists what is not shared but looks as if it was meant to: weights of\n"
-    "the same name with another dtype, shape or content, and weights of which at most one byte in\n"
-    "a hundred differs.\n\n"
-    "  --json            one JSON object\n",
+    "show which weights several models would share",
+    "Compiled into one context binary, models share all weights that are equal in\n"
+    "every byte, whatever their names. Counts initializers and constants, including\n"
+    "external data, and the weights in context binaries of the reference NPU (stored\n"
+    "in its own layout, so they seldom equal those of an ordinary model). Also lists\n"
+    "weights that are nearly shared: same name but different type, shape or content,\n"
+    "or at most one byte in a hundred different.\n\n"
+    "  --json   print one JSON object\n",
     run,
 };

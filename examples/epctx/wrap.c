@@ -83,8 +83,8 @@ static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const js
     int64_t *list;
     memset(out, 0, sizeof *out);
     out->value.name = name;
-    if (name.size == 0) return bad_io(w, name, "a tensor without a name");
-    if (found == NULL) return bad_io(w, name, "ONNX has no such data type");
+    if (name.size == 0) return bad_io(w, name, "a tensor has no name");
+    if (found == NULL) return bad_io(w, name, "ONNX does not have this data type");
     if (dims == NULL || dims->kind != JSON_LIST) return bad_io(w, name, "dimensions are missing");
     for (dim = dims->first; dim != NULL; dim = dim->next)
         rank++;
@@ -93,7 +93,7 @@ static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const js
     out->value.dims = list;
     for (dim = dims->first; dim != NULL; dim = dim->next) {
         if (dim->kind != JSON_NUMBER || dim->number < 0 || dim->number > 9e15)
-            return bad_io(w, name, "a dimension is no number");
+            return bad_io(w, name, "a dimension is not a number");
         list[out->value.rank++] = (int64_t)dim->number;
     }
     out->value.elem_type = found->elem_type;
@@ -102,7 +102,7 @@ static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const js
     if (scale == NULL || offset == NULL || scale->kind != JSON_NUMBER ||
         offset->kind != JSON_NUMBER)
         return bad_io(w, name,
-                      "quantized, but not by one scale and offset: use --quantized-io");
+                      "not quantized with a single scale and offset: use --quantized-io");
     out->scale = (float)scale->number;
     out->zero_point = -(int64_t)offset->number; /* QNN adds its offset, ONNX takes it away */
     return true;
@@ -171,7 +171,8 @@ static bool read_binary_io(wrap_wish *w, const json *root, const json *graphs)
     if (chosen != NULL && (w->graph != NULL || children(graphs) == 1))
         return read_binary_graph(w, root, chosen);
     cli_say("epctx: %s: %s:", w->io,
-            w->graph != NULL ? "no graph of that name; it has" : "several graphs: --graph");
+            w->graph != NULL ? "no graph of that name; it has"
+                             : "several graphs, select one with --graph:");
     for (graph = graphs->first; graph != NULL; graph = graph->next) {
         const json *name = json_find(graph, "info.graphName");
         if (name != NULL) cli_say(" %.*s", (int)name->text.size, name->text.data);
@@ -239,13 +240,13 @@ static bool read_io(wrap_wish *w)
     text.size = mapping.size;
     root = json_read(text, &w->out.arena, &at);
     if (root == NULL)
-        cli_say("epctx: %s: no JSON from byte %zu on\n", w->io, at);
+        cli_say("epctx: %s: invalid JSON at byte %zu\n", w->io, at);
     else if (json_find(root, "info.graphs") != NULL)
         ok = read_binary_io(w, root, json_find(root, "info.graphs"));
     else if (json_find(root, "graph.tensors") != NULL)
         ok = read_converter_io(w, json_find(root, "graph.tensors"));
     else
-        cli_say("epctx: %s: neither what qnn-context-binary-utility prints (info.graphs) nor the "
+        cli_say("epctx: %s: neither the output of qnn-context-binary-utility (info.graphs) nor the "
                 "converter's file (graph.tensors)\n",
                 w->io);
     io->unmap_fn(io->user, &mapping);
@@ -277,7 +278,7 @@ static bool check_wish(wrap_wish *w)
 {
     uint64_t size = 0;
     if (w->ep == NULL) {
-        fputs("epctx: whose binary is it? --ep qnn, openvino ...\n", stderr);
+        fputs("epctx: specify the EP of the binary: --ep qnn, openvino ...\n", stderr);
         return false;
     }
     if (w->io == NULL && w->outputs == NULL) {
@@ -286,7 +287,7 @@ static bool check_wish(wrap_wish *w)
         return false;
     }
     if (w->io != NULL && (w->inputs != NULL || w->outputs != NULL)) {
-        fputs("epctx: --io excludes --inputs and --outputs\n", stderr);
+        fputs("epctx: --io cannot be combined with --inputs and --outputs\n", stderr);
         return false;
     }
     if (w->out.in_place) {
@@ -375,26 +376,32 @@ static int run(int argc, char **argv)
 const cli_command cli_wrap = {
     "wrap",
     "--ep NAME (--inputs LIST --outputs LIST | --io FILE.json)\n"
-    "                  [--name GRAPH] [--embed] " OUTPUT_USAGE " BINARY",
-    "make a model around a vendor's binary",
-    "A context binary, engine or blob that a vendor's tool wrote becomes an EPContext model that\n"
-    "ONNX Runtime loads with that EP. Values are NAME:TYPE[DIMS], with commas between; with\n"
-    "/SCALE/ZERO_POINT behind it a value is quantized in the binary, and the application gets\n"
-    "NAME_dq in float32: x:uint8[1,224,224,3]/0.0078/128\n\n"
-    "  --ep NAME            whose binary it is: qnn, openvino, tensorrt ... (epctx lint --help)\n"
+    "             [--graph NAME] [--quantized-io] [--name GRAPH] [--partition NAME]\n"
+    "             [--source NAME] [--sdk V] [--arch A] [--notes T] [--max-size N]\n"
+    "             [--embed] [--binary NAME]" OUTPUT_USAGE
+    "BINARY",
+    "create an EPContext model for a vendor's binary",
+    "Creates an EPContext model for a context binary, engine or blob of a vendor's\n"
+    "tool; ONNX Runtime can load it with that EP. Values are NAME:TYPE[DIMS],\n"
+    "separated by commas. If a value is quantized in the binary, add\n"
+    "/SCALE/ZERO_POINT; the application then uses NAME_dq in float32. Example:\n"
+    "x:uint8[1,224,224,3]/0.0078/128\n\n"
+    "  --ep NAME            the EP of the binary: qnn, openvino, tensorrt ... (see\n"
+    "                       `epctx help lint`)\n"
     "  --inputs LIST        its inputs, in order\n"
     "  --outputs LIST       its outputs, in order\n"
-    "  --io FILE.json       both from a QNN description: of qnn-context-binary-utility, or the\n"
-    "                       converter's model_net.json\n"
-    "  --graph NAME         which of several graphs in that description\n"
-    "  --quantized-io       leave quantized values as they are in the binary\n"
-    "  --name GRAPH         name of the graph in the binary; becomes the node's name\n"
-    "  --partition NAME     partition_name; default the same\n"
-    "  --source NAME        source; default what the EP writes\n"
+    "  --io FILE.json       read inputs and outputs from the output of\n"
+    "                       qnn-context-binary-utility or from the converter's\n"
+    "                       model_net.json\n"
+    "  --graph NAME         the graph in FILE.json, if there are several\n"
+    "  --quantized-io       do not convert quantized values to float32\n"
+    "  --name GRAPH         name of the graph in the binary, and of the node\n"
+    "  --partition NAME     partition_name; default: the same\n"
+    "  --source NAME        source; default: the value that the EP writes\n"
     "  --sdk V, --arch A, --notes T, --max-size N\n"
-    "                       attributes of the node\n"
-    "  --embed              the binary inside of the model\n"
-    "  --binary NAME        name of the file beside the model; default its name\n"
-    OUTPUT_HELP,
+    "                       other attributes of the node\n"
+    "  --embed              store the binary in the model\n"
+    "  --binary NAME        file name of the binary beside the model; default: its\n"
+    "                       present name\n" OUTPUT_HELP,
     run,
 };

@@ -6,7 +6,7 @@
 #define EPCTX_NO_STDIO
 #define EPCTX_NO_EDIT
 #define EPCTX_SCAN_DEPTH 8
-#define EPCTX_SCAN_TEXT  96 /* of a node: its name and source; what is longer is left out */
+#define EPCTX_SCAN_TEXT  96 /* of a node: its name and source; longer ones are omitted */
 #include "epctx.h"
 
 #include "board.h"
@@ -36,7 +36,7 @@ int main(void)
         }
         if (event == EPCTX_SCAN_EPNODE && !scan.broken && scan.node.embed_mode == 1) {
             epctx_range range = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT];
-            payload = flash_file + range.offset; /* sure at the end: use it then */
+            payload = flash_file + range.offset; /* certain only at the end: use it there */
             size = (size_t)range.length;
             board_print("source ");
             board_write(scan.node.source.data, scan.node.source.size);

@@ -17,7 +17,7 @@ extern const uint8_t flash_file[], flash_file_end[];
 
 static struct {
     uint64_t address;
-    uint64_t bytes; /* taken so far */
+    uint64_t bytes; /* bytes read so far */
 } spi;
 
 static void spi_read(void *out, size_t size)
@@ -87,7 +87,7 @@ int main(void)
             return 1;
         }
         if (event == EPCTX_SCAN_EPNODE && !scan.broken && scan.node.embed_mode == 1) {
-            payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT]; /* sure at the end: read it then */
+            payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT]; /* certain only at the end: read it there */
         }
     }
     if (payload.length == 0) {

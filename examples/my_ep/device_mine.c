@@ -187,7 +187,7 @@ static void mine_unload(void *self, void *context)
     free(context);
 }
 
-/* The binary came from a file that anybody may have changed: nothing in it is believed. */
+/* The binary came from a file that anybody may have changed: do not trust anything in it. */
 static bool value_is_sane(const mine_value *value)
 {
     int32_t i;

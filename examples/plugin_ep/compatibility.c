@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Would this backend run what an EP wrote who called itself `text`? */
+/* Whether this backend runs what the EP named `text` wrote. */
 static OrtStatus *judge(const ep_factory *factory, const epctx_backend *backend, const char *text,
                         epctx_compat *out)
 {
@@ -19,7 +19,7 @@ static OrtStatus *judge(const ep_factory *factory, const epctx_backend *backend,
 static const char *ORT_API_CALL get_compatibility(OrtEp *self, const OrtGraph *graph)
 {
     (void)graph;
-    return ((ep_session *)(void *)self)->compatibility; /* NULL would crash ORT */
+    return ((ep_session *)(void *)self)->compatibility; /* ORT crashes on NULL */
 }
 
 static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDevice *const *devices,
@@ -44,7 +44,7 @@ static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDev
 
 /* ---------------------------------------------- one of several compiled models */
 
-/* The better, the larger; 0: cannot be used. */
+/* A larger value is better; 0: unusable. */
 enum { RANK_UNSUPPORTED, RANK_FOREIGN, RANK_SUBOPTIMAL, RANK_OPTIMAL };
 
 static int rank_of(epctx_compat compat, bool strict)
@@ -61,7 +61,7 @@ static int rank_of(epctx_compat compat, bool strict)
     }
 }
 
-/* A candidate is worth as much as the worst of its models. */
+/* A candidate is as good as the worst of its models. */
 static OrtStatus *rank_candidate(const ep_factory *factory, const epctx_backend *backend,
                                  const OrtKeyValuePairs *candidate, bool strict, int *worst)
 {
@@ -109,13 +109,13 @@ static OrtStatus *ORT_API_CALL select_best(OrtEpFactory *self, const OrtHardware
     bool strict = false;
     int best = RANK_UNSUPPORTED;
     size_t i;
-    (void)device; /* all of ours compute alike */
+    (void)device; /* all of ours compute the same */
     *selected = SIZE_MAX;
     EP_TRY(is_strict(&factory->api, options, &strict));
     memset(&backend, 0, sizeof backend);
     epctx_error_clear(&error);
     EP_TRY(ep_status(&factory->api, factory->device->open_fn(NULL, &backend, &error), &error));
-    for (i = 0; i < count && !status; i++) { /* of equals the first: the package's order counts */
+    for (i = 0; i < count && !status; i++) { /* the first one wins a tie: the package's order counts */
         int rank = RANK_UNSUPPORTED;
         status = rank_candidate(factory, &backend, candidates[i], strict, &rank);
         if (status || rank <= best) continue;

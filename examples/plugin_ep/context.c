@@ -9,7 +9,7 @@
 
 /* ---------------------------------------------------------------- contexts */
 
-/* A payload in memory is as aligned as one in a mapped file may be expected to be. */
+/* A payload in memory is aligned like one in a mapped file. */
 static void *aligned_alloc_fn(void *user, size_t size)
 {
     uint8_t *block, *aligned;
@@ -32,7 +32,7 @@ static void aligned_free_fn(void *user, void *memory)
     free(block);
 }
 
-/* What the application gave, aligned if it was not. */
+/* The application's payload, copied if it is not aligned. */
 typedef struct given_bytes {
     ep_bytes bytes;
     void *copy;
@@ -48,7 +48,7 @@ static void unmap_binary(void *user, epctx_mapping *mapping)
     free(given);
 }
 
-/* Binaries that are in no file: the one that was compiled just now, or the application's. */
+/* Binaries without a file: the one just compiled, or the application's. */
 static epctx_status map_binary(void *user, const char *root, const char *name, bool copy,
                                epctx_mapping *out, epctx_error *error)
 {
@@ -270,7 +270,7 @@ static OrtStatus *read_payload(loader *l, size_t index)
     return NULL;
 }
 
-/* Would the binary be found in a Hugging Face cache? */
+/* Whether the binary would be found in a Hugging Face cache. */
 static bool is_cached(const loader *l, const epctx_node *node)
 {
     const ep_session *session = l->context->session;
@@ -288,13 +288,13 @@ static bool is_cached(const loader *l, const epctx_node *node)
                            EPCTX_PATH_HUGGING_FACE, path, sizeof path, NULL) == EPCTX_OK;
 }
 
-/* The message ends with the cure, where there is one. */
+/* Appends a fix to the message, if there is one. */
 static OrtStatus *load_failed(const loader *l, epctx_status status, const epctx_error *error)
 {
     const ep_session *session = l->context->session;
     const char *cure = NULL;
     size_t i;
-    if (l->context->refusal) { /* the application's own words go back to it */
+    if (l->context->refusal) { /* return the application's own message */
         OrtStatus *refusal = l->context->refusal;
         l->context->refusal = NULL;
         return refusal;
@@ -477,7 +477,7 @@ static OrtStatus *binary_place(const ep_session *session, const char *model_path
     epctx_io_file probe;
     epctx_error_clear(&error);
     if (!*session->context_path && !*model_path && session->buffers.write_fn) {
-        path = epctx_str_of("model_ctx.onnx"); /* there is no folder, only a name */
+        path = epctx_str_of("model_ctx.onnx"); /* a name without a folder */
     } else {
         EP_TRY(ep_context_model_path(session, model_path, context_model, sizeof context_model));
         path = epctx_str_of(context_model);
@@ -540,7 +540,7 @@ static OrtStatus *compile_pieces(ep_context *context, const ep_record *records, 
     memset(&opts, 0, sizeof opts);
     opts.name_prefix = session->generate ? session->prefix : "";
     opts.model_hash = model_hash(session->api, fused[0]);
-    opts.binary = *binary ? binary : "context.bin"; /* it gets into no model */
+    opts.binary = *binary ? binary : "context.bin"; /* not used in any model */
     opts.prepare_only = session->compile_only;
     opts.weightless = session->weightless;
     opts.allocator = &allocator;
@@ -565,7 +565,7 @@ static OrtStatus *names_of(ep_context *context, const epctx_value *values, size_
     return *out ? NULL : ep_no_memory(context->session->api);
 }
 
-/* What can be run is loaded before anything is written. */
+/* If this session can run, loads the context before writing anything. */
 static OrtStatus *kernels_for_pieces(ep_context *context, ep_record *records, size_t count,
                                      const OrtNode **fused, OrtNodeComputeInfo **infos)
 {
@@ -658,7 +658,7 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
                                     context_nodes)
                             : ep_no_memory(session->api);
     size_t i;
-    /* After a failure ORT takes nothing from these arrays. */
+    /* After a failure ORT does not read these arrays. */
     for (i = 0; status && i < count; i++) {
         ep_kernel_release(infos[i]);
         infos[i] = NULL;

@@ -62,7 +62,7 @@ static epctx_status npu_dynamic(epctx_backend *backend, const char *key, const c
     return EPCTX_OK;
 }
 
-/* ORT's session works in CPU memory: a number nobody's PCI bus knows. */
+/* The device uses CPU memory: a number that is no PCI vendor id. */
 static const ep_device device = {
     "EpctxNpuExecutionProvider",
     "epctx",

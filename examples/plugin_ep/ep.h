@@ -74,7 +74,7 @@ OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, .
 OrtStatus *ep_no_memory(const ep_api *api);
 /* Makes an epctx_error of an OrtStatus and releases it. */
 epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error);
-/* A line in ORT's log; what goes wrong there is nobody's failure. */
+/* Writes a line to ORT's log; ignores failures. */
 EP_PRINTF(4, 5)
 void ep_log(const ep_api *api, const OrtLogger *logger, OrtLoggingLevel level, const char *format,
             ...);
@@ -99,7 +99,7 @@ typedef struct ep_record {
  * The payload attribute of EPContext nodes stays empty, it may be gigabytes: ep_node_bytes. */
 OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
                           const OrtNode *fused);
-/* Legal on a zeroed record and twice. */
+/* May be called on a zeroed record, and twice. */
 void ep_record_free(ep_record *record);
 
 bool ep_is_context_node(const epctx_node *node);
@@ -119,7 +119,7 @@ struct ep_options {
 };
 
 typedef struct ep_sharing ep_sharing; /* share.c */
-/* The two kinds of memory that the virtual NPU has. */
+/* The two kinds of memory of the virtual NPU. */
 enum { EP_MEMORY_DEVICE, EP_MEMORY_HOST, EP_MEMORY_COUNT };
 
 typedef struct ep_allocator ep_allocator;
@@ -149,7 +149,7 @@ typedef struct ep_buffers {
     void *write_state;
 } ep_buffers;
 
-/* Runs of a session, from whatever threads. */
+/* Runs of a session, from any thread. */
 typedef struct ep_runs {
     _Atomic uint32_t under_way, started, refused;
     _Atomic uint32_t streams, open_streams, flushes;
@@ -173,7 +173,7 @@ typedef struct ep_session {
     bool embed;               /* ep.context_embed_mode */
     bool compile_only;        /* session.compile_only: nobody will run this session, so its context
                                  may be for hardware that is elsewhere */
-    epctx_weightless_support weightless; /* ep.enable_weightless, as far as the backend can */
+    epctx_weightless_support weightless; /* ep.enable_weightless, if the backend supports it */
     bool share;               /* ep.share_ep_contexts */
     bool stop;                /* ep.stop_share_ep_contexts */
     char *joined; /* context model of this session in a group that is generated; NULL: none, or it
@@ -234,11 +234,11 @@ typedef struct ep_context {
 
 /* For `count` EPContext nodes. One reference, for the caller. NULL: no memory. */
 ep_context *ep_context_new(ep_session *session, size_t count);
-void ep_context_drop(ep_context *context); /* NULL is fine */
+void ep_context_drop(ep_context *context); /* `context` may be NULL. */
 
 /* The path of the model that was opened; "" when it came from memory or ORT does not tell. */
 const char *ep_model_path(const ep_session *session, const ep_record *record);
-/* Refuses to generate where ORT would write the context model to a place that nobody asked for. */
+/* Refuses to generate if ORT would write the context model to an unexpected place. */
 OrtStatus *ep_check_place(const ep_session *session, const ep_record *record);
 /* Path of the context model that ORT will write. `model_path` is "" for a model from memory. */
 OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
@@ -270,14 +270,14 @@ OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const 
                             size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes);
 /* ORT has written the session's context model. The last session writes the binary. */
 OrtStatus *ep_share_written(ep_session *session);
-/* The session goes. If ORT did not write its model it leaves the group. */
+/* The session ends. If ORT did not write its model, it leaves the group. */
 void ep_share_leave(ep_session *session);
 /* What sharing sessions load through. */
 epctx_workspace *ep_sharing_workspace(const ep_factory *factory);
 
 /* ---------------------------------------------------------------- kernel.c */
 
-/* A fused node that cannot run: for sessions that only compile. */
+/* The kernel of a fused node in sessions that only compile: it cannot run. */
 OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out);
 /* `inputs` and `outputs` are the boundary's value names in the order of the context's graph; ORT's
  * order is that of `fused`. Takes a reference of `context`. */
@@ -291,11 +291,11 @@ void ep_kernel_release(OrtNodeComputeInfo *info);
 
 void ep_compatibility_register(ep_factory *factory);
 void ep_compatibility_register_session(ep_session *session);
-/* Can an EP of this factory run there? */
+/* Whether an EP of this factory can run on the device. */
 bool ep_factory_supports(const ep_factory *factory, const OrtHardwareDevice *device);
 
 void ep_runs_register(ep_session *session);
-void ep_runs_report(const ep_session *session); /* into the log, at the end */
+void ep_runs_report(const ep_session *session); /* written to the log at the end */
 
 void ep_memory_register(ep_factory *factory);
 void ep_memory_register_session(ep_session *session);
@@ -310,7 +310,7 @@ void ep_stream_copied(const ep_factory *factory, OrtSyncStream *stream);
 
 void ep_profiler_register(ep_session *session);
 void ep_profiler_detach(ep_session *session);
-/* 0 when nobody profiles; then ep_profile_end does nothing. */
+/* 0 without a profiler; ep_profile_end then does nothing. */
 int64_t ep_profile_begin(const ep_session *session);
 void ep_profile_end(ep_session *session, epctx_str name, int64_t start_ns);
 

@@ -164,7 +164,7 @@ static uint32_t runtime_api(const OrtApiBase *base)
     return minor < ORT_API_VERSION ? minor : ORT_API_VERSION;
 }
 
-/* For the error message alone: any table of functions can make a status. */
+/* Only for the error message: any version of the API can create a status. */
 static OrtStatus *too_old(const OrtApiBase *base, const ep_device *device)
 {
     char text[256];

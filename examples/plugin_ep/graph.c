@@ -2,7 +2,7 @@
  * lists, pointers. Weights are read where ORT keeps them. */
 #include "ep.h"
 
-/* ORT numbers the element types as onnx.proto does, but for the three newest. */
+/* ORT numbers the element types as onnx.proto does, except the three newest. */
 static int32_t elem_type_of(ONNXTensorElementDataType type)
 {
     switch (type) {
@@ -51,7 +51,7 @@ static OrtStatus *read_value(ep_record *record, const OrtValueInfo *info, epctx_
     return NULL;
 }
 
-/* `tensor->name` is the caller's business. */
+/* The caller sets `tensor->name`. */
 static OrtStatus *read_tensor(ep_record *record, const OrtValue *value, epctx_tensor *tensor)
 {
     static const uint8_t nothing[1] = {0};
@@ -64,7 +64,7 @@ static OrtStatus *read_tensor(ep_record *record, const OrtValue *value, epctx_te
     tensor->elem_type = elem_type_of(elem);
     tensor->rank = (int32_t)rank;
     tensor->dims = shape;
-    if (elem == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return NULL; /* no plain bytes: not loaded */
+    if (elem == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return NULL; /* not plain bytes: not loaded */
     EP_TRY(ort->GetTensorSizeInBytes(value, &tensor->size));
     EP_TRY(ort->GetTensorData(value, &data));
     /* NULL would mean "not loaded". */
@@ -371,7 +371,7 @@ static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset 
 
 /* ------------------------------------------------------------------- graph */
 
-/* What a value name stands for while a graph is read. */
+/* The meaning of a value name while a graph is read. */
 enum { FROM_INPUT = 1, FROM_NODE, FROM_CONSTANT };
 
 static OrtStatus *remember(ep_record *record, epctx_map *map, epctx_str name, uint32_t what)
@@ -424,7 +424,7 @@ static OrtStatus *read_inputs(ep_record *record, const OrtValueInfo **infos, siz
     return NULL;
 }
 
-/* Where an initializer is kept, if that is a file. */
+/* The location of an initializer in a file, if any. */
 static OrtStatus *read_location(ep_record *record, const OrtValueInfo *info, epctx_tensor *tensor)
 {
     const OrtApi *ort = record->api->ort;
@@ -467,14 +467,14 @@ static OrtStatus *read_unknown(ep_record *record, const OrtValueInfo *info, epct
     return remember(record, known, name, FROM_INPUT);
 }
 
-/* A graph while it is read. */
+/* The state of reading a graph. */
 typedef struct reading {
     ep_record *record;
     const OrtGraph *graph;
     const OrtNode *fused; /* its boundary counts; NULL: the graph's own */
     const OrtValueInfo ***node_inputs;
     epctx_node *nodes;
-    epctx_map known;  /* names that are explained */
+    epctx_map known;  /* known names */
     size_t end_count; /* inputs of all nodes */
 } reading;
 

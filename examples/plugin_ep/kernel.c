@@ -79,7 +79,7 @@ static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_con
 {
     const OrtApi *ort = kernel->api->ort;
     size_t i, count = 0;
-    /* KernelContext_GetInput past the end answers OK and NULL. */
+    /* KernelContext_GetInput past the end returns OK and NULL. */
     EP_TRY(ort->KernelContext_GetInputCount(ort_context, &count));
     if (count < kernel->ort_input_count) {
         return ep_fail(kernel->api, EPCTX_ERR_BACKEND,
@@ -128,7 +128,7 @@ static OrtStatus *bind_outputs(ep_kernel *kernel, OrtKernelContext *ort_context,
         }
         EP_TRY(ort->GetTensorMutableData(value, &outputs[i].data));
         EP_TRY(ort->GetTensorSizeInBytes(value, &outputs[i].size));
-        /* ORT 1.30 goes on with what a device's allocator refused. */
+        /* ORT 1.30 continues after an allocator of a device has failed. */
         if (!outputs[i].data && outputs[i].size) return ep_no_memory(kernel->api);
     }
     return NULL;

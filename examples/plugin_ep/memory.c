@@ -15,7 +15,7 @@
 
 #define DEVICE_ALIGNMENT 64u
 
-/* The aligned block remembers where it began and how large it is. */
+/* Header of an aligned block: its original address and size. */
 typedef struct block_head {
     void *start;
     size_t size;
@@ -199,7 +199,7 @@ static OrtStatus *ORT_API_CALL memory_for_session(OrtEp *self, const OrtMemoryIn
                           session->api->ort->GetKeyValue(session->config, key), out);
 }
 
-/* Of the factory and of its sessions. */
+/* Used by the factory and its sessions. */
 static void ORT_API_CALL release_allocator(OrtEpFactory *self, OrtAllocator *allocator)
 {
     const ep_factory *factory = (const ep_factory *)(const void *)self;
@@ -222,13 +222,13 @@ struct ep_transfer {
     const ep_factory *factory;
 };
 
-/* One object serves all, and goes with the factory. */
+/* One object serves all sessions, until the factory is released. */
 static void ORT_API_CALL transfer_release(OrtDataTransferImpl *self)
 {
     (void)self;
 }
 
-/* Ours, whichever of the two kinds. */
+/* Whether memory is ours, of either kind. */
 bool ep_memory_is_ours(const ep_factory *factory, const OrtMemoryDevice *device)
 {
     size_t i;
@@ -269,7 +269,7 @@ static OrtStatus *copy_tensor(const ep_api *api, const OrtValue *from, OrtValue 
     EP_TRY(ort->GetTensorData(from, &source));
     EP_TRY(ort->GetTensorMutableData(to, &target));
     if (size && (!source || !target)) {
-        /* ORT 1.30 goes on with what our allocator refused. */
+        /* ORT 1.30 continues after our allocator has failed. */
         return ep_fail(api, EPCTX_ERR_NOMEM, "no device memory for a tensor of %zu bytes", size);
     }
     device_copy(target, source, size);

@@ -73,7 +73,7 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Held for some instructions. */
+/* Held only briefly. */
 static void lock(ep_session *session)
 {
     while (atomic_flag_test_and_set_explicit(&session->profilers_lock, memory_order_acquire)) {
@@ -139,7 +139,7 @@ static OrtStatus *ORT_API_CALL stop_event(OrtEpProfilerImpl *self, uint64_t corr
 
 /* -------------------------------------------------------------- our events */
 
-/* The room for one more event, or NULL. */
+/* Space for one more event, or NULL. */
 static closed_event *grow(ep_profiler *profiler)
 {
     if (profiler->count == profiler->room) {
@@ -158,7 +158,7 @@ int64_t ep_profile_begin(const ep_session *session)
     return atomic_load_explicit(&session->profiler_count, memory_order_relaxed) ? now_ns() : 0;
 }
 
-/* An event that finds no memory is left out: a profile is no reason to fail a run. */
+/* If out of memory, drops the event: profiling must not fail a run. */
 void ep_profile_end(ep_session *session, epctx_str name, int64_t start_ns)
 {
     const int64_t duration = start_ns ? now_ns() - start_ns : 0;
@@ -203,7 +203,7 @@ static OrtStatus *add_event(const ep_profiler *profiler, const closed_event *eve
     return status;
 }
 
-/* From now on no Compute reaches this profiler. */
+/* After this, no Compute uses this profiler. */
 static void leave(ep_profiler *profiler)
 {
     ep_session *session = profiler->session;
@@ -264,7 +264,7 @@ static OrtStatus *ORT_API_CALL create_profiler(OrtEp *self, OrtEpProfilerImpl **
     return NULL;
 }
 
-/* The session goes; ORT releases its profilers later. */
+/* The session ends; ORT releases its profilers later. */
 void ep_profiler_detach(ep_session *session)
 {
     ep_profiler *profiler;

@@ -139,7 +139,7 @@ void ep_runs_report(const ep_session *session)
 {
     const ep_runs *runs = &session->runs;
     if (atomic_load(&runs->started) + atomic_load(&runs->refused) == 0) return;
-    /* Not the session's logger: ORT has released it by now. */
+    /* Not the session's logger, which ORT has already released. */
     ep_log(session->api, session->factory->logger, ORT_LOGGING_LEVEL_INFO,
            "%s: %u runs, %u refused, %u under way; streams: %u, of them open %u, flushed %u times",
            session->factory->device->ep_name, atomic_load(&runs->started),

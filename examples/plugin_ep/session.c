@@ -48,7 +48,7 @@ void ep_option_key(const ep_session *session, const char *key, char *out, size_t
     snprintf(out, size, "%s%s", options.prefix, key);
 }
 
-/* Options of every EP that is made from this folder. write_control_flow is for tests of ORT. */
+/* Options of all EPs built from this folder. write_control_flow is for tests of ORT. */
 static const char *const common_keys[] = {"device_memory_limit", "hugging_face_cache",
                                           "write_control_flow", NULL};
 
@@ -115,7 +115,7 @@ static OrtStatus *check_keys(const ep_session *session)
             continue;
         }
         epctx_error_clear(&error);
-        /* Values of the keys that are known are read by read_options. */
+        /* read_options checks the values of known keys. */
         if (is_session_option(keys[i]) ||
             epctx_options_set(&scratch, epctx_str_of(keys[i]), epctx_str_of(values[i]), &error) !=
                 EPCTX_ERR_ARG) {
@@ -156,7 +156,7 @@ static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *conf
     session->prefix = epctx_option_text(options, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX);
     if (status == EPCTX_OK) {
         epctx_options asked = *options;
-        /* Older compile APIs do not say that they are it, and name the binary without extension. */
+        /* Older compile APIs do not identify themselves, and name the binary without extension. */
         if (session->api->version < EP_COMPILE_ONLY_API) {
             asked.values[EPCTX_OPTION_COMPILE_ONLY] = "1";
         }
@@ -257,7 +257,7 @@ static size_t members(const ep_record *record, const uint32_t *owner, size_t whi
     return count;
 }
 
-/* Which nodes of a graph are claimed. */
+/* The nodes of a graph that are claimed. */
 typedef struct claim {
     ep_session *session;
     const ep_record *record;
@@ -458,7 +458,7 @@ static bool guards_bodies(const ep_session *session)
     return session->generate && !(text && strcmp(text, "1") == 0);
 }
 
-/* What the backend takes, without nodes that another EP has already. */
+/* Asks the backend, and excludes nodes that another EP has claimed. */
 static OrtStatus *take_nodes(claim *c)
 {
     ep_session *session = c->session;
@@ -482,7 +482,7 @@ static OrtStatus *take_nodes(claim *c)
     return guards_bodies(session) ? leave_captured(c) : NULL;
 }
 
-/* Finds the groups. */
+/* Forms the groups. */
 static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **nodes,
                               uint32_t *positions, size_t *group_count)
 {
@@ -548,7 +548,7 @@ static bool is_ours(const ep_session *session, const epctx_node *node)
            epctx_str_is(source->s, session->backend.source);
 }
 
-/* In a model with EPContext nodes ours are claimed, each alone, and nothing else. */
+/* In a model with EPContext nodes, claims only ours, each alone. */
 static OrtStatus *claim_contexts(ep_session *session, const ep_record *record,
                                  OrtEpGraphSupportInfo *info, bool *compiled)
 {
@@ -556,7 +556,7 @@ static OrtStatus *claim_contexts(ep_session *session, const ep_record *record,
     size_t i;
     memset(&options, 0, sizeof options);
     options.ort_version_supported = session->api->version;
-    /* Weights may be inputs of an EPContext node: they must stay. */
+    /* Weights may be inputs of an EPContext node and must be kept. */
     options.drop_constant_initializers = false;
     for (i = 0; i < record->graph.node_count; i++) {
         if (!ep_is_context_node(&record->graph.nodes[i])) continue;
@@ -685,7 +685,7 @@ static const char *ORT_API_CALL get_name(const OrtEp *self)
     return ((const ep_session *)(const void *)self)->factory->device->ep_name;
 }
 
-/* run_fn is called with scratch of its own each time. */
+/* Each call of run_fn has its own scratch. */
 static OrtStatus *ORT_API_CALL is_concurrent(OrtEp *self, bool *supported)
 {
     (void)self;
@@ -733,14 +733,14 @@ static const char *weightless_key(const ep_session *session)
                : NULL;
 }
 
-/* What is known once the backend is open. */
+/* Checks that need the open backend. */
 static OrtStatus *session_ready(ep_session *session)
 {
     const char *key = weightless_key(session);
     epctx_error error;
     session->weightless = key ? session->backend.weightless : EPCTX_WEIGHTLESS_NONE;
     if (key && session->weightless == EPCTX_WEIGHTLESS_NONE) {
-        return ep_fail(session->api, EPCTX_ERR_UNSUPPORTED, /* ORT asks only since 1.29 */
+        return ep_fail(session->api, EPCTX_ERR_UNSUPPORTED, /* ORT calls it since 1.29 */
                        "%s is 1, but %s does not support weightless mode", key,
                        session->factory->device->ep_name);
     }

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* A backend, and the EP options that it was opened with. */
+/* A backend and its EP options. */
 typedef struct shared_backend {
     struct shared_backend *next;
     epctx_backend backend;
@@ -15,7 +15,7 @@ typedef struct shared_backend {
 
 struct ep_sharing {
     epctx_workspace *workspace;
-    epctx_lock lock; /* for the list; the workspace has one of its own */
+    epctx_lock lock; /* for the list; the workspace has its own */
     shared_backend *backends;
 };
 
@@ -47,7 +47,7 @@ void ep_sharing_free(ep_factory *factory)
 {
     ep_sharing *sharing = factory->sharing;
     if (!sharing) return;
-    epctx_workspace_close(sharing->workspace); /* groups without a last session are given up */
+    epctx_workspace_close(sharing->workspace); /* discards groups without a last session */
     while (sharing->backends) {
         shared_backend *gone = sharing->backends;
         sharing->backends = gone->next;
@@ -80,7 +80,7 @@ static char *describe_options(const ep_options *options)
         if (strncmp(keys[i], options->prefix, strlen(options->prefix)) != 0) continue;
         key = strlen(keys[i]);
         value = strlen(values[i]);
-        snprintf(sizes, sizeof sizes, "%zu %zu ", key, value); /* either may hold anything */
+        snprintf(sizes, sizeof sizes, "%zu %zu ", key, value); /* any text may occur in either */
         ok = epctx_buffer_append(&text, sizes, strlen(sizes)) == EPCTX_OK &&
              epctx_buffer_append(&text, keys[i], key) == EPCTX_OK &&
              epctx_buffer_append(&text, values[i], value) == EPCTX_OK;
@@ -221,7 +221,7 @@ OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const 
     status = records ? idle_kernels(session, count, infos) : ep_no_memory(api);
     if (!status) status = join(session, records, graphs, fused, count, &arena, context_nodes);
     if (!status && api->version < EP_INITIALIZED_API) status = ep_share_written(session);
-    /* After a failure ORT takes nothing from these arrays. */
+    /* After a failure ORT does not read these arrays. */
     for (i = 0; status && i < count; i++) {
         ep_kernel_release(infos[i]);
         infos[i] = NULL;
@@ -245,7 +245,7 @@ OrtStatus *ep_share_written(ep_session *session)
     if (!session->generate || !session->stop) return NULL;
     epctx_error_clear(&error);
     status = epctx_share_finish(workspace, NULL, session->backend.source, NULL, NULL, &error);
-    /* No node of any session of the group was ours: there is nothing to write. */
+    /* The group has no node of ours: nothing to write. */
     return status == EPCTX_ERR_NOT_FOUND ? NULL : ep_status(session->api, status, &error);
 }
 

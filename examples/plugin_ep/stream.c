@@ -123,7 +123,7 @@ static OrtStatus *make_stream(const ep_factory *factory, ep_session *session,
 
 void ep_stream_copied(const ep_factory *factory, OrtSyncStream *stream)
 {
-    /* ORT keeps the objects it got from us as const; they are ours. */
+    /* ORT keeps our objects as const; we own them. */
     const OrtSyncStreamImpl *impl = factory->api.ep->SyncStream_GetImpl(stream);
     union {
         const OrtSyncStreamImpl *const_impl;
@@ -150,7 +150,7 @@ static OrtStatus *ORT_API_CALL stream_for_session(OrtEp *self, const OrtMemoryDe
     return make_stream(session->factory, session, device, out);
 }
 
-/* Streams exist where the device has memory of its own. */
+/* Streams exist only for devices with their own memory. */
 static bool ORT_API_CALL is_stream_aware(const OrtEpFactory *self)
 {
     return ((const ep_factory *)(const void *)self)->memory[EP_MEMORY_DEVICE] != NULL;

@@ -1,4 +1,5 @@
-/* cache.c - the EPContext model as a cache: used when it is fresh, else compiled, by one process. */
+/* cache.c - the EPContext model as a cache: used when it is fresh, else compiled, by one
+ * process. */
 #include "cache.h"
 
 typedef struct cache {
@@ -8,7 +9,7 @@ typedef struct cache {
     epctx_cache_opts opts;
     const epctx_io *io;
     epctx_error *error;
-    bool derived;              /* nobody chose `path`: it is no link to follow */
+    bool derived;              /* `path` is derived: do not follow links */
     char path[EPCTX_PATH_MAX]; /* of the EPContext model */
 } cache;
 
@@ -50,7 +51,7 @@ static epctx_status load_fresh(const cache *c, epctx_error *why)
         load = *c->opts.load;
     }
     if (load.source_model.data == NULL && load.source_model_path == NULL) {
-        load.source_model_path = c->model_path; /* only weightless contexts look there */
+        load.source_model_path = c->model_path; /* only weightless contexts read it */
     }
     OPS_TRY(epctx_load(&opened->loaded, &opened->model, c->backend, &load, why));
     if (opened->loaded.bound_count == 0) {
@@ -102,12 +103,12 @@ static epctx_status fall_back(const cache *c, epctx_status status)
     return EPCTX_OK;
 }
 
-/* The other processes wait meanwhile. */
+/* Other processes wait here. */
 static epctx_status fill(const cache *c, const epctx_file_lock *lock)
 {
     epctx_error why;
     if (open_cache(c)) {
-        return EPCTX_OK; /* somebody was quicker */
+        return EPCTX_OK; /* another process was faster */
     }
     why = c->opened->reason;
     OPS_TRY(compile(c, lock));
@@ -120,7 +121,7 @@ static epctx_status fill(const cache *c, const epctx_file_lock *lock)
     return EPCTX_OK;
 }
 
-/* A path that nobody chose must be no link: neither the lock nor the model goes where it leads. */
+/* A derived path must not be a link: neither the lock nor the model follows one. */
 static epctx_status take_lock(const cache *c, epctx_file_lock *lock)
 {
     epctx_str folder = epctx_path_folder(epctx_str_of(c->path));
@@ -135,7 +136,8 @@ static epctx_status take_lock(const cache *c, epctx_file_lock *lock)
         if (c->io->canonical_fn(c->io->user, c->path, real, sizeof real, NULL) == EPCTX_OK &&
             strcmp(real, given) != 0) {
             return epctx_fail(c->error, EPCTX_ERR_PATH,
-                              "%s is a link to %s; remove it or choose another name", c->path, real);
+                              "%s is a link to %s; remove it or choose another name", c->path,
+                              real);
         }
     }
     return epctx_file_lock_take(lock, c->io, c->path, c->error);

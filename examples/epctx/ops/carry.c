@@ -10,7 +10,7 @@ typedef struct carry_file {
     uint64_t hash;
 } carry_file;
 
-/* What a model may call by another name. */
+/* Whether the model can use another name for a file. */
 static bool is_renamable(const epctx_dependency *file)
 {
     return file->use == EPCTX_USE_CONTEXT || file->use == EPCTX_USE_INITIALIZERS;
@@ -39,7 +39,7 @@ static uint64_t hash_of(carry_file *file)
     return file->hash;
 }
 
-/* A file is known by its size, and by size and hash where another one has the size, too. */
+/* The key of a file: its size, or size and hash if other files have the same size. */
 static epctx_str key_of(carry_file *file, bool by_hash, uint64_t key[2])
 {
     epctx_str text;
@@ -59,7 +59,7 @@ static epctx_status know(carry *c, uint32_t at, bool by_hash)
     return ops_has(&c->alike, text) ? EPCTX_OK : ops_put(&c->alike, text, at, c->error);
 }
 
-/* An earlier file of the same bytes, or EPCTX_MAP_NONE. Sizes that occur once are not hashed. */
+/* An earlier file with the same bytes, or EPCTX_MAP_NONE. Hashes only sizes that occur twice. */
 static epctx_status find_equal(carry *c, carry_file *file, uint32_t *at)
 {
     uint64_t key[2];
@@ -78,7 +78,7 @@ static epctx_status find_equal(carry *c, carry_file *file, uint32_t *at)
 
 /* -- new files -- */
 
-/* The name that the file has, or one with a number that no other has. */
+/* The name of the file, with a number if another file has the name. */
 static epctx_status choose_name(carry *c, const epctx_dependency *dep, epctx_str *name)
 {
     char text[EPCTX_PATH_MAX];
@@ -88,8 +88,8 @@ static epctx_status choose_name(carry *c, const epctx_dependency *dep, epctx_str
     while (ops_has(&c->names, *name)) {
         if (!is_renamable(dep)) {
             return refuse(c, dep, EPCTX_ERR_EXISTS,
-                          "another file of the result has this name, and this one cannot have "
-                          "another: rename it beforehand");
+                          "another file of the result has this name, and this one cannot be "
+                          "renamed automatically: rename it before");
         }
         OPS_TRY(epctx_path_numbered(dep->name, number++, text, sizeof text, c->error));
         *name = epctx_str_of(text);
@@ -99,7 +99,7 @@ static epctx_status choose_name(carry *c, const epctx_dependency *dep, epctx_str
     return copy != NULL ? EPCTX_OK : ops_nomem(&c->result->arena, c->error);
 }
 
-/* Puts a file among those that are written, unless it is where it should be. */
+/* Adds a file to those to write, unless it is already in place. */
 static epctx_status put_output(carry *c, const carry_file *file)
 {
     const epctx_io *io = epctx_model_io(c->result);

@@ -1,10 +1,10 @@
-/* Dimensions that a model leaves open get numbers. */
+/* dims.c - fixes dynamic dimensions of a model. */
 #include "dims.h"
 
 typedef struct dims_work {
     epctx_model *model;
     int64_t value;
-    size_t count; /* of dimensions that got it */
+    size_t count; /* of dimensions that were set */
     epctx_error *error;
 } dims_work;
 
@@ -14,7 +14,7 @@ static epctx_status dims_set(dims_work *w, epctx_view dim)
     return epctx_message_set_int(w->model, dim, EPCTX_FIELD_DIM_DIM_VALUE, w->value, w->error);
 }
 
-/* The dimensions called `param` of values that are field `number` of a graph. */
+/* Sets the dimensions `param` of the values in field `number` of a graph. */
 static epctx_status dims_of_values(dims_work *w, epctx_view graph, uint32_t number,
                                    epctx_str param)
 {
@@ -68,9 +68,9 @@ static epctx_status dims_find(const dims_work *w, epctx_str input, uint32_t axis
         }
     }
     return epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,
-                      value.has_shape ? "input '%S' has %u dimensions, there is no number %u"
-                                      : "input '%S' has no shape that says how many dimensions "
-                                        "it has (%u known), there is no number %u",
+                      value.has_shape ? "input '%S' has %u dimensions and no number %u"
+                                      : "input '%S' has no shape with a known number of dimensions "
+                                        "(%u known) and no number %u",
                       &input, (uint64_t)at, (uint64_t)axis);
 }
 
@@ -83,7 +83,7 @@ static epctx_status dims_fix_input(dims_work *w, epctx_str input, uint32_t axis)
     if (!dim.known && dim.param.size > 0) {
         return dims_fix_named(w, dim.param);
     }
-    if (!dim.known || dim.value < 0) { /* a negative number: its maker left it open */
+    if (!dim.known || dim.value < 0) { /* a negative number means dynamic */
         return dims_set(w, view);
     }
     return dim.value == w->value
@@ -106,7 +106,7 @@ static epctx_status dims_begin(dims_work *w, epctx_model *model, int64_t value, 
     w->error = error;
     return value > 0 ? EPCTX_OK
                      : epctx_fail(error, EPCTX_ERR_ARG,
-                                  "a dimension is fixed to 1 or more, not to %d", value);
+                                  "a dimension must be 1 or more, not %d", value);
 }
 
 static epctx_status dims_end(dims_work *w, size_t mark, epctx_status status, size_t *count)

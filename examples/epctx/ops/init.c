@@ -1,4 +1,4 @@
-/* Initializers into the model, into a file, or away. */
+/* init.c - moves initializers into the model or into a file, or removes them. */
 #include "init.h"
 
 typedef struct init_work {
@@ -55,7 +55,7 @@ static epctx_status init_inline_step(init_work *w)
             }
         }
     }
-    return ops_check_size(w->c.model, "keep initializers in a file", w->c.error);
+    return ops_check_size(w->c.model, "store initializers in a file", w->c.error);
 }
 
 epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
@@ -97,7 +97,7 @@ static epctx_status init_external_tensor(init_work *w, const epctx_tensor_view *
     return init_note(w, EPCTX_CHANGE_EXTERNAL, view->name, w->file, tensor.size);
 }
 
-/* Tensors that are attributes, and large enough to be missed, stay. */
+/* Reports attribute tensors above the threshold, which stay in the model. */
 static epctx_status init_skip_attrs(init_work *w, epctx_graph_view graph)
 {
     epctx_cursor nodes = epctx_graph_nodes(graph);
@@ -144,7 +144,7 @@ static epctx_status init_external_begin(init_work *w)
     char name[EPCTX_PATH_MAX];
     if (epctx_path_file(path).size == 0) {
         return epctx_fail(w->c.error, EPCTX_ERR_PATH,
-                          "the model came from memory: say where it will be written (output_path)");
+                          "the model came from memory: set output_path, where it will be written");
     }
     w->c.opts.alignment = w->c.opts.alignment != 0 ? w->c.opts.alignment : 4096;
     if ((w->c.opts.alignment & (w->c.opts.alignment - 1)) != 0 || w->c.opts.alignment > 1u << 30) {
@@ -173,8 +173,8 @@ static epctx_status init_external_step(init_work *w)
     }
     if (w->file_used) {
         return epctx_fail(w->c.error, EPCTX_ERR_PATH,
-                          "'%S' has weights of this model already: bring them in first, or choose "
-                          "another name",
+                          "'%S' already contains weights of this model: inline them first, or "
+                          "choose another name",
                           &w->file);
     }
     OPS_TRY(epctx_output_file_of(w->c.model, ops_result_path(w->c.model, &w->c.opts), w->file,
@@ -207,7 +207,7 @@ static epctx_status init_use_node(init_work *w, epctx_map *used, const epctx_nod
     return EPCTX_OK;
 }
 
-/* What a graph reads, its bodies included, and what its interface and annotations name. */
+/* Names that a graph and its subgraphs read, and that its interface and annotations use. */
 static epctx_status init_use_graph(init_work *w, epctx_map *used, epctx_graph_view graph)
 {
     epctx_cursor nodes = epctx_graph_nodes(graph);

@@ -1,4 +1,4 @@
-/* init.h - initializers into the model, into a file, or away. */
+/* init.h - moves initializers into the model or into a file, or removes them. */
 #ifndef EPCTX_OPS_INIT_H
 #define EPCTX_OPS_INIT_H
 
@@ -8,16 +8,17 @@
 extern "C" {
 #endif
 
-/* External initializers of the main graph and of its bodies come into the model. `opts` may be
- * NULL, here and below. EPCTX_ERR_LIMIT where the model would have 2 GiB or more. */
+/* Moves external initializers of the main graph and its subgraphs into the model. `opts` may be
+ * NULL, here and below. EPCTX_ERR_LIMIT if the model would have 2 GiB or more. */
 epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
                                epctx_changes *changes, epctx_error *error);
-/* Initializers of `threshold` bytes and more go into one file. Strings, sparse initializers and
- * attribute tensors stay, because ORT does not look for them in files. */
+/* Moves initializers of `threshold` or more bytes into one file. Strings, sparse initializers and
+ * attribute tensors stay in the model because ORT does not read them from files. */
 epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
                                  epctx_changes *changes, epctx_error *error);
-/* Initializers that nothing reads go. One that makes an input optional, that a body captures or
- * that a quantization annotation or training names is read. */
+/* Removes initializers that nothing reads. An initializer counts as read if it makes an input
+ * optional, if a subgraph captures it, or if a quantization annotation or training info names
+ * it. */
 epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
                               epctx_changes *changes, epctx_error *error);
 

@@ -1,4 +1,4 @@
-/* lint.c - the rules, the fields of the model itself, and what runs the rest of lint. */
+/* lint.c - the rules, the fields of the model, and the order of all checks. */
 #include "lint_internal.h"
 #include "sharding.h"
 
@@ -68,7 +68,7 @@ void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name)
 
 /* -- fields that occur twice -- */
 
-/* Fields that occur twice and strings that are no UTF-8. `node` is the name of the innermost node. */
+/* Singular fields that occur twice, and strings that are not UTF-8. `node`: the innermost node. */
 static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_str node,
                         epctx_str attr)
 {
@@ -88,13 +88,13 @@ static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_st
         if (info == NULL || !epctx_field_fits(info, field.wire)) {
             continue;
         }
-        /* Of the oneof of a type any second member counts. */
+        /* In the oneof of a type, any second member counts. */
         bit = UINT32_C(1) << (type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT
                                   ? 31
                                   : info->number);
         if (!info->repeated && (seen & bit) != 0) {
             lint_say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
-                     "field %s of a %s occurs twice: readers differ in which one they take",
+                     "field %s of a %s occurs twice: readers disagree on which one counts",
                      ops_field_name(info).text, epctx_message_name(type));
         }
         seen |= info->repeated ? 0 : bit;
@@ -117,8 +117,8 @@ static epctx_str lint_canonical_domain(epctx_str domain)
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 
-/* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and imports
- * the domain itself when the model does not. 0: not one of its domains. */
+/* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and
+ * imports the domain itself when the model does not. 0: not one of its domains. */
 int32_t epctx_lint_opset(epctx_str domain)
 {
     static const struct {
@@ -143,7 +143,7 @@ int32_t epctx_lint_opset(epctx_str domain)
     return 0;
 }
 
-/* Opset imports of the model or of a function. The last of a domain counts, as in ORT. */
+/* Opset imports of the model or of a function. For each domain the last one counts, as in ORT. */
 epctx_status lint_opsets(linter *l, epctx_cursor imports)
 {
     epctx_opset opset;
@@ -157,14 +157,14 @@ epctx_status lint_opsets(linter *l, epctx_cursor imports)
             lint_say(l, EPCTX_RULE_DOUBLED_OPSET, domain, NULL, "domain '%S' is imported twice",
                      &domain);
         }
-        /* A version of "ai.onnx" matters when a node wants it, one of "" at once. */
+        /* A version of "ai.onnx" matters if a node uses it, a version of "" always. */
         bool alias = domain.size != opset.domain.size;
         OPS_TRY(
             lint_set(l, &l->imports, domain, version > 0 && (version <= newest || !alias) ? 1 : 2));
         if (newest > 0 && !alias && (version > newest || (l->in_function && version < 0))) {
             lint_say(l, EPCTX_RULE_OPSET_VERSION, domain, NULL,
-                     "version %d of domain '%S' is imported, ORT 1.30 has 1 to %d", opset.version,
-                     &domain, (int64_t)newest);
+                     "version %d of domain '%S' is imported, but ORT 1.30 supports 1 to %d",
+                     opset.version, &domain, (int64_t)newest);
         }
     }
     return EPCTX_OK;
@@ -196,14 +196,14 @@ epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner)
         l->demoted = demoted;
     } else if (epctx_str_is(domain, EPCTX_DOMAIN)) {
         lint_say(l, EPCTX_RULE_EPCONTEXT_OPSET, node->name, NULL,
-                 "domain com.microsoft is not imported: ORT loads it, the ONNX checker does not");
+                 "domain com.microsoft is not imported: ORT accepts it, the ONNX checker does not");
     } else {
         lint_say(l, EPCTX_RULE_DEFAULT_OPSET, node->name, NULL,
                  "operator %S is of domain '%S', which the model does not import: ORT takes "
                  "version %d",
                  &node->op_type, &domain, (int64_t)epctx_lint_opset(domain));
     }
-    return lint_set(l, &l->imports, domain, 1); /* once is enough */
+    return lint_set(l, &l->imports, domain, 1); /* reported once */
 }
 
 static epctx_status lint_metadata(linter *l)
@@ -235,8 +235,8 @@ static epctx_status lint_model(linter *l)
     epctx_field field;
     l->ir_version = info.ir_version;
     if (info.ir_version > 13) {
-        lint_say(l, EPCTX_RULE_IR_REFUSED, none, NULL, "ir_version is %d, ORT 1.30 reads up to 13",
-                 info.ir_version);
+        lint_say(l, EPCTX_RULE_IR_REFUSED, none, NULL,
+                 "ir_version is %d, but ORT 1.30 reads up to 13", info.ir_version);
     } else {
         bool found = false;
         while (epctx_next_field(&ir, &field)) {
@@ -248,14 +248,14 @@ static epctx_status lint_model(linter *l)
     }
     if (size > INT32_MAX) {
         lint_say(l, EPCTX_RULE_MODEL_SIZE, none, NULL,
-                 "the model has %u bytes, libprotobuf and ORT read at most %u", size,
+                 "the model has %u bytes, but libprotobuf and ORT read at most %u", size,
                  (uint64_t)INT32_MAX);
     } else if (size > (uint64_t)INT32_MAX / 4 * 3) {
         lint_say(l, EPCTX_RULE_NEAR_LIMIT, none, NULL, "the model has %u bytes of at most %u", size,
                  (uint64_t)INT32_MAX);
     }
     if (!epctx_model_has_graph(l->model)) {
-        lint_say(l, EPCTX_RULE_NO_GRAPH, none, NULL, "there is no GraphProto in the model");
+        lint_say(l, EPCTX_RULE_NO_GRAPH, none, NULL, "the model has no graph");
     }
     while (epctx_next_device_config(&configs, &config)) {
         OPS_TRY(lint_set(l, &l->configurations, config.name, 1));
@@ -354,7 +354,7 @@ static epctx_status lint_judge(const epctx_model *model, const epctx_profile *pr
     opts.no_files = true;
     opts.profile = profile;
     opts.allocator = model->arena.allocator.alloc_fn != NULL ? &model->arena.allocator : NULL;
-    if (model->path[0] == '\0') { /* where a new model will be is not its fault */
+    if (model->path[0] == '\0') { /* the path of a new model does not matter */
         opts.context_file_path = "model.onnx";
         opts.external_folder = ".";
     }

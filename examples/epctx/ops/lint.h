@@ -1,4 +1,4 @@
-/* lint.h - judges a model by the rules of ORT, of the design document and of each EP. */
+/* lint.h - checks a model by the rules of ORT, of the design document and of each EP. */
 #ifndef EPCTX_OPS_LINT_H
 #define EPCTX_OPS_LINT_H
 
@@ -8,16 +8,17 @@
 extern "C" {
 #endif
 
-/* Rules of lint: symbol, id, name, what is wrong, what to do. Ids never change their meaning.
- * E: an ORT session or the EP fails. W: it works for some or surprises. I: worth knowing. */
+/* Lint rules: symbol, id, name, problem, fix. Ids never change their meaning. E: an ORT session or
+ * the EP fails. W: some readers fail, or the effect is surprising. I: worth knowing. */
 #define EPCTX_RULE_LIST(X)                                                                         \
-    X(NO_GRAPH, "E002", "no-graph", "the model has no graph", "take it from its source again")     \
-    X(WRONG_DOMAIN, "E003", "wrong-domain", "EPContext in another domain than com.microsoft",      \
+    X(NO_GRAPH, "E002", "no-graph", "the model has no graph", "use the original model again")      \
+    X(WRONG_DOMAIN, "E003", "wrong-domain", "EPContext in a domain other than com.microsoft",      \
       "set the node's domain to com.microsoft")                                                    \
-    X(ATTRIBUTE_TYPE, "E004", "attribute-type", "an attribute of the schema has another type",     \
+    X(ATTRIBUTE_TYPE, "E004", "attribute-type",                                                    \
+      "an attribute has another type than in the schema",                                          \
       "store it with the type of the schema")                                                      \
-    X(ATTRIBUTE_VALUE, "E005", "attribute-value", "an attribute has a value without a meaning",    \
-      "use 0 or 1, for max_size a number from 0 on")                                               \
+    X(ATTRIBUTE_VALUE, "E005", "attribute-value", "an attribute has an invalid value",             \
+      "use 0 or 1; for max_size, 0 or more")                                                       \
     X(DOUBLED_ATTRIBUTE, "E006", "doubled-attribute", "a node has two attributes of one name",     \
       "keep one of them")                                                                          \
     X(DOUBLED_EPNODE, "E007", "doubled-epnode-name", "two EPContext nodes have the same name",     \
@@ -26,49 +27,50 @@ extern "C" {
     X(DOUBLED_INITIALIZER, "E009", "doubled-initializer",                                          \
       "two initializers of a body have the same name", "remove one of them")                       \
     X(UNDEFINED_VALUE, "E010", "undefined-value", "a node reads a value that nothing produces",    \
-      "add the input, initializer or node that gives the value")                                   \
+      "add the input, initializer or node that produces the value")                                \
     X(DROPPED_VALUE, "E011", "dropped-outer-value",                                                \
       "a body reads an outer value that does not exist",                                           \
-      "put the initializer back from the source model (ORT issue 32131 drops it)")                 \
-    X(NO_MAIN, "E012", "secondary-without-main", "no primary node for a secondary one",            \
+      "restore the initializer from the source model (see ORT issue 32131)")                       \
+    X(NO_MAIN, "E012", "secondary-without-main", "a secondary node without a primary one",         \
       "one node of this EP needs main_context 1 and the context")                                  \
     X(NO_CONTEXT, "E013", "main-without-context", "a primary node has no context",                 \
-      "set ep_cache_context, or main_context 0 when another node has the context")                 \
-    X(NO_PAYLOAD, "E014", "payload-missing", "this EP reads the context from every node",          \
+      "set ep_cache_context, or main_context 0 if another node has the context")                   \
+    X(NO_PAYLOAD, "E014", "payload-missing", "this EP needs the context in every node",            \
       "generate with ep.context_embed_mode 0")                                                     \
     X(MIXED_MODES, "E015", "mixed-embed-modes", "embedded and external contexts in one model",     \
       "use one embed mode for all nodes of this EP")                                               \
-    X(NO_SOURCE, "E016", "source-missing", "this EP takes no node without source",                 \
+    X(NO_SOURCE, "E016", "source-missing", "this EP ignores nodes without source",                 \
       "set source to the EP's name")                                                               \
-    X(SOURCE_SPELLING, "E017", "source-spelling", "this EP compares source letter by letter",      \
+    X(SOURCE_SPELLING, "E017", "source-spelling", "this EP compares source exactly",               \
       "write source as the EP writes it")                                                          \
     X(NOT_OURS, "E018", "no-node-of-ep", "no node of the model is for this EP",                    \
-      "use the EP that the nodes name, or compile the model for this one")                         \
+      "use the EP that the nodes name, or compile the model for this EP")                          \
     X(PATH_EMPTY, "E019", "path-empty", "embed_mode 0 and no path",                                \
       "set ep_cache_context to the binary's name")                                                 \
     X(PATH_UNSAFE, "E020", "path-unsafe", "a path that is absolute or leaves the model's folder",  \
       "store a path relative to the model, without '..'")                                          \
-    X(MEMORY_LOCATION, "E021", "memory-location", "a location inside a process that is gone",      \
+    X(MEMORY_LOCATION, "E021", "memory-location", "a location in the memory of another process",   \
       "write the model again with the data inside (ORT issue 28158)")                              \
     X(FILE_MISSING, "E022", "file-missing", "a file that the model needs does not exist",          \
       "copy it beside the model")                                                                  \
-    X(FILE_IRREGULAR, "E023", "file-irregular", "a file that the model needs is not a plain file", \
-      "put a regular, readable file there")                                                        \
+    X(FILE_IRREGULAR, "E023", "file-irregular",                                                    \
+      "a file that the model needs is not a regular file",                                         \
+      "replace it with a regular, readable file")                                                  \
     X(FILE_EMPTY, "E024", "file-empty", "a file that the model needs has no bytes",                \
-      "copy it again, or compile again")                                                           \
+      "copy it again, or compile the model again")                                                 \
     X(PATH_LINK, "E025", "path-through-link", "a link leads out of the model's folder",            \
-      "replace the link by the file")                                                              \
+      "replace the link with the file")                                                            \
     X(VALUE_TYPE, "E026", "value-type", "EPContext does not allow this type",                      \
-      "keep such values outside of the partition")                                                 \
+      "keep such values outside the partition")                                                    \
     X(NO_VALUE_TYPE, "E027", "value-type-missing", "an output of EPContext has no type",           \
       "compile the source again, or add value_info with the type: ORT cannot infer it")            \
     X(NO_OPSET, "E028", "opset-missing", "the domain of a node is not imported",                   \
       "add the opset import")                                                                      \
-    X(DYNAMIC_SHAPE, "E030", "dynamic-shape", "this EP takes static shapes only",                  \
+    X(DYNAMIC_SHAPE, "E030", "dynamic-shape", "this EP supports static shapes only",               \
       "fix the dimension before compiling")                                                        \
     X(MORE_NODES, "E031", "more-than-one-node", "this EP loads graphs of exactly one node",        \
       "compile the whole graph into one partition")                                                \
-    X(MODEL_SIZE, "E032", "model-too-large", "libprotobuf reads no more than 2 GiB",               \
+    X(MODEL_SIZE, "E032", "model-too-large", "libprotobuf reads at most 2 GiB",                    \
       "move contexts (embed_mode 0) and initializers into files")                                  \
     X(PAYLOAD_SIZE, "E033", "payload-too-large", "an embedded context of 2 GiB or more",           \
       "generate with ep.context_embed_mode 0")                                                     \
@@ -81,62 +83,63 @@ extern "C" {
       "connect the output")                                                                        \
     X(ONLY_EMBEDDED, "E038", "file-not-read", "this EP reads embedded contexts only",              \
       "embed the context")                                                                         \
-    X(NO_KEY, "E039", "key-missing", "the name under which the EP finds the graph is missing",     \
-      "set it as it was when the context was made")                                                \
-    X(DOUBLED_KEY, "E040", "key-doubled", "two nodes ask one context for the same graph",          \
+    X(NO_KEY, "E039", "key-missing", "the name by which the EP finds the graph is missing",        \
+      "set it to the name at the time of compiling")                                               \
+    X(DOUBLED_KEY, "E040", "key-doubled", "two nodes use the same graph of one context",           \
       "generate with ep.context_node_name_prefix")                                                 \
     X(NO_ATTRIBUTE, "E041", "attribute-missing", "this EP needs the attribute to be stored",       \
       "store the attribute")                                                                       \
-    X(MANY_MAINS, "E042", "several-mains", "this EP wants exactly one primary node",               \
+    X(MANY_MAINS, "E042", "several-mains", "this EP needs exactly one primary node",               \
       "set main_context 0 on the others")                                                          \
-    X(PROFILE, "E044", "profile-check", "a rule of this EP alone is broken", "see the message")    \
+    X(PROFILE, "E044", "profile-check", "a rule of this EP is broken", "see the message")          \
     X(NO_BASE, "E045", "folder-unknown", "the model came from memory and needs files",             \
       "set ep.context_file_path, or the folder of the initializers")                               \
-    X(TENSOR_SIZE, "E046", "tensor-size", "an initializer does not have the bytes that its shape needs", \
+    X(TENSOR_SIZE, "E046", "tensor-size", "the size of an initializer does not match its shape",   \
       "take the model from its source again")                                                      \
-    X(DOUBLED_NODE, "E047", "doubled-node-name", "two nodes of a graph have the same name",         \
+    X(DOUBLED_NODE, "E047", "doubled-node-name", "two nodes of a graph have the same name",        \
       "rename one of them")                                                                        \
-    X(CYCLE, "E048", "cycle", "nodes feed each other in a circle",                                 \
+    X(CYCLE, "E048", "cycle", "nodes form a cycle",                                                \
       "take the model from its source again")                                                      \
     X(BODY_ORDER, "E049", "order-in-body",                                                         \
       "a body or function reads a value that a later node produces",                               \
-      "sort the nodes: ORT sorts only those of the main graph")                                    \
+      "sort the nodes: ORT sorts only the main graph")                                             \
     X(IR_REFUSED, "E050", "ir-version", "no IR version, or one newer than ORT 1.30 reads",         \
       "write the model with IR version 13 or older")                                               \
     X(OPSET_VERSION, "E051", "opset-version",                                                      \
-      "a version of an operator set that ORT 1.30 does not have",                                  \
-      "convert the model to an older operator set")                                                \
+      "ORT 1.30 does not support this version of an operator set",                                 \
+      "convert the model to an older version")                                                     \
     X(NO_OPSETS, "E052", "opsets-missing", "the model imports no operator set",                    \
       "add the opset imports")                                                                     \
     X(NO_INPUT_TYPE, "E053", "input-type-missing", "a graph input has no type",                    \
-      "give it the type of the source model")                                                      \
+      "set the type, as in the source model")                                                      \
     X(ELEMENT_TYPE, "E054", "element-type",                                                        \
-      "a type of elements that does not exist, or that ORT does not have",                         \
+      "an element type that does not exist, or that ORT does not support",                         \
       "take the model from its source again")                                                      \
     X(OUTER_NAME, "E055", "outer-name-redefined",                                                  \
-      "a body makes a value of the name of an outer one", "rename the value in the body")          \
+      "a body redefines the name of an outer value", "rename the value in the body")               \
     X(ATTRIBUTE_FORM, "E056", "attribute-form",                                                    \
-      "an attribute without name or type, or with another value than its type says",               \
+      "an attribute without a name or type, or with a value of another type",                      \
       "take the model from its source again")                                                      \
     X(NODE_FORM, "E057", "node-form", "a node without op_type, or without inputs and outputs",     \
       "remove the node")                                                                           \
-    X(NO_BODY_NAME, "E058", "body-name-missing", "a body has no name", "give it a name")           \
-    X(NO_NODES, "E059", "no-nodes", "the graph has no nodes and no outputs",                                      \
+    X(NO_BODY_NAME, "E058", "body-name-missing", "a body has no name", "set a name")               \
+    X(NO_NODES, "E059", "no-nodes", "the graph has no nodes and no outputs",                       \
       "there is nothing to run: add an Identity node")                                             \
     X(INITIALIZER_TYPE, "E060", "initializer-type",                                                \
       "an initializer and its declaration differ in type or shape", "correct the declaration")     \
     X(TENSOR_FORM, "E061", "tensor-form",                                                          \
-      "the data of a tensor is in several fields or in a wrong one", "store it in raw_data alone") \
+      "the data of a tensor is in several fields or in the wrong one",                             \
+      "store it in raw_data only")                                                                 \
     X(NOT_AN_INPUT, "E062", "initializer-not-input",                                               \
-      "up to IR version 3 every initializer is a graph input too",                                 \
+      "up to IR version 3, initializers must be graph inputs",                                     \
       "set IR version 4 or newer, or list it as an input")                                         \
-    X(EXTERNAL_ENTRY, "E063", "external-entry", "external data with an entry that ORT refuses",    \
+    X(EXTERNAL_ENTRY, "E063", "external-entry", "external data with an entry that ORT rejects",    \
       "keep location, offset, length and checksum, each once")                                     \
-    X(NO_VALUE_NAME, "E064", "value-name-missing", "an input or initializer has no name",               \
-      "give it a name")                                                                            \
-    X(OUTER_RESULT, "E065", "outer-result", "a body returns a value that is not its own",          \
-      "put an Identity node between the value and the body's output")                              \
-    X(RECURSION, "E066", "function-recursion", "functions call each other in a circle",            \
+    X(NO_VALUE_NAME, "E064", "value-name-missing", "an input or initializer has no name",          \
+      "set a name")                                                                                \
+    X(OUTER_RESULT, "E065", "outer-result", "a body returns an outer value",                       \
+      "add an Identity node between the value and the body's output")                              \
+    X(RECURSION, "E066", "function-recursion", "functions call each other recursively",            \
       "take the model from its source again")                                                      \
     X(FUNCTION_FORM, "E067", "function-form",                                                      \
       "a function's inputs and outputs, or a call of them, do not fit",                            \
@@ -146,81 +149,85 @@ extern "C" {
       "take the model from its source again")                                                      \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported",                 \
       "add the opset import com.microsoft, version 1")                                             \
-    X(SOURCE_ABSENT, "W002", "source-absent", "without source only some EPs take the node",        \
+    X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source",        \
       "set source to the EP's name")                                                               \
-    X(PAYLOAD_IGNORED, "W003", "payload-ignored", "a secondary node has a context that is unread", \
+    X(PAYLOAD_IGNORED, "W003", "payload-ignored",                                                  \
+      "a secondary node has a context that is not read",                                           \
       "remove ep_cache_context, or set main_context 1")                                            \
     X(STALE_COMPAT, "W004", "compatibility-stale",                                                 \
-      "compatibility info of an EP that has no node here", "remove the metadata entry")            \
+      "compatibility info of an EP without a node", "remove the metadata entry")                   \
     X(COMPAT_SYNTAX, "W005", "compatibility-syntax", "compatibility info that the EP cannot read", \
       "remove the entry or compile again")                                                         \
-    X(IN_BODY, "W006", "in-subgraph", "EPContext inside of a body or function",                    \
-      "EPs look at the main graph: expect that it is not loaded")                                  \
-    X(BACKSLASH, "W007", "path-backslash", "a path with backslashes works on Windows only",        \
-      "store it with slashes")                                                                     \
+    X(IN_BODY, "W006", "in-subgraph", "EPContext in a body or function",                           \
+      "move it to the main graph: EPs load only nodes there")                                      \
+    X(BACKSLASH, "W007", "path-backslash", "a path with backslashes, which works on Windows only", \
+      "use slashes")                                                                               \
     X(BUILD_PATH, "W008", "build-path", "a path of the build machine is stored",                   \
       "store the file name only")                                                                  \
     X(LIKE_PATH, "W009", "payload-like-path", "the embedded context looks like a file name",       \
-      "store embed_mode 0: absent means 1")                                                        \
+      "set embed_mode 0: the default is 1")                                                        \
     X(NO_NAME, "W010", "epnode-name-missing", "an EPContext node without a name",                  \
       "name it: ORT and EPs find nodes by name")                                                   \
     X(DOUBLED_METADATA, "W011", "metadata-doubled", "a metadata key occurs twice", "keep one")     \
-    X(DOUBLED_INFO, "W012", "value-info-doubled", "a value is described twice", "keep one")        \
+    X(DOUBLED_INFO, "W012", "value-info-doubled", "a value has two value_info entries",            \
+      "keep one")                                                                                  \
     X(NOT_UTF8, "W014", "not-utf8", "a string is not UTF-8",                                       \
-      "write it in UTF-8: readers in Python and Java fail at it")                                  \
-    X(DOTS, "W015", "path-dots", "this EP refuses '..' anywhere in a path", "rename the file")     \
-    X(NEAR_LIMIT, "W017", "near-size-limit", "the model is close to the 2 GiB of libprotobuf",     \
+      "store it as UTF-8: readers in Python and Java fail")                                        \
+    X(DOTS, "W015", "path-dots", "this EP rejects '..' anywhere in a path", "rename the file")     \
+    X(NEAR_LIMIT, "W017", "near-size-limit",                                                       \
+      "the model is close to the 2 GiB limit of libprotobuf",                                      \
       "move contexts into files")                                                                  \
     X(ORDER, "W018", "order", "a node reads a value that a later node produces",                   \
-      "sort the nodes: ORT sorts those of the main graph itself, other tools do not")              \
-    X(ANNOTATION, "W019", "annotation-dangling", "an annotation of a value that does not exist",   \
+      "sort the nodes: ORT sorts the main graph itself, other tools do not")                       \
+    X(ANNOTATION, "W019", "annotation-dangling", "an annotation for a value that does not exist",  \
       "remove the annotation, or rename it with its value")                                        \
     X(CONFIGURATION, "W020", "configuration-undeclared",                                           \
-      "a node names a device configuration that the model does not have",                          \
+      "a node refers to a device configuration that does not exist",                               \
       "add it to the model's configuration list, or correct configuration_id")                     \
-    X(SHARDING, "W021", "sharding-dangling", "a sharding of a value that the node does not have",  \
-      "name an input or output of the node, as it is called now")                                  \
-    X(BINDING, "W022", "training-binding", "a training binding without its two ends",              \
-      "bind an initializer, once, to an output; rename both with their values")                    \
-    X(TRAINING, "W023", "training-graph", "a training graph breaks a rule of graphs",              \
+    X(SHARDING, "W021", "sharding-dangling", "a sharding for a value that the node does not have", \
+      "use the present name of an input or output of the node")                                    \
+    X(BINDING, "W022", "training-binding", "a training binding with a missing end",                \
+      "bind each initializer once, to an output, by their present names")                          \
+    X(TRAINING, "W023", "training-graph", "a training graph breaks a rule for graphs",             \
       "see the message; sessions do not read training graphs")                                     \
-    X(NO_GRAPH_NAME, "W024", "graph-name-missing", "a graph has no name", "give it a name")        \
-    X(DOUBLED_FIELD, "W025", "doubled-field", "a field that may occur once occurs twice",          \
-      "write the model anew with one reader's choice, or do not trust it")                         \
+    X(NO_GRAPH_NAME, "W024", "graph-name-missing", "a graph has no name", "set a name")            \
+    X(DOUBLED_FIELD, "W025", "doubled-field", "a singular field occurs twice",                     \
+      "write the model again with one reader, or do not trust it")                                 \
     X(REDEFINED, "W026", "initializer-redefined",                                                  \
       "two initializers of the main graph have the same name",                                     \
-      "remove one of them: ORT takes the last one")                                                \
+      "remove one of them: ORT uses the last one")                                                 \
     X(DOUBLED_OPSET, "W027", "opset-doubled", "a domain is imported twice",                        \
-      "keep one import: ORT takes the last one")                                                   \
+      "keep one import: ORT uses the last one")                                                    \
     X(DEFAULT_OPSET, "W028", "opset-defaulted",                                                    \
-      "the domain of a node is not imported, ORT takes its newest version",                        \
+      "the domain of a node is not imported; ORT uses its newest version",                         \
       "add the opset import")                                                                      \
     X(IDLE_FUNCTION, "W029", "function-unused", "a function that nothing calls breaks a rule",     \
       "remove the function")                                                                       \
     X(IDLE_INITIALIZER, "W030", "initializer-unused",                                              \
       "an initializer that nothing reads breaks a rule", "remove the initializer")                 \
     X(DETOUR, "W031", "path-detour", "a path with '..' that stays inside the model's folder",      \
-      "store it without '..': ORT loads it, other readers refuse it")                              \
+      "store it without '..': ORT loads it, other readers reject it")                              \
     X(OUTPUT_TYPE, "W032", "output-type",                                                          \
-      "EPContext does not allow this type for an output; ORT does not look",                       \
-      "keep such values outside of the partition")                                                 \
+      "EPContext does not allow this output type; ORT does not check",                             \
+      "keep such values outside the partition")                                                    \
     X(REFERENCE, "W033", "attribute-reference",                                                    \
-      "an attribute refers to one of a function, but is in none", "store the value itself")        \
-    X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
-      "store both")                                                                                \
-    X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
-      "nothing, where the EP has attributes of its own")                                           \
-    X(UNKNOWN_SOURCE, "I003", "unknown-source", "judged by the design document: no profile fits",  \
-      "judge by the profile of an EP that is like it, or by one of your own")                      \
-    X(NO_COMPAT, "I004", "no-compatibility", "no compatibility info: ORT cannot tell in advance",  \
-      "let the EP write it")                                                                       \
-    X(WEIGHTLESS, "I005", "weightless", "the node takes its weights as inputs",                    \
+      "an attribute outside a function refers to one of a function", "store the value itself")     \
+    X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode is absent and counts as 1",   \
+      "set both")                                                                                  \
+    X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that is not in the schema",        \
+      "none needed if the EP has its own attributes")                                              \
+    X(UNKNOWN_SOURCE, "I003", "unknown-source",                                                    \
+      "checked by the design document: no profile matches",                                        \
+      "use the profile of a similar EP, or your own")                                              \
+    X(NO_COMPAT, "I004", "no-compatibility", "no compatibility info: ORT cannot check in advance", \
+      "compile with an EP that writes it")                                                         \
+    X(WEIGHTLESS, "I005", "weightless", "the node takes weights as inputs",                        \
       "keep the initializers with the model")                                                      \
     X(UNUSED, "I006", "unused-initializer", "nothing reads this initializer", "remove it")         \
-    X(BINARY_NAME, "I007", "binary-name", "the binary does not have the name that the EP would give it",         \
-      "nothing, as long as the file is found: it was renamed, or several models share it")         \
+    X(BINARY_NAME, "I007", "binary-name", "the binary does not have the EP's default name",        \
+      "none needed: it was renamed, or several models share it")                                   \
     X(FOREIGN, "I008", "foreign-node", "a node for another EP", "add that EP to the session")      \
-    X(NO_SDK, "I009", "sdk-unknown", "ep_sdk_version is not stored", "nothing")
+    X(NO_SDK, "I009", "sdk-unknown", "ep_sdk_version is not stored", "none needed")
 
 typedef enum epctx_rule {
 #define OPS_RULE_ENUM(symbol, id, name, text, fix) EPCTX_RULE_##symbol,
@@ -236,7 +243,7 @@ typedef enum epctx_severity {
     EPCTX_SEVERITY_COUNT
 } epctx_severity;
 
-/* What a rule is. Static strings. */
+/* A rule. The strings are static. */
 typedef struct epctx_rule_info {
     const char *id;
     const char *name;
@@ -247,35 +254,35 @@ typedef struct epctx_rule_info {
 
 epctx_rule_info epctx_rule_of(epctx_rule rule);
 
-/* One thing that lint found. Strings are valid during the callback only. */
+/* A finding. Strings are valid only during the callback. */
 typedef struct epctx_finding {
     epctx_rule rule;
     epctx_rule_info info;
     epctx_str node;        /* the node, value or metadata key it is about; may be empty */
     epctx_str graph;       /* name of the body or function around it; empty: the main graph */
-    const char *attribute; /* "" when it is about no attribute */
+    const char *attribute; /* "" if it is not about an attribute */
     const char *message;   /* what was found and what was expected */
 } epctx_finding;
 
 typedef void (*epctx_finding_fn)(void *user, const epctx_finding *finding);
 
-/* Judges a model by every rule and hands each finding to `found_fn`. `counts` (may be NULL) gets
- * the numbers of errors, warnings and hints. Fails only when it could not judge (NOMEM). */
+/* Checks a model by all rules and passes each finding to `found_fn`. `counts` (may be NULL) gets
+ * the numbers of errors, warnings and hints. Fails only if out of memory. */
 epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
                         epctx_finding_fn found_fn, void *user,
                         uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error);
 
-/* Adds to `counts` how often a model breaks each rule; files are not looked at. `profile` NULL:
- * each node is judged by its source. */
+/* Adds to `counts` how often a model breaks each rule, without looking at files. `profile` NULL:
+ * use the rules of each node's source. */
 epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *profile,
                               uint64_t counts[EPCTX_RULE_COUNT], epctx_error *error);
-/* EPCTX_ERR_GRAPH, with the rule in the message, when an error is found more often than `allowed`
- * says (NULL: at all): what an operation has broken. Files are not looked at. */
+/* EPCTX_ERR_GRAPH, with the rule in the message, if an error occurs more often than in `allowed`
+ * (NULL: at all): finds what an operation has broken. Does not look at files. */
 epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *profile,
                                const uint64_t *allowed, epctx_error *error);
 
-/* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and imports
- * the domain itself when the model does not. 0: not one of its domains. */
+/* The newest version of a domain that ORT 1.30 supports: it rejects newer ones, and imports the
+ * domain itself if the model does not. 0: not one of its domains. */
 int32_t epctx_lint_opset(epctx_str domain);
 /* Whether the schema of EPContext allows tensors of this type of elements. */
 bool epctx_lint_allows(int32_t elem_type);

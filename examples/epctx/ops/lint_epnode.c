@@ -1,4 +1,4 @@
-/* lint_epnode.c - EPContext nodes: each alone, those of one EP together, compatibility. */
+/* lint_epnode.c - EPContext nodes, alone and per EP, and compatibility info. */
 #include "lint_internal.h"
 
 /* Nodes that share contexts: of one EP. */
@@ -52,7 +52,7 @@ epctx_status lint_note_list(linter *l, lint_frame *scope, epctx_view owner, uint
     return EPCTX_OK;
 }
 
-/* Of a function the types are known already. */
+/* The types of a function are already known. */
 static epctx_status lint_note_types(linter *l, lint_frame *scope, epctx_view graph)
 {
     static const uint8_t lists[3] = {EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_GRAPH_INPUT,
@@ -92,14 +92,14 @@ static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, 
     if (!note->is_tensor || !epctx_lint_allows(note->elem_type)) {
         lint_say(l, output ? EPCTX_RULE_OUTPUT_TYPE : EPCTX_RULE_VALUE_TYPE, judged->node.name,
                  NULL,
-                 "%s '%S' is of type %s, EPContext takes tensors of integers of 8 to 64 bits, "
+                 "%s '%S' is of type %s; EPContext supports tensors of integers of 8 to 64 bits, "
                  "floats of 16 to 64 bits and bool",
                  output ? "output" : "input", &name,
-                 note->is_tensor ? epctx_elem_name(note->elem_type) : "no tensor");
+                 note->is_tensor ? epctx_elem_name(note->elem_type) : "not a tensor");
     } else if (note->dynamic && fixed && !output) {
-        /* What comes out follows from what goes in: the compiled graph knows its shapes. */
+        /* Shapes of outputs follow from those of inputs: the compiled graph knows them. */
         lint_say(l, EPCTX_RULE_DYNAMIC_SHAPE, judged->node.name, NULL,
-                 "input '%S' has a dimension without a number, EP '%s' wants fixed shapes", &name,
+                 "input '%S' has a dynamic dimension, but EP '%s' needs fixed shapes", &name,
                  judged->profile->name);
     }
 }
@@ -112,7 +112,7 @@ static const char *const lint_epnode_attrs[EPCTX_EP_ATTR_COUNT] = {
 #undef LINT_ATTR_NAME
 };
 
-/* Reads one attribute as if the node had no other. */
+/* Reads one attribute as if the node had no others. */
 static epctx_status lint_take(const epctx_attr_view *attr, epctx_epnode *out, epctx_error *error)
 {
     epctx_node record;
@@ -142,7 +142,8 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
         lint_attr_text(text, attr.name);
         if (attr.ref_attr_name.size > 0 && !l->in_function) {
             lint_say(l, EPCTX_RULE_REFERENCE, view->name, text,
-                     "refers to attribute '%S' of a function, but is in none", &attr.ref_attr_name);
+                     "refers to attribute '%S' of a function, but is not in a function",
+                     &attr.ref_attr_name);
         }
         for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
             const char *name = lint_epnode_attrs[id];
@@ -163,13 +164,13 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
                      text, "%s", error.message);
         } else if (epctx_str_is(attr.name, "max_size") && attr.i < 0) {
             lint_say(l, EPCTX_RULE_ATTRIBUTE_VALUE, view->name, text,
-                     "max_size is %d, a number from 0 on is expected", attr.i);
+                     "max_size is %d, expected 0 or more", attr.i);
         }
     }
     return EPCTX_OK;
 }
 
-/* Which profile judges a node, and what its source tells. */
+/* Chooses the profile for a node and checks its source. */
 static epctx_status lint_source(linter *l, lint_judged *judged)
 {
     const epctx_epnode *node = &judged->node;
@@ -180,24 +181,24 @@ static epctx_status lint_source(linter *l, lint_judged *judged)
     judged->ours = claim != EPCTX_CLAIM_NO;
     if (claim == EPCTX_CLAIM_MISSING) {
         lint_say(l, EPCTX_RULE_NO_SOURCE, node->name, "source",
-                 "is missing, EP '%s' takes only nodes with '%s'", judged->profile->name,
+                 "is missing; EP '%s' accepts only nodes with '%s'", judged->profile->name,
                  judged->profile->sources[0] != NULL ? judged->profile->sources[0] : "its name");
     } else if (claim == EPCTX_CLAIM_SPELLING) {
         lint_say(l, EPCTX_RULE_SOURCE_SPELLING, node->name, "source",
-                 "is '%S', this EP takes '%s' only, letter by letter", &node->source,
+                 "is '%S', but this EP accepts only '%s', exactly", &node->source,
                  judged->profile->sources[0]);
     } else if (claim == EPCTX_CLAIM_NO) {
         lint_say(l, EPCTX_RULE_FOREIGN, node->name, "source",
-                 "is '%S': the node is for another EP than '%s'", &node->source,
+                 "is '%S': the node is not for EP '%s'", &node->source,
                  judged->profile->name);
     } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
         lint_say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
-                 "is missing: only some EPs take such a node");
+                 "is missing: only some EPs accept such a node");
     } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
                !ops_has(&l->unknown_sources, node->source)) {
         OPS_TRY(lint_set(l, &l->unknown_sources, node->source, 1));
         lint_say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
-                 "is '%S', no built-in profile knows it", &node->source);
+                 "is '%S', which no built-in profile knows", &node->source);
     }
     return EPCTX_OK;
 }
@@ -223,7 +224,7 @@ static bool lint_looks_like_path(epctx_str text)
     return false;
 }
 
-/* Payload and attributes of a node, by its profile. */
+/* Checks payload and attributes of a node by its profile. */
 static void lint_context(linter *l, lint_judged *judged)
 {
     const epctx_epnode *node = &judged->node;
@@ -238,30 +239,30 @@ static void lint_context(linter *l, lint_judged *judged)
         const char *name = lint_epnode_attrs[id];
         if ((profile->required & ~node->present & 1u << id) != 0 && id != EPCTX_EP_SOURCE) {
             lint_say(l, EPCTX_RULE_NO_ATTRIBUTE, node->name, name,
-                     "is not stored, EP '%s' does not use the default", profile->name);
+                     "is not stored, and EP '%s' does not use the default", profile->name);
         }
     }
     if (!judged->context && node->embed_mode == 0 && needs) {
         lint_say(l, EPCTX_RULE_PATH_EMPTY, node->name, "ep_cache_context",
-                 "%s, the path of the context binary is expected (embed_mode is 0)",
+                 "%s, expected the path of the context binary (embed_mode is 0)",
                  (node->present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 ? "is empty"
                                                                         : "is missing");
     } else if (!judged->context && node->main_context == 1) {
         lint_say(l, EPCTX_RULE_NO_CONTEXT, node->name, "ep_cache_context",
-                 "%s, but main_context is 1 and embed_mode is 1: the context is expected here",
+                 "%s, but main_context and embed_mode are 1: expected the context here",
                  (node->present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 ? "is empty"
                                                                         : "is missing");
     } else if (!judged->context && each) {
         lint_say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
-                 "is missing: with EP '%s' every node has a context of its own", profile->name);
+                 "is missing: with EP '%s' every node has its own context", profile->name);
     } else if (judged->context && node->main_context == 0 && !each &&
                (profile->traits & EPCTX_SECONDARY_CONTEXT) == 0) {
         lint_say(l, EPCTX_RULE_PAYLOAD_IGNORED, node->name, "ep_cache_context",
-                 "has %u bytes, but main_context is 0: nobody reads them", (uint64_t)context.size);
+                 "has %u bytes, but main_context is 0: they are not read", (uint64_t)context.size);
     }
     if (node->embed_mode == 1 && context.size >= (size_t)INT32_MAX) {
         lint_say(l, EPCTX_RULE_PAYLOAD_SIZE, node->name, "ep_cache_context",
-                 "has %u bytes: ORT's C API creates attributes of less than 2 GiB",
+                 "has %u bytes: ORT's C API creates attributes of less than 2 GiB only",
                  (uint64_t)context.size);
     }
     if (node->embed_mode == 1 && lint_looks_like_path(context)) {
@@ -291,7 +292,7 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
     judged.node.name = view->name;
     if (!epctx_str_is(view->domain, EPCTX_DOMAIN)) {
         lint_say(l, EPCTX_RULE_WRONG_DOMAIN, view->name, NULL,
-                 "op_type EPContext has domain '%S', com.microsoft is expected", &view->domain);
+                 "op_type EPContext has domain '%S', expected com.microsoft", &view->domain);
         return EPCTX_OK;
     }
     if (view->name.size == 0) {
@@ -304,11 +305,11 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
     }
     if (view->output_count == 0) {
         lint_say(l, EPCTX_RULE_NO_OUTPUT, view->name, NULL,
-                 "the node has no output, the schema wants at least one");
+                 "the node has no output, but the schema requires one");
     }
     if (l->in_function || l->in_training || scope->outer != NULL) {
         lint_say(l, EPCTX_RULE_IN_BODY, view->name, NULL,
-                 "the node is inside of '%S': no known EP loads it there", &l->graph);
+                 "the node is inside '%S', where no known EP loads it", &l->graph);
     }
     OPS_TRY(lint_attrs(l, view, &readable));
     if (readable) {
@@ -325,7 +326,7 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
             lint_context(l, &judged);
         }
         if (l->in_training) {
-            judged.ours = false; /* no EP sees it, so it stands with no other node */
+            judged.ours = false; /* no EP sees it, so it belongs to no party */
         } else {
             OPS_TRY(lint_append(l, &l->nodes, sizeof *place, &place));
             *place = judged;
@@ -337,7 +338,7 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
         lint_value(l, scope, &judged, name, false);
         if (epctx_map_get(&scope->names, name) == 1) {
             lint_say(l, EPCTX_RULE_WEIGHTLESS, view->name, NULL,
-                     "input '%S' is an initializer: the context holds no copy of it", &name);
+                     "input '%S' is an initializer: the context does not contain it", &name);
         }
     }
     it = epctx_node_outputs(view);
@@ -361,7 +362,7 @@ static lint_party *lint_party_at(const linter *l, size_t i)
     return (lint_party *)l->parties.items + i;
 }
 
-/* Puts a judged node into its party, which is made for the first one. */
+/* Adds a node to its party, which the first node creates. */
 static epctx_status lint_join_party(linter *l, size_t at)
 {
     lint_judged *judged = lint_judged_at(l, at);
@@ -390,7 +391,7 @@ static epctx_status lint_join_party(linter *l, size_t at)
     return EPCTX_OK;
 }
 
-/* A name under which two nodes would get the same graph of one context. */
+/* Reports a key by which two nodes would get the same graph of one context. */
 static epctx_status lint_key(linter *l, lint_party *party, size_t i)
 {
     lint_judged *judged = lint_judged_at(l, i);
@@ -443,8 +444,8 @@ static epctx_status lint_party_node(linter *l, lint_party *party, size_t i)
     } else if (!judged->context && node->embed_mode == 1 &&
                (profile->traits & EPCTX_EMBED_ONE) != 0) {
         lint_say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
-                 "is missing: EP '%s' cannot load several embedded partitions and takes the "
-                 "missing context for an empty path (ORT issue 31977)",
+                 "is missing: EP '%s' cannot load several embedded partitions and reads the "
+                 "missing context as an empty path (ORT issue 31977)",
                  profile->name);
     }
     return EPCTX_OK;
@@ -464,7 +465,7 @@ static void check_openvino(linter *l, const lint_judged *judged)
     bool wraps_ir = node->embed_mode == 0 && lint_fits("*.xml", node->ep_cache_context);
     if (node->partition_name.size == 0 && !wraps_ir) {
         lint_say(l, EPCTX_RULE_PROFILE, node->name, "partition_name",
-                 "is missing: OpenVINO finds the graph in its container by this name");
+                 "is missing: OpenVINO finds the graph in the container by this name");
     }
 }
 
@@ -512,7 +513,7 @@ static void check_qnn_plugin(linter *l, const lint_judged *judged)
     }
 }
 
-/* What one EP alone demands of its nodes. */
+/* Rules of single EPs for their nodes. */
 static void lint_profile(linter *l, const lint_party *party)
 {
     static const struct {
@@ -538,17 +539,19 @@ static void lint_judge_party(linter *l, const lint_party *party)
     const epctx_profile *profile = party->profile;
     const epctx_epnode *first = &lint_judged_at(l, party->first)->node;
     if ((profile->traits & EPCTX_NO_MIX) != 0 && party->embedded > 0 && party->files > 0) {
-        lint_say(l, EPCTX_RULE_MIXED_MODES, first->name, "embed_mode",
-                 "%u contexts are embedded and %u are files, EP '%s' takes one kind in a model",
-                 party->embedded, party->files, profile->name);
+        lint_say(
+            l, EPCTX_RULE_MIXED_MODES, first->name, "embed_mode",
+            "%u contexts are embedded and %u are files; EP '%s' accepts only one kind in a model",
+            party->embedded, party->files, profile->name);
     }
     if ((profile->traits & EPCTX_ONE_MAIN) != 0 && party->mains > 1) {
         lint_say(l, EPCTX_RULE_MANY_MAINS, first->name, "main_context",
-                 "%u nodes are primary, EP '%s' wants exactly one", party->mains, profile->name);
+                 "%u nodes are primary, but EP '%s' needs exactly one", party->mains,
+                 profile->name);
     }
     if ((profile->traits & EPCTX_ONE_NODE) != 0 && l->main_nodes != 1) {
         lint_say(l, EPCTX_RULE_MORE_NODES, first->name, NULL,
-                 "the graph has %u nodes, EP '%s' recognises a compiled model of exactly one",
+                 "the graph has %u nodes, but EP '%s' needs exactly one in a compiled model",
                  l->main_nodes, profile->name);
     }
     lint_profile(l, party);
@@ -578,7 +581,7 @@ epctx_status lint_parties(linter *l)
 
 /* -- compatibility entries -- */
 
-/* The text in small letters, in the arena. */
+/* The text in lower case, in the arena. */
 static epctx_status lint_lowered(linter *l, epctx_str text, epctx_str *out)
 {
     char *copy = epctx_arena_copy(&l->arena, text);
@@ -615,7 +618,7 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     OPS_TRY(lint_set(l, told, lowered, 1));
     OPS_TRY(lint_set(l, told, epctx_str_of(profile->name), 1));
     if (l->parties.count > 0 && epctx_map_get(sources, lowered) == EPCTX_MAP_NONE &&
-        epctx_map_get(sources, epctx_str_of("")) == EPCTX_MAP_NONE && /* it may be for anybody */
+        epctx_map_get(sources, epctx_str_of("")) == EPCTX_MAP_NONE && /* it may be for any EP */
         !lint_has_party(l, profile)) {
         lint_say(l, EPCTX_RULE_STALE_COMPAT, key, NULL,
                  "no node is for EP '%S': left over from an earlier compilation?", &ep);
@@ -625,7 +628,7 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 &&
                epctx_compat_compare(profile, value, value, NULL) == EPCTX_COMPAT_NOT_APPLICABLE) {
         lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
-                 "is '%S', EP '%S' writes six fields separated by ':'", &value, &ep);
+                 "is '%S', but EP '%S' writes six fields separated by ':'", &value, &ep);
     }
     return EPCTX_OK;
 }

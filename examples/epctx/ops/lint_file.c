@@ -1,8 +1,8 @@
 /* lint_file.c - the files that a model needs. */
 #include "lint_internal.h"
 
-/* Is ".." all that is wrong with a name? Then `stays` gets whether it leads back into its folder by
- * its letters alone. */
+/* Whether ".." is the only problem of a name; `stays` gets whether it lexically stays inside its
+ * folder. */
 static epctx_status lint_only_dots(linter *l, epctx_str name, bool *only, bool *stays)
 {
     epctx_str rest = name;
@@ -34,7 +34,7 @@ static epctx_status lint_only_dots(linter *l, epctx_str name, bool *only, bool *
     return EPCTX_OK;
 }
 
-/* ORT takes a location with '..' when it leads back into the folder. */
+/* ORT accepts a location with '..' if it leads back into the folder. */
 static epctx_status lint_detour(linter *l, epctx_dependency *file)
 {
     const epctx_io *io = epctx_model_io(l->model);
@@ -87,7 +87,7 @@ static void lint_join_path(char out[EPCTX_PATH_MAX], epctx_str folder, epctx_str
     epctx_text_put(&text, name);
 }
 
-/* The rule that a file which cannot be used breaks. */
+/* The rule that an unusable file breaks. */
 static epctx_rule lint_file_rule(const linter *l, const epctx_dependency *file)
 {
     const epctx_io *io = epctx_model_io(l->model);
@@ -123,7 +123,7 @@ static void lint_file(linter *l, const epctx_dependency *file)
         if (memchr(name.data, '/', name.size) != NULL ||
             memchr(name.data, '\\', name.size) != NULL) {
             lint_say(l, EPCTX_RULE_BUILD_PATH, file->node, file->attribute,
-                     "is '%S': the folder is that of the machine that compiled", &name);
+                     "is '%S': a folder of the build machine", &name);
         }
     }
     if (!file->required) {
@@ -168,12 +168,12 @@ void lint_files(linter *l)
         if (path && model_file.size > 0 &&
             !epctx_profile_name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
             lint_say(l, EPCTX_RULE_BINARY_NAME, judged->node.name, "ep_cache_context",
-                     "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
+                     "is '%S', but EP '%s' writes '%s'", &name, judged->profile->name,
                      judged->profile->binary);
         }
         if (path && (judged->profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
             lint_say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
-                     "is '%S': EP '%s' refuses any '..'", &name, judged->profile->name);
+                     "is '%S': EP '%s' rejects any '..'", &name, judged->profile->name);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* lint_function.c - functions: who calls them, and their nodes. The order of nodes. */
+/* lint_function.c - functions, their calls and their nodes; the order of nodes. */
 #include "lint_internal.h"
 
 /* -- order -- */
@@ -223,7 +223,7 @@ epctx_status lint_callees(linter *l)
     OPS_TRY(lint_ort_order(l, &calls, main + 1, order, &circle));
     if (circle) {
         lint_say(l, EPCTX_RULE_RECURSION, epctx_str_of(""), NULL,
-                 "a function calls, by way of others, itself");
+                 "a function calls itself through others");
     }
     return lint_mark_called(l, &calls, main);
 }

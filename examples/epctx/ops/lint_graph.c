@@ -50,10 +50,10 @@ static epctx_status lint_read(linter *l, lint_frame *scope, epctx_str node, epct
     }
     if (scope->outer != NULL) {
         lint_say(l, EPCTX_RULE_DROPPED_VALUE, node, NULL,
-                 "the body reads '%S', which neither it nor a graph around it has", &name);
+                 "the body reads '%S', which neither it nor an outer graph defines", &name);
     } else {
         lint_say(l, EPCTX_RULE_UNDEFINED_VALUE, node, NULL,
-                 "input '%S' is no graph input, no initializer and no output of a node", &name);
+                 "input '%S' is neither a graph input nor an initializer nor a node output", &name);
     }
     return EPCTX_OK;
 }
@@ -77,7 +77,7 @@ static epctx_status lint_scope_constant(linter *l, lint_frame *scope, epctx_str 
     return lint_set(l, &scope->names, name, 1);
 }
 
-/* Do two lists of dimensions agree? */
+/* Whether two lists of dimensions agree. */
 static bool lint_equal_dims(epctx_cursor a, epctx_cursor b)
 {
     int64_t dim_a;
@@ -119,7 +119,7 @@ static epctx_status lint_constant(linter *l, lint_frame *scope, const epctx_node
     epctx_attr_view attr;
     if (node->output_count != 1) {
         lint_say(l, EPCTX_RULE_NODE_FORM, node->name, NULL,
-                 "a Constant has %u outputs, 1 is expected", (uint64_t)node->output_count);
+                 "a Constant has %u outputs, expected 1", (uint64_t)node->output_count);
     }
     if (!epctx_next_attr(&it, &attr)) {
         return EPCTX_OK;
@@ -268,7 +268,7 @@ static epctx_status lint_shadow(linter *l, const lint_frame *scope, epctx_str no
             shadow->graph = l->graph;
         } else {
             lint_say(l, EPCTX_RULE_OUTER_NAME, node, NULL,
-                     "the body makes '%S', which a graph around it has already", &name);
+                     "the body defines '%S', which an outer graph also defines", &name);
         }
         return EPCTX_OK;
     }
@@ -303,7 +303,7 @@ epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes)
             OPS_TRY(lint_add(l, &names, node.name, kind, &other));
             if (other != EPCTX_MAP_NONE && (other != 2 || kind != 2)) { /* two EPContext: E007 */
                 lint_say(l, EPCTX_RULE_DOUBLED_NODE, node.name, NULL,
-                         "two nodes of the graph are called '%S'", &node.name);
+                         "two nodes of the graph are named '%S'", &node.name);
             }
         }
         while (epctx_next_str(&it, &name)) {
@@ -313,10 +313,10 @@ epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes)
             OPS_TRY(lint_add(l, &scope->names, name, at + 2, &made));
             if (made != EPCTX_MAP_NONE && made >= 2 && main && constant &&
                 scope->constants[made - 2] != 0) {
-                lint_say(l, EPCTX_RULE_REDEFINED, name, NULL, "two Constants make '%S'", &name);
+                lint_say(l, EPCTX_RULE_REDEFINED, name, NULL, "two Constants define '%S'", &name);
             } else if (made != EPCTX_MAP_NONE || lint_made_before(scope, name)) {
                 lint_say(l, EPCTX_RULE_DOUBLED_VALUE, node.name, NULL,
-                         "output '%S' is also made elsewhere in the graph", &name);
+                         "output '%S' is also produced elsewhere in the graph", &name);
             }
             OPS_TRY(lint_shadow(l, scope, node.name, name));
         }
@@ -388,16 +388,17 @@ LINT_APART static epctx_status lint_declared(linter *l, lint_frame *scope, epctx
                 }
                 continue;
             }
-            /* Nobody looks at what is said of a value that does not exist, or of a constant: that has
-             * a type of its own. */
+            /* Types of values that do not exist do not matter, nor those of constants, which have
+             * their own. */
             if (i == 0 || (made != EPCTX_MAP_NONE && !lint_made_constant(scope, made))) {
                 bool known = lint_type_known(type, &elem);
                 bool complex = main && lists[i] != EPCTX_FIELD_GRAPH_VALUE_INFO &&
                                value.is_tensor && made != 1 && (elem == 14 || elem == 15);
                 if (!known || complex) {
                     lint_say(l, EPCTX_RULE_ELEMENT_TYPE, value.name, NULL,
-                             complex ? "'%S' is of type %d: ORT has no complex numbers there"
-                                     : "'%S' is of type %d, which ONNX does not have",
+                             complex
+                                 ? "'%S' is of type %d: ORT does not support complex numbers there"
+                                 : "'%S' is of type %d, which does not exist",
                              &value.name, (int64_t)elem);
                 }
             }
@@ -455,7 +456,7 @@ static epctx_status lint_sharding(linter *l, const epctx_node_view *node, epctx_
         if (sharding.tensor_name.size == 0 ||
             epctx_map_get(values, sharding.tensor_name) == EPCTX_MAP_NONE) {
             lint_say(l, EPCTX_RULE_SHARDING, node->name, NULL,
-                     "the sharding is of '%S', which is no input or output of the node",
+                     "the sharding is for '%S', which is not an input or output of the node",
                      &sharding.tensor_name);
         }
     }
@@ -473,7 +474,7 @@ LINT_APART static epctx_status lint_devices(linter *l, const epctx_node_view *no
     while (epctx_next_node_config(&it, &config)) {
         if (epctx_map_get(&l->configurations, config.configuration_id) == EPCTX_MAP_NONE) {
             lint_say(l, EPCTX_RULE_CONFIGURATION, node->name, NULL,
-                     "configuration_id is '%S', no configuration of the model has this name",
+                     "configuration_id is '%S', but no configuration of the model has this name",
                      &config.configuration_id);
         }
         OPS_TRY(lint_sharding(l, node, epctx_node_config_shardings(&config), &values));
@@ -494,7 +495,7 @@ static int32_t lint_attr_field_type(const epctx_field *field)
     return (uint32_t)field->wire == plain || packed ? type : 0;
 }
 
-/* What the ONNX checker wants of every attribute, whatever the operator. */
+/* Rules of the ONNX checker for all attributes of any operator. */
 static void lint_attr(linter *l, const epctx_node_view *node, const epctx_attr_view *attr,
                       bool inner)
 {
@@ -516,14 +517,14 @@ static void lint_attr(linter *l, const epctx_node_view *node, const epctx_attr_v
         lint_say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text, "has no type");
     } else if ((used & ~(UINT32_C(1) << attr->type)) != 0) {
         lint_say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text,
-                 "has a value of another type than its type %d says", (int64_t)attr->type);
+                 "has a value that does not match its type %d", (int64_t)attr->type);
     } else if (inner && attr->ref_attr_name.size > 0 && used != 0) {
         lint_say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text,
                  "has a value and refers to attribute '%S' of a function", &attr->ref_attr_name);
     }
 }
 
-/* What is wrong with a node whatever its operator is. */
+/* Checks of a node that do not depend on its operator. */
 LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
                                          const epctx_node_view *node)
 {
@@ -536,7 +537,7 @@ LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
     epctx_map more;
     size_t count = 0;
     if (!body && node->input_count == 0 && node->output_count == 0) {
-        return EPCTX_OK; /* nobody looks at it */
+        return EPCTX_OK; /* ORT does not check it */
     }
     if (node->op_type.size == 0) {
         lint_say(l, EPCTX_RULE_NODE_FORM, node->name, NULL, "the node has no op_type");
@@ -548,7 +549,7 @@ LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
         const epctx_function_view *f = &lint_callee_at(l, callee)->view;
         if (node->input_count > f->input_count || node->output_count > f->output_count) {
             lint_say(l, EPCTX_RULE_FUNCTION_FORM, node->name, NULL,
-                     "the node has %u inputs and %u outputs, function '%S' has %u and %u",
+                     "the node has %u inputs and %u outputs, but function '%S' has %u and %u",
                      (uint64_t)node->input_count, (uint64_t)node->output_count, &f->name,
                      (uint64_t)f->input_count, (uint64_t)f->output_count);
         }
@@ -593,14 +594,14 @@ LINT_APART static epctx_status lint_order(linter *l, lint_frame *scope, uint32_t
     OPS_TRY(lint_ort_order(l, &scope->edges, nodes, order, &circle));
     if (circle) {
         lint_say(l, EPCTX_RULE_CYCLE, epctx_str_of(""), NULL,
-                 "a node reads, by way of others, what it produces");
+                 "a node depends on its own output");
     }
     for (i = 0; i < scope->shadows.count; i++) {
         const lint_shadow_note *shadow = (const lint_shadow_note *)scope->shadows.items + i;
         if (order[shadow->producer] < order[shadow->owner]) {
             l->graph = shadow->graph;
             lint_say(l, EPCTX_RULE_OUTER_NAME, shadow->node, NULL,
-                     "the body makes '%S', which the main graph has already", &shadow->name);
+                     "the body defines '%S', which the main graph also defines", &shadow->name);
         }
     }
     l->graph = before;
@@ -650,7 +651,7 @@ LINT_APART static epctx_status lint_outputs(linter *l, lint_frame *scope, epctx_
         OPS_TRY(lint_set(l, &s->used, value.name, 1));
         if (s != scope && !scope->joined) {
             lint_say(l, EPCTX_RULE_OUTER_RESULT, value.name, NULL,
-                     "output '%S' of the body is a value of a graph around it", &value.name);
+                     "output '%S' of the body is a value of an outer graph", &value.name);
         }
     }
     return EPCTX_OK;
@@ -685,7 +686,7 @@ LINT_APART static epctx_status lint_annotations(linter *l, lint_frame *scope, ep
 
 static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view graph);
 
-/* Names of a list of values. */
+/* Collects the names of a list of values. */
 static epctx_status lint_name_values(linter *l, epctx_map *names, epctx_view graph, uint32_t list)
 {
     epctx_cursor it = epctx_view_fields(graph, list);
@@ -715,18 +716,18 @@ static epctx_status lint_bindings(linter *l, epctx_cursor bindings, lint_frame *
         OPS_TRY(lint_add(l, keys, pair.key, 1, &before));
         if (before != EPCTX_MAP_NONE) {
             lint_say(l, EPCTX_RULE_BINDING, pair.key, NULL,
-                     "'%S' is bound twice: which value it gets is not defined", &pair.key);
+                     "'%S' is bound twice, so its value is undefined", &pair.key);
         }
         if (!lint_is_initializer(graph, pair.key) && !lint_is_initializer(algorithm, pair.key)) {
             lint_say(l, EPCTX_RULE_BINDING, pair.key, NULL,
-                     "'%S' is no initializer of the main graph or of the algorithm", &pair.key);
+                     "'%S' is not an initializer of the main graph or of the algorithm", &pair.key);
         }
         OPS_TRY(lint_set(l, &graph->used, pair.key, 1));
         if (epctx_map_get(outputs, pair.value) == EPCTX_MAP_NONE &&
             (more == NULL || epctx_map_get(more, pair.value) == EPCTX_MAP_NONE)) {
             lint_say(l, EPCTX_RULE_BINDING, pair.key, NULL,
-                     "'%S' is bound to '%S', which is no output of the training graph", &pair.key,
-                     &pair.value);
+                     "'%S' is bound to '%S', which is not an output of the training graph",
+                     &pair.key, &pair.value);
         }
     }
     return EPCTX_OK;
@@ -807,7 +808,7 @@ static bool lint_dims_fit(epctx_cursor dims, const epctx_value_view *value)
     return !epctx_next_int(&dims, &number);
 }
 
-/* An initializer against its declaration. */
+/* Compares an initializer with its declaration. */
 static void lint_declaration(linter *l, const lint_frame *scope, epctx_str name, int32_t elem_type,
                              epctx_cursor dims)
 {
@@ -827,12 +828,12 @@ static void lint_listed(linter *l, const lint_frame *scope, epctx_str name)
     if (scope->bare && (idle || scope->outer != NULL) &&
         epctx_map_get(&scope->inputs, name) == EPCTX_MAP_NONE) {
         lint_say(l, EPCTX_RULE_NOT_AN_INPUT, name, NULL,
-                 "initializer '%S' is no graph input, which IR version %d wants", &name,
+                 "initializer '%S' is not a graph input, as IR version %d requires", &name,
                  l->ir_version);
     }
 }
 
-/* Initializers, once it is known what is read. */
+/* Checks initializers, after all reads are known. */
 LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, epctx_view graph)
 {
     bool body = scope->outer != NULL;
@@ -901,7 +902,7 @@ static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view gr
         lint_say(l, body ? EPCTX_RULE_NO_BODY_NAME : EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""),
                  NULL,
                  body ? "the body has no name"
-                      : "the graph has no name: ORT loads it, the ONNX checker does not");
+                      : "the graph has no name: ORT accepts it, the ONNX checker does not");
     }
     epctx_map_init(&scope->names, &l->arena);
     epctx_map_init(&scope->used, &l->arena);
@@ -924,7 +925,7 @@ epctx_status lint_graph(linter *l, epctx_view graph, lint_frame *outer)
         if (epctx_view_exists(graph) && scope.node_count == 0 &&
             epctx_cursor_count(epctx_view_fields(graph, EPCTX_FIELD_GRAPH_OUTPUT)) == 0) {
             lint_say(l, EPCTX_RULE_NO_NODES, epctx_str_of(""), NULL,
-                     "the graph has neither nodes that run nor outputs");
+                     "the graph has no nodes to run and no outputs");
         }
         OPS_TRY(lint_trainings(l, &scope)); /* they read values of the main graph */
     }

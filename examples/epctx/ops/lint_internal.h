@@ -1,12 +1,12 @@
-/* lint_internal.h - what the parts of lint have in common. */
+/* lint_internal.h - common declarations of the lint files. */
 #ifndef EPCTX_OPS_LINT_INTERNAL_H
 #define EPCTX_OPS_LINT_INTERNAL_H
 
 #include "lint.h"
 #include "ops.h"
 
-/* Not to become part of its caller, which is in a recursion or calls one: its variables would be on
- * the stack all the time. */
+/* Prevents inlining into a recursive caller, where its variables would occupy the stack of each
+ * level. */
 #if defined(__GNUC__) || defined(__clang__)
 #define LINT_APART __attribute__((noinline))
 #else
@@ -25,21 +25,21 @@ typedef struct linter {
     epctx_finding_fn found_fn;
     void *user;
     uint64_t counts[EPCTX_SEVERITY_COUNT];
-    epctx_str graph; /* around what is being looked at; empty: the main graph */
+    epctx_str graph; /* that is being checked; empty: the main graph */
     bool in_function;
     bool in_training;
     bool unread;        /* in a function that ORT never sees */
-    epctx_rule demoted; /* what errors count as; EPCTX_RULE_COUNT: as errors */
+    epctx_rule demoted; /* the rule that errors count as; EPCTX_RULE_COUNT: none */
     epctx_list nodes;   /* lint_judged */
     epctx_list parties; /* lint_party */
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;
-    epctx_map imports;    /* domain -> 1, or 2 for a version that ORT does not have */
+    epctx_map imports;    /* domain -> 1, or 2 for a version that ORT does not support */
     epctx_map functions;  /* domain, name, overload -> position in the list */
     epctx_list callees;   /* lint_callee */
-    epctx_map idle_files; /* location -> how many initializers name it that nothing reads */
-    epctx_map body_files; /* locations of those in bodies: there ORT looks for every file */
+    epctx_map idle_files; /* location -> number of unread initializers that name it */
+    epctx_map body_files; /* locations in subgraphs, where ORT checks all files */
     epctx_dependency *files;
     size_t file_count;
     epctx_map external_files; /* location -> position in `files` */
@@ -49,15 +49,15 @@ typedef struct linter {
     epctx_error *error;
 } linter;
 
-/* An EPContext node and what was learnt about it. */
+/* An EPContext node and what is known about it. */
 typedef struct lint_judged {
     epctx_epnode node;
     epctx_node_view view;
     const epctx_profile *profile;
     epctx_str graph;
     bool context; /* it has one: a payload, a path or a DLC */
-    bool ours;    /* judged by its profile; else it is for another EP */
-    size_t party; /* of those that are ours: position in lint's list */
+    bool ours;    /* checked by its profile; else it is for another EP */
+    size_t party; /* if `ours`: position in linter.parties */
     size_t next;  /* 1 + position of the next one of the party; 0: the last */
 } lint_judged;
 
@@ -65,7 +65,7 @@ typedef struct lint_judged {
 typedef struct lint_callee {
     epctx_function_view view;
     bool called;
-    bool replaced; /* by one of the same name behind it */
+    bool replaced; /* by a later one of the same name */
 } lint_callee;
 
 /* Node `to` reads what node `from` produces. */
@@ -73,30 +73,30 @@ typedef struct lint_edge {
     uint32_t from, to;
 } lint_edge;
 
-/* A body makes a value of a name that node `producer` of the main graph makes too. An error when
- * ORT's order of the nodes has it before `owner`, the node with the body. */
+/* A subgraph and node `producer` of the main graph define the same name: an error if ORT orders
+ * `producer` before `owner`, the node with the subgraph. */
 typedef struct lint_shadow_note {
     uint32_t producer, owner;
     epctx_str name, node, graph;
 } lint_shadow_note;
 
-/* A tensor and the value that it is. */
+/* A tensor and the name of its value. */
 typedef struct lint_constant_note {
     epctx_view view;
     epctx_str name;
 } lint_constant_note;
 
-/* A graph whose nodes are being looked at. */
+/* A graph whose nodes are being checked. */
 typedef struct lint_frame {
     struct lint_frame *outer;
-    epctx_map names; /* value -> 0 input, 1 initializer, 2 + position of the node that makes it */
+    epctx_map names; /* value -> 0: input, 1: initializer, else 2 + position of its producer */
     epctx_map used;  /* initializers that something reads */
     uint32_t at;     /* position of the current node */
-    uint8_t *constants; /* which nodes are Constant, to ORT an initializer */
+    uint8_t *constants; /* which nodes are Constant, which ORT treats as initializers */
     epctx_list edges;   /* main graph: which node reads from which, bodies included */
     epctx_list shadows; /* main graph: lint_shadow_note */
-    bool unsorted;      /* a node reads what a later one produces */
-    bool bare;          /* IR 3 and older: an initializer is none of `inputs` */
+    bool unsorted;      /* a node reads the output of a later one */
+    bool bare;          /* IR 3 and older: an initializer is not in `inputs` */
     epctx_map inputs;
     size_t node_count; /* without those constants */
     epctx_map tensors; /* initializer -> position of the last of the name in `tensor_list` */
@@ -115,14 +115,14 @@ typedef struct lint_frame {
 
 void lint_say(linter *l, epctx_rule rule, epctx_str node, const char *attribute, const char *format,
               ...);
-/* Maps and lists of lint live in its arena. Unlike ops_put, an empty key is one. */
+/* Maps and lists live in lint's arena. Unlike ops_put, accepts an empty key. */
 epctx_status lint_set(linter *l, epctx_map *map, epctx_str key, uint32_t value);
-/* Leaves a key alone that is there: `before` gets its value, else EPCTX_MAP_NONE. */
+/* Does not change an existing key: `before` gets its value, else EPCTX_MAP_NONE. */
 epctx_status lint_add(linter *l, epctx_map *map, epctx_str key, uint32_t value, uint32_t *before);
 /* A zeroed element. `out` is the address of a pointer to it. */
 epctx_status lint_append(linter *l, epctx_list *list, size_t size, void *out);
 void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name);
-/* Opset imports of the model or of a function. The last of a domain counts, as in ORT. */
+/* Opset imports of the model or of a function. For each domain the last one counts, as in ORT. */
 epctx_status lint_opsets(linter *l, epctx_cursor imports);
 epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner);
 
@@ -135,15 +135,15 @@ lint_callee *lint_callee_at(const linter *l, size_t i);
 uint32_t lint_callee_of(const linter *l, const epctx_node_view *node);
 epctx_status lint_function(linter *l, const lint_callee *callee);
 epctx_status lint_add_edge(linter *l, epctx_list *edges, uint32_t from, uint32_t to);
-/* Orders nodes as ORT does. `order` gets the position of each; in a circle, UINT32_MAX for its
- * members and what hangs on them. */
+/* Orders nodes as ORT does. `order` gets the position of each; UINT32_MAX for nodes in a cycle and
+ * those that depend on one. */
 epctx_status lint_ort_order(linter *l, const epctx_list *edges, uint32_t nodes, uint32_t *order,
                             bool *circle);
 
 /* -- lint_graph.c -- */
 
 epctx_status lint_graph(linter *l, epctx_view graph, lint_frame *outer);
-/* The main graph, whose nodes ORT sorts; not that of a function, and no training graph. */
+/* Whether this is the main graph, whose nodes ORT sorts. */
 bool lint_is_main(const linter *l, const lint_frame *scope);
 bool lint_is_body(const epctx_field *field);
 epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes);
@@ -152,8 +152,8 @@ epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_
 /* -- lint_tensor.c -- */
 
 bool lint_elem_known(int32_t elem_type);
-/* What the ONNX checker, by which ORT has every node judged, wants of a tensor in an attribute or a
- * body: data in exactly one field, that of the type or raw_data. */
+/* The rule of the ONNX checker, which ORT applies to every node, for a tensor in an attribute or a
+ * subgraph: its data is in exactly one field, that of its type or raw_data. */
 void lint_tensor_form(linter *l, epctx_view view, epctx_str node);
 /* An initializer that something reads. */
 void lint_tensor(linter *l, epctx_view view, epctx_str name);
@@ -163,17 +163,17 @@ void lint_sparse(linter *l, const epctx_sparse_view *sparse, epctx_str name);
 
 epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *view,
                          epctx_view graph);
-/* Types of values, by which EPContext nodes are judged: from a list of ValueInfoProtos. */
+/* Notes the types of values, for EPContext nodes, from a list of ValueInfoProtos. */
 epctx_status lint_note_list(linter *l, lint_frame *scope, epctx_view owner, uint32_t number);
 lint_judged *lint_judged_at(const linter *l, size_t i);
-/* The EPContext nodes of each EP together. */
+/* Checks the EPContext nodes of each EP together. */
 epctx_status lint_parties(linter *l);
 /* Compatibility entries of the metadata. */
 epctx_status lint_compat(linter *l);
 
 /* -- lint_file.c -- */
 
-/* Lists the files of the model, for the others. */
+/* Lists the files of the model, for the other checks. */
 epctx_status lint_list_files(linter *l);
 void lint_files(linter *l);
 

@@ -151,19 +151,19 @@ void lint_tensor_form(linter *l, epctx_view view, epctx_str node)
                  &tensor.name);
     } else if (tensor.external && used > 0) {
         lint_say(l, EPCTX_RULE_TENSOR_FORM, node, NULL,
-                 "tensor '%S' has its data in a file and in the model", &tensor.name);
+                 "tensor '%S' has data in a file and in the model", &tensor.name);
     } else if (tensor.external && tensor.location.size == 0) {
         lint_say(l, EPCTX_RULE_NO_LOCATION, node, NULL,
                  "tensor '%S' has external data, but no location", &tensor.name);
     } else if (!tensor.external && used != (zero ? 0 : 1)) {
         lint_say(l, EPCTX_RULE_TENSOR_FORM, node, NULL,
-                 "tensor '%S' has data in %d fields, %d is expected", &tensor.name, (int64_t)used,
+                 "tensor '%S' has data in %d fields, expected %d", &tensor.name, (int64_t)used,
                  (int64_t)(zero ? 0 : 1));
     } else if (!tensor.external && !zero &&
                (tensor.elem_type == 8 ? counts[2] == 0
                                       : counts[own] == 0 && counts[LINT_DATA_RAW] == 0)) {
         lint_say(l, EPCTX_RULE_TENSOR_FORM, node, NULL,
-                 "tensor '%S' has its data in another field than its type %s wants", &tensor.name,
+                 "tensor '%S' has its data in the wrong field for type %s", &tensor.name,
                  epctx_elem_name(tensor.elem_type));
     }
 }
@@ -182,7 +182,7 @@ static void lint_entries(linter *l, const epctx_tensor_view *tensor)
         if (!known || (location && located)) {
             lint_say(l, EPCTX_RULE_EXTERNAL_ENTRY, tensor->name, "external_data",
                      "initializer '%S': entry '%S' %s", &tensor->name, &pair.key,
-                     known ? "occurs twice" : "is none of ONNX's");
+                     known ? "occurs twice" : "is not defined by ONNX");
         }
         located = located || location;
     }
@@ -202,7 +202,7 @@ static void lint_external(linter *l, const epctx_tensor_view *tensor, bool known
     lint_entries(l, tensor);
     if (known && need != UINT64_MAX && need != 0 && need != bytes) { /* ORT reads 0 as unknown */
         lint_say(l, EPCTX_RULE_TENSOR_SIZE, tensor->name, "length",
-                 "initializer '%S' has a length of %u bytes, its shape needs %u", &tensor->name,
+                 "initializer '%S' has a length of %u bytes, but its shape needs %u", &tensor->name,
                  need, bytes);
     }
     at = epctx_map_get(&l->external_files, tensor->location);
@@ -211,8 +211,8 @@ static void lint_external(linter *l, const epctx_tensor_view *tensor, bool known
     if (file->path != NULL && (known || tensor->length != UINT64_MAX) &&
         (tensor->offset > file->size || need > file->size - tensor->offset)) {
         lint_say(l, EPCTX_RULE_EXTERNAL_RANGE, tensor->name, "location",
-                 "initializer '%S' needs %u bytes from byte %u on, the file has %u", &tensor->name,
-                 need, tensor->offset, file->size);
+                 "initializer '%S' needs %u bytes from offset %u, but the file has %u",
+                 &tensor->name, need, tensor->offset, file->size);
     }
 }
 
@@ -252,12 +252,12 @@ void lint_tensor(linter *l, epctx_view view, epctx_str name)
     if (tensor.elem_type != 8 && present[LINT_DATA_RAW]) {
         if (known && tensor.raw.size != bytes) {
             lint_say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
-                     "initializer '%S' has %u bytes, its shape needs %u", &tensor.name,
+                     "initializer '%S' has %u bytes, but its shape needs %u", &tensor.name,
                      (uint64_t)tensor.raw.size, bytes);
         }
     } else if (counts[own] != numbers) {
         lint_say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
-                 "initializer '%S' has %u numbers or strings for its type, its shape needs %u",
+                 "initializer '%S' has %u values of its type, but its shape needs %u",
                  &tensor.name, counts[own], numbers);
     }
 }
@@ -321,11 +321,11 @@ static const char *lint_indices_fault(epctx_view sparse, const epctx_tensor_view
     size_t at = 0;
     if (indices->elem_type != EPCTX_ONNX_INT8 &&
         (indices->elem_type < 5 || indices->elem_type > EPCTX_ONNX_INT64)) { /* 16 bits and more */
-        return "has indices that are no signed integers";
+        return "has indices that are not signed integers";
     }
     if (indices->rank < 1 || indices->rank > 2 || !epctx_next_int(&it, &dims[0]) ||
         dims[0] != count || (epctx_next_int(&it, &dims[1]) && dims[1] != rank)) {
-        return "has indices of another shape than its values and its rank want";
+        return "has indices whose shape does not match its values and rank";
     }
     if (indices->external) {
         return NULL;
@@ -338,11 +338,11 @@ static const char *lint_indices_fault(epctx_view sparse, const epctx_tensor_view
             (void)epctx_next_int(&it, &limit);
         }
         if (index < 0 || index >= limit) {
-            return "has an index outside of its shape";
+            return "has an index outside its shape";
         }
     }
     return found == (uint64_t)count * (uint64_t)dims[1] ? NULL
-                                                        : "has fewer or more indices than it says";
+                                                        : "has a wrong number of indices";
 }
 
 /* What is wrong with a sparse tensor, by which ORT makes a dense one; NULL when nothing is. */
@@ -363,17 +363,17 @@ static const char *lint_sparse_fault(const epctx_sparse_view *sparse)
     }
     it = epctx_tensor_dims(values);
     if (rank == 0 || values->rank != 1 || !epctx_next_int(&it, &count)) {
-        return rank == 0 ? "has no shape" : "has values that are no list";
+        return rank == 0 ? "has no shape" : "has values that are not a list";
     }
     if ((values->external && values->location.size == 0) ||
         (indices->external && indices->location.size == 0)) {
         return "has data in a file without a location";
     }
     if (values->elem_type == EPCTX_ONNX_STRING || lint_elem_bits(values->elem_type) < 8) {
-        return "has values of a type that ORT does not take";
+        return "has values of a type that ORT does not support";
     }
     if (count < 0 || !lint_values_fit(values, (uint64_t)count)) {
-        return "has fewer or more values than it says";
+        return "has a wrong number of values";
     }
     return count == 0 ? NULL : lint_indices_fault(sparse->view, indices, rank, total, count);
 }

@@ -4,7 +4,7 @@
 #include "lint.h"
 #include "rename.h"
 
-/* A value that may feed inputs of later models. */
+/* A value that inputs of later models may be connected to. */
 typedef struct merge_end {
     size_t part;
     epctx_str name; /* in its model */
@@ -194,28 +194,28 @@ static epctx_status guest_fresh(guest *g, const merge_names *names, epctx_str na
 
 static epctx_status guest_clash(guest *g, const char *what, epctx_str name, const char *cure)
 {
-    return epctx_fail(g->error, EPCTX_ERR_EXISTS, "%s '%S' is in an earlier model, too%s", what,
+    return epctx_fail(g->error, EPCTX_ERR_EXISTS, "%s '%S' also exists in an earlier model%s", what,
                       &name, cure);
 }
 
-/* The new name of what an EP does not find by its name. */
+/* The new name of something that an EP does not find by name. */
 static epctx_status guest_name(guest *g, const char *what, const merge_names *names, epctx_str name,
                                epctx_str *out)
 {
     *out = name;
     if (g->always) {
         OPS_TRY(ops_join(g->w->arena, g->prefix, name, out, g->error));
-        return is_taken(names, *out) ? guest_clash(g, what, *out, ": choose another prefix")
+        return is_taken(names, *out) ? guest_clash(g, what, *out, "; choose another prefix")
                                      : EPCTX_OK;
     }
     if (!is_taken(names, name)) {
         return EPCTX_OK;
     }
-    return g->never ? guest_clash(g, what, name, ": give the model a prefix")
+    return g->never ? guest_clash(g, what, name, "; use a prefix for the model")
                     : guest_fresh(g, names, name, out);
 }
 
-/* The new name of a value of the main graph that nothing feeds. */
+/* The new name of a value of the main graph that is not connected. */
 static epctx_status guest_value_name(guest *g, epctx_str name, epctx_str *out)
 {
     merge_names names = value_names(g);
@@ -261,7 +261,7 @@ static bool same_dims(epctx_cursor x, epctx_cursor y)
     return !epctx_next_dim(&y, &q);
 }
 
-/* Whether types contradict each other nowhere. */
+/* Whether two types are compatible. */
 static bool same_type(const epctx_value_view *a, const epctx_value_view *b)
 {
     if (!a->has_type || !b->has_type) {
@@ -338,10 +338,11 @@ static epctx_status guest_join_one(guest *g, const epctx_value_view *input, uint
     }
     return ops_say(&w->report, g->number, input->name, g->error,
                    "input '%S' is %s '%S' of model %u", &input->name,
-                   end->input ? "input" : "fed by output", &end->name, (uint64_t)end->part + 1);
+                   end->input ? "input" : "connected to output", &end->name,
+                   (uint64_t)end->part + 1);
 }
 
-/* Decides which inputs are fed, and takes their types at their word. */
+/* Decides which inputs are connected, and checks their types. */
 static epctx_status guest_join(guest *g)
 {
     epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->model));
@@ -354,9 +355,10 @@ static epctx_status guest_join(guest *g)
         }
     }
     if (g->number > 0 && g->w->opts.chain && g->linked == 0) {
-        return epctx_fail(g->error, EPCTX_ERR_NOT_FOUND,
-                          "none of its inputs has the name of an output of an earlier model: name "
-                          "the connections");
+        return epctx_fail(
+            g->error, EPCTX_ERR_NOT_FOUND,
+            "none of its inputs has the name of an output of an earlier model: specify "
+            "the connections");
     }
     return EPCTX_OK;
 }
@@ -433,7 +435,7 @@ static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map 
             continue;
         }
         if (g->never) {
-            return guest_clash(g, "value", name, ": give the model a prefix");
+            return guest_clash(g, "value", name, "; use a prefix for the model");
         }
         OPS_TRY(ops_put(&seen, name, 1, g->error));
         OPS_TRY(guest_fresh(g, &names, name, &fresh));
@@ -521,10 +523,11 @@ static epctx_status guest_name_binary(guest *g, epctx_view view, epctx_str file)
     OPS_TRY(epctx_node_set_int(g->model, view, "main_context", 1, g->error));
     OPS_TRY(epctx_node_set_int(g->model, view, "embed_mode", 0, g->error));
     OPS_TRY(epctx_node_set_str(g->model, view, "ep_cache_context", file, g->error));
-    return ops_say(&g->w->report, g->number, name, g->error,
-                   "node '%S' names the binary itself: another model has a partition of the same "
-                   "name",
-                   &name);
+    return ops_say(
+        &g->w->report, g->number, name, g->error,
+        "node '%S' now names the binary itself: another model has a partition of the same "
+        "name",
+        &name);
 }
 
 /* Two nodes that ask one context for the same partition would be one: where the names clash, the
@@ -554,14 +557,14 @@ static epctx_status guest_partitions(guest *g, bool *alone)
             OPS_TRY(ops_add_view(&views, g->w->arena, node.view, g->error));
         }
     }
-    /* With several binaries lint says what is wrong with the result. */
+    /* With several binaries, lint checks the result. */
     for (i = 0; i < views.count && mains == 1; i++) {
         OPS_TRY(guest_name_binary(g, ops_view_at(&views, i), file));
     }
     return EPCTX_OK;
 }
 
-/* Everything that a model changes before it is copied. */
+/* All changes of a model before it is copied. */
 static epctx_status guest_prepare(guest *g)
 {
     bool alone;
@@ -598,7 +601,7 @@ static bool guest_copies(const guest *g, const epctx_field *field, const epctx_m
     }
 }
 
-/* An input that is fed but must keep its name is produced by a node of its own. */
+/* A connected input that must keep its name gets a node that produces it. */
 static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_str now,
                                  epctx_view *last)
 {
@@ -622,7 +625,7 @@ static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_
     OPS_TRY(epctx_message_put_copy(w->model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, input->view,
                                    none, NULL, g->error));
     return ops_say(&w->report, g->number, input->name, g->error,
-                   "node '%S' gives '%S' the name '%S', under which the EP finds it", &node.name,
+                   "node '%S' copies '%S' to '%S', the name by which the EP finds it", &node.name,
                    &now, &input->name);
 }
 
@@ -843,14 +846,15 @@ static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view)
     }
     is_compat = known->kind == EPCTX_KIND_MODEL && epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX);
     if (g->w->opts.metadata == EPCTX_METADATA_REFUSE || is_compat) {
-        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                          "metadata '%S' is '%S', in an earlier model '%S': keep the first%s, or "
-                          "change one of them",
-                          &pair.key, &pair.value, &old, is_compat ? "" : ", use a prefix");
+        return epctx_fail(
+            g->error, EPCTX_ERR_GRAPH,
+            "metadata '%S' is '%S', but '%S' in an earlier model: keep the first%s, or "
+            "change one of them",
+            &pair.key, &pair.value, &old, is_compat ? "" : ", use a prefix");
     }
     if (g->prefix.size == 0) {
         return epctx_fail(g->error, EPCTX_ERR_EXISTS,
-                          "metadata '%S' is '%S', in an earlier model '%S', and the prefix is "
+                          "metadata '%S' is '%S', but '%S' in an earlier model, and the prefix is "
                           "empty",
                           &pair.key, &pair.value, &old);
     }
@@ -885,7 +889,7 @@ static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, e
 
 /* -- functions -- */
 
-/* Functions that are the same, once. */
+/* Equal functions are stored once. */
 static epctx_status guest_functions(guest *g)
 {
     merge *w = g->w;
@@ -907,7 +911,7 @@ static epctx_status guest_functions(guest *g)
             }
         } else if (!epctx_view_equal(ops_view_at(&w->function_views, at), function.view)) {
             return epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                              "function '%S' of domain '%S' is another one in an earlier model: "
+                              "function '%S' of domain '%S' is different in an earlier model: "
                               "rename one of them",
                               &function.name, &function.domain);
         }
@@ -1049,7 +1053,7 @@ static epctx_status merge_part(merge *w, size_t number)
     return status;
 }
 
-/* Outputs that feed an input are outputs no more; their types stay as value_info. */
+/* Removes connected outputs; their types stay as value_info. */
 static epctx_status merge_outputs(merge *w)
 {
     epctx_model *model = w->model;
@@ -1099,16 +1103,17 @@ static epctx_status check_part(merge *w, size_t number)
     size_t k;
     if (!epctx_model_is_editable(model)) {
         return epctx_fail(w->error, EPCTX_ERR_GRAPH,
-                          "a singular field occurs twice: the model can be read, not edited");
+                          "a singular field occurs twice: the model can be read but not edited");
     }
     for (k = 0; k < number; k++) {
         if (w->parts[k].model == model) {
-            return epctx_fail(w->error, EPCTX_ERR_ARG, "the same model twice: open its file twice");
+            return epctx_fail(w->error, EPCTX_ERR_ARG,
+                              "the same model is listed twice: open its file twice");
         }
     }
     if (number > 0 && epctx_next_training(&trainings, &training)) {
         return epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED,
-                          "training information cannot be merged");
+                          "training info cannot be merged");
     }
     if (!w->opts.allow_stale) {
         OPS_TRY(epctx_model_check_binary(model, NULL, w->error));
@@ -1155,11 +1160,11 @@ static epctx_status check_connection(merge *w, const epctx_connection *link)
         epctx_model_graph(w->parts[link->from < w->count ? link->from : 0].model));
     if (first == SIZE_MAX && epctx_next_value(&outputs, &value)) {
         return epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,
-                          "connection '%S' to '%S': no such output, but for example '%S'",
+                          "connection '%S' to '%S': no such output; outputs include '%S'",
                           &link->output, &link->input, &value.name);
     }
     return epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,
-                      "connection '%S' to '%S': no model behind that with the output has the input",
+                      "connection '%S' to '%S': no later model has the input",
                       &link->output, &link->input);
 }
 
@@ -1183,14 +1188,14 @@ static epctx_status merge_run(merge *w)
     for (i = 0; i < w->opts.connection_count; i++) {
         if (!w->used[i]) {
             return epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,
-                              "no model behind that with the output '%S' has the input '%S'",
+                              "no model after the one with output '%S' has an input '%S'",
                               &w->opts.connections[i].output, &w->opts.connections[i].input);
         }
     }
     OPS_TRY(merge_outputs(w));
     OPS_TRY(ops_drop_builds(&w->report, w->model, w->error));
     OPS_TRY(epctx_lint_verify(w->model, NULL, w->allowed, w->error));
-    return ops_check_size(w->model, "move contexts and initializers into files beforehand",
+    return ops_check_size(w->model, "first move contexts and initializers into files",
                           w->error);
 }
 
@@ -1231,7 +1236,7 @@ epctx_status epctx_merge(const epctx_part *parts, size_t count, const epctx_merg
         memset(out, 0, sizeof *out);
     }
     if (parts == NULL || count == 0 || count >= UINT32_MAX) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "at least one model is expected");
+        return epctx_fail(error, EPCTX_ERR_ARG, "expected at least one model");
     }
     merge_begin(&w, parts, count, opts, error);
     mark = epctx_model_mark(w.model);

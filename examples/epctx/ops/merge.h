@@ -1,4 +1,4 @@
-/* merge.h - several models become one, side by side or one behind the other. */
+/* merge.h - merges several models, side by side or connected. */
 #ifndef EPCTX_OPS_MERGE_H
 #define EPCTX_OPS_MERGE_H
 
@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* A model of a merge. `prefix` goes in front of the names of its nodes and values; NULL: a name
- * gets a prefix only where it clashes ("m2_" in the second model); "": a clash is an error. Names
- * that are keys of a compiled binary keep what they are, and a clash of such names is an error. */
+/* A model to merge. `prefix` is added to the names of its nodes and values; NULL: only to names
+ * that clash ("m2_" in the second model); "": a clash is an error. Names that are keys of a
+ * compiled binary never change, and a clash of such names is an error. */
 typedef struct epctx_part {
     epctx_model *model;
     const char *prefix;
@@ -18,9 +18,9 @@ typedef struct epctx_part {
 
 #define EPCTX_ANY_PART SIZE_MAX
 
-/* An output of an earlier model that feeds an input of a later one, by their names in the models.
- * Numbers count from 0; EPCTX_ANY_PART: the last earlier model that has the output, every later
- * model that has the input. */
+/* Connects an output of an earlier model to an input of a later one, by their names in these
+ * models. `from` and `to` count from 0; EPCTX_ANY_PART means the last earlier model with that
+ * output, or all later models with that input. */
 typedef struct epctx_connection {
     size_t from;
     epctx_str output;
@@ -32,34 +32,33 @@ typedef struct epctx_connection {
 typedef enum epctx_metadata_policy {
     EPCTX_METADATA_REFUSE = 0,
     EPCTX_METADATA_FIRST, /* the value of the earlier model stays */
-    EPCTX_METADATA_PREFIX /* the later one gets the prefix of its model in front of the key, once
-                             more when that key has another value, too */
+    EPCTX_METADATA_PREFIX /* the later key gets its model's prefix, again if the result clashes */
 } epctx_metadata_policy;
 
 typedef struct epctx_merge_opts {
-    bool chain; /* every input that has the name of an earlier output is fed by it */
-    const epctx_connection *connections; /* and these */
+    bool chain; /* connect each input to an earlier output of the same name */
+    const epctx_connection *connections; /* in addition */
     size_t connection_count;
-    bool keep_outputs; /* outputs that feed an input stay outputs of the result */
-    bool share_inputs; /* inputs of the same name and type become one */
-    bool force_opset;  /* of different versions of an operator set take the newer one */
-    bool allow_stale;  /* take a binary also when it is not that of its model's build stamp */
+    bool keep_outputs; /* connected outputs stay outputs of the result */
+    bool share_inputs; /* combine inputs of the same name and type */
+    bool force_opset;  /* use the newer of two versions of an operator set */
+    bool allow_stale;  /* accept binaries that do not match their build stamps */
     epctx_metadata_policy metadata;
-    const char *output_path; /* where the result will be written: files go to its folder; default
-                                the path of the first model */
+    const char *output_path; /* where the result will be written, with its files beside it;
+                                default: the path of the first model */
 } epctx_merge_opts;
 
-/* Adds the models parts[1..] to parts[0].model, side by side, or connected (chain, connections).
- * The others are as before afterwards and must stay open as long as the result. IR version: the
+/* Adds the models parts[1..] to parts[0].model, side by side or connected (chain, connections).
+ * Does not change the others, which must stay open as long as the result. The IR version is the
  * newest. Operator sets must have the same version unless one of the models does not use them.
- * Functions: equal ones once. Context binaries and external data are among `out->files` where they
- * are not in the folder of the result, under another name where names clash. The result breaks no
- * rule of lint that its parts keep. Training information cannot be merged.
- * Errors: EXISTS for names that clash and may not change, GRAPH for models that do not go together
- * (opsets, functions, metadata, types of a connection, rules of the EP), NOT_FOUND for a connection
- * that fits nothing or a missing file, UNSUPPORTED for training information, VERSION where a binary
- * is not that of the build stamp (epctx_model_check_binary): the result has no stamp. `opts` and `out`
- * may be NULL. */
+ * Equal functions are stored once. Context binaries and external data that are not yet in the
+ * folder of the result are in `out->files`, renamed if names clash. The result breaks no lint rule
+ * that its parts keep. Training info cannot be merged.
+ * Errors: EXISTS for a clash of names that cannot change; GRAPH for incompatible models (opsets,
+ * functions, metadata, types of a connection, rules of the EP); NOT_FOUND for a connection without
+ * a matching output or input, or a missing file; UNSUPPORTED for training info; VERSION for a
+ * binary that does not match the build stamp (epctx_model_check_binary), because the result has no
+ * stamp. `opts` and `out` may be NULL. */
 epctx_status epctx_merge(const epctx_part *parts, size_t count, const epctx_merge_opts *opts,
                          epctx_combined *out, epctx_error *error);
 

@@ -1,10 +1,10 @@
-/* A context binary gets another name, and every node that names it. */
+/* move.c - renames a context binary and updates the nodes that name it. */
 #include "move.h"
 
 typedef struct move_model {
     epctx_model model;
     const char *path;
-    size_t nodes; /* 0: the model does not name the binary */
+    size_t nodes; /* 0: the model does not use the binary */
 } move_model;
 
 typedef struct move_work {
@@ -56,7 +56,7 @@ static epctx_status move_target(move_work *m, const char *from, const char *to)
     epctx_str folder = epctx_path_folder(epctx_str_of(m->from));
     epctx_str name = epctx_path_file(epctx_str_of(to));
     if (name.size == 0) {
-        return epctx_fail(m->error, EPCTX_ERR_PATH, "is a folder, a file's name is expected");
+        return epctx_fail(m->error, EPCTX_ERR_PATH, "is a folder, expected a file name");
     }
     OPS_TRY(epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error));
     OPS_TRY(move_folder(m, from, beside));
@@ -67,12 +67,12 @@ static epctx_status move_target(move_work *m, const char *from, const char *to)
     OPS_TRY(epctx_path_join(folder, name, m->to, sizeof m->to, m->error));
     return strcmp(m->from, m->to) != 0
                ? EPCTX_OK
-               : epctx_fail(m->error, EPCTX_ERR_ARG, "has this name already");
+               : epctx_fail(m->error, EPCTX_ERR_ARG, "already has this name");
 }
 
 /* -- the nodes -- */
 
-/* Whether the EP of a node would take the new name. */
+/* Whether the EP of a node accepts the new name. */
 static epctx_status move_allowed(const move_work *m, const epctx_epnode *node, epctx_str name)
 {
     const epctx_profile *profile =
@@ -81,19 +81,19 @@ static epctx_status move_allowed(const move_work *m, const epctx_epnode *node, e
     OPS_TRY(epctx_path_check(name, m->error));
     if ((profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                          "the EP %s refuses '..' anywhere in a name: choose another",
+                          "EP %s refuses '..' anywhere in a name: choose another name",
                           profile->name);
     }
     if ((profile->traits & EPCTX_XML_PAIR) != 0 && ops_ends(old, ".xml")) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                          "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
-                          "rename the two by hand and set ep_cache_context");
+                          "is an OpenVINO IR, and the .bin beside it must have the same name: "
+                          "rename both by hand and set ep_cache_context");
     }
     if ((profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
         ops_ends(old, ".stripped.engine") != ops_ends(name, ".stripped.engine")) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                          "TensorRT knows engines without weights by the end .stripped.engine: "
-                          "keep it, or do not add it");
+                          "TensorRT recognizes engines without weights by .stripped.engine: do "
+                          "not remove or add this suffix");
     }
     return EPCTX_OK;
 }
@@ -104,8 +104,8 @@ static epctx_status move_name(move_work *m, epctx_str folder, epctx_str *name)
     char *copy;
     if (epctx_path_relative(folder, epctx_str_of(m->to), name, NULL) != EPCTX_OK) {
         return epctx_fail(m->error, EPCTX_ERR_PATH,
-                          "'%s' is outside of the model's folder %S, where the model cannot name "
-                          "it: choose a place inside",
+                          "'%s' is outside of the model's folder %S, and the model cannot refer "
+                          "to it: choose a place inside",
                           m->to, &folder);
     }
     copy = epctx_arena_copy(&m->arena, *name);
@@ -183,7 +183,7 @@ static epctx_status move_node(move_work *m, move_model *moved, epctx_str folder,
 
 /* -- the models -- */
 
-/* Opens a model and renames in it; nothing is written yet. */
+/* Opens a model and edits it; writes nothing yet. */
 static epctx_status move_edit(move_work *m, move_model *moved)
 {
     epctx_open_opts opts;
@@ -205,7 +205,7 @@ static epctx_status move_edit(move_work *m, move_model *moved)
     return EPCTX_OK;
 }
 
-/* The old name of a binary whose new one is in use already: a move that ended in between. */
+/* The old name of a binary if the new one is already in use, after an interrupted move. */
 static bool move_left(const move_work *m)
 {
     epctx_file_info from, to;
@@ -231,7 +231,7 @@ static epctx_status move_edits(move_work *m)
     return status;
 }
 
-/* The new name as a second one of the file; false where it has to be copied. */
+/* Links the new name to the file; false if it must be copied. */
 static bool move_link(move_work *m, const char *root, epctx_status *status)
 {
     epctx_file_info there;
@@ -249,8 +249,8 @@ static bool move_link(move_work *m, const char *root, epctx_status *status)
     return false;
 }
 
-/* First there is the new name, then the models come, and the old name goes last. The same bytes may
- * be at the new name already, from a move that ended in between. */
+/* Creates the new name, then replaces the models, then removes the old name. After an interrupted
+ * move the new name may already have the same bytes. */
 static epctx_status move_place(move_work *m, epctx_commit *c, const char *root)
 {
     epctx_mapping bytes;
@@ -334,7 +334,7 @@ static epctx_status move_run(move_work *m, const char *from, const char *to,
     return move_write(m);
 }
 
-/* Tells what was done, and closes the models. */
+/* Reports what was done, and closes the models. */
 static void move_end(move_work *m, bool done)
 {
     size_t i;

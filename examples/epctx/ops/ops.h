@@ -1,10 +1,9 @@
-/* ops.h - what the operations of this folder have in common. They change whole models and use the
- * public API of epctx.h only: to take one into a program, copy its two files, this one
- * and views.h.
+/* ops.h - common parts of the operations in this folder. They change whole models and use only the
+ * public API of epctx.h: to use one in a program, copy its two files, this one and views.h.
  *
- * An operation edits an open model and tells what it did and which files must stand beside the
- * result; nothing is written (epctx_write_group does that). One that fails leaves the model as it
- * was, epctx_model_undo takes back one that succeeded. Results live in the arena of the model. */
+ * An operation edits an open model and reports what it did and which files must be beside the
+ * result; it writes nothing (epctx_write_group does). After a failure the model is unchanged;
+ * epctx_model_undo reverts an operation that succeeded. Results live in the model's arena. */
 #ifndef EPCTX_OPS_H
 #define EPCTX_OPS_H
 
@@ -14,7 +13,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Passes a failure on. */
+/* Returns the status of a call that fails. */
 #define OPS_TRY(call)                                                                              \
     do {                                                                                           \
         epctx_status ops_tried = (call);                                                           \
@@ -23,15 +22,15 @@
         }                                                                                          \
     } while (0)
 
-/* One thing that was done, in words: "value 'x' is now 'm2_x'". */
+/* One change, as text: "value 'x' is now 'm2_x'". */
 typedef struct epctx_step {
     size_t part; /* number of the model in the list, from 0 */
     epctx_str name;
     const char *text;
 } epctx_step;
 
-/* What was done, and the files that must be written beside the result (none for those that are
- * there already). Everything lives until the resulting model is closed. */
+/* The changes, and the files that must be written beside the result, except those that already
+ * exist. Everything lives until the resulting model is closed. */
 typedef struct epctx_combined {
     const epctx_step *steps;
     size_t step_count;
@@ -91,7 +90,7 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
 
 /* -- ends -- */
 
-/* The end of an operation: a failure takes its edits back and names the model. */
+/* Ends an operation: after a failure, reverts its edits and adds the model's path to the error. */
 static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status status,
                                    epctx_error *error)
 {
@@ -102,8 +101,8 @@ static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status
     return status;
 }
 
-/* Edits every message and takes the edit back, so that writing re-emits each one from its parts: the
- * same bytes. A model that cannot be edited stays as it is. */
+/* Edits each message and reverts the edit, so that writing encodes it again from its parts, to the
+ * same bytes. Does nothing to a model that cannot be edited. */
 static inline epctx_status ops_rebuild_message(epctx_model *model, epctx_view message,
                                                epctx_kind kind, epctx_error *error)
 {
@@ -135,17 +134,18 @@ static inline epctx_status ops_rebuild(epctx_model *model, epctx_error *error)
     return ops_end(model, mark, status, error);
 }
 
-/* EPCTX_ERR_LIMIT for a model that consumers do not read; `cure` says what to do instead. */
+/* EPCTX_ERR_LIMIT for a model that is too large for readers; `cure` is the advice. */
 static inline epctx_status ops_check_size(epctx_model *model, const char *cure, epctx_error *error)
 {
     uint64_t size = epctx_model_size(model);
     if (size <= (uint64_t)EPCTX_MODEL_MAX) {
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take at "
-                      "most %u: %s",
-                      size, (uint64_t)EPCTX_MODEL_MAX, cure);
+    return epctx_fail(
+        error, EPCTX_ERR_LIMIT,
+        "the model would have %u bytes, but protobuf readers such as ONNX Runtime read "
+        "at most %u: %s",
+        size, (uint64_t)EPCTX_MODEL_MAX, cure);
 }
 
 /* -- names -- */
@@ -155,7 +155,7 @@ static inline bool ops_has(const epctx_map *map, epctx_str key)
     return epctx_map_get(map, key) != EPCTX_MAP_NONE;
 }
 
-/* An empty name is none. */
+/* Ignores empty names. */
 static inline epctx_status ops_put(epctx_map *map, epctx_str key, uint32_t value,
                                    epctx_error *error)
 {
@@ -187,7 +187,7 @@ static inline epctx_str ops_name_at(const epctx_list *names, size_t i)
     return ((const epctx_str *)names->items)[i];
 }
 
-/* What is the same for calls of one function, whatever they call its domain. */
+/* The same key for all calls of a function, however they spell its domain. */
 static inline epctx_status ops_function_key(epctx_arena *arena, epctx_str domain, epctx_str name,
                                             epctx_str overload, epctx_str *key, epctx_error *error)
 {
@@ -199,7 +199,7 @@ static inline epctx_status ops_function_key(epctx_arena *arena, epctx_str domain
     return ops_join(arena, *key, overload, key, error);
 }
 
-/* -- views that are collected before the model is edited -- */
+/* -- views, collected before the model is edited -- */
 
 static inline epctx_status ops_add_view(epctx_list *views, epctx_arena *arena, epctx_view view,
                                         epctx_error *error)
@@ -290,7 +290,7 @@ static inline epctx_status ops_put_definitions(epctx_map *map, ops_definitions d
     return EPCTX_OK;
 }
 
-/* -- what was done -- */
+/* -- reports -- */
 
 typedef struct ops_report {
     epctx_arena *arena;
@@ -313,7 +313,7 @@ static inline ops_name ops_field_name(const epctx_field_info *field)
     return name;
 }
 
-/* A sentence in the arena, in the format of epctx_fail; NULL without memory. */
+/* A text in the arena, formatted like that of epctx_fail; NULL if out of memory. */
 static inline const char *ops_text(epctx_arena *arena, const char *format, va_list args)
 {
     char line[1024];
@@ -371,7 +371,7 @@ static inline epctx_status ops_drop_builds(ops_report *report, epctx_model *mode
         epctx_str key = epctx_pair_of(view).key;
         if (epctx_str_starts(key, EPCTX_BUILD_PREFIX)) {
             OPS_TRY(ops_say(report, 0, key, error,
-                            "metadata '%S' goes: it is about another model", &key));
+                            "metadata '%S' was removed: it describes another model", &key));
             OPS_TRY(ops_add_view(&gone, report->arena, view, error));
         }
     }
@@ -439,8 +439,8 @@ static inline const char *ops_no_bytes(const epctx_tensor *tensor)
         return NULL;
     }
     return tensor->elem_type == EPCTX_ONNX_STRING
-               ? "strings cannot be in a file"
-               : "its data is in fields of a packed type that cannot be moved";
+               ? "strings cannot be external"
+               : "its data is in fields of a packed type and cannot be moved";
 }
 
 /* An external initializer comes into the model. */
@@ -452,7 +452,7 @@ static inline epctx_status ops_inline_tensor(epctx_model *model, const epctx_ten
     epctx_span data;
     OPS_TRY(epctx_tensor_load(model, view->view, NULL, &tensor, error));
     if (tensor.elem_type == EPCTX_ONNX_STRING) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH, "initializer '%S': strings cannot be in a file",
+        return epctx_fail(error, EPCTX_ERR_GRAPH, "initializer '%S': strings cannot be external",
                           &tensor.name);
     }
     data.data = tensor.data;

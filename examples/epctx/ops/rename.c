@@ -1,4 +1,4 @@
-/* Values and nodes get other names, everywhere. */
+/* rename.c - renames values and nodes wherever their names are used. */
 #include "rename.h"
 
 typedef struct rename_work {
@@ -8,21 +8,21 @@ typedef struct rename_work {
     epctx_name_opts opts;
     epctx_map from;         /* old name -> index */
     epctx_map taken;        /* new name -> index */
-    const epctx_str *names; /* the old and new ones */
+    const epctx_str *names; /* old names; new names in `to` */
     const epctx_str *to;
-    uint32_t *hidden;  /* graphs around the place that define the old name themselves */
+    uint32_t *hidden;  /* enclosing graphs that define the old name themselves */
     epctx_list scopes; /* rename_scope: these graphs */
-    bool apply;        /* else only look for clashes */
+    bool apply;        /* else only check for clashes */
     size_t uses;
 } rename_work;
 
-/* A graph inside of what is renamed: a name that it defines is its own. */
+/* A graph inside the scope: names that it defines hide outer ones. */
 typedef struct rename_scope {
     epctx_view graph;
     uint32_t level; /* in the walk */
 } rename_scope;
 
-/* -- places where the name of a value occurs: a message, and the fields that lead to the name -- */
+/* -- where names of values occur: a message, and the path of fields to the name -- */
 
 typedef struct rename_place {
     epctx_kind kind;
@@ -51,7 +51,7 @@ static const rename_place rename_places[] = {
       EPCTX_FIELD_SHARDING_TENSOR_NAME}},
 };
 
-/* The number of the new name that a value gets here, or EPCTX_MAP_NONE. */
+/* The index of the new name of a value, or EPCTX_MAP_NONE. */
 static uint32_t rename_index(const rename_work *w, epctx_str name)
 {
     uint32_t i = name.size > 0 ? epctx_map_get(&w->from, name) : EPCTX_MAP_NONE;
@@ -63,7 +63,7 @@ static epctx_status rename_in_use(const rename_work *w, epctx_str name, const ch
     uint32_t i = epctx_map_get(&w->taken, name);
     return i == EPCTX_MAP_NONE
                ? EPCTX_OK
-               : epctx_fail(w->error, EPCTX_ERR_EXISTS, "value '%S' cannot be called '%S': %s",
+               : epctx_fail(w->error, EPCTX_ERR_EXISTS, "value '%S' cannot be renamed to '%S': %s",
                             &w->names[i], &name, where);
 }
 
@@ -73,13 +73,13 @@ static epctx_status rename_field(rename_work *w, epctx_view field)
     uint32_t i = rename_index(w, name);
     if (i == EPCTX_MAP_NONE) {
         return w->apply || name.size == 0 ? EPCTX_OK
-                                          : rename_in_use(w, name, "that name is in use");
+                                          : rename_in_use(w, name, "the name is in use");
     }
     w->uses++;
     return w->apply ? epctx_view_set_str(w->model, field, w->to[i], w->error) : EPCTX_OK;
 }
 
-/* The fields of a message that `fields` leads to, of which `left` are left. */
+/* Renames the fields of a message at the path `fields` of `left` numbers. */
 static epctx_status rename_fields(rename_work *w, epctx_view message, const uint32_t *fields,
                                   size_t left)
 {
@@ -130,7 +130,7 @@ static epctx_status rename_enter(rename_work *w, epctx_view graph, uint32_t leve
     return EPCTX_OK;
 }
 
-/* Graphs that a message of this level is not inside of. */
+/* Leaves the graphs that do not enclose a message of this level. */
 static void rename_leave(rename_work *w, uint32_t level)
 {
     const rename_scope *scopes = (const rename_scope *)w->scopes.items;
@@ -139,7 +139,7 @@ static void rename_leave(rename_work *w, uint32_t level)
     }
 }
 
-/* May the values at a node have other names, if it is an EPContext node? */
+/* Whether the inputs and outputs of a node, if it is an EPContext node, may be renamed. */
 static epctx_status rename_allowed(const rename_work *w, epctx_view message)
 {
     epctx_node_view node = epctx_node_of(message);
@@ -157,7 +157,7 @@ static epctx_status rename_allowed(const rename_work *w, epctx_view message)
            (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
         if (rename_index(w, name) != EPCTX_MAP_NONE) {
             epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED,
-                       "value '%S' cannot have another name: %s finds it in its binary by name",
+                       "value '%S' cannot be renamed: %s finds it in the binary by name",
                        &name, profile->name);
             epctx_blame(w->error, NULL, &node.name, NULL);
             return EPCTX_ERR_UNSUPPORTED;
@@ -230,7 +230,7 @@ static epctx_status rename_all(rename_work *w, epctx_view scope)
 
 /* -- what is to be renamed -- */
 
-/* The scope as it is now. The names of the graphs around it are not free. */
+/* The current view of the scope. Names of enclosing graphs must not be reused. */
 static epctx_status rename_find_scope(rename_work *w, epctx_view *scope)
 {
     epctx_view inner, outer;
@@ -244,13 +244,13 @@ static epctx_status rename_find_scope(rename_work *w, epctx_view *scope)
     OPS_TRY(epctx_view_refresh(w->model, scope, &outer, w->error));
     kind = epctx_view_kind(*scope);
     if (kind != EPCTX_KIND_GRAPH && kind != EPCTX_KIND_FUNCTION) {
-        return epctx_fail(w->error, EPCTX_ERR_ARG, "the view is no graph");
+        return epctx_fail(w->error, EPCTX_ERR_ARG, "the view is not a graph or function");
     }
     while (epctx_view_exists(outer)) {
         ops_definitions defined = ops_definitions_of(outer);
         epctx_str name;
         while (epctx_view_kind(outer) == EPCTX_KIND_GRAPH && ops_next_definition(&defined, &name)) {
-            OPS_TRY(rename_in_use(w, name, "a graph around it has that name"));
+            OPS_TRY(rename_in_use(w, name, "an outer graph uses the name"));
         }
         inner = outer;
         OPS_TRY(epctx_view_refresh(w->model, &inner, &outer, w->error));
@@ -275,7 +275,7 @@ static epctx_status rename_plan(rename_work *w, size_t count)
             return epctx_fail(w->error, EPCTX_ERR_ARG, "value '%S' has two new names", from);
         }
         if (ops_has(&w->taken, *to)) {
-            return epctx_fail(w->error, EPCTX_ERR_EXISTS, "two values are to be called '%S'", to);
+            return epctx_fail(w->error, EPCTX_ERR_EXISTS, "two values would be named '%S'", to);
         }
         OPS_TRY(ops_put(&w->from, *from, (uint32_t)i, w->error));
         OPS_TRY(ops_put(&w->taken, *to, (uint32_t)i, w->error));
@@ -320,7 +320,7 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
 
 /* -- names of nodes -- */
 
-/* What the other EPContext nodes tell about the binary of one. */
+/* How other EPContext nodes use the binary of one. */
 typedef struct rename_others {
     bool shared;  /* a node of its EP is secondary */
     bool named;   /* another node names the binary */
@@ -375,8 +375,8 @@ static epctx_status rename_check(epctx_model *model, const epctx_node_view *view
     } else if (opts->one_graph || (!others.primary && epctx_model_holds_one_graph(model, &node))) {
         return EPCTX_OK;
     } else {
-        why = "the EP finds the graph in the binary by the node's name, unless the binary holds "
-              "this graph alone, and no build stamp says that it does (if so: one_graph)";
+        why = "the EP finds the graph in the binary by the node's name, and the binary may "
+              "contain other graphs; set one_graph if it does not";
     }
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
                       rename_profile(opts, &node)->name, why);
@@ -393,8 +393,8 @@ static epctx_status rename_node(epctx_model *model, const epctx_node_view *node,
     epctx_walk_begin(&walk, model);
     while (name.size > 0 && epctx_walk_next(&walk, &other)) {
         if (epctx_str_eq(other.name, name)) {
-            return epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
-                              &name);
+            return epctx_fail(error, EPCTX_ERR_EXISTS,
+                              "cannot be renamed to '%S': another node has that name", &name);
         }
     }
     return epctx_message_set_str(model, node->view, EPCTX_FIELD_NODE_NAME, name, error);
@@ -408,7 +408,7 @@ epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str na
     epctx_status status;
     OPS_TRY(epctx_view_refresh(model, &node, NULL, error));
     if (epctx_view_kind(node) != EPCTX_KIND_NODE) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no NodeProto");
+        return epctx_fail(error, EPCTX_ERR_ARG, "the view is not a node");
     }
     view = epctx_node_of(node);
     if (epctx_str_eq(view.name, name)) {

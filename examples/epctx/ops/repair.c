@@ -1,4 +1,4 @@
-/* Puts right what lint finds, rule by rule. */
+/* repair.c - fixes what lint finds, rule by rule. */
 #include "repair.h"
 
 #include "init.h"
@@ -43,7 +43,7 @@ static const epctx_profile *repair_profile(const repair *r, epctx_str source)
     return r->opts->check.profile != NULL ? r->opts->check.profile : epctx_profile_of(source);
 }
 
-/* A step for each EPContext node of the whole model, whatever its domain. */
+/* Runs a step for each EPContext node of the model, of any domain. */
 typedef epctx_status (*repair_node_fn)(repair *r, const epctx_node_view *node, epctx_error *error);
 
 static epctx_status repair_nodes(repair *r, repair_node_fn node_fn, epctx_error *error)
@@ -70,7 +70,7 @@ static epctx_status repair_doubled_field(void *user, const epctx_field_info *fie
     return EPCTX_OK;
 }
 
-/* Makes the model what libprotobuf reads in it. From then on it can be edited. */
+/* Makes the model what libprotobuf reads from it, which can be edited. */
 static epctx_status repair_doubled_fields(repair *r, epctx_error *error)
 {
     return epctx_model_merge_doubled(r->model, repair_doubled_field, r, error);
@@ -155,7 +155,7 @@ static epctx_status repair_sources(repair *r, const epctx_node_view *node, epctx
     }
     missing = (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT
                                                        : EPCTX_RULE_NO_SOURCE;
-    /* Only the caller knows whose node it is. */
+    /* Only the caller knows the EP of the node. */
     if ((ep.present & 1u << EPCTX_EP_SOURCE) == 0 && r->opts->check.profile != NULL &&
         profile->sources[0] != NULL && r->wanted[missing]) {
         OPS_TRY(repair_source(r, missing, node, profile->sources[0], error));
@@ -206,7 +206,7 @@ static epctx_status repair_attributes(repair *r, const epctx_node_view *node, ep
     return EPCTX_OK;
 }
 
-/* embed_mode was forgotten: what counts as the payload is the name of a file that exists. */
+/* embed_mode is missing, and the payload is the name of an existing file. */
 static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epctx_error *error)
 {
     epctx_str model_path = epctx_str_of(r->model->path);
@@ -226,7 +226,7 @@ static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epc
     return EPCTX_OK;
 }
 
-/* Of the path of a machine that compiled the model the file name stays. */
+/* Reduces a path of the build machine to the file name. */
 static epctx_status repair_build_path(repair *r, const epctx_node_view *node, epctx_error *error)
 {
     epctx_str name = epctx_node_attr_str(node, "onnx_model_filename");
@@ -293,8 +293,7 @@ static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_n
     return EPCTX_OK;
 }
 
-/* Equal names of nodes differ afterwards, and EPContext nodes have one; names that are keys of a
- * binary stay. */
+/* Makes the names of nodes unique, and names EPContext nodes; keys of a binary do not change. */
 static epctx_status repair_names(repair *r, epctx_error *error)
 {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->model));
@@ -322,8 +321,8 @@ typedef struct repair_entry_list {
     const char *what;
 } repair_entry_list;
 
-/* Entries that equal the one before of that name go; others are not ours to choose. `node` is around
- * the list, or empty. */
+/* Entries that equal the one before of that name go; others are not ours to choose. `node` is
+ * around the list, or empty. */
 static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx_view owner,
                                  epctx_str node, epctx_error *error)
 {
@@ -532,7 +531,7 @@ static bool repair_same_shape(const epctx_tensor_view *tensor, const epctx_tenso
     return true;
 }
 
-/* Data that was in the memory of a process. */
+/* Restores data that was in the memory of a process. */
 static epctx_status repair_memory(repair *r, epctx_error *error)
 {
     epctx_walk walk;
@@ -582,7 +581,7 @@ static epctx_status repair_dropped_names(repair *r, epctx_list *names, epctx_err
     return EPCTX_OK;
 }
 
-/* Initializers that only bodies read, which ORT drops. */
+/* Restores initializers that only subgraphs read, which ORT drops. */
 static epctx_status repair_dropped(repair *r, epctx_error *error)
 {
     epctx_list names;
@@ -614,7 +613,7 @@ typedef struct typing {
     epctx_map wanted; /* output of EPContext without a type -> what its readers want */
 } typing;
 
-/* The values of a graph that have a type; the last of a name counts. */
+/* Values of a graph with a type; the last one of a name counts. */
 static bool typing_next(epctx_cursor lists[3], epctx_value_view *value)
 {
     size_t i;
@@ -668,7 +667,7 @@ static epctx_status typing_source(repair *r, typing *t, epctx_error *error)
     return EPCTX_OK;
 }
 
-/* Operators whose inputs are all of one type. */
+/* Operators whose inputs all have the same type. */
 static bool typing_is_uniform(epctx_str op)
 {
     static const char *const ops[] = {"Add", "Sub", "Mul", "Div", "MatMul", "Gemm", "Conv",
@@ -708,7 +707,7 @@ static uint32_t typing_reader(const typing *t, const epctx_node_view *node, epct
     return found;
 }
 
-/* Outputs of EPContext nodes that nothing gives a type, and what their readers want. */
+/* Outputs of EPContext nodes without a type, and the types that their readers need. */
 static epctx_status typing_wanted(repair *r, typing *t, epctx_error *error)
 {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->model));
@@ -909,14 +908,15 @@ static epctx_status repair_unused(repair *r, epctx_error *error)
 
 /* -- which repair is for which rule -- */
 
-/* In the order in which they run: what later ones read, earlier ones have put right. Either one step
- * for the model or one for each EPContext node. */
+/* In the order in which they run: what later ones read, earlier ones have put right. Either one
+ * step for the model or one for each EPContext node. */
 typedef struct repairer {
     epctx_rule rule;
     epctx_status (*model_fn)(repair *r, epctx_error *error);
     repair_node_fn node_fn;
     bool source; /* does more, or anything at all, with the source model */
-    bool judge;  /* what was right before may be wrong now: a node in another domain was not judged */
+    bool
+        judge; /* what was right before may be wrong now: a node in another domain was not judged */
 } repairer;
 
 static const repairer repairers[] = {
@@ -988,10 +988,10 @@ static void repair_left(void *user, const epctx_finding *finding)
     memset(&note, 0, sizeof note);
     note.needs_source = known != NULL && known->source && r->opts->source == NULL;
     if (note.needs_source) {
-        why = "only the model before compilation knows the answer";
+        why = "only the source model has the information";
     } else if (finding->rule == EPCTX_RULE_NO_VALUE_TYPE) {
-        why = "the source model does not have it: compile that again, the EP knows it, or run type "
-              "inference on it first";
+        why = "the source model does not have it: compile it again, or first run type inference on "
+              "it";
     }
     epctx_text_put(&text, epctx_str_of(finding->attribute));
     epctx_text_put(&text, epctx_str_of(finding->attribute[0] != '\0' ? " " : ""));
@@ -1041,7 +1041,7 @@ static epctx_status repair_choose(repair *r, epctx_error *error)
     for (i = 0; i < r->opts->rule_count; i++) {
         epctx_rule rule = r->opts->rules[i];
         if ((unsigned)rule >= EPCTX_RULE_COUNT) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "there is no rule number %d", (int64_t)rule);
+            return epctx_fail(error, EPCTX_ERR_ARG, "there is no rule %d", (int64_t)rule);
         }
         r->wanted[rule] = true;
     }

@@ -1,4 +1,4 @@
-/* What runs on which device. */
+/* sharding.c - views of device configurations. */
 #include "sharding.h"
 
 epctx_cursor epctx_model_device_configs(const epctx_model *model)

@@ -1,4 +1,4 @@
-/* sharding.h - what runs on which device: model.configuration, and what each node says about it. */
+/* sharding.h - views of device configurations: model.configuration and what nodes refer to. */
 #ifndef EPCTX_OPS_SHARDING_H
 #define EPCTX_OPS_SHARDING_H
 
@@ -8,14 +8,14 @@
 extern "C" {
 #endif
 
-/* DeviceConfigurationProto: a set of devices that nodes can be spread over. */
+/* DeviceConfigurationProto: a set of devices that nodes can be distributed over. */
 typedef struct epctx_device_config_view {
     epctx_view view;
     epctx_str name;
     int32_t num_devices;
 } epctx_device_config_view;
 
-/* NodeDeviceConfigurationProto: how a node is spread in one of these sets. */
+/* NodeDeviceConfigurationProto: how a node is distributed over such a set. */
 typedef struct epctx_node_config_view {
     epctx_view view;
     epctx_str configuration_id; /* name of an epctx_device_config_view */
@@ -23,7 +23,7 @@ typedef struct epctx_node_config_view {
     int32_t pipeline_stage;
 } epctx_node_config_view;
 
-/* ShardingSpecProto: how an input or output of the node is cut up. */
+/* ShardingSpecProto: how an input or output of the node is sharded. */
 typedef struct epctx_sharding_view {
     epctx_view view;
     epctx_str tensor_name;
@@ -35,19 +35,19 @@ typedef struct epctx_device_group_view {
     int64_t key;
 } epctx_device_group_view;
 
-/* ShardedDimProto: how one axis is cut up. */
+/* ShardedDimProto: how one axis is sharded. */
 typedef struct epctx_sharded_dim_view {
     epctx_view view;
     int64_t axis;
 } epctx_sharded_dim_view;
 
-/* SimpleShardedDimProto: that many equal parts of a dimension. */
+/* SimpleShardedDimProto: a dimension in equal parts. */
 typedef struct epctx_simple_sharding {
     epctx_dim dim;
     int64_t num_shards;
 } epctx_simple_sharding;
 
-/* model.configuration, and below it what each node says about it. */
+/* model.configuration, and the parts of each node that refer to it. */
 epctx_cursor epctx_model_device_configs(const epctx_model *model);
 /* epctx_next_str. */
 epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config);

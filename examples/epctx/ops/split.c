@@ -31,7 +31,7 @@ static epctx_status drop(split *s, epctx_view view)
     return ops_add_view(&s->gone, s->arena, view, s->error);
 }
 
-/* Removes what was dropped. */
+/* Removes the collected views. */
 static epctx_status drop_end(split *s)
 {
     OPS_TRY(ops_remove_views(s->model, &s->gone, s->error));
@@ -65,7 +65,7 @@ static epctx_status split_index(split *s)
 
 /* -- what is wanted -- */
 
-/* Without a wish the inputs and outputs of the model. */
+/* By default, the inputs and outputs of the model. */
 static epctx_status split_defaults(split *s, epctx_cursor it, const epctx_value **list,
                                    size_t *count, bool inputs)
 {
@@ -88,7 +88,7 @@ static epctx_status check_known(const split *s, epctx_str name)
         return EPCTX_OK;
     }
     return epctx_fail(s->error, EPCTX_ERR_NOT_FOUND,
-                      "the main graph has no value '%S' (values inside of bodies cannot be cut)",
+                      "the main graph has no value '%S' (values inside subgraphs cannot be cut)",
                       &name);
 }
 
@@ -109,7 +109,7 @@ static epctx_status split_wishes(split *s)
         epctx_str name = s->opts.inputs[i].name;
         OPS_TRY(check_known(s, name));
         if (ops_has(&s->cuts, name)) {
-            return epctx_fail(s->error, EPCTX_ERR_ARG, "the input '%S' is named twice", &name);
+            return epctx_fail(s->error, EPCTX_ERR_ARG, "input '%S' is listed twice", &name);
         }
         OPS_TRY(ops_put(&s->cuts, name, (uint32_t)i, s->error));
         OPS_TRY(ops_put(&s->ends, name, 1, s->error));
@@ -117,10 +117,10 @@ static epctx_status split_wishes(split *s)
     for (i = 0; i < s->opts.output_count; i++) {
         epctx_str name = s->opts.outputs[i].name;
         OPS_TRY(check_known(s, name));
-        /* A model may hand an input straight through; a part of it that does is none. */
+        /* A model may pass an input through; a part that only does so is empty. */
         if (ops_has(&s->ends, name) && (s->inputs_wanted || s->outputs_wanted)) {
             return epctx_fail(s->error, EPCTX_ERR_ARG,
-                              "'%S' is named as input and output, or twice", &name);
+                              "'%S' is listed twice, or as input and output", &name);
         }
         OPS_TRY(ops_put(&s->ends, name, 1, s->error));
     }
@@ -138,7 +138,7 @@ static epctx_status push(split *s, epctx_str name)
     return ops_put(&s->seen, name, 1, s->error);
 }
 
-/* What a node reads, its bodies included. */
+/* The values that a node and its subgraphs read. */
 static epctx_status push_reads(split *s, const epctx_node_view *node)
 {
     epctx_cursor inputs = epctx_node_inputs(node);
@@ -173,9 +173,9 @@ static epctx_status split_follow(split *s, epctx_str name)
     }
     return epctx_fail(s->error, EPCTX_ERR_GRAPH,
                       ops_has(&s->inputs, name)
-                          ? "the outputs also need the input '%S': name it, or a value behind it, "
-                            "as an input"
-                          : "a node reads '%S', which nothing produces",
+                          ? "the outputs also need input '%S': list it, or a value computed from "
+                            "it, as an input"
+                          : "a node reads '%S', but nothing produces it",
                       &name);
 }
 
@@ -190,10 +190,11 @@ static epctx_status split_walk(split *s)
     }
     for (i = 0; s->inputs_wanted && i < s->opts.input_count; i++) {
         if (!s->reached[i]) {
-            return epctx_fail(s->error, EPCTX_ERR_ARG,
-                              "the input '%S' does not cut: nothing between the inputs and the "
-                              "outputs reads it",
-                              &s->opts.inputs[i].name);
+            return epctx_fail(
+                s->error, EPCTX_ERR_ARG,
+                "input '%S' has no effect: nothing between the inputs and the outputs "
+                "reads it",
+                &s->opts.inputs[i].name);
         }
     }
     return EPCTX_OK;
@@ -218,7 +219,8 @@ static epctx_status promote(split *s, const epctx_node_view *from, const epctx_n
     }
     OPS_TRY(epctx_node_set_int(s->model, to->view, "main_context", 1, s->error));
     return ops_say(&s->report, 0, to->name, s->error,
-                   "node '%S' takes over the context of '%S', which goes", &to->name, &from->name);
+                   "node '%S' takes over the context of '%S', which is removed", &to->name,
+                   &from->name);
 }
 
 /* Whether a node is one of EPContext with that main_context; `key`: those that share contexts. */
@@ -268,8 +270,8 @@ static epctx_status split_contexts(split *s)
         }
         if (from == many) {
             epctx_fail(s->error, EPCTX_ERR_UNSUPPORTED,
-                       "the node has its graph in the context of one of several nodes: which one "
-                       "is known to the EP only");
+                       "the node's graph is in the context of one of several nodes, and only the "
+                       "EP knows which one");
             epctx_blame(s->error, NULL, &ep.name, NULL);
             return EPCTX_ERR_UNSUPPORTED;
         }
@@ -340,16 +342,17 @@ static epctx_status put_end(split *s, const epctx_value *wish, bool input,
     }
     if (value.elem_type == 0 && input) {
         return epctx_fail(s->error, EPCTX_ERR_GRAPH,
-                          "the model does not say of which type '%S' is: give type and shape, or "
+                          "the model has no type for '%S': specify type and shape, or "
                           "add value_info (onnx.shape_inference)",
                           &wish->name);
     }
     if (value.elem_type == 0) {
         value.rank = -1;
-        OPS_TRY(ops_say(&s->report, 0, wish->name, s->error,
-                        "output '%S' has no type: ONNX Runtime infers it, the ONNX checker wants "
-                        "one",
-                        &wish->name));
+        OPS_TRY(
+            ops_say(&s->report, 0, wish->name, s->error,
+                    "output '%S' has no type: ONNX Runtime infers it, the ONNX checker requires "
+                    "one",
+                    &wish->name));
     }
     return epctx_graph_put_value(s->model, none,
                                  input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT, &value,
@@ -423,11 +426,11 @@ static epctx_status split_nodes(split *s)
             OPS_TRY(drop(s, s->nodes[i].view));
         }
     }
-    return ops_say(&s->report, 0, name, s->error, "%u of %u nodes stay", (uint64_t)count,
+    return ops_say(&s->report, 0, name, s->error, "%u of %u nodes remain", (uint64_t)count,
                    (uint64_t)s->node_count);
 }
 
-/* Of values that exist annotations stay, and with them the initializers that they name. */
+/* Keeps annotations of existing values, and the initializers that they name. */
 static epctx_status split_annotations(split *s)
 {
     epctx_cursor it = epctx_graph_annotations(epctx_model_graph(s->model));
@@ -526,7 +529,7 @@ static epctx_status mark_calls(split *s, epctx_view body, epctx_kind kind, split
     return EPCTX_OK;
 }
 
-/* Functions that nothing calls any more go. */
+/* Removes functions that nothing calls any more. */
 static epctx_status split_functions(split *s)
 {
     epctx_cursor it = epctx_model_functions(s->model);
@@ -544,7 +547,7 @@ static epctx_status split_functions(split *s)
         if (!calls.used[i]) {
             OPS_TRY(drop(s, f->view));
             OPS_TRY(ops_say(&s->report, 0, f->name, s->error,
-                            "function '%S' goes: nothing calls it", &f->name));
+                            "function '%S' was removed: nothing calls it", &f->name));
         }
     }
     return drop_end(s);
@@ -562,7 +565,7 @@ static epctx_status split_training(split *s)
     }
     OPS_TRY(drop_end(s));
     return ops_say(&s->report, 0, epctx_str_of(NULL), s->error,
-                   "training information goes: it is about the whole model");
+                   "training info was removed: it describes the whole model");
 }
 
 static epctx_status split_run(split *s)
@@ -572,7 +575,7 @@ static epctx_status split_run(split *s)
     memset(allowed, 0, sizeof allowed);
     if (!epctx_model_is_editable(s->model)) {
         return epctx_fail(s->error, EPCTX_ERR_GRAPH,
-                          "a singular field occurs twice: the model can be read, not edited");
+                          "a singular field occurs twice: the model can be read but not edited");
     }
     OPS_TRY(epctx_lint_count(s->model, NULL, allowed, s->error));
     OPS_TRY(split_index(s));

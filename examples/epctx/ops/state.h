@@ -1,4 +1,5 @@
-/* state.h - what can be told of a model without a session: is it compiled, by whom, for what. */
+/* state.h - the state of a model without a session: whether it is compiled, by which EP, for
+ * what. */
 #ifndef EPCTX_OPS_STATE_H
 #define EPCTX_OPS_STATE_H
 
@@ -30,7 +31,7 @@ typedef struct epctx_compat_entry {
 typedef struct epctx_state {
     epctx_compiled compiled;
     uint64_t ep_nodes;     /* of the whole model, bodies and functions included */
-    uint64_t broken_nodes; /* op_type EPContext but unreadable or in a wrong domain */
+    uint64_t broken_nodes; /* op_type EPContext, but unreadable or of a wrong domain */
     uint64_t other_nodes;
     uint64_t weightless_inputs; /* initializers that EPContext nodes take as inputs */
     const epctx_maker *makers;
@@ -39,7 +40,7 @@ typedef struct epctx_state {
     size_t compat_count;
 } epctx_state;
 
-/* "context binary" ... of a file that a model depends on. */
+/* What a file is used for: "context binary" ... */
 const char *epctx_file_use_name(epctx_file_use use);
 
 /* Lists live in `arena`. Fails with NOMEM only. */

@@ -1,4 +1,4 @@
-/* views.h - views of messages that few programs read, beside those of epctx.h. */
+/* views.h - views of rarely used messages, in addition to those of epctx.h. */
 #ifndef EPCTX_OPS_VIEWS_H
 #define EPCTX_OPS_VIEWS_H
 
@@ -27,7 +27,7 @@ typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field numb
     EPCTX_TYPE_OPTIONAL = 9
 } epctx_type_kind;
 
-/* TypeProto; of no type the kind is EPCTX_TYPE_NONE. */
+/* TypeProto; the kind is EPCTX_TYPE_NONE if there is no type. */
 typedef struct epctx_type_view {
     epctx_view view;
     epctx_type_kind kind;
@@ -56,7 +56,7 @@ typedef struct epctx_training_view {
     epctx_graph_view initialization, algorithm; /* view empty when absent */
 } epctx_training_view;
 
-/* The last payload in a field, as libprotobuf reads it; it does not exist when there is none. */
+/* The last payload in a field, as libprotobuf reads it; if there is none, it does not exist. */
 static inline epctx_view ops_last_view(epctx_view message, uint32_t number)
 {
     epctx_cursor it = epctx_view_fields(message, number);

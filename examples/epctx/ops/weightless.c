@@ -1,4 +1,4 @@
-/* Weights of EPContext nodes in the source model, or in the model itself. */
+/* weightless.c - reads weights of EPContext nodes from the source model, or stores them. */
 #include "weightless.h"
 
 /* An EPContext node of the model. */
@@ -117,7 +117,7 @@ static epctx_status weightless_name_source(weightless_work *w)
     return w->source.size > 0
                ? EPCTX_OK
                : epctx_fail(w->c.error, EPCTX_ERR_ARG,
-                            "no node stores onnx_model_filename: name the source model");
+                            "no node stores onnx_model_filename: specify the source model");
 }
 
 static epctx_status weightless_open_source(weightless_work *w, epctx_model *source)
@@ -140,7 +140,7 @@ static epctx_status weightless_refuse(weightless_work *w, epctx_str name, const 
 {
     return epctx_fail(w->c.error, EPCTX_ERR_VERSION,
                       "initializer '%S': expected the same in the source model '%S', found %s: it "
-                      "is another model",
+                      "is a different model",
                       &name, &w->source, found);
 }
 
@@ -166,7 +166,7 @@ static epctx_status weightless_place(weightless_work *w, const epctx_model *sour
     return EPCTX_OK;
 }
 
-/* An initializer becomes a reference to the same one of the source. */
+/* Replaces an initializer with a reference to the same one of the source. */
 static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
                                      const epctx_tensor_view *mine, epctx_view other)
 {
@@ -185,7 +185,7 @@ static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
         return weightless_refuse(w, mine->name, "another tensor of this name");
     }
     if (why == NULL && !theirs.external && !theirs.has_raw) {
-        why = "the source model stores it in typed fields, which cannot be referred to";
+        why = "the source model stores it in typed fields, which cannot be referenced";
     }
     if (why == NULL && a.size == 0) {
         why = "has no bytes";
@@ -226,7 +226,7 @@ static epctx_status weightless_refer_all(weightless_work *w, epctx_model *source
     return EPCTX_OK;
 }
 
-/* Nodes that take weights name the source. */
+/* Stores the name of the source in nodes that take weights. */
 static epctx_status weightless_store_source(weightless_work *w)
 {
     size_t i;
@@ -247,8 +247,8 @@ static epctx_status weightless_out(weightless_work *w)
     epctx_status status;
     if (w->weights.count == 0) {
         return epctx_fail(w->c.error, EPCTX_ERR_UNSUPPORTED,
-                          "no EPContext node takes weights as inputs: they are in its binary, and "
-                          "only the EP can make one without (ep.enable_weightless at compilation)");
+                          "no EPContext node takes weights as inputs: they are in the binary, and "
+                          "only the EP can omit them (compile with ep.enable_weightless)");
     }
     OPS_TRY(weightless_name_source(w));
     memset(&source, 0, sizeof source);
@@ -269,7 +269,7 @@ epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts
 
 /* -- weights into the model -- */
 
-/* A binary that has no weights itself gets them at load, from the source model. */
+/* A binary without weights reads them from the source model when it is loaded. */
 static epctx_status weightless_check_binary(weightless_work *w, const weightless_node *node)
 {
     epctx_node_view view = epctx_node_of(node->view);
@@ -307,7 +307,7 @@ static epctx_status weightless_in(weightless_work *w)
                                     NULL));
         }
     }
-    return ops_check_size(w->c.model, "keep the weights in a file", w->c.error);
+    return ops_check_size(w->c.model, "store the weights in a file", w->c.error);
 }
 
 epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,

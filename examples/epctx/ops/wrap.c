@@ -45,10 +45,10 @@ static epctx_status new_name(wrap *w, const epctx_wrap_value *v, const char *tai
 {
     OPS_TRY(ops_join(&w->model->arena, v->value.name, epctx_str_of(tail), out, w->error));
     if (out->size == 0) {
-        return epctx_fail(w->error, EPCTX_ERR_ARG, "a value without a name");
+        return epctx_fail(w->error, EPCTX_ERR_ARG, "a value has no name");
     }
     if (ops_has(&w->names, *out)) {
-        return epctx_fail(w->error, EPCTX_ERR_ARG, "two values would be called '%S'", out);
+        return epctx_fail(w->error, EPCTX_ERR_ARG, "two values would be named '%S'", out);
     }
     return ops_put(&w->names, *out, 1, w->error);
 }
@@ -63,14 +63,14 @@ static epctx_status check_value(wrap *w, const epctx_wrap_value *v)
     }
     for (i = 0; i < v->value.rank; i++) {
         if (v->value.dims[i] < 0 && (w->opts->profile->traits & EPCTX_STATIC_SHAPES) != 0) {
-            return refuse(w, v, "this EP takes static shapes only");
+            return refuse(w, v, "this EP supports static shapes only");
         }
     }
     if (!v->quantized) {
         return EPCTX_OK;
     }
     if (range == NULL) {
-        return refuse(w, v, "integers of 8 or 16 bits can be quantized");
+        return refuse(w, v, "only integers of 8 or 16 bits can be quantized");
     }
     if (!(v->scale > 0.0f) || v->scale > 3.4e38f) {
         return refuse(w, v, "the scale must be greater than 0");
@@ -108,7 +108,7 @@ static epctx_status put_graph_value(wrap *w, const epctx_value *value, bool inpu
                                  epctx_view_none(), NULL, w->error);
 }
 
-/* The node between a value of the binary and its float32 form. */
+/* The node that converts a value of the binary to or from float32. */
 static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input,
                                   epctx_str outside)
 {
@@ -266,8 +266,8 @@ static epctx_status check_arguments(epctx_span binary, const epctx_wrap_opts *o,
     if (o == NULL || o->profile == NULL || o->name == NULL || o->name[0] == '\0' ||
         o->output_count == 0 || (!o->embed && o->binary_name == NULL)) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "a profile, a name, at least one output and the name of the file are "
-                          "expected");
+                          "expected a profile, a name, at least one output and the name of the "
+                          "file");
     }
     if (binary.size == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "the binary is empty");
@@ -277,7 +277,7 @@ static epctx_status check_arguments(epctx_span binary, const epctx_wrap_opts *o,
                           o->profile->name);
     }
     if (o->source == NULL && o->profile->sources[0] == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EP '%s' has no name of its own: give the source",
+        return epctx_fail(error, EPCTX_ERR_ARG, "EP '%s' has no default source: specify it",
                           o->profile->name);
     }
     return EPCTX_OK;

@@ -1,4 +1,4 @@
-/* wrap.h - a model around a context binary that a vendor's tool wrote. */
+/* wrap.h - creates a model for a context binary of a vendor's tool. */
 #ifndef EPCTX_OPS_WRAP_H
 #define EPCTX_OPS_WRAP_H
 
@@ -18,8 +18,8 @@ typedef struct epctx_wrap_value {
 
 typedef struct epctx_wrap_opts {
     const epctx_profile *profile; /* the EP that made the binary; required */
-    const char *source;           /* default what the EP writes */
-    const char *name;             /* of the graph in the binary and so of the node; required */
+    const char *source;           /* default: what the EP writes */
+    const char *name;             /* of the graph in the binary, and of the node; required */
     const char *partition_name;   /* default `name` */
     const char *sdk_version, *hardware_architecture, *notes; /* NULL: not stored */
     int64_t max_size;             /* 0: not stored */
@@ -32,11 +32,11 @@ typedef struct epctx_wrap_opts {
     const char *output_path; /* where the model will be written */
 } epctx_wrap_opts;
 
-/* Makes a model of one EPContext node around a binary that a vendor's tool wrote, with
- * QuantizeLinear and DequantizeLinear around it where values are quantized. `binary` is borrowed
- * until the model is closed; when it is not embedded it is the one file of `out`, which may be NULL.
- * `open` is for the new model. Errors: ARG for values, types and shapes that EPContext or the EP do
- * not take, LIMIT for an embedded binary of 2 GiB, GRAPH for other rules of the EP. */
+/* Creates a model with one EPContext node for a binary of a vendor's tool, and QuantizeLinear and
+ * DequantizeLinear nodes for quantized values. `binary` is borrowed until the model is closed; if
+ * it is not embedded, it is the only file of `out`, which may be NULL. `open` is for the new model.
+ * Errors: ARG for values, types and shapes that EPContext or the EP does not support, LIMIT for an
+ * embedded binary of 2 GiB, GRAPH for other rules of the EP. */
 epctx_status epctx_wrap(epctx_model *model, epctx_span binary, const epctx_wrap_opts *opts,
                         const epctx_open_opts *open, epctx_combined *out, epctx_error *error);
 
