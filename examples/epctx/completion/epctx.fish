@@ -11,7 +11,7 @@ function __epctx_options
 end
 
 complete -c epctx -n __fish_use_subcommand -f -a '(__epctx_commands)'
-complete -c epctx -n __fish_use_subcommand -f -a help -d 'tell about a command'
+complete -c epctx -n __fish_use_subcommand -f -a help -d 'show help for a command'
 complete -c epctx -n '__fish_seen_subcommand_from help' -f -a '(__epctx_commands)'
 complete -c epctx -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' \
     -f -a '(__epctx_options)'
