@@ -53,6 +53,7 @@
  *                           much
  *   EPCTX_SCAN_DEPTH * 16   levels and bytes of text in a scan: plain numbers (these are below the
  *   EPCTX_SCAN_TEXT * 96    defaults); only these two change a public struct
+ *   EPCTX_DEBUG             abort() where a guard against impossible states is wrong: for tests
  *   EPCTX_PTHREAD_LOCK, EPCTX_WIN32_LOCK    epctx_lock_make gives a mutex for a workspace
  *
  * MEMORY
@@ -60,7 +61,8 @@
  *   epctx_str / epctx_span borrow from the source bytes or from that arena until the model is
  *   closed; views of a message, until that message is edited. Reading copies nothing. Open
  *   functions copy their path. A source buffer must outlive its model. Edits copy names and borrow
- *   payloads: tensor data, attribute values, parts of other models.
+ *   payloads: tensor data, attribute values, parts of other models. Large structs, in KiB:
+ *   epctx_walk 9, epctx_gen_report 13, epctx_file_lock 9, epctx_io_file 5.
  *
  * THREADS
  *   No global state. Any number of threads may read one model; opening, editing, writing and
@@ -156,12 +158,12 @@
 #endif
 
 /* Returns a failure to the caller. */
-#define EPCTX__TRY(call)                    \
-    do {                                    \
+#define EPCTX__TRY(call) \
+    do { \
         epctx_status epctx__tried = (call); \
-        if (epctx__tried != EPCTX_OK) {     \
-            return epctx__tried;            \
-        }                                   \
+        if (epctx__tried != EPCTX_OK) { \
+            return epctx__tried; \
+        } \
     } while (0)
 
 #ifdef __cplusplus
@@ -173,25 +175,25 @@ extern "C" {
  * ==================================================================== */
 
 /* Name, OrtErrorCode (INVALID_GRAPH, 10, when a context fails to load), meaning. */
-#define EPCTX_STATUS_LIST(X)                                                                \
-    X(OK, 0, "success")                                                                     \
-    X(ERR_ARG, 2, "the caller passed an argument that is not allowed")                      \
-    X(ERR_NOMEM, 1, "the allocator or the fixed buffer has no room")                        \
-    X(ERR_CONFIG, 1, "library and nanopb were built with different options")                \
-    X(ERR_LIMIT, 2, "a limit of epctx_limits or of a format is exceeded")                   \
-    X(ERR_IO, 1, "the operating system or an io callback reported a failure")               \
-    X(ERR_NOT_FOUND, 3, "a file does not exist")                                            \
-    X(ERR_EXISTS, 1, "an output exists and may not be overwritten")                         \
-    X(ERR_PATH, 10, "a path is empty, absolute, or leaves the model's folder")              \
-    X(ERR_PROTOBUF, 7, "the bytes are not a protobuf that libprotobuf would accept")        \
-    X(ERR_GRAPH, 10, "the model breaks a rule of ONNX or of the EPContext schema")          \
-    X(ERR_CONTEXT, 10, "a context binary cannot be loaded")                                 \
+#define EPCTX_STATUS_LIST(X) \
+    X(OK, 0, "success") \
+    X(ERR_ARG, 2, "the caller passed an argument that is not allowed") \
+    X(ERR_NOMEM, 1, "the allocator or the fixed buffer has no room") \
+    X(ERR_CONFIG, 1, "library and nanopb were built with different options") \
+    X(ERR_LIMIT, 2, "a limit of epctx_limits or of a format is exceeded") \
+    X(ERR_IO, 1, "the operating system or an io callback reported a failure") \
+    X(ERR_NOT_FOUND, 3, "a file does not exist") \
+    X(ERR_EXISTS, 1, "an output exists and may not be overwritten") \
+    X(ERR_PATH, 10, "a path is empty, absolute, or leaves the model's folder") \
+    X(ERR_PROTOBUF, 7, "the bytes are not a protobuf that libprotobuf would accept") \
+    X(ERR_GRAPH, 10, "the model breaks a rule of ONNX or of the EPContext schema") \
+    X(ERR_CONTEXT, 10, "a context binary cannot be loaded") \
     X(ERR_VERSION, 10, "a context binary was made for another format, SDK or architecture") \
-    X(ERR_UNSUPPORTED, 9, "the backend does not implement this")                            \
-    X(ERR_NO_NODES, 1, "no node could be compiled")                                         \
-    X(ERR_BACKEND, 11, "the backend failed")                                                \
-    X(ERR_CANCELLED, 12, "the caller cancelled the work")                                   \
-    X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed")    \
+    X(ERR_UNSUPPORTED, 9, "the backend does not implement this") \
+    X(ERR_NO_NODES, 1, "no node could be compiled") \
+    X(ERR_BACKEND, 11, "the backend failed") \
+    X(ERR_CANCELLED, 12, "the caller cancelled the work") \
+    X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed") \
     X(ERR_CHANGED, 1, "a file is no longer the one that was read")
 
 typedef enum epctx_status {
@@ -804,7 +806,7 @@ EPCTX_API epctx_str epctx_view_str(epctx_view view); /* the payload as text */
 typedef struct epctx_open_opts {
     const epctx_allocator *allocator; /* default malloc; copied */
     void *buffer;                     /* fixed arena instead of the allocator; borrowed */
-    size_t buffer_size;
+    size_t buffer_size; /* to read: 1 KiB, and 48 bytes per field of the model and of its graph */
     const epctx_io *io; /* default epctx_io_files(); borrowed */
     const char *external_folder; /* of external initializers, copied; default: the model's folder
                                     (session.model_external_initializers_file_folder_path) */
@@ -812,7 +814,7 @@ typedef struct epctx_open_opts {
     uint32_t path_flags; /* for its files: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
 } epctx_open_opts;
 
-/* An open model. Members are private. */
+/* An open model. Private but `source`, `path`, `limits`, `path_flags` (read them) and `arena`. */
 typedef struct epctx_model {
     epctx_arena arena;
     const epctx_io *io; /* as given: epctx_model_io */
@@ -840,8 +842,9 @@ typedef struct epctx_model {
 } epctx_model;
 
 /* Opens a model and checks all of it: grammar, nesting, limits; payloads are skipped. `opts` may be
- * NULL. On failure the model is closed. NOT_FOUND, IO, LIMIT, NOMEM, CONFIG, PROTOBUF (offset set;
- * the message identifies git-lfs pointers, .ort files, gzip and zip archives). */
+ * NULL. On failure the model is closed. NOT_FOUND, IO, LIMIT, NOMEM (arena.missing set), ARG (no
+ * memory or io to use), CONFIG, PROTOBUF (offset set; the message identifies git-lfs pointers, .ort
+ * files, gzip and zip archives). */
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error);
 /* The same for bytes in memory, borrowed until close. */
@@ -931,42 +934,39 @@ EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
-/* epctx_node_of(view) ... reads a message, e.g. one found with epctx_view_fields;
- * epctx_next_node(cursor, &node) ... the next one of a cursor, false at the end. */
-#define EPCTX_VIEW_LIST(X)       \
-    X(graph, epctx_graph_view)   \
-    X(node, epctx_node_view)     \
-    X(attr, epctx_attr_view)     \
-    X(tensor, epctx_tensor_view) \
-    X(value, epctx_value_view)   \
-    X(dim, epctx_dim)            \
-    X(opset, epctx_opset)        \
-    X(pair, epctx_pair)
-#define EPCTX__VIEW_DECLARE(name, type)                \
-    EPCTX_API type epctx_##name##_of(epctx_view view); \
-    EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out);
-EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
-#undef EPCTX__VIEW_DECLARE
+/* A message, e.g. one found with epctx_view_fields. */
+EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view);
+EPCTX_API epctx_node_view epctx_node_of(epctx_view view);
+EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view);
+EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view);
+EPCTX_API epctx_value_view epctx_value_of(epctx_view view);
+EPCTX_API epctx_dim epctx_dim_of(epctx_view view);
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view);
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view);
 
-/* Cursors over one field: function, its parameter, message, field. Read node_inputs and
- * node_outputs with epctx_next_str, tensor_dims with epctx_next_int. */
-#define EPCTX_CURSOR_LIST(X)                                                   \
-    X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT) \
-    X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS) \
-    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                      \
-    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                    \
-    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                  \
-    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)               \
-    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)        \
-    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)              \
-    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)            \
-    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)           \
-    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)           \
-    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)
-#define EPCTX__CURSOR_DECLARE(name, type, message, field) \
-    EPCTX_API epctx_cursor epctx_##name(type of);
-EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
-#undef EPCTX__CURSOR_DECLARE
+/* Cursors over one field. Read node_inputs and node_outputs with epctx_next_str, tensor_dims with
+ * epctx_next_int, model_functions with epctx_next_view. */
+EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
+EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
+EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor);
+EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value);
+/* The next message of a cursor; false at the end. */
+EPCTX_API bool epctx_next_graph(epctx_cursor *cursor, epctx_graph_view *out);
+EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *out);
+EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *out);
+EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *out);
+EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *out);
+EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *out);
+EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *out);
+EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *out);
 
 /* The last attribute of that name; false: none. */
 EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
@@ -1019,8 +1019,8 @@ EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
 /* The next message: parents first, otherwise in file order; false at the end. */
 EPCTX_API bool epctx_walk_step(epctx_walk *walk);
-/* The next message of one kind. epctx_walk_epnode: op_type EPContext in any domain, see
- * epctx_node_is_epnode. */
+/* The next message of one kind. epctx_walk_epnode also gives nodes EPContext of foreign domains,
+ * which no EP takes: ask epctx_node_is_epnode. */
 EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
@@ -1173,16 +1173,16 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
 #define EPCTX_WEIGHTS_ATTR "epctx_weights"
 
 /* The ten attributes of the schema: name, AttributeType, member of epctx_epnode. */
-#define EPCTX_EPNODE_ATTR_LIST(X)                                                    \
-    X(MAIN_CONTEXT, "main_context", INT, main_context)                               \
-    X(EP_CACHE_CONTEXT, "ep_cache_context", STRING, ep_cache_context)                \
-    X(EMBED_MODE, "embed_mode", INT, embed_mode)                                     \
-    X(EP_SDK_VERSION, "ep_sdk_version", STRING, ep_sdk_version)                      \
-    X(ONNX_MODEL_FILENAME, "onnx_model_filename", STRING, onnx_model_filename)       \
+#define EPCTX_EPNODE_ATTR_LIST(X) \
+    X(MAIN_CONTEXT, "main_context", INT, main_context) \
+    X(EP_CACHE_CONTEXT, "ep_cache_context", STRING, ep_cache_context) \
+    X(EMBED_MODE, "embed_mode", INT, embed_mode) \
+    X(EP_SDK_VERSION, "ep_sdk_version", STRING, ep_sdk_version) \
+    X(ONNX_MODEL_FILENAME, "onnx_model_filename", STRING, onnx_model_filename) \
     X(HARDWARE_ARCHITECTURE, "hardware_architecture", STRING, hardware_architecture) \
-    X(PARTITION_NAME, "partition_name", STRING, partition_name)                      \
-    X(SOURCE, "source", STRING, source)                                              \
-    X(NOTES, "notes", STRING, notes)                                                 \
+    X(PARTITION_NAME, "partition_name", STRING, partition_name) \
+    X(SOURCE, "source", STRING, source) \
+    X(NOTES, "notes", STRING, notes) \
     X(MAX_SIZE, "max_size", INT, max_size)
 
 typedef enum epctx_epnode_attr {
@@ -1323,54 +1323,54 @@ typedef enum epctx_option_type {
 
 /* Every option: symbol, key, ORT's constant without "kOrtSessionOption" ("": ours), type, default,
  * phase, meaning. */
-#define EPCTX_OPTION_LIST(X)                                                                       \
-    X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE,               \
-      "write an EPContext model")                                                                  \
-    X(CONTEXT_FILE_PATH, "ep.context_file_path", "EpContextFilePath", FILE, "", BOTH,              \
-      "the EPContext model; default <model>_ctx.onnx. Loading from memory: its folder has the "    \
-      "binaries")                                                                                  \
-    X(CONTEXT_EMBED_MODE, "ep.context_embed_mode", "EpContextEmbedMode", SWITCH, "0", GENERATE,    \
-      "1: the binary goes into the model, 0: into a file of its own")                              \
-    X(CONTEXT_NODE_NAME_PREFIX, "ep.context_node_name_prefix", "EpContextNodeNamePrefix", TEXT,    \
-      "", GENERATE, "goes before node name, partition_name and graph name")                        \
-    X(SHARE_EP_CONTEXTS, "ep.share_ep_contexts", "ShareEpContexts", SWITCH, "0", BOTH,             \
-      "share one context with the other sessions of the group")                                    \
-    X(STOP_SHARE_EP_CONTEXTS, "ep.stop_share_ep_contexts", "StopShareEpContexts", SWITCH, "0",     \
-      BOTH, "the last session of the group")                                                       \
-    X(EXTERNAL_INITIALIZERS_FILE, "ep.context_model_external_initializers_file_name",              \
-      "sEpContextModelExternalInitializersFileName", NAME, "", GENERATE,                           \
-      "file beside the EPContext model for all its initializers; default: inside the model")       \
-    X(EXTERNAL_INITIALIZERS_FOLDER, "session.model_external_initializers_file_folder_path",        \
-      "sModelExternalInitializersFileFolderPath", FOLDER, "", BOTH,                                \
-      "folder of the source's external data; default: the model's")                                \
-    X(WEIGHTLESS_NODES, "ep.enable_weightless_ep_context_nodes",                                   \
-      "EpEnableWeightlessEpContextNodes", SWITCH, "0", GENERATE,                                   \
-      "former name of ep.enable_weightless, external initializers only")                           \
-    X(WEIGHTLESS, "ep.enable_weightless", "EpEnableWeightless", SWITCH, "0", BOTH,                 \
-      "EPContext nodes take the weights as inputs")                                                \
-    X(SOURCE_MODEL_PATH, "ep.context_source_model_path", "EpContextSourceModelPath", FILE, "",     \
-      LOAD, "the source model, for the weights of a weightless EPContext model")                   \
+#define EPCTX_OPTION_LIST(X) \
+    X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE, \
+      "write an EPContext model") \
+    X(CONTEXT_FILE_PATH, "ep.context_file_path", "EpContextFilePath", FILE, "", BOTH, \
+      "the EPContext model; default <model>_ctx.onnx. Loading from memory: its folder has the " \
+      "binaries") \
+    X(CONTEXT_EMBED_MODE, "ep.context_embed_mode", "EpContextEmbedMode", SWITCH, "0", GENERATE, \
+      "1: the binary goes into the model, 0: into a file of its own") \
+    X(CONTEXT_NODE_NAME_PREFIX, "ep.context_node_name_prefix", "EpContextNodeNamePrefix", TEXT, \
+      "", GENERATE, "goes before node name, partition_name and graph name") \
+    X(SHARE_EP_CONTEXTS, "ep.share_ep_contexts", "ShareEpContexts", SWITCH, "0", BOTH, \
+      "share one context with the other sessions of the group") \
+    X(STOP_SHARE_EP_CONTEXTS, "ep.stop_share_ep_contexts", "StopShareEpContexts", SWITCH, "0", \
+      BOTH, "the last session of the group") \
+    X(EXTERNAL_INITIALIZERS_FILE, "ep.context_model_external_initializers_file_name", \
+      "sEpContextModelExternalInitializersFileName", NAME, "", GENERATE, \
+      "file beside the EPContext model for all its initializers; default: inside the model") \
+    X(EXTERNAL_INITIALIZERS_FOLDER, "session.model_external_initializers_file_folder_path", \
+      "sModelExternalInitializersFileFolderPath", FOLDER, "", BOTH, \
+      "folder of the source's external data; default: the model's") \
+    X(WEIGHTLESS_NODES, "ep.enable_weightless_ep_context_nodes", \
+      "EpEnableWeightlessEpContextNodes", SWITCH, "0", GENERATE, \
+      "former name of ep.enable_weightless, external initializers only") \
+    X(WEIGHTLESS, "ep.enable_weightless", "EpEnableWeightless", SWITCH, "0", BOTH, \
+      "EPContext nodes take the weights as inputs") \
+    X(SOURCE_MODEL_PATH, "ep.context_source_model_path", "EpContextSourceModelPath", FILE, "", \
+      LOAD, "the source model, for the weights of a weightless EPContext model") \
     X(DISABLE_MODEL_COMPILE, "session.disable_model_compile", "sDisableModelCompile", SWITCH, "0", \
-      LOAD, "a model that would have to be compiled is an error")                                  \
-    X(FAIL_ON_SUBOPTIMAL, "session.fail_on_suboptimal_compiled_model",                             \
-      "sFailOnSuboptimalCompiledModel", SWITCH, "0", LOAD,                                         \
-      "a model that should better be compiled again is an error")                                  \
-    X(COMPILE_ONLY, "session.compile_only", "CompileOnly", SWITCH, "0", GENERATE,                  \
-      "the session will not run; set by ORT's compile API, not by users")                          \
-    X(DISABLE_CPU_FALLBACK, "session.disable_cpu_ep_fallback", "sDisableCPUEPFallback", SWITCH,    \
-      "0", BOTH, "a node left to the CPU is an error")                                             \
-    X(RECORD_ASSIGNMENT, "session.record_ep_graph_assignment_info",                                \
+      LOAD, "a model that would have to be compiled is an error") \
+    X(FAIL_ON_SUBOPTIMAL, "session.fail_on_suboptimal_compiled_model", \
+      "sFailOnSuboptimalCompiledModel", SWITCH, "0", LOAD, \
+      "a model that should better be compiled again is an error") \
+    X(COMPILE_ONLY, "session.compile_only", "CompileOnly", SWITCH, "0", GENERATE, \
+      "the session will not run; set by ORT's compile API, not by users") \
+    X(DISABLE_CPU_FALLBACK, "session.disable_cpu_ep_fallback", "sDisableCPUEPFallback", SWITCH, \
+      "0", BOTH, "a node left to the CPU is an error") \
+    X(RECORD_ASSIGNMENT, "session.record_ep_graph_assignment_info", \
       "sRecordEpGraphAssignmentInfo", SWITCH, "0", BOTH, "ORT remembers which EP took which node") \
-    X(OPTIMIZED_MODEL_PATH, "session.optimized_model_filepath", "sConfigOptimizedModelFilePath",   \
-      FILE, "", NONE, "ORT's optimized model, not the EPContext model")                            \
-    X(OPTIMIZED_MODEL_FILE, "session.optimized_model_external_initializers_file_name",             \
-      "sOptimizedModelExternalInitializersFileName", NAME, "", NONE,                               \
-      "initializers of ORT's optimized model")                                                     \
-    X(OPTIMIZED_MODEL_SIZE, "session.optimized_model_external_initializers_min_size_in_bytes",     \
-      "sOptimizedModelExternalInitializersMinSizeInBytes", NUMBER, "1024", NONE,                   \
-      "initializers of ORT's optimized model")                                                     \
-    X(OVERWRITE, "epctx.overwrite", "", SWITCH, "0", GENERATE, "replace outputs that exist")       \
-    X(NO_NODES, "epctx.no_nodes", "", CHOICE, "error", GENERATE,                                   \
+    X(OPTIMIZED_MODEL_PATH, "session.optimized_model_filepath", "sConfigOptimizedModelFilePath", \
+      FILE, "", NONE, "ORT's optimized model, not the EPContext model") \
+    X(OPTIMIZED_MODEL_FILE, "session.optimized_model_external_initializers_file_name", \
+      "sOptimizedModelExternalInitializersFileName", NAME, "", NONE, \
+      "initializers of ORT's optimized model") \
+    X(OPTIMIZED_MODEL_SIZE, "session.optimized_model_external_initializers_min_size_in_bytes", \
+      "sOptimizedModelExternalInitializersMinSizeInBytes", NUMBER, "1024", NONE, \
+      "initializers of ORT's optimized model") \
+    X(OVERWRITE, "epctx.overwrite", "", SWITCH, "0", GENERATE, "replace outputs that exist") \
+    X(NO_NODES, "epctx.no_nodes", "", CHOICE, "error", GENERATE, \
       "when no node was compiled: error, copy (of the source model), nothing (is written)")
 
 typedef enum epctx_option {
@@ -2117,6 +2117,8 @@ typedef struct epctx_build_opts {
 } epctx_build_opts;
 
 /* The EP's side: a table of functions, each called with `self`. A member that may be NULL says so.
+ * Of the others compiling needs those up to discard_fn; loading, and `verify`, `source` and load_fn
+ * to info_fn (else EPCTX_ERR_ARG); run_fn is for you alone.
  *
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
  *             partition, then finish or discard; load, find, info, run in any number, unload.
@@ -2152,8 +2154,8 @@ typedef struct epctx_backend {
     /* Adds `graph` as `name`; find_fn gets the same `hash`. Copies what it keeps. */
     epctx_status (*compile_fn)(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                uint64_t hash, epctx_error *error);
-    /* May be NULL. After compile_fn: the inferred types of the outputs, in order, for value_info.
-     * Valid until finish. */
+    /* May be NULL. After compile_fn: the inferred types of the outputs, in order, for value_info;
+     * needed if the model lacks them, as ORT infers none. Valid until finish. */
     epctx_status (*types_fn)(void *self, void *build, epctx_str name, const epctx_value **outputs,
                              size_t *count, epctx_error *error);
     /* Appends the context binary to `out`. */
@@ -2651,8 +2653,8 @@ typedef struct epctx_loaded {
  * With a workspace a graph that waits there is moved to this session, without a file. A failure
  * gives everything back. The nodes' bytes must stay until epctx_unload; with a workspace `backend`
  * and the io as long as any session uses a graph of these binaries.
- * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
- * INVALID_GRAPH, with the node and the reason. */
+ * Errors, with the node and the reason: CONTEXT (also a file that is missing or cannot be read),
+ * VERSION, PATH, GRAPH, all of them ORT's INVALID_GRAPH; ARG, NOMEM, CANCELLED. */
 EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *nodes, size_t count,
                                         const epctx_backend *backend, const epctx_load_opts *opts,
                                         epctx_error *error);
@@ -3757,13 +3759,13 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
 /* -- allocation with an error -- */
 
 /* Makes `out` an array of zeros. */
-#define EPCTX__NEW(out, type, count, arena, error)                        \
-    do {                                                                  \
-        (out) = (type *)epctx_arena_array(arena, count, sizeof(type));    \
-        if ((out) == NULL) {                                              \
-            epctx__nomem(error, (arena)->missing);                        \
+#define EPCTX__NEW(out, type, count, arena, error) \
+    do { \
+        (out) = (type *)epctx_arena_array(arena, count, sizeof(type)); \
+        if ((out) == NULL) { \
+            epctx__nomem(error, (arena)->missing); \
             return EPCTX_ERR_NOMEM; /* so that compilers see a failure */ \
-        }                                                                 \
+        } \
     } while (0)
 
 static EPCTX__UNUSED epctx_status epctx__copy(epctx_arena *arena, epctx_str text, const char **out,
@@ -3858,7 +3860,7 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     for (i = 0; i <= name.size && (flags & EPCTX_PATH_DETOURS) == 0; i++) {
         if (i == name.size || epctx__is_separator(name.data[i])) {
             if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
-                return "leaves the model's folder through '..'";
+                return "contains '..'";
             }
             start = i + 1;
         }
@@ -5247,10 +5249,10 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
                : status;
 }
 
-#define EPCTX__CALLBACKS(map_fn)                                                                   \
+#define EPCTX__CALLBACKS(map_fn) \
     {NULL, map_fn, epctx__file_unmap, epctx__file_stat, epctx__file_canonical, epctx__file_create, \
      epctx__file_write, epctx__file_sync, epctx__file_commit, epctx__file_back, epctx__file_close, \
-     epctx__file_clear, epctx__file_remove, epctx__file_second, epctx__file_link,                  \
+     epctx__file_clear, epctx__file_remove, epctx__file_second, epctx__file_link, \
      epctx__file_list, epctx__file_lock}
 static const epctx_io epctx__io_files = EPCTX__CALLBACKS(epctx__file_map);
 static const epctx_io epctx__io_private = EPCTX__CALLBACKS(epctx__file_read);
@@ -5870,7 +5872,7 @@ static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
     case (uint32_t)EPCTX_KIND_##message << 5 | number: \
         return EPCTX_KIND_##kind < EPCTX_KIND_INT ? EPCTX_KIND_##kind | EPCTX__ONE : 0u;
 #define EPCTX__CASE_MANY(message, symbol, number, kind) \
-    case (uint32_t)EPCTX_KIND_##message << 5 | number:  \
+    case (uint32_t)EPCTX_KIND_##message << 5 | number: \
         return EPCTX_KIND_##kind < EPCTX_KIND_STRING ? (uint32_t)EPCTX_KIND_##kind : 0u;
     switch (number < 32 ? (uint32_t)message << 5 | number : 0) {
         EPCTX_FIELD_LIST(EPCTX__CASE_ONE, EPCTX__CASE_MANY)
@@ -6568,6 +6570,9 @@ static epctx_status epctx__model_begin(epctx_model *model, const char *path,
         epctx_arena_init_fixed(&model->arena, opts->buffer, opts->buffer_size);
     } else {
         epctx_arena_init(&model->arena, opts->allocator);
+        if (model->arena.allocator.alloc_fn == NULL) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "pass a buffer or an epctx_allocator");
+        }
     }
     model->io = opts->io;
     *limits = opts->limits;
@@ -6599,8 +6604,10 @@ static epctx_status epctx__model_end(epctx_model *model, const char *path, epctx
                                      epctx_error *error)
 {
     if (status != EPCTX_OK) {
+        size_t missing = model->arena.missing;
         epctx_blame(error, path, NULL, NULL);
         epctx_model_close(model);
+        model->arena.missing = missing;
     }
     return status;
 }
@@ -6802,14 +6809,8 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
-#define EPCTX__AT(f, type, of, m)                               \
-    {                                                           \
-        EPCTX_FIELD_##f, EPCTX__##type, offsetof(epctx_##of, m) \
-    }
-#define EPCTX__VIEW(of)                            \
-    {                                              \
-        0, EPCTX__SELF, offsetof(epctx_##of, view) \
-    }
+#define EPCTX__AT(f, type, of, m) {EPCTX_FIELD_##f, EPCTX__##type, offsetof(epctx_##of, m)}
+#define EPCTX__VIEW(of)           {0, EPCTX__SELF, offsetof(epctx_##of, view)}
 
 static const epctx__member epctx__graph_members[] = {
     EPCTX__AT(GRAPH_NAME, STR, graph_view, name),
@@ -6866,13 +6867,13 @@ static const epctx__member epctx__type_members[] = {
 #undef EPCTX__VIEW
 #undef EPCTX__AT
 
-#define EPCTX__VIEW_OF(name, type)                                \
-    EPCTX_API type epctx_##name##_of(epctx_view view)             \
-    {                                                             \
-        type out;                                                 \
-        memset(&out, 0, sizeof out);                              \
+#define EPCTX__VIEW_OF(name, type) \
+    EPCTX_API type epctx_##name##_of(epctx_view view) \
+    { \
+        type out; \
+        memset(&out, 0, sizeof out); \
         epctx__read_members(view, epctx__##name##_members, &out); \
-        return out;                                               \
+        return out; \
     }
 EPCTX__VIEW_OF(graph, epctx_graph_view)
 EPCTX__VIEW_OF(node, epctx_node_view)
@@ -6931,17 +6932,24 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
     return dim;
 }
 
-#define EPCTX__NEXT(name, type)                                   \
+#define EPCTX__NEXT(name, type) \
     EPCTX_API bool epctx_next_##name(epctx_cursor *it, type *out) \
-    {                                                             \
-        epctx_view body;                                          \
-        bool more = epctx_next_view(it, &body);                   \
-        if (more) {                                               \
-            *out = epctx_##name##_of(body);                       \
-        }                                                         \
-        return more;                                              \
+    { \
+        epctx_view body; \
+        bool more = epctx_next_view(it, &body); \
+        if (more) { \
+            *out = epctx_##name##_of(body); \
+        } \
+        return more; \
     }
-EPCTX_VIEW_LIST(EPCTX__NEXT)
+EPCTX__NEXT(graph, epctx_graph_view)
+EPCTX__NEXT(node, epctx_node_view)
+EPCTX__NEXT(attr, epctx_attr_view)
+EPCTX__NEXT(tensor, epctx_tensor_view)
+EPCTX__NEXT(value, epctx_value_view)
+EPCTX__NEXT(dim, epctx_dim)
+EPCTX__NEXT(opset, epctx_opset)
+EPCTX__NEXT(pair, epctx_pair)
 #undef EPCTX__NEXT
 
 static epctx_view epctx__shown(const epctx_model *model)
@@ -6949,12 +6957,23 @@ static epctx_view epctx__shown(const epctx_model *model)
     return epctx__slot_view(model->shown);
 }
 
-#define EPCTX__CURSOR(name, type, message, f)               \
-    EPCTX_API epctx_cursor epctx_##name(type of)            \
-    {                                                       \
+#define EPCTX__CURSOR(name, type, message, f) \
+    EPCTX_API epctx_cursor epctx_##name(type of) \
+    { \
         return epctx_view_fields(message, EPCTX_FIELD_##f); \
     }
-EPCTX_CURSOR_LIST(EPCTX__CURSOR)
+EPCTX__CURSOR(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)
+EPCTX__CURSOR(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)
+EPCTX__CURSOR(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)
+EPCTX__CURSOR(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)
+EPCTX__CURSOR(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)
+EPCTX__CURSOR(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)
+EPCTX__CURSOR(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)
+EPCTX__CURSOR(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)
+EPCTX__CURSOR(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)
+EPCTX__CURSOR(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)
+EPCTX__CURSOR(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)
+EPCTX__CURSOR(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)
 #undef EPCTX__CURSOR
 
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
@@ -7237,17 +7256,17 @@ EPCTX_API bool epctx_walk_step(epctx_walk *w)
     return false;
 }
 
-#define EPCTX__WALK(name, of, of_kind)                                      \
+#define EPCTX__WALK(name, of, of_kind) \
     EPCTX_API bool epctx_walk_##name(epctx_walk *w, epctx_##of##_view *out) \
-    {                                                                       \
-        bool more = epctx_walk_step(w);                                     \
-        while (more && w->kind != of_kind) {                                \
-            more = epctx_walk_step(w);                                      \
-        }                                                                   \
-        if (more) {                                                         \
-            *out = epctx_##of##_of(w->view);                                \
-        }                                                                   \
-        return more;                                                        \
+    { \
+        bool more = epctx_walk_step(w); \
+        while (more && w->kind != of_kind) { \
+            more = epctx_walk_step(w); \
+        } \
+        if (more) { \
+            *out = epctx_##of##_of(w->view); \
+        } \
+        return more; \
     }
 EPCTX__WALK(next, node, EPCTX_KIND_NODE)
 EPCTX__WALK(tensor, tensor, EPCTX_KIND_TENSOR)
@@ -7358,20 +7377,20 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
 }
 
 /* Counts first; if a mapped file changes, the second pass may find fewer. */
-#define EPCTX__LOAD_LIST(name, type)                                                   \
+#define EPCTX__LOAD_LIST(name, type) \
     static epctx_status epctx__load_##name##s(const epctx__loader *l, epctx_cursor it, \
-                                              const type **out, size_t *count)         \
-    {                                                                                  \
-        epctx_cursor again = it;                                                       \
-        type *items, item;                                                             \
-        size_t n;                                                                      \
-        for (*count = 0; epctx_next_##name(&it, &item); ++*count) {                    \
-        }                                                                              \
-        EPCTX__NEW(items, type, *count, l->arena, l->error);                           \
-        *out = items;                                                                  \
-        for (n = 0; n < *count && epctx_next_##name(&again, &items[n]); n++) {         \
-        }                                                                              \
-        return EPCTX_OK;                                                               \
+                                              const type **out, size_t *count) \
+    { \
+        epctx_cursor again = it; \
+        type *items, item; \
+        size_t n; \
+        for (*count = 0; epctx_next_##name(&it, &item); ++*count) { \
+        } \
+        EPCTX__NEW(items, type, *count, l->arena, l->error); \
+        *out = items; \
+        for (n = 0; n < *count && epctx_next_##name(&again, &items[n]); n++) { \
+        } \
+        return EPCTX_OK; \
     }
 EPCTX__LOAD_LIST(str, epctx_str)
 EPCTX__LOAD_LIST(int, int64_t)
@@ -8515,14 +8534,8 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
 
 static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
 #define EPCTX__OPTION_ROW(id, key, ort, type, fallback, phase, text) \
-    {                                                                \
-        key,                                                         \
-        ort,                                                         \
-        EPCTX_OPTION_TYPE_##type,                                    \
-        fallback,                                                    \
-        EPCTX__OPTION_WORDS_##type,                                  \
-        EPCTX_PHASE_##phase,                                         \
-        text},
+    {key, ort, EPCTX_OPTION_TYPE_##type, fallback, EPCTX__OPTION_WORDS_##type, \
+     EPCTX_PHASE_##phase, text},
     EPCTX_OPTION_LIST(EPCTX__OPTION_ROW)
 #undef EPCTX__OPTION_ROW
 };
@@ -10490,14 +10503,14 @@ static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *
     epctx__former(b, parent, fresh, NULL);
 }
 
-#define EPCTX__SET(name, type, added)                                                            \
-    EPCTX_API epctx_status epctx_message_set_##name(                                             \
+#define EPCTX__SET(name, type, added) \
+    EPCTX_API epctx_status epctx_message_set_##name( \
         epctx_model *model, epctx_view message, uint32_t number, type value, epctx_error *error) \
-    {                                                                                            \
-        epctx__builder b = epctx__builder_of(model, error);                                      \
-        epctx_slot *slot = epctx__locate_owner(&b, message, number, false);                      \
-        epctx__set_field(&b, slot, added);                                                       \
-        return epctx__build_end(&b);                                                             \
+    { \
+        epctx__builder b = epctx__builder_of(model, error); \
+        epctx_slot *slot = epctx__locate_owner(&b, message, number, false); \
+        epctx__set_field(&b, slot, added); \
+        return epctx__build_end(&b); \
     }
 EPCTX__SET(str, epctx_str, epctx__add_str(&b, NULL, number, value))
 EPCTX__SET(data, epctx_span, epctx__add_bytes(&b, NULL, number, value.data, value.size))
@@ -10673,17 +10686,17 @@ EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node,
     return epctx__set_attr(model, node, NULL, attr, error);
 }
 
-#define EPCTX__SET_ATTR(set_name, value_type, attr_type, member)                      \
+#define EPCTX__SET_ATTR(set_name, value_type, attr_type, member) \
     EPCTX_API epctx_status epctx_node_##set_name(epctx_model *model, epctx_view node, \
-                                                 const char *name, value_type value,  \
-                                                 epctx_error *error)                  \
-    {                                                                                 \
-        epctx_attr attr;                                                              \
-        memset(&attr, 0, sizeof attr);                                                \
-        attr.name = epctx_str_of(name);                                               \
-        attr.type = attr_type;                                                        \
-        attr.member = value;                                                          \
-        return epctx_node_set_attr(model, node, &attr, error);                        \
+                                                 const char *name, value_type value, \
+                                                 epctx_error *error) \
+    { \
+        epctx_attr attr; \
+        memset(&attr, 0, sizeof attr); \
+        attr.name = epctx_str_of(name); \
+        attr.type = attr_type; \
+        attr.member = value; \
+        return epctx_node_set_attr(model, node, &attr, error); \
     }
 EPCTX__SET_ATTR(set_int, int64_t, EPCTX_ATTR_INT, i)
 EPCTX__SET_ATTR(set_str, epctx_str, EPCTX_ATTR_STRING, s)
@@ -14118,12 +14131,43 @@ static epctx_status epctx__weightless_agree(const epctx_backend *b, epctx_weight
     return EPCTX_OK;
 }
 
-static epctx_status epctx__backend_check(const epctx_backend *backend, epctx_error *error)
+/* The first missing member that compiling or loading needs, or NULL. */
+static const char *epctx__backend_lacks(const epctx_backend *b, bool compiles, bool loads)
 {
-    return backend != NULL && backend->version == EPCTX_BACKEND_VERSION
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "a backend of version %u is expected",
-                            (uint64_t)EPCTX_BACKEND_VERSION);
+    const struct {
+        const char *name;
+        bool used, there;
+    } members[] = {
+        {"source", true, b->source != NULL}, {"short_name", compiles, b->short_name != NULL},
+        {"sdk_version", compiles, b->sdk_version != NULL},
+        {"hardware_architecture", compiles, b->hardware_architecture != NULL},
+        {"capability_fn", compiles, b->capability_fn != NULL},
+        {"begin_fn", compiles, b->begin_fn != NULL},
+        {"compile_fn", compiles, b->compile_fn != NULL},
+        {"finish_fn", compiles, b->finish_fn != NULL},
+        {"discard_fn", compiles, b->discard_fn != NULL}, {"load_fn", loads, b->load_fn != NULL},
+        {"unload_fn", loads, b->unload_fn != NULL}, {"find_fn", loads, b->find_fn != NULL},
+        {"info_fn", loads, b->info_fn != NULL}};
+    size_t i;
+    for (i = 0; i < sizeof members / sizeof *members; i++) {
+        if (members[i].used && !members[i].there) {
+            return members[i].name;
+        }
+    }
+    return NULL;
+}
+
+static epctx_status epctx__backend_check(const epctx_backend *b, bool compiles, bool loads,
+                                         epctx_error *error)
+{
+    const char *lacks;
+    if (b == NULL || b->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "a backend of version %u is expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    lacks = epctx__backend_lacks(b, compiles, loads);
+    return lacks == NULL ? EPCTX_OK
+                         : epctx_fail(error, EPCTX_ERR_ARG, "the backend has no %s", lacks);
 }
 
 /* epctx_ep_begin without the context. */
@@ -14133,7 +14177,7 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
 {
     epctx_allocator in_arena = epctx__in_arena(arena);
     memset(ep, 0, sizeof *ep);
-    EPCTX__TRY(epctx__backend_check(backend, error));
+    EPCTX__TRY(epctx__backend_check(backend, true, false, error));
     ep->backend = backend;
     ep->opts = *opts;
     ep->arena = arena;
@@ -14651,6 +14695,7 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts)
     values[EPCTX_OPTION_CONTEXT_FILE_PATH] = opts->context_file_path;
     values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = opts->embed ? "1" : "0";
     values[EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX] = opts->name_prefix;
+    values[EPCTX_OPTION_SHARE_EP_CONTEXTS] = opts->workspace != NULL ? "1" : "0";
     values[EPCTX_OPTION_OVERWRITE] = opts->overwrite ? "1" : "0";
     values[EPCTX_OPTION_DISABLE_CPU_FALLBACK] = opts->require_all ? "1" : "0";
     values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = opts->initializers_file_name;
@@ -15194,8 +15239,14 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
         const epctx_graph *part = &g->parts[i].graph;
         const epctx_value *types = g->ep.pieces[i].types;
         for (k = 0; k < part->output_count; k++) {
-            const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
-            if (value->elem_type != 0 && !epctx__is_marked(w, value->name, EPCTX__TYPED)) {
+            const epctx_value *value = &part->outputs[k];
+            value = types != NULL && types[k].elem_type != 0 ? &types[k] : value;
+            if (value->elem_type == 0) {
+                return epctx_fail(g->error, EPCTX_ERR_UNSUPPORTED,
+                                  "output '%S' has no type in the model, and none from types_fn",
+                                  &value->name);
+            }
+            if (!epctx__is_marked(w, value->name, EPCTX__TYPED)) {
                 EPCTX__TRY(epctx_graph_put_value(g->model, epctx_view_none(),
                                                  EPCTX_FIELD_GRAPH_VALUE_INFO, value,
                                                  epctx_view_none(), NULL, g->error));
@@ -16640,12 +16691,12 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epc
     error = error != NULL ? error : &local;
     epctx_error_clear(error);
     *nodes = NULL;
-    EPCTX__TRY(epctx__backend_check(backend, error));
     if (workspace == NULL || io == NULL || opts == NULL || opts->piece_count == 0 ||
         epctx_str_of(opts->context_path).size == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "pass a workspace, an io, pieces and a context_path");
     }
+    EPCTX__TRY(epctx__backend_check(backend, true, opts->verify, error));
     EPCTX__TRY(epctx__group_join(workspace, opts->group, backend, io, opts->prepare_only,
                                  opts->weightless, &joined, error));
     status = epctx__group_compile(joined, opts, arena, nodes, error);
@@ -16719,11 +16770,6 @@ static epctx_status epctx__gen_grouped(epctx__gen *g)
     const epctx_gen_opts *opts = g->opts;
     epctx__group *group;
     epctx_status status;
-    if (opts->embed) {
-        return epctx_fail(g->error, EPCTX_ERR_ARG,
-                          "ep.context_embed_mode 1 and ep.share_ep_contexts exclude each other: a "
-                          "shared binary is a file");
-    }
     EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, g->backend, epctx_model_io(g->model),
                                  opts->prepare_only, opts->weightless, &group, g->error));
     status = epctx__group_session(group, g);
@@ -16773,10 +16819,13 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     if (model == NULL || model->root == NULL || epctx_model_io(model) == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
     }
-    EPCTX__TRY(epctx__backend_check(backend, error));
     g.model = model;
     g.backend = backend;
     g.opts = opts != NULL ? opts : &defaults;
+    EPCTX__TRY(epctx__backend_check(backend, true, g.opts->verify, error));
+    if (g.opts->workspace == NULL && (g.opts->stop || g.opts->group != NULL)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "`stop` and `group` need a `workspace`");
+    }
     g.options = epctx_options_of_gen(g.opts);
     g.options.arena = g.arena = &model->arena;
     g.error = error;
@@ -16882,12 +16931,9 @@ static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *no
 static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *node)
 {
     const epctx_profile *profile = l->opts.profile;
-    if (node->main_context != 0) {
-        return true;
-    }
-    return profile != NULL && node->ep_cache_context.size > 0 &&
-           ((profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
-            (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
+    return node->main_context != 0 ||
+           (profile != NULL && node->ep_cache_context.size > 0 &&
+            (profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT)) != 0);
 }
 
 /* The source decides first: another EP's node may be invalid. */
@@ -17127,7 +17173,7 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
         return epctx_fail(error, EPCTX_ERR_ARG, "pass a set to load into");
     }
     memset(loaded, 0, sizeof *loaded);
-    EPCTX__TRY(epctx__backend_check(backend, error));
+    EPCTX__TRY(epctx__backend_check(backend, false, true, error));
     if (opts != NULL) {
         l->opts = *opts;
     }

@@ -24,29 +24,28 @@
  * QUICK START: compile, load and run through epctx.h (a model of one partition, x[36] -> y[2])
  *       epctx_npu npu;
  *       epctx_backend backend;
- *       epctx_model model;
- *       epctx_loaded loaded;
+ *       epctx_model model = {0};
+ *       epctx_loaded loaded = {0};
  *       epctx_error err;
  *       float x[36] = {0}, y[2];
  *       epctx_span in[1] = {{(const uint8_t *)x, sizeof x}};
  *       epctx_memory out[1] = {{y, sizeof y}};
  *       epctx_gen_opts opts = {0}; // writes m_ctx.onnx and m_npu.bin
  *       opts.overwrite = true;
- *       epctx_npu_init(&npu, NULL, &backend, &err);
- *       if (epctx_model_open_file(&model, "m.onnx", NULL, &err) != EPCTX_OK ||
- *           epctx_generate(&model, &backend, &opts, NULL, &err) != EPCTX_OK ||
- *           epctx_load(&loaded, &model, &backend, NULL, &err) != EPCTX_OK) {
- *           fprintf(stderr, "%s\n", err.message);
- *           return 1;
+ *       bool good = epctx_npu_init(&npu, NULL, &backend, &err) == EPCTX_OK &&
+ *                   epctx_model_open_file(&model, "m.onnx", NULL, &err) == EPCTX_OK &&
+ *                   epctx_generate(&model, &backend, &opts, NULL, &err) == EPCTX_OK &&
+ *                   epctx_load(&loaded, &model, &backend, NULL, &err) == EPCTX_OK;
+ *       char *memory = good ? (char *)malloc(loaded.bound[0].info.scratch_size + 64) : NULL;
+ *       if (memory != NULL) {
+ *           void *scratch = memory + (64 - (uintptr_t)memory % 64); // aligned to 64
+ *           good = backend.run_fn(backend.self, loaded.bound[0].graph, in, out, scratch,
+ *                                 loaded.bound[0].info.scratch_size, &err) == EPCTX_OK;
  *       }
- *       const epctx_bound *node = &loaded.bound[0];
- *       char *memory = (char *)malloc(node->info.scratch_size + 64);
- *       void *scratch = memory + (64 - (uintptr_t)memory % 64); // aligned to 64
- *       if (backend.run_fn(backend.self, node->graph, in, out, scratch, node->info.scratch_size,
- *                          &err) == EPCTX_OK) {
+ *       if (good && memory != NULL) {
  *           printf("%g %g\n", y[0], y[1]);
  *       } else {
- *           fprintf(stderr, "%s\n", err.message); // e.g. m.onnx has other shapes
+ *           fprintf(stderr, "%s\n", good ? "no memory" : err.message); // e.g. other shapes
  *       }
  *       free(memory);
  *       epctx_unload(&loaded);
@@ -390,7 +389,7 @@ extern "C" {
 #endif
 
 /* Faster variants of the innermost loops, selected at run time by processor features. */
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) &&                            \
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(EPCTX_NPU_NO_SIMD)
 #if !defined(__clang__) /* gcc 12 warns about its own undefined vectors in C++ */
 #pragma GCC diagnostic push
@@ -1026,72 +1025,72 @@ static float epctx_npu__gelu_tanh(float x)
 /* A loop over `count` elements, first in chunks of constant length: gcc -O2 vectorizes those, but
  * not an unknown count. `statement` sees the index as `at`. */
 #ifdef __OPTIMIZE_SIZE__
-#define EPCTX_NPU__EACH(at, count, statement)                                                      \
-    do {                                                                                           \
-        size_t at;                                                                                 \
-        for (at = 0; at < (count); at++) {                                                         \
-            statement                                                                              \
-        }                                                                                          \
+#define EPCTX_NPU__EACH(at, count, statement) \
+    do { \
+        size_t at; \
+        for (at = 0; at < (count); at++) { \
+            statement \
+        } \
     } while (0)
 #else
-#define EPCTX_NPU__EACH(at, count, statement)                                                      \
-    do {                                                                                           \
-        size_t epctx_npu__i = 0, epctx_npu__j;                                                     \
-        for (; (count)-epctx_npu__i >= 16; epctx_npu__i += 16) {                                   \
-            for (epctx_npu__j = 0; epctx_npu__j < 16; epctx_npu__j++) {                            \
-                const size_t at = epctx_npu__i + epctx_npu__j;                                     \
-                statement                                                                          \
-            }                                                                                      \
-        }                                                                                          \
-        for (; epctx_npu__i < (count); epctx_npu__i++) {                                           \
-            const size_t at = epctx_npu__i;                                                        \
-            statement                                                                              \
-        }                                                                                          \
+#define EPCTX_NPU__EACH(at, count, statement) \
+    do { \
+        size_t epctx_npu__i = 0, epctx_npu__j; \
+        for (; (count)-epctx_npu__i >= 16; epctx_npu__i += 16) { \
+            for (epctx_npu__j = 0; epctx_npu__j < 16; epctx_npu__j++) { \
+                const size_t at = epctx_npu__i + epctx_npu__j; \
+                statement \
+            } \
+        } \
+        for (; epctx_npu__i < (count); epctx_npu__i++) { \
+            const size_t at = epctx_npu__i; \
+            statement \
+        } \
     } while (0)
 #endif
 
 /* -- activations: unary functions, alone or fused into another kernel -- */
 
-#define EPCTX_NPU_ACT_LIST(X)                                                                      \
-    X(RELU, v < 0.0f ? 0.0f : v)                                                                   \
-    X(CLIP, v < a ? a : (v > b ? b : v))                                                           \
-    X(LEAKY, v < 0.0f ? v * a : v)                                                                 \
-    X(SIGMOID, epctx_npu__sigmoid(v))                                                              \
-    X(TANH, epctx_npu__tanh(v))                                                                    \
-    X(EXP, epctx_npu__exp(v))                                                                      \
-    X(LOG, epctx_npu__log(v))                                                                      \
-    X(SQRT, epctx_npu__sqrt(v))                                                                    \
-    X(ABS, epctx_npu__abs(v))                                                                      \
-    X(NEG, -v)                                                                                     \
-    X(HARD_SIGMOID, epctx_npu__unit(a *v + b))                                                     \
-    X(HARD_SWISH, v *epctx_npu__unit(a *v + b))                                                    \
-    X(ELU, v < 0.0f ? a * epctx_npu__expm1(v) : v)                                                 \
-    X(CELU, v < 0.0f ? a * epctx_npu__expm1(v / a) : v)                                            \
-    X(SELU, b *(v < 0.0f ? a * epctx_npu__expm1(v) : v))                                           \
-    X(RECIPROCAL, 1.0f / v)                                                                        \
-    X(ERF, epctx_npu__erf(v))                                                                      \
-    X(GELU, epctx_npu__gelu(v))                                                                    \
-    X(GELU_TANH, epctx_npu__gelu_tanh(v))                                                          \
-    X(SWISH, v *epctx_npu__sigmoid(a *v))                                                          \
-    X(MISH, v *epctx_npu__tanh(epctx_npu__softplus(v)))                                            \
-    X(SOFTPLUS, epctx_npu__softplus(v))                                                            \
-    X(SOFTSIGN, v / (1.0f + (v < 0.0f ? -v : v)))                                                  \
-    X(THRESHOLD, v > a ? v : 0.0f)                                                                 \
-    X(SHRINK, v < -a ? v + b : (v > a ? v - b : 0.0f))                                             \
-    X(SIGN, v > 0.0f ? 1.0f : (v < 0.0f ? -1.0f : v))                                              \
-    X(FLOOR, epctx_npu__floor(v))                                                                  \
-    X(CEIL, -epctx_npu__floor(-v))                                                                 \
-    X(ROUND, epctx_npu__round(v))                                                                  \
-    X(SIN, epctx_npu__sine(v, 0))                                                                  \
-    X(COS, epctx_npu__sine(v, 1))                                                                  \
-    X(TAN, epctx_npu__sine(v, 0) / epctx_npu__sine(v, 1))                                          \
-    X(ASIN, epctx_npu__arc(v, false))                                                              \
-    X(ACOS, epctx_npu__arc(v, true))                                                               \
-    X(ATAN, epctx_npu__atan(v))                                                                    \
-    X(SINH, epctx_npu__hyperbolic(v, false))                                                       \
-    X(COSH, epctx_npu__hyperbolic(v, true))                                                        \
-    X(ASINH, epctx_npu__asinh(v))                                                                  \
-    X(ACOSH, epctx_npu__acosh(v))                                                                  \
+#define EPCTX_NPU_ACT_LIST(X) \
+    X(RELU, v < 0.0f ? 0.0f : v) \
+    X(CLIP, v < a ? a : (v > b ? b : v)) \
+    X(LEAKY, v < 0.0f ? v * a : v) \
+    X(SIGMOID, epctx_npu__sigmoid(v)) \
+    X(TANH, epctx_npu__tanh(v)) \
+    X(EXP, epctx_npu__exp(v)) \
+    X(LOG, epctx_npu__log(v)) \
+    X(SQRT, epctx_npu__sqrt(v)) \
+    X(ABS, epctx_npu__abs(v)) \
+    X(NEG, -v) \
+    X(HARD_SIGMOID, epctx_npu__unit(a *v + b)) \
+    X(HARD_SWISH, v *epctx_npu__unit(a *v + b)) \
+    X(ELU, v < 0.0f ? a * epctx_npu__expm1(v) : v) \
+    X(CELU, v < 0.0f ? a * epctx_npu__expm1(v / a) : v) \
+    X(SELU, b *(v < 0.0f ? a * epctx_npu__expm1(v) : v)) \
+    X(RECIPROCAL, 1.0f / v) \
+    X(ERF, epctx_npu__erf(v)) \
+    X(GELU, epctx_npu__gelu(v)) \
+    X(GELU_TANH, epctx_npu__gelu_tanh(v)) \
+    X(SWISH, v *epctx_npu__sigmoid(a *v)) \
+    X(MISH, v *epctx_npu__tanh(epctx_npu__softplus(v))) \
+    X(SOFTPLUS, epctx_npu__softplus(v)) \
+    X(SOFTSIGN, v / (1.0f + (v < 0.0f ? -v : v))) \
+    X(THRESHOLD, v > a ? v : 0.0f) \
+    X(SHRINK, v < -a ? v + b : (v > a ? v - b : 0.0f)) \
+    X(SIGN, v > 0.0f ? 1.0f : (v < 0.0f ? -1.0f : v)) \
+    X(FLOOR, epctx_npu__floor(v)) \
+    X(CEIL, -epctx_npu__floor(-v)) \
+    X(ROUND, epctx_npu__round(v)) \
+    X(SIN, epctx_npu__sine(v, 0)) \
+    X(COS, epctx_npu__sine(v, 1)) \
+    X(TAN, epctx_npu__sine(v, 0) / epctx_npu__sine(v, 1)) \
+    X(ASIN, epctx_npu__arc(v, false)) \
+    X(ACOS, epctx_npu__arc(v, true)) \
+    X(ATAN, epctx_npu__atan(v)) \
+    X(SINH, epctx_npu__hyperbolic(v, false)) \
+    X(COSH, epctx_npu__hyperbolic(v, true)) \
+    X(ASINH, epctx_npu__asinh(v)) \
+    X(ACOSH, epctx_npu__acosh(v)) \
     X(ATANH, epctx_npu__atanh(v))
 
 typedef enum epctx_npu__act_kind {
@@ -1127,11 +1126,11 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
     switch (act->kind) {
     case EPCTX_NPU__ACT_NONE:
         break;
-#define EPCTX_NPU__ACT_CASE(name, value)                                                           \
-    case EPCTX_NPU__ACT_##name:                                                                    \
-        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) {                                        \
-            EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;);                        \
-        }                                                                                          \
+#define EPCTX_NPU__ACT_CASE(name, value) \
+    case EPCTX_NPU__ACT_##name: \
+        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) { \
+            EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;); \
+        } \
         break;
         EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
 #undef EPCTX_NPU__ACT_CASE
@@ -1429,15 +1428,15 @@ static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__ar
 
 /* -- Binary: element-wise, with broadcasting -- */
 
-#define EPCTX_NPU_BINARY_LIST(X)                                                                   \
-    X(ADD, a + b)                                                                                  \
-    X(SUB, a - b)                                                                                  \
-    X(MUL, a *b)                                                                                   \
-    X(DIV, a / b)                                                                                  \
-    X(MIN, a != a || a < b ? a : b)                                                                \
-    X(MAX, a != a || a > b ? a : b)                                                                \
-    X(PRELU, a < 0.0f ? a * b : a)                                                                 \
-    X(POW, epctx_npu__pow(a, b))                                                                   \
+#define EPCTX_NPU_BINARY_LIST(X) \
+    X(ADD, a + b) \
+    X(SUB, a - b) \
+    X(MUL, a *b) \
+    X(DIV, a / b) \
+    X(MIN, a != a || a < b ? a : b) \
+    X(MAX, a != a || a > b ? a : b) \
+    X(PRELU, a < 0.0f ? a * b : a) \
+    X(POW, epctx_npu__pow(a, b)) \
     X(FMOD, epctx_npu__fmod(a, b))
 
 typedef enum epctx_npu__binary_kind {
@@ -1479,20 +1478,20 @@ static void epctx_npu__binary_row(uint32_t kind, float *EPCTX_NPU__RESTRICT y, c
                                   const float *z, size_t count, ptrdiff_t xs, ptrdiff_t zs)
 {
     switch (kind) {
-#define EPCTX_NPU__BINARY_CASE(name, value)                                                        \
-    case EPCTX_NPU__BINARY_##name:                                                                 \
-        if (xs == 1 && zs == 1) {                                                                  \
-            EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;);  \
-        } else if (xs == 1 && zs == 0) {                                                           \
-            const float b = z[0];                                                                  \
-            EPCTX_NPU__EACH(i, count, const float a = x[i]; y[i] = value;);                        \
-        } else {                                                                                   \
-            ptrdiff_t i;                                                                           \
-            for (i = 0; i < (ptrdiff_t)count; i++) {                                               \
-                const float a = x[i * xs], b = z[i * zs];                                          \
-                y[i] = value;                                                                      \
-            }                                                                                      \
-        }                                                                                          \
+#define EPCTX_NPU__BINARY_CASE(name, value) \
+    case EPCTX_NPU__BINARY_##name: \
+        if (xs == 1 && zs == 1) { \
+            EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;); \
+        } else if (xs == 1 && zs == 0) { \
+            const float b = z[0]; \
+            EPCTX_NPU__EACH(i, count, const float a = x[i]; y[i] = value;); \
+        } else { \
+            ptrdiff_t i; \
+            for (i = 0; i < (ptrdiff_t)count; i++) { \
+                const float a = x[i * xs], b = z[i * zs]; \
+                y[i] = value; \
+            } \
+        } \
         break;
         EPCTX_NPU_BINARY_LIST(EPCTX_NPU__BINARY_CASE)
 #undef EPCTX_NPU__BINARY_CASE
@@ -4003,30 +4002,30 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
 /* -- the table of opcodes -- */
 
 /* Enumerator, inputs, outputs, required inputs (bits), parameter struct, name of check and run. */
-#define EPCTX_NPU_OP_LIST(X)                                                                       \
-    X(MOVE, "Move", 1, 1, 1, epctx_npu__move, move)                                                \
-    X(FILL, "Fill", 0, 1, 0, epctx_npu__fill, fill)                                                \
-    X(UNARY, "Unary", 1, 1, 1, epctx_npu__unary, unary)                                            \
-    X(BINARY, "Binary", 2, 1, 3, epctx_npu__binary, binary)                                        \
-    X(AFFINE, "Affine", 3, 1, 7, epctx_npu__affine, affine)                                        \
-    X(PACK, "Pack", 1, 1, 1, epctx_npu__pack, pack)                                                \
-    X(CONV, "Conv", 4, 2, 3, epctx_npu__conv, conv)                                                \
-    X(DEPTHWISE, "Depthwise", 3, 1, 3, epctx_npu__depthwise, depthwise)                            \
-    X(GEMM, "Gemm", 3, 1, 3, epctx_npu__gemm, gemm)                                                \
-    X(POOL, "Pool", 1, 1, 1, epctx_npu__pool, pool)                                                \
-    X(REDUCE, "Reduce", 1, 1, 1, epctx_npu__reduce, reduce)                                        \
-    X(SOFTMAX, "Softmax", 1, 1, 1, epctx_npu__softmax, softmax)                                    \
-    X(GATHER, "Gather", 2, 1, 3, epctx_npu__gather_params, gather)                                 \
-    X(CAST, "Cast", 1, 1, 1, epctx_npu__cast, cast)                                                \
-    X(EXACT, "Exact", 2, 1, 3, epctx_npu__exact, exact)                                            \
-    X(WHERE, "Where", 3, 1, 7, epctx_npu__where, where)                                            \
-    X(NORM, "Norm", 3, 1, 1, epctx_npu__norm, norm)                                                \
-    X(ARG, "Arg", 1, 1, 1, epctx_npu__arg, arg)                                                    \
-    X(PICK, "Pick", 3, 1, 3, epctx_npu__pick, pick)                                                \
-    X(TUPLES, "Tuples", 3, 1, 3, epctx_npu__tuples, tuples)                                        \
-    X(QUANTIZE, "Quantize", 3, 1, 3, epctx_npu__quantize, quantize)                                \
-    X(DEQUANTIZE, "Dequantize", 3, 1, 3, epctx_npu__quantize, dequantize)                          \
-    X(RESAMPLE, "Resample", 3, 1, 7, epctx_npu__resample, resample)                                \
+#define EPCTX_NPU_OP_LIST(X) \
+    X(MOVE, "Move", 1, 1, 1, epctx_npu__move, move) \
+    X(FILL, "Fill", 0, 1, 0, epctx_npu__fill, fill) \
+    X(UNARY, "Unary", 1, 1, 1, epctx_npu__unary, unary) \
+    X(BINARY, "Binary", 2, 1, 3, epctx_npu__binary, binary) \
+    X(AFFINE, "Affine", 3, 1, 7, epctx_npu__affine, affine) \
+    X(PACK, "Pack", 1, 1, 1, epctx_npu__pack, pack) \
+    X(CONV, "Conv", 4, 2, 3, epctx_npu__conv, conv) \
+    X(DEPTHWISE, "Depthwise", 3, 1, 3, epctx_npu__depthwise, depthwise) \
+    X(GEMM, "Gemm", 3, 1, 3, epctx_npu__gemm, gemm) \
+    X(POOL, "Pool", 1, 1, 1, epctx_npu__pool, pool) \
+    X(REDUCE, "Reduce", 1, 1, 1, epctx_npu__reduce, reduce) \
+    X(SOFTMAX, "Softmax", 1, 1, 1, epctx_npu__softmax, softmax) \
+    X(GATHER, "Gather", 2, 1, 3, epctx_npu__gather_params, gather) \
+    X(CAST, "Cast", 1, 1, 1, epctx_npu__cast, cast) \
+    X(EXACT, "Exact", 2, 1, 3, epctx_npu__exact, exact) \
+    X(WHERE, "Where", 3, 1, 7, epctx_npu__where, where) \
+    X(NORM, "Norm", 3, 1, 1, epctx_npu__norm, norm) \
+    X(ARG, "Arg", 1, 1, 1, epctx_npu__arg, arg) \
+    X(PICK, "Pick", 3, 1, 3, epctx_npu__pick, pick) \
+    X(TUPLES, "Tuples", 3, 1, 3, epctx_npu__tuples, tuples) \
+    X(QUANTIZE, "Quantize", 3, 1, 3, epctx_npu__quantize, quantize) \
+    X(DEQUANTIZE, "Dequantize", 3, 1, 3, epctx_npu__quantize, dequantize) \
+    X(RESAMPLE, "Resample", 3, 1, 7, epctx_npu__resample, resample) \
     X(RECURRENT, "Recurrent", 7, 2, 3, epctx_npu__recurrent, recurrent)
 
 typedef enum epctx_npu__opcode {
@@ -4072,13 +4071,13 @@ static epctx_npu__level epctx_npu__level_here(void)
 }
 
 static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
-#define EPCTX_NPU__OP_ROW(id, text, ins, outs, required, type, name)                               \
-    {text,                                                                                         \
-     ins,                                                                                          \
-     outs,                                                                                         \
-     required,                                                                                     \
-     sizeof(type) / 4,                                                                             \
-     ((EPCTX_NPU_SELECT) & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__check_##name : NULL,                \
+#define EPCTX_NPU__OP_ROW(id, text, ins, outs, required, type, name) \
+    {text, \
+     ins, \
+     outs, \
+     required, \
+     sizeof(type) / 4, \
+     ((EPCTX_NPU_SELECT) & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__check_##name : NULL, \
      ((EPCTX_NPU_SELECT) & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__run_##name : NULL},
     EPCTX_NPU_OP_LIST(EPCTX_NPU__OP_ROW)
 #undef EPCTX_NPU__OP_ROW
@@ -5309,14 +5308,14 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
  * ==================================================================== */
 
 /* Kernels with bit-identical results everywhere: they move, compare, or round once. */
-#define EPCTX_NPU__FOLDABLE                                                                        \
-    (EPCTX_NPU_OP(MOVE) | EPCTX_NPU_OP(FILL) | EPCTX_NPU_OP(PACK) | EPCTX_NPU_OP(GATHER) |         \
-     EPCTX_NPU_OP(CAST) | EPCTX_NPU_OP(EXACT) | EPCTX_NPU_OP(WHERE) | EPCTX_NPU_OP(ARG) |          \
+#define EPCTX_NPU__FOLDABLE \
+    (EPCTX_NPU_OP(MOVE) | EPCTX_NPU_OP(FILL) | EPCTX_NPU_OP(PACK) | EPCTX_NPU_OP(GATHER) | \
+     EPCTX_NPU_OP(CAST) | EPCTX_NPU_OP(EXACT) | EPCTX_NPU_OP(WHERE) | EPCTX_NPU_OP(ARG) | \
      EPCTX_NPU_OP(PICK) | EPCTX_NPU_OP(TUPLES) | EPCTX_NPU_OP(DEQUANTIZE))
 #define EPCTX_NPU__ACT(id) (UINT64_C(1) << EPCTX_NPU__ACT_##id)
-#define EPCTX_NPU__FOLDABLE_ACTS                                                                   \
-    (EPCTX_NPU__ACT(RELU) | EPCTX_NPU__ACT(CLIP) | EPCTX_NPU__ACT(LEAKY) | EPCTX_NPU__ACT(SQRT) |  \
-     EPCTX_NPU__ACT(ABS) | EPCTX_NPU__ACT(NEG) | EPCTX_NPU__ACT(RECIPROCAL) |                      \
+#define EPCTX_NPU__FOLDABLE_ACTS \
+    (EPCTX_NPU__ACT(RELU) | EPCTX_NPU__ACT(CLIP) | EPCTX_NPU__ACT(LEAKY) | EPCTX_NPU__ACT(SQRT) | \
+     EPCTX_NPU__ACT(ABS) | EPCTX_NPU__ACT(NEG) | EPCTX_NPU__ACT(RECIPROCAL) | \
      EPCTX_NPU__ACT(SIGN) | EPCTX_NPU__ACT(FLOOR) | EPCTX_NPU__ACT(CEIL) | EPCTX_NPU__ACT(ROUND))
 
 static bool epctx_npu__foldable(const epctx_npu__step *s)

@@ -170,7 +170,7 @@ TEST_UNUSED static void pair_close(pair *p)
 }
 
 #define MERGES(p)      CHECK(pair_merge(p) == EPCTX_OK, "%s", (p)->error.message)
-#define REFUSED(p, wanted, text)                                                                   \
+#define REFUSED(p, wanted, text) \
     CHECK_REFUSED(pair_merge(p), wanted, (p)->error, text, pair_untouched(p))
 
 /* -- what is in a model -- */

@@ -87,16 +87,16 @@ TEST_UNUSED static void desk_close(desk *d)
 }
 
 /* The call fails as wanted, with `text` in `error`, and all is as before: `same` says so. */
-#define CHECK_REFUSED(call, wanted, error, text, same)                                             \
-    do {                                                                                           \
-        epctx_status found_ = (call);                                                              \
-        CHECK(found_ == (wanted), "%s: %s", epctx_status_name(found_), (error).message);           \
-        CHECK_HAS((error).message, text);                                                          \
-        CHECK(same, "a refusal changes something");                                                \
+#define CHECK_REFUSED(call, wanted, error, text, same) \
+    do { \
+        epctx_status found_ = (call); \
+        CHECK(found_ == (wanted), "%s: %s", epctx_status_name(found_), (error).message); \
+        CHECK_HAS((error).message, text); \
+        CHECK(same, "a refusal changes something"); \
     } while (0)
 
 /* Of a call on the model of a desk, or of a fixture that has these members, too. */
-#define REFUSES(d, call, wanted, text)                                                             \
+#define REFUSES(d, call, wanted, text) \
     CHECK_REFUSED(call, wanted, (d)->error, text, untouched(&(d)->model, &(d)->data))
 
 #endif

@@ -45,9 +45,17 @@ typedef struct fake_context {
     size_t count;
 } fake_context;
 
+typedef struct fake_made {
+    uint64_t name; /* its hash */
+    size_t outputs;
+    uint32_t untyped; /* bit i: output i, of the first 32, has no type */
+} fake_made;
+
 typedef struct fake_build {
     bytes text;
     size_t count;
+    fake_made *made; /* one per graph */
+    epctx_value *types; /* of the graph asked for last */
 } fake_build;
 
 static bool fake_fails(fake *f, fake_step step)
@@ -120,7 +128,34 @@ static epctx_status fake_compile(void *self, void *build, const epctx_graph *gra
     bytes_add(&b->text, number, strlen(number));
     fake_put_names(&b->text, graph->inputs, graph->input_count);
     fake_put_names(&b->text, graph->outputs, graph->output_count);
+    b->made = (fake_made *)realloc(b->made, (b->count + 1) * sizeof *b->made);
+    memset(&b->made[b->count], 0, sizeof *b->made);
+    b->made[b->count].name = epctx_hash(name.data, name.size, 0);
+    b->made[b->count].outputs = graph->output_count;
+    for (size_t i = 0; i < graph->output_count && i < 32; i++) {
+        b->made[b->count].untyped |= (uint32_t)(graph->outputs[i].elem_type == 0) << i;
+    }
     b->count++;
+    return EPCTX_OK;
+}
+
+/* Floats of any shape where the model has no type. */
+static epctx_status fake_types(void *self, void *build, epctx_str name, const epctx_value **outputs,
+                               size_t *count, epctx_error *error)
+{
+    fake_build *b = (fake_build *)build;
+    size_t at = b->count - 1;
+    (void)self, (void)error;
+    while (at > 0 && b->made[at].name != epctx_hash(name.data, name.size, 0)) at--;
+    *count = b->made[at].outputs;
+    free(b->types);
+    b->types = (epctx_value *)calloc(*count + 1, sizeof *b->types);
+    for (size_t i = 0; i < *count; i++) {
+        b->types[i].rank = -1;
+        b->types[i].elem_type =
+            i < 32 && b->made[at].untyped >> i & 1 ? EPCTX_ONNX_FLOAT : 0;
+    }
+    *outputs = b->types;
     return EPCTX_OK;
 }
 
@@ -129,6 +164,8 @@ static void fake_discard(void *self, void *build)
     fake *f = (fake *)self;
     fake_build *b = (fake_build *)build;
     bytes_free(&b->text);
+    free(b->made);
+    free(b->types);
     free(b);
     f->alive--;
 }
@@ -285,6 +322,7 @@ static epctx_backend fake_backend(fake *f)
     b.capability_fn = fake_capability;
     b.begin_fn = fake_begin;
     b.compile_fn = fake_compile;
+    b.types_fn = fake_types;
     b.finish_fn = fake_finish;
     b.discard_fn = fake_discard;
     b.load_fn = fake_load;

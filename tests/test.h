@@ -122,26 +122,26 @@ TEST_UNUSED static bool test_same_bytes(const void *got, size_t got_size, const 
 #define TEST(name) static void test_case_##name(void)
 
 /* Needs argc and argv of main in scope. */
-#define RUN(name)                                                                                  \
-    do {                                                                                           \
-        if (test_wanted(argc, argv, #name)) test_run(#name, test_case_##name);                     \
+#define RUN(name) \
+    do { \
+        if (test_wanted(argc, argv, #name)) test_run(#name, test_case_##name); \
     } while (0)
 
-#define SKIP(...)                                                                                  \
-    do {                                                                                           \
-        test_skip(__VA_ARGS__);                                                                    \
-        return;                                                                                    \
+#define SKIP(...) \
+    do { \
+        test_skip(__VA_ARGS__); \
+        return; \
     } while (0)
 
-#define FAIL(...)                                                                                  \
-    do {                                                                                           \
-        test_fail(__FILE__, __LINE__, __VA_ARGS__);                                                \
-        return;                                                                                    \
+#define FAIL(...) \
+    do { \
+        test_fail(__FILE__, __LINE__, __VA_ARGS__); \
+        return; \
     } while (0)
 
-#define CHECK(condition, ...)                                                                      \
-    do {                                                                                           \
-        if (!(condition)) FAIL(__VA_ARGS__);                                                       \
+#define CHECK(condition, ...) \
+    do { \
+        if (!(condition)) FAIL(__VA_ARGS__); \
     } while (0)
 
 #define CHECK_TRUE(condition) CHECK(condition, "%s does not hold", #condition)
@@ -149,47 +149,47 @@ TEST_UNUSED static bool test_same_bytes(const void *got, size_t got_size, const 
 /* The call succeeds; `error` has the reason when it does not. */
 #define CHECK_OK(call, error) CHECK((call) == 0, "%s", (error).message)
 
-#define CHECK_INT(got, want)                                                                       \
-    do {                                                                                           \
-        const int64_t test_g_ = (int64_t)(got), test_w_ = (int64_t)(want);                         \
+#define CHECK_INT(got, want) \
+    do { \
+        const int64_t test_g_ = (int64_t)(got), test_w_ = (int64_t)(want); \
         CHECK(test_g_ == test_w_, "%s is %" PRId64 ", expected %" PRId64, #got, test_g_, test_w_); \
     } while (0)
 
-#define CHECK_UINT(got, want)                                                                      \
-    do {                                                                                           \
-        const uint64_t test_g_ = (uint64_t)(got), test_w_ = (uint64_t)(want);                      \
+#define CHECK_UINT(got, want) \
+    do { \
+        const uint64_t test_g_ = (uint64_t)(got), test_w_ = (uint64_t)(want); \
         CHECK(test_g_ == test_w_, "%s is %" PRIu64 ", expected %" PRIu64, #got, test_g_, test_w_); \
     } while (0)
 
 /* NULL equals only NULL. */
-#define CHECK_STR(got, want)                                                                       \
-    do {                                                                                           \
-        const char *test_g_ = (got), *test_w_ = (want);                                            \
-        CHECK(test_g_ == test_w_ || (test_g_ && test_w_ && strcmp(test_g_, test_w_) == 0),         \
-              "%s is \"%s\", expected \"%s\"", #got, test_g_ ? test_g_ : "(null)",                 \
-              test_w_ ? test_w_ : "(null)");                                                       \
+#define CHECK_STR(got, want) \
+    do { \
+        const char *test_g_ = (got), *test_w_ = (want); \
+        CHECK(test_g_ == test_w_ || (test_g_ && test_w_ && strcmp(test_g_, test_w_) == 0), \
+              "%s is \"%s\", expected \"%s\"", #got, test_g_ ? test_g_ : "(null)", \
+              test_w_ ? test_w_ : "(null)"); \
     } while (0)
 
 /* `needle` occurs in the string `got`: for error messages. */
-#define CHECK_HAS(got, needle)                                                                     \
-    do {                                                                                           \
-        const char *test_g_ = (got), *test_n_ = (needle);                                          \
-        CHECK(test_g_ &&strstr(test_g_, test_n_), "%s is \"%s\", expected it to contain \"%s\"",   \
-              #got, test_g_ ? test_g_ : "(null)", test_n_);                                        \
+#define CHECK_HAS(got, needle) \
+    do { \
+        const char *test_g_ = (got), *test_n_ = (needle); \
+        CHECK(test_g_ &&strstr(test_g_, test_n_), "%s is \"%s\", expected it to contain \"%s\"", \
+              #got, test_g_ ? test_g_ : "(null)", test_n_); \
     } while (0)
 
-#define CHECK_MEM(got, got_size, want, want_size)                                                  \
-    do {                                                                                           \
-        char test_text_[160];                                                                      \
-        CHECK(test_same_bytes((got), (got_size), (want), (want_size), test_text_,                  \
-                              sizeof test_text_),                                                  \
-              "%s: %s", #got, test_text_);                                                         \
+#define CHECK_MEM(got, got_size, want, want_size) \
+    do { \
+        char test_text_[160]; \
+        CHECK(test_same_bytes((got), (got_size), (want), (want_size), test_text_, \
+                              sizeof test_text_), \
+              "%s: %s", #got, test_text_); \
     } while (0)
 
-#define CHECK_NEAR(got, want, tolerance)                                                           \
-    do {                                                                                           \
-        const double test_g_ = (double)(got), test_w_ = (double)(want);                            \
-        CHECK(fabs(test_g_ - test_w_) <= (double)(tolerance),                                      \
+#define CHECK_NEAR(got, want, tolerance) \
+    do { \
+        const double test_g_ = (double)(got), test_w_ = (double)(want); \
+        CHECK(fabs(test_g_ - test_w_) <= (double)(tolerance), \
               "%s is %.9g, expected %.9g within %g", #got, test_g_, test_w_, (double)(tolerance)); \
     } while (0)
 

@@ -369,9 +369,9 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     tensor.data = (const uint8_t *)pair_data;
     tensor.size = sizeof pair_data;
     if (!epctx_next_node(&it, &view)) abort();
-#define STEP(call)                                                                                 \
-    do {                                                                                           \
-        if (status == EPCTX_OK) status = (call);                                                   \
+#define STEP(call) \
+    do { \
+        if (status == EPCTX_OK) status = (call); \
     } while (0)
     status = epctx_message_set_str(m, model, 6, epctx_str_of("another doc"), error);
     STEP(epctx_message_set_int(m, model, 5, 7, error));
@@ -452,10 +452,10 @@ static epctx_status convert(stage *s,
     return status;
 }
 
-#define CONVERT(name, function)                                                                    \
-    static epctx_status op_##name(stage *s, epctx_error *error)                                    \
-    {                                                                                              \
-        return convert(s, function, error);                                                        \
+#define CONVERT(name, function) \
+    static epctx_status op_##name(stage *s, epctx_error *error) \
+    { \
+        return convert(s, function, error); \
     }
 CONVERT(embed, epctx_model_embed)
 CONVERT(extract, epctx_model_extract)

@@ -913,11 +913,11 @@ static epctx_status generate_for_qnn(fake *f, const epctx_gen_opts *opts, epctx_
     return generate_one(at("m.onnx"), &backend, opts, NULL, NULL, error);
 }
 
-#define KEEPS_NAMES(how)                                                                           \
-    do {                                                                                           \
-        CHECK(prefix_after("m_ctx.onnx", how, false, &error) == EPCTX_ERR_UNSUPPORTED, "%s",       \
-              error.message);                                                                      \
-        CHECK_HAS(error.message, "by the node's name");                                            \
+#define KEEPS_NAMES(how) \
+    do { \
+        CHECK(prefix_after("m_ctx.onnx", how, false, &error) == EPCTX_ERR_UNSUPPORTED, "%s", \
+              error.message); \
+        CHECK_HAS(error.message, "by the node's name"); \
     } while (0)
 
 TEST(names_in_a_binary_of_one_graph)
@@ -1720,6 +1720,9 @@ TEST(bad_arguments)
     CHECK_INT(epctx_generate(NULL, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_generate(&model, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
+    backend.find_fn = NULL;
+    CHECK_INT(epctx_load_nodes(&loaded, NULL, 0, &backend, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "the backend has no find_fn");
     backend.version = 99;
     CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
 }
@@ -1826,6 +1829,12 @@ TEST(backend_contract)
     backend.version++;
     CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "a backend of version");
+    backend = full_backend(&f);
+    backend.load_fn = NULL; /* only loading needs it */
+    CHECK_OK(compile_piece(&backend, &opts, &error), error);
+    backend.sdk_version = NULL;
+    CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "the backend has no sdk_version");
     backend = full_backend(&f);
     typed_count = 2;
     CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_BACKEND);
@@ -2424,6 +2433,7 @@ TEST(untyped_output)
     epctx_model model;
     epctx_cursor values;
     epctx_value_view value;
+    struct stat info;
     bytes graph = {0}, output = {0};
     clear_root();
     add_node(&graph, "Take", "n0", "x", "y");
@@ -2438,6 +2448,43 @@ TEST(untyped_output)
     CHECK_TRUE(epctx_next_value(&values, &value));
     CHECK_TRUE(epctx_str_is(value.name, "y"));
     CHECK_INT(value.elem_type, EPCTX_ONNX_FLOAT);
+    epctx_model_close(&model);
+    /* Without a type from the backend ORT would refuse the model. */
+    remove(at("m_ctx.onnx"));
+    backend.types_fn = NULL;
+    opts.overwrite = true;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "output 'y' has no type");
+    CHECK_TRUE(lstat(at("m_ctx.onnx"), &info) != 0);
+    epctx_model_close(&model);
+}
+
+/* A group without its workspace would be an ordinary model; a backend without a member, a crash. */
+TEST(generate_without)
+{
+    fake f = {0};
+    epctx_backend backend = full_backend(&f);
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    epctx_model model;
+    make_bodies();
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    opts.stop = true;
+    CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "need a `workspace`");
+    opts.stop = false;
+    opts.group = "g";
+    CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "need a `workspace`");
+    opts.group = NULL;
+    opts.verify = true;
+    backend.unload_fn = NULL;
+    CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "the backend has no unload_fn");
+    backend.compile_fn = NULL;
+    CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "the backend has no compile_fn");
     epctx_model_close(&model);
 }
 
@@ -2673,6 +2720,7 @@ int main(int argc, char **argv)
     RUN(load_says_what_is_missing);
     RUN(generate_arguments);
     RUN(untyped_output);
+    RUN(generate_without);
     remove_root();
     return test_end();
 }

@@ -57,10 +57,10 @@ static const char *merge_refused(bytes a, bytes b, const char *prefix, const epc
     return problem[0] != '\0' ? problem : NULL;
 }
 
-#define MERGE_REFUSED(a, b, prefix, opts, status, text)                                            \
-    do {                                                                                           \
-        const char *why_ = merge_refused(a, b, prefix, opts, status, text);                        \
-        CHECK(why_ == NULL, "expected %s, found %s", text, why_);                                  \
+#define MERGE_REFUSED(a, b, prefix, opts, status, text) \
+    do { \
+        const char *why_ = merge_refused(a, b, prefix, opts, status, text); \
+        CHECK(why_ == NULL, "expected %s, found %s", text, why_); \
     } while (0)
 
 /* -- side by side and in a row -- */

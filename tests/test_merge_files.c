@@ -238,10 +238,10 @@ static const char *merge_files(bytes a, const char *second, bytes b, const char 
     return wrong[0] != '\0' ? wrong : NULL;
 }
 
-#define FILES_MERGE(a, second, b, output, status, text, files)                                     \
-    do {                                                                                           \
-        const char *why_ = merge_files(a, second, b, output, status, text, files);                 \
-        CHECK(why_ == NULL, "expected %s '%s', found %s", epctx_status_name(status), text, why_);  \
+#define FILES_MERGE(a, second, b, output, status, text, files) \
+    do { \
+        const char *why_ = merge_files(a, second, b, output, status, text, files); \
+        CHECK(why_ == NULL, "expected %s '%s', found %s", epctx_status_name(status), text, why_); \
     } while (0)
 
 static void make_folders(void)

@@ -37,7 +37,8 @@ TEST(memory_needs_an_allocator)
     epctx_model model;
     epctx_buffer buffer;
     epctx_error error;
-    CHECK_INT(epctx_model_new(&model, 8, NULL, &error), EPCTX_ERR_NOMEM);
+    CHECK_INT(epctx_model_new(&model, 8, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass a buffer or an epctx_allocator");
     epctx_buffer_init(&buffer, NULL);
     CHECK_INT(epctx_buffer_append(&buffer, "x", 1), EPCTX_ERR_NOMEM);
     epctx_buffer_free(&buffer);

@@ -681,6 +681,19 @@ TEST(fixed_buffers)
         opts.buffer_size = sizeof space;
         CHECK_INT(open_and_load(&b, &opts, &used), EPCTX_OK);
     }
+    {
+        epctx_open_opts opts = {0};
+        epctx_model model;
+        int tries = 0;
+        opts.buffer = space;
+        while (epctx_model_open_memory(&model, b.data, b.size, &opts, NULL) != EPCTX_OK &&
+               tries++ < 100) {
+            CHECK_TRUE(model.arena.missing > 0);
+            opts.buffer_size += model.arena.missing;
+        }
+        CHECK_TRUE(tries > 0 && tries < 100);
+        epctx_model_close(&model);
+    }
     bytes_free(&b);
 }
 

@@ -53,6 +53,11 @@ TEST(check_bad)
         epctx_str with_nul = {"a.bin\0.png", 10};
         CHECK_INT(epctx_path_check(with_nul, NULL), EPCTX_ERR_PATH);
     }
+    {
+        epctx_error error;
+        CHECK_INT(epctx_path_check(epctx_str_of("sub/../a"), &error), EPCTX_ERR_PATH);
+        CHECK_HAS(error.message, "'sub/../a' contains '..'");
+    }
 }
 
 TEST(folder_and_file)

@@ -2122,6 +2122,7 @@ static epctx_backend many_backend(fake *f)
     epctx_backend b = fake_backend(f);
     b.begin_fn = many_begin;
     b.compile_fn = many_compile;
+    b.types_fn = NULL; /* the pieces have types */
     b.finish_fn = many_finish;
     b.discard_fn = many_free;
     b.load_fn = many_load;

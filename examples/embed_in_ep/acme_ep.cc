@@ -39,11 +39,15 @@ host::Status ToStatus(epctx_status status, const epctx_error &error)
     return {epctx_status_to_ort(status), error.message};
 }
 
-// All failures to load a context are INVALID_GRAPH for ORT.
-host::Status ToLoadStatus(epctx_status status, const epctx_error &error)
+// No exception may pass through epctx.h. What throws in a callback, on bytes that are hostile, can
+// only be the allocator.
+template <class Body> epctx_status Guarded(epctx_error *error, Body body)
 {
-    if (status == EPCTX_OK) return {};
-    return {epctx_status_to_ort(EPCTX_ERR_CONTEXT), error.message};
+    try {
+        return body();
+    } catch (const std::exception &exception) {
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "%s", exception.what());
+    }
 }
 
 // ------------------------------------------------------------------------- nodes <-> epctx_epnode
@@ -151,12 +155,14 @@ float Execute(const Program &program, float value)
 
 epctx_status DeviceLoad(void *, epctx_span binary, void **context, epctx_error *error)
 {
-    auto loaded = std::make_unique<DeviceContext>();
-    if (!loaded->Deserialize(binary)) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "not a context of SDK %s", kSdkVersion);
-    }
-    *context = loaded.release();
-    return EPCTX_OK;
+    return Guarded(error, [&] {
+        auto loaded = std::make_unique<DeviceContext>();
+        if (!loaded->Deserialize(binary)) {
+            return epctx_fail(error, EPCTX_ERR_CONTEXT, "not a context of SDK %s", kSdkVersion);
+        }
+        *context = loaded.release();
+        return EPCTX_OK;
+    });
 }
 
 void DeviceUnload(void *, void *context)
@@ -167,13 +173,15 @@ void DeviceUnload(void *, void *context)
 epctx_status DeviceFind(void *, void *context, epctx_str name, std::uint64_t, void **graph,
                         epctx_error *error)
 {
-    auto &graphs = static_cast<DeviceContext *>(context)->graphs;
-    const auto found = graphs.find(std::string(name.data, name.size));
-    if (found == graphs.end()) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context has no graph '%S'", &name);
-    }
-    *graph = &found->second;
-    return EPCTX_OK;
+    return Guarded(error, [&] {
+        auto &graphs = static_cast<DeviceContext *>(context)->graphs;
+        const auto found = graphs.find(std::string(name.data, name.size));
+        if (found == graphs.end()) {
+            return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context has no graph '%S'", &name);
+        }
+        *graph = &found->second;
+        return EPCTX_OK;
+    });
 }
 
 epctx_status DeviceInfo(void *, void *, epctx_graph_info *info, epctx_error *)
@@ -326,7 +334,7 @@ host::Status AcmeExecutionProvider::Load(const std::vector<host::FusedNodeAndGra
     epctx_error error{};
     const epctx_status status =
         epctx_load_nodes(&loaded, nodes.data(), nodes.size(), &backend, &opts, &error);
-    if (status != EPCTX_OK) return ToLoadStatus(status, error);
+    if (status != EPCTX_OK) return ToStatus(status, error);
     for (std::size_t i = 0; i < loaded.bound_count; i++) {
         const epctx_bound &bound = loaded.bound[i];
         kernels_[graphs[bound.index].fused->name] = *static_cast<const Program *>(bound.graph);

@@ -10,7 +10,7 @@ typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts 
 /* Opens `file`, converts it with `convert` and writes the result with its files where `out` says.
  * Returns the exit code. */
 int convert_file(output *out, const char *file, epctx_convert_opts *opts, convert_fn convert);
-#define CONVERT_STALE_HELP                                                                         \
+#define CONVERT_STALE_HELP \
     "  --allow-stale        also a binary that is not the one the model was compiled with\n"
 
 /* The commands embed and extract, from their arguments on. */

@@ -159,7 +159,7 @@ static void put_names(const char *word, epctx_cursor names)
 
 static bool is_known(epctx_str name)
 {
-#define KNOWN_ROW(id, text, kind, member)                                                          \
+#define KNOWN_ROW(id, text, kind, member) \
     if (epctx_str_is(name, text)) return true;
     EPCTX_EPNODE_ATTR_LIST(KNOWN_ROW)
 #undef KNOWN_ROW

@@ -45,29 +45,29 @@ typedef struct output {
 } output;
 
 /* Rows for a table of options. */
-#define OUTPUT_OPTIONS(out)                                                                        \
-    {"-o", &(out).path, NULL}, {"--output", &(out).path, NULL},                                    \
-        {"--in-place", NULL, &(out).in_place}, {"--overwrite", &(out).overwrite, NULL},            \
-        {"-f", NULL, &(out).force}, {"--dry-run", NULL, &(out).dry_run},                           \
-        {"-n", NULL, &(out).dry_run}, {"--json", NULL, &(out).json},                               \
-    {                                                                                              \
-        "--allow-huge", NULL, &(out).allow_huge                                                    \
+#define OUTPUT_OPTIONS(out) \
+    {"-o", &(out).path, NULL}, {"--output", &(out).path, NULL}, \
+        {"--in-place", NULL, &(out).in_place}, {"--overwrite", &(out).overwrite, NULL}, \
+        {"-f", NULL, &(out).force}, {"--dry-run", NULL, &(out).dry_run}, \
+        {"-n", NULL, &(out).dry_run}, {"--json", NULL, &(out).json}, \
+    { \
+        "--allow-huge", NULL, &(out).allow_huge \
     }
 
 /* For the usage line and the help of a command. */
-#define OUTPUT_USAGE                                                                               \
-    "\n             (-o OUT | --in-place) [--overwrite POLICY] [--dry-run] [--json]"               \
+#define OUTPUT_USAGE \
+    "\n             (-o OUT | --in-place) [--overwrite POLICY] [--dry-run] [--json]" \
     "\n             "
-#define OUTPUT_HELP                                                                                \
-    "  -o, --output OUT     write the result to OUT; - is standard output\n"                       \
-    "  --in-place           replace the input file in one step\n"                                  \
-    "  --overwrite POLICY   if OUT exists: fail (default with -o), replace (default\n"             \
-    "                       with --in-place), or backup (keep the old file as FILE~,\n"            \
-    "                       FILE~2 ...)\n"                                                         \
-    "  -f                   same as --overwrite replace\n"                                         \
-    "  -n, --dry-run        print all changes and files, and write nothing\n"                      \
-    "  --json               print the report as one JSON object, with -o - to\n"                   \
-    "                       standard error\n"                                                      \
+#define OUTPUT_HELP \
+    "  -o, --output OUT     write the result to OUT; - is standard output\n" \
+    "  --in-place           replace the input file in one step\n" \
+    "  --overwrite POLICY   if OUT exists: fail (default with -o), replace (default\n" \
+    "                       with --in-place), or backup (keep the old file as FILE~,\n" \
+    "                       FILE~2 ...)\n" \
+    "  -f                   same as --overwrite replace\n" \
+    "  -n, --dry-run        print all changes and files, and write nothing\n" \
+    "  --json               print the report as one JSON object, with -o - to\n" \
+    "                       standard error\n" \
     "  --allow-huge         write models over 2 GiB, which ONNX Runtime cannot read\n"
 
 void output_init(output *out);

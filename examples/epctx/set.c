@@ -171,10 +171,10 @@ static bool read_value(target_work *work, const char *text, epctx_attr *attr)
 
 static bool type_of_schema(epctx_str name, epctx_attr_type *type)
 {
-#define SCHEMA_ROW(id, text, kind, member)                                                         \
-    if (epctx_str_is(name, text)) {                                                                \
-        *type = EPCTX_ATTR_##kind;                                                                 \
-        return true;                                                                               \
+#define SCHEMA_ROW(id, text, kind, member) \
+    if (epctx_str_is(name, text)) { \
+        *type = EPCTX_ATTR_##kind; \
+        return true; \
     }
     EPCTX_EPNODE_ATTR_LIST(SCHEMA_ROW)
 #undef SCHEMA_ROW
@@ -188,11 +188,11 @@ static const char *similar_attr(epctx_str name)
     char text[40] = "";
     size_t distance, nearest = 6;
     if (name.size < sizeof text) memcpy(text, name.data, name.size);
-#define SIMILAR_ROW(id, attr, kind, member)                                                        \
-    distance = cli_distance(text, attr);                                                           \
-    if (distance < nearest) {                                                                      \
-        nearest = distance;                                                                        \
-        similar = attr;                                                                            \
+#define SIMILAR_ROW(id, attr, kind, member) \
+    distance = cli_distance(text, attr); \
+    if (distance < nearest) { \
+        nearest = distance; \
+        similar = attr; \
     }
     EPCTX_EPNODE_ATTR_LIST(SIMILAR_ROW)
 #undef SIMILAR_ROW

@@ -177,8 +177,8 @@ const char *ep_model_path(const ep_session *session, const ep_record *record)
     return is_hidden(session, record->model_path) ? "" : record->model_path;
 }
 
-#define HIDDEN                                                                                     \
-    "session.model_external_initializers_file_folder_path is set, and with it ONNX Runtime does "  \
+#define HIDDEN \
+    "session.model_external_initializers_file_folder_path is set, and with it ONNX Runtime does " \
     "not tell where the model is: set ep.context_file_path"
 
 /* epctx_load_nodes on its way. */

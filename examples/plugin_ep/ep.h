@@ -55,10 +55,10 @@ typedef struct ep_api {
 #endif
 
 /* Every function of ORT returns NULL or a status that its receiver owns. */
-#define EP_TRY(call)                                                                               \
-    do {                                                                                           \
-        OrtStatus *ep_status_ = (call);                                                            \
-        if (ep_status_) return ep_status_;                                                         \
+#define EP_TRY(call) \
+    do { \
+        OrtStatus *ep_status_ = (call); \
+        if (ep_status_) return ep_status_; \
     } while (0)
 
 /* ---------------------------------------------------------------- status.c */

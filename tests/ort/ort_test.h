@@ -334,12 +334,12 @@ ORT_UNUSED static bool make_session(const ort_spec *spec)
 
 #define CHECK_ORT(call) CHECK(call, "%s: expected success, found %d: %s", #call, ort_code, ort_text)
 /* `call` fails with ORT's code `code` and a message that holds `text`. */
-#define CHECK_ORT_FAILS(call, code, text)                                                          \
-    do {                                                                                           \
-        CHECK(!(call), "%s: expected failure %d, found success", #call, (int)(code));              \
-        CHECK(ort_code == (int)(code) && strstr(ort_text, text),                                   \
-              "%s: expected %d with \"%s\", found %d: %s", #call, (int)(code), text, ort_code,     \
-              ort_text);                                                                           \
+#define CHECK_ORT_FAILS(call, code, text) \
+    do { \
+        CHECK(!(call), "%s: expected failure %d, found success", #call, (int)(code)); \
+        CHECK(ort_code == (int)(code) && strstr(ort_text, text), \
+              "%s: expected %d with \"%s\", found %d: %s", #call, (int)(code), text, ort_code, \
+              ort_text); \
     } while (0)
 
 /* The EPContext nodes of a model in the folder. */
@@ -536,13 +536,13 @@ typedef struct ort_case {
     const char *only;
 } ort_case;
 
-#define ORT_CASE(name)                                                                             \
-    {                                                                                              \
-#name, test_case_##name, NULL                                                              \
+#define ORT_CASE(name) \
+    { \
+#name, test_case_##name, NULL \
     }
-#define ORT_CASE_OF(label, name)                                                                   \
-    {                                                                                              \
-#name, test_case_##name, label                                                             \
+#define ORT_CASE_OF(label, name) \
+    { \
+#name, test_case_##name, label \
     }
 
 /* Finds the plugins, makes the folder and opens ORT. False: nothing can be tested, which is

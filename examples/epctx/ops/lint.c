@@ -5,10 +5,10 @@
 epctx_rule_info epctx_rule_of(epctx_rule rule)
 {
     static const epctx_rule_info rules[EPCTX_RULE_COUNT + 1] = {
-#define OPS_RULE_INFO(symbol, id, name, text, fix)                                                 \
-    {id, name, text, fix,                                                                          \
-     (id)[0] == 'E'   ? EPCTX_SEVERITY_ERROR                                                       \
-     : (id)[0] == 'W' ? EPCTX_SEVERITY_WARNING                                                     \
+#define OPS_RULE_INFO(symbol, id, name, text, fix) \
+    {id, name, text, fix, \
+     (id)[0] == 'E'   ? EPCTX_SEVERITY_ERROR \
+     : (id)[0] == 'W' ? EPCTX_SEVERITY_WARNING \
                       : EPCTX_SEVERITY_HINT},
         EPCTX_RULE_LIST(OPS_RULE_INFO)
 #undef OPS_RULE_INFO

@@ -14,12 +14,12 @@
 #include <string.h>
 
 /* Returns the status of a call that fails. */
-#define OPS_TRY(call)                                                                              \
-    do {                                                                                           \
-        epctx_status ops_tried = (call);                                                           \
-        if (ops_tried != EPCTX_OK) {                                                               \
-            return ops_tried;                                                                      \
-        }                                                                                          \
+#define OPS_TRY(call) \
+    do { \
+        epctx_status ops_tried = (call); \
+        if (ops_tried != EPCTX_OK) { \
+            return ops_tried; \
+        } \
     } while (0)
 
 /* One change, as text: "value 'x' is now 'm2_x'". */
