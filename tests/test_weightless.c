@@ -575,7 +575,7 @@ TEST(order_of_calls)
     CHECK_INT(run_loaded(&loaded, &backend, y, &error), EPCTX_OK);
     CHECK_INT(backend.weights_fn(backend.self, loaded.bound[0].graph, NULL, 0, &error), EPCTX_OK);
     CHECK_INT(run_loaded(&loaded, &backend, y, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "its weights are missing");
+    CHECK_HAS(error.message, "pass its weights before running");
     epctx_unload(&loaded);
     epctx_model_close(&model);
 }
