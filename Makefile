@@ -2,15 +2,21 @@
 #
 # Variables, all optional, on the command line or in the environment:
 #   CC, CXX, CFLAGS    compilers and extra compiler flags
+#   CPPFLAGS, LDFLAGS  more of them, LDFLAGS for the tool
+#   WERROR             empty: a warning does not stop the build
+#   PREFIX, DESTDIR    where `make install` puts things; the GNU folder variables work, too, see
+#                      examples/packaging/README.md
 #   NANOPB_CFLAGS      where pb_decode.h is       (default: the system's)
 #   NANOPB_LIBS        nanopb to link with        (default: -lprotobuf-nanopb)
+#   EPCTX_OFFLINE      1: install and download nothing; stop when something is missing
 #   EPCTX_CACHE        where downloads are kept   (default: build/deps)
 #   ORT_HOME           an ONNX Runtime that is there already: no download
 #   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
 #   EPCTX_TEST_MODELS  a folder of further models to test with
 #   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make check` 12)
 #   TEST_JOBS          tests run side by side     (default: the number of cores)
-#   NANOPB_SOURCE      nanopb's sources, for other processors (default: Debian's source package)
+#   NANOPB_SOURCE      nanopb's sources, for other processors and `make amalgamate`
+#                      (default: Debian's source package)
 #   EPCTX_NO_PACKAGE   1: the tool without `epctx package` and libsodium (not for the tests)
 
 ifeq ($(origin CC),default)
@@ -26,15 +32,16 @@ EPCTX_CACHE ?= $(CURDIR)/build/deps
 FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,12)
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
 # Exported when they are not set they would reach the programs as empty strings.
-$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE,$(if $($(v)),$(eval export $(v))))
+$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE EPCTX_OFFLINE,$(if $($(v)),$(eval export $(v))))
 
 # Without a -j of the caller's: all cores. A `make` below ours shares its jobs.
 ifeq ($(filter -j%,$(MAKEFLAGS))$(MAKELEVEL:0=),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
+WERROR  ?= -Werror
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
-           -Wstrict-prototypes -Werror
+           -Wstrict-prototypes $(WERROR)
 # -O1: at -O2 gcc removes some of the wrong accesses that are to be found.
 # Every piece of an arena is an allocation of its own: an overrun is seen, and a test that fails each
 # allocation in turn meets them all.
@@ -42,8 +49,9 @@ PIECES   = -DEPCTX_ARENA_BLOCK=0
 # gcc's "undefined" leaves out casts of floats that no integer can hold.
 SANITIZE = -O1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -DEPCTX_DEBUG $(PIECES)
-# The same objects in whichever folder the tree is.
-COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS) -ffile-prefix-map=$(CURDIR)=.
+# The same bytes in whatever folder: debug information and __FILE__ do not name it.
+COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CPPFLAGS) $(CFLAGS) \
+           "-ffile-prefix-map=$(CURDIR)=."
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
@@ -116,9 +124,11 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire
 
 .DELETE_ON_ERROR:
-.PHONY: all test check demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
-        test-programs check-programs \
-        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-test deps-check clean help
+.PHONY: force all test check demo bench mutate size coverage analyze guards fuzz plugin matrix \
+        programs test-programs check-programs \
+        install install-headers install-tool uninstall dist deb amalgamate \
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-test \
+        deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -154,7 +164,7 @@ plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
         $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS))
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
-	    tests/windows.sh \
+	    tests/windows.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## bench    models beside libprotobuf and cp, the weight table beside XXH3, networks beside ORT
@@ -187,9 +197,35 @@ analyze: deps-build
 guards: deps-test
 	@tests/guards.py
 
+## install  headers, tool, man page, completions, pkg-config and CMake files, in PREFIX (/usr/local)
+install: install-headers install-tool
+## install-headers   only what a program needs to build with epctx
+install-headers:
+	@sh examples/packaging/install.sh install headers
+## install-tool      only the tool, its man page and completions
+install-tool: export EPCTX_OFFLINE = 1
+install-tool: $(or $(EPCTX_BUILD),build)/epctx
+	@sh examples/packaging/install.sh install tool
+
+## uninstall  remove what `make install` with the same variables installed
+uninstall:
+	@sh examples/packaging/install.sh uninstall headers tool
+
+## amalgamate  build/amalgamate: epctx.h and epctx_all.c with nanopb inside
+amalgamate: deps-nanopb
+	@sh examples/packaging/amalgamate.sh
+
+## dist     build/dist: the release archive, its checksum, recipes for Meson, vcpkg and Conan
+dist:
+	@sh examples/packaging/dist.sh
+
+## deb      build/deb: Debian's source package and the packages libepctx-dev and epctx
+deb: deps-deb dist
+	@sh examples/packaging/deb.sh
+
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
-	@sh tests/deps.sh build $(filter demo test check bench plugin matrix,$(MAKECMDGOALS:%-programs=%))
+	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(MAKECMDGOALS:%-programs=%))
 deps-demo: deps-build
 	@sh tests/deps.sh demo
 deps-bench: deps-build
@@ -198,6 +234,10 @@ deps-plugin: deps-build
 	@sh tests/deps.sh plugin
 deps-matrix: deps-build
 	@sh tests/deps.sh matrix
+deps-deb: deps-build
+	@sh tests/deps.sh deb
+deps-nanopb:
+	@sh tests/deps.sh nanopb
 deps-test: deps-build
 	@sh tests/deps.sh test
 deps-check: deps-build
@@ -258,9 +298,10 @@ $(ORT_TESTS:%.c=build/$(1)obj/%.o): build/$(1)obj/%.o: %.c Makefile | deps-plugi
 # The toy device also without ORT, for models that go from one to the other.
 build/$(1)tests/test_plugin: build/$(1)obj/tests/ort/device_toy.o
 
+build/$(1)obj/examples/epctx/main.o: build/cli_libs
 build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx_ops.a \
                  build/$(1)libepctx.a
-	$(2) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
+	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
 
 # An application with a crypto library.
 build/$(1)obj/examples/encrypted/%.o: | deps-test
@@ -307,10 +348,15 @@ FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recove
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
+# With another EPCTX_NO_PACKAGE than before the tool is built again.
+build/cli_libs: force
+	@mkdir -p $(@D)
+	@echo "$(CLI_LIBS)" | cmp -s - $@ || echo "$(CLI_LIBS)" >$@
+
 # The peer is C++.
 build/tests/bench_protobuf: tests/bench_protobuf.cc build/libepctx.a epctx.h | deps-bench
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) $(CFLAGS) $< build/libepctx.a \
+	$(CXX) -std=c++17 -Wall -Wextra $(WERROR) -I. $(NANOPB_CFLAGS) $(CFLAGS) $< build/libepctx.a \
 	    $(LIBS) -lonnx_proto -lprotobuf -o $@
 
 build/fuzz/%: build/fuzz/obj/fuzz/%.o build/fuzz/libepctx_ops.a build/fuzz/libepctx.a
@@ -318,13 +364,13 @@ build/fuzz/%: build/fuzz/obj/fuzz/%.o build/fuzz/libepctx_ops.a build/fuzz/libep
 
 # libprotobuf is C++, so is what compares it with us.
 build/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/fuzz/libepctx.a build/fuzz/onnx.desc epctx.h
-	clang++ -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) -O1 -g \
+	clang++ -std=c++17 -Wall -Wextra $(WERROR) -I. $(NANOPB_CFLAGS) -O1 -g \
 	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $< \
 	    build/fuzz/libepctx.a $(LIBS) -lprotobuf -o $@
 build/quick/asan/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/quick/asan/obj/fuzz/replay.o \
                                  build/quick/asan/libepctx.a build/fuzz/onnx.desc epctx.h
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) -g $(SANITIZE) -O0 \
+	$(CXX) -std=c++17 -Wall -Wextra $(WERROR) -I. $(NANOPB_CFLAGS) -g $(SANITIZE) -O0 \
 	    $(filter-out epctx.h %.desc,$^) $(LIBS) -lprotobuf -o $@
 build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)

@@ -8,7 +8,9 @@
 #     check    test, fuzzers, other processors
 #     bench    build, and the peers to measure beside
 #     plugin   build, and the C headers of ONNX Runtime
-#     matrix   plugin, more platforms, older ONNX Runtimes
+#     matrix   plugin, deb, more platforms, older ONNX Runtimes
+#     deb      build, and what makes packages
+#     nanopb   nanopb's sources
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
 #                                ort | ort-VERSION | ort-headers | blazeface | onnx-buf |
 #                                nanopb-source
@@ -23,6 +25,7 @@
 #   NANOPB_CFLAGS where a nanopb of your own keeps pb_decode.h
 #   NANOPB_SOURCE a folder with pb_decode.c and the rest of nanopb: no download
 #   EPCTX_NO_PACKAGE  1: build without libsodium
+#   EPCTX_OFFLINE  1: install and download nothing; what is missing is an error
 #
 # When nothing is missing this is a handful of tests and no output, so every
 # make target can afford to call it. Where nothing can be had it says so within
@@ -79,6 +82,13 @@ as_root() {
     fi
 }
 
+# offline WHAT: ends here when WHAT may not be fetched.
+offline() {
+    [ "${EPCTX_OFFLINE:-0}" = 0 ] || die "missing: $1.
+    Nothing is installed or downloaded now (EPCTX_OFFLINE=1, also in \`make install\`): get it
+    yourself, or run \`make build/epctx\` before."
+}
+
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }
 
 # lists_updated COMMAND...: runs an `apt-get update`; fails when no server answers. Once lists come they
@@ -104,6 +114,7 @@ one_answer="-o Acquire::Retries=0 -o Acquire::http::Timeout=$patience \
 # Installs everything collected by need() in one go.
 install_wanted() {
     [ -n "$want" ] || return 0
+    offline "$want (Debian package names)"
     options="-y --no-install-recommends -o DPkg::Lock::Timeout=300"
     have apt-get || die "missing: $want (Debian package names). There is no apt-get here:" \
         "install them in your system's way and try again."
@@ -175,6 +186,7 @@ want_test() {
         "$PYTHON" -c 'import google.protobuf' || die "$PYTHON cannot import google.protobuf"
     fi
     [ -d /usr/share/libonnx-testdata/data ] || need libonnx-testdata
+    want_outside
     # fuzz/fuzz_wire.cc
     [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
     want_firmware
@@ -221,6 +233,30 @@ want_firmware() {
     have qemu-system-arm || need qemu-system-arm
 }
 
+# Programs outside this tree: test_install.sh, packages.sh
+want_outside() {
+    have git || need git
+    have cmake || need cmake
+    have pkg-config || need pkg-config
+}
+
+# `make deb`
+want_deb() {
+    have dpkg-buildpackage || need dpkg-dev
+    have dh || need debhelper
+    sodium_there || need libsodium-dev
+}
+
+# tests/packages.sh
+want_packages() {
+    want_deb
+    want_outside
+    have lintian || need lintian
+    have meson || need meson
+    have zsh || need zsh
+    have fish || need fish
+}
+
 # Debian's nanopb has no .c files in its binary package. The source package comes by way of a
 # package list of our own: the system's is not changed.
 fetch_nanopb() {
@@ -233,6 +269,7 @@ fetch_nanopb() {
     tmp=$(mktemp -d "$cache/.tmp.XXXXXX")
     trap 'rm -rf "$tmp"' EXIT
     if [ ! -e "$tgz" ] || ! sha512_is "$tgz" "$nanopb_sha512"; then
+        offline "nanopb's source package"
         say "downloading nanopb's source package from Debian"
         mkdir -p "$tmp/lists/partial" "$tmp/archives/partial"
         echo "deb-src ${DEBIAN_MIRROR:-http://deb.debian.org/debian} bookworm main" >"$tmp/list"
@@ -318,6 +355,7 @@ fetch() {
     trap 'exit 130' INT
     trap 'exit 143' TERM
     if [ ! -e "$tgz" ] || ! sha512_is "$tgz" "$sha512"; then
+        offline "$pkg $version (npm)"
         answers "$pkg@$version" || die "could not download $pkg $version: no answer from npm.
     Check that 'npm view $pkg' works and try again; or put the file into $cache
     as $pkg-$version.tgz yourself."
@@ -386,9 +424,13 @@ fetch_one() {
 
 # collect KIND: adds to what is wanted from Debian, and to $packages
 collect() {
-    want_build
+    [ "$1" = nanopb ] || want_build
     case $1 in
     build) ;;
+    nanopb)
+        packages="$packages nanopb-source" ;;
+    deb)
+        want_deb ;;
     plugin)
         packages="$packages ort-headers"
         if downloads_missing; then want_node; fi ;;
@@ -399,7 +441,8 @@ collect() {
         packages="$packages ort-headers nanopb-source onnx-buf"
         for o in $ort_older; do packages="$packages ort-${o%%=*}"; done
         if downloads_missing; then want_node; fi
-        for p in arm64 armhf powerpc musl windows; do want_platform $p; done ;;
+        for p in arm64 armhf powerpc musl windows; do want_platform $p; done
+        want_packages ;;
     bench)
         packages="$packages ort ort-headers blazeface"
         if downloads_missing; then want_node; fi
@@ -422,6 +465,7 @@ collect() {
 
 # What is about to happen, before it does.
 announce() {
+    [ "${EPCTX_OFFLINE:-0}" = 0 ] || return 0 # then it does not
     [ -z "$want" ] || say "to be installed from Debian: $want"
     for p in $packages; do
         [ -d "$(folder "$p")" ] || say "to be put into $cache: $(what_is "$p")"

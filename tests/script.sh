@@ -70,6 +70,15 @@ said() {
     fi
 }
 
+# works NAME COMMAND...: passes when the command succeeds; what it printed is in $out and $err.
+works() {
+    name=$1
+    shift
+    "$@" >"$out" 2>"$err"
+    code=$?
+    said "$name" 0
+}
+
 # result NAME CODE [TEXT]: as `said`; what went well is silent on standard error, and a refusal is a
 # message there, with the tool's name in front.
 result() {

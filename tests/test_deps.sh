@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 . tests/script.sh
 start deps
 out=$work/log err=/dev/null
-unset MAKEFLAGS MFLAGS MAKELEVEL ORT_HOME ORT_INCLUDE NANOPB_SOURCE
+unset MAKEFLAGS MFLAGS MAKELEVEL ORT_HOME ORT_INCLUDE NANOPB_SOURCE EPCTX_OFFLINE
 most=10 # seconds
 
 # stub NAME BODY: a program that notes that it was called
@@ -46,6 +46,16 @@ if with_stubs sh tests/deps.sh demo test && ! [ -s "$out" ] && ! [ -e "$work/cal
 else
     fail "nothing is missing: silence, and no network" "called: $(cat "$work/calls" 2>/dev/null)"
 fi
+
+# -- no network wanted --
+for missing in "CC=no-such-compiler" "EPCTX_CACHE=$work/cache"; do
+    name="EPCTX_OFFLINE, $missing"
+    rm -f "$work/calls"
+    runs make "$missing" EPCTX_OFFLINE=1 demo
+    ends "$name" "deps: missing: " "EPCTX_OFFLINE=1"
+    if [ -e "$work/calls" ]; then fail "$name" "called: $(cat "$work/calls")"
+    elif grep -q 'to be ' "$out"; then fail "$name" "it tells what it will not do"; fi
+done
 
 # -- no network at once --
 for goal in demo test; do

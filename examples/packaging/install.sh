@@ -1,0 +1,98 @@
+#!/bin/sh
+# make install, make uninstall: both walk through the same list of files.
+#
+#   sh examples/packaging/install.sh install|uninstall [headers] [tool]
+#
+# Environment, all of GNU's meaning: DESTDIR; PREFIX or prefix, exec_prefix, bindir, includedir,
+# datarootdir, datadir, mandir, docdir. Folders of our own: pkgconfigdir, cmakedir, bashcompdir,
+# zshcompdir, fishcompdir. There is no compiled library: nothing goes to libdir.
+# NANOPB_CFLAGS and NANOPB_LIBS are what epctx.pc gives to programs. EPCTX_BUILD is the folder that
+# holds the built tool (default: build).
+set -eu
+name=install
+cd "$(dirname "$0")/../.."
+. examples/packaging/common.sh
+
+prefix=${prefix:-${PREFIX:-/usr/local}}
+exec_prefix=${exec_prefix:-$prefix}
+bindir=${bindir:-$exec_prefix/bin}
+includedir=${includedir:-$prefix/include}
+datarootdir=${datarootdir:-$prefix/share}
+datadir=${datadir:-$datarootdir}
+mandir=${mandir:-$datarootdir/man}
+docdir=${docdir:-$datarootdir/doc/epctx}
+pkgconfigdir=${pkgconfigdir:-$datadir/pkgconfig}
+cmakedir=${cmakedir:-$datadir/cmake/epctx}
+bashcompdir=${bashcompdir:-$datadir/bash-completion/completions}
+zshcompdir=${zshcompdir:-$datadir/zsh/site-functions}
+fishcompdir=${fishcompdir:-$datadir/fish/vendor_completions.d}
+for folder in "$prefix" "$bindir" "$includedir" "$datadir" "$mandir" "$docdir" "$pkgconfigdir" \
+    "$cmakedir" "$bashcompdir" "$zshcompdir" "$fishcompdir"; do
+    case $folder in /*) ;; *) die "'$folder' is not an absolute path" ;; esac
+done
+
+# put MODE FILE TARGET: installs FILE as TARGET, or removes TARGET.
+put() {
+    target=${DESTDIR:-}$3
+    if [ "$action" = uninstall ]; then
+        rm -f "$target"
+    else
+        install -d "${target%/*}"
+        install -m "$1" "$2" "$target"
+    fi
+}
+
+# drop FOLDER: after uninstalling, a folder that was ours alone goes when it is empty.
+drop() {
+    [ "$action" = install ] || rmdir "${DESTDIR:-}$1" 2>/dev/null || :
+}
+
+# The include folder as epctx.pc and the CMake files name it: relative where the prefix may move.
+pc_include=$includedir
+cmake_include=$includedir
+case $includedir in "$prefix"/*)
+    below=${includedir#"$prefix"/}
+    pc_include='${prefix}'/$below
+    case $cmakedir in "$prefix"/*)
+        up=$(echo "${cmakedir#"$prefix"/}" | sed 's|[^/][^/]*|..|g')
+        cmake_include='${CMAKE_CURRENT_LIST_DIR}'/$up/$below ;;
+    esac ;;
+esac
+
+headers() {
+    put 644 epctx.h "$includedir/epctx.h"
+    put 644 epctx_npu.h "$includedir/epctx_npu.h"
+    fill examples/packaging/epctx.pc.in PREFIX="$prefix" INCLUDE="$pc_include" \
+        VERSION="$version" NANOPB_CFLAGS="${NANOPB_CFLAGS:-}" \
+        NANOPB_LIBS="${NANOPB_LIBS:--lprotobuf-nanopb}" >"$tmp/epctx.pc"
+    put 644 "$tmp/epctx.pc" "$pkgconfigdir/epctx.pc"
+    fill examples/packaging/epctx-config.cmake.in EPCTX_INCLUDE="$cmake_include" EPCTX_SCOPE= \
+        >"$tmp/config"
+    put 644 "$tmp/config" "$cmakedir/epctx-config.cmake"
+    fill examples/packaging/epctx-config-version.cmake.in VERSION="$version" >"$tmp/version"
+    put 644 "$tmp/version" "$cmakedir/epctx-config-version.cmake"
+    put 644 README.md "$docdir/README.md"
+    put 644 LICENSE "$docdir/LICENSE"
+    drop "$cmakedir"
+    drop "$docdir"
+}
+
+tool() {
+    completion=examples/epctx/completion
+    built=${EPCTX_BUILD:-build}/epctx
+    [ "$action" = uninstall ] || [ -x "$built" ] || die "$built is not built: run make $built"
+    put 755 "$built" "$bindir/epctx"
+    sed "1s/\"epctx\"/\"epctx $version\"/" examples/epctx/epctx.1 >"$tmp/epctx.1"
+    put 644 "$tmp/epctx.1" "$mandir/man1/epctx.1"
+    put 644 $completion/epctx.bash "$bashcompdir/epctx"
+    put 644 $completion/_epctx "$zshcompdir/_epctx"
+    put 644 $completion/epctx.fish "$fishcompdir/epctx.fish"
+}
+
+action=${1:-}
+case $action in install | uninstall) shift ;; *) die "install or uninstall?" ;; esac
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+for part in "${@:-headers}"; do
+    case $part in headers | tool) $part ;; *) die "'$part' is neither headers nor tool" ;; esac
+done
