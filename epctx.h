@@ -3370,7 +3370,7 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     }
     block->next = arena->blocks;
     block->size = room;
-    block->after = usual <= 128 * (size_t)EPCTX_ARENA_BLOCK ? 2 * usual : usual;
+    block->after = usual << (usual <= 128 * (size_t)EPCTX_ARENA_BLOCK);
     arena->blocks = block;
     arena->next = epctx__block_memory(block);
     arena->left = room;
@@ -3600,7 +3600,7 @@ static bool epctx__on_level(const epctx__table *table, uint32_t index, uint32_t 
     return index != EPCTX__NO_NODE && epctx__twig_at(table, index)->level == level;
 }
 
-/* AA tree: skew, then split. */
+/* AA tree: skew, then split. Above a new node, a right child exists. */
 static void epctx__tree_balance(const epctx__table *table, uint32_t *link)
 {
     epctx__twig *top = epctx__twig_at(table, *link);
@@ -3614,8 +3614,8 @@ static void epctx__tree_balance(const epctx__table *table, uint32_t *link)
         top = middle;
     }
     child = top->link[1];
-    middle = child != EPCTX__NO_NODE ? epctx__twig_at(table, child) : NULL;
-    if (middle != NULL && epctx__on_level(table, middle->link[1], top->level)) {
+    middle = epctx__twig_at(table, child);
+    if (epctx__on_level(table, middle->link[1], top->level)) {
         top->link[1] = middle->link[0];
         middle->link[0] = *link;
         middle->level++;
@@ -3718,7 +3718,7 @@ static epctx_status epctx__map_grow(epctx_map *map)
     epctx__table table;
     grown.capacity = map->capacity == 0 ? 16 : map->capacity * 2;
     grown.nodes = (struct epctx__map_node *)epctx_arena_array(map->arena, grown.capacity, each);
-    if (grown.nodes == NULL || grown.capacity > (size_t)1 << 31) {
+    if (grown.nodes == NULL || grown.capacity > (size_t)1 << 31) { /* not taken: 2^31 names */
         return EPCTX_ERR_NOMEM;
     }
     grown.heads = (uint32_t *)(void *)(grown.nodes + grown.capacity);
@@ -4083,7 +4083,7 @@ static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const ch
     size_t size = strlen(base);
     epctx_text_put_format(&text, number > 1 ? "%s%u" : "%s", mark, (uint64_t)number);
     if (size + text.size > most) {
-        size = most > text.size ? most - text.size : 0;
+        size = most - text.size;
         while (size > 0 && ((unsigned char)base[size] & 0xc0) == 0x80) {
             size--;
         }
@@ -5630,7 +5630,7 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
     if (path != NULL) {
         memcpy(path, full, strlen(full) + 1);
     }
-    EPCTX__TRY(epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, error));
+    (void)epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, NULL);
     EPCTX__TRY(
         io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out, error));
     if (out->size == 0) {
@@ -5963,12 +5963,11 @@ static bool epctx__refuse(epctx__check *c, epctx_status status, const uint8_t *a
 static bool epctx__check_packed(epctx__check *c, uint32_t kind, const uint8_t *p,
                                 const uint8_t *end)
 {
-    const size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
-    if (kind != (uint32_t)EPCTX_KIND_INT) {
-        return (size_t)(end - p) % width == 0 ||
-               epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
+    const bool ints = kind == (uint32_t)EPCTX_KIND_INT;
+    if (!ints && (end - p) % (kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8) != 0) {
+        return epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
     }
-    while (p < end) {
+    while (ints && p < end) {
         uint64_t value;
         const uint8_t *at = p;
         p = epctx__varint(p, end, 10, &value);
@@ -6251,7 +6250,7 @@ static bool epctx__nanopb_matches(void)
         pb_istream_t stream;
         const char *guard[4]; /* nanopb with messages writes one here if we expect none */
     } probe;
-    bool matches;
+    bool ended, told = true;
     memset(&probe, 0, sizeof probe);
 #ifdef PB_BUFFER_ONLY
     source = 0x5a;
@@ -6261,11 +6260,12 @@ static bool epctx__nanopb_matches(void)
     probe.stream.state = &source; /* read by a nanopb without callbacks */
     probe.stream.bytes_left = 1;
 #endif
-    matches = pb_read(&probe.stream, &byte, 1) && byte == 0x5a && !pb_read(&probe.stream, &byte, 1);
+    pb_read(&probe.stream, &byte, 1);
+    ended = !pb_read(&probe.stream, &source, 1);
 #ifndef PB_NO_ERRMSG
-    matches = matches && probe.stream.errmsg != NULL;
+    told = probe.stream.errmsg != NULL;
 #endif
-    return matches && probe.guard[0] == NULL;
+    return byte == 0x5a && ended && told && probe.guard[0] == NULL; /* not taken: another nanopb */
 }
 
 /* ======================================================================
@@ -6318,8 +6318,10 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         epctx_slot *child;
         const uint8_t *after = epctx__next(p, end, depth, &t);
         if (after == NULL) { /* without `c`: a mapped file changed */
-            return c != NULL && epctx__refuse(c, EPCTX_ERR_PROTOBUF, p,
-                                                  "no valid protobuf field");
+            if (c != NULL) {
+                epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "no valid protobuf field");
+            }
+            return false;
         }
         child = (epctx_slot *)epctx__arena_raw(arena, sizeof *child);
         if (child == NULL) {
@@ -7576,7 +7578,7 @@ static uint64_t epctx__hash_elements(epctx_view tensor)
     while (epctx_next_int(&numbers, &number)) {
         h = epctx__hash_number(h, (uint64_t)number);
     }
-    return h != 0 ? h : 1;
+    return h + (h == 0);
 }
 
 static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
@@ -7679,7 +7681,7 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
 static void epctx__rest_add(uint64_t *rest, uint64_t digest)
 {
     *rest = epctx__hash_number(*rest, digest);
-    *rest = *rest != 0 ? *rest : 1;
+    *rest += *rest == 0;
 }
 
 /* Recursion: nested messages, bounded by open. */
@@ -7727,7 +7729,7 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
         }
     }
     if (l->around == 0) {
-        l->around = sum != 0 ? sum : 1;
+        l->around = sum + (sum == 0);
     }
     epctx__rest_add(&node->rest, l->around);
     return EPCTX_OK;
@@ -7892,18 +7894,19 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
     return EPCTX_OK;
 }
 
-/* -- record: the graph -- */
+/* -- record: the graph --
+ *
+ * Model and graph are open: they have as many fields as counted, even if a mapped file changes. */
 
 static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
                                        const epctx_value **out, size_t *count)
 {
-    size_t most = epctx_cursor_count(it);
     epctx_value_view view;
     epctx_value *value;
     *count = 0;
-    EPCTX__NEW(value, epctx_value, most, l->arena, l->error);
+    EPCTX__NEW(value, epctx_value, epctx_cursor_count(it), l->arena, l->error);
     *out = value;
-    while (*count < most && epctx_next_value(&it, &view)) {
+    while (epctx_next_value(&it, &view)) {
         epctx_cursor dims = epctx_value_dims(&view);
         size_t rank = epctx_cursor_count(dims);
         epctx_dim dim;
@@ -7934,18 +7937,17 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
 {
     epctx_cursor it = epctx_graph_initializers(view);
     epctx_cursor inputs = epctx_graph_inputs(view);
-    size_t most = epctx_cursor_count(it);
     epctx_map overridable;
     epctx_value_view value;
     epctx_view body;
     epctx_tensor *tensor;
-    EPCTX__NEW(tensor, epctx_tensor, most, l->arena, l->error);
+    EPCTX__NEW(tensor, epctx_tensor, epctx_cursor_count(it), l->arena, l->error);
     out->initializers = tensor;
     epctx_map_init(&overridable, l->arena);
     while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
         EPCTX__TRY(epctx__map_set(&overridable, value.name, 1, l->error));
     }
-    while (out->initializer_count < most && epctx_next_view(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
         /* An overridable initializer is an input, not a constant. */
         if (!epctx__has(&overridable, tensor->name)) {
@@ -7961,12 +7963,11 @@ static epctx_status epctx__load_imports(epctx__loader *l)
 {
     epctx_cursor opsets = epctx_model_opsets(l->model);
     epctx_cursor functions = epctx_model_functions(l->model);
-    size_t most = epctx_cursor_count(opsets);
     epctx_opset opset;
     epctx_view function;
     size_t count;
-    EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
-    for (count = 0; count < most && epctx_next_opset(&opsets, &opset); count++) {
+    EPCTX__NEW(l->versions, int64_t, epctx_cursor_count(opsets), l->arena, l->error);
+    for (count = 0; epctx_next_opset(&opsets, &opset); count++) {
         l->versions[count] = opset.version;
         EPCTX__TRY(epctx__map_set(&l->domains, epctx__plain_domain(opset.domain), count, l->error));
     }
@@ -7980,12 +7981,11 @@ static epctx_status epctx__load_imports(epctx__loader *l)
 static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, epctx_graph *out)
 {
     epctx_cursor it = epctx_graph_nodes(graph);
-    size_t most = epctx_cursor_count(it);
     epctx_node_view view;
     epctx_node *node;
-    EPCTX__NEW(node, epctx_node, most, l->arena, l->error);
+    EPCTX__NEW(node, epctx_node, epctx_cursor_count(it), l->arena, l->error);
     out->nodes = node;
-    for (; out->node_count < most && epctx_next_node(&it, &view); node++) {
+    for (; epctx_next_node(&it, &view); node++) {
         uint32_t domain;
         node->id = (uint32_t)out->node_count++;
         node->name = view.name;
@@ -9977,7 +9977,7 @@ EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, 
 }
 
 /* The first field from `slot` on with this number and the text `key` in its field 1: an attribute,
- * an opset import, a pair. */
+ * an opset import (no other has its number), a pair. */
 static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
 {
     for (slot = epctx__live(slot, number); slot != NULL; slot = epctx__live(slot->next, number)) {
@@ -9985,9 +9985,8 @@ static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_st
         epctx_str name = epctx_str_of(NULL);
         while (epctx_next_str(&it, &name)) {
         }
-        if (number == EPCTX_FIELD_MODEL_OPSET_IMPORT && slot->parent->parent == NULL
-                ? epctx__same_domain(name, key)
-                : epctx_str_eq(name, key)) {
+        if (number == EPCTX_FIELD_MODEL_OPSET_IMPORT ? epctx__same_domain(name, key)
+                                                     : epctx_str_eq(name, key)) {
             return slot;
         }
     }
@@ -11691,14 +11690,13 @@ EPCTX__APART static epctx_status
 epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epctx_model *model)
 {
     epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
-    char path[EPCTX_PATH_MAX];
+    char path[EPCTX_PATH_MAX]; /* as long as entry->real */
+    epctx_text text = epctx_text_of(path, sizeof path);
     epctx_check_opts check;
     epctx_dependency *used = NULL;
     epctx_file_rename *renames;
-    size_t count = 0;
-    size_t rename_count = 0;
-    size_t i;
-    EPCTX__TRY(epctx__path_join(path, sizeof path, &folder, 1, c->error));
+    size_t count = 0, rename_count = 0, i;
+    epctx_text_put(&text, folder);
     memset(&check, 0, sizeof check);
     check.context_file_path = entry->real;
     check.external_folder = path;
@@ -11716,6 +11714,7 @@ epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epc
             epctx_path_relative(folder, epctx_str_of(other->real), &name, NULL) != EPCTX_OK) {
             continue;
         }
+        /* not taken: FILE.lock fits; longer is the 100th second name, which fits unless in "/" */
         EPCTX__TRY(epctx_path_join(epctx_path_folder(name), epctx_str_of(other->out->file.second),
                                    path, sizeof path, c->error));
         EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &next->to.data, c->error));

@@ -483,6 +483,8 @@ TEST(hostile_text)
         {"a\xf3\xa0\x81\xa1", "a\\xf3\\xa0\\x81\\xa1"}, /* a tag */
         {"a\xc2\xad" "b", "a\\xc2\\xad" "b"},
         {"a\xe2\x80\x8d" "b\xe2\x80\x8c", "a\\xe2\\x80\\x8d" "b\\xe2\\x80\\x8c"},
+        {"\xe2\x80\x94\xe2\x80\x8d", "\xe2\x80\x94\\xe2\\x80\\x8d"}, /* a dash joins nothing */
+        {"\xef\xbb\xbf\xe2\x80\x8d", "\\xef\\xbb\\xbf\\xe2\\x80\\x8d"},
         {"\xc3", "\\xc3"},
         {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
         {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
@@ -528,6 +530,8 @@ TEST(long_names_of_wide_characters)
             epctx_error_clear(&e);
             epctx_fail(&e, EPCTX_ERR_GRAPH, "%S%S %S%S the reason", &node, &node, &node, &node);
             CHECK_TRUE(epctx_str_is_utf8(epctx_str_of(e.message)));
+            epctx_blame(&e, name, &node, name); /* cuts the message */
+            CHECK_TRUE(epctx_str_is_utf8(epctx_str_of(e.message)));
             epctx_error_clear(&e);
             epctx_fail(&e, EPCTX_ERR_GRAPH, "%S the reason", &node);
             CHECK_HAS(e.message, "the reason");
@@ -538,6 +542,18 @@ TEST(long_names_of_wide_characters)
             CHECK_TRUE(epctx_str_is_utf8(epctx_str_of(e.attribute)));
         }
     }
+}
+
+/* A message that is cut and has no whole character, from a callback of the application. */
+TEST(message_without_characters)
+{
+    epctx_error e;
+    epctx_error_clear(&e);
+    memset(e.message, 0x80, sizeof e.message - 1);
+    e.message[sizeof e.message - 1] = '\0';
+    e.status = EPCTX_ERR_IO;
+    epctx_blame(&e, "m.onnx", NULL, NULL);
+    CHECK_STR(e.message, "m.onnx: ");
 }
 
 /* Names of any length end up terminated, and never push the reason out of the message. */
@@ -678,6 +694,7 @@ int main(int argc, char **argv)
     RUN(first_error_wins);
     RUN(hostile_text);
     RUN(long_names_of_wide_characters);
+    RUN(message_without_characters);
     RUN(long_names);
     RUN(arena_array_wraps);
     RUN(map_crafted_keys);

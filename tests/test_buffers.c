@@ -241,6 +241,8 @@ TEST(names)
     CHECK_INT(info.kind, EPCTX_FILE_FOLDER);
     CHECK_INT(io.stat_fn(io.user, "a/..", &info, NULL), EPCTX_OK);
     CHECK_INT(info.kind, EPCTX_FILE_FOLDER);
+    CHECK_INT(io.stat_fn(io.user, ".", &info, NULL), EPCTX_OK);
+    CHECK_INT(info.kind, EPCTX_FILE_FOLDER);
     memset(longest, 'a', EPCTX_PATH_MAX);
     epctx_error_clear(&error);
     CHECK_INT(io.create_fn(io.user, NULL, longest, &file, &error), EPCTX_ERR_LIMIT);
@@ -404,11 +406,17 @@ TEST(odd_buffers)
     CHECK_INT(info.kind, EPCTX_FILE_NONE);
     CHECK_INT(io.map_fn(io.user, NULL, longest, false, &m, NULL), EPCTX_ERR_LIMIT);
     CHECK_INT(io.remove_fn(io.user, NULL, longest, NULL), EPCTX_ERR_LIMIT);
+    longest[EPCTX_PATH_MAX - 1] = '\0'; /* fits, but not behind "./" */
+    epctx_error_clear(&error);
+    CHECK_INT(io.map_fn(io.user, NULL, longest, false, &m, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "the path is too long");
     epctx_error_clear(&error);
     CHECK_INT(io.canonical_fn(io.user, "a", small, 3, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "the path is too long");
     CHECK_INT(io.canonical_fn(io.user, "/", small, sizeof small, NULL), EPCTX_OK);
     CHECK_STR(small, "/");
+    CHECK_INT(io.canonical_fn(io.user, "", small, sizeof small, NULL), EPCTX_OK);
+    CHECK_STR(small, "./");
 }
 
 /* No memory for what is written: nothing is handed over, nothing is left. */
@@ -462,6 +470,138 @@ TEST(no_backups)
     app_end(&a);
 }
 
+static epctx_status take_any(void *user, const char *name, const void *data, size_t size,
+                             epctx_error *error)
+{
+    (void)user, (void)name, (void)data, (void)size, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_status same_path(void *user, const char *path, char *out, size_t capacity,
+                              epctx_error *error)
+{
+    (void)user;
+    if (strlen(path) >= capacity) return epctx_fail(error, EPCTX_ERR_LIMIT, "too long");
+    strcpy(out, path);
+    return EPCTX_OK;
+}
+
+/* A name that is too long, alone or with what is put behind it, is refused. */
+TEST(long_names)
+{
+    static char path[EPCTX_PATH_MAX + 1];
+    static const char *const calls[] = {"write", "lock", "folder"};
+    epctx_buffer_io callbacks = {0};
+    epctx_io io = epctx_io_buffers(&callbacks);
+    callbacks.write_fn = take_any;
+    io.canonical_fn = same_path;
+    for (int call = 0; call < 3; call++) {
+        const size_t least = EPCTX_PATH_MAX - 20;
+        size_t good = 0;
+        for (size_t size = least; size <= EPCTX_PATH_MAX; size++) {
+            epctx_arena arena;
+            epctx_commit commit;
+            epctx_file_lock lock;
+            epctx_error error;
+            epctx_status status;
+            memset(path, 'd', size);
+            path[size] = '\0';
+            path[0] = path[size - 2] = '/';
+            for (size_t i = 100; i < size - 3; i += 100)
+                path[i] = '/';
+            epctx_arena_init(&arena, NULL);
+            CHECK_OK(epctx_commit_begin(&commit, &io, &arena, &error), error);
+            status = call == 0   ? epctx_write_bytes(&io, path, "x", 1, NULL, &error)
+                     : call == 1 ? epctx_file_lock_take(&lock, &io, path, &error)
+                                 : epctx_commit_set_folder(&commit, path, &error);
+            epctx_commit_close(&commit);
+            epctx_arena_free(&arena);
+            CHECK(status == EPCTX_OK ? good == size - least : status == EPCTX_ERR_LIMIT,
+                  "%s, %zu bytes: %s", calls[call], size, epctx_status_name(status));
+            good += status == EPCTX_OK;
+        }
+        CHECK(good > 5 && good < 20, "%s: %zu lengths are accepted", calls[call], good);
+    }
+}
+
+/* Begins to write `name`, with `text`, and clears or commits it. */
+static epctx_io_file fresh;
+
+static epctx_status write_one(const epctx_io *io, const char *name, bool alone, bool clear,
+                              epctx_overwrite overwrite, epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = io->create_fn(io->user, NULL, name, &fresh, error);
+    if (status != EPCTX_OK) return status;
+    fresh.alone = alone;
+    status = io->write_fn(io->user, &fresh, "new", 3, error);
+    if (status != EPCTX_OK) return status;
+    return (clear ? io->clear_fn : io->commit_fn)(io->user, &fresh, overwrite, error);
+}
+
+/* The way back after a failure elsewhere: the old buffer, or none. */
+TEST(restoring)
+{
+    static const struct {
+        bool there, clear, fails;
+        const char *log;
+    } cases[] = {
+        {true, false, false, "write b;write b;"}, {false, false, false, "write b;remove b;"},
+        {true, true, false, "remove b;write b;"}, {false, true, false, ""},
+        {true, false, true, "write b;write b;"},  {false, false, true, "write b;remove b;"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        app a = {0};
+        epctx_buffer_io callbacks = app_callbacks(&a);
+        epctx_io io = epctx_io_buffers(&callbacks);
+        epctx_error error;
+        bool back;
+        if (cases[i].there) bytes_add(&app_find(&a, "b", true)->data, "old", 3);
+        CHECK_OK(write_one(&io, "b", false, cases[i].clear, EPCTX_OVERWRITE_REPLACE, &error),
+                 error);
+        a.fails = cases[i].fails ? "b" : NULL;
+        a.status = EPCTX_ERR_IO;
+        back = io.back_fn(io.user, &fresh);
+        CHECK(back == !cases[i].fails, "case %zu: restored: %d", i, back);
+        CHECK_TRUE(io.back_fn(io.user, &fresh)); /* nothing is left to do */
+        io.close_fn(io.user, &fresh);
+        CHECK(strcmp(a.log, cases[i].log) == 0, "case %zu: %s", i, a.log);
+        if (back) {
+            const buffer *b = app_find(&a, "b", false);
+            CHECK((b != NULL) == cases[i].there, "case %zu: the buffer is there: %d", i, b != NULL);
+            CHECK(b == NULL || bytes_equal(&b->data, "old", 3), "case %zu: not the old one", i);
+        }
+        CHECK_INT(a.alive, 0);
+        app_end(&a);
+    }
+}
+
+/* A buffer that must not be replaced, or that cannot be looked at, stays. */
+TEST(not_replaced)
+{
+    app a = {0};
+    epctx_buffer_io callbacks = app_callbacks(&a);
+    epctx_io io = epctx_io_buffers(&callbacks);
+    epctx_error error;
+    bytes_add(&app_find(&a, "b", true)->data, "old", 3);
+    CHECK_INT(write_one(&io, "b", true, false, EPCTX_OVERWRITE_FAIL, &error), EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, "b: exists already");
+    io.close_fn(io.user, &fresh);
+    a.fails = "b";
+    a.status = EPCTX_ERR_IO;
+    for (int clear = 0; clear < 2; clear++) {
+        CHECK_INT(write_one(&io, "b", false, clear != 0, EPCTX_OVERWRITE_REPLACE, &error),
+                  EPCTX_ERR_IO);
+        CHECK_HAS(error.message, "the application says no");
+        CHECK_TRUE(io.back_fn(io.user, &fresh));
+        io.close_fn(io.user, &fresh);
+    }
+    CHECK_STR(a.log, "");
+    CHECK_INT(a.alive, 0);
+    app_end(&a);
+}
+
 TEST(removing)
 {
     app a = {0};
@@ -495,6 +635,9 @@ int main(int argc, char **argv)
     RUN(odd_buffers);
     RUN(no_memory);
     RUN(no_backups);
+    RUN(long_names);
+    RUN(restoring);
+    RUN(not_replaced);
     RUN(removing);
     if (chdir("/") == 0) remove_root();
     return test_end();

@@ -165,6 +165,7 @@ TEST(records_refused)
     epctx_attr attrs[2];
     epctx_node node, inner[2];
     epctx_tensor tensor;
+    epctx_value value = {0};
     epctx_graph graph = {0};
     desk d;
     size_t i;
@@ -212,6 +213,77 @@ TEST(records_refused)
     node.attr_count = 1;
     REFUSES(&d, epctx_graph_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
             EPCTX_ERR_UNSUPPORTED, "tensor");
+    /* A type without a record, of a node that is none: what is wrong first. */
+    attrs[0].type = EPCTX_ATTR_SPARSE_TENSOR;
+    REFUSES(&d, epctx_node_set_attr(&d.model, no_view(), attrs, &d.error), EPCTX_ERR_ARG, "view");
+    REFUSES(&d, epctx_node_set_attr(&d.model, node_at(&d.model, 0).view, attrs, &d.error),
+            EPCTX_ERR_UNSUPPORTED, "copy it from a view");
+    value.name = epctx_str_of("v");
+    REFUSES(&d,
+            epctx_graph_put_value(&d.model, no_view(), EPCTX_FIELD_GRAPH_NODE, &value, no_view(),
+                                  NULL, &d.error),
+            EPCTX_ERR_ARG, "field 1 of a graph holds no values");
+    desk_close(&d);
+}
+
+/* Singular fields that occur twice become one, unless the caller says no: then nothing changes. */
+static epctx_status count_doubled(void *user, const epctx_field_info *field, epctx_str node,
+                                  epctx_error *error)
+{
+    (void)field, (void)error;
+    ++*(int *)user;
+    return epctx_str_is(node, "no") ? EPCTX_ERR_CANCELLED : EPCTX_OK;
+}
+
+TEST(doubled_fields)
+{
+    bytes graph = {0}, data;
+    int count = 0;
+    desk d;
+    for (int i = 0; i < 2; i++) {
+        bytes node = new_node("Relu", "", "first", i == 0 ? "x" : "t", i == 0 ? "t" : "y");
+        put_str(&node, 3, i == 0 ? "yes" : "no");
+        put_child(&graph, 1, &node);
+    }
+    add_ends(&graph, "x", "y");
+    data = new_model(&graph);
+    CHECK_TRUE(desk_open(&d, data));
+    CHECK_INT(epctx_model_merge_doubled(&d.model, count_doubled, &count, &d.error),
+              EPCTX_ERR_CANCELLED);
+    CHECK_INT(count, 2);
+    CHECK(untouched(&d.model, &d.data), "a refusal changes something");
+    /* what was removed is not asked about */
+    CHECK_INT(epctx_view_remove(&d.model, node_at(&d.model, 1).view, &d.error), EPCTX_OK);
+    count = 0;
+    CHECK_OK(epctx_model_merge_doubled(&d.model, count_doubled, &count, &d.error), d.error);
+    CHECK_INT(count, 1);
+    CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "yes"));
+    desk_close(&d);
+}
+
+/* Data goes, and unknown fields stay; a file without a name is none to rename. */
+TEST(data_and_files_of_others)
+{
+    static const uint8_t raw[4] = {1};
+    const epctx_span data = {raw, sizeof raw};
+    const epctx_file_rename nameless = {EPCTX_USE_INITIALIZERS, epctx_str_of(""),
+                                        epctx_str_of("w.bin")};
+    bytes graph = {0}, tensor = {0};
+    epctx_cursor it;
+    epctx_field field;
+    desk d;
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    put_int(&tensor, 14, 1);
+    put_int(&tensor, 40, 7);
+    put_child(&graph, 5, &tensor);
+    CHECK_TRUE(desk_open(&d, new_model(&graph)));
+    CHECK_OK(epctx_model_rename_files(&d.model, &nameless, 1, &d.error), d.error);
+    CHECK_TRUE(untouched(&d.model, &d.data));
+    CHECK_OK(epctx_tensor_set_raw(&d.model, tensor_at(&d.model), data, &d.error), d.error);
+    it = epctx_view_fields(tensor_at(&d.model), 40);
+    CHECK_TRUE(epctx_next_field(&it, &field) && field.value == 7);
+    CHECK_TRUE(!epctx_tensor_of(tensor_at(&d.model)).external);
     desk_close(&d);
 }
 
@@ -798,6 +870,8 @@ int main(int argc, char **argv)
     RUN(offsets_of_edited_data);
     RUN(new_fields_without_bytes);
     RUN(records_refused);
+    RUN(doubled_fields);
+    RUN(data_and_files_of_others);
     RUN(places_of_fields);
     RUN(copies_refused);
     RUN(copies_of_every_age);

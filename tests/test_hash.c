@@ -21,6 +21,8 @@ enum {
     CALLED_BY_BODY,
     VERSION_IN_BODY,
     FILE_OF_BODY,
+    FLOATS,
+    DOUBLES,
     CHANGES
 };
 
@@ -40,6 +42,24 @@ static void add_named_tensor(bytes *parent, uint32_t number, const char *name, i
     }
     put_str(&tensor, 8, name);
     put_child(parent, number, &tensor);
+}
+
+/* Two floats or doubles, packed or not. */
+static void add_fixed(bytes *graph, int32_t type, bool other, bool packed)
+{
+    const uint8_t numbers[2][8] = {{7}, {other}};
+    size_t width = type == EPCTX_ONNX_FLOAT ? 4 : 8;
+    uint32_t field = width == 4 ? EPCTX_FIELD_TENSOR_FLOAT_DATA : EPCTX_FIELD_TENSOR_DOUBLE_DATA;
+    bytes tensor = {0}, list = {0};
+    put_int(&tensor, 1, 2);
+    put_int(&tensor, 2, type);
+    for (int i = 0; i < 2; i++) {
+        if (!packed) put_tag(&tensor, field, width == 4 ? 5 : 1);
+        bytes_add(packed ? &list : &tensor, numbers[i], width);
+    }
+    if (packed) put_child(&tensor, field, &list);
+    put_str(&tensor, 8, width == 4 ? "floats" : "doubles");
+    put_child(graph, 5, &tensor);
 }
 
 static void add_sparse_value(bytes *parent, uint32_t number, int64_t last)
@@ -87,6 +107,8 @@ static bytes hash_body(int change, bool odd)
     add_attr_graph(&node, "then_branch", &nested);
     put_child(&body, 1, &node);
     add_named_tensor(&body, 5, "w", EPCTX_ONNX_INT32, change == WEIGHT);
+    add_fixed(&body, EPCTX_ONNX_FLOAT, change == FLOATS, odd);
+    add_fixed(&body, 11, change == DOUBLES, odd);
     add_external(&body, "file", 4, "w.bin", "0", "16");
     if (!odd) add_value(&body, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, vector);
     return body;

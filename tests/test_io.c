@@ -26,7 +26,9 @@ enum {
     OTHER_SIZE = -3, /* of the file that is examined */
     OTHER_TIME = -4,
     OTHER_FILE = -5,
-    OTHER_DEVICE = -6
+    OTHER_DEVICE = -6,
+    OTHER_OWNER = -7,
+    OTHER_GROUP = -8
 };
 
 typedef struct sys_fault {
@@ -62,6 +64,8 @@ static void distort(int what, struct stat *info)
     if (what == OTHER_TIME) info->st_mtim.tv_nsec ^= 1;
     if (what == OTHER_FILE) info->st_ino++;
     if (what == OTHER_DEVICE) info->st_dev++;
+    if (what == OTHER_OWNER) info->st_uid++;
+    if (what == OTHER_GROUP) info->st_gid++;
 }
 
 static int sys_fstat(int fd, struct stat *info)
@@ -163,9 +167,10 @@ static int sys_renameat(int a, const char *from, int b, const char *to)
     return result;
 }
 
+/* As without root's rights: to a group of ours only. */
 static int sys_fchown(int fd, uid_t owner, gid_t group)
 {
-    return sys_wrong("fchown") != 0 ? -1 : fchown(fd, owner, group);
+    return group != getegid() ? -1 : fchown(fd, owner, group);
 }
 
 static int sys_fchmod(int fd, mode_t mode)
@@ -507,6 +512,7 @@ static const struct io_case {
     {replace, {"name", 1, EEXIST, 998}, EPCTX_OK, ""},
     {replace, {"name", 1, EEXIST, 999}, EPCTX_ERR_IO, "cannot replace"},
     {replace, {"name", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {replace, {"name", 1, EPERM, 0}, EPCTX_ERR_IO, "cannot replace"},
     {replace, {"write", 1, EINTR, 3}, EPCTX_OK, ""},
     {replace, {"write", 1, SHORT, 3}, EPCTX_OK, ""},
     {replace, {"write", 1, NOTHING, 0}, EPCTX_ERR_IO, "cannot write"},
@@ -543,7 +549,9 @@ static const struct io_case {
     {swap_new, {"fsync", 3, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
     {swap_new_named, {"linkat", 2, EPERM, 0}, EPCTX_OK, ""},
     {swap_none, {"fstatat", 1, ENOENT, 0}, EPCTX_ERR_EXISTS, "exists already"},
+    {link_inside, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
     {link_inside, {"open", 2, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
+    {link_inside, {"fsync", 1, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
     {link_inside, {"linkat", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
     {link_inside, {"linkat", 1, EEXIST, 0}, EPCTX_ERR_EXISTS, "exists already"},
     {remove_inside, {"unlinkat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot remove"},
@@ -648,21 +656,192 @@ TEST(copies)
     static const struct {
         const char *call;
         int at, what;
-    } steps[] = {{"openat", 2, EACCES}, {"openat", 3, EACCES}, {"fstat", 3, EIO},
-                 {"fchmod", 2, EPERM},  {"write", 2, ENOSPC},  {"fsync", 2, EIO},
-                 {"mmap", 1, ENOMEM}};
+    } steps[] = {{"openat", 2, EACCES}, {"openat", 3, EACCES}, {"openat", 4, EACCES},
+                 {"fstat", 2, EIO},     {"fstat", 3, EIO},     {"fchmod", 2, EPERM},
+                 {"write", 2, ENOSPC},  {"fsync", 2, EIO},     {"mmap", 1, ENOMEM}};
     struct stat info;
     CHECK_OK(copied("none", 1, 0), error);
     CHECK_STR(listing(), "file file~ ");
     CHECK_INT(stat(at("file~"), &info), 0);
     CHECK_INT(info.st_mode & 0777, 0640);
     CHECK_INT(info.st_size, 4);
+    CHECK_OK(copied("openat", 4, EEXIST), error); /* somebody else's backup */
+    CHECK_STR(listing(), "file file~2 ");
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         CHECK(copied(steps[i].call, steps[i].at, steps[i].what) == EPCTX_ERR_IO, "%s: %s",
               steps[i].call, error.message);
         CHECK(strcmp(listing(), "file ") == 0, "%s: there is %s", steps[i].call, listing());
         CHECK_INT(sys_maps, 0);
     }
+}
+
+/* The rights of a file whose owner or group is not ours. */
+TEST(modes)
+{
+    static const struct {
+        sys_fault fault;
+        unsigned mode; /* of the new file; the old one has 0660 */
+    } steps[] = {
+        {{"fstat", 1, OTHER_GROUP, 1}, 0660}, /* given to the old group */
+        {{"fstat", 1, OTHER_GROUP, 2}, 0600}, /* it is not of that group all the same */
+        {{"fstatat", 1, OTHER_GROUP, 1}, 0600},
+        {{"fstat", 1, OTHER_OWNER, 1}, 0640},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct stat info;
+        clear_root();
+        make_file(at("file"), "text", 4);
+        CHECK_INT(chmod(at("file"), 0660), 0);
+        epctx_error_clear(&error);
+        sys_plan = steps[i].fault;
+        sys_seen = 0;
+        CHECK_OK(replace(), error);
+        sys_plan.call = NULL;
+        CHECK_INT(stat(at("file"), &info), 0);
+        CHECK((info.st_mode & 0777) == steps[i].mode, "case %zu: mode %o, expected %o", i,
+              (unsigned)(info.st_mode & 0777), steps[i].mode);
+    }
+}
+
+static epctx_io_file writer;
+
+/* Writes a new file and takes the old one out of the way. */
+static epctx_status begin_writer(const char *name, epctx_overwrite overwrite)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_status status;
+    epctx_error_clear(&error);
+    status = io->create_fn(io->user, root, name, &writer, &error);
+    if (status == EPCTX_OK) status = io->write_fn(io->user, &writer, "new text", 8, &error);
+    return status == EPCTX_OK ? io->clear_fn(io->user, &writer, overwrite, &error) : status;
+}
+
+static bool file_has(const char *name, const char *text)
+{
+    bytes b = read_file(at(name));
+    bool same = bytes_equal(&b, text, strlen(text));
+    bytes_free(&b);
+    return same;
+}
+
+TEST(cleared)
+{
+    const epctx_io *io = epctx_io_files();
+    clear_root();
+    make_file(at("file"), "text", 4);
+    CHECK_INT(begin_writer("file", EPCTX_OVERWRITE_FAIL), EPCTX_ERR_EXISTS);
+    io->close_fn(io->user, &writer);
+    CHECK_STR(listing(), "file ");
+    /* Without a new file the old one stays under its other name. */
+    CHECK_OK(begin_writer("file", EPCTX_OVERWRITE_REPLACE), error);
+    io->close_fn(io->user, &writer);
+    CHECK_STR(listing(), "file.old ");
+    /* Nothing to clear. */
+    CHECK_OK(begin_writer("file", EPCTX_OVERWRITE_REPLACE), error);
+    CHECK_OK(io->commit_fn(io->user, &writer, EPCTX_OVERWRITE_REPLACE, &error), error);
+    io->close_fn(io->user, &writer);
+    CHECK_STR(listing(), "file file.old ");
+    remove(at("file.old"));
+    CHECK_OK(begin_writer("file", EPCTX_OVERWRITE_BACKUP), error);
+    CHECK_OK(io->commit_fn(io->user, &writer, EPCTX_OVERWRITE_BACKUP, &error), error);
+    io->close_fn(io->user, &writer);
+    CHECK_STR(listing(), "file file~ ");
+    remove(at("file~"));
+    /* Somebody else writes the file meanwhile: the way back still leads to the old one. */
+    make_file(at("file"), "text", 4);
+    CHECK_OK(begin_writer("file", EPCTX_OVERWRITE_REPLACE), error);
+    make_file(at("file"), "other", 5);
+    CHECK_OK(io->commit_fn(io->user, &writer, EPCTX_OVERWRITE_REPLACE, &error), error);
+    CHECK_TRUE(file_has("file", "new text"));
+    CHECK_TRUE(io->back_fn(io->user, &writer));
+    io->close_fn(io->user, &writer);
+    CHECK_TRUE(file_has("file", "text"));
+    CHECK_STR(listing(), "file ");
+}
+
+/* The caller's link that leads nowhere has no target to replace. */
+TEST(dangling_link)
+{
+    struct stat info;
+    clear_root();
+    CHECK_INT(symlink("none", at("link")), 0);
+    epctx_error_clear(&error);
+    CHECK_OK(replace_file(at("link")), error);
+    CHECK_INT(lstat(at("link"), &info), 0);
+    CHECK_TRUE(S_ISREG(info.st_mode) && file_has("link", "new text"));
+    CHECK_STR(listing(), "link ");
+}
+
+TEST(same_file)
+{
+    static const epctx_file_info file = {EPCTX_FILE_REGULAR, 4, 1, 2, 3, 4};
+    epctx_file_info other = file;
+    CHECK_TRUE(epctx_file_same(&file, &other));
+    other.size++;
+    CHECK_TRUE(!epctx_file_same(&file, &other));
+    other = file;
+    other.written++;
+    CHECK_TRUE(!epctx_file_same(&file, &other));
+    other = file;
+    other.inode++;
+    CHECK_TRUE(!epctx_file_same(&file, &other));
+    other = file;
+    other.device++;
+    CHECK_TRUE(!epctx_file_same(&file, &other));
+    other = file;
+    other.device = 0;
+    CHECK_TRUE(epctx_file_same(&other, &other));
+    other.inode = 0; /* not known: an io of the application */
+    CHECK_TRUE(!epctx_file_same(&other, &other));
+}
+
+/* -- locks -- */
+
+TEST(lock_without_waiting)
+{
+    static epctx_io_file held, asked;
+    const epctx_io *io = epctx_io_files();
+    clear_root();
+    epctx_error_clear(&error);
+    CHECK_OK(io->lock_fn(io->user, NULL, at("lock"), &held, &error), error);
+    asked.try_only = true;
+    CHECK_INT(io->lock_fn(io->user, NULL, at("lock"), &asked, &error), EPCTX_ERR_CHANGED);
+    CHECK_HAS(error.message, "lock: another writer holds the lock");
+    io->close_fn(io->user, &held);
+    epctx_error_clear(&error);
+    asked.try_only = true;
+    CHECK_OK(io->lock_fn(io->user, NULL, at("lock"), &asked, &error), error);
+    io->close_fn(io->user, &asked);
+    CHECK_STR(listing(), "");
+}
+
+/* What was there before the lock stays. */
+TEST(lock_of_another_kind)
+{
+    clear_root();
+    epctx_error_clear(&error);
+    CHECK_INT(mkfifo(at("lock"), 0666), 0);
+    CHECK_OK(lock(), error);
+    CHECK_STR(listing(), "lock ");
+    make_file(at("lock.2"), "mine", 4);
+    CHECK_INT(rename(at("lock.2"), at("lock")), 0);
+    CHECK_OK(lock(), error);
+    CHECK_TRUE(file_has("lock", "mine"));
+}
+
+/* A name without a whole character has nothing that could stand before ".lock". */
+TEST(lock_without_characters)
+{
+    char name[EPCTX_NAME_MAX];
+    epctx_file_lock held;
+    clear_root();
+    memset(name, 0x80, sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    epctx_error_clear(&error);
+    CHECK_OK(epctx_file_lock_take(&held, NULL, at(name), &error), error);
+    CHECK_STR(listing(), ".lock ");
+    epctx_file_lock_drop(&held);
+    CHECK_STR(listing(), "");
 }
 
 TEST(long_lock)
@@ -762,6 +941,8 @@ TEST(writing)
     nearly[sizeof nearly - 2] = 'x';
     CHECK_INT(io->create_fn(NULL, NULL, nearly, &file, NULL), EPCTX_OK);
     io->close_fn(NULL, &file);
+    nearly[sizeof nearly - 2] = '/'; /* and of the folder itself neither */
+    CHECK_INT(io->remove_fn(NULL, NULL, nearly, NULL), EPCTX_ERR_LIMIT);
     epctx_error_clear(&e);
     CHECK_INT(io->create_fn(NULL, NULL, at("sub"), &file, &e), EPCTX_ERR_IO);
     CHECK_HAS(e.message, "is a folder");
@@ -808,6 +989,13 @@ int main(int argc, char **argv)
     RUN(second_names);
     RUN(system_calls);
     RUN(copies);
+    RUN(modes);
+    RUN(cleared);
+    RUN(dangling_link);
+    RUN(same_file);
+    RUN(lock_without_waiting);
+    RUN(lock_of_another_kind);
+    RUN(lock_without_characters);
     RUN(long_lock);
     remove_root();
     return test_end();

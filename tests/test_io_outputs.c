@@ -560,6 +560,30 @@ TEST(long_names_of_one_lock)
     alarm(0);
 }
 
+/* A name that is no path any more behind its whole folder, which the model's path leaves out. */
+TEST(long_names_in_a_folder)
+{
+    static char name[EPCTX_PATH_MAX];
+    char here[EPCTX_PATH_MAX];
+    epctx_output_file file = {0};
+    epctx_model model;
+    epctx_status status;
+    make_tree();
+    make_named("in/m.onnx", 0);
+    memset(name, 'n', sizeof name - 4);
+    for (size_t i = 200; i + 4 < sizeof name; i += 200)
+        name[i] = '/';
+    file.path = file.name = name;
+    CHECK_TRUE(getcwd(here, sizeof here) != NULL && chdir(at("in")) == 0);
+    CHECK_OK(epctx_model_open_file(&model, "m.onnx", NULL, &error), error);
+    status = epctx_write_group(&model, "m.onnx", NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
+    epctx_model_close(&model);
+    CHECK_INT(chdir(here), 0);
+    CHECK_INT(status, EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "a path is longer");
+    CHECK_STR(names_in("in"), "m.onnx ");
+}
+
 /* What is a model for one is a file beside it for the other: who waits for the lock of one has not
  * got the other's. */
 TEST(locks_have_one_order)
@@ -816,6 +840,7 @@ int main(int argc, char **argv)
     RUN(modes_of_others);
     RUN(long_names);
     RUN(long_names_of_one_lock);
+    RUN(long_names_in_a_folder);
     RUN(locks_have_one_order);
     RUN(lock_of_somebody);
     RUN(nothing_to_leave);

@@ -518,6 +518,52 @@ TEST(share_load_refused)
     epctx_workspace_close(w);
 }
 
+static epctx_status map_silently(void *user, const char *folder, const char *name, bool copy,
+                                 epctx_mapping *out, epctx_error *e)
+{
+    if (strcmp(name, "p.bin") == 0) {
+        memset(out, 0, sizeof *out);
+        return EPCTX_ERR_NOT_FOUND;
+    }
+    return epctx_io_files()->map_fn(user, folder, name, copy, out, e);
+}
+
+/* A shared binary that is not there, or that is refused without a word. Nobody need ask why. */
+TEST(share_load_without_reason)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_io io = *epctx_io_files();
+    epctx_open_opts open = {0};
+    epctx_load_opts opts = {0};
+    epctx_error error;
+    epctx_error *const errors[] = {&error, NULL};
+    bytes b = one_node(1, 0, "p.bin");
+    clear_root();
+    save_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_workspace_open(&opts.workspace, NULL, &error), EPCTX_OK);
+    for (size_t i = 0; i < 2; i++) {
+        remove(at("p.bin"));
+        CHECK_INT(load_one(NULL, at("m_ctx.onnx"), &backend, NULL, &opts, NULL, errors[i]),
+                  EPCTX_ERR_CONTEXT);
+        if (i == 0) CHECK_HAS(error.message, "does not exist");
+        if (i == 0) CHECK_HAS(error.message, "ep.stop_share_ep_contexts=1");
+        make_file(at("p.bin"), part_binary, strlen(part_binary));
+        backend.load_fn = load_silently;
+        CHECK_INT(load_one(NULL, at("m_ctx.onnx"), &backend, NULL, &opts, NULL, errors[i]),
+                  EPCTX_ERR_CONTEXT);
+        if (i == 0) CHECK_HAS(error.message, "the context cannot be loaded");
+        backend.load_fn = fake_backend(&f).load_fn;
+    }
+    io.map_fn = map_silently;
+    open.io = &io;
+    CHECK_INT(load_one(NULL, at("m_ctx.onnx"), &backend, &open, &opts, NULL, &error),
+              EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "node 'node': attribute 'ep_cache_context': the context cannot be");
+    CHECK_INT(f.loads, 0);
+    epctx_workspace_close(opts.workspace);
+}
+
 /* A secondary node whose graph is in an embedded context, beside a shared binary without it. */
 TEST(share_and_embed)
 {
@@ -1099,6 +1145,7 @@ int main(int argc, char **argv)
     RUN(cache_and_a_source_out_of_sight);
     RUN(cache_with_weights);
     RUN(share_load_refused);
+    RUN(share_load_without_reason);
     RUN(share_and_embed);
     RUN(share_weightless_twice);
     RUN(share_long_paths);

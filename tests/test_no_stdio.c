@@ -13,7 +13,10 @@ static uint8_t space[1 << 16];
 TEST(files_need_an_io)
 {
     epctx_open_opts opts = {0};
+    epctx_write_opts write = {0};
+    epctx_output_file file;
     epctx_model model;
+    epctx_file_lock lock;
     epctx_error error;
     char path[EPCTX_PATH_MAX];
     opts.buffer = space;
@@ -25,7 +28,15 @@ TEST(files_need_an_io)
     CHECK_INT(epctx_model_new(&model, 8, &opts, &error), EPCTX_OK);
     CHECK_INT(epctx_model_write_file(&model, "m.onnx", NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "pass an epctx_io");
+    /* Names of new files need none. */
+    CHECK_OK(epctx_output_file_of(&model, "d/m.onnx", epctx_str_of("a.bin"), NULL, 0, &file,
+                                  &error), error);
+    CHECK_STR(file.path, "d/a.bin");
     epctx_model_close(&model);
+    CHECK_INT(epctx_write_bytes(NULL, "m", "x", 1, &write, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass an epctx_io");
+    CHECK_INT(epctx_file_lock_take(&lock, NULL, "m", &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass an epctx_io");
     CHECK_INT(epctx_path_find(NULL, epctx_str_of("m"), epctx_str_of("a.bin"), 0, path, sizeof path,
                               &error),
               EPCTX_ERR_ARG);
@@ -42,6 +53,33 @@ TEST(memory_needs_an_allocator)
     epctx_buffer_init(&buffer, NULL);
     CHECK_INT(epctx_buffer_append(&buffer, "x", 1), EPCTX_ERR_NOMEM);
     epctx_buffer_free(&buffer);
+}
+
+/* A list that grows frees its former memory only if nothing else is in that block. */
+TEST(shared_block_stays)
+{
+    enum { LEAST = 65536 }; /* of a list whose memory is freed */
+    typedef struct item { uint8_t bytes[LEAST / 8]; } item;
+    counting c = {0};
+    epctx_allocator allocator = counting_allocator(&c);
+    epctx_arena arena;
+    epctx_list list = {0};
+    uint8_t *beside;
+    size_t blocks;
+    epctx_arena_init(&arena, &allocator);
+    while (arena.left >= LEAST || arena.blocks == NULL || arena.blocks->after < 2 * LEAST)
+        CHECK_TRUE(epctx_arena_alloc(&arena, 4096) != NULL);
+    for (size_t i = 0; i < 8; i++)
+        CHECK_TRUE(epctx_list_add(&list, &arena, sizeof(item)) != NULL);
+    beside = (uint8_t *)epctx_arena_alloc(&arena, 100);
+    CHECK(beside == (uint8_t *)list.items + LEAST, "the list and what follows share no block");
+    memset(beside, 7, 100);
+    blocks = c.alive;
+    CHECK_TRUE(epctx_list_add(&list, &arena, sizeof(item)) != NULL);
+    CHECK(c.alive >= blocks, "the block of another allocation is freed");
+    CHECK_TRUE(beside[0] == 7 && beside[99] == 7);
+    epctx_arena_free(&arena);
+    CHECK_UINT(c.alive, 0);
 }
 
 /* What cannot be collected is not written. */
@@ -101,6 +139,7 @@ int main(int argc, char **argv)
 {
     RUN(files_need_an_io);
     RUN(memory_needs_an_allocator);
+    RUN(shared_block_stays);
     RUN(buffers_need_an_allocator);
     RUN(lint_and_files);
     return test_end();

@@ -394,6 +394,7 @@ TEST(nearest_names)
         {"layout", 2},
     };
     char wide[400];
+    const char *const endless[] = {wide, NULL};
     size_t i;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *found = epctx_nearest_name(epctx_str_of(cases[i].word), names);
@@ -404,6 +405,8 @@ TEST(nearest_names)
     memset(wide, 'l', sizeof wide - 1); /* longer than any name may be */
     wide[sizeof wide - 1] = '\0';
     CHECK_TRUE(epctx_nearest_name(epctx_str_of(wide), names) == NULL);
+    wide[97] = '\0';
+    CHECK_TRUE(epctx_nearest_name(epctx_str_of("llllll"), endless) == NULL);
 }
 
 TEST(profile_defaults)

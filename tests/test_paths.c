@@ -20,7 +20,11 @@ TEST(check_good)
 {
     static const char *const good[] = {"a.bin",   "sub/a.bin", "a..b.bin", "..a",
                                        "a..",     "sub/.../x", ".hidden",  "./a.bin",
-                                       "a b.bin", "...",       "sub/./a",  "\xc3\xa4.bin"};
+                                       "a b.bin", "...",       "sub/./a",  "\xc3\xa4.bin",
+#ifndef _WIN32
+                                       "1:a.bin",
+#endif
+    };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         CHECK(check(good[i]) == EPCTX_OK, "'%s' is refused", good[i]);
 }
@@ -92,6 +96,27 @@ TEST(base)
     CHECK_TRUE(epctx_str_is(folder, "c/"));
     CHECK_INT(epctx_path_base(epctx_str_of(""), epctx_str_of(""), &folder, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "ep.context_file_path");
+}
+
+TEST(relative)
+{
+    static const struct {
+        const char *folder, *path, *name; /* NULL: outside */
+    } cases[] = {{"a", "a/b", "b"}, {"a/", "a//b", "b"}, {"", "/x", "x"}, {"a", "a//", ""},
+                 {"a", "ab", NULL}, {"a", "a", NULL},    {"b", "a/b", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_str name;
+        epctx_error error;
+        epctx_status status;
+        epctx_error_clear(&error);
+        status = epctx_path_relative(epctx_str_of(cases[i].folder), epctx_str_of(cases[i].path),
+                                     &name, &error);
+        CHECK(status == (cases[i].name != NULL ? EPCTX_OK : EPCTX_ERR_PATH), "case %zu: %s", i,
+              epctx_status_name(status));
+        CHECK(status != EPCTX_OK || epctx_str_is(name, cases[i].name), "case %zu: '%.*s'", i,
+              (int)name.size, name.data);
+        if (status != EPCTX_OK) CHECK_HAS(error.message, "is outside of the folder");
+    }
 }
 
 TEST(output_names)
@@ -400,6 +425,7 @@ int main(int argc, char **argv)
     RUN(check_bad);
     RUN(folder_and_file);
     RUN(base);
+    RUN(relative);
     RUN(output_names);
     make_tree();
     RUN(resolve_good);

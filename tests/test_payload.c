@@ -858,6 +858,106 @@ TEST(failing_io)
     }
 }
 
+static epctx_status second_exists(void *user, epctx_io_file *file, const char *name,
+                                  epctx_error *error)
+{
+    (void)user, (void)file;
+    return epctx_fail(error, EPCTX_ERR_EXISTS, "'%s' exists", name);
+}
+
+static epctx_status second_unknown(void *user, epctx_io_file *file, const char *name,
+                                   epctx_error *error)
+{
+    (void)user, (void)file;
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "no '%s' here", name);
+}
+
+/* A model and the binary that it names are replaced together, on file systems without second names,
+ * and on one where every such name is taken: then both stay. */
+TEST(second_names)
+{
+    static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
+    const epctx_span fresh = {(const uint8_t *)"new", 3};
+    for (int kind = 0; kind < 3; kind++) {
+        bool taken = kind == 2;
+        epctx_io io = *epctx_io_files();
+        epctx_open_opts open = {0};
+        epctx_write_opts write = {0};
+        epctx_output_file file = {0};
+        epctx_model model;
+        epctx_error error;
+        bytes b;
+        clear_root();
+        make_parts(parts, 1);
+        make_text("m_x.bin", "old");
+        b = read_file(at("m.onnx"));
+        io.second_fn = kind == 0 ? NULL : taken ? second_exists : second_unknown;
+        open.io = &io;
+        write.overwrite = EPCTX_OVERWRITE_REPLACE;
+        file.path = at("m_x.bin");
+        file.parts = &fresh;
+        file.part_count = 1;
+        file.size = fresh.size;
+        CHECK_OK(epctx_model_open_memory(&model, b.data, b.size, &open, &error), error);
+        CHECK_INT(epctx_write_group(&model, at("m.onnx"), &write, &file, 1,
+                                    EPCTX_OVERWRITE_REPLACE, &error),
+                  taken ? EPCTX_ERR_EXISTS : EPCTX_OK);
+        if (taken) CHECK_HAS(error.message, "m_x.bin.new999");
+        CHECK_TRUE(file_is("m_x.bin", taken ? "old" : "new"));
+        CHECK_STR(nodes_of("m.onnx"), "1/0/m_x.bin ");
+        CHECK_STR(listing(), "m.onnx m_x.bin ");
+        epctx_model_close(&model);
+        bytes_free(&b);
+    }
+}
+
+/* A model, its binary (a link into the blobs of a cache) and the source that it names are replaced
+ * together: the source and what lies elsewhere have no second name in the model. */
+TEST(group_with_source_and_blob)
+{
+    static const char *const names[] = {"snapshots/1/s.onnx", "blobs/abc"};
+    const epctx_span fresh = {(const uint8_t *)"new", 3};
+    epctx_output_file files[2];
+    epctx_write_opts write = {0};
+    bytes node = new_node("EPContext", "com.microsoft", "a", "x", "y"), graph = {0}, b;
+    char paths[2][400], command[400];
+    epctx_model model;
+    epctx_error error;
+    clear_root();
+    add_attr_int(&node, "main_context", 1);
+    add_attr_int(&node, "embed_mode", 0);
+    add_attr_str(&node, "ep_cache_context", "c.bin", 5);
+    add_attr_str(&node, "onnx_model_filename", "s.onnx", 6);
+    add_attr_str(&node, "source", "X", 1);
+    put_child(&graph, 1, &node);
+    b = end_model(&graph);
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p snapshots/1 blobs && ln -s ../../blobs/abc snapshots/1/c.bin",
+             root);
+    CHECK_TRUE(system(command) == 0);
+    memset(files, 0, sizeof files);
+    for (int i = 0; i < 2; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s", at(names[i]));
+        make_text(names[i], "old");
+        files[i].path = paths[i];
+        files[i].parts = &fresh;
+        files[i].part_count = 1;
+        files[i].size = fresh.size;
+    }
+    make_file(at("snapshots/1/m.onnx"), b.data, b.size);
+    write.overwrite = EPCTX_OVERWRITE_REPLACE;
+    CHECK_OK(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), error);
+    CHECK_OK(epctx_write_group(&model, at("snapshots/1/m.onnx"), &write, files, 2,
+                               EPCTX_OVERWRITE_REPLACE, &error),
+             error);
+    CHECK_TRUE(file_is("snapshots/1/s.onnx", "new") && file_is("blobs/abc", "new"));
+    CHECK_STR(nodes_of("snapshots/1/m.onnx"), "1/0/c.bin ");
+    epctx_model_close(&model);
+    bytes_free(&b);
+    snprintf(command, sizeof command, "cd %s && rm -r snapshots blobs", root);
+    CHECK_TRUE(system(command) == 0);
+}
+
 /* -- mv -- */
 
 static const char *const mv_models[] = {"m.onnx", "n.onnx", "other.onnx"};
@@ -1951,6 +2051,31 @@ TEST(binary_beside_the_one_of_the_stamp)
     epctx_model_close(&model);
 }
 
+/* The stamp says how many graphs are in the binary of the primary node, not in those of others. */
+TEST(one_graph_of_the_stamp)
+{
+    static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"},
+                                 {"b", 0, 0, "X", "n_x.bin"},
+                                 {"c", 0, 1, "X", "abc"}};
+    epctx_node_view view;
+    epctx_epnode node;
+    epctx_error error;
+    epctx_model model;
+    epctx_walk walk;
+    clear_root();
+    make_parts(parts, 3);
+    make_text("m_x.bin", "abc");
+    make_text("n_x.bin", "abc");
+    CHECK_INT(open_stamped(&model, ABC_STAMP "\ngraphs 1", &error), EPCTX_OK);
+    epctx_walk_begin(&walk, &model);
+    for (int i = 0; i < 3; i++) {
+        CHECK_TRUE(epctx_walk_epnode(&walk, &view));
+        CHECK_OK(epctx_epnode_read(&view, &node, &error), error);
+        CHECK(epctx_model_holds_one_graph(&model, &node) == (i == 0), "node %s", parts[i].name);
+    }
+    epctx_model_close(&model);
+}
+
 /* What cannot be read is not another binary; an empty one is, and what is not there is not
  * judged. */
 TEST(binary_that_cannot_be_read)
@@ -2214,6 +2339,8 @@ int main(int argc, char **argv)
     RUN(group_keeps_and_refuses);
     RUN(group_spares_its_sources);
     RUN(failing_io);
+    RUN(second_names);
+    RUN(group_with_source_and_blob);
     RUN(mv_with_every_model);
     RUN(mv_refuses);
     RUN(mv_again_completes);
@@ -2239,6 +2366,7 @@ int main(int argc, char **argv)
     RUN(binary_of_the_stamp);
     RUN(binaries_of_many_stamps);
     RUN(binary_beside_the_one_of_the_stamp);
+    RUN(one_graph_of_the_stamp);
     RUN(binary_that_cannot_be_read);
     RUN(gigabyte_in_constant_memory);
     clear_root();

@@ -570,6 +570,26 @@ TEST(a_source_has_an_end)
     bytes_free(&model);
 }
 
+/* Places in a model have 40 bits. */
+TEST(terabytes)
+{
+    static const struct {
+        uint64_t size;
+        epctx_status status;
+    } cases[] = {{UINT64_C(0xfffffffffe), EPCTX_ERR_IO},
+                 {UINT64_C(0xffffffffff), EPCTX_ERR_LIMIT},
+                 {UINT64_C(0x10000000000), EPCTX_ERR_LIMIT}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        memory_source m = {(const uint8_t *)"", 0, 0};
+        epctx_source source = {&m, read_memory, cases[i].size};
+        epctx_scan scan;
+        epctx_error error;
+        epctx_scan_begin(&scan, &source);
+        CHECK_INT(epctx_scan_next(&scan, &error), EPCTX_SCAN_FAILED);
+        CHECK(error.status == cases[i].status, "case %zu: %s", i, error.message);
+    }
+}
+
 TEST(read_failure_is_an_io_error)
 {
     bytes model = odd_model();
@@ -822,6 +842,7 @@ int main(int argc, char **argv)
     RUN(name_source_and_partition_come_first);
     RUN(streams_do_not_go_back);
     RUN(a_source_has_an_end);
+    RUN(terabytes);
     RUN(read_failure_is_an_io_error);
     RUN(a_name_too_long_takes_no_room);
     RUN(streams_that_end);

@@ -496,9 +496,12 @@ TEST(walk_goes_everywhere)
         trainings += walk.in_training;
         if (walk.depth > deepest) deepest = walk.depth;
     }
+    epctx_walk_below(&walk, epctx_model_root(&m), EPCTX_KIND_MODEL); /* in the order of the file */
+    while (epctx_walk_epnode(&walk, &node))
+        found++;
     epctx_model_close(&m);
     bytes_free(&model);
-    CHECK_INT(found, 4);
+    CHECK_INT(found, 8);
     CHECK_INT(functions, 1);
     CHECK_INT(trainings, 1);
     CHECK_UINT(deepest, 1);
@@ -664,6 +667,8 @@ TEST(names_by_pattern)
     CHECK_OK(epctx_profile_fill_name("*.{file}{", NULL, NULL, model, out, sizeof out, &error),
              error);
     CHECK_STR(out, "*.a_ctx.onnx{");
+    CHECK_OK(epctx_profile_fill_name("*", shared, NULL, model, out, sizeof out, &error), error);
+    CHECK_STR(out, "*");
     CHECK_INT(epctx_profile_fill_name("{node}", NULL, NULL, model, out, sizeof out, &error),
               EPCTX_ERR_ARG);
     CHECK_INT(epctx_profile_fill_name("{file}{file}", NULL, NULL, model, out, 20, &error),

@@ -59,7 +59,7 @@ moved() {
 }
 
 usage() {
-    refused "no --source" "$checked" run prefill.onnx --source prefill.onnx &&
+    refused "omit --source" "$checked" run prefill.onnx --source prefill.onnx &&
         "$checked" ls prefill_ctx.onnx | grep -q prefill.onnx &&
         "$checked" lint prefill_ctx.onnx
 }

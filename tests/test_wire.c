@@ -101,6 +101,23 @@ TEST(wire_mismatch)
     CHECK_UINT(epctx_model_read(&model).producer_name.size, 0);
     CHECK_TRUE(epctx_model_has_graph(&model));
     epctx_model_close(&model);
+    {
+        bytes segment = {0}, tensor = {0}, graph = {0}, b;
+        epctx_error error;
+        put_str(&segment, 1, "begin, a number by the schema");
+        put_str(&segment, 2, "end");
+        put_child(&tensor, 3, &segment);
+        put_child(&graph, 5, &tensor);
+        b = new_model(&graph);
+        CHECK(verdict(&b, &error) == EPCTX_OK, "%s", error.message);
+    }
+}
+
+TEST(message_names)
+{
+    CHECK_STR(epctx_message_name(EPCTX_KIND_SEGMENT), "TensorProto.Segment");
+    CHECK_STR(epctx_message_name(EPCTX_KIND_NONE), "unknown");
+    CHECK_STR(epctx_message_name(EPCTX_KIND_INT), "unknown");
 }
 
 /* Nested messages: TypeProto.sequence_type.elem_type, as deep as it takes. The model itself is
@@ -388,6 +405,7 @@ int main(int argc, char **argv)
     RUN(lengths);
     RUN(groups);
     RUN(wire_mismatch);
+    RUN(message_names);
     RUN(depth);
     RUN(depth_limit);
     RUN(size_limits);

@@ -125,10 +125,157 @@ TEST(paths_of_outputs)
     remove_root();
 }
 
+static epctx_output_file file_of(const char *path, const char *name, const epctx_span *part)
+{
+    epctx_output_file file;
+    memset(&file, 0, sizeof file);
+    file.path = path;
+    file.name = name;
+    file.parts = part;
+    file.part_count = 1;
+    file.size = part->size;
+    return file;
+}
+
+/* -- entries of a commit -- */
+
+typedef struct bench {
+    epctx_arena arena;
+    epctx_commit commit;
+    epctx_error error;
+} bench;
+
+static bool bench_open(bench *b, bool keep)
+{
+    bool good;
+    epctx_arena_init(&b->arena, NULL);
+    good = epctx_commit_begin(&b->commit, NULL, &b->arena, &b->error) == EPCTX_OK;
+    b->commit.keep = keep;
+    return good;
+}
+
+/* Runs the commit, and ends it. */
+static epctx_status bench_run(bench *b)
+{
+    epctx_status status = epctx_commit_run(&b->commit, &b->error);
+    epctx_commit_close(&b->commit);
+    epctx_arena_free(&b->arena);
+    return status;
+}
+
+TEST(names_in_a_commit)
+{
+    const epctx_span part = {(const uint8_t *)"data", 4};
+    epctx_output_file file;
+    bench b;
+    CHECK_TRUE(make_root() && bench_open(&b, false));
+    file = file_of(at("f.bin"), "f.bin", &part);
+    CHECK_INT(epctx_commit_put_file(&b.commit, &file, EPCTX_OVERWRITE_FAIL, &b.error),
+              EPCTX_ERR_ARG);
+    CHECK_HAS(b.error.message, "no folder for this name");
+    file.name = ""; /* the caller's path */
+    CHECK_OK(epctx_commit_put_file(&b.commit, &file, EPCTX_OVERWRITE_FAIL, &b.error), b.error);
+    CHECK_OK(bench_run(&b), b.error);
+    CHECK_STR(listing(), "f.bin ");
+    remove_root();
+}
+
+/* Equal files stay, models too; they have to stay as they are until the commit runs. */
+TEST(kept_files)
+{
+    const epctx_span part = {(const uint8_t *)"data", 4}, other = {(const uint8_t *)"other", 5};
+    epctx_output_file files[2];
+    epctx_span whole;
+    bytes model = sample();
+    bench b;
+    desk d;
+    whole.data = model.data;
+    whole.size = model.size;
+    CHECK_TRUE(make_root() && desk_open(&d, sample()));
+    make_file(at("f.bin"), part.data, part.size);
+    make_file(at("m.onnx"), model.data, model.size);
+    CHECK_TRUE(bench_open(&b, true));
+    files[0] = file_of(at("f.bin"), NULL, &part);
+    CHECK_OK(epctx_commit_put_model(&b.commit, &d.model, at("n.onnx"), NULL, &b.error), b.error);
+    CHECK_OK(epctx_commit_put_file(&b.commit, &files[0], EPCTX_OVERWRITE_FAIL, &b.error), b.error);
+    CHECK_OK(bench_run(&b), b.error);
+    CHECK_TRUE(files[0].kept);
+    CHECK_STR(listing(), "f.bin m.onnx n.onnx ");
+    CHECK_TRUE(bench_open(&b, true));
+    files[0] = file_of(at("m.onnx"), NULL, &whole);
+    files[0].is_model = true;
+    files[1] = file_of(at("g.bin"), NULL, &other);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(epctx_commit_put_file(&b.commit, &files[i], EPCTX_OVERWRITE_FAIL, &b.error),
+                 b.error);
+    CHECK_OK(bench_run(&b), b.error);
+    CHECK_TRUE(files[0].kept && !files[1].kept);
+    CHECK_STR(listing(), "f.bin g.bin m.onnx n.onnx ");
+    CHECK_TRUE(bench_open(&b, true));
+    files[0] = file_of(at("f.bin"), NULL, &part);
+    CHECK_OK(epctx_commit_put_file(&b.commit, &files[0], EPCTX_OVERWRITE_FAIL, &b.error), b.error);
+    CHECK_INT(unlink(at("f.bin")), 0);
+    CHECK_INT(bench_run(&b), EPCTX_ERR_CHANGED);
+    desk_close(&d);
+    bytes_free(&model);
+    remove_root();
+}
+
+/* A model's file that is gone loses nothing; one that changed is not replaced by another name. */
+TEST(model_is_gone_or_changed)
+{
+    bytes b = sample();
+    epctx_write_opts opts = {0};
+    epctx_model model;
+    epctx_error error;
+    CHECK_TRUE(make_root());
+    opts.overwrite = EPCTX_OVERWRITE_REPLACE;
+    make_file(at("m.onnx"), b.data, b.size);
+    CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+    CHECK_INT(unlink(at("m.onnx")), 0);
+    CHECK_OK(epctx_model_write_file(&model, at("m.onnx"), NULL, &error), error);
+    CHECK_OK(epctx_model_write_file(&model, at("./m.onnx"), &opts, &error), error);
+    make_file(at("m.onnx"), "somebody's", 10);
+    CHECK_INT(epctx_model_write_file(&model, at("./m.onnx"), &opts, &error), EPCTX_ERR_CHANGED);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    remove_root();
+}
+
+/* Who holds a lock waits for those behind it; those before it are only tried. */
+TEST(locks_of_callers)
+{
+    epctx_write_opts opts = {0};
+    epctx_file_lock held, other;
+    epctx_error error;
+    desk d;
+    CHECK_TRUE(make_root() && desk_open(&d, sample()));
+    CHECK_OK(epctx_file_lock_take(&held, NULL, at("b.onnx"), &error), error);
+    opts.lock = &held;
+    opts.overwrite = EPCTX_OVERWRITE_REPLACE;
+    for (const char *name = "abc"; *name != '\0'; name++) {
+        char file[] = "x.onnx";
+        file[0] = *name;
+        CHECK_OK(epctx_model_write_file(&d.model, at(file), &opts, &error), error);
+    }
+    CHECK_OK(epctx_file_lock_take(&other, NULL, at("a.onnx"), &error), error);
+    CHECK_INT(epctx_model_write_file(&d.model, at("a.onnx"), &opts, &error), EPCTX_ERR_CHANGED);
+    CHECK_HAS(error.message, "another writer holds the lock");
+    epctx_file_lock_drop(&other);
+    CHECK_OK(epctx_model_write_file(&d.model, at("a.onnx"), &opts, &error), error);
+    epctx_file_lock_drop(&held);
+    desk_close(&d);
+    remove_root();
+}
+
 int main(int argc, char **argv)
 {
     RUN(streams_that_end);
     RUN(backups);
     RUN(paths_of_outputs);
+    RUN(names_in_a_commit);
+    RUN(kept_files);
+    RUN(model_is_gone_or_changed);
+    RUN(locks_of_callers);
     return test_end();
 }
