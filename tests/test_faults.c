@@ -164,14 +164,18 @@ static const char *names_of(const char *name, int count)
 }
 
 /* One node that is taken, with `outputs` outputs, and `rest` nodes that stay; annotations, types,
- * inputs and initializers of everything, and as many of what nobody reads. */
-static bytes wide_model(int outputs, int rest)
+ * inputs and initializers of everything, and as many of what nobody reads. Outputs from the 14th on
+ * are read by the nodes that stay; the others are outputs of the graph, without a type (`!typed`)
+ * also those of these nodes. */
+static bytes wide_model(int outputs, int rest, bool typed)
 {
+    const int32_t elem = typed ? EPCTX_ONNX_FLOAT : 0;
     bytes graph = {0};
     add_node(&graph, "Take", "n", "x0", names_of("y", outputs));
     for (int i = 0; i < rest; i++) {
-        char in[40], out[24], kept[24];
-        snprintf(in, sizeof in, "x%d,c%d", i, i);
+        char in[64], out[24], kept[24];
+        int used = snprintf(in, sizeof in, "x%d,c%d", i % 15, i);
+        if (i + 13 < outputs) snprintf(in + used, sizeof in - (size_t)used, ",y%d", i + 13);
         snprintf(out, sizeof out, "z%d", i);
         snprintf(kept, sizeof kept, "k%d", i);
         add_node(&graph, "Keep", kept, in, out);
@@ -182,14 +186,14 @@ static bytes wide_model(int outputs, int rest)
         snprintf(name, sizeof name, "x%d", i);
         add_value(&graph, GRAPH_INPUT, name, EPCTX_ONNX_FLOAT, pair_dims);
         snprintf(name, sizeof name, "y%d", i);
-        if (i < outputs) add_value(&graph, GRAPH_OUTPUT, name, EPCTX_ONNX_FLOAT, pair_dims);
+        if (i < outputs && i < 13) add_value(&graph, GRAPH_OUTPUT, name, elem, pair_dims);
     }
     for (int i = 0; i < rest; i++) {
         char name[24], scale[24], gone[24];
         snprintf(name, sizeof name, "z%d", i);
         snprintf(scale, sizeof scale, "s%d", i);
         snprintf(gone, sizeof gone, "c%d", i);
-        add_value(&graph, GRAPH_VALUE, name, EPCTX_ONNX_FLOAT, pair_dims);
+        add_value(&graph, typed ? GRAPH_VALUE : GRAPH_OUTPUT, name, elem, pair_dims);
         add_floats(&graph, scale, pair_data, 2);
         add_floats(&graph, gone, pair_data, 2);
         add_scale(&graph, name, scale);
@@ -197,17 +201,22 @@ static bytes wide_model(int outputs, int rest)
         add_value(&graph, GRAPH_VALUE, gone, EPCTX_ONNX_FLOAT, pair_dims);
         add_floats(&graph, gone, pair_data, 2);
     }
+    add_floats(&graph, "s", pair_data, 2);
+    add_scale(&graph, "y0", "s");
     return new_model(&graph);
 }
 
-/* Nodes out of order, one of another EP whose binary is a file, metadata of EPs without a node,
- * and weights in files: of the graph, of a body and of a function. */
+/* Nodes out of order, one of another EP whose binary is a file, a constant that stays and one of it
+ * that does not, metadata of EPs without a node, and weights in files: of the graph, of a body, of
+ * a function and of training. */
 static bytes mixed_model(void)
 {
-    bytes graph = {0}, body = {0}, attr = {0}, function = {0}, model;
+    bytes graph = {0}, body = {0}, attr = {0}, function = {0}, training = {0}, model;
     bytes node = new_node("Keep", "", "with a body", "a,o", "b");
-    add_node(&graph, "Take", "late", "b,w", "y");
-    add_node(&graph, "Keep", "early", "x,k", "a");
+    add_node(&graph, "Take", "first", "k", "c1");
+    add_node(&graph, "Take", "second", "c1", "c2");
+    add_node(&graph, "Take", "late", "b,w,c2", "y");
+    add_node(&graph, "Keep", "early", "x,k,c1", "a");
     add_epnode(&graph, "other", "x", "o", 1, 0, "QNN", "p", "w.bin", 5);
     add_node(&body, "Keep", "inner", "wi", "bi");
     put_str(&body, 2, "body");
@@ -250,6 +259,9 @@ static bytes mixed_model(void)
     put_child(&function, 7, &node);
     put_str(&function, 10, "mine");
     put_child(&model, 25, &function);
+    add_external(&body, "t", 2, "w.bin", "0", "8");
+    put_child(&training, 2, &body);
+    put_child(&model, 20, &training);
     add_opset(&model, "com.microsoft", 1);
     add_opset(&model, "mine", 1);
     add_metadata(&model, "ep_compatibility_info.Gone", "1");
@@ -436,6 +448,13 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     return status;
 }
 
+static epctx_status op_prefix(stage *s, epctx_error *error)
+{
+    epctx_prefix_opts opts = {0};
+    opts.one_graph = true;
+    return epctx_model_prefix(&s->model, epctx_str_of("p_"), &opts, NULL, error);
+}
+
 static epctx_status write_with(stage *s, epctx_overwrite overwrite, epctx_error *error)
 {
     char backup[EPCTX_PATH_MAX];
@@ -582,7 +601,7 @@ static epctx_status op_partition(stage *s, epctx_error *error)
     epctx_graph graph;
     epctx_partition *parts;
     size_t count;
-    uint8_t take[4] = {1, 1, 0, 1};
+    uint8_t take[6] = {1, 1, 0, 1};
     epctx_status status = epctx_model_load_graph(&s->model, &graph, error);
     epctx_arena_init(&arena, &s->allocator);
     if (status == EPCTX_OK)
@@ -782,6 +801,20 @@ static epctx_status op_fresh(stage *s, epctx_error *error)
     opts.fast = false;
     (void)epctx_check_fresh(&s->model, "FakeEP", &s->backend, &opts, NULL);
     return EPCTX_OK;
+}
+
+static epctx_status op_load_nodes(stage *s, epctx_error *error)
+{
+    epctx_load_opts opts = {0};
+    epctx_loaded loaded;
+    epctx_graph graph;
+    epctx_status status = epctx_model_load_graph(&s->model, &graph, error);
+    if (status != EPCTX_OK) return status;
+    opts.allocator = &s->allocator;
+    opts.io = &s->io;
+    status = epctx_load_nodes(&loaded, graph.nodes, graph.node_count, &s->backend, &opts, error);
+    epctx_unload(&loaded);
+    return status;
 }
 
 static epctx_status op_load(stage *s, epctx_error *error)
@@ -1079,6 +1112,8 @@ static const operation operations[] = {
     {"check_fresh", op_fresh, "/d/m_ctx.onnx", NULL, true},
     {"load", op_load, "/d/m_ctx.onnx", NULL, true},
     {"load embedded", op_load, "/d/e.onnx", NULL, true},
+    {"prefix", op_prefix, "/d/mix.onnx", NULL, true},
+    {"load_nodes", op_load_nodes, "/d/e.onnx", NULL, true},
     {"open_or_compile, fresh", op_cache_hit, NULL, NULL, false},
     {"open_or_compile, new", op_cache_miss, NULL, NULL, false},
     {"share_load", op_share_load, "/d/m_ctx.onnx", NULL, true},
@@ -1146,8 +1181,8 @@ static bool make_original(void)
     put_model(&original, "/d/wl.onnx", weightless_model());
     put_model(&original, "/d/b.onnx", broken_model());
     put_model(&original, "/d/p.onnx", npu_model());
-    put_model(&original, "/d/o.onnx", wide_model(14, 0));
-    put_model(&original, "/d/k.onnx", wide_model(1, 15));
+    put_model(&original, "/d/o.onnx", wide_model(18, 5, true));
+    put_model(&original, "/d/k.onnx", wide_model(1, 16, false));
     put_model(&original, "/d/mix.onnx", mixed_model());
     put_model(&original, "/d/s.onnx", npu_model()); /* "w" as in wl.onnx */
     disk_put(&original, "/d/w.bin", pair_data, sizeof pair_data);

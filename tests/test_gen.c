@@ -459,6 +459,40 @@ TEST(compiled_already)
     epctx_model_close(&model);
 }
 
+/* A copy that protobuf cannot read: a field of 2 GiB, which is a hole in the file. */
+TEST(two_gigabytes)
+{
+    static const uint8_t field[] = {0xa2, 0x06, 0x80, 0x80, 0x80, 0x80, 0x08}; /* 100: 2^31 bytes */
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    bytes b = source(0);
+    opts.no_nodes = EPCTX_NO_NODES_COPY;
+    f.takes = "Nothing";
+    bytes_add(&b, field, sizeof field);
+    clear_root();
+    make_file(at("m.onnx"), b.data, b.size);
+    CHECK_INT(truncate(at("m.onnx"), (off_t)b.size + INT64_C(0x80000000)), 0);
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "give initializers a file of their own");
+    CHECK_TRUE(access(at("m_ctx.onnx"), F_OK) != 0);
+    CHECK_INT(f.alive, 0);
+    bytes_free(&b);
+}
+
+/* A model that can be read, but not edited. */
+TEST(singular_field_twice)
+{
+    fake f = {0};
+    bytes b = source(0);
+    epctx_error error;
+    put_data(&b, 7, "", 0);
+    clear_root();
+    save_bytes("m.onnx", &b);
+    CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "can be read, not edited");
+}
+
 TEST(failing_backend)
 {
     static const fake_step steps[] = {FAKE_CAPABILITY, FAKE_BEGIN, FAKE_COMPILE, FAKE_FINISH};
@@ -919,6 +953,32 @@ static epctx_status generate_for_qnn(fake *f, const epctx_gen_opts *opts, epctx_
               error.message); \
         CHECK_HAS(error.message, "by the node's name"); \
     } while (0)
+
+/* Embedded contexts without a stamp: the caller may know that each holds one graph. */
+TEST(names_without_a_stamp)
+{
+    for (int64_t embed = 1; embed <= 7; embed += 6) {
+        bytes graph = {0}, b;
+        epctx_model model;
+        epctx_error error;
+        add_epnode(&graph, "one", "x", "t", 1, 1, "QNN", NULL, "1", 1);
+        add_epnode(&graph, "two", "t", "y", 1, embed, "QNN", NULL, "2", 1);
+        add_x_and_y(&graph);
+        b = new_model(&graph);
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), EPCTX_OK);
+        if (embed == 1) {
+            CHECK_INT(try_prefix(&model, false, &error), EPCTX_ERR_UNSUPPORTED);
+            CHECK_HAS(error.message, "node 'one'");
+            CHECK_OK(try_prefix(&model, true, &error), error);
+        } else {
+            CHECK_INT(try_prefix(&model, true, &error), EPCTX_ERR_GRAPH);
+            CHECK_HAS(error.message, "node 'two'");
+            CHECK_HAS(error.message, "must be 0 or 1");
+        }
+        epctx_model_close(&model);
+        bytes_free(&b);
+    }
+}
 
 TEST(names_in_a_binary_of_one_graph)
 {
@@ -1995,6 +2055,9 @@ TEST(foreign_binary)
     /* A secondary node names no binary. */
     make_foreign("com.microsoft", 0, 0, NULL, true);
     CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
+    make_foreign("com.microsoft", 1, 2, "o.bin", true);
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "must be 0 or 1");
     make_foreign("com.microsoft", 1, 0, "o.bin", true);
     CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_NOT_FOUND);
     make_file(at("o.bin"), "binary", 6);
@@ -2331,7 +2394,7 @@ TEST(fresh_by_size_and_time)
         bool fast;
         uint64_t changed;
         int maps;
-    } cases[] = {{false, 99, 1}, {true, 99, 0}, {true, 100, 1}, {true, 101, 1}};
+    } cases[] = {{false, 99, 1}, {true, 99, 0}, {true, 100, 1}, {true, 101, 1}, {true, 0, 1}};
     fake f = {0};
     epctx_io io = *epctx_io_files();
     epctx_open_opts open = {0};
@@ -2354,6 +2417,14 @@ TEST(fresh_by_size_and_time)
               error.message);
         CHECK(maps_counted == cases[i].maps, "case %zu: the source was mapped %d times", i,
               maps_counted);
+    }
+    {
+        static char path[EPCTX_PATH_MAX + 1];
+        epctx_fresh_opts opts = {0};
+        memset(path, 'p', EPCTX_PATH_MAX);
+        opts.source_path = path;
+        CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_FRESH_UNKNOWN);
+        CHECK_HAS(error.message, "a path is longer than");
     }
     b = read_file(at("m.onnx"));
     put_str(&b, 6, "a longer source");
@@ -2672,6 +2743,8 @@ int main(int argc, char **argv)
     RUN(new_node_moves);
     RUN(nothing_to_compile);
     RUN(compiled_already);
+    RUN(singular_field_twice);
+    RUN(two_gigabytes);
     RUN(failing_backend);
     RUN(initializers_as_inputs);
     RUN(optional_inputs);
@@ -2686,6 +2759,7 @@ int main(int argc, char **argv)
     RUN(load_from_memory);
     RUN(load_other_generation);
     RUN(load_other_body);
+    RUN(names_without_a_stamp);
     RUN(names_in_a_binary_of_one_graph);
     RUN(names_in_a_binary_of_two_graphs);
     RUN(names_in_a_shared_binary);

@@ -1755,16 +1755,21 @@ static bool is_qnn(epctx_str text)
 TEST(compatibility)
 {
     static const char machine[] = "6:2.30.0:2.20.0:3.3.3:73:0";
+    static const char longer[] = "6:2.30.0:2.20.0:3.3.3:73:0\0x";
+    static char many[4098];
     epctx_error why;
     CHECK_TRUE(is_qnn(epctx_str_of(machine)));
     CHECK_TRUE(!is_qnn(epctx_str_of("6:2.30.0:2.20.0:3.3.3:73")));
     CHECK_TRUE(!is_qnn(epctx_str_of("6:2.30:2.20.0:3.3.3:73:0")));
     CHECK_TRUE(!is_qnn(epctx_str_of("6:2.30.0:2.20.0:3.3.3:73:0:1")));
+    CHECK_TRUE(!is_qnn((epctx_str){longer, sizeof longer - 1}));
     CHECK_TRUE(!is_qnn(epctx_str_of("6:2.30.0:2.20.0:3.3.3:73:")));
     CHECK_TRUE(!is_qnn(epctx_str_of("6:2.30.0:2.20.0:3.3.3:-73:0")));
     CHECK_TRUE(!is_qnn(epctx_str_of("")));
     CHECK_INT(compare("qnn", machine, machine), EPCTX_COMPAT_OPTIMAL);
     CHECK_INT(compare("qnn", "6:2.29.0:2.20.0:3.3.3:68:0", machine),
+              EPCTX_COMPAT_PREFER_RECOMPILATION);
+    CHECK_INT(compare("qnn", "6:1.31.0:2.20.0:3.3.3:68:0", machine),
               EPCTX_COMPAT_PREFER_RECOMPILATION);
     CHECK_INT(compare("qnn", "6:2.30.0:2.20.0:3.3.3:75:0", machine), EPCTX_COMPAT_UNSUPPORTED);
     CHECK_INT(compare("qnn", "4:2.30.0:2.20.0:3.3.3:73:0", machine), EPCTX_COMPAT_UNSUPPORTED);
@@ -1780,6 +1785,9 @@ TEST(compatibility)
     CHECK_INT(compare("example", "ep;version=1", "other;version=1"), EPCTX_COMPAT_NOT_APPLICABLE);
     CHECK_INT(compare("example", "ep;version=1", "ep"), EPCTX_COMPAT_NOT_APPLICABLE);
     CHECK_INT(compare("example", "", "ep"), EPCTX_COMPAT_NOT_APPLICABLE);
+    memset(many, 'x', sizeof many - 1);
+    CHECK_INT(compare("example", "ep", many), EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_INT(compare("example", many, "ep"), EPCTX_COMPAT_NOT_APPLICABLE);
     epctx_compat_compare(NULL, epctx_str_of("ep;arch=a"), epctx_str_of("ep;arch=b"), &why);
     CHECK_HAS(why.message, "architecture");
     CHECK_STR(epctx_file_use_name((epctx_file_use)4), "unknown");

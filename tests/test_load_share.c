@@ -61,6 +61,30 @@ TEST(failures_of_a_backend)
     bytes_free(&b);
 }
 
+static epctx_status check_missing(void *self, const epctx_epnode *node, epctx_error *error)
+{
+    (void)self;
+    return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no firmware for '%S'", &node->name);
+}
+
+/* What a backend does not find is not the binary that a group still has to write. */
+TEST(missing_for_a_backend)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_load_opts opts = {0};
+    epctx_error error;
+    bytes b = one_node(1, 1, part_binary);
+    backend.check_fn = check_missing;
+    CHECK_INT(epctx_workspace_open(&opts.workspace, NULL, &error), EPCTX_OK);
+    CHECK_INT(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "no firmware for 'node'");
+    CHECK_TRUE(strstr(error.message, "stop_share_ep_contexts") == NULL);
+    epctx_workspace_close(opts.workspace);
+    CHECK_INT(f.alive, 0);
+    bytes_free(&b);
+}
+
 static int released;
 
 static epctx_status size_only(void *user, const char *name, void **data, size_t *size,
@@ -70,6 +94,21 @@ static epctx_status size_only(void *user, const char *name, void **data, size_t 
     *data = user;
     *size = user != NULL ? 0 : 8;
     return EPCTX_OK;
+}
+
+static epctx_status map_nothing(void *user, const char *folder, const char *name, bool copy,
+                                epctx_mapping *out, epctx_error *error)
+{
+    (void)user, (void)folder, (void)name, (void)copy, (void)error;
+    memset(out, 0, sizeof *out);
+    out->size = 8;
+    return EPCTX_OK;
+}
+
+static void unmap_nothing(void *user, epctx_mapping *mapping)
+{
+    (void)user, (void)mapping;
+    released++;
 }
 
 static void count_release(void *user, void *data, size_t size)
@@ -99,6 +138,11 @@ TEST(buffers_without_data)
     CHECK_HAS(error.message, "'p.bin' is empty");
     CHECK_INT(f.loads, 0);
     CHECK_INT(released, 1);
+    io.map_fn = map_nothing;
+    io.unmap_fn = unmap_nothing;
+    CHECK_INT(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "'p.bin' is empty");
+    CHECK_INT(released, 2);
     bytes_free(&b);
 }
 
@@ -207,6 +251,75 @@ TEST(in_place)
 
 /* -- weights -- */
 
+/* -- nodes without a model -- */
+
+/* Loads the nodes of `b`; `*bound` and `*others` count those loaded, and those that are no one's or
+ * another EP's. */
+static epctx_status load_nodes_of(const bytes *b, const epctx_backend *backend, size_t *bound,
+                                  size_t *others, epctx_error *error)
+{
+    epctx_model model;
+    epctx_graph graph;
+    epctx_loaded loaded;
+    epctx_status status = epctx_model_open_memory(&model, b->data, b->size, NULL, error);
+    if (status != EPCTX_OK) return status;
+    status = epctx_model_load_graph(&model, &graph, error);
+    if (status == EPCTX_OK) {
+        status = epctx_load_nodes(&loaded, graph.nodes, graph.node_count, backend, NULL, error);
+        *bound = status == EPCTX_OK ? loaded.bound_count : 0;
+        *others = status == EPCTX_OK ? loaded.other_nodes : 0;
+        epctx_unload(&loaded);
+    }
+    epctx_model_close(&model);
+    return status;
+}
+
+TEST(nodes_of_others)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_error error;
+    bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "nobody's", "x", "n"), b;
+    size_t bound = 0, others = 0;
+    add_attr_int(&node, "embed_mode", 7);
+    put_child(&graph, 1, &node);
+    add_node(&graph, "Relu", "relu", "x", "r");
+    node = new_node("EPContext", "org.example", "domain", "x", "d");
+    add_attr_str(&node, "source", "FakeEP", 6);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "other", "x", "o", 1, 7, "OtherEP", "part", NULL, 0);
+    add_epnode(&graph, "ours", "x", "y", 1, 1, "FakeEP", "part", part_binary, strlen(part_binary));
+    add_x_and_y(&graph);
+    b = new_model(&graph);
+    CHECK_OK(load_nodes_of(&b, &backend, &bound, &others, &error), error);
+    CHECK_UINT(bound, 1);
+    CHECK_UINT(others, 4);
+    bytes_free(&b);
+    b = one_node(1, 7, part_binary);
+    CHECK_INT(epctx_status_to_ort(load_nodes_of(&b, &backend, &bound, &others, &error)), 10);
+    CHECK_HAS(error.message, "must be 0 or 1");
+    CHECK_INT(f.alive, 0);
+    bytes_free(&b);
+}
+
+/* A payload where a path is expected. */
+TEST(paths_that_are_none)
+{
+    static char long_path[EPCTX_PATH_MAX + 1];
+    const char *const paths[] = {long_path, "a\nb", "a\x7f", "\xff.bin"};
+    memset(long_path, 'p', EPCTX_PATH_MAX);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_error error;
+        bytes b = one_node(1, 0, paths[i]);
+        CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, NULL, NULL, &error)), 10);
+        CHECK_HAS(error.message, "embed_mode must be 1");
+        CHECK_INT(f.loads, 0);
+        bytes_free(&b);
+    }
+}
+
 static const float *given_weights; /* what the backend got last */
 static size_t given_count;
 
@@ -259,6 +372,41 @@ static bytes weight_model(const float *data, const char *file)
 
 /* Sources from memory: their external data is where the model says, else in its folder, which a
  * relative path may leave empty. */
+static epctx_status give_numbers(void *user, const epctx_bound *bound, const epctx_weight_ref *ref,
+                                 epctx_tensor *out, epctx_error *error)
+{
+    (void)user, (void)bound, (void)ref, (void)error;
+    memset(out, 0, sizeof *out);
+    out->data = (const uint8_t *)numbers;
+    out->size = sizeof numbers;
+    return EPCTX_OK;
+}
+
+/* Who has the weights gives them; nodes without a model have no source. */
+TEST(weights_from_the_application)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_load_opts opts = {0};
+    epctx_error error;
+    bytes graph = {0}, b;
+    size_t bound, others;
+    add_weightless(&graph, "node", "x", "y", "gone.onnx",
+                   weight_line("w", numbers, sizeof numbers));
+    b = new_model(&graph);
+    opts.weight_fn = give_numbers;
+    CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error)), 10);
+    CHECK_HAS(error.message, "which this FakeEP cannot load");
+    backend.weights_fn = note_weights;
+    given_weights = NULL;
+    CHECK_OK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), error);
+    CHECK_TRUE(given_weights == numbers);
+    CHECK_INT(epctx_status_to_ort(load_nodes_of(&b, &backend, &bound, &others, &error)), 10);
+    CHECK_HAS(error.message, "which this FakeEP cannot load");
+    CHECK_INT(f.alive, 0);
+    bytes_free(&b);
+}
+
 TEST(source_in_memory)
 {
     fake f = {0};
@@ -951,6 +1099,36 @@ static bytes stamped_model(const char *first, const char *second, const char *li
     return model;
 }
 
+/* The stamp is of one spelling of the source; the first binary is of another one. */
+TEST(stamp_of_another_binary)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_profile profile = *epctx_profile_find(epctx_str_of("generic"));
+    epctx_load_opts opts = {0};
+    epctx_error error;
+    char line[80];
+    bytes graph = {0}, b;
+    profile.sources[0] = "FakeEP";
+    profile.sources[1] = NULL;
+    profile.traits = EPCTX_ANY_CASE;
+    opts.profile = &profile;
+    clear_root();
+    make_file(at("p.bin"), other_binary, strlen(other_binary));
+    make_file(at("q.bin"), other_binary, strlen(other_binary));
+    snprintf(line, sizeof line, "binary %zu 0123456789abcdef", strlen(other_binary));
+    add_epnode(&graph, "one", "x", "y", 1, 0, "fakeep", "part", "q.bin", 5);
+    add_epnode(&graph, "two", "x", "z", 1, 0, "FakeEP", "part", "p.bin", 5);
+    b = new_model(&graph);
+    add_metadata(&b, "epctx.build.FakeEP", line);
+    save_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_status_to_ort(load_one(NULL, at("m_ctx.onnx"), &backend, NULL, &opts, NULL,
+                                           &error)), 10);
+    CHECK_HAS(error.message, "one");
+    CHECK_TRUE(strstr(error.message, "the model was compiled with") == NULL);
+    CHECK_INT(f.alive, 0);
+}
+
 /* Of several binaries nobody knows which one the stamp means: none is judged. */
 TEST(stamp_and_two_binaries)
 {
@@ -1134,10 +1312,14 @@ int main(int argc, char **argv)
         return 1;
     }
     RUN(failures_of_a_backend);
+    RUN(missing_for_a_backend);
     RUN(buffers_without_data);
     RUN(secondary_contexts);
     RUN(too_many_places_to_look);
     RUN(in_place);
+    RUN(nodes_of_others);
+    RUN(paths_that_are_none);
+    RUN(weights_from_the_application);
     RUN(source_in_memory);
     RUN(two_sources);
     RUN(one_source_spelled_differently);
@@ -1156,6 +1338,7 @@ int main(int argc, char **argv)
     RUN(group_of_copies);
     RUN(group_initializers_refused);
     RUN(stamp_and_two_binaries);
+    RUN(stamp_of_another_binary);
     RUN(stamp_of_a_refused_binary);
     RUN(group_forgets_failures);
     RUN(group_stamp_without_memory);

@@ -4,8 +4,8 @@
 #define EPCTX_NO_MALLOC
 #define EPCTX_STATIC
 #define EPCTX_IMPLEMENTATION
-#include "build.h"
 #include "examples/epctx/ops/lint.h"
+#include "fake.h"
 #include "test.h"
 
 static uint8_t space[1 << 16];
@@ -41,6 +41,56 @@ TEST(files_need_an_io)
                               &error),
               EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "pass an epctx_io");
+}
+
+/* So does whoever compiles and loads. */
+TEST(sessions_need_an_io)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    counting c = {0};
+    epctx_allocator allocator = counting_allocator(&c);
+    epctx_workspace_opts opts = {0};
+    epctx_open_opts open = {0};
+    epctx_share_opts share = {0};
+    epctx_load_opts load = {0};
+    epctx_preflight_in in = {0};
+    const epctx_graph *piece = NULL;
+    const epctx_node *nodes;
+    epctx_options options;
+    epctx_outputs out;
+    epctx_loaded loaded;
+    epctx_workspace *w;
+    epctx_model model;
+    epctx_arena arena;
+    epctx_error error;
+    bytes graph = {0}, b;
+    epctx_arena_init(&arena, &allocator);
+    epctx_options_init(&options, &arena);
+    in.model_path = "m.onnx";
+    CHECK_INT(epctx_preflight(&options, &in, &arena, &out, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass an epctx_io");
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_ERR_NOMEM);
+    opts.allocator = open.allocator = load.allocator = &allocator;
+    CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
+    share.context_path = "m_ctx.onnx";
+    share.pieces = &piece;
+    share.piece_count = 1;
+    CHECK_INT(epctx_share_compile(w, &backend, &share, &arena, &nodes, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass a workspace, an io");
+    epctx_workspace_close(w);
+    add_epnode(&graph, "node", "x", "y", 1, 0, "FakeEP", "part", "p.bin", 5);
+    b = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &open, &error), EPCTX_OK);
+    CHECK_INT(epctx_generate(&model, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "an open model with an io");
+    load.context_file_path = "m_ctx.onnx";
+    CHECK_TRUE(epctx_load(&loaded, &model, &backend, &load, &error) != EPCTX_OK);
+    CHECK_HAS(error.message, "EPCTX_NO_STDIO: pass an epctx_io");
+    epctx_model_close(&model);
+    epctx_arena_free(&arena);
+    bytes_free(&b);
+    CHECK_UINT(c.alive, 0);
 }
 
 TEST(memory_needs_an_allocator)
@@ -138,6 +188,7 @@ TEST(lint_and_files)
 int main(int argc, char **argv)
 {
     RUN(files_need_an_io);
+    RUN(sessions_need_an_io);
     RUN(memory_needs_an_allocator);
     RUN(shared_block_stays);
     RUN(buffers_need_an_allocator);

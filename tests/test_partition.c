@@ -492,13 +492,13 @@ TEST(defined_twice)
 /* Two Constant nodes that make the same value, of one type: the last one holds. */
 TEST(constant_made_again)
 {
-    static const int64_t dims[2][1] = {{2}, {3}};
-    for (int round = 0; round < 3; round++) {
+    static const int64_t dims[2][2] = {{2, 1}, {3, 1}};
+    for (int round = 0; round < 12; round++) {
         epctx_node nodes[3];
         epctx_tensor tensors[2];
         epctx_attr attrs[2];
         epctx_str values[3] = {epctx_str_of("c"), epctx_str_of("x"), epctx_str_of("y")};
-        epctx_value x, y;
+        epctx_value x, outputs[2];
         uint8_t take[3] = {1, 1, 1};
         epctx_graph graph;
         epctx_partition *parts;
@@ -510,7 +510,7 @@ TEST(constant_made_again)
         memset(tensors, 0, sizeof tensors);
         memset(attrs, 0, sizeof attrs);
         memset(&x, 0, sizeof x);
-        memset(&y, 0, sizeof y);
+        memset(outputs, 0, sizeof outputs);
         memset(&graph, 0, sizeof graph);
         for (size_t i = 0; i < 3; i++) {
             nodes[i].op_type = epctx_str_of(i == 2 ? "Add" : "Constant");
@@ -521,30 +521,40 @@ TEST(constant_made_again)
         nodes[2].inputs = values;
         nodes[2].input_count = 2;
         for (size_t i = 0; i < 2; i++) {
-            tensors[i].elem_type = i == 1 && round == 2 ? EPCTX_ONNX_INT64 : EPCTX_ONNX_FLOAT;
+            tensors[i].elem_type = i == 1 && round == 3 ? EPCTX_ONNX_INT64 : EPCTX_ONNX_FLOAT;
             tensors[i].rank = 1;
-            tensors[i].dims = dims[i == 1 && round == 1];
+            tensors[i].dims = dims[i == 1 && round == 2];
             attrs[i].type = EPCTX_ATTR_TENSOR;
             attrs[i].t = &tensors[i];
             nodes[i].attrs = &attrs[i];
             nodes[i].attr_count = 1;
         }
         x.name = values[1];
-        y.name = values[2];
+        outputs[0].name = values[2];
+        outputs[1].name = values[0]; /* in round 1, of the last one that makes it */
+        if (round == 4) nodes[0].op_type = epctx_str_of("Other");
+        if (round == 5) nodes[0].domain = epctx_str_of("other");
+        if (round == 6) nodes[1].op_type = epctx_str_of("Other");
+        if (round == 7) nodes[1].domain = epctx_str_of("other");
+        if (round == 8) nodes[0].attr_count = 0;
+        if (round == 9) nodes[1].attr_count = 0;
+        if (round == 10) tensors[1].rank = 2;
+        if (round == 11) tensors[0].rank = tensors[1].rank = -1;
         graph.nodes = nodes;
         graph.node_count = 3;
         graph.inputs = &x;
-        graph.outputs = &y;
-        graph.input_count = graph.output_count = 1;
+        graph.outputs = outputs;
+        graph.input_count = 1;
+        graph.output_count = round == 1 ? 2 : 1;
         epctx_arena_init(&arena, NULL);
         status = epctx_graph_partition(&graph, take, &arena, &parts, &count, &error);
-        if (round == 0) {
+        if (round < 2) {
             CHECK_OK(status, error);
             CHECK_UINT(count, 1);
             CHECK_UINT(parts[0].graph.node_count, 2);
             CHECK_UINT(parts[0].graph.nodes[0].id, 1);
         } else {
-            CHECK_INT(status, EPCTX_ERR_GRAPH);
+            CHECK(status == EPCTX_ERR_GRAPH, "round %d: %s", round, epctx_status_name(status));
             CHECK_HAS(error.message, "value 'c' is produced twice");
         }
         epctx_arena_free(&arena);

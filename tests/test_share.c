@@ -3,6 +3,23 @@
 #define _XOPEN_SOURCE 700
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK
+#include <pthread.h>
+
+/* What the system has none left of. */
+static enum { ALL_THERE, NO_MUTEX, NO_CONDITION } exhausted;
+
+static int mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
+{
+    return exhausted == NO_MUTEX ? -1 : pthread_mutex_init(mutex, attr);
+}
+
+static int cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
+{
+    return exhausted == NO_CONDITION ? -1 : pthread_cond_init(cond, attr);
+}
+
+#define pthread_mutex_init mutex_init
+#define pthread_cond_init  cond_init
 #include "epctx.h"
 
 #include "examples/epctx/ops/cache.h"
@@ -1182,36 +1199,57 @@ static void *load_in_thread(void *user)
     return NULL;
 }
 
-static epctx_workspace *locked_workspace(void)
+static epctx_workspace *workspace_with(bool waits)
 {
     epctx_workspace_opts opts = {0};
     epctx_workspace *w = NULL;
     if (epctx_lock_make(&opts.lock, NULL, NULL) != EPCTX_OK) return NULL;
+    if (!waits) opts.lock.wait_fn = NULL;
     epctx_workspace_open(&w, &opts, NULL);
     return w;
 }
 
+static epctx_workspace *locked_workspace(void)
+{
+    return workspace_with(true);
+}
+
+/* With a lock that waits, and one that cannot. */
 TEST(threads_load)
 {
-    fake f = {0};
-    epctx_backend backend = fake_backend(&f);
-    epctx_workspace *w = locked_workspace();
-    worker workers[THREADS];
-    epctx_error error;
-    CHECK(make_group(&f, 3, &error), "%s", error.message);
-    CHECK_TRUE(w != NULL);
-    atomic_store(&failures, 0);
-    for (int i = 0; i < THREADS; i++) {
-        workers[i].workspace = w;
-        workers[i].backend = &backend;
-        workers[i].number = i;
-        CHECK_INT(pthread_create(&workers[i].thread, NULL, load_in_thread, &workers[i]), 0);
+    for (int waits = 0; waits < 2; waits++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_workspace *w = workspace_with(waits);
+        worker workers[THREADS];
+        epctx_error error;
+        CHECK(make_group(&f, 3, &error), "%s", error.message);
+        CHECK_TRUE(w != NULL);
+        atomic_store(&failures, 0);
+        for (int i = 0; i < THREADS; i++) {
+            workers[i].workspace = w;
+            workers[i].backend = &backend;
+            workers[i].number = i;
+            CHECK_INT(pthread_create(&workers[i].thread, NULL, load_in_thread, &workers[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(workers[i].thread, NULL);
+        epctx_workspace_close(w);
+        CHECK_INT(atomic_load(&failures), 0);
+        CHECK_INT(f.alive, 0);
     }
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(workers[i].thread, NULL);
-    epctx_workspace_close(w);
-    CHECK_INT(atomic_load(&failures), 0);
-    CHECK_INT(f.alive, 0);
+}
+
+TEST(no_mutex_left)
+{
+    epctx_error error;
+    epctx_lock lock;
+    for (exhausted = NO_MUTEX; exhausted <= NO_CONDITION; exhausted++) {
+        CHECK_INT(epctx_lock_make(&lock, NULL, &error), EPCTX_ERR_IO);
+        CHECK_HAS(error.message, "no mutex available");
+        CHECK_TRUE(lock.lock_fn == NULL);
+    }
+    exhausted = ALL_THERE;
 }
 
 /* -- who is called while others want the workspace -- */
@@ -1226,6 +1264,7 @@ typedef struct nested {
     int called;
     epctx_workspace *workspace;
     const epctx_backend *backend;
+    const char *loading; /* a model */
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t mutex;
@@ -1512,6 +1551,121 @@ TEST(closed_inside)
     }
 }
 
+/* What fails anyway keeps its error. */
+TEST(closed_inside_what_fails)
+{
+    epctx_backend backend;
+    epctx_error error;
+    nested n;
+    CHECK(nested_open(&n, &backend, FAKE_COMPILE, close_the_workspace, true, &error), "%s",
+          error.message);
+    n.base.fail = FAKE_COMPILE;
+    CHECK_INT(nested_run(&n, &error), EPCTX_ERR_BACKEND);
+    CHECK_HAS(error.message, "the fake fails as told");
+    nested_close(&n);
+    CHECK_INT(n.called, 1);
+    CHECK_INT(n.base.alive, 0);
+}
+
+static session held; /* has the only graph that is taken of its binary */
+
+static epctx_status give_and_load(nested *n)
+{
+    epctx_error error;
+    session s;
+    epctx_status status;
+    stop(&held);
+    status = start(&s, n->workspace, at("c_ctx.onnx"), n->backend, NULL, &error);
+    if (status == EPCTX_OK) stop(&s);
+    return status;
+}
+
+/* While a binary is searched its last graph is given back, and another binary is loaded: it stays
+ * until then, and is asked for again. */
+TEST(given_back_inside)
+{
+    epctx_backend backend;
+    epctx_loaded loaded;
+    epctx_error error;
+    nested n;
+    CHECK(nested_open(&n, &backend, FAKE_FIND, give_and_load, false, &error), "%s", error.message);
+    n.called = 1;
+    CHECK_OK(start(&held, n.workspace, at("a_ctx.onnx"), &backend, NULL, &error), error);
+    n.called = 0;
+    n.base.loads = 0;
+    CHECK_INT(take_graph(n.workspace, &backend, at("m.onnx"), "a_fake.bin",
+                         epctx_str_of("no such graph"), 0, &loaded, &error), EPCTX_ERR_CONTEXT);
+    CHECK_INT(n.called, 1);
+    CHECK_INT(n.status, EPCTX_OK);
+    CHECK_INT(n.base.loads, 2); /* the other binary, and this one once more */
+    nested_close(&n);
+    CHECK_INT(n.base.alive, 0);
+}
+
+/* A graph that is taken needs memory; where there is none no further binary is asked. */
+TEST(no_memory_for_a_graph)
+{
+    counting memory = {0};
+    epctx_allocator allocator = counting_allocator(&memory);
+    epctx_workspace_opts opts = {0};
+    epctx_backend backend;
+    epctx_status status = EPCTX_ERR_NOMEM;
+    epctx_error error;
+    session a, b, c;
+    nested n;
+    CHECK(nested_open(&n, &backend, FAKE_NONE, NULL, false, &error), "%s", error.message);
+    epctx_workspace_close(n.workspace);
+    opts.allocator = &allocator;
+    CHECK_INT(epctx_workspace_open(&n.workspace, &opts, &error), EPCTX_OK);
+    CHECK_OK(start(&c, n.workspace, at("c_ctx.onnx"), &backend, NULL, &error), error);
+    CHECK_OK(start(&a, n.workspace, at("a_ctx.onnx"), &backend, NULL, &error), error);
+    for (size_t at_call = 1; status == EPCTX_ERR_NOMEM; at_call++) {
+        memory.calls = 0;
+        memory.fail_at = at_call;
+        status = start(&b, n.workspace, at("b_ctx.onnx"), &backend, NULL, &error);
+    }
+    CHECK_OK(status, error);
+    stop(&a);
+    stop(&b);
+    stop(&c);
+    nested_close(&n);
+    CHECK_UINT(memory.alive, 0);
+    CHECK_INT(n.base.alive, 0);
+}
+
+/* A binary behind a link is the one that is loaded already. */
+TEST(loaded_behind_a_link)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_loaded loaded;
+    epctx_error error;
+    session a, b;
+    CHECK(make_group(&f, 2, &error), "%s", error.message);
+    CHECK_INT(symlink("a_fake.bin", at("link.bin")), 0);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_OK(start(&a, w, at("a_ctx.onnx"), &backend, NULL, &error), error);
+    CHECK_OK(start(&b, w, at("b_ctx.onnx"), &backend, NULL, &error), error);
+    epctx_unload(&b.loaded);
+    f.loads = 0;
+    {
+        epctx_graph graph;
+        const epctx_attr *key;
+        CHECK_OK(epctx_model_load_graph(&b.model, &graph, &error), error);
+        key = epctx_node_attr(&graph.nodes[0], "partition_name");
+        CHECK_TRUE(key != NULL);
+        CHECK_OK(take_graph(w, &backend, at("m.onnx"), "link.bin", key->s, 0, &loaded, &error),
+                 error);
+    }
+    CHECK_INT(f.loads, 0);
+    epctx_unload(&loaded);
+    stop(&a);
+    stop(&b);
+    epctx_workspace_close(w);
+    CHECK_INT(f.alive, 0);
+}
+
 /* -- two sessions, one binary -- */
 
 /* The lock of the workspace; tells when somebody waits for the end of somebody's work. */
@@ -1661,6 +1815,114 @@ TEST(calls_in_a_circle)
     CHECK_INT(c.base.alive, 0);
 }
 
+static bool someone_waits(epctx_workspace *w)
+{
+    bool waits;
+    epctx__lock(w);
+    waits = w->waiters != NULL;
+    epctx__unlock(w);
+    return waits;
+}
+
+/* In the second thread: joins the group once the first one, which compiles it, waits for this. */
+static epctx_status load_and_join(void *self, epctx_span binary, void **context, epctx_error *error)
+{
+    nested *n = (nested *)self;
+    if (circle_other != NULL) {
+        epctx_gen_opts opts = {0};
+        epctx_error local;
+        opts.overwrite = true;
+        pthread_mutex_lock(&n->mutex);
+        n->waiting = 1;
+        pthread_cond_broadcast(&n->changed);
+        pthread_mutex_unlock(&n->mutex);
+        while (!someone_waits(n->workspace)) sched_yield();
+        n->second = generate(n->workspace, NULL, circle_other, n->backend, &opts, NULL, false,
+                             &local) == EPCTX_ERR_ARG &&
+                    strstr(local.message, "waits for this call") != NULL;
+    }
+    return fake_load(self, binary, context, error);
+}
+
+static void *load_in_circle(void *user)
+{
+    nested *n = (nested *)user;
+    epctx_error error;
+    session s;
+    circle_other = "b.onnx";
+    if (start(&s, n->workspace, n->loading, n->backend, NULL, &error) == EPCTX_OK) stop(&s);
+    return NULL;
+}
+
+static epctx_status wait_for_a_load(nested *n)
+{
+    epctx_error error;
+    session s;
+    epctx_status status;
+    n->has_thread = pthread_create(&n->thread, NULL, load_in_circle, n) == 0;
+    if (!n->has_thread || !await(n, &n->waiting)) return EPCTX_ERR_IO;
+    status = start(&s, n->workspace, n->loading, n->backend, NULL, &error);
+    if (status == EPCTX_OK) stop(&s);
+    return status;
+}
+
+/* One compiles a group and waits for what the other one loads, whose backend wants the group. */
+TEST(group_in_a_circle)
+{
+    epctx_backend backend;
+    epctx_error error;
+    nested n;
+    char path[TEST_TEMP + 64];
+    CHECK(nested_open(&n, &backend, FAKE_COMPILE, wait_for_a_load, true, &error), "%s",
+          error.message);
+    snprintf(path, sizeof path, "%s", at("c_ctx.onnx"));
+    n.loading = path;
+    backend.load_fn = load_and_join;
+    CHECK_OK(nested_run(&n, &error), error);
+    nested_close(&n);
+    CHECK_INT(n.status, EPCTX_OK);
+    CHECK_INT(n.second, 1);
+    CHECK_INT(n.base.alive, 0);
+}
+
+static void *join_the_group(void *user)
+{
+    nested *n = (nested *)user;
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    opts.overwrite = true;
+    opts.context_file_path = n->loading;
+    n->second = generate(n->workspace, NULL, "b.onnx", n->backend, &opts, NULL, false, &error) ==
+                EPCTX_OK;
+    return NULL;
+}
+
+static epctx_status until_someone_waits(nested *n)
+{
+    n->has_thread = pthread_create(&n->thread, NULL, join_the_group, n) == 0;
+    while (n->has_thread && !someone_waits(n->workspace)) sched_yield();
+    return EPCTX_OK;
+}
+
+/* Who comes while a group is compiled waits for it, and begins the next one. */
+TEST(group_waits)
+{
+    epctx_backend backend;
+    epctx_error error;
+    nested n;
+    char path[TEST_TEMP + 64];
+    CHECK(nested_open(&n, &backend, FAKE_COMPILE, until_someone_waits, true, &error), "%s",
+          error.message);
+    snprintf(path, sizeof path, "%s", at("late_ctx.onnx"));
+    n.loading = path;
+    CHECK_OK(nested_run(&n, &error), error);
+    pthread_join(n.thread, NULL);
+    n.has_thread = false;
+    nested_close(&n);
+    CHECK_INT(n.second, 1);
+    CHECK_INT(n.base.alive, 0);
+}
+
 static void *end_in_thread(void *user)
 {
     stop((session *)user);
@@ -1807,6 +2069,10 @@ TEST(share_arguments)
     CHECK_INT(epctx_share_compile(w, &backend, &opts, &arena, &nodes, NULL), EPCTX_ERR_ARG);
     opts.context_path = NULL;
     CHECK_INT(epctx_share_compile(w, &backend, &opts, &arena, &nodes, NULL), EPCTX_ERR_ARG);
+    opts.context_path = at("c_ctx.onnx");
+    opts.piece_count = 0;
+    CHECK_INT(epctx_share_compile(w, &backend, &opts, &arena, &nodes, NULL), EPCTX_ERR_ARG);
+    opts.piece_count = 1;
     /* A folder stands where the binary goes. */
     CHECK_INT(mkdir(at("c_fake.bin"), 0777), 0);
     opts.context_path = at("c_ctx.onnx");
@@ -2307,11 +2573,18 @@ int main(int argc, char **argv)
     RUN(hosted_again);
     RUN(hosted_failures);
     RUN(threads_load);
+    RUN(no_mutex_left);
     RUN(calls_inside);
     RUN(calls_for_the_same);
     RUN(closed_inside);
+    RUN(closed_inside_what_fails);
+    RUN(given_back_inside);
+    RUN(no_memory_for_a_graph);
+    RUN(loaded_behind_a_link);
     RUN(loaded_once);
     RUN(calls_in_a_circle);
+    RUN(group_in_a_circle);
+    RUN(group_waits);
     RUN(threads_end);
     RUN(threads_generate);
     RUN(share_arguments);

@@ -89,7 +89,7 @@ TEST(stored_once)
  * table has grown, whether its size was seen once or often. */
 TEST(found_again)
 {
-    enum { COUNT = 300, ALIKE = 3, SIZE = 5000 };
+    enum { COUNT = 300, ALIKE = 3, SIZE = 70000 }; /* more than is read at once */
     static uint8_t data[SIZE];
     fixture f;
     int round;
@@ -171,7 +171,7 @@ static void put_le64(uint8_t *at, uint64_t value)
 }
 
 /* `other` becomes `data` with two numbers changed, in one lane of two neighbouring stripes of 32
- * bytes from `at` on: what the first does to the hash (XXH64 with seed 0) the second takes back.
+ * bytes from `at` on: what the first does to the hash of a sample the second takes back.
  * Nobody should meet such weights by accident, but anybody can make them. */
 static void collide(const uint8_t *data, uint8_t *other, size_t size, size_t at)
 {
@@ -188,7 +188,7 @@ static void collide(const uint8_t *data, uint8_t *other, size_t size, size_t at)
     for (int sign = 0; sign < 2; sign++) {
         const uint64_t step = (UINT64_C(1) << 30) * p1 * inverse;
         put_le64(other + at + 32, sign ? second + step : second - step);
-        if (epctx_hash(other, size, 0) == epctx_hash(data, size, 0)) break;
+        if (epctx_hash(other, size, size * p1) == epctx_hash(data, size, size * p1)) break;
     }
 }
 
@@ -220,6 +220,35 @@ TEST(equal_hashes)
         CHECK_TRUE(!f.got.fresh && f.got.index == count);
         CHECK_INT(add(&f, other, size), EPCTX_OK);
         CHECK_TRUE(!f.got.fresh && f.got.index == count + 1);
+        end(&f);
+    }
+}
+
+/* The hash of all bytes of a weight is another one's hash of the sample. */
+TEST(one_key)
+{
+    enum { SIZE = 255, REST = SIZE / 64 * 64 };
+    static const uint64_t p1 = UINT64_C(0x9e3779b185ebca87), p2 = UINT64_C(0xc2b2ae3d27d4eb4f),
+                          p3 = UINT64_C(0x165667b19e3779f9), p4 = UINT64_C(0x85ebca77c2b2ae63),
+                          p5 = UINT64_C(0x27d4eb2f165667c5);
+    for (int last = 0; last < 2; last++) { /* in the order of bytes, before the others or behind */
+        uint8_t data[3][SIZE + 1] = {{0}};
+        fixture f;
+        CHECK_TRUE(begin(&f));
+        memset(data[0], last ? 0xff : 0, SIZE);
+        /* Factors 0 empty the four lanes, then factors 1 fill them. */
+        const uint64_t words[] = {p1, 0, p2, 0, p3, 0, p5, 0,
+                                  p1 ^ 1, p4 ^ 1, p2 ^ 1, p1 ^ 1, p3 ^ 1,
+                                  epctx_hash(data[0], SIZE, SIZE * p1) ^ p2 ^ p5, p5 ^ 1, 1};
+        for (size_t i = 0; i < 16; i++) put_le64(data[2] + REST - 64 + 8 * i, words[i]);
+        data[2][16] = 0x80; /* neither the first nor the last */
+        collide(data[2], data[1], SIZE, 0);
+        for (int round = 0; round < 2; round++)
+            for (size_t i = 0; i < 3; i++) {
+                CHECK_INT(add(&f, data[i], SIZE), EPCTX_OK);
+                CHECK(f.got.fresh == (round == 0) && f.got.index == i, "weight %zu, round %d: %s",
+                      i, round, f.got.fresh ? "stored twice" : "another weight");
+            }
         end(&f);
     }
 }
@@ -274,7 +303,7 @@ TEST(alignment)
 
 TEST(kinds_share_nothing)
 {
-    uint8_t data[10] = {0};
+    static uint8_t data[5000];
     fixture f;
     CHECK_TRUE(begin(&f));
     /* More kinds than places in a table of hashes, twice: they must not be told apart by luck. */
@@ -285,6 +314,15 @@ TEST(kinds_share_nothing)
                   "kind %" PRIu32 ", round %d: %s, of kind %" PRIu32, kind, round,
                   f.got.fresh ? "fresh" : "shared", f.got.kind);
         }
+    }
+    /* The same weights of one sample, in each kind. */
+    for (uint32_t i = 0; i < 12; i++) {
+        const uint32_t kind = i * 2 % 3;
+        data[17] = (uint8_t)(i / 3);
+        CHECK_INT(epctx_weights_add(&f.weights, data, sizeof data, 1, kind, &f.got, &f.error),
+                  EPCTX_OK);
+        CHECK(f.got.fresh && f.got.kind == kind, "weight %" PRIu32 " of kind %" PRIu32 ": one of "
+              "kind %" PRIu32, i / 3, kind, f.got.kind);
     }
     end(&f);
 }
@@ -364,14 +402,16 @@ TEST(hostile_samples)
 {
     enum { SIZE = 20000, COUNT = 3000 };
     static uint8_t data[SIZE];
+    /* Between the first two blocks of the sample, and in the last 32 bytes, before the last block:
+     * a hash of strides of 64 bytes takes these apart. */
+    static uint8_t *const low = data + 100, *const high = data + SIZE - 20;
     epctx_weights_stats stats;
     fixture f;
     size_t i;
     CHECK_TRUE(begin(&f));
     for (i = 0; i < COUNT; i++) {
-        /* Between the first and the second block: both are 64 bytes, the second is at 1329. */
-        data[100] = (uint8_t)i;
-        data[101] = (uint8_t)(i >> 8);
+        *low = (uint8_t)(i >> 8);
+        *high = (uint8_t)i;
         CHECK_INT(add(&f, data, SIZE), EPCTX_OK);
         CHECK(f.got.fresh, "weight %zu is taken for another one", i);
     }
@@ -381,8 +421,8 @@ TEST(hostile_samples)
           "%" PRIu64 " bytes were read for %d weights of %d bytes",
           stats.hashed_bytes + stats.compared_bytes, COUNT, SIZE);
     for (i = 0; i < COUNT; i++) {
-        data[100] = (uint8_t)i;
-        data[101] = (uint8_t)(i >> 8);
+        *low = (uint8_t)(i >> 8);
+        *high = (uint8_t)i;
         CHECK_INT(add(&f, data, SIZE), EPCTX_OK);
         CHECK(!f.got.fresh && f.got.index == i, "weight %zu is not found again", i);
     }
@@ -673,6 +713,7 @@ int main(int argc, char **argv)
     RUN(found_again);
     RUN(every_byte_counts);
     RUN(equal_hashes);
+    RUN(one_key);
     RUN(samples_tell_most_apart);
     RUN(alignment);
     RUN(kinds_share_nothing);
