@@ -5701,6 +5701,9 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
     char place[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_error_clear(error);
+    if (io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
     EPCTX__TRY(epctx__path_place(io, path, place, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
     if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {

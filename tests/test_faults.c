@@ -907,22 +907,6 @@ static epctx_status op_npu(stage *s, epctx_error *error)
     return status;
 }
 
-/* Nodes without a model: the binary is a buffer of the application. */
-static epctx_status op_load_nodes(stage *s, epctx_error *error)
-{
-    epctx_load_opts opts = {0};
-    epctx_loaded loaded = {0};
-    epctx_graph graph;
-    epctx_status status = epctx_model_load_graph(&s->model, &graph, error);
-    opts.allocator = &s->allocator;
-    opts.io = &s->io;
-    if (status == EPCTX_OK)
-        status = epctx_load_nodes(&loaded, graph.nodes, graph.node_count, &s->backend, &opts,
-                                  error);
-    epctx_unload(&loaded);
-    return status;
-}
-
 /* A file, its removal and a model come into place together. */
 static epctx_status op_commit(stage *s, epctx_error *error)
 {
@@ -1122,7 +1106,7 @@ static const operation operations[] = {
     {"share_compile", op_share_compile, "/d/m.onnx", NULL, false},
     {"npu", op_npu, "/d/p.onnx", NULL, false},
     {"npu, weightless", op_npu_weightless, "/d/p.onnx", NULL, false},
-    {"load_nodes", op_load_nodes, "/d/m_ctx.onnx", NULL, true},
+    {"load_nodes from a buffer", op_load_nodes, "/d/m_ctx.onnx", NULL, true},
     {"commit", op_commit, "/d/m.onnx", NULL, true},
     {"write_bytes", op_write_bytes, NULL, NULL, false},
     {"check_binary", op_check_binary, "/d/m_ctx.onnx", NULL, true},

@@ -336,7 +336,7 @@ TEST(closed_models)
 /* Bytes of no model may be nested deeper than any model: the walk stays within its levels. */
 TEST(deep_bytes_of_no_model)
 {
-    static const uint32_t fields[] = {1, 5, 6}; /* node of a graph, its attribute, that one's graph */
+    static const uint32_t fields[] = {1, 5, 6}; /* a graph's node, its attribute, its graph */
     bytes inner = {0};
     epctx_walk walk;
     epctx_view view = {NULL, NULL, 0};

@@ -368,6 +368,7 @@ TEST(stale_errors)
     STALE(epctx_changes_put(&changes, &arena, &change, &error), EPCTX_ERR_NOMEM, "memory");
     STALE(epctx_changes_put_file(&changes, &arena, &file, &error), EPCTX_ERR_NOMEM, "memory");
     STALE(epctx_output_name_check(epctx_str_of(".."), name, NULL, &error), EPCTX_ERR_PATH, "..");
+    STALE(epctx_output_check(NULL, "m.onnx", EPCTX_OVERWRITE_FAIL, &error), EPCTX_ERR_ARG, "pass");
     STALE(epctx_profile_fill_name("ab", NULL, NULL, name, out, 0, &error), EPCTX_ERR_LIMIT, "long");
     {
         epctx_commit commit;
