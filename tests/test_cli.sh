@@ -28,6 +28,7 @@ epctx --help; same "help is --help" want out
 epctx help frobnicate; result "help of an unknown command" 2 "frobnicate"
 epctx help info lint; result "help of two commands" 2 "too many"
 epctx lintt x; result "unknown command like another" 2 "did you mean 'lint'"
+epctx list x; result "unknown command of the same meaning" 2 "did you mean 'ls'"
 epctx hlep; result "unknown command like help" 2 "there is no command 'hlep'"
 epctx --hepl; result "unknown option instead of a command" 2 "--hepl"
 epctx info --jsno plain.onnx; result "unknown option like another" 2 "did you mean --json?"
@@ -97,7 +98,31 @@ epctx compile plain.onnx; result "compile does not overwrite" 1 "-f replaces it"
 same "what exists stays" plain_ctx.onnx kept.onnx
 epctx compile -f plain.onnx; result "compile -f" 0
 same "compiling is reproducible" plain_ctx.onnx kept.onnx
-epctx compile --overwrite plain.onnx; result "compile --overwrite" 0
+epctx compile --overwrite replace plain.onnx; result "compile --overwrite replace" 0
+epctx compile --overwrite fail plain.onnx; result "compile --overwrite fail" 1 "-f replaces it"
+epctx compile --overwrite backup plain.onnx; result "compile keeps no old files" 2 "must be fail or replace"
+epctx compile -f --overwrite replace plain.onnx; result "compile -f --overwrite" 2 "cannot be combined"
+epctx compile --overwrite fail -C "epctx.overwrite|1" plain.onnx
+result "compile --overwrite against -C" 2 "contradicts -C"
+epctx compile -n --output=planned.onnx plain.onnx; result "compile -n" 0 "nothing was compiled"
+[ -e planned.onnx ] && fail "compile -n" "wrote a model"
+mkdir other
+epctx copy plain_ctx.onnx other/x.onnx
+result "copy without the binary" 0 "note: other/x.onnx needs 'plain_npu.bin', which is not in its folder"
+epctx set plain_ctx.onnx -o other/y.onnx --json metadata:k=v
+result "set without the binary" 0 "\"other/y.onnx needs 'plain_npu.bin'"
+epctx check --fresh --source plain.onnx other/x.onnx
+said "a model without its binary is stale" 1 "'plain_npu.bin' does not exist"
+cp plain_npu.bin other
+epctx copy -f plain_ctx.onnx other/x.onnx; result "copy beside the binary" 0
+[ -s out ] && fail "copy beside the binary" "it says something"
+epctx check --fresh --source plain.onnx other/x.onnx; said "and is fresh with it" 0 ": fresh"
+rm -r other
+epctx check plain_ctx.onnx; said "check for the tool's own NPU" 1 "EP_SUPPORTED_OPTIMAL: "
+epctx set plain_ctx.onnx -o qnn.onnx metadata:ep_compatibility_info.QNN=x
+epctx check --ep QNN qnn.onnx; said "check against nothing" 0 "EP_NOT_APPLICABLE: not compared: "
+epctx check qnn.onnx; said "check of several entries" 0 "select one with --ep"
+rm qnn.onnx
 epctx compile plain_ctx.onnx; result "compile of a compiled model" 1 "already"
 epctx compile plain.onnx -o embedded.onnx --embed; result "compile --embed" 0 "embedded, "
 [ -e embedded_npu.bin ] && fail "compile --embed" "wrote a binary"
@@ -560,7 +585,7 @@ for name in qnn QNN QNNExecutionProvider qnnexecutionprovider; do
     epctx repair --ep $name --dry-run plain.onnx
     [ $code -ne 2 ] && echo "ok repair --ep $name" || fail "repair --ep $name" "wrong usage"
 done
-epctx check --ep NPU plain_ctx.onnx; result "check --ep of a profile" 0 "arch = generic"
+epctx check --ep NPU plain_ctx.onnx; said "check --ep of a profile" 1 "arch = generic"
 epctx compile -e EpctxNPUExecutionProvider --dry-run plain.onnx -o e_ctx.onnx; result "compile -e" 0 "e_ctx"
 # -- slips of the hand --
 epctx lnit plain.onnx; result "letters that changed places" 2 "did you mean 'lint'?"

@@ -106,6 +106,11 @@ epctx merge plain.onnx plain.onnx -o new.onnx --dry-run --json
 "$epctx" merge plain.onnx plain.onnx -o - >../piped.onnx 2>"$err" && "$epctx" lint ../piped.onnx \
     >"$out" && echo "ok standard output" || fail "standard output" "no model"
 
+# -- the only graph of a binary of the NPU need not be named --
+epctx wrap plain_npu.bin --ep npu --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' -o w.onnx
+done_well "wrap without --name" "write w.onnx"
+epctx run w.onnx; done_well "and the result runs" "output 0       'y'"
+
 # -- refusals: what to do, and nothing changed --
 before=$(state)
 epctx merge plain.onnx; refused "merge of one" 2 "missing argument"
@@ -135,6 +140,12 @@ epctx split plain.onnx --inputs x:0 -o new.onnx; refused "name with a colon" 1 "
 epctx wrap plain_npu.bin --ep npu --outputs 'y:float32[batch]' -o new.onnx
 refused "named dimension" 2 "names are not kept"
 epctx split plain.onnx --outputs x -o new.onnx; refused "input as output" 1 "'x'"
+epctx wrap partly_npu.bin --ep npu --outputs 'y:float32[1]' -o new.onnx
+refused "several graphs" 1 "select one with --name"
+epctx wrap plain.onnx --ep npu --outputs 'y:float32[1]' -o new.onnx
+refused "no binary of the NPU" 1 "plain.onnx: context binary"
+epctx wrap plain_npu.bin --ep acme --outputs 'y:float32[1]' -o new.onnx
+refused "an EP of one's own" 2 "--ep generic --source acme"
 epctx wrap plain_npu.bin --outputs y:float32[1] -o new.onnx; refused "wrap for nobody" 2 "--ep"
 epctx wrap plain_npu.bin --ep qnn -o new.onnx; refused "wrap of nothing" 2 "--outputs"
 epctx wrap plain_npu.bin --ep qnn --outputs y -o new.onnx; refused "no type" 2 "missing type"

@@ -1536,6 +1536,8 @@ TEST(names_of_epnodes)
                 CHECK_INT(epctx_model_prefix(&model, epctx_str_of("p_"), NULL, &count, &error),
                           free_name ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
                 CHECK_UINT(count, free_name ? nodes : 0);
+                if (!free_name && nodes > 1)
+                    CHECK_HAS(error.message, "several nodes share a context");
                 CHECK_STR(node_names(&model),
                           !free_name   ? (nodes == 1 ? "first,other" : "first,second,other")
                           : nodes == 1 ? "p_first,other"

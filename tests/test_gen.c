@@ -2562,7 +2562,7 @@ TEST(generate_without)
 
 typedef struct refusals {
     fake fake; /* first: what the backend knows itself by */
-    int asked, told, others, in_its_words;
+    int asked, told, others, in_its_words, beside;
 } refusals;
 
 static epctx_status explains_node(void *self, const epctx_graph *graph, size_t index,
@@ -2579,6 +2579,7 @@ static void hears_refusal(void *user, const epctx_node *node, const epctx_error 
     r->told += epctx_str_is(node->op_type, "Keep");
     r->others += !epctx_str_is(node->op_type, "Keep");
     r->in_its_words += strstr(why->message, "no unit for 'k") != NULL;
+    r->beside += strstr(why->message, "has only constant inputs") != NULL;
 }
 
 /* Every node that stays is told; the backend is not asked without end. */
@@ -2649,6 +2650,7 @@ TEST(constants_given_out)
         CHECK_STR(r.fake.log, round == 0 ? "->y;" : round == 1 ? "x->y,a;" : "x->a;");
         CHECK_UINT(report.cpu_nodes, round < 2 ? 0 : 3);
         CHECK_UINT((size_t)(r.told + r.others), report.cpu_nodes);
+        CHECK_INT(r.beside, round < 2 ? 0 : 2);
         CHECK_UINT(report.compiled_nodes, round < 2 ? (size_t)round + 1 : 1);
         epctx_model_close(&model);
     }

@@ -144,9 +144,37 @@ said "scan of a cut stream" 1 "not an ONNX protobuf"
 for command in ls lint check explain get diff scan dot; do
     epctx $command --help; said "help of $command" 0 "usage: epctx $command"
 done
-for command in info ls lint get check diff explain scan dot compile run copy dump; do
+# The options of each command, as its help lists them, are in the manual: in its section, or in that
+# of all commands with --in-place. The section names no others.
+options() {
+    grep -oE '(^|[^A-Za-z0-9-])--?[A-Za-z0-9][A-Za-z0-9-]*' | sed 's/^[^-]//' | LC_ALL=C sort -u
+}
+# section START: the lines of the manual from that line to the next command or title, as text.
+section() {
+    sed 's/\\-/-/g; s/\\f.//g; s/dot -Tsvg/dot/' examples/epctx/epctx.1 | awk -v start="$1" '
+        $0 == start { on = 1; next }
+        on && (/^\.SH/ || (/^\.TP/ && start !~ /^\.SH/)) { exit }
+        on'
+}
+section ".SH OUTPUT" | options >"$work/common"
+before=$status
+for command in $("$epctx" help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'); do
     grep -q "^\.B epctx $command\$" examples/epctx/epctx.1 || fail "manual" "nothing on $command"
+    epctx help "$command"
+    if sed '/^$/q' "$out" | grep -qE '^.{101}'; then fail "usage of $command" "over 100 columns"; fi
+    sed -n 's/^  \(-.*\)/\1/p' "$out" | sed 's/   *.*//' | options >"$work/listed"
+    section ".B epctx $command" | options >"$work/own"
+    {
+        cat "$work/own"
+        echo --hugging-face # the manual says that all commands have it
+        ! grep -qx -e --in-place "$work/listed" || cat "$work/common"
+    } | LC_ALL=C sort -u >"$work/known"
+    LC_ALL=C comm -23 "$work/listed" "$work/known" >"$out"
+    [ ! -s "$out" ] || fail "manual of $command" "these options are not in it:"
+    LC_ALL=C comm -13 "$work/listed" "$work/own" >"$out"
+    [ ! -s "$out" ] || fail "manual of $command" "the command has no such options:"
 done
+[ "$status" -ne "$before" ] || ok "options of the manual"
 if command -v man >/dev/null && man --version >/dev/null 2>&1; then
     if [ -z "$(man --warnings -E UTF-8 -l -Tutf8 examples/epctx/epctx.1 2>&1 >/dev/null)" ]; then
         ok "manual page"

@@ -672,6 +672,27 @@ static epctx_scan_event scan_all(epctx_scan *scan, epctx_scan *found, epctx_erro
     return event;
 }
 
+/* A group that never ends, in the model and in a graph. */
+TEST(open_groups)
+{
+    static const uint8_t root[] = {0x4b, 0x08, 0x01};
+    static const uint8_t inside[] = {0x3a, 0x02, 0x4b, 0x00, 0x08, 0x01};
+    const epctx_span models[2] = {{root, sizeof root}, {inside, sizeof inside}};
+    for (size_t i = 0; i < 2; i++) {
+        bytes model = {0};
+        memory_source m;
+        epctx_scan scan, found;
+        epctx_error error;
+        char why[160];
+        bytes_add(&model, models[i].data, models[i].size);
+        begin_memory(&scan, &m, &model);
+        CHECK_INT(scan_all(&scan, &found, &error), EPCTX_SCAN_FAILED);
+        CHECK_INT(error.status, EPCTX_ERR_PROTOBUF);
+        CHECK(agree(model.data, model.size, why, sizeof why), "%s", why);
+        bytes_free(&model);
+    }
+}
+
 /* A stream of unknown length may end between two fields of the model, and nowhere else; one that
  * fails has not ended. */
 TEST(streams_that_end)
@@ -834,6 +855,7 @@ int main(int argc, char **argv)
     RUN(read_failures_anywhere);
     RUN(sources_of_odd_sizes);
     RUN(same_verdict_on_damaged_models);
+    RUN(open_groups);
     RUN(every_cut);
     RUN(nesting_has_the_same_limit);
     RUN(events_carry_text);

@@ -1,5 +1,5 @@
-/* epctx check: does a compiled model fit this machine? The answer is the exit code, with the
- * numbers of ORT's OrtCompiledModelCompatibility. */
+/* epctx check: does a compiled model fit a machine? The answer is the exit code, with the numbers
+ * of ORT's OrtCompiledModelCompatibility. */
 #include "cli.h"
 #include "ops/state.h"
 
@@ -13,7 +13,7 @@ enum { CHECK_USAGE = 64, CHECK_FAILED = 65 };
 typedef struct check_work {
     const char *file;
     const char *ep;      /* only this EP's entry; NULL: the only one there is */
-    const char *against; /* the machine's string; NULL: only show the entries */
+    const char *against; /* the machine's string; NULL: that of our own EP, if it is its entry */
     const epctx_profile *profile;
     const char *source; /* the source model; NULL: where the build stamp says */
     bool fresh;
@@ -93,14 +93,33 @@ static const char *compat_name(epctx_compat compat)
     return names[compat];
 }
 
+/* The backend of an EP, when this tool has it: that of the reference NPU. */
+static bool own_backend(epctx_str ep, epctx_backend *backend)
+{
+    epctx_error ignored;
+    return cli_backend(NULL, backend, &ignored) == EPCTX_OK && epctx_str_is(ep, backend->source);
+}
+
+/* `chosen` NULL: there is no entry, or it is not clear which. */
 static epctx_compat verdict(const check_work *work, const epctx_compat_entry *chosen)
 {
+    char own[256];
+    const char *against = work->against;
+    epctx_backend backend;
     epctx_error why;
-    epctx_compat compat;
-    if (chosen == NULL || work->against == NULL) return EPCTX_COMPAT_NOT_APPLICABLE;
-    compat =
-        epctx_compat_compare(work->profile != NULL ? work->profile : epctx_profile_of(chosen->ep),
-                             chosen->value, epctx_str_of(work->against), &why);
+    epctx_compat compat = EPCTX_COMPAT_NOT_APPLICABLE;
+    if (chosen == NULL) return compat;
+    epctx_error_clear(&why);
+    if (against == NULL && own_backend(chosen->ep, &backend) &&
+        epctx_backend_compatibility(&backend, own, sizeof own, &why) == EPCTX_OK)
+        against = own;
+    if (against != NULL)
+        compat = epctx_compat_compare(
+            work->profile != NULL ? work->profile : epctx_profile_of(chosen->ep), chosen->value,
+            epctx_str_of(against), &why);
+    else
+        epctx_fail(&why, EPCTX_ERR_ARG,
+                   "not compared: give the string of this machine's EP with --against");
     if (!work->json) printf("%s: ", compat_name(compat));
     if (!work->json) cli_put(stdout, epctx_str_of(why.message));
     if (!work->json) putchar('\n');
@@ -134,18 +153,43 @@ static int report(const check_work *work, const epctx_state *state)
         explain_ep(work->ep, "compatibility info");
     else if (chosen == NULL && !work->json)
         puts("no compatibility info");
-    compat = verdict(work, chosen);
+    compat = verdict(work, count == 1 ? chosen : NULL);
     if (work->json)
         printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"\n}\n", (int)compat,
                compat_name(compat));
     else if (work->against != NULL && chosen == NULL)
         puts(compat_name(compat));
+    else if (count > 1)
+        printf("%s: not compared: there are several entries, select one with --ep\n",
+               compat_name(compat));
     return (int)compat;
 }
 
 /* -- --fresh: is it still what its source would give? -- */
 
 enum { FRESH_YES = 0, FRESH_NO = 1, FRESH_UNKNOWN = 2 };
+
+/* The first context binary that the model needs and that is not there. */
+static bool lacks_binary(const check_work *work, const epctx_model *model, epctx_error *why)
+{
+    epctx_dependency *files;
+    epctx_arena arena;
+    epctx_error ignored;
+    size_t count = 0, i;
+    bool found = false;
+    epctx_arena_init(&arena, NULL);
+    if (epctx_model_files(model, NULL, &arena, &files, &count, &ignored) != EPCTX_OK) count = 0;
+    for (i = 0; i < count && !found; i++) {
+        found = files[i].use == EPCTX_USE_CONTEXT && files[i].required &&
+                files[i].status == EPCTX_ERR_NOT_FOUND;
+        if (!found) continue;
+        epctx_error_clear(why);
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "%s: context binary: %s", work->file,
+                   files[i].problem);
+    }
+    epctx_arena_free(&arena);
+    return found;
+}
 
 static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep, bool first)
 {
@@ -155,13 +199,13 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     epctx_fresh_opts opts;
     epctx_error why;
     epctx_freshness verdict;
-    bool ours;
     snprintf(source, sizeof source, "%.*s", (int)ep.size, ep.data);
     memset(&opts, 0, sizeof opts);
     opts.source_path = work->source;
     /* What the machine's own compiler would write can be compared for the reference NPU only. */
-    ours = cli_backend(NULL, &backend, &why) == EPCTX_OK && strcmp(source, backend.source) == 0;
-    verdict = epctx_check_fresh(model, source, ours ? &backend : NULL, &opts, &why);
+    verdict = epctx_check_fresh(model, source, own_backend(ep, &backend) ? &backend : NULL, &opts,
+                                &why);
+    if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
     if (work->json) {
         printf("%s\n  {", first ? "" : ",");
         cli_json_str("ep", ep, ", ");
@@ -270,9 +314,10 @@ const cli_command cli_check = {
     "       epctx check --fresh [--source MODEL] [--ep NAME] [--json] FILE",
     "report whether a compiled model fits a machine",
     "Shows the compatibility strings that EPs stored in the model, and compares one\n"
-    "with the string that the EP of this machine would write. The exit code is ORT's\n"
-    "value:\n"
-    "   0  EP_NOT_APPLICABLE, also if there is nothing to compare\n"
+    "with the string that the EP of this machine would write: --against. Without\n"
+    "--against, compares only models of the reference NPU, with the NPU in this tool.\n"
+    "The exit code is ORT's value:\n"
+    "   0  EP_NOT_APPLICABLE, also if nothing was compared\n"
     "   1  EP_SUPPORTED_OPTIMAL\n"
     "   2  EP_SUPPORTED_PREFER_RECOMPILATION\n"
     "   3  EP_UNSUPPORTED\n"
@@ -280,12 +325,12 @@ const cli_command cli_check = {
     "  65  unreadable file\n"
     "With --fresh, uses the build stamp that epctx stored in the model to check\n"
     "whether compiling the source again would give the same model: 0 fresh, 1 stale,\n"
-    "2 unknown. Also compares the binary, embedded or beside FILE: after one of\n"
-    "several models that share a binary was compiled alone, the others are stale. A\n"
-    "missing binary is reported by `epctx run`.\n\n"
+    "2 unknown. Also compares the binary, embedded or beside FILE: a model without\n"
+    "its binary is stale, and so are all others of a group that shared a binary after\n"
+    "one of them was compiled alone.\n\n"
     "  --ep NAME          select the entry of this EP, by the EP's name, its\n"
     "                     profile's name or the NAME in ep_compatibility_info.NAME\n"
-    "  --against STRING   the machine's string\n"
+    "  --against STRING   the string that the machine's EP would write\n"
     "  --profile NAME     compare by the rules of this profile instead of the EP's\n"
     "  --fresh            compare sizes and hashes of source, data and binary with\n"
     "                     the build stamp\n"

@@ -189,6 +189,10 @@ epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *
 /* From then on backends refuse binaries whose graphs have more work (epctx_npu_opts); 0: no
  * limit. */
 void cli_max_work(uint64_t most);
+/* The context of a binary of it, in memory of the arena; `size` (may be NULL) gets its bytes. */
+struct epctx_npu_context;
+epctx_status cli_load_binary(epctx_span binary, epctx_arena *arena,
+                             struct epctx_npu_context *context, size_t *size, epctx_error *error);
 /* Bytes of weights that the graph it compiled last stored, and that it found stored already. */
 void cli_weight_bytes(uint64_t *stored, uint64_t *shared);
 

@@ -1,6 +1,7 @@
 /* epctx compile: ordinary models become EPContext models of the reference NPU; several of them
  * share one binary, as with ORT's ep_weight_sharing_ctx_gen. */
 #include "compile.h"
+#include "output.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -252,12 +253,25 @@ static bool put_switch(compile_settings *set, epctx_option option, bool on)
     return true;
 }
 
+/* --overwrite and -f; compile keeps no old files. */
+static bool read_overwrite(compile_settings *set)
+{
+    epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
+    if (!output_policy(set->overwrite, set->force, false, &policy)) return false;
+    set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
+    return set->overwrite == NULL || set->gen.overwrite ||
+           !epctx_option_given(&set->options, EPCTX_OPTION_OVERWRITE) ||
+           !epctx_option_on(&set->options, EPCTX_OPTION_OVERWRITE) ||
+           twice(EPCTX_OPTION_OVERWRITE);
+}
+
 /* What the command line and -C ask for together. */
 static bool read_gen_options(compile_settings *set, int count)
 {
     const epctx_gen_opts *line = &set->gen;
     bool verify = line->verify;
-    if (!put_text(set, EPCTX_OPTION_CONTEXT_FILE_PATH, line->context_file_path) ||
+    if (!read_overwrite(set) ||
+        !put_text(set, EPCTX_OPTION_CONTEXT_FILE_PATH, line->context_file_path) ||
         !put_text(set, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX, line->name_prefix) ||
         !put_text(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE, line->initializers_file_name) ||
         !put_switch(set, EPCTX_OPTION_CONTEXT_EMBED_MODE, line->embed) ||
@@ -375,10 +389,11 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
     epctx_options_init(&set.options, arena);
     {
         const cli_option options[] = {{"-o", &set.gen.context_file_path, NULL},
+                                      {"--output", &set.gen.context_file_path, NULL},
                                       {"--embed", NULL, &set.gen.embed},
                                       {"--prefix", &set.gen.name_prefix, NULL},
-                                      {"--overwrite", NULL, &set.gen.overwrite},
-                                      {"-f", NULL, &set.gen.overwrite},
+                                      {"--overwrite", &set.overwrite, NULL},
+                                      {"-f", NULL, &set.force},
                                       {"--require-all", NULL, &set.gen.require_all},
                                       {"--verify", NULL, &set.gen.verify},
                                       {"--weightless", NULL, &set.weightless},
@@ -390,6 +405,7 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
                                       {"-v", NULL, &set.verbose},
                                       {"--dim", &set.dim_list, &dims},
                                       {"--dry-run", NULL, &set.dry_run},
+                                      {"-n", NULL, &set.dry_run},
                                       {"--options", NULL, &list},
                                       {"--json", NULL, &set.json},
                                       {NULL, NULL, NULL}};
@@ -424,7 +440,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_compile = {
     "compile",
-    "[-o OUT] [--embed] [--weightless] [--prefix P] [-f]\n"
+    "[-o OUT] [-f | --overwrite POLICY] [--embed] [--weightless] [--prefix P]\n"
     "             [--require-all] [--verify] [--initializers NAME] [--arch A] [-e EP]\n"
     "             [-i \"K|V ...\"] [-C \"K|V ...\"] [--dim NAME=N,...] [-v] [--json]\n"
     "             [--dry-run] MODEL...\n"
@@ -439,13 +455,14 @@ const cli_command cli_compile = {
     "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. A binary\n"
     "that another model in the folder needs is never replaced: always compile all\n"
     "models that share a binary together.\n\n"
-    "  -o OUT               path of the EPContext model\n"
+    "  -o, --output OUT     path of the EPContext model\n"
     "  --embed              store the compiled code in the model, not in a file\n"
     "  --weightless         leave the weights in MODEL or its external data\n"
     "                       (ep.enable_weightless); running the result reads them\n"
     "                       there and fails if MODEL has changed\n"
     "  --prefix P           add P to the names of the EPContext nodes\n"
-    "  -f, --overwrite      replace existing outputs\n"
+    "  --overwrite POLICY   if an output exists: fail (default) or replace\n"
+    "  -f                   same as --overwrite replace\n"
     "  --require-all        fail if any node is left to the CPU\n"
     "  --verify             load the compiled code before writing anything\n"
     "  --initializers NAME  store the remaining initializers in file NAME beside the\n"
@@ -460,7 +477,7 @@ const cli_command cli_compile = {
     "  -v                   print progress to standard error, and why nodes are left\n"
     "                       to the CPU\n"
     "  --json               print the report as one JSON object; one model only\n"
-    "  --dry-run            list the outputs and check whether they can be written\n"
+    "  -n, --dry-run        list the outputs and check whether they can be written\n"
     "  --options            list ONNX Runtime's session options instead: key, type,\n"
     "                       default, phase, ORT's constant and meaning, separated by\n"
     "                       tabs\n",

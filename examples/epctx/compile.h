@@ -21,6 +21,8 @@ typedef struct compile_settings {
     const char *ep, *ep_options, *session_options, *dim_list;
     compile_dim *dims;
     size_t dim_count;
+    const char *overwrite; /* POLICY */
+    bool force;
     bool share;
     bool weightless;
     bool verbose;

@@ -30,7 +30,7 @@ static int copy(const char *from, output *out, bool rebuild)
     if (status == EPCTX_OK) status = epctx_model_write_file(&model, out->path, &write, &error);
     epctx_model_close(&model);
     cli_progress_end();
-    return status == EPCTX_OK ? CLI_OK : output_refuse(out, &error);
+    return status == EPCTX_OK ? output_copied(out) : output_refuse(out, &error);
 }
 
 static int run(int argc, char **argv)
@@ -54,10 +54,11 @@ static int run(int argc, char **argv)
 
 const cli_command cli_copy = {
     "copy",
-    "[--rebuild] [--overwrite POLICY] IN OUT",
+    "[--rebuild] [-f | --overwrite POLICY] IN OUT",
     "copy a model, byte for byte",
     "Reads a model, checks it, and writes the same bytes to OUT. Writes OUT in one\n"
-    "step; after an error, OUT is unchanged. - is standard output.\n\n"
+    "step; after an error, OUT is unchanged. - is standard output. Copies no other\n"
+    "file: if a file that the model needs is not in OUT's folder, a note says so.\n\n"
     "  --rebuild            decode and encode each message again\n"
     "  --overwrite POLICY   if OUT exists: fail (default), replace, or backup (keeps\n"
     "                       it as OUT~)\n"

@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 typedef struct get_work {
-    const char *file, *what, *node, *out, *context_path;
-    bool json, overwrite;
+    const char *file, *what, *node, *out, *overwrite, *context_path;
+    bool json, force;
+    epctx_overwrite policy;
     epctx_model model;
     epctx_mapping mapping; /* of a context binary */
     epctx_error error;
@@ -101,17 +102,21 @@ static bool get_attr(const epctx_node_view *view, const char *name, char digits[
     return found;
 }
 
-static epctx_status write_file(const char *path, epctx_str value, epctx_error *error)
+static int write_file(get_work *work, epctx_str value)
 {
+    epctx_write_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = work->policy;
     cli_progress_begin("get", value.size);
-    return epctx_write_bytes(cli_io(), path, value.data, value.size, NULL, error);
-}
-
-static bool exists(const char *path)
-{
-    epctx_file_info info;
-    const epctx_io *io = epctx_io_files();
-    return io->stat_fn(io->user, path, &info, NULL) != EPCTX_OK || info.kind != EPCTX_FILE_NONE;
+    switch (epctx_write_bytes(cli_io(), work->out, value.data, value.size, &opts, &work->error)) {
+    case EPCTX_OK:
+        return CLI_OK;
+    case EPCTX_ERR_EXISTS:
+        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)",
+                             work->error.message);
+    default:
+        return cli_fail(&work->error);
+    }
 }
 
 static void put_base64(epctx_str bytes)
@@ -150,11 +155,7 @@ static void put_json(const get_work *work, epctx_str value)
 
 static int put_value(get_work *work, epctx_str value)
 {
-    if (work->out != NULL && !work->overwrite && exists(work->out))
-        return cli_fail_text("%s: exists already (-f replaces it)", work->out);
-    if (work->out != NULL)
-        return write_file(work->out, value, &work->error) == EPCTX_OK ? CLI_OK
-                                                                      : cli_fail(&work->error);
+    if (work->out != NULL) return write_file(work, value);
     if (work->json)
         put_json(work, value);
     else if (isatty(STDOUT_FILENO)) {
@@ -260,17 +261,20 @@ static int run(int argc, char **argv)
     get_work work;
     int code;
     memset(&work, 0, sizeof work);
+    work.policy = EPCTX_OVERWRITE_FAIL;
     const cli_option options[] = {
         {"--node", &work.node, NULL},
         {"-o", &work.out, NULL},
         {"--output", &work.out, NULL},
-        {"-f", NULL, &work.overwrite},
-        {"--overwrite", NULL, &work.overwrite},
+        {"-f", NULL, &work.force},
+        {"--overwrite", &work.overwrite, NULL},
         {"--json", NULL, &work.json},
         {"--context-path", &work.context_path, NULL},
         {NULL, NULL, NULL},
     };
-    if (!cli_parse(&cli_get, argc, argv, options, operands, 2)) return CLI_USAGE;
+    if (!cli_parse(&cli_get, argc, argv, options, operands, 2) ||
+        !output_policy(work.overwrite, work.force, true, &work.policy))
+        return CLI_USAGE;
     if (work.out != NULL && strcmp(work.out, "-") == 0) work.out = NULL; /* as without -o */
     work.file = operands[0];
     work.what = operands[1];
@@ -283,8 +287,9 @@ static int run(int argc, char **argv)
 
 const cli_command cli_get = {
     "get",
-    "[--node NAME] [-o OUT [-f]] [--json] [--context-path FILE]\n"
-    "             FILE WHAT",
+    "[--node NAME] [-o OUT [-f | --overwrite POLICY]] [--json]\n"
+    "             [--context-path FILE] "
+    "FILE WHAT",
     "print one value of a model, byte for byte",
     "WHAT is the name of an attribute, 'context' for the context itself (embedded or\n"
     "from its file), or metadata:KEY, opset:DOMAIN, model:FIELD or graph:FIELD as in\n"
@@ -294,7 +299,9 @@ const cli_command cli_get = {
     "  --node NAME           the EPContext node, if there are several; #2 is the\n"
     "                        second node in `epctx info`\n"
     "  -o, --output OUT      write to OUT; - is standard output, the default\n"
-    "  -f, --overwrite       replace OUT if it exists\n"
+    "  --overwrite POLICY    if OUT exists: fail (default), replace, or backup (keeps\n"
+    "                        it as OUT~)\n"
+    "  -f                    same as --overwrite replace\n"
     "  --json                print one JSON object; values that are not UTF-8 text\n"
     "                        are base64\n"
     "  --context-path FILE   ep.context_file_path: the binary is in its folder\n",

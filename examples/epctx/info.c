@@ -592,8 +592,8 @@ static int info_binary(const char *file, bool json)
     epctx_npu_context context;
     epctx_error error;
     epctx_span span;
+    epctx_arena arena;
     size_t size = 0;
-    void *memory;
     epctx_status status;
     if (io->map_fn(io->user, NULL, file, false, &mapping, &error) != EPCTX_OK) return -1;
     span.data = mapping.data;
@@ -603,13 +603,10 @@ static int info_binary(const char *file, bool json)
         io->unmap_fn(io->user, &mapping);
         return -1;
     }
-    if (status == EPCTX_OK) status = epctx_npu_load_size(span, &size, &error);
-    memory = status == EPCTX_OK ? malloc(size) : NULL;
-    if (status == EPCTX_OK && memory == NULL)
-        status = epctx_fail(&error, EPCTX_ERR_NOMEM, "no memory for %u bytes", (uint64_t)size);
-    if (status == EPCTX_OK) status = epctx_npu_load(&context, span, memory, size, &error);
+    epctx_arena_init(&arena, NULL);
+    if (status == EPCTX_OK) status = cli_load_binary(span, &arena, &context, &size, &error);
     if (status == EPCTX_OK) print_binary(file, &blob, &context, size, json);
-    free(memory);
+    epctx_arena_free(&arena);
     io->unmap_fn(io->user, &mapping);
     epctx_blame(&error, file, NULL, NULL);
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);

@@ -52,6 +52,21 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
+/* Our name for what other tools call otherwise, or NULL. */
+static const char *synonym(const char *name)
+{
+    static const char *const words[][2] = {
+        {"cat", "dump"},  {"combine", "merge"}, {"cp", "copy"},        {"create", "wrap"},
+        {"files", "ls"},  {"fix", "repair"},    {"inspect", "info"},   {"join", "merge"},
+        {"list", "ls"},   {"move", "mv"},       {"remove", "unset"},   {"show", "info"},
+        {"verify", "lint"}, {"validate", "lint"},
+    };
+    size_t i;
+    for (i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i][0], name) == 0) return words[i][1];
+    return NULL;
+}
+
 /* The command, or NULL with a message that names a similar one. */
 static const cli_command *find_command(const char *name)
 {
@@ -70,6 +85,7 @@ static const cli_command *find_command(const char *name)
             similar = commands[i]->name;
         }
     }
+    if (synonym(name) != NULL) similar = synonym(name);
     cli_say("epctx: there is no command '%s'", name);
     if (similar != NULL)
         fprintf(stderr, ", did you mean '%s'?\n", similar);

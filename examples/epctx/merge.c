@@ -155,7 +155,7 @@ const cli_command cli_merge = {
     "prefix (m2_ in the second model), except those by which an EP finds something in\n"
     "a binary. Operator sets must have the same version unless a model does not use\n"
     "them; the IR version is the newest. A binary must match the build stamp of its\n"
-    "model because the result has no stamp.\n\n"
+    "model because the result has no stamp. --in-place replaces the first model.\n\n"
     "  --chain              connect each input to an earlier output of the same name\n"
     "  --connect LIST       connect an output of an earlier model to an input of a\n"
     "                       later one: OUTPUT=INPUT, separated by commas; 1:y is y of\n"

@@ -39,6 +39,18 @@ epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *
     return epctx_npu_init(&npu, &opts, backend, error);
 }
 
+epctx_status cli_load_binary(epctx_span binary, epctx_arena *arena,
+                             struct epctx_npu_context *context, size_t *size, epctx_error *error)
+{
+    size_t needed = 0;
+    epctx_status status = epctx_npu_load_size(binary, &needed, error);
+    void *memory = status == EPCTX_OK ? epctx_arena_alloc(arena, needed) : NULL;
+    if (size != NULL) *size = needed;
+    if (status == EPCTX_OK && memory == NULL)
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u bytes", (uint64_t)needed);
+    return status == EPCTX_OK ? epctx_npu_load(context, binary, memory, needed, error) : status;
+}
+
 void cli_weight_bytes(uint64_t *stored, uint64_t *shared)
 {
     *stored = npu.stats.weight_size;

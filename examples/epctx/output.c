@@ -27,24 +27,31 @@ static bool refuse(const char *text)
     return false;
 }
 
+bool output_policy(const char *text, bool force, bool backup, epctx_overwrite *policy)
+{
+    if (force && text != NULL) return refuse("-f and --overwrite cannot be combined");
+    if (force || (text != NULL && strcmp(text, "replace") == 0))
+        *policy = EPCTX_OVERWRITE_REPLACE;
+    else if (text != NULL && strcmp(text, "fail") == 0)
+        *policy = EPCTX_OVERWRITE_FAIL;
+    else if (backup && text != NULL && strcmp(text, "backup") == 0)
+        *policy = EPCTX_OVERWRITE_BACKUP;
+    else if (text != NULL)
+        return refuse(backup ? "--overwrite must be fail, replace or backup"
+                             : "--overwrite must be fail or replace in this command");
+    return true;
+}
+
 bool output_check(output *out, const char *source)
 {
-    bool replace = out->in_place || out->force;
     if (out->path == NULL && !out->in_place && !out->dry_run)
         return refuse("specify the output: -o OUT, -o - or --in-place (--dry-run writes "
                       "nothing)");
     if (out->path != NULL && out->in_place) return refuse("-o and --in-place cannot be combined");
-    if (out->force && out->overwrite != NULL)
-        return refuse("-f and --overwrite cannot be combined");
-    if (out->overwrite != NULL && strcmp(out->overwrite, "fail") != 0 &&
-        strcmp(out->overwrite, "replace") != 0 && strcmp(out->overwrite, "backup") != 0)
-        return refuse("--overwrite must be fail, replace or backup");
-    if (out->overwrite != NULL && strcmp(out->overwrite, "fail") == 0 && out->in_place)
+    out->policy = out->in_place ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
+    if (!output_policy(out->overwrite, out->force, true, &out->policy)) return false;
+    if (out->in_place && out->policy == EPCTX_OVERWRITE_FAIL)
         return refuse("with --in-place, --overwrite must be replace or backup");
-    if (out->overwrite != NULL) replace = strcmp(out->overwrite, "replace") == 0;
-    out->policy = replace ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
-    if (out->overwrite != NULL && strcmp(out->overwrite, "backup") == 0)
-        out->policy = EPCTX_OVERWRITE_BACKUP;
     if (out->in_place) out->path = source;
     out->to_stdout = out->path != NULL && strcmp(out->path, "-") == 0 && !out->in_place;
     return true;
@@ -84,29 +91,43 @@ epctx_status output_open(output *out, epctx_model *model, const char *file, epct
     return status == EPCTX_OK ? epctx_model_open_file(model, file, &opts, error) : status;
 }
 
-void output_change(output *out, const char *format, ...)
+static void add_line(output *out, output_list *list, const char *format, va_list args)
 {
     output_line *line = (output_line *)epctx_arena_alloc(&out->arena, sizeof *line);
-    va_list args;
+    va_list again;
     int size;
-    va_start(args, format);
-    size = vsnprintf(NULL, 0, format, args);
-    va_end(args);
+    va_copy(again, args);
+    size = vsnprintf(NULL, 0, format, again);
+    va_end(again);
     if (line != NULL && size >= 0)
         line->text = (char *)epctx_arena_alloc(&out->arena, (size_t)size + 1);
     if (line == NULL || line->text == NULL) {
         out->no_memory = true;
         return;
     }
-    va_start(args, format);
     vsnprintf(line->text, (size_t)size + 1, format, args);
-    va_end(args);
-    if (out->last_change != NULL)
-        out->last_change->next = line;
+    if (list->last != NULL)
+        list->last->next = line;
     else
-        out->changes = line;
-    out->last_change = line;
-    out->change_count++;
+        list->first = line;
+    list->last = line;
+    list->count++;
+}
+
+void output_change(output *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_line(out, &out->changes, format, args);
+    va_end(args);
+}
+
+void output_note(output *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_line(out, &out->notes, format, args);
+    va_end(args);
 }
 
 void output_file(output *out, const char *action, const char *path, const uint64_t *size,
@@ -133,18 +154,26 @@ void output_file(output *out, const char *action, const char *path, const uint64
 
 /* -- plan and report -- */
 
+static void print_json_list(const char *key, const output_list *list, FILE *to)
+{
+    const output_line *line;
+    fprintf(to, ",\n\"%s\": [", key);
+    for (line = list->first; line != NULL; line = line->next) {
+        fputs("\n  ", to);
+        cli_put_json(to, epctx_str_of(line->text));
+        fputs(line->next != NULL ? "," : "\n", to);
+    }
+    fputs("]", to);
+}
+
 static void print_json(const output *out, FILE *to)
 {
-    const output_line *change;
     const output_file_line *file;
-    fprintf(to, "{\n\"dry_run\": %s,\n\"size\": %" PRIu64 ",\n\"changes\": [",
-            out->dry_run ? "true" : "false", out->size);
-    for (change = out->changes; change != NULL; change = change->next) {
-        fputs("\n  ", to);
-        cli_put_json(to, epctx_str_of(change->text));
-        fputs(change->next != NULL ? "," : "\n", to);
-    }
-    fputs("],\n\"files\": [", to);
+    fprintf(to, "{\n\"dry_run\": %s,\n\"size\": %" PRIu64, out->dry_run ? "true" : "false",
+            out->size);
+    print_json_list("changes", &out->changes, to);
+    print_json_list("notes", &out->notes, to);
+    fputs(",\n\"files\": [", to);
     for (file = out->files; file != NULL; file = file->next) {
         fprintf(to, "\n  {\"action\": \"%s\", \"path\": ", file->action);
         cli_put_json(to, epctx_str_of(file->path));
@@ -158,15 +187,25 @@ static void print_json(const output *out, FILE *to)
     fputs("]\n}\n", to);
 }
 
+static void print_notes(const output *out)
+{
+    const output_line *note;
+    for (note = out->notes.first; note != NULL; note = note->next) {
+        fputs("note: ", stdout);
+        cli_put(stdout, epctx_str_of(note->text));
+        putchar('\n');
+    }
+}
+
 static void print_text(const output *out)
 {
     const output_line *change;
     const output_file_line *file;
-    for (change = out->changes; change != NULL; change = change->next) {
+    for (change = out->changes.first; change != NULL; change = change->next) {
         cli_put(stdout, epctx_str_of(change->text));
         putchar('\n');
     }
-    if (out->change_count == 0) puts("no changes");
+    if (out->changes.count == 0) puts("no changes");
     for (file = out->files; file != NULL; file = file->next) {
         printf("%s ", file->action);
         cli_put(stdout, epctx_str_of(file->path));
@@ -177,6 +216,7 @@ static void print_text(const output *out)
         }
         putchar('\n');
     }
+    print_notes(out);
     if (out->dry_run && out->size > 0)
         printf("dry run, nothing was written: the model would have %" PRIu64 " bytes\n", out->size);
     else if (out->dry_run)
@@ -190,6 +230,43 @@ int output_done(output *out)
         print_json(out, out->to_stdout && !out->dry_run ? stderr : stdout);
     else if (!out->to_stdout || out->dry_run)
         print_text(out);
+    return CLI_OK;
+}
+
+/* Files that the written model looks for in vain. */
+static void note_missing(output *out)
+{
+    epctx_dependency *files = NULL;
+    const epctx_dependency *first = NULL;
+    epctx_model model;
+    epctx_error ignored;
+    size_t count = 0, others = 0, i;
+    if (cli_open(&model, out->path, &ignored) == EPCTX_OK)
+        epctx_model_files(&model, NULL, &out->arena, &files, &count, &ignored);
+    for (i = 0; i < count; i++) {
+        if (!files[i].required || files[i].status != EPCTX_ERR_NOT_FOUND) continue;
+        if (first == NULL)
+            first = &files[i];
+        else
+            others++;
+    }
+    if (others > 0)
+        output_note(out,
+                    "%s needs '%.*s' and %zu more file%s, which are not in its folder: copy them "
+                    "there",
+                    out->path, (int)first->name.size, first->name.data, others,
+                    cli_plural(others));
+    else if (first != NULL)
+        output_note(out, "%s needs '%.*s', which is not in its folder: copy it there", out->path,
+                    (int)first->name.size, first->name.data);
+    epctx_model_close(&model);
+}
+
+int output_copied(output *out)
+{
+    note_missing(out);
+    if (out->no_memory) return cli_fail_text("out of memory");
+    print_notes(out);
     return CLI_OK;
 }
 
@@ -276,6 +353,7 @@ int output_model(output *out, epctx_model *model)
     if (status != EPCTX_OK) return fail(out, &error);
     snprintf(note, sizeof note, "the old file is now %s", backup);
     output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
+    if (!out->in_place) note_missing(out);
     return output_done(out);
 }
 
@@ -310,5 +388,6 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
         output_file(out, files[i].kept ? "keep" : "write", files[i].path, &files[i].size, NULL);
     snprintf(note, sizeof note, "the old file is now %s", backup);
     output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
+    if (!out->in_place && !out->dry_run) note_missing(out);
     return output_done(out);
 }

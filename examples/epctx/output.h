@@ -18,6 +18,11 @@ typedef struct output_line {
     char *text;
 } output_line;
 
+typedef struct output_list {
+    output_line *first, *last;
+    size_t count;
+} output_list;
+
 typedef struct output_file_line {
     struct output_file_line *next;
     const char *action; /* "write", "remove", "rename", "keep" ... */
@@ -37,9 +42,8 @@ typedef struct output {
     /* private */
     epctx_arena arena;
     epctx_file_lock lock; /* of the file that is read, changed and replaced */
-    output_line *changes, *last_change;
+    output_list changes, notes;
     output_file_line *files, *last_file;
-    size_t change_count;
     uint64_t size; /* of the model as it is or would be */
     bool no_memory;
 } output;
@@ -76,11 +80,16 @@ void output_free(output *out);
  * replaces. On a mistake prints what is wrong and returns false: the command ends with
  * CLI_USAGE. */
 bool output_check(output *out, const char *source);
+/* Reads --overwrite POLICY (NULL: not given) and -f; without both, `policy` stays. `backup`: the
+ * command can keep the old file. On a mistake prints what is wrong. */
+bool output_policy(const char *text, bool force, bool backup, epctx_overwrite *policy);
 /* Opens the model that is to be changed. Where the result replaces it, nobody else changes it until
  * output_free. */
 epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error);
 /* One change of the model for plan and report, as printf; text from a model as "%.*s". */
 void output_change(output *out, const char *format, ...);
+/* What the user has to know besides, below the files; as printf. */
+void output_note(output *out, const char *format, ...);
 /* A file besides the model that is written (removed, renamed ...). `note` may be NULL. */
 void output_file(output *out, const char *action, const char *path, const uint64_t *size,
                  const char *note);
@@ -96,5 +105,7 @@ int output_refuse(const output *out, const epctx_error *error);
 epctx_write_opts output_options(const output *out);
 /* Prints plan or report; returns CLI_OK. */
 int output_done(output *out);
+/* The same for a command without a report: prints only which files the written model misses. */
+int output_copied(output *out);
 
 #endif

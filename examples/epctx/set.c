@@ -300,6 +300,7 @@ static bool set_attr(target_work *work, size_t index, epctx_str name, const char
     if (!choose_type(work, node, &attr) || !read_value(work, value, &attr)) return false;
     had = target_attr(node, attr.name, &old);
     if (had) describe(&old, before, sizeof before);
+    if (epctx_str_is(attr.name, "notes")) target_note_hash(work, node, attr.s);
     if (refused(work, epctx_node_set_attr(&work->model, node->view, &attr, &work->error)))
         return false;
     *node = epctx_node_of(node->view);

@@ -162,6 +162,17 @@ bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *o
     return found;
 }
 
+void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str notes)
+{
+    epctx_attr_view old;
+    if (!epctx_node_is_epnode(node) || !target_attr(node, epctx_str_of("notes"), &old)) return;
+    if (epctx_notes_hash(old.s) == 0 || epctx_notes_hash(notes) == epctx_notes_hash(old.s)) return;
+    output_note(&work->out,
+                "node '%.*s': its graph hash (%.*s) is gone from notes: loading cannot detect a "
+                "binary of another generation",
+                (int)node->name.size, node->name.data, (int)old.s.size, old.s.data);
+}
+
 static int change_all(target_work *work, const char **whats, int count,
                       bool (*change)(target_work *work, const char *what))
 {

@@ -56,6 +56,9 @@ typedef struct target_work {
     epctx_error error;
 } target_work;
 
+/* Before `notes` of an EPContext node changes: a note when it loses its graph hash. */
+void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str notes);
+
 /* MODEL WHAT...: `change` does each WHAT, then the model is written. Returns the exit code. */
 int target_run(const cli_command *command, int argc, char **argv,
                bool (*change)(target_work *work, const char *what));

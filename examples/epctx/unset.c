@@ -10,6 +10,7 @@ static bool unset_attr(target_work *work, epctx_node_view *node, epctx_str name,
     epctx_attr_view attr;
     if (!target_attr(node, name, &attr)) return true;
     ++*found;
+    if (epctx_str_is(name, "notes")) target_note_hash(work, node, epctx_str_of(NULL));
     output_change(&work->out, "node '%.*s': removed %.*s", (int)node->name.size, node->name.data,
                   (int)name.size, name.data);
     if (epctx_node_remove_attr(&work->model, node->view, name, &work->error) != EPCTX_OK)

@@ -108,11 +108,7 @@ static epctx_status add_binary(work *w, uint32_t from, epctx_str name, epctx_spa
     epctx_npu_context context;
     epctx_span weight;
     uint32_t elem, i;
-    size_t size;
-    epctx_status status = epctx_npu_load_size(bytes, &size, w->error);
-    void *memory = status == EPCTX_OK ? epctx_arena_alloc(&w->arena, size) : NULL;
-    if (status == EPCTX_OK && memory == NULL) return no_memory(w);
-    if (status == EPCTX_OK) status = epctx_npu_load(&context, bytes, memory, size, w->error);
+    epctx_status status = cli_load_binary(bytes, &w->arena, &context, NULL, w->error);
     for (i = 0; status == EPCTX_OK && epctx_npu_weight_at(&context, i, &weight, &elem); i++) {
         const size_t room = name.size + 16;
         epctx_tensor *tensor = (epctx_tensor *)epctx_arena_alloc(&w->arena, sizeof *tensor);

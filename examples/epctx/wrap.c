@@ -1,5 +1,6 @@
 /* epctx wrap: a vendor's binary becomes an EPContext model. */
 #include "combine.h"
+#include "epctx_npu.h"
 #include "ops/wrap.h"
 #include "json.h"
 
@@ -300,17 +301,67 @@ static bool check_wish(wrap_wish *w)
     return true;
 }
 
+/* The reference NPU finds a graph by its name: the only one of the binary, unless --name tells. */
+static int name_npu_graph(wrap_wish *w, const char *file, epctx_span binary)
+{
+    epctx_npu_context context;
+    epctx_error error;
+    size_t i;
+    epctx_error_clear(&error);
+    if (cli_load_binary(binary, &w->out.arena, &context, NULL, &error) != EPCTX_OK) {
+        epctx_blame(&error, file, NULL, NULL);
+        return cli_fail(&error);
+    }
+    if (context.graph_count == 1) {
+        w->opts.name = epctx_arena_copy(&w->out.arena, context.graphs[0].info.name);
+        return w->opts.name != NULL ? CLI_OK : cli_fail_text("out of memory");
+    }
+    cli_fail_text("%s: there are %zu graphs, select one with --name:", file, context.graph_count);
+    for (i = 0; i < context.graph_count; i++)
+        cli_say("  %.*s\n", (int)context.graphs[i].info.name.size,
+                context.graphs[i].info.name.data);
+    return CLI_FAILED;
+}
+
+static bool find_profile(wrap_wish *w)
+{
+    if (cli_profile(w->ep, &w->opts.profile)) return true;
+    cli_say("epctx: for any other EP: --ep generic --source %s\n", w->ep);
+    return false;
+}
+
+/* What is to be written, or CLI_FAILED. */
+static int wrap_binary(wrap_wish *w, const char *file, epctx_span binary)
+{
+    epctx_combined combined;
+    epctx_model model;
+    epctx_open_opts opts;
+    epctx_error error;
+    int code;
+    epctx_error_clear(&error);
+    if (w->opts.name == NULL && strcmp(w->opts.profile->name, "npu") == 0 &&
+        name_npu_graph(w, file, binary) != CLI_OK)
+        return CLI_FAILED;
+    if (w->opts.name == NULL) w->opts.name = "EPContext";
+    if (w->opts.binary_name == NULL) w->opts.binary_name = epctx_path_file(epctx_str_of(file)).data;
+    w->opts.output_path = w->out.to_stdout ? NULL : w->out.path;
+    memset(&opts, 0, sizeof opts);
+    opts.io = cli_io();
+    if (epctx_wrap(&model, binary, &w->opts, &opts, &combined, &error) != EPCTX_OK)
+        return cli_fail(&error);
+    tell_steps(&w->out, &combined, 1);
+    code = write_combined(&w->out, &model, &combined);
+    epctx_model_close(&model);
+    return code;
+}
+
 static int wrap(wrap_wish *w, const char *file)
 {
     const epctx_io *io = epctx_io_files();
-    epctx_combined combined;
     epctx_mapping mapping;
-    epctx_model model;
     epctx_span binary;
-    epctx_open_opts opts;
     epctx_error error;
-    int code = CLI_FAILED;
-    error.status = EPCTX_OK;
+    int code;
     epctx_error_clear(&error);
     if (io->map_fn(io->user, NULL, file, false, &mapping, &error) != EPCTX_OK) {
         epctx_blame(&error, file, NULL, NULL);
@@ -318,18 +369,7 @@ static int wrap(wrap_wish *w, const char *file)
     }
     binary.data = mapping.data;
     binary.size = mapping.size;
-    w->opts.output_path = w->out.to_stdout ? NULL : w->out.path;
-    if (w->opts.name == NULL) w->opts.name = "EPContext";
-    if (w->opts.binary_name == NULL) w->opts.binary_name = epctx_path_file(epctx_str_of(file)).data;
-    memset(&opts, 0, sizeof opts);
-    opts.io = cli_io();
-    if (epctx_wrap(&model, binary, &w->opts, &opts, &combined, &error) != EPCTX_OK)
-        cli_fail(&error);
-    else {
-        tell_steps(&w->out, &combined, 1);
-        code = write_combined(&w->out, &model, &combined);
-        epctx_model_close(&model);
-    }
+    code = wrap_binary(w, file, binary);
     io->unmap_fn(io->user, &mapping);
     return code;
 }
@@ -361,7 +401,7 @@ static int run(int argc, char **argv)
         {NULL, NULL, NULL},
     };
     if (cli_parse(&cli_wrap, argc, argv, options, &file, 1) && output_check(&w.out, file) &&
-        check_wish(&w) && cli_profile(w.ep, &w.opts.profile) &&
+        check_wish(&w) && find_profile(&w) &&
         take_values("--inputs", w.inputs, &w.out.arena, &w.opts.inputs, &w.opts.input_count) &&
         take_values("--outputs", w.outputs, &w.out.arena, &w.opts.outputs, &w.opts.output_count)) {
         if (w.io != NULL && !read_io(&w))
@@ -387,7 +427,7 @@ const cli_command cli_wrap = {
     "/SCALE/ZERO_POINT; the application then uses NAME_dq in float32. Example:\n"
     "x:uint8[1,224,224,3]/0.0078/128\n\n"
     "  --ep NAME            the EP of the binary: qnn, openvino, tensorrt ... (see\n"
-    "                       `epctx help lint`)\n"
+    "                       `epctx help lint`); generic, with --source, for any other\n"
     "  --inputs LIST        its inputs, in order\n"
     "  --outputs LIST       its outputs, in order\n"
     "  --io FILE.json       read inputs and outputs from the output of\n"
@@ -395,7 +435,8 @@ const cli_command cli_wrap = {
     "                       model_net.json\n"
     "  --graph NAME         the graph in FILE.json, if there are several\n"
     "  --quantized-io       do not convert quantized values to float32\n"
-    "  --name GRAPH         name of the graph in the binary, and of the node\n"
+    "  --name GRAPH         name of the graph in the binary, and of the node; default\n"
+    "                       for npu: the only graph in the binary\n"
     "  --partition NAME     partition_name; default: the same\n"
     "  --source NAME        source; default: the value that the EP writes\n"
     "  --sdk V, --arch A, --notes T, --max-size N\n"

@@ -1,5 +1,6 @@
 /* ops.h - common parts of the operations in this folder. They change whole models and use only the
- * public API of epctx.h: to use one in a program, copy its two files, this one and views.h.
+ * public API of epctx.h. To use one in a program, link libepctx_ops.a, or compile its .c file and
+ * those of the headers that it includes; lint is all of lint*.c.
  *
  * An operation edits an open model and reports what it did and which files must be beside the
  * result; it writes nothing (epctx_write_group does). After a failure the model is unchanged;
