@@ -301,7 +301,7 @@ typedef struct epctx_buffer {
 } epctx_buffer;
 
 EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator);
-/* `data` NULL appends zeros. EPCTX_ERR_NOMEM leaves the buffer as it was. */
+/* `data`, which lies elsewhere, or zeros (NULL). EPCTX_ERR_NOMEM leaves the buffer as it was. */
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size);
 EPCTX_API void epctx_buffer_free(epctx_buffer *buffer);
 
@@ -334,7 +334,7 @@ typedef struct epctx_text {
     bool cut;
 } epctx_text;
 
-/* Empty text in `buffer`, at least one byte; NULL has no room. */
+/* Empty text in `buffer`; NULL and 0 bytes have no room. */
 EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity);
 EPCTX_API epctx_str epctx_text_str(const epctx_text *text); /* borrowed from the buffer */
 EPCTX_API void epctx_text_put_char(epctx_text *text, char c);
@@ -3003,8 +3003,9 @@ EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before)
 
 EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity)
 {
-    epctx_text text = {buffer, buffer != NULL ? capacity : 1, 0, false};
-    if (buffer != NULL) {
+    const bool room = buffer != NULL && capacity > 0;
+    epctx_text text = {room ? buffer : NULL, room ? capacity : 1, 0, false};
+    if (room) {
         buffer[0] = '\0';
     }
     return text;
@@ -3949,6 +3950,7 @@ static epctx_status epctx__join(char *out, size_t capacity, const epctx_str *par
 static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str *parts,
                                      size_t count, epctx_error *error)
 {
+    epctx_error_clear(error);
     return epctx__join(out, capacity, parts, count, "a path", error);
 }
 
@@ -3972,6 +3974,7 @@ EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epc
                                            epctx_error *error)
 {
     size_t size = folder.size;
+    epctx_error_clear(error);
     while (size > 0 && epctx__is_separator(folder.data[size - 1])) {
         size--;
     }
@@ -4047,8 +4050,8 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
     parts[0] = name;
     parts[0].size = epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
     parts[1] = epctx_text_str(&text);
-    parts[2].data = name.data + parts[0].size;
-    parts[2].size = name.size - parts[0].size;
+    parts[2] = name;
+    epctx__str_skip(&parts[2], parts[0].size);
     return epctx__path_join(out, capacity, parts, 3, error);
 }
 
@@ -5682,7 +5685,7 @@ static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char
 {
     epctx_str folder = epctx_path_folder(epctx_str_of(path));
     char place[EPCTX_PATH_MAX];
-    if (io == NULL || path[0] == '\0' ||
+    if (io == NULL || path == NULL || path[0] == '\0' ||
         io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, NULL) != EPCTX_OK ||
         epctx__path_place(io, path, place, NULL) != EPCTX_OK) {
         return folder;
@@ -5698,6 +5701,9 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
     char place[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_error_clear(error);
+    if (io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
     EPCTX__TRY(epctx__path_place(io, path, place, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
     if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
@@ -6555,14 +6561,20 @@ EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model)
 }
 
 /* All but the source. */
-static epctx_status epctx__model_begin(epctx_model *model, const char *path,
+static epctx_status epctx__model_begin(epctx_model *model, const char *path, bool given,
                                        const epctx_open_opts *opts, epctx_error *error)
 {
-    epctx_limits *limits = &model->limits;
+    epctx_limits *limits;
     epctx_open_opts defaults;
+    epctx_error_clear(error);
+    if (model != NULL) {
+        memset(model, 0, sizeof *model);
+    }
+    if (model == NULL || !given) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "model, path and data must not be NULL");
+    }
     memset(&defaults, 0, sizeof defaults);
     opts = opts != NULL ? opts : &defaults;
-    memset(model, 0, sizeof *model);
     if (!epctx__nanopb_matches()) {
         return epctx_fail(error, EPCTX_ERR_CONFIG,
                           "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings "
@@ -6577,6 +6589,7 @@ static epctx_status epctx__model_begin(epctx_model *model, const char *path,
         }
     }
     model->io = opts->io;
+    limits = &model->limits;
     *limits = opts->limits;
     limits->max_depth = limits->max_depth != 0 && limits->max_depth < 100 ? limits->max_depth : 100;
     limits->max_size = limits->max_size != 0 ? limits->max_size : UINT64_MAX;
@@ -6605,7 +6618,7 @@ static epctx_status epctx__model_load(epctx_model *model, const char *path, epct
 static epctx_status epctx__model_end(epctx_model *model, const char *path, epctx_status status,
                                      epctx_error *error)
 {
-    if (status != EPCTX_OK) {
+    if (status != EPCTX_OK && model != NULL) {
         size_t missing = model->arena.missing;
         epctx_blame(error, path, NULL, NULL);
         epctx_model_close(model);
@@ -6617,12 +6630,7 @@ static epctx_status epctx__model_end(epctx_model *model, const char *path, epctx
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error)
 {
-    epctx_status status;
-    epctx_error_clear(error);
-    if (model == NULL || path == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
-    }
-    status = epctx__model_begin(model, path, opts, error);
+    epctx_status status = epctx__model_begin(model, path, path != NULL, opts, error);
     status = status == EPCTX_OK ? epctx__model_load(model, path, error) : status;
     return epctx__model_end(model, path, status, error);
 }
@@ -6630,16 +6638,20 @@ EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *pat
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
                                                const epctx_open_opts *opts, epctx_error *error)
 {
-    epctx_status status;
-    epctx_error_clear(error);
-    if (model == NULL || (data == NULL && size > 0)) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
+    epctx_status status = epctx__model_begin(model, NULL, data != NULL || size == 0, opts, error);
+    if (status == EPCTX_OK) {
+        model->source.data = (const uint8_t *)data;
+        model->source.size = size;
+        status = epctx__model_parse(model, error);
     }
-    status = epctx__model_begin(model, NULL, opts, error);
-    model->source.data = (const uint8_t *)data;
-    model->source.size = size;
-    status = status == EPCTX_OK ? epctx__model_parse(model, error) : status;
     return epctx__model_end(model, NULL, status, error);
+}
+
+static epctx_status epctx__check_open(const epctx_model *model, epctx_error *error)
+{
+    return model != NULL && model->root != NULL
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "an open model is expected");
 }
 
 EPCTX_API void epctx_model_close(epctx_model *model)
@@ -7238,7 +7250,7 @@ EPCTX_API bool epctx_walk_step(epctx_walk *w)
         w->first = false;
         return true;
     }
-    if (w->entering && EPCTX__ALWAYS(w->level < EPCTX_WALK_LEVELS)) {
+    if (w->entering && w->level < EPCTX_WALK_LEVELS) { /* deeper: bytes of no model */
         level = &w->levels[w->level++];
         level->kind = w->kind;
         level->view = w->view;
@@ -9788,7 +9800,6 @@ static epctx_status epctx__journal(epctx_model *model, epctx_slot *parent, epctx
     return EPCTX_OK;
 }
 
-
 EPCTX_API size_t epctx_model_mark(const epctx_model *model)
 {
     return model->edit_count;
@@ -9820,6 +9831,7 @@ EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark)
 
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
 {
+    EPCTX__TRY(epctx__check_open(model, error));
     return !model->duplicate
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_GRAPH,
@@ -10861,6 +10873,7 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
         model->shown = model->root;
     }
     b = epctx__builder_of(model, error);
+    EPCTX__TRY(b.status);
     b.status = epctx__single_below(&d, model->root, EPCTX_KIND_MODEL, epctx_str_of(NULL));
     EPCTX__TRY(epctx__build_end(&b));
     model->graph = model->shown_graph = epctx__find_graph(model->root);
@@ -10938,14 +10951,14 @@ EPCTX_API epctx_status epctx_message_remove_pair(epctx_model *model, epctx_view 
 EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                                 epctx_error *error)
 {
-    return epctx_message_set_pair(model, epctx__slot_view(model->root),
-                                  EPCTX_FIELD_MODEL_METADATA_PROPS, key, value, error);
+    return epctx_message_set_pair(model, epctx_model_root(model), EPCTX_FIELD_MODEL_METADATA_PROPS,
+                                  key, value, error);
 }
 
 EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str key,
                                                    epctx_error *error)
 {
-    return epctx_message_remove_pair(model, epctx__slot_view(model->root),
+    return epctx_message_remove_pair(model, epctx_model_root(model),
                                      EPCTX_FIELD_MODEL_METADATA_PROPS, key, error);
 }
 
@@ -11052,7 +11065,7 @@ static uint64_t epctx__measure(epctx_slot *slot)
 
 EPCTX_API uint64_t epctx_model_size(epctx_model *model)
 {
-    return epctx__measure(model->root);
+    return model->root != NULL ? epctx__measure(model->root) : 0;
 }
 
 /* Writes neighbours in the source at once. */
@@ -11117,6 +11130,7 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 {
     epctx__writer w;
     epctx_error_clear(error);
+    EPCTX__TRY(epctx__check_open(model, error));
     memset(&w, 0, sizeof w);
     w.stream = stream;
     epctx__measure(model->root);
@@ -11445,6 +11459,7 @@ EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model 
         opts->backup[0] = '\0';
     }
     EPCTX__TRY(epctx__commit_entry(commit, path, error, &entry));
+    EPCTX__TRY(epctx__check_open(model, error));
     entry->model = model;
     entry->is_model = true;
     if (opts != NULL) {
@@ -11494,6 +11509,7 @@ EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *erro
     epctx__commit_file **link, *entry;
     epctx_status status = EPCTX_OK;
     int models;
+    epctx_error_clear(error);
     commit->error = error;
     for (models = 0; models < 2; models++) {
         link = &commit->files;
@@ -12303,6 +12319,7 @@ EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *ar
                                          const epctx_change *change, epctx_error *error)
 {
     void *items = changes->items;
+    epctx_error_clear(error);
     if (!epctx__list_room(arena, &items, changes->count, &changes->room, sizeof *change)) {
         return epctx__nomem(error, arena->missing);
     }
@@ -12316,6 +12333,7 @@ EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_aren
                                               const epctx_output_file *file, epctx_error *error)
 {
     void *files = changes->files;
+    epctx_error_clear(error);
     if (!epctx__list_room(arena, &files, changes->file_count, &changes->file_room, sizeof *file)) {
         return epctx__nomem(error, arena->missing);
     }
@@ -12353,6 +12371,7 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
     epctx_error reason;
     const char *why = NULL;
     const char *ep = "";
+    epctx_error_clear(error);
     if (epctx_path_check(name, &reason) != EPCTX_OK) {
         return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
                           reason.message);
@@ -14305,13 +14324,15 @@ static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error)
 {
     const epctx_backend *b = ep->backend;
-    epctx__piece *p = &ep->pieces[ep->count];
-    epctx__known_graph *id = &ep->graphs[ep->count];
+    epctx__piece *p;
+    epctx__known_graph *id;
     int64_t bytes = 0;
     epctx_error_clear(error);
     if (ep->build == NULL || ep->count >= ep->room) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is room for %u pieces", (uint64_t)ep->room);
     }
+    p = &ep->pieces[ep->count];
+    id = &ep->graphs[ep->count];
     p->graph = piece;
     id->hash = epctx_graph_hash(piece);
     EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
@@ -17455,10 +17476,11 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     epctx_status status;
     bool stamped;
     epctx_error_clear(error);
-    if (model == NULL || model->root == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "an open model is expected");
-    }
     EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
+    status = epctx__check_open(model, error);
+    if (status != EPCTX_OK) {
+        return epctx__load_end(&l, status, error);
+    }
     l.model = model;
     l.model_path = model->path;
     if (l.opts.io == NULL) {

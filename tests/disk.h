@@ -1,4 +1,4 @@
-/* Files in memory, in one folder, "/d". The Nth call can go wrong: it fails, a read gives too few
+/* Files in memory, in one folder, "/d", and in "/e/", which is only read. The Nth call can go wrong: it fails, a read gives too few
  * bytes or wrong ones, a write stops in the middle. Everything that is handed out is counted. */
 #ifndef EPCTX_TEST_DISK_H
 #define EPCTX_TEST_DISK_H
@@ -135,7 +135,8 @@ static void disk_unmap(void *user, epctx_mapping *mapping)
 
 static bool disk_is_folder(const char *path)
 {
-    return strcmp(path, "/d") == 0 || strcmp(path, "/d/") == 0 || strcmp(path, "/") == 0;
+    return strcmp(path, "/d") == 0 || strcmp(path, "/d/") == 0 || strcmp(path, "/") == 0 ||
+           strcmp(path, "/e/") == 0;
 }
 
 static epctx_status disk_stat(void *user, const char *path, epctx_file_info *info,

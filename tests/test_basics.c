@@ -430,6 +430,10 @@ TEST(text)
     CHECK_UINT(text.size, 0);
     CHECK_TRUE(text.cut);
     CHECK_TRUE(epctx_text_str(&text).data == NULL);
+    memory[0] = 'x';
+    text = epctx_text_of(memory, 0);
+    epctx_text_put_shown(&text, epctx_str_of("ab"));
+    CHECK_TRUE(text.cut && memory[0] == 'x');
 }
 
 TEST(first_error_wins)

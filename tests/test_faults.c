@@ -7,6 +7,7 @@
 #define EPCTX_NPU_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK
 #include "examples/epctx/ops/cache.h"
+#include "examples/epctx/ops/dims.h"
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
 #include "examples/epctx/ops/state.h"
@@ -107,6 +108,30 @@ static void put_model(disk *d, const char *path, bytes b)
 {
     disk_put(d, path, b.data, b.size);
     bytes_free(&b);
+}
+
+/* Two dimensions of one name. */
+static bytes named_dims(void)
+{
+    bytes graph = {0};
+    for (uint32_t number = GRAPH_INPUT; number <= GRAPH_OUTPUT; number++) {
+        bytes shape = {0}, dim = {0};
+        put_str(&dim, 2, "N");
+        put_child(&shape, 1, &dim);
+        add_shaped(&graph, number, number == GRAPH_INPUT ? "x" : "y", EPCTX_ONNX_FLOAT, &shape);
+    }
+    add_node(&graph, "Relu", "n", "x", "y");
+    return new_model(&graph);
+}
+
+/* Its graph is in two parts. */
+static bytes doubled_model(void)
+{
+    bytes model = external_model(), more = {0};
+    add_node(&more, "Relu", "more", "y", "z");
+    put_str(&more, 2, "again");
+    put_child(&model, 7, &more);
+    return model;
 }
 
 /* The reference NPU can compile it. */
@@ -882,6 +907,133 @@ static epctx_status op_npu(stage *s, epctx_error *error)
     return status;
 }
 
+/* A file, its removal and a model come into place together. */
+static epctx_status op_commit(stage *s, epctx_error *error)
+{
+    epctx_arena arena;
+    epctx_commit commit = {0};
+    epctx_span parts[2] = {{(const uint8_t *)"new", 3}, {NULL, 70000}};
+    epctx_output_file file = {0};
+    epctx_status status;
+    file.name = "m_fake.bin";
+    file.parts = parts;
+    file.part_count = 2;
+    file.size = parts[0].size + parts[1].size;
+    epctx_arena_init(&arena, &s->allocator);
+    status = epctx_commit_begin(&commit, &s->io, &arena, error);
+    if (status == EPCTX_OK)
+        status = epctx_commit_put_model(&commit, &s->model, "/d/m.onnx", NULL, error);
+    if (status == EPCTX_OK)
+        status = epctx_commit_put_file(&commit, &file, EPCTX_OVERWRITE_REPLACE, error);
+    if (status == EPCTX_OK) status = epctx_commit_remove(&commit, "w.bin", error);
+    if (status == EPCTX_OK) status = epctx_commit_fill(&commit, error);
+    if (status == EPCTX_OK) status = epctx_commit_run(&commit, error);
+    epctx_commit_close(&commit);
+    epctx_arena_free(&arena);
+    return status;
+}
+
+static epctx_status op_write_bytes(stage *s, epctx_error *error)
+{
+    char backup[EPCTX_PATH_MAX];
+    epctx_write_opts opts = {0};
+    opts.overwrite = EPCTX_OVERWRITE_BACKUP;
+    opts.backup = backup;
+    opts.backup_capacity = sizeof backup;
+    opts.allocator = &s->allocator;
+    return epctx_write_bytes(&s->io, "/d/w.bin", "other", 5, &opts, error);
+}
+
+static epctx_status op_check_binary(stage *s, epctx_error *error)
+{
+    return epctx_model_check_binary(&s->model, NULL, error);
+}
+
+/* Names of files, and of dimensions; a doubled field. */
+static epctx_status op_rename_files(stage *s, epctx_error *error)
+{
+    epctx_file_rename renames[] = {{EPCTX_USE_INITIALIZERS, {"w.bin", 5}, {"longer/name.bin", 15}},
+                                   {EPCTX_USE_CONTEXT, {"w.bin", 5}, {"c.bin", 5}}};
+    return epctx_model_rename_files(&s->model, renames, 2, error);
+}
+
+static epctx_status op_fix_dim(stage *s, epctx_error *error)
+{
+    size_t count;
+    return epctx_fix_dim(&s->model, epctx_str_of("N"), 4, &count, error);
+}
+
+static epctx_status op_merge_doubled(stage *s, epctx_error *error)
+{
+    return epctx_model_merge_doubled(&s->model, NULL, NULL, error);
+}
+
+/* From another folder, with a file of the same name: the result gets a copy under a new name. */
+static epctx_status op_merge_far(stage *s, epctx_error *error)
+{
+    epctx_part parts[2] = {{&s->model, NULL}, {&s->second, NULL}};
+    epctx_combined out;
+    size_t mark = epctx_model_mark(&s->model);
+    epctx_status status = epctx_merge(parts, 2, NULL, &out, error);
+    if (status == EPCTX_OK)
+        status = epctx_write_group(&s->model, "/d/far.onnx", NULL, out.files, out.file_count,
+                                   EPCTX_OVERWRITE_REPLACE, error);
+    if (status != EPCTX_OK) epctx_model_undo(&s->model, mark);
+    return status;
+}
+
+/* Into another folder, with the files that are still needed. */
+static epctx_status op_split_far(stage *s, epctx_error *error)
+{
+    epctx_split_opts opts = {0};
+    epctx_combined out;
+    size_t mark = epctx_model_mark(&s->model);
+    epctx_status status;
+    opts.output_path = "/d/split.onnx";
+    status = epctx_split(&s->model, &opts, &out, error);
+    if (status == EPCTX_OK)
+        status = epctx_write_group(&s->model, opts.output_path, NULL, out.files, out.file_count,
+                                   EPCTX_OVERWRITE_REPLACE, error);
+    if (status != EPCTX_OK) epctx_model_undo(&s->model, mark);
+    return status;
+}
+
+static epctx_status use_fallback(void *user, const char *path, const epctx_error *why)
+{
+    (void)user, (void)path, (void)why;
+    return EPCTX_OK;
+}
+
+static epctx_status op_cache_fallback(stage *s, epctx_error *error)
+{
+    epctx_cache_opts opts = {0};
+    epctx_opened opened;
+    epctx_status status;
+    opts.open = &s->open;
+    opts.no_compile = true;
+    opts.fallback_fn = use_fallback;
+    status = epctx_open_or_compile(&opened, "/d/n.onnx", &s->backend, &opts, error);
+    epctx_opened_close(&opened);
+    return status;
+}
+
+static epctx_status op_captures(stage *s, epctx_error *error)
+{
+    epctx_arena arena;
+    epctx_walk walk;
+    epctx_node_view node;
+    const epctx_str *names;
+    size_t count;
+    epctx_status status = EPCTX_OK;
+    epctx_error_clear(error);
+    epctx_arena_init(&arena, &s->allocator);
+    epctx_walk_begin(&walk, &s->model);
+    while (status == EPCTX_OK && epctx_walk_next(&walk, &node))
+        status = epctx_node_captures(node.view, &arena, &names, &count, error);
+    epctx_arena_free(&arena);
+    return status;
+}
+
 static bool scan_read(void *user, uint64_t offset, void *out, size_t size)
 {
     stage *s = (stage *)user;
@@ -954,6 +1106,17 @@ static const operation operations[] = {
     {"share_compile", op_share_compile, "/d/m.onnx", NULL, false},
     {"npu", op_npu, "/d/p.onnx", NULL, false},
     {"npu, weightless", op_npu_weightless, "/d/p.onnx", NULL, false},
+    {"load_nodes from a buffer", op_load_nodes, "/d/m_ctx.onnx", NULL, true},
+    {"commit", op_commit, "/d/m.onnx", NULL, true},
+    {"write_bytes", op_write_bytes, NULL, NULL, false},
+    {"check_binary", op_check_binary, "/d/m_ctx.onnx", NULL, true},
+    {"rename_files", op_rename_files, "/d/mix.onnx", NULL, true},
+    {"fix_dim", op_fix_dim, "/d/dim.onnx", NULL, true},
+    {"merge_doubled", op_merge_doubled, "/d/two.onnx", NULL, true},
+    {"merge, another folder", op_merge_far, "/d/x.onnx", "/e/x.onnx", true},
+    {"split, another folder", op_split_far, "/e/x.onnx", NULL, true},
+    {"open_or_compile, fallback", op_cache_fallback, NULL, NULL, false},
+    {"node_captures", op_captures, "/d/mix.onnx", NULL, true},
     {"scan", op_scan, NULL, NULL, false},
 };
 #define OPERATION_COUNT (sizeof operations / sizeof operations[0])
@@ -1007,6 +1170,10 @@ static bool make_original(void)
     put_model(&original, "/d/mix.onnx", mixed_model());
     put_model(&original, "/d/s.onnx", npu_model()); /* "w" as in wl.onnx */
     disk_put(&original, "/d/w.bin", pair_data, sizeof pair_data);
+    put_model(&original, "/d/dim.onnx", named_dims());
+    put_model(&original, "/d/two.onnx", doubled_model());
+    put_model(&original, "/e/x.onnx", external_model());
+    disk_put(&original, "/e/w.bin", pair_dims, sizeof pair_data);
     begin(&s);
     opts = gen_opts(&s);
     good = epctx_model_open_file(&s.model, "/d/m.onnx", &s.open, NULL) == EPCTX_OK &&
@@ -1019,6 +1186,10 @@ static bool make_original(void)
     epctx_model_close(&s.model);
     disk_free(&original);
     copy_disk(&original, &s.disk);
+    if (good) { /* as a buffer, without a folder */
+        const disk_file *binary = disk_find(&original, "/d/m_fake.bin");
+        disk_put(&original, "m_fake.bin", binary->data, binary->size);
+    }
     disk_free(&s.disk);
     return good;
 }

@@ -1742,6 +1742,7 @@ TEST(context_nodes)
     CHECK_UINT(count, 0);
     CHECK_INT(epctx_ep_finish(&ep, &error), EPCTX_OK);
     CHECK_INT(epctx_ep_finish(&ep, &error), EPCTX_ERR_ARG); /* once */
+    CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_ERR_ARG);
     nodes = epctx_ep_context_nodes(&ep, &count);
     CHECK_UINT(count, 2);
     CHECK_TRUE(epctx_ep_binary(&ep).size > 0);

@@ -781,6 +781,10 @@ TEST(load_arguments)
     CHECK_INT(epctx_load(NULL, &model, &backend, NULL, NULL), EPCTX_ERR_ARG);
     CHECK_INT(epctx_load(&loaded, NULL, &backend, NULL, NULL), EPCTX_ERR_ARG);
     CHECK_INT(epctx_load(&loaded, &closed, &backend, NULL, NULL), EPCTX_ERR_ARG);
+    memset(&loaded, 0x5a, sizeof loaded); /* what stood there does not matter */
+    CHECK_INT(epctx_load(&loaded, &closed, &backend, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "an open model is expected");
+    epctx_unload(&loaded);
     CHECK_INT(epctx_load(&loaded, &model, NULL, NULL, NULL), EPCTX_ERR_ARG);
     CHECK_INT(epctx_load(&loaded, &model, &old, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "a backend of version");

@@ -281,6 +281,81 @@ TEST(bad_arguments)
     CHECK_UINT(epctx_cursor_count(epctx_graph_nodes(epctx_model_graph(&zero))), 0);
 }
 
+static bool no_sink(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
+{
+    (void)stream, (void)data, (void)size;
+    return true;
+}
+
+/* A model that was never opened, failed to open, or was closed: nothing reads through it, nothing
+ * is written, and a missing argument leaves such a model, too. */
+TEST(closed_models)
+{
+    char folder[TEST_TEMP];
+    CHECK_TRUE(test_temp(folder));
+    for (int kind = 0; kind < 4; kind++) {
+        const epctx_str name = epctx_str_of("x");
+        char path[TEST_TEMP + 20];
+        pb_ostream_t stream = {0};
+        epctx_model model;
+        epctx_error error;
+        epctx_output_file file;
+        memset(&model, kind == 0 ? 0 : 0x5a, sizeof model);
+        if (kind == 1) CHECK_INT(epctx_model_open_file(&model, NULL, NULL, NULL), EPCTX_ERR_ARG);
+        if (kind == 2)
+            CHECK_INT(epctx_model_open_memory(&model, NULL, 5, NULL, NULL), EPCTX_ERR_ARG);
+        if (kind == 3) CHECK_INT(epctx_model_new(&model, 8, NULL, NULL), EPCTX_OK);
+        epctx_model_close(&model);
+        snprintf(path, sizeof path, "%s/closed.onnx", folder);
+        stream.callback = no_sink;
+        stream.max_size = SIZE_MAX;
+        CHECK_UINT(epctx_model_size(&model), 0);
+        CHECK_INT(epctx_model_write_stream(&model, &stream, &error), EPCTX_ERR_ARG);
+        CHECK_HAS(error.message, "an open model is expected");
+        CHECK_INT(epctx_model_set_opset(&model, name, 1, NULL), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_model_put_opset(&model, name, 1, NULL), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_model_remove_opset(&model, name, NULL), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_model_set_metadata(&model, name, name, NULL), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_model_remove_metadata(&model, name, NULL), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_model_merge_doubled(&model, NULL, NULL, NULL), EPCTX_ERR_ARG);
+        CHECK_TRUE(epctx_output_file_of(&model, NULL, name, NULL, 0, &file, NULL) != EPCTX_OK);
+        CHECK_TRUE(epctx_model_write_file(&model, path, NULL, NULL) != EPCTX_OK);
+        {
+            epctx_arena arena;
+            epctx_commit commit;
+            epctx_arena_init(&arena, NULL);
+            CHECK_INT(epctx_commit_begin(&commit, NULL, &arena, NULL), EPCTX_OK);
+            CHECK_INT(epctx_commit_put_model(&commit, &model, path, NULL, &error), EPCTX_ERR_ARG);
+            epctx_commit_close(&commit);
+            epctx_arena_free(&arena);
+        }
+        CHECK_TRUE(access(path, F_OK) != 0);
+    }
+    rmdir(folder);
+}
+
+/* Bytes of no model may be nested deeper than any model: the walk stays within its levels. */
+TEST(deep_bytes_of_no_model)
+{
+    static const uint32_t fields[] = {1, 5, 6}; /* a graph's node, its attribute, its graph */
+    bytes inner = {0};
+    epctx_walk walk;
+    epctx_view view = {NULL, NULL, 0};
+    size_t steps = 0;
+    for (int i = 0; i < 300; i++) {
+        bytes outer = {0};
+        put_child(&outer, fields[2 - i % 3], &inner);
+        inner = outer;
+    }
+    view.data = inner.data;
+    view.size = inner.size;
+    epctx_walk_below(&walk, view, EPCTX_KIND_GRAPH);
+    while (epctx_walk_step(&walk))
+        steps++;
+    CHECK_UINT(steps, EPCTX_WALK_LEVELS + 1);
+    bytes_free(&inner);
+}
+
 /* -- the record -- */
 
 TEST(elements)
@@ -1515,6 +1590,8 @@ int main(int argc, char **argv)
     RUN(no_graph);
     RUN(not_a_model);
     RUN(bad_arguments);
+    RUN(closed_models);
+    RUN(deep_bytes_of_no_model);
     RUN(record);
     RUN(record_bad_tensors);
     RUN(external_data);

@@ -336,6 +336,51 @@ static epctx_status map_empty(void *user, const char *folder, const char *name, 
     return EPCTX_OK;
 }
 
+/* Every public function empties the error first, and no room at all is too little. */
+TEST(stale_errors)
+{
+    const epctx_str name = epctx_str_of("a.bin"), none = {NULL, 0};
+    epctx_change change = {0};
+    epctx_changes changes = {0};
+    epctx_output_file file = {0};
+    epctx_arena arena = {0};
+    epctx_error error;
+    char out[8] = "x";
+#define STALE(call, wanted, word) \
+    do { \
+        epctx_error_clear(&error); \
+        epctx_fail(&error, EPCTX_ERR_CHANGED, "stale"); \
+        CHECK_INT(call, wanted); \
+        CHECK_INT(error.status, wanted); \
+        CHECK_HAS(error.message, word); \
+        CHECK_TRUE(strstr(error.message, "stale") == NULL); \
+    } while (0)
+    STALE(epctx_path_join(name, name, out, sizeof out, &error), EPCTX_ERR_LIMIT, "a path");
+    STALE(epctx_path_join(name, name, out, 0, &error), EPCTX_ERR_LIMIT, "a path");
+    STALE(epctx_path_join(none, none, out, sizeof out, &error), EPCTX_OK, "");
+    STALE(epctx_path_numbered(name, 1, out, 3, &error), EPCTX_ERR_LIMIT, "a path");
+    STALE(epctx_path_numbered(none, 1, out, sizeof out, &error), EPCTX_OK, "");
+    CHECK_STR(out, "_1");
+    {
+        epctx_str inside;
+        STALE(epctx_path_relative(name, none, &inside, &error), EPCTX_ERR_PATH, "outside");
+    }
+    STALE(epctx_changes_put(&changes, &arena, &change, &error), EPCTX_ERR_NOMEM, "memory");
+    STALE(epctx_changes_put_file(&changes, &arena, &file, &error), EPCTX_ERR_NOMEM, "memory");
+    STALE(epctx_output_name_check(epctx_str_of(".."), name, NULL, &error), EPCTX_ERR_PATH, "..");
+    STALE(epctx_output_check(NULL, "m.onnx", EPCTX_OVERWRITE_FAIL, &error), EPCTX_ERR_ARG, "pass");
+    STALE(epctx_profile_fill_name("ab", NULL, NULL, name, out, 0, &error), EPCTX_ERR_LIMIT, "long");
+    {
+        epctx_commit commit;
+        epctx_arena_init(&arena, NULL);
+        CHECK_INT(epctx_commit_begin(&commit, NULL, &arena, NULL), EPCTX_OK);
+        STALE(epctx_commit_fill(&commit, &error), EPCTX_OK, "");
+        epctx_commit_close(&commit);
+        epctx_arena_free(&arena);
+    }
+#undef STALE
+}
+
 TEST(emptied)
 {
     epctx_io io = *epctx_io_files();
@@ -388,6 +433,7 @@ int main(int argc, char **argv)
     RUN(resolve_bad);
     RUN(resolve_folders);
     RUN(resolve_capacity);
+    RUN(stale_errors);
     RUN(emptied);
     RUN(long_names);
     remove_tree();

@@ -3,6 +3,14 @@
 #define _FILE_OFFSET_BITS 64
 
 #include "examples/epctx/ops/state.h"
+#include "examples/epctx/ops/dims.h"
+#include "examples/epctx/ops/init.h"
+#include "examples/epctx/ops/lint.h"
+#include "examples/epctx/ops/merge.h"
+#include "examples/epctx/ops/rename.h"
+#include "examples/epctx/ops/repair.h"
+#include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/weightless.h"
 #include "rich.h"
 #include "checked.h"
 #include "temp.h"
@@ -672,6 +680,47 @@ TEST(names_by_pattern)
     CHECK_TRUE(epctx_profile_name_fits("{stem}*", node.name, node.name));
 }
 
+static void no_finding(void *user, const epctx_finding *finding)
+{
+    (void)user, (void)finding;
+}
+
+/* The operations on a model that is not open: an error, or nothing to do. */
+TEST(closed_models)
+{
+    const epctx_str from = epctx_str_of("x"), to = epctx_str_of("y");
+    const epctx_view none = {NULL, NULL, 0};
+    uint64_t counts[EPCTX_RULE_COUNT];
+    epctx_model closed, open;
+    epctx_part parts[2] = {{&open, NULL}, {&closed, NULL}};
+    epctx_arena arena;
+    epctx_state state;
+    epctx_error error;
+    memset(&closed, 0, sizeof closed);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_model_state(&closed, &arena, &state, NULL), EPCTX_OK);
+    CHECK_UINT(state.ep_nodes + state.other_nodes, 0);
+    epctx_arena_free(&arena);
+    CHECK_INT(epctx_lint(&closed, NULL, no_finding, NULL, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_lint_count(&closed, NULL, counts, NULL), EPCTX_OK);
+    CHECK_INT(epctx_fix_dim(&closed, from, 1, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(epctx_fix_input_dim(&closed, from, 0, 1, NULL, NULL), EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(epctx_init_inline(&closed, NULL, NULL, NULL), EPCTX_OK);
+    CHECK_TRUE(epctx_init_external(&closed, NULL, NULL, &error) != EPCTX_OK);
+    CHECK_INT(epctx_weightless(&closed, NULL, NULL, NULL), EPCTX_ERR_NO_NODES);
+    CHECK_INT(epctx_self_contained(&closed, NULL, NULL, NULL), EPCTX_ERR_NO_NODES);
+    CHECK_TRUE(epctx_rename_values(&closed, none, &from, &to, 1, NULL, NULL, NULL) != EPCTX_OK);
+    CHECK_TRUE(epctx_split(&closed, NULL, NULL, &error) != EPCTX_OK);
+    CHECK_INT(epctx_repair(&closed, NULL, NULL, NULL, NULL, NULL, NULL), EPCTX_OK);
+    CHECK_OK(epctx_model_new(&open, 8, NULL, &error), error);
+    epctx_merge(parts, 2, NULL, NULL, NULL);
+    parts[0].model = &closed;
+    parts[1].model = &open;
+    CHECK_TRUE(epctx_merge(parts, 2, NULL, NULL, &error) != EPCTX_OK);
+    epctx_model_close(&open);
+    epctx_model_close(&closed);
+}
+
 int main(int argc, char **argv)
 {
     RUN(sidecar_patterns);
@@ -692,5 +741,6 @@ int main(int argc, char **argv)
     RUN(files_without_a_folder);
     RUN(hugging_face_cache);
     RUN(names_by_pattern);
+    RUN(closed_models);
     return test_end();
 }

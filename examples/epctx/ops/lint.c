@@ -354,7 +354,7 @@ static epctx_status lint_judge(const epctx_model *model, const epctx_profile *pr
     opts.no_files = true;
     opts.profile = profile;
     opts.allocator = model->arena.allocator.alloc_fn != NULL ? &model->arena.allocator : NULL;
-    if (model->path[0] == '\0') { /* the path of a new model does not matter */
+    if (epctx_str_of(model->path).size == 0) { /* the path of a new model does not matter */
         opts.context_file_path = "model.onnx";
         opts.external_folder = ".";
     }

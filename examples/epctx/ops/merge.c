@@ -147,7 +147,8 @@ static epctx_status guest_end(const guest *g, epctx_status status)
     epctx_text text = epctx_text_of(number, sizeof number);
     if (status != EPCTX_OK) {
         epctx_text_put_format(&text, "model %u", (uint64_t)g->number + 1);
-        epctx_blame(g->error, g->model->path[0] != '\0' ? g->model->path : number, NULL, NULL);
+        epctx_blame(g->error, epctx_str_of(g->model->path).size > 0 ? g->model->path : number, NULL,
+                    NULL);
     }
     return status;
 }

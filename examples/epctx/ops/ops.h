@@ -97,7 +97,7 @@ static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status
 {
     if (status != EPCTX_OK) {
         epctx_model_undo(model, mark);
-        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+        epctx_blame(error, model->path, NULL, NULL);
     }
     return status;
 }
