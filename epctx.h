@@ -12049,6 +12049,7 @@ static bool epctx__only_context(const epctx_model *model, epctx_str source, epct
     epctx_node_view view;
     epctx_epnode node;
     bool found = false;
+    memset(out, 0, sizeof *out);
     while (epctx_next_node(&it, &view)) {
         if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
             !epctx_str_eq(node.source, source) || node.main_context == 0) {

@@ -1424,6 +1424,36 @@ TEST(changed_while_loaded)
     CHECK_TRUE(c.at > 2);
 }
 
+/* An attribute with several graphs. */
+TEST(lists_of_graphs)
+{
+    bytes graph = {0}, attr = {0}, node = new_node("Choose", "", "n", "x", "y"), model;
+    epctx_model m;
+    epctx_cursor it;
+    epctx_node_view n;
+    epctx_attr_view a;
+    epctx_graph_view g;
+    put_str(&attr, 1, "branches");
+    put_int(&attr, 20, EPCTX_ATTR_GRAPHS);
+    for (int i = 0; i < 2; i++) {
+        bytes branch = {0};
+        put_str(&branch, 2, i == 0 ? "first" : "second");
+        put_child(&attr, 11, &branch);
+    }
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    model = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
+    it = epctx_graph_nodes(epctx_model_graph(&m));
+    CHECK_TRUE(epctx_next_node(&it, &n) && epctx_node_find_attr(&n, "branches", &a));
+    it = epctx_view_fields(a.view, EPCTX_FIELD_ATTR_GRAPHS);
+    CHECK_TRUE(epctx_next_graph(&it, &g) && epctx_str_is(g.name, "first"));
+    CHECK_TRUE(epctx_next_graph(&it, &g) && epctx_str_is(g.name, "second"));
+    CHECK_TRUE(!epctx_next_graph(&it, &g));
+    epctx_model_close(&m);
+    bytes_free(&model);
+}
+
 TEST(the_rest_of_the_schema)
 {
     bytes graph = {0}, sparse = {0}, values = {0}, indices = {0}, annotation = {0};
@@ -1613,6 +1643,7 @@ int main(int argc, char **argv)
     RUN(unknown_fields_say_nothing);
     RUN(allocator_fails_with_everything);
     RUN(changed_while_loaded);
+    RUN(lists_of_graphs);
     RUN(the_rest_of_the_schema);
     RUN(many_doubled_fields);
     RUN(many_opsets);
