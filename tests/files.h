@@ -15,7 +15,7 @@ static char root[TEST_TEMP];
 
 TEST_UNUSED static const char *at(const char *name)
 {
-    static char path[32][TEST_TEMP + 512]; /* a name lives for the next 31 calls */
+    static char path[32][TEST_TEMP + 768]; /* a name lives for the next 31 calls */
     static int turn;
     turn = (turn + 1) % 32;
     snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
