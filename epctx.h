@@ -4796,7 +4796,7 @@ static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool
     if (info.kind != EPCTX_FILE_REGULAR) {
         return epctx__not_regular(info.kind, path, error);
     }
-    if (info.size > SIZE_MAX) {
+    if (info.size > (uint64_t)PTRDIFF_MAX) { /* differences of pointers into it must fit */
         return epctx__file_failed(error, EPCTX_ERR_LIMIT, "is larger than the address space", path);
     }
     if (info.size == 0) {

@@ -474,7 +474,8 @@ TEST(two_gigabytes)
     make_file(at("m.onnx"), b.data, b.size);
     CHECK_INT(truncate(at("m.onnx"), (off_t)b.size + INT64_C(0x80000000)), 0);
     CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_LIMIT);
-    CHECK_HAS(error.message, "give initializers a file of their own");
+    CHECK_HAS(error.message, sizeof(size_t) < 8 ? "is larger than the address space"
+                                                : "give initializers a file of their own");
     CHECK_TRUE(access(at("m_ctx.onnx"), F_OK) != 0);
     CHECK_INT(f.alive, 0);
     bytes_free(&b);
