@@ -93,13 +93,6 @@ static const char *compat_name(epctx_compat compat)
     return names[compat];
 }
 
-/* The backend of an EP, when this tool has it: that of the reference NPU. */
-static bool own_backend(epctx_str ep, epctx_backend *backend)
-{
-    epctx_error ignored;
-    return cli_backend(NULL, backend, &ignored) == EPCTX_OK && epctx_str_is(ep, backend->source);
-}
-
 /* `chosen` NULL: there is no entry, or it is not clear which. */
 static epctx_compat verdict(const check_work *work, const epctx_compat_entry *chosen)
 {
@@ -110,7 +103,7 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
     epctx_compat compat = EPCTX_COMPAT_NOT_APPLICABLE;
     if (chosen == NULL) return compat;
     epctx_error_clear(&why);
-    if (against == NULL && own_backend(chosen->ep, &backend) &&
+    if (against == NULL && cli_own_backend(chosen->ep, &backend) &&
         epctx_backend_compatibility(&backend, own, sizeof own, &why) == EPCTX_OK)
         against = own;
     if (against != NULL)
@@ -203,7 +196,7 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     memset(&opts, 0, sizeof opts);
     opts.source_path = work->source;
     /* What the machine's own compiler would write can be compared for the reference NPU only. */
-    verdict = epctx_check_fresh(model, source, own_backend(ep, &backend) ? &backend : NULL, &opts,
+    verdict = epctx_check_fresh(model, source, cli_own_backend(ep, &backend) ? &backend : NULL, &opts,
                                 &why);
     if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
     if (work->json) {

@@ -186,6 +186,8 @@ epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
 
 /* The reference NPU as a backend. `arch` NULL is its default architecture. */
 epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error);
+/* The backend of the nodes with this `source`, if this tool has it: that of the reference NPU. */
+bool cli_own_backend(epctx_str source, epctx_backend *backend);
 /* From then on backends refuse binaries whose graphs have more work (epctx_npu_opts); 0: no
  * limit. */
 void cli_max_work(uint64_t most);

@@ -138,7 +138,7 @@ static bool is_one_of(const char *path, const char *const *models, size_t count)
     return false;
 }
 
-/* The user named models: one beside the binary that he left out would lose it. */
+/* The user named models: another one beside the binary would lose it. */
 static int check_others(output *out, const char *from, const char *to, const char *const *models,
                         size_t count, const epctx_profile *profile)
 {

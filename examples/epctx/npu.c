@@ -39,6 +39,13 @@ epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *
     return epctx_npu_init(&npu, &opts, backend, error);
 }
 
+bool cli_own_backend(epctx_str source, epctx_backend *backend)
+{
+    epctx_error ignored;
+    return cli_backend(NULL, backend, &ignored) == EPCTX_OK &&
+           epctx_profile_of(source) == epctx_profile_of(epctx_str_of(backend->source));
+}
+
 epctx_status cli_load_binary(epctx_span binary, epctx_arena *arena,
                              struct epctx_npu_context *context, size_t *size, epctx_error *error)
 {

@@ -156,13 +156,13 @@ static epctx_status add_contexts(work *w, uint32_t from)
     epctx_status status = EPCTX_OK;
     epctx_walk walk;
     epctx_node_view node;
+    epctx_backend backend;
     epctx_epnode ep;
     epctx_walk_begin(&walk, &w->sources[from].model);
     while (status == EPCTX_OK && epctx_walk_epnode(&walk, &node)) {
         if (!epctx_node_is_epnode(&node)) continue;
         status = epctx_epnode_read(&node, &ep, w->error);
-        if (status != EPCTX_OK || ep.main_context != 1 ||
-            strcmp(epctx_profile_of(ep.source)->name, "npu") != 0)
+        if (status != EPCTX_OK || ep.main_context != 1 || !cli_own_backend(ep.source, &backend))
             continue;
         status = add_context(w, from, &ep);
         if (status != EPCTX_OK) epctx_blame(w->error, w->sources[from].file, &ep.name, NULL);

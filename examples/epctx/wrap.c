@@ -336,10 +336,12 @@ static int wrap_binary(wrap_wish *w, const char *file, epctx_span binary)
     epctx_combined combined;
     epctx_model model;
     epctx_open_opts opts;
+    epctx_backend backend;
     epctx_error error;
     int code;
     epctx_error_clear(&error);
-    if (w->opts.name == NULL && strcmp(w->opts.profile->name, "npu") == 0 &&
+    if (w->opts.name == NULL &&
+        cli_own_backend(epctx_str_of(w->opts.profile->sources[0]), &backend) &&
         name_npu_graph(w, file, binary) != CLI_OK)
         return CLI_FAILED;
     if (w->opts.name == NULL) w->opts.name = "EPContext";

@@ -525,9 +525,10 @@ static void lint_profile(linter *l, const lint_party *party)
                   {"qnn_plugin", check_qnn_plugin}};
     size_t i;
     for (i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        const epctx_profile *profile = epctx_profile_find(epctx_str_of(checks[i].profile));
         size_t at = party->first;
         size_t k;
-        for (k = 0; k < party->nodes && strcmp(party->profile->name, checks[i].profile) == 0; k++) {
+        for (k = 0; k < party->nodes && party->profile == profile; k++) {
             checks[i].check_fn(l, lint_judged_at(l, at));
             at = lint_judged_at(l, at)->next - 1;
         }
