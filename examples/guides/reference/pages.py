@@ -122,9 +122,11 @@ class Pages:
         paragraph = []
 
         def flush():
-            if paragraph:
+            if len(paragraph) > 1 and re.match(r"^\s*\|[\s:|-]+\|$", paragraph[1]):
+                made.append(self.table(path, paragraph))
+            elif paragraph:
                 made.append(self.inline(path, "\n".join(paragraph)))
-                paragraph.clear()
+            paragraph.clear()
 
         for line in self.texts[path].split("\n"):
             match = FENCE.match(line)
@@ -159,6 +161,16 @@ class Pages:
         if first:
             return f"# {self.titles[path]} {{#{name}}}\n\n\\anchor {name}_{mangled(each)}\n\n\\tableofcontents\n"
         return f"{hashes} {title} {{#{name}_{mangled(each)}}}"
+
+    def table(self, path, lines):
+        """As HTML: Doxygen's Markdown has no bar inside a cell."""
+        rows = []
+        for line in [lines[0], *lines[2:]]:
+            cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+            tag = "td" if rows else "th"
+            made = (self.inline(path, c.strip().replace("\\|", "|")) for c in cells)
+            rows.append("<tr>" + "".join(f"<{tag}>{c}</{tag}>" for c in made) + "</tr>")
+        return '<table class="doxtable">' + "\n".join(rows) + "</table>"
 
     # ---------------------------------------------------------------- inline
 
@@ -225,9 +237,9 @@ def mangled(each):
 
 def plain(text):
     """Text, for Doxygen: no command, HTML or Markdown."""
-    text = text.replace("\\|", "|")
     escaped = re.sub(r"[\\@#%\"&<>*_~\[\]]",
                      lambda m: {"*": "&lowast;", "_": "_", "~": "~"}.get(m.group(), "\\" + m.group()),
                      text)
     escaped = re.sub(r"-{2,}", lambda m: "\\-" * len(m.group()), escaped)
-    return escaped.replace("|", "&#124;")
+    escaped = re.sub(r"\b(file|https?|ftp|mailto):", r"%\1:", escaped)  # no link
+    return escaped

@@ -9,7 +9,6 @@ of the pages. A declaration without a description is an error.
 
 What the headers leave to the reader of a name stands in words.txt; see there.
 """
-import html
 import os
 import re
 import shutil
@@ -218,8 +217,13 @@ class Words:
 
     def __init__(self, path):
         self.path, self.texts, self.used = path, {}, set()
+        self.runs = {}  # name -> the one whose comment it shares
         for number, line in enumerate(read(path).split("\n"), 1):
             if not line.strip() or line.startswith("#"):
+                continue
+            match = re.match(r"^(\w+) = (\S.*)$", line)
+            if match:
+                self.runs.update((name, (match.group(1), number)) for name in match.group(2).split())
                 continue
             match = re.match(r"^(\S+)\s+(\S.*)$", line)
             if not match or match.group(1) in self.texts:
@@ -233,9 +237,18 @@ class Words:
                 return self.texts[name][0]
         return None
 
+    def shares(self, declaration):
+        """Whether it shares the comment above, which stands before another one."""
+        if declaration.name not in self.runs:
+            return False
+        self.used.add(declaration.name)
+        return declaration.shared is not None and \
+            declaration.shared.name == self.runs[declaration.name][0]
+
     def unused(self):
+        lines = [(name, line) for name, (_, line) in [*self.texts.items(), *self.runs.items()]]
         return [f"{self.path}:{line}: {name}: no such name without a comment"
-                for name, (_, line) in self.texts.items() if name not in self.used]
+                for name, line in lines if name not in self.used]
 
 
 class Header:
@@ -427,9 +440,10 @@ class Reference:
         word = None if own else self.words.of(declaration.name)
         if word:
             return [writer.inline(word)]
-        shared = declaration.shared.comments[:1] if declaration.shared else []
-        if own and declaration.kind != "macro":
-            shared = []
+        above = declaration.shared.comments[:1] if declaration.shared else []
+        # Of macros a comment above tells what they are for, one behind it which one this is.
+        shared = above if own and declaration.kind == "macro" or \
+            not own and self.words.shares(declaration) else []
         parts = []
         for each in own + shared:
             parts += writer.blocks(each.lines)
