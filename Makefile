@@ -126,9 +126,9 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
 .DELETE_ON_ERROR:
 .PHONY: force all test check demo bench mutate size coverage analyze guards fuzz plugin matrix \
         programs test-programs check-programs \
-        install install-headers install-tool uninstall dist deb amalgamate \
-        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-test \
-        deps-check clean help
+        install install-headers install-tool uninstall dist deb amalgamate docs \
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
+        deps-test deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -223,6 +223,10 @@ dist:
 deb: deps-deb dist
 	@sh examples/packaging/deb.sh
 
+## docs     build/docs/html: the reference, of the headers' comments, and the guides
+docs: deps-docs
+	@sh examples/guides/reference/build.sh build/docs
+
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
 	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(MAKECMDGOALS:%-programs=%))
@@ -238,6 +242,8 @@ deps-deb: deps-build
 	@sh tests/deps.sh deb
 deps-nanopb:
 	@sh tests/deps.sh nanopb
+deps-docs:
+	@sh tests/deps.sh docs
 deps-test: deps-build
 	@sh tests/deps.sh test
 deps-check: deps-build

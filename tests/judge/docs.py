@@ -61,7 +61,9 @@ class Page(html.parser.HTMLParser):
     def handle_starttag(self, tag, attrs):
         values = dict(attrs)
         self.ids.update(v for k, v in attrs if k in ("id", "name") and v)
-        self.links += [v for k, v in attrs if k in ("href", "src") and v]
+        self.links += [v for k, v in attrs if k == "href" and v]
+        self.links += ["load:" + v for k, v in attrs if k == "src" and ":" in v]
+        self.links += [v for k, v in attrs if k == "src" and v and ":" not in v]
         self.silent += tag in ("script", "style")
         if tag == "tr":
             match = re.match(r"(memitem|memdesc):(.+)", values.get("class") or "")
@@ -106,7 +108,8 @@ def searchable(folder):
 def dead(folder, pages, origin, link):
     """Why a link leads nowhere; None: it leads somewhere, or out."""
     if re.match(r"[a-z]+:", link):
-        return None if re.match(r"(https?|mailto|javascript):", link) else "of an unknown kind"
+        known = re.match(r"(https?|mailto|javascript|load:javascript):", link)
+        return None if known else "not to a page, or loaded from elsewhere"
     path, _, fragment = link.partition("#")
     path = urllib.parse.unquote(path.split("?")[0]) or origin
     if not os.path.exists(os.path.join(folder, path)):

@@ -6,20 +6,23 @@ set -eu
 style=$(cd "$(dirname "$0")" && pwd)
 root=${2:-$style/../../..}
 mkdir -p "$1"
-EPCTX_DOCS=$(cd "$1" && pwd)
+html=$(cd "$1" && pwd)/html
 # Nobody finds the pages of an older tree or half a reference.
-rm -rf "$EPCTX_DOCS/html" "$EPCTX_DOCS/work"
-trap 'rm -rf "$EPCTX_DOCS/work"' EXIT
-mkdir "$EPCTX_DOCS/work"
-html=$EPCTX_DOCS/html
-EPCTX_DOCS=$EPCTX_DOCS/work
-"${PYTHON:-/usr/bin/python3}" -B "$style/reference.py" --root "$root" "$EPCTX_DOCS"
+rm -rf "$html"
+work=$(mktemp -d "${html%/html}/work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+python=${PYTHON:-/usr/bin/python3}
+"$python" -B "$style/reference.py" --root "$root" "$work"
 EPCTX_DOCS_VERSION=$(sed -n 's/^#define EPCTX_VERSION_STRING "\(.*\)"$/\1/p' "$root/epctx.h")
-EPCTX_DOCS_STYLE=$style
-EPCTX_DOCS_FILES=$(find "$EPCTX_DOCS/files" -type f | sort | tr '\n' ' ')
-export EPCTX_DOCS EPCTX_DOCS_VERSION EPCTX_DOCS_STYLE EPCTX_DOCS_FILES
-doxygen "$style/Doxyfile"
+export EPCTX_DOCS_VERSION
+# A Doxyfile cannot name a folder with a space.
+cp -R "$style" "$work/style"
+(cd "$work" && doxygen style/Doxyfile)
+find "$work/files" -type f -exec cp {} "$work/html" \;
+"$python" -B "$style/search.py" "$work/html"
 # The search's results have this style sheet only.
-cat "$style/search.css" >>"$EPCTX_DOCS/html/search/search.css"
-mv "$EPCTX_DOCS/html" "$html"
+cat "$style/search.css" >>"$work/html/search/search.css"
+mv "$work/html" "$html"
 echo "docs: $html/index.html"

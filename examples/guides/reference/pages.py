@@ -64,6 +64,7 @@ class Pages:
         self.ids = {p: self.headings(t) for p, t in self.texts.items()}
         self.titles = {p: self.title(p) for p in self.paths}
         self.pictures = {}
+        self.below = set()
 
     @staticmethod
     def headings(text):
@@ -108,9 +109,9 @@ class Pages:
             return f"<li>\\ref {page_name(path)} \"{plain(self.titles[path])}\"</li>"
         made = []
         if guides:
-            made.append("\\section index_guides Guides")
+            made.append("<h2>Guides</h2>")
             made.append("<ul>" + "".join(entry(p) for p in guides) + "</ul>")
-        made.append("\\section index_pages Manuals and pages")
+        made.append("<h2>Manuals and pages</h2>")
         manuals = "".join(f"<li>\\ref {name}</li>" for name in self.manuals)
         made.append("<ul>" + manuals + "".join(entry(p) for p in self.paths if p not in guides)
                     + "</ul>")
@@ -177,10 +178,18 @@ class Pages:
     def inline(self, path, text):
         """Text outside of code: links lead somewhere, names of the library are links."""
         text = re.sub(r"</?picture>|<source[^>]*>|<!--.*?-->", "", text, flags=re.S)
-        text = re.sub(r'<img\b[^>]*>', lambda m: self.picture_tag(path, m.group()), text)
-        parts = re.split(r"(``.+?``|`[^`]+`)", LINK.sub(lambda m: self.linked(path, m), text),
-                         flags=re.S)
-        return "".join(self.code(p) if p.startswith("`") else self.words(p) for p in parts)
+        text = re.sub(r"!\[([^\]]*)\]\(\w+:[^)]*\)", r"\1", text)  # of another host
+        done = []  # links and pictures, of which nothing is to be changed any more
+
+        def keep(made):
+            done.append(made)
+            return f"\0{len(done) - 1}\0"
+
+        text = re.sub(r"<img\b[^>]*>", lambda m: keep(self.picture_tag(path, m.group())), text)
+        text = LINK.sub(lambda m: keep(self.linked(path, m)), text)
+        parts = re.split(r"(``.+?``|`[^`]+`)", text, flags=re.S)
+        made = "".join(self.code(p) if p.startswith("`") else self.words(p) for p in parts)
+        return re.sub(r"\0(\d+)\0", lambda m: done[int(m.group(1))], made)
 
     def code(self, part):
         inside = re.sub(r"\s+", " ", part.strip("`")).strip()
@@ -206,11 +215,20 @@ class Pages:
             group = self.link(os.path.basename(target), None) if target.endswith(".h") else None
             return group or shown  # its name is all that a reader of the reference needs
         url = page_name(target) + ".html"
+        if self.leads_to_guide(path, target) and not fragment:
+            return f'\\subpage {page_name(target)} "{plain(shown)}"'
         if fragment:
             if fragment not in self.ids[target]:
                 raise OSError(f"{path}: a link to {to}: {target} has no such heading")
             url += f"#{page_name(target)}_{mangled(fragment)}"
         return f'<a href="{url}">{self.shown(shown)}</a>'
+
+    def leads_to_guide(self, path, target):
+        """The first link of the guides' README to each: the tree shows it below that page."""
+        first = path == "examples/guides/README.md" and path != target and \
+            os.path.dirname(path) == os.path.dirname(target) and target not in self.below
+        self.below.update([target] if first else [])
+        return first
 
     @staticmethod
     def shown(text):
@@ -227,7 +245,7 @@ class Pages:
         alt = re.search(r'alt="([^"]*)"', tag)
         file = re.search(r'src="([^"]*)"', tag).group(1)
         if re.match(r"^[a-z]+:", file):
-            return alt.group(1) if alt else ""  # of another host: the reference works without
+            return alt.group(1) if alt else ""  # of another host
         return f'<img src="{self.picture(path, file)}" alt="{alt.group(1) if alt else ""}"/>'
 
 
@@ -238,7 +256,7 @@ def mangled(each):
 def plain(text):
     """Text, for Doxygen: no command, HTML or Markdown."""
     escaped = re.sub(r"[\\@#%\"&<>*_~\[\]]",
-                     lambda m: {"*": "&lowast;", "_": "_", "~": "~"}.get(m.group(), "\\" + m.group()),
+                     lambda m: {"_": "_", "~": "~"}.get(m.group(), "\\" + m.group()),
                      text)
     escaped = re.sub(r"-{2,}", lambda m: "\\-" * len(m.group()), escaped)
     escaped = re.sub(r"\b(file|https?|ftp|mailto):", r"%\1:", escaped)  # no link

@@ -357,7 +357,7 @@ class Reference:
         what = next(lines for title, lines in manual_sections(epctx.reader.manual)
                     if title == "WHAT IT IS")
         parts = ["\\mainpage epctx", *writer.blocks(what), "@GUIDES@",
-                 "\\section index_sections Sections, in reading order"]
+                 "<h2>Sections, in reading order</h2>"]
         for header in self.headers[:len(HEADERS)]:
             rows = "".join(self.row(header, section, writer) for section in header.sections)
             manual = f'<tr><td>\\ref manual_{header.key} "manual"</td><td>' \
