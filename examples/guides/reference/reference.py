@@ -245,6 +245,15 @@ class Words:
         return declaration.shared is not None and \
             declaration.shared.name == self.runs[declaration.name][0]
 
+    def runs_of(self, section):
+        """Name -> the names that share its comment."""
+        runs = {}
+        for part in section.parts:
+            if isinstance(part, Declaration) and part.name in self.runs:
+                first = self.runs[part.name][0]
+                runs.setdefault(first, [first]).append(part.name)
+        return {name: run for run in list(runs.values()) for name in run}
+
     def unused(self):
         lines = [(name, line) for name, (_, line) in [*self.texts.items(), *self.runs.items()]]
         return [f"{self.path}:{line}: {name}: no such name without a comment"
@@ -402,7 +411,7 @@ class Reference:
                    f"\\ingroup {parent}"]
         made = [comment(["\n".join(opening)] + writer.blocks(text) + ["@{"])]
         inside = False
-        runs = runs_of(section)
+        runs = self.words.runs_of(section)
         for part in section.parts:
             if isinstance(part, Comment):
                 made.append("/** @} */\n" if inside else "")
@@ -506,16 +515,6 @@ def mentioned(declaration, name):
             found += [s for s in re.split(r"(?<=[.;])\s+", text) if re.search(pattern, s)]
     found.sort(key=lambda s: not s.startswith((name, f"`{name}`")))
     return found[0].rstrip(";") if found else None
-
-
-def runs_of(section):
-    """Name -> the names that share its comment."""
-    runs = {}
-    for part in section.parts:
-        if isinstance(part, Declaration) and part.shared and not part.comments:
-            run = runs.setdefault(part.shared.name, [part.shared.name])
-            run.append(part.name)
-    return {name: run for run in list(runs.values()) for name in run}
 
 
 def macro(declaration):
