@@ -189,7 +189,7 @@ class Guide:
                         f"{found.group(2) if found else done.stdout}")
 
     def try_commands(self, block, expected):
-        done = self.call(["sh", "-eu"], block.text())
+        done = self.call(["sh", "-euc", block.text()])
         if done.returncode != 0:
             raise Wrong(block.line, f"expected these commands to succeed, found exit code "
                                     f"{done.returncode} and\n{done.stdout}")
