@@ -15,13 +15,13 @@ A guide may hold these fenced blocks, and no others:
                                       any lines, "..." in a line for any text
     console, text behind it           shown only: what needs root or a network
 
-A line <!-- needs NAME... --> says what the reader has of his own: a model KIND.onnx of make_model.py
-or the files of transformer.py. A line <!-- C++17 --> says that the C files are C++17, too; they are
-C99 without a warning in any case. Links to files have to lead somewhere, and README.md beside the
-guides has to list each of them.
+A line <!-- needs NAME... --> says what the reader has from README.md beside the guide, which is run
+first. A line <!-- C++17 --> says that the C files are C++17, too; they are
+C99 without a warning in any case. Links to files have to lead somewhere, and README.md has to
+list each guide.
 
-`run` makes WORK/GUIDE for each guide, with TOOL as `epctx` on the path and the headers' folder in
-EPCTX. `quick` takes the first program of a README and the commands below it: it writes that file,
+`run` makes WORK/GUIDE for each guide, with TOOL as `epctx`, this interpreter as `python3` on the
+path, and the headers' folder in EPCTX. `quick` takes the first program of a README and the commands below it: it writes that file,
 named by the commands, and `commands`, and prints the name of the model that they use.
 """
 import os
@@ -31,11 +31,9 @@ import subprocess
 import sys
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-JUDGES = os.path.join(TOP, "tests", "judge")
 FENCE = re.compile(r"^```(\S*)$")
 NOTE = re.compile(r"^<!-- (.+) -->$")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
-TRANSFORMER = ("prefill.onnx", "decode.onnx", "weights.bin")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-qual",
             "-Wno-missing-field-initializers", "-Werror", "-fsyntax-only")
 LANGUAGES = {"C99": ("CC", "gcc", "-std=c99", "-xc", "-Wstrict-prototypes"),
@@ -101,13 +99,13 @@ class Document:
 # ---------------------------------------------------------------- one guide
 
 class Guide:
-    def __init__(self, path, work, tool):
+    def __init__(self, path, work):
         self.path = path
         self.folder = os.path.join(work, os.path.basename(path)[:-len(".md")])
         self.document = Document(path)
         self.files, self.commands, self.strict = {}, [], ["C99"]
         self.environment = {**os.environ, "EPCTX": TOP, "LC_ALL": "C.UTF-8",
-                            "PATH": os.path.dirname(tool) + ":" + os.environ["PATH"]}
+                            "PATH": os.path.join(work, "bin") + ":" + os.environ["PATH"]}
 
     def run(self):
         for block in self.document.blocks:
@@ -162,15 +160,10 @@ class Guide:
                     self.provide(number, name)
 
     def provide(self, line, name):
-        path = os.path.join(self.folder, name)
-        if name in TRANSFORMER:
-            made = self.call([sys.executable, JUDGES + "/transformer.py", ".", "--layers", "1",
-                              "--width", "32", "--vocabulary", "64"])
-        else:
-            made = self.call([sys.executable, JUDGES + "/make_model.py",
-                              name[:-len(".onnx")], path])
-        if made.returncode != 0 or not os.path.exists(path):
-            raise Wrong(line, f"expected make_model.py or transformer.py to make {name}")
+        made = os.path.join(os.path.dirname(self.folder), "README", name)
+        if not os.path.exists(made):
+            raise Wrong(line, f"expected the commands of README.md to make {name}")
+        shutil.copy(made, self.folder)
 
     def write(self, name, blocks):
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
@@ -237,27 +230,25 @@ def attempt(path, action):
 
 
 def check_list(path, guides):
-    """The list of guides: every guide is in it, every link leads somewhere."""
-    document = Document(path)
-    listed = [target for _, target in document.links()]
+    listed = [target for _, target in Document(path).links()]
     for guide in guides:
         if os.path.basename(guide) not in listed:
             raise Wrong(1, f"expected a link to every guide, found none to "
                            f"{os.path.basename(guide)}")
-    document.check_links(os.path.dirname(path))
 
 
-def run(work, tool, paths):
+def run(work, tool, guides):
+    work = os.path.abspath(work)
     programs = os.path.join(work, "bin")
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(programs)
     os.symlink(os.path.abspath(tool), os.path.join(programs, "epctx"))
-    tool = os.path.join(os.path.abspath(programs), "epctx")
-    guides = [path for path in paths if os.path.basename(path) != "README.md"]
-    good = bool(guides)
-    for path in paths:
-        good &= attempt(path, lambda path=path: check_list(path, guides) if path not in guides
-                        else Guide(path, os.path.abspath(work), tool).run())
+    os.symlink(sys.executable, os.path.join(programs, "python3"))
+    basics = os.path.join(os.path.dirname(guides[0]), "README.md")
+    guides = [path for path in guides if path != basics]
+    good = attempt(basics, lambda: check_list(basics, guides)) and bool(guides)
+    for path in [basics, *guides]:
+        good &= attempt(path, lambda path=path: Guide(path, work).run())
         sys.stdout.flush()
     return 0 if good else 1
 
