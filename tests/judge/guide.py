@@ -33,7 +33,8 @@ import sys
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 FENCE = re.compile(r"^```(\S*)$")
 NOTE = re.compile(r"^<!-- (.+) -->$")
-LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+ANCHOR = re.compile(r"<a id=\"([^\"]+)\">")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-qual",
             "-Wno-missing-field-initializers", "-Werror", "-fsyntax-only")
 LANGUAGES = {"C99": ("CC", "gcc", "-std=c99", "-xc", "-Wstrict-prototypes"),
@@ -87,13 +88,24 @@ class Document:
             raise Wrong(block.line, "expected ``` below this, found the end")
 
     def links(self):
-        return [(number, target) for number, line in self.prose for target in LINK.findall(line)
-                if ":" not in target]
+        """Line, file ("": this one) and anchor of each link that does not leave the repository."""
+        return [(number, *target) for number, line in self.prose for target in LINK.findall(line)
+                if ":" not in target[0]]
 
-    def check_links(self, folder):
-        for number, target in self.links():
-            if not os.path.exists(os.path.join(folder, target)):
+    def anchors(self):
+        """What a link may name in this document: headings, as GitHub spells them, and anchors."""
+        headings = [line.lstrip("#").strip().lower() for _, line in self.prose
+                    if line.startswith("#")]
+        return [re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in headings] + \
+            [anchor for _, line in self.prose for anchor in ANCHOR.findall(line)]
+
+    def check_links(self, path):
+        for number, target, anchor in self.links():
+            target = os.path.join(os.path.dirname(path), target) if target else path
+            if not os.path.exists(target):
                 raise Wrong(number, f"expected a file behind the link, found no {target}")
+            if anchor and anchor not in Document(target).anchors():
+                raise Wrong(number, f"expected '{anchor}' in {target}")
 
 
 # ---------------------------------------------------------------- one guide
@@ -121,7 +133,7 @@ class Guide:
                 self.check_program(name, blocks, language)
         for block, expected in self.commands:
             self.try_commands(block, expected)
-        self.document.check_links(os.path.dirname(self.path))
+        self.document.check_links(self.path)
 
     def sort(self, block):
         """Finds out what a block is."""
@@ -214,8 +226,8 @@ def compare(block, found):
 
 # ---------------------------------------------------------------- all guides
 
-def attempt(path, action):
-    """Runs `action` on a guide and prints what came of it."""
+def attempt(path, action, what=""):
+    """Does `action` with a guide and prints what came of it."""
     name = os.path.relpath(path, TOP)
     try:
         action()
@@ -225,12 +237,12 @@ def attempt(path, action):
         print(f"FAIL {name}:{wrong.line}: {why}{' ' + first if first else ''}")
         print("".join(f"  {line}\n" for line in output.splitlines()[:40]), end="")
         return False
-    print(f"ok {name}")
+    print(f"ok {name}{what}")
     return True
 
 
 def check_list(path, guides):
-    listed = [target for _, target in Document(path).links()]
+    listed = [target for _, target, _ in Document(path).links()]
     for guide in guides:
         if os.path.basename(guide) not in listed:
             raise Wrong(1, f"expected a link to every guide, found none to "
@@ -246,7 +258,7 @@ def run(work, tool, guides):
     os.symlink(sys.executable, os.path.join(programs, "python3"))
     basics = os.path.join(os.path.dirname(guides[0]), "README.md")
     guides = [path for path in guides if path != basics]
-    good = attempt(basics, lambda: check_list(basics, guides)) and bool(guides)
+    good = attempt(basics, lambda: check_list(basics, guides), " lists them all") and bool(guides)
     for path in [basics, *guides]:
         good &= attempt(path, lambda path=path: Guide(path, work).run())
         sys.stdout.flush()
