@@ -128,11 +128,11 @@ class Guide:
         self.follow_notes()
         for name, blocks in self.files.items():
             self.write(name, blocks)
-        for name, blocks in self.files.items():
-            for language in self.strict if name.endswith(".c") else ():
-                self.check_program(name, blocks, language)
         for block, expected in self.commands:
             self.try_commands(block, expected)
+        for name, blocks in self.files.items():  # commands may have made what it includes
+            for language in self.strict if name.endswith(".c") else ():
+                self.check_program(name, blocks, language)
         self.document.check_links(self.path)
 
     def sort(self, block):
