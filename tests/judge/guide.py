@@ -16,14 +16,13 @@ A guide may hold these fenced blocks, and no others:
     console, text behind it           shown only: what needs root or a network
 
 A line <!-- needs NAME... --> says what the reader has from README.md beside the guide, which is run
-first. C files are C99 without one of the project's warnings; a line <!-- C11 --> says that they are
-C11, a line <!-- C++17 --> that they are C++17, too. Links have to lead to a file and a heading of it,
-and README.md has to list each guide.
+first. A line <!-- C++17 --> says that the C files are C++17, too; they are
+C99 without a warning in any case. Links to files have to lead somewhere, and README.md has to
+list each guide.
 
-`run` makes WORK/GUIDE for each guide, with TOOL as `epctx` and this interpreter as `python3` on the
-path, and the headers' folder in EPCTX. `quick` takes the first program of a README and the commands
-below it: it writes that file, named by the commands, and `commands`, and prints the name of the model
-that they use.
+`run` makes WORK/GUIDE for each guide, with TOOL as `epctx`, this interpreter as `python3` on the
+path, and the headers' folder in EPCTX. `quick` takes the first program of a README and the commands below it: it writes that file,
+named by the commands, and `commands`, and prints the name of the model that they use.
 """
 import os
 import re
@@ -39,7 +38,6 @@ ANCHOR = re.compile(r"<a id=\"([^\"]+)\">")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-qual",
             "-Wno-missing-field-initializers", "-Werror", "-fsyntax-only")
 LANGUAGES = {"C99": ("CC", "gcc", "-std=c99", "-xc", "-Wstrict-prototypes"),
-             "C11": ("CC", "gcc", "-std=c11", "-xc", "-Wstrict-prototypes"),
              "C++17": ("CXX", "g++", "-std=c++17", "-xc++")}
 
 
@@ -167,9 +165,7 @@ class Guide:
 
     def follow_notes(self):
         for number, note in self.document.notes:
-            if note == "C11":
-                self.strict[0] = note
-            elif note == "C++17":
+            if note == "C++17":
                 self.strict.append(note)
             elif note.startswith("needs "):
                 for name in note.split()[1:]:
