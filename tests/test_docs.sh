@@ -12,7 +12,7 @@ if ! command -v doxygen >/dev/null; then
     echo "FAIL reference: doxygen is not here: make deps-docs"
     exit 1
 fi
-start docs
+start test_docs
 out=$work/out err=$work/err
 build_from() { sh examples/guides/reference/build.sh "$work/$1" "$work/tree"; }
 

@@ -65,7 +65,7 @@ class Section:
 def tokens(source):
     line = 1
     for match in TOKEN.finditer(source):
-        yield match.lastgroup, match.group(), line, match.start()
+        yield match.lastgroup, match.group(), line
         line += match.group().count("\n")
 
 
@@ -97,7 +97,7 @@ class Reader:
     # ------------------------------------------------------------ top level
 
     def read(self, source):
-        for kind, text, line, _ in tokens(source):
+        for kind, text, line in tokens(source):
             if self.words:
                 if self.inside(kind, text, line):
                     self.statement(line)
@@ -383,7 +383,7 @@ def unquoted(text):
 def entries(body):
     """The calls X(...) in the body of a list macro."""
     found, values, value, depth = [], [], "", 0
-    for kind, text, _, _ in tokens(body.replace("\\\n", "\n")):
+    for kind, text, _ in tokens(body.replace("\\\n", "\n")):
         if kind in ("comment", "blank"):
             continue
         if kind == "space":

@@ -96,13 +96,20 @@ class Pages:
             with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
                 out.write(self.page(path))
         main = self.main.replace("@GUIDES@", self.contents(guides))
+        main = main.replace("@INTRODUCTION@", self.introduction("README.md"))
         # The tree on the left shows pages in the order of the files.
-        with open(os.path.join(folder, "00_main.dox"), "w", encoding="utf-8") as out:
-            out.write(main + "\n".join(self.manuals.values()))
+        with open(os.path.join(folder, "00_main.md"), "w", encoding="utf-8") as out:
+            out.write(main)
+        with open(os.path.join(folder, "00_manuals.dox"), "w", encoding="utf-8") as out:
+            out.write("\n".join(self.manuals.values()))
         shutil.rmtree(files, ignore_errors=True)
         os.makedirs(files)
         for path, name in self.pictures.items():
             shutil.copy(os.path.join(self.root, path), os.path.join(files, name))
+
+    def introduction(self, path):
+        """A page's text before its first section."""
+        return self.page(path).split("\\tableofcontents\n", 1)[1].split("\n## ", 1)[0]
 
     def contents(self, guides):
         def entry(path):

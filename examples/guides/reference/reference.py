@@ -362,10 +362,7 @@ class Reference:
 
     def main(self):
         writer = Writer(self.names, "epctx.h")
-        epctx = self.headers[0]
-        what = next(lines for title, lines in manual_sections(epctx.reader.manual)
-                    if title == "WHAT IT IS")
-        parts = ["\\mainpage epctx", *writer.blocks(what), "@GUIDES@",
+        parts = ["# epctx {#mainpage}", "@INTRODUCTION@", "@GUIDES@",
                  "<h2>Sections, in reading order</h2>"]
         for header in self.headers[:len(HEADERS)]:
             rows = "".join(self.row(header, section, writer) for section in header.sections)
@@ -377,7 +374,7 @@ class Reference:
         rows = "".join(self.row(h, h.sections[0], writer) for h in self.headers[len(HEADERS):])
         parts.append("<h3>Operations on whole models: examples/epctx/ops</h3>")
         parts.append(f'<table class="sections">{rows}</table>')
-        return comment(parts)
+        return "\n\n".join(parts)
 
     def row(self, header, section, writer):
         name = section.name or header.short
