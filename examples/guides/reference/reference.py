@@ -499,19 +499,18 @@ def counted(declaration, member):
 
 
 def mentioned(declaration, name):
-    """The sentence about a member in the comment of its struct; about a callback in any comment."""
+    """What the comment of a struct, or of a callback beside it, says in a clause that begins with
+    the member."""
     comments = list(declaration.comments)
-    pattern = rf"`{name}`|^{name}\b"
     if name.endswith("_fn"):
         comments += [c for m in declaration.members for c in m.comments]
-        pattern = rf"\b{name}\b"
-    found = []
     for each in comments:
         for block in split_blocks(each.lines):
             text = " ".join(t.strip() for t in block)
-            found += [s for s in re.split(r"(?<=[.;])\s+", text) if re.search(pattern, s)]
-    found.sort(key=lambda s: not s.startswith((name, f"`{name}`")))
-    return found[0].rstrip(";") if found else None
+            for clause in re.split(r"(?<=[.;])\s+", text):
+                if re.match(rf"`{name}`:? |{name} ", clause):
+                    return re.sub(r"^`\w+`: ", "", clause).rstrip(";")
+    return None
 
 
 def macro(declaration):
