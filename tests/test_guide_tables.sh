@@ -4,7 +4,7 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 start guide_pages
-fill=${plain%/epctx}/guide_tables
+fill=$build/guide_tables
 pages=$(grep -l '^<!-- table ' examples/guides/*.md)
 
 for page in $pages; do
