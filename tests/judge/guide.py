@@ -15,14 +15,14 @@ A guide may hold these fenced blocks, and no others:
                                       any lines, "..." in a line for any text
     console, text behind it           shown only: what needs root or a network
 
-A line <!-- needs NAME... --> says what the reader has of his own: a model KIND.onnx of make_model.py
-or the files of transformer.py. A line <!-- C++17 --> says that the C files are C++17, too; they are
-C99 without a warning in any case. Links to files have to lead somewhere, and README.md beside the
-guides has to list each of them.
+A line <!-- needs NAME... --> says what the reader has from README.md beside the guide, which is run
+first. C files are C99 without one of the project's warnings; a line <!-- C++17 --> says that they are
+C++17, too. Links have to lead to a file and a heading of it, and README.md has to list each guide.
 
-`run` makes WORK/GUIDE for each guide, with TOOL as `epctx` on the path and the headers' folder in
-EPCTX. `quick` takes the first program of a README and the commands below it: it writes that file,
-named by the commands, and `commands`, and prints the name of the model that they use.
+`run` makes WORK/GUIDE for each guide, with TOOL as `epctx` and this interpreter as `python3` on the
+path, and the headers' folder in EPCTX. `quick` takes the first program of a README and the commands
+below it: it writes that file, named by the commands, and `commands`, and prints the name of the model
+that they use.
 """
 import os
 import re
@@ -31,11 +31,10 @@ import subprocess
 import sys
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-JUDGES = os.path.join(TOP, "tests", "judge")
 FENCE = re.compile(r"^```(\S*)$")
 NOTE = re.compile(r"^<!-- (.+) -->$")
-LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
-TRANSFORMER = ("prefill.onnx", "decode.onnx", "weights.bin")
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+ANCHOR = re.compile(r"<a id=\"([^\"]+)\">")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-qual",
             "-Wno-missing-field-initializers", "-Werror", "-fsyntax-only")
 LANGUAGES = {"C99": ("CC", "gcc", "-std=c99", "-xc", "-Wstrict-prototypes"),
@@ -89,25 +88,36 @@ class Document:
             raise Wrong(block.line, "expected ``` below this, found the end")
 
     def links(self):
-        return [(number, target) for number, line in self.prose for target in LINK.findall(line)
-                if ":" not in target]
+        """Line, file ("": this one) and anchor of each link that does not leave the repository."""
+        return [(number, *target) for number, line in self.prose for target in LINK.findall(line)
+                if ":" not in target[0]]
 
-    def check_links(self, folder):
-        for number, target in self.links():
-            if not os.path.exists(os.path.join(folder, target)):
+    def anchors(self):
+        """What a link may name in this document: headings, as GitHub spells them, and anchors."""
+        headings = [line.lstrip("#").strip().lower() for _, line in self.prose
+                    if line.startswith("#")]
+        return [re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in headings] + \
+            [anchor for _, line in self.prose for anchor in ANCHOR.findall(line)]
+
+    def check_links(self, path):
+        for number, target, anchor in self.links():
+            target = os.path.join(os.path.dirname(path), target) if target else path
+            if not os.path.exists(target):
                 raise Wrong(number, f"expected a file behind the link, found no {target}")
+            if anchor and anchor not in Document(target).anchors():
+                raise Wrong(number, f"expected '{anchor}' in {target}")
 
 
 # ---------------------------------------------------------------- one guide
 
 class Guide:
-    def __init__(self, path, work, tool):
+    def __init__(self, path, work):
         self.path = path
         self.folder = os.path.join(work, os.path.basename(path)[:-len(".md")])
         self.document = Document(path)
         self.files, self.commands, self.strict = {}, [], ["C99"]
         self.environment = {**os.environ, "EPCTX": TOP, "LC_ALL": "C.UTF-8",
-                            "PATH": os.path.dirname(tool) + ":" + os.environ["PATH"]}
+                            "PATH": os.path.join(work, "bin") + ":" + os.environ["PATH"]}
 
     def run(self):
         for block in self.document.blocks:
@@ -118,12 +128,12 @@ class Guide:
         self.follow_notes()
         for name, blocks in self.files.items():
             self.write(name, blocks)
-        for name, blocks in self.files.items():
-            for language in self.strict if name.endswith(".c") else ():
-                self.check_program(name, blocks, language)
         for block, expected in self.commands:
             self.try_commands(block, expected)
-        self.document.check_links(os.path.dirname(self.path))
+        for name, blocks in self.files.items():  # commands may have made what it includes
+            for language in self.strict if name.endswith(".c") else ():
+                self.check_program(name, blocks, language)
+        self.document.check_links(self.path)
 
     def sort(self, block):
         """Finds out what a block is."""
@@ -162,15 +172,10 @@ class Guide:
                     self.provide(number, name)
 
     def provide(self, line, name):
-        path = os.path.join(self.folder, name)
-        if name in TRANSFORMER:
-            made = self.call([sys.executable, JUDGES + "/transformer.py", ".", "--layers", "1",
-                              "--width", "32", "--vocabulary", "64"])
-        else:
-            made = self.call([sys.executable, JUDGES + "/make_model.py",
-                              name[:-len(".onnx")], path])
-        if made.returncode != 0 or not os.path.exists(path):
-            raise Wrong(line, f"expected make_model.py or transformer.py to make {name}")
+        made = os.path.join(os.path.dirname(self.folder), "README", name)
+        if not os.path.exists(made):
+            raise Wrong(line, f"expected the commands of README.md to make {name}")
+        shutil.copy(made, self.folder)
 
     def write(self, name, blocks):
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
@@ -221,8 +226,8 @@ def compare(block, found):
 
 # ---------------------------------------------------------------- all guides
 
-def attempt(path, action):
-    """Runs `action` on a guide and prints what came of it."""
+def attempt(path, action, what=""):
+    """Does `action` with a guide and prints what came of it."""
     name = os.path.relpath(path, TOP)
     try:
         action()
@@ -232,32 +237,30 @@ def attempt(path, action):
         print(f"FAIL {name}:{wrong.line}: {why}{' ' + first if first else ''}")
         print("".join(f"  {line}\n" for line in output.splitlines()[:40]), end="")
         return False
-    print(f"ok {name}")
+    print(f"ok {name}{what}")
     return True
 
 
 def check_list(path, guides):
-    """The list of guides: every guide is in it, every link leads somewhere."""
-    document = Document(path)
-    listed = [target for _, target in document.links()]
+    listed = [target for _, target, _ in Document(path).links()]
     for guide in guides:
         if os.path.basename(guide) not in listed:
             raise Wrong(1, f"expected a link to every guide, found none to "
                            f"{os.path.basename(guide)}")
-    document.check_links(os.path.dirname(path))
 
 
-def run(work, tool, paths):
+def run(work, tool, guides):
+    work = os.path.abspath(work)
     programs = os.path.join(work, "bin")
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(programs)
     os.symlink(os.path.abspath(tool), os.path.join(programs, "epctx"))
-    tool = os.path.join(os.path.abspath(programs), "epctx")
-    guides = [path for path in paths if os.path.basename(path) != "README.md"]
-    good = bool(guides)
-    for path in paths:
-        good &= attempt(path, lambda path=path: check_list(path, guides) if path not in guides
-                        else Guide(path, os.path.abspath(work), tool).run())
+    os.symlink(sys.executable, os.path.join(programs, "python3"))
+    basics = os.path.join(os.path.dirname(guides[0]), "README.md")
+    guides = [path for path in guides if path != basics]
+    good = attempt(basics, lambda: check_list(basics, guides), " lists them all") and bool(guides)
+    for path in [basics, *guides]:
+        good &= attempt(path, lambda path=path: Guide(path, work).run())
         sys.stdout.flush()
     return 0 if good else 1
 
