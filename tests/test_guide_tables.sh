@@ -32,7 +32,7 @@ traits=$(sed -n '/^\/\* Bits of epctx_profile.traits/,/^$/p' epctx.h | grep -c '
 counted "traits in profiles.md" "$traits" \
     "$(count '^| `EPCTX_' profiles.md)"
 counted "options in session-options.md" "$(grep -cE '^    X\([A-Z_]+, "(ep|session|epctx)\.' epctx.h)" \
-    "$(count '^| `' session-options.md)"
+    "$(count '^\* `' session-options.md)"
 counted "profiles in profiles.md" "$(grep -cE '^    \{"[a-z_]+", \{("|NULL)' epctx.h)" \
     "$(count '^### ' profiles.md)"
 

@@ -118,28 +118,43 @@ static void put_hints(void)
 
 /* -- session options -- */
 
-static void put_options(void)
+/* A list: keys and constants are too long for a table. */
+static void put_options(uint32_t phases)
 {
     static const char *const types[] = {"switch", "text", "file", "folder", "file name", "number",
                                         "choice"};
-    static const char *const phases[] = {"neither", "generating", "loading", "both"};
     size_t count, i;
     const epctx_option_info *all = epctx_option_list(&count);
-    puts("| key, and ORT's constant | type | default | used when | meaning |\n|---|---|---|---|---|");
     for (i = 0; i < count; i++) {
-        printf("| `%s`<br>", all[i].key);
-        if (all[i].ort[0] != '\0')
-            printf("`kOrtSessionOption%s`", all[i].ort);
-        else
-            fputs("(epctx only)", stdout);
-        printf(" | %s", types[all[i].type]);
-        if (all[i].allowed[0] != '\0') printf(": `%s`", all[i].allowed);
-        fputs(" | ", stdout);
-        put_code(all[i].fallback);
-        printf(" | %s | ", phases[all[i].phases]);
+        if (all[i].phases != phases) continue;
+        printf("* `%s`: ", all[i].key);
         put_text(all[i].text);
-        puts(" |");
+        printf("<br>\n  %s", types[all[i].type]);
+        if (all[i].allowed[0] != '\0') printf(" `%s`", all[i].allowed);
+        if (all[i].fallback[0] != '\0') printf(", default `%s`", all[i].fallback);
+        if (all[i].ort[0] != '\0') printf("; `kOrtSessionOption%s`", all[i].ort);
+        putchar('\n');
     }
+}
+
+static void put_generating(void)
+{
+    put_options(EPCTX_PHASE_GENERATE);
+}
+
+static void put_loading(void)
+{
+    put_options(EPCTX_PHASE_LOAD);
+}
+
+static void put_both(void)
+{
+    put_options(EPCTX_PHASE_BOTH);
+}
+
+static void put_neither(void)
+{
+    put_options(EPCTX_PHASE_NONE);
 }
 
 /* -- profiles -- */
@@ -274,8 +289,9 @@ static const struct table {
     const char *name;
     void (*put_fn)(void);
 } tables[] = {
-    {"errors", put_errors},     {"warnings", put_warnings}, {"hints", put_hints},
-    {"options", put_options},   {"traits", put_traits},     {"origins", put_origins},
+    {"errors", put_errors},         {"warnings", put_warnings}, {"hints", put_hints},
+    {"generating", put_generating}, {"loading", put_loading},   {"both", put_both},
+    {"neither", put_neither},       {"traits", put_traits},     {"origins", put_origins},
     {"profiles", put_profiles},
 };
 
