@@ -248,7 +248,7 @@ static void put_profile(const epctx_profile *profile)
 {
     static const char *const keys[] = {"none: one graph in a context", "the node's name",
                                        "`partition_name`"};
-    printf("### %s\n\n| | |\n|---|---|\n| `source` | ", profile->name);
+    printf("### %s\n\n| what | value |\n|---|---|\n| `source` | ", profile->name);
     put_names(profile->sources, 4);
     printf(" |\n| key of a graph | %s |\n| attributes that must be stored | ", keys[profile->key]);
     put_required(profile->required);
