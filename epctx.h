@@ -1256,7 +1256,7 @@ typedef enum epctx_key {
 #define EPCTX_IO_NAMES          0x800u /* matches inputs and outputs by value name */
 #define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
 #define EPCTX_ANY_EP            0x2000u /* generic: for EPs without a profile */
-#define EPCTX_QNN_COMPAT        0x4000u /* QNN's compatibility string (epctx_compat_qnn) */
+#define EPCTX_QNN_COMPAT        0x4000u /* QNN's compatibility string (epctx_compat_compare) */
 #define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights */
 #define EPCTX_EACH_CONTEXT      0x20000u /* each node has its own context; else secondary nodes
