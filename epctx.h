@@ -257,7 +257,7 @@ EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before);
 /* XXH64: the same on every platform. Does not resist deliberate collisions. */
 EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed);
 
-/* alloc_fn returns memory aligned for any type, or NULL. */
+/* Where memory comes from; alloc_fn returns memory aligned for any type, or NULL. */
 typedef struct epctx_allocator {
     void *user;
     void *(*alloc_fn)(void *user, size_t size);

@@ -3,7 +3,8 @@
 
     docs.py HTML HEADER...
 
-Prints a case for the names, the descriptions, the links and the internal names; the compiler is $CC.
+Prints a case for the names, the descriptions, the links and the internal names. The compiler is
+$CC.
 """
 import html.parser
 import os

@@ -17,7 +17,8 @@ TOKEN = re.compile(r"""
     (?P<char>'(?:\\.|[^'\\])*') | (?P<directive>^[ \t]*\#(?:/\*.*?\*/|\\\n|[^\n/]|/(?!\*))*) |
     (?P<blank>\n[ \t]*(?=\n)) | (?P<space>\s+) | (?P<word>\w+) | (?P<mark>.)
     """, re.X | re.S | re.M)
-BANNER = re.compile(r"/\* =+\n")
+# `const char *a, b[2];`: the type, and the members
+MEMBERS = re.compile(r"^(.*?)((?:\*\s*|\*const\s*)*\w+(?:\[.*?\])*(?:, .*)?);$")
 
 
 class Wrong(Exception):
@@ -432,7 +433,7 @@ def members_of(declaration, code, private):
     if pointer:
         found = [(pointer.group(1), text)]
     else:
-        base, first = re.match(r"^(.*?)((?:\*\s*|\*const\s*)*\w+(?:\[.*?\])*(?:, .*)?);$", text).groups()
+        base, first = MEMBERS.match(text).groups()
         found = []
         for part in re.split(r",\s*(?![^\[]*\])", first):
             name = re.search(r"\w+", part.replace("*const", "").replace("*", "")).group()

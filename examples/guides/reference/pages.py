@@ -167,7 +167,8 @@ class Pages:
         hashes, title = line.split(" ", 1)
         title = title.replace("`", "")
         if first:
-            return f"# {self.titles[path]} {{#{name}}}\n\n\\anchor {name}_{mangled(each)}\n\n\\tableofcontents\n"
+            return (f"# {self.titles[path]} {{#{name}}}\n\n\\anchor {name}_{mangled(each)}\n\n"
+                    "\\tableofcontents\n")
         return f"{hashes} {title} {{#{name}_{mangled(each)}}}"
 
     def table(self, path, lines):

@@ -19,7 +19,8 @@ import pages
 
 HEADERS = ("epctx.h", "epctx_npu.h")
 OPS = "examples/epctx/ops"
-NAME = re.compile(r"\bepctx_\w+(?:(?:\.|::)[a-z]\w*)?(?:\(\))?|\bEPCTX_\w+|>>\w+|`[^`]+`|\b\w+\.h\b")
+NAME = re.compile(r"\bepctx_\w+(?:(?:\.|::)[a-z]\w*)?(?:\(\))?|\bEPCTX_\w+|>>\w+|`[^`]+`|"
+                  r"\b\w+\.h\b")
 SPECIAL = re.compile(r"--+|[\\@#%\"&<>*\[\]_~`$|]")
 ROW = re.compile(r"^(\S.*?) {2,}(\S.*)$")  # of a table: a word, and what it means
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -63,7 +64,9 @@ class Names:
 
     def target(self, word, header):
         if word.startswith(">>"):
-            return self.sections.get(header, {}).get(word[2:])
+            known = [header] if header else self.sections
+            return next((self.sections[h][word[2:]] for h in known
+                         if word[2:] in self.sections.get(h, {})), None)
         bare = word[:-2] if word.endswith("()") else word
         return (self.targets.get(bare.replace("::", ".")) or self.headers.get(bare)
                 or self.options.get(bare))
@@ -223,7 +226,8 @@ class Words:
                 continue
             match = re.match(r"^(\w+) = (\S.*)$", line)
             if match:
-                self.runs.update((name, (match.group(1), number)) for name in match.group(2).split())
+                for name in match.group(2).split():
+                    self.runs[name] = (match.group(1), number)
                 continue
             match = re.match(r"^(\S+)\s+(\S.*)$", line)
             if not match or match.group(1) in self.texts:
@@ -315,6 +319,7 @@ class Reference:
         else:
             self.names.headers[header.short] = header.group(header.sections[0])
             self.names.headers["ops/" + header.short] = header.group(header.sections[0])
+            self.names.headers[header.path] = header.group(header.sections[0])
         for _, declaration in header.declarations():
             self.names.targets[declaration.name] = declaration.name
             for member in declaration.members:
@@ -347,7 +352,8 @@ class Reference:
     def manual(self, header):
         writer = Writer(self.names, header.path)
         intro = writer.blocks(header.reader.intro.lines[:-1])
-        parts = [f"\\page manual_{header.key} Manual of {header.short}", "\\tableofcontents", *intro]
+        parts = [f"\\page manual_{header.key} Manual of {header.short}", "\\tableofcontents",
+                 *intro]
         seen = {}
         for title, lines in manual_sections(header.reader.manual):
             if title.startswith("CONTENTS"):
@@ -404,7 +410,8 @@ class Reference:
         writer = Writer(self.names, header.path)
         group = header.group(section)
         text = section.comment.lines if section.comment else without_name(header.reader.intro)
-        opening = [f"\\defgroup {group} {header.title(section).replace('->', 'to')}",
+        title = re.sub(r">>(\w+)", r"\1", header.title(section)).replace("->", "to")
+        opening = [f"\\defgroup {group} {title}",
                    f"\\ingroup {parent}"]
         made = [comment(["\n".join(opening)] + writer.blocks(text) + ["@{"])]
         inside = False
@@ -481,7 +488,8 @@ class Reference:
         return [writer.inline(word)]
 
     def missing(self, header, line, kind, name):
-        self.wrong.append(f"{header.path}:{line}: {kind} {name} has no description: write a comment")
+        self.wrong.append(f"{header.path}:{line}: {kind} {name} has no description: "
+                          "write a comment")
 
 
 def counted(declaration, member):
@@ -493,7 +501,8 @@ def counted(declaration, member):
     names = [m.name for m in declaration.members]
     for name in (stem, stem + "s", stem + "es"):
         if name in names:
-            return {"count": f"Number of `{name}`.", "capacity": f"Bytes that `{name}` has room for.",
+            return {"count": f"Number of `{name}`.",
+                    "capacity": f"Bytes that `{name}` has room for.",
                     "size": f"Bytes of `{name}`."}[what]
     return None
 
@@ -542,7 +551,7 @@ def manual_sections(manual):
 def title_of(title):
     """A heading of a manual: its title, and the lines that it begins the text with.
 
-    MEMORY -> Memory; WORDS (more) -> Words, with a paragraph; WORDS   column   column -> a table."""
+    MEMORY -> Memory; WORDS (more) -> Words, with a paragraph; WORDS   column -> with a table."""
     upper = re.match(r"^[A-Z ]+", title).group()
     first = []
     if re.search(r" {3,}", title):
