@@ -12,6 +12,7 @@
 #     deb      build, and what makes packages
 #     nanopb   nanopb's sources
 #     docs     Doxygen
+#     lint     what looks at the sources
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
 #                                ort | ort-VERSION | ort-headers | blazeface | onnx-buf |
 #                                nanopb-source
@@ -92,8 +93,8 @@ offline() {
 
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }
 
-# lists_updated COMMAND...: runs an `apt-get update`; fails when no server answers. Once lists come they
-# may take their time.
+# lists_updated COMMAND...: runs an `apt-get update`; fails when no server answers. Once lists come
+# they may take their time.
 lists_updated() {
     env LC_ALL=C "$@" >"$log" 2>&1 &
     updating=$!
@@ -254,6 +255,24 @@ want_docs() {
     have doxygen || need doxygen
 }
 
+# tests/format.py asks for this version
+format_there() {
+    for name in clang-format-14 clang-format; do
+        if "$name" --version 2>/dev/null | grep -q ' 14\.'; then return 0; fi
+    done
+    return 1
+}
+
+# `make lint`, `make format`
+want_lint() {
+    have "$PYTHON" || need python3
+    format_there || need clang-format-14
+    have shellcheck || need shellcheck
+    have pyflakes3 || need pyflakes3
+    have groff || need groff
+    [ -e /usr/lib/python3/dist-packages/yaml/__init__.py ] || need python3-yaml
+}
+
 # tests/packages.sh
 want_packages() {
     want_deb
@@ -344,7 +363,8 @@ sha512_is() { [ "$(sha512sum "$1" | cut -d ' ' -f 1)" = "$2" ]; }
 
 # answers PACKAGE: the registry knows it, and says so in time
 answers() {
-    timeout $patience npm view --silent --fetch-retries=0 "$1" dist.tarball >/dev/null 2>&1 </dev/null
+    timeout $patience npm view --silent --fetch-retries=0 "$1" dist.tarball \
+        >/dev/null 2>&1 </dev/null
 }
 
 # fetch NAME VERSION SHA512 [MEMBER...]: the tarball, then the members wanted
@@ -431,11 +451,13 @@ fetch_one() {
 
 # collect KIND: adds to what is wanted from Debian, and to $packages
 collect() {
-    case $1 in nanopb | docs) ;; *) want_build ;; esac
+    case $1 in nanopb | docs | lint) ;; *) want_build ;; esac
     case $1 in
     build) ;;
     docs)
         want_docs ;;
+    lint)
+        want_lint ;;
     nanopb)
         packages="$packages nanopb-source" ;;
     deb)
@@ -466,6 +488,7 @@ collect() {
         [ "$1" = check ] || return 0
         want_fuzzers
         want_docs
+        want_lint
         for p in i386 s390x; do want_platform $p; done ;;
     *)
         sed -n '2,/^set -eu/{/^set -eu/d;s/^# \{0,1\}//;p;}' "$0"
