@@ -237,9 +237,11 @@ TEST(one_key)
         CHECK_TRUE(begin(&f));
         memset(data[0], last ? 0xff : 0, SIZE);
         /* Factors 0 empty the four lanes, then factors 1 fill them. */
+        /* clang-format off */
         const uint64_t words[] = {p1, 0, p2, 0, p3, 0, p5, 0,
                                   p1 ^ 1, p4 ^ 1, p2 ^ 1, p1 ^ 1, p3 ^ 1,
                                   epctx_hash(data[0], SIZE, SIZE * p1) ^ p2 ^ p5, p5 ^ 1, 1};
+        /* clang-format on */
         for (size_t i = 0; i < 16; i++) put_le64(data[2] + REST - 64 + 8 * i, words[i]);
         data[2][16] = 0x80; /* neither the first nor the last */
         collide(data[2], data[1], SIZE, 0);
