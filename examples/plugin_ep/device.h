@@ -50,8 +50,8 @@ typedef struct ep_device {
     bool (*channels_last_fn)(const epctx_backend *backend);
     /* Which nodes: positive: this one, 0: not this one, negative or NULL: ORT decides. */
     int (*convert_fn)(const epctx_backend *backend, const char *domain, const char *op_type);
-    /* The EP options that open_fn reads, NULL at the end: a session with another one is refused. NULL:
-     * none. Every EP of this folder has "hugging_face_cache" and "device_memory_limit" besides. */
+    /* The EP options that open_fn reads, NULL at the end: a session with another one is refused.
+     * NULL: none. Every EP of this folder has "hugging_face_cache", "device_memory_limit", too. */
     const char *const *option_keys;
 } ep_device;
 
