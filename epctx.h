@@ -1552,6 +1552,7 @@ typedef enum epctx_scan_event {
 #if EPCTX_SCAN_DEPTH != 100 || EPCTX_SCAN_TEXT != 192
 #define EPCTX__SCAN_JOIN(name, depth, text) name##_##depth##_##text
 #define EPCTX__SCAN_SIZED(name, depth, text) EPCTX__SCAN_JOIN(name, depth, text)
+
 #define EPCTX__SCAN_NAME(name) EPCTX__SCAN_SIZED(name, EPCTX_SCAN_DEPTH, EPCTX_SCAN_TEXT)
 #define epctx_scan_begin        EPCTX__SCAN_NAME(epctx_scan_begin)
 #define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_begin_stream_of)

@@ -630,8 +630,8 @@ static void check_keys(const char *what, const char *keys, size_t size, uint32_t
     epctx_map_init(&map, &arena);
     for (i = 0; i < count; i++) {
         epctx_str key = {keys + i * size, size};
-        CHECK(epctx_map_get(&map, key) == EPCTX_MAP_NONE, "%s: key %" PRIu32 " is there before it "
-              "is put", what, i);
+        CHECK(epctx_map_get(&map, key) == EPCTX_MAP_NONE,
+              "%s: key %" PRIu32 " is there before it is put", what, i);
         CHECK_INT(epctx_map_put(&map, key, i), EPCTX_OK);
         CHECK((clock() - begin) / CLOCKS_PER_SEC < 5, "%s: key %" PRIu32 " after 5 s", what, i);
     }

@@ -323,8 +323,8 @@ TEST(kinds_share_nothing)
         data[17] = (uint8_t)(i / 3);
         CHECK_INT(epctx_weights_add(&f.weights, data, sizeof data, 1, kind, &f.got, &f.error),
                   EPCTX_OK);
-        CHECK(f.got.fresh && f.got.kind == kind, "weight %" PRIu32 " of kind %" PRIu32 ": one of "
-              "kind %" PRIu32, i / 3, kind, f.got.kind);
+        CHECK(f.got.fresh && f.got.kind == kind, 
+              "weight %" PRIu32 " of kind %" PRIu32 ": one of kind %" PRIu32, i / 3, kind, f.got.kind);
     }
     end(&f);
 }
@@ -449,8 +449,7 @@ TEST(hostile_hashes)
                   (unsigned)f.got.index);
         }
     stats = f.weights.stats;
-    CHECK(stats.compared_bytes > (uint64_t)COUNT * 8 * AT, "the fast hash tells them apart: "
-          "%" PRIu64 " bytes compared", stats.compared_bytes);
+    CHECK(stats.compared_bytes > (uint64_t)COUNT * 8 * AT, "the fast hash tells them apart: %" PRIu64 " bytes compared", stats.compared_bytes);
     CHECK(stats.compared_bytes <= (uint64_t)COUNT * (2 * 32 * (AT + 16) + SIZE),
           "%" PRIu64 " bytes were compared", stats.compared_bytes);
     end(&f);

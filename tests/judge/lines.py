@@ -24,7 +24,7 @@ def sources():
 
 
 def breakable(line):
-    """Is there a blank in front of the limit to break the line at, not before a URL or in `code`?"""
+    """Is there a blank in front of the limit, and not just before a URL or in `code`?"""
     whole = re.search(r"https?://\S+\W*$|^\s*`[^`]+`$", line)
     return " " in line.strip()[:COLUMNS] and not whole
 
