@@ -323,7 +323,7 @@ TEST(kinds_share_nothing)
         data[17] = (uint8_t)(i / 3);
         CHECK_INT(epctx_weights_add(&f.weights, data, sizeof data, 1, kind, &f.got, &f.error),
                   EPCTX_OK);
-        CHECK(f.got.fresh && f.got.kind == kind, 
+        CHECK(f.got.fresh && f.got.kind == kind,
               "weight %" PRIu32 " of kind %" PRIu32 ": one of kind %" PRIu32, i / 3, kind, f.got.kind);
     }
     end(&f);
