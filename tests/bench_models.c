@@ -11,10 +11,10 @@
  */
 #include <time.h>
 
+#include "examples/conformance/ort_driver.h"
 #include "examples/epctx/cli.h"
 #include "examples/epctx/session.h"
 #include "examples/epctx/tensors.h"
-#include "tests/ort/ort_driver.h"
 
 #define MOST    8
 #define ROUNDS  6
