@@ -119,8 +119,8 @@ typedef struct experiment {
     const char *rules; /* that it judges, blanks between */
 } experiment;
 
-extern const experiment registration_experiments[], session_experiments[], context_experiments[],
-    damage_experiments[], sharing_experiments[], model_experiments[];
+extern const experiment registration_experiments[], session_experiments[], identity_experiments[],
+    context_experiments[], damage_experiments[], sharing_experiments[], model_experiments[];
 
 /* ------------------------------------------------------------------ report */
 
@@ -175,6 +175,7 @@ extern const char *const unary_ops[], *const weighted_ops[], *const binary_ops[]
 
 /* Of the experiment: a folder of its own, with src/ and out/ in it; it is the current one. */
 const char *in_folder(const char *name); /* eight results are valid at a time */
+void make_folder(const char *path);
 bool copy_file(const char *from, const char *to);
 bool write_file(const char *path, const void *data, size_t size);
 /* malloc; NULL: not there. */

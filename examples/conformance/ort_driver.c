@@ -56,8 +56,7 @@ void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *
     pthread_mutex_unlock(&ort_log_lock);
 }
 
-/* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
-static bool ort_library(char *out, size_t size)
+bool ort_library(char *out, size_t size)
 {
     const char *set = getenv("EPCTX_ORT_LIBRARY");
     FILE *pipe;

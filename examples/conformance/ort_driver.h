@@ -36,6 +36,8 @@ void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *
                              const char *logid, const char *code, const char *message);
 /* An exported function of a library, without a cast between pointer kinds. */
 bool ort_symbol(void *library, const char *name, void *function, size_t size);
+/* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
+bool ort_library(char *out, size_t size);
 /* Loads ONNX Runtime and makes its environment. */
 bool ort_open(bool virtual_devices);
 
