@@ -109,7 +109,8 @@ enum {
     NEEDS_FILES = 8,      /* in files */
     NEEDS_EMBEDDING = 16, /* in the model */
     NEEDS_FOREIGN = 32,   /* it leaves something to the CPU */
-    NEEDS_SHARING = 64
+    NEEDS_SHARING = 64,
+    FINDS_FACTS = 128     /* others need what it finds: it always runs */
 };
 
 typedef struct experiment {

@@ -162,7 +162,9 @@ static void generated(void)
 
 static void judge_load(const char *ids, const ort_spec *spec, const char *what)
 {
-    judging("EPC-003", "%s", what);
+    char first[16];
+    snprintf(first, sizeof first, "%.7s", ids);
+    judging(first, "%s", what);
     judge(ids, runs_as(spec, in_folder("ref/m.onnx")),
           "%s: expected the outputs of the source model, found %d: %s", what, ort_code, ort_text);
 }
@@ -207,9 +209,11 @@ static void loading(void)
 
 static void load_again(void)
 {
-    static const char *const load_options[] = {
-        "ep.context_enable", "0", "ep.context_embed_mode", "1", "ep.context_node_name_prefix",
-        "other_", NULL};
+    static const char *const of_generation[][3] = {{"ep.context_enable", "0", NULL},
+                                                   {"ep.context_embed_mode", "1", NULL},
+                                                   {"ep.context_node_name_prefix", "p_", NULL}};
+    static const char *const ids[] = {"EPC-038", "EPC-043", "EPC-044"};
+    size_t i;
     OrtSession *session = NULL;
     const char *model;
     ort_spec spec;
@@ -219,7 +223,7 @@ static void load_again(void)
     model = in_folder("out/m_ctx.onnx");
     spec = strict_spec(model);
     judging("EPC-001", "a session from the context model with session.disable_model_compile=1");
-    if (judge("EPC-001 EPC-101 EPC-102 EPC-103 EPC-104 EPC-116 EPC-113 EPC-097",
+    if (judge("EPC-001 EPC-016 EPC-097 EPC-101 EPC-102 EPC-103 EPC-104 EPC-113 EPC-116 EPC-161",
               ort_session(&spec, &session),
               "a session from the context model with session.disable_model_compile=1: expected "
               "success, found %d: %s",
@@ -229,9 +233,13 @@ static void load_again(void)
               ort_assigned(session, now->ep.name));
         ort->ReleaseSession(session);
     }
-    spec = spec_of(model);
-    spec.config = load_options;
-    judge_load("EPC-038 EPC-043 EPC-044", &spec, "options of generation while loading");
+    for (i = 0; i < 3; i++) {
+        char what[100];
+        spec = spec_of(model);
+        spec.config = of_generation[i];
+        snprintf(what, sizeof what, "%s=%s while loading", spec.config[0], spec.config[1]);
+        judge_load(ids[i], &spec, what);
+    }
     if (chdir("out") == 0) {
         judging("EPC-117", "a path without a folder");
         spec = spec_of("m_ctx.onnx");
@@ -663,6 +671,10 @@ static void odd_names(void)
         judge_load("EPC-067 EPC-104", &spec, "a context model with an odd name");
     }
     /* One model must not lose its binary to another one in the same folder. */
+    if (make_model(MODEL_OTHER, in_folder("src/other.onnx"))) {
+        judging("EPC-075", "another model in the same folder");
+        generate(in_folder("src/other.onnx"), in_folder("out/two.others_ctx.onnx"), false);
+    }
     for (i = 0; i < 4; i++) {
         ort_spec spec = strict_spec(in_folder(tried[i]));
         judge_load("EPC-075 EPC-058", &spec, "the first of several context models in one folder");
@@ -951,8 +963,8 @@ const experiment context_experiments[] = {
     {"loading", loading, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
      "EPC-003 EPC-006 EPC-007 EPC-085 EPC-119 PLG-010"},
     {"loading again", load_again, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
-     "EPC-001 EPC-038 EPC-043 EPC-044 EPC-097 EPC-099 EPC-100 EPC-101 EPC-102 EPC-103 EPC-104 "
-     "EPC-113 EPC-116 EPC-117"},
+     "EPC-001 EPC-016 EPC-038 EPC-043 EPC-044 EPC-097 EPC-099 EPC-100 EPC-101 EPC-102 EPC-103 "
+     "EPC-104 EPC-113 EPC-116 EPC-117 EPC-161"},
     {"delivered files", delivered, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
      "EPC-017 EPC-074"},
     {"a subfolder", subfolder, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,

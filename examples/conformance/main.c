@@ -263,7 +263,7 @@ static bool is_wanted(const experiment *e, const char *only)
 {
     const char *ids = only;
     size_t index;
-    if (!only || e->needs == 0) return true;
+    if (!only || (e->needs & FINDS_FACTS)) return true;
     while (next_id(&ids, &index)) {
         if (strstr(e->rules, rules[index].id)) return true;
     }

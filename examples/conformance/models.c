@@ -196,8 +196,10 @@ static void s_node(builder *b, const char *op, const char *first, const char *se
 
 /* ------------------------------------------------------------------ weights */
 
+/* One has the byte 0a, which writing in text mode would change. */
 static float weight_at(unsigned seed, size_t i)
 {
+    if (i == 3) return 1.0f + 10.0f / (1 << 23);
     return (float)((int)((i * 7 + seed * 13) % 17) - 8) / 16.0f;
 }
 

@@ -148,6 +148,7 @@ const rule rules[] = {
     {"PLG-003", "ReleaseEpFactory, and the end of a process, work"},
     {"PLG-004", "factories name the devices that they support"},
     {"PLG-005", "what the EP does not claim runs on the CPU EP"},
+    {"PLG-006", "ort_version_supported is set"},
     {"PLG-007", "the EP's name"},
     {"PLG-008", "GetCapability claims what the EP can compile, and no more"},
     {"PLG-009", "Compile gives what computes as the CPU EP does"},

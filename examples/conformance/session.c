@@ -9,15 +9,51 @@
 
 /* -------------------------------------------------------------------- probe */
 
+/* Sessions of the probe: where none can be created, the EP is at fault and not the models. */
+static size_t sessions_tried, sessions_opened;
+static char first_refusal[400];
+
+/* The node assignment names the EP that made the session, the device the factory. */
+static void check_assignment(const OrtSession *session)
+{
+    const OrtEpAssignedSubgraph *const *graphs = NULL;
+    const char *name = NULL;
+    size_t count = 0, i;
+    if (!ort_ok(ort->Session_GetEpGraphAssignmentInfo(session, &graphs, &count))) return;
+    for (i = 0; i < count; i++) {
+        if (!ort_ok(ort->EpAssignedSubgraph_GetEpName(graphs[i], &name))) continue;
+        if (strcmp(name, "CPUExecutionProvider") == 0) continue;
+        judge("PLG-027", strcmp(name, now->ep.name) == 0,
+              "the EP of the session is called '%s', its device's '%s'", name, now->ep.name);
+    }
+}
+
 /* How many nodes of a model the EP takes; 0 also when there is no session. */
 static size_t claimed(const char *path)
 {
     const ort_spec spec = spec_of(path);
     OrtSession *session = NULL;
     size_t count = 0;
-    if (ort_session(&spec, &session)) count = ort_assigned(session, now->ep.name);
-    if (session) ort->ReleaseSession(session);
+    sessions_tried++;
+    if (ort_session(&spec, &session)) {
+        sessions_opened++;
+        count = ort_assigned(session, now->ep.name);
+        if (count == 0) check_assignment(session);
+        ort->ReleaseSession(session);
+    } else if (!*first_refusal) {
+        snprintf(first_refusal, sizeof first_refusal, "%d: %.380s", ort_code, ort_text);
+    }
     return count == SIZE_MAX ? 0 : count;
+}
+
+static void judge_probe(void)
+{
+    const char *log = strstr(ort_log, "GetCapability");
+    if (sessions_tried > 0 && sessions_opened == 0) {
+        judge(strstr(first_refusal, "ort_version_supported") ? "PLG-006 PLG-032" : "PLG-032", false,
+              "no session can be created, whatever the model: %s", first_refusal);
+    }
+    judge("PLG-008", !log, "nothing is claimed, and the log says: %.300s", log ? log : "");
 }
 
 /* The first of the operators that the EP takes in a chain of two. */
@@ -40,6 +76,17 @@ static void find_foreign(char *out)
     for (op = foreign_ops; *op && !*out; op++) {
         judging("PLG-008", "a session with two nodes %s", *op);
         if (make_probe(FORM_FLOAT, *op, path) && claimed(path) == 0) snprintf(out, OP, "%s", *op);
+    }
+}
+
+/* An EP that only embeds says so; one that writes a file must not. */
+static void check_mode(bool wanted_inside, bool inside)
+{
+    char names[16][256];
+    if (wanted_inside || !inside) return;
+    if (judge("EPC-071", list_files("out", names, 16) == 1,
+              "embed mode 0 was asked for: a file was written, and the node says embed_mode 1")) {
+        remark("EPC-071", "embed mode 0 was asked for, and the context is embedded");
     }
 }
 
@@ -72,6 +119,7 @@ static void find_contexts(void)
         if (read_contexts(out, &c) && c.count > 0) {
             ep->contexts = true;
             ep->files |= c.list[0].embed_mode == 0;
+            check_mode(embed, c.list[0].embed_mode == 1);
             ep->embeds |= c.list[0].embed_mode == 1;
         }
         close_contexts(&c);
@@ -104,10 +152,7 @@ static void probe(void)
     tell_fact("operators claimed", "%s %s %s%s", ep->unary, ep->weighted, ep->binary,
               ep->form == FORM_QDQ ? ", quantized" : "");
     if (!*ep->unary && !*ep->weighted) {
-        if (strstr(ort_log, "GetCapability")) {
-            judge("PLG-008", false, "nothing is claimed, and the log says: %.300s",
-                  strstr(ort_log, "GetCapability"));
-        }
+        judge_probe();
         return;
     }
     find_foreign(ep->foreign);
@@ -131,18 +176,9 @@ static bool folder_holds_only(const char *folder, const char *list)
     return true;
 }
 
-/* The node assignment names the EP that made the session, the device the factory. */
-static void check_assignment(const OrtSession *session)
+static void check_claims(const OrtSession *session)
 {
-    const OrtEpAssignedSubgraph *const *graphs = NULL;
-    const char *name = NULL;
-    size_t count = 0, i;
-    if (!ort_ok(ort->Session_GetEpGraphAssignmentInfo(session, &graphs, &count))) return;
-    for (i = 0; i < count; i++) {
-        if (!ort_ok(ort->EpAssignedSubgraph_GetEpName(graphs[i], &name))) continue;
-        judge("PLG-027", strcmp(name, now->ep.name) == 0,
-              "the EP of the session is called '%s', its device's '%s'", name, now->ep.name);
-    }
+    check_assignment(session);
     judge("PLG-008", ort_assigned(session, now->ep.name) >= 3,
           "%zu of the chain's 3 nodes are claimed, though two of the same were in the probe",
           ort_assigned(session, now->ep.name));
@@ -162,14 +198,14 @@ static void jit(void)
     spec = spec_of(model);
     spec.allow_cpu = false;
     judging("PLG-009", "a session without CPU fallback");
-    if (!judge("PLG-009 PLG-032 PLG-053 PLG-056 PLG-073 PLG-074 EPC-098",
+    if (!judge("PLG-006 PLG-009 PLG-032 PLG-053 PLG-056 PLG-073 PLG-074 EPC-098",
                ort_session(&spec, &session),
                "a session without CPU fallback, of a model whose operators the EP claims: expected "
                "success, found %d: %s",
                ort_code, ort_text)) {
         return;
     }
-    check_assignment(session);
+    check_claims(session);
     judging("PLG-009", "a run");
     judge("PLG-009 PLG-072", equals_cpu(session, model, 3), "outputs differ from the CPU EP's: %s",
           ort_text);
@@ -208,11 +244,15 @@ static void odd_models(void)
         judging("PLG-008", "model '%s' in a session", model_names[kind]);
         ort_log_clear();
         spec = spec_of(model);
-        if (!judge("PLG-008 PLG-005", runs_as(&spec, model),
-                   "model '%s': expected the CPU EP's outputs, found %d: %s", model_names[kind],
-                   ort_code, ort_text)) {
+        if (!judge("PLG-008 PLG-005", session_opens(&spec),
+                   "model '%s': expected a session, found %d: %s", model_names[kind], ort_code,
+                   ort_text)) {
             continue;
         }
+        judging("PLG-009", "model '%s', a run", model_names[kind]);
+        judge("PLG-009 PLG-005", runs_as(&spec, model),
+              "model '%s': expected the CPU EP's outputs, found %d: %s", model_names[kind],
+              ort_code, ort_text);
         judge("PLG-008", !strstr(ort_log, "GetCapability"), "model '%s': %.400s",
               model_names[kind], strstr(ort_log, "GetCapability") ? ort_log : "");
     }
@@ -864,11 +904,11 @@ static void memory(void)
 }
 
 const experiment session_experiments[] = {
-    {"probe", probe, 0, "PLG-008 PLG-010"},
+    {"probe", probe, FINDS_FACTS, "EPC-071 PLG-006 PLG-008 PLG-010 PLG-027 PLG-032"},
     {"session", jit, NEEDS_DEVICE | NEEDS_CLAIM,
-     "PLG-008 PLG-009 PLG-011 PLG-027 PLG-032 PLG-033 PLG-053 PLG-056 PLG-072 PLG-073 PLG-074 "
+     "PLG-006 PLG-008 PLG-009 PLG-011 PLG-027 PLG-032 PLG-033 PLG-053 PLG-056 PLG-072 PLG-073 PLG-074 "
      "EPC-037 EPC-063 EPC-098"},
-    {"odd models", odd_models, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-005 PLG-008"},
+    {"odd models", odd_models, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-005 PLG-008 PLG-009"},
     {"optimization levels", levels, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-008"},
     {"several sessions", many_sessions, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-011 PLG-032 PLG-033"},
     {"many runs", many_runs, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009 PLG-011"},

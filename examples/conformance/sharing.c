@@ -73,6 +73,8 @@ static void sharing_probe(void)
         does_not_apply("EPC-125", "no sharing: nodes name no binary");
         return;
     }
+    judge("EPC-140", file_exists(a) && file_exists(b),
+          "the group is complete, and '%s' that a node names is not there", file_exists(a) ? b : a);
     now->ep.shares = strcmp(a, b) == 0;
     if (now->ep.shares) {
         judge("EPC-125", true, "");
@@ -345,8 +347,8 @@ static void unequal_weights(void)
 enum { FOR_SHARING = NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES | NEEDS_SHARING };
 
 const experiment sharing_experiments[] = {
-    {"does it share?", sharing_probe, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
-     "EPC-125"},
+    {"does it share?", sharing_probe, FINDS_FACTS | NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-125 EPC-140"},
     {"files of a group", group_files, FOR_SHARING,
      "EPC-077 EPC-129 EPC-131 EPC-132 EPC-136 EPC-137 EPC-138 EPC-139 EPC-140 EPC-141 EPC-142 "
      "EPC-143 EPC-146 EPC-147 EPC-148"},

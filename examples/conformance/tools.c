@@ -154,7 +154,9 @@ const OrtEpDevice *find_device(void)
 
 bool open_ep(void)
 {
-    return ort_open(false) && register_ep(REGISTRATION) && find_device();
+    if (!ort_open(false)) return false;
+    judging("PLG-041", "registration");
+    return register_ep(REGISTRATION) && find_device();
 }
 
 ort_spec spec_of(const char *path)

@@ -77,9 +77,6 @@ static void change_config(OrtKeyValuePairs *config)
         snprintf(path, sizeof path, "%s/m_ctx.onnx", folder);
         real->AddKeyValuePair(config, "ep.context_file_path", path);
     }
-    if (fault("early_binary") && session.shares) {
-        real->AddKeyValuePair(config, "ep.stop_share_ep_contexts", "1");
-    }
     if (fault("ignores_context_path") && !session.generates) {
         real->AddKeyValuePair(config, "ep.context_file_path", "");
     }
@@ -89,7 +86,6 @@ static void change_config(OrtKeyValuePairs *config)
     if (fault("context_options_while_loading") && !session.generates) {
         if (*text_of(config, "ep.context_node_name_prefix")) crash();
     }
-    if (fault("share_always")) real->AddKeyValuePair(config, "ep.share_ep_contexts", "1");
 }
 
 static OrtStatus *ORT_API_CALL read_config(const OrtSessionOptions *options, OrtKeyValuePairs **out)
@@ -518,7 +514,9 @@ static void leave_files(void)
 {
     char path[2 * PATH_MAX];
     FILE *file;
-    if (session.generates) {
+    if (fault("early_binary") && session.generates && session.shares && !session.stops) {
+        in_context_folder(written, path, sizeof path);
+    } else if (session.generates) {
         if (fault("extra_file")) in_context_folder("beside.cache", path, sizeof path);
         if (!fault("extra_file")) return;
     } else {
@@ -683,7 +681,7 @@ static OrtStatus *ORT_API_CALL no_devices(OrtEpFactory *self,
 
 /* ------------------------------------------------------------------- sessions */
 
-static atomic_int alive, creating, sessions;
+static atomic_int alive, creating;
 
 static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
                                          const OrtHardwareDevice *const *devices,
@@ -720,7 +718,6 @@ static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *gone)
 {
     atomic_fetch_sub(&alive, 1);
     atomic_fetch_add(&ended_sessions, 1);
-    if (fault("dies_at_session_end") && atomic_fetch_add(&sessions, 1) > 3) crash();
     factory.ReleaseEp(self, gone);
 }
 
@@ -781,7 +778,7 @@ static void between(const OrtApiBase *base)
 static void *tick(void *unused)
 {
     for (;;)
-        usleep(1000);
+        usleep(200000);
     return unused;
 }
 
