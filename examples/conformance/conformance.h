@@ -120,8 +120,8 @@ typedef struct experiment {
     const char *rules; /* that it judges, blanks between */
 } experiment;
 
-extern const experiment registration_experiments[], session_experiments[], identity_experiments[],
-    context_experiments[], damage_experiments[], sharing_experiments[], model_experiments[];
+extern const experiment factory_experiments[], registration_experiments[], session_experiments[],
+    identity_experiments[], context_experiments[], damage_experiments[], sharing_experiments[], model_experiments[];
 
 /* ------------------------------------------------------------------ report */
 
@@ -168,6 +168,9 @@ bool make_model(model_kind kind, const char *path);
 /* Two of the same operator, to see whether the EP takes it. */
 bool make_probe(form how, const char *op, const char *path);
 bool make_probe_binary(form how, const char *op, const char *path);
+
+/* One node of another domain. */
+bool make_custom(const char *domain, const char *op, const char *path);
 
 extern const char *const unary_ops[], *const weighted_ops[], *const binary_ops[],
     *const foreign_ops[]; /* NULL at the end */

@@ -14,10 +14,9 @@ enum { TIME_LIMIT = 120 }; /* seconds for one experiment: slow compilers are no 
 board *now;
 request wanted;
 
-static const experiment *const all[] = {registration_experiments, session_experiments,
-                                        identity_experiments,     context_experiments,
-                                        damage_experiments,       sharing_experiments,
-                                        model_experiments};
+static const experiment *const all[] = {
+    factory_experiments, registration_experiments, session_experiments, identity_experiments,
+    context_experiments, damage_experiments,       sharing_experiments, model_experiments};
 
 /* Experiment `index` of all; NULL at the end. */
 static const experiment *experiment_at(size_t index)

@@ -591,3 +591,26 @@ bool make_probe_binary(form how, const char *op, const char *path)
     s_node(&b, op, "m", y, "y");
     return end(&b, path);
 }
+
+bool make_custom(const char *domain, const char *op, const char *path)
+{
+    builder b;
+    epctx_str names[2];
+    epctx_node node;
+    begin(&b);
+    note(&b, epctx_model_set_opset(&b.model, epctx_str_of(domain), 1, &b.error));
+    input(&b, "x", full);
+    output(&b, "y", full);
+    names[0] = epctx_str_of("x");
+    names[1] = epctx_str_of("y");
+    memset(&node, 0, sizeof node);
+    node.name = node.op_type = epctx_str_of(op);
+    node.domain = epctx_str_of(domain);
+    node.inputs = names;
+    node.input_count = 1;
+    node.outputs = names + 1;
+    node.output_count = 1;
+    note(&b, epctx_graph_put_node(&b.model, epctx_view_none(), &node, epctx_view_none(), NULL,
+                                  &b.error));
+    return end(&b, path);
+}

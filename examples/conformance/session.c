@@ -11,7 +11,7 @@
 
 /* Sessions of the probe: where none can be created, the EP is at fault and not the models. */
 static size_t sessions_tried, sessions_opened;
-static char first_refusal[400];
+static char first_refusal[1000];
 
 /* The node assignment names the EP that made the session, the device the factory. */
 static void check_assignment(const OrtSession *session)
@@ -41,7 +41,7 @@ static size_t claimed(const char *path)
         if (count == 0) check_assignment(session);
         ort->ReleaseSession(session);
     } else if (!*first_refusal) {
-        snprintf(first_refusal, sizeof first_refusal, "%d: %.380s", ort_code, ort_text);
+        snprintf(first_refusal, sizeof first_refusal, "%d: %.980s", ort_code, ort_text);
     }
     return count == SIZE_MAX ? 0 : count;
 }
