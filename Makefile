@@ -122,6 +122,7 @@ QUICK_SCRIPTS := $(filter-out %/test_platforms.sh,$(TEST_SCRIPTS))
 QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted \
                   $(QUICK_TESTS) \
                   $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
+                  build/quick/epctx-conformance \
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire
 
 .DELETE_ON_ERROR:
@@ -157,7 +158,7 @@ check:
 	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
 	    $(call tests_of,$(PLATFORMS))
 check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
-                $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted
+                $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/epctx-conformance build/encrypted build/asan/encrypted
 
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))

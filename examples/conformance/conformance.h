@@ -45,18 +45,18 @@ typedef enum form { FORM_FLOAT, FORM_QDQ, FORM_COUNT } form;
 /* What the EP turned out to be (probe.c). */
 typedef struct ep_facts {
     char name[NAME], vendor[NAME], version[NAME];
-    bool device;             /* there is one */
-    form form;               /* of the models that it takes */
-    char unary[OP];          /* operators that it claims; "": none */
-    char weighted[OP];       /* with a constant second input */
+    bool device;       /* there is one */
+    form form;         /* of the models that it takes */
+    char unary[OP];    /* operators that it claims; "": none */
+    char weighted[OP]; /* with a constant second input */
     char binary[OP];
-    char foreign[OP];        /* one that it leaves to the CPU */
-    bool dynamic;            /* claims nodes with open dimensions */
-    bool contexts;           /* gives EPContext nodes */
-    bool files, embeds;      /* with embed mode 0, 1 */
-    bool compatibility;      /* writes a compatibility string */
-    bool shares;             /* several models, one binary */
-    char no_contexts[600];   /* why not */
+    char foreign[OP];      /* one that it leaves to the CPU */
+    bool dynamic;          /* claims nodes with open dimensions */
+    bool contexts;         /* gives EPContext nodes */
+    bool files, embeds;    /* with embed mode 0, 1 */
+    bool compatibility;    /* writes a compatibility string */
+    bool shares;           /* several models, one binary */
+    char no_contexts[600]; /* why not */
 } ep_facts;
 
 typedef struct fact {
@@ -71,17 +71,17 @@ typedef struct board {
     fact facts[MAX_FACTS]; /* reported, not judged: times, sizes */
     /* Of the experiment that runs: */
     size_t experiment;
-    char judging[32];   /* the rule that a crash would break */
-    char doing[300];    /* and what the EP is asked to do */
-    char gave_up[600];  /* why the rest of it is not applicable; "" */
+    char judging[32];  /* the rule that a crash would break */
+    char doing[300];   /* and what the EP is asked to do */
+    char gave_up[600]; /* why the rest of it is not applicable; "" */
 } board;
 
 extern board *now;
 
 /* What the user asked for. */
 typedef struct request {
-    const char *library; /* absolute */
-    const char *name;    /* of the EP; NULL: the first of the library */
+    const char *library;     /* absolute */
+    const char *name;        /* of the EP; NULL: the first of the library */
     const char *options[65]; /* EP options: key, value, ..., NULL */
     const char *models[64];
     size_t model_count;
@@ -110,7 +110,7 @@ enum {
     NEEDS_EMBEDDING = 16, /* in the model */
     NEEDS_FOREIGN = 32,   /* it leaves something to the CPU */
     NEEDS_SHARING = 64,
-    FINDS_FACTS = 128     /* others need what it finds: it always runs */
+    FINDS_FACTS = 128 /* others need what it finds: it always runs */
 };
 
 typedef struct experiment {
@@ -121,7 +121,8 @@ typedef struct experiment {
 } experiment;
 
 extern const experiment factory_experiments[], registration_experiments[], session_experiments[],
-    identity_experiments[], context_experiments[], damage_experiments[], sharing_experiments[], model_experiments[];
+    identity_experiments[], context_experiments[], damage_experiments[], sharing_experiments[],
+    model_experiments[];
 
 /* ------------------------------------------------------------------ report */
 
@@ -172,8 +173,8 @@ bool make_probe_binary(form how, const char *op, const char *path);
 /* One node of another domain. */
 bool make_custom(const char *domain, const char *op, const char *path);
 
-extern const char *const unary_ops[], *const weighted_ops[], *const binary_ops[],
-    *const foreign_ops[]; /* NULL at the end */
+extern const char *const unary_ops[],
+    *const weighted_ops[], *const binary_ops[], *const foreign_ops[]; /* NULL at the end */
 
 /* ------------------------------------------------------------------- tools */
 

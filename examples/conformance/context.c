@@ -47,15 +47,18 @@ static bool has_folder(epctx_str text)
 /* ORT writes the schema's defaults, so an attribute may be there though the EP did not set it. */
 static void check_node(const epctx_epnode *node, const char *folder)
 {
-    const epctx_str texts[] = {node->ep_sdk_version, node->onnx_model_filename,
-                               node->hardware_architecture, node->partition_name, node->source,
+    const epctx_str texts[] = {node->ep_sdk_version,
+                               node->onnx_model_filename,
+                               node->hardware_architecture,
+                               node->partition_name,
+                               node->source,
                                node->notes};
     static const char *const ids[] = {"EPC-021", "EPC-022", "EPC-023",
                                       "EPC-024", "EPC-025", "EPC-029"};
     size_t i;
     for (i = 0; i < 6; i++) {
-        judge(ids[i], texts[i].size == 0 || !memmem(texts[i].data, texts[i].size, folder,
-                                                    strlen(folder)),
+        judge(ids[i],
+              texts[i].size == 0 || !memmem(texts[i].data, texts[i].size, folder, strlen(folder)),
               "'%.*s' names a folder of the machine that generated it", STR(texts[i]));
     }
     judge("EPC-022", !has_folder(node->onnx_model_filename),
@@ -187,7 +190,8 @@ static void loading(void)
             if (!prepare(kinds[i], false)) return;
         } else {
             judging("PLG-010", "CompileModel of '%s'", model_names[kinds[i]]);
-            if (!judge("PLG-010", generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false),
+            if (!judge("PLG-010",
+                       generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false),
                        "CompileModel of the model '%s': %d: %s", model_names[kinds[i]], ort_code,
                        ort_text)) {
                 continue;
@@ -411,10 +415,11 @@ static void partitions_as(bool embed)
     close_contexts(&c);
     spec = strict_spec(in_folder("out/m_ctx.onnx"));
     judging("EPC-107", "a context model with several EPContext nodes, embed mode %d", embed);
-    judge("EPC-107 EPC-108 EPC-010 EPC-101", runs_as(&spec, in_folder("ref/m.onnx")),
-          "a context model with several EPContext nodes, embed mode %d: expected the outputs of the "
-          "source model, found %d: %s",
-          embed, ort_code, ort_text);
+    judge(
+        "EPC-107 EPC-108 EPC-010 EPC-101", runs_as(&spec, in_folder("ref/m.onnx")),
+        "a context model with several EPContext nodes, embed mode %d: expected the outputs of the "
+        "source model, found %d: %s",
+        embed, ort_code, ort_text);
 }
 
 static void partitions(void)
@@ -571,8 +576,8 @@ static void compiled_already(void)
     bool written;
     if (!prepare(MODEL_CHAIN, !now->ep.files)) return;
     judging("EPC-097", "CompileModel of a context model");
-    written = generate(in_folder("out/m_ctx.onnx"), in_folder("out/twice_ctx.onnx"),
-                       !now->ep.files);
+    written =
+        generate(in_folder("out/m_ctx.onnx"), in_folder("out/twice_ctx.onnx"), !now->ep.files);
     if (!judge("EPC-097", !written,
                "CompileModel of a context model: expected an error, found success")) {
         return;
@@ -594,9 +599,13 @@ static void prefix(void)
     reference();
     for (i = 0; i < 2; i++) {
         const char *out = in_folder(i == 0 ? "out/a_ctx.onnx" : "out/b_ctx.onnx");
-        const char *more[] = {"ep.context_file_path", out, "ep.context_node_name_prefix",
-                              prefixes[i],            "ep.context_embed_mode",
-                              now->ep.files ? "0" : "1", NULL};
+        const char *more[] = {"ep.context_file_path",
+                              out,
+                              "ep.context_node_name_prefix",
+                              prefixes[i],
+                              "ep.context_embed_mode",
+                              now->ep.files ? "0" : "1",
+                              NULL};
         ort_spec spec;
         judging("EPC-080", "generating with a prefix");
         if (!judge("EPC-080 EPC-045", generate_by_options(in_folder("src/m.onnx"), more),
@@ -624,8 +633,9 @@ static void prefix(void)
         remark("EPC-046", "two prefixes give one partition_name: '%.100s'", names[0]);
     }
     if (prepare(MODEL_CHAIN, !now->ep.files) && read_contexts("out/m_ctx.onnx", &c)) {
-        judge("EPC-044", c.count > 0 && !memmem(c.list[0].partition_name.data,
-                                                c.list[0].partition_name.size, "p2_", 3),
+        judge("EPC-044",
+              c.count > 0 &&
+                  !memmem(c.list[0].partition_name.data, c.list[0].partition_name.size, "p2_", 3),
               "without the option there is a prefix, of an earlier session");
         close_contexts(&c);
     }
@@ -661,7 +671,8 @@ static void odd_names(void)
                    ort_text)) {
             continue;
         }
-        judge("EPC-068 EPC-077", binary_of(out, folder, binary, sizeof binary) && file_exists(binary),
+        judge("EPC-068 EPC-077",
+              binary_of(out, folder, binary, sizeof binary) && file_exists(binary),
               "the output name %.60s: no binary in its folder", tried[i]);
         if (stems[i] && read_contexts(out, &c)) {
             if (c.count) check_binary_name(c.list[0].ep_cache_context, stems[i], "EPC-075");
@@ -703,8 +714,8 @@ static void external_data(void)
         return;
     }
     judging("EPC-084", "generating from a source with external data");
-    if (!judge("EPC-084", generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"),
-                                   !now->ep.files),
+    if (!judge("EPC-084",
+               generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files),
                "generating from a source with external data: expected success, found %d: %s",
                ort_code, ort_text)) {
         return;
@@ -781,7 +792,6 @@ static void not_in_data_folder(void)
           "session");
     free(data);
 }
-
 
 static void initializers(void)
 {
@@ -938,8 +948,9 @@ static void interrupted(void)
         chmod("out", 0555);
         judging("EPC-058", "generating into a folder that cannot be written to");
         ok = generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false);
-        judge("EPC-058", !ok, "generating into a folder that cannot be written to: expected a "
-                              "status, found success");
+        judge("EPC-058", !ok,
+              "generating into a folder that cannot be written to: expected a "
+              "status, found success");
         chmod("out", 0777);
         judge_folder("a folder that cannot be written to");
     }

@@ -69,8 +69,8 @@ static void must_refuse(const char *ids, const char *path, const char *what)
 static void must_not_lie(const char *ids, const ort_spec *spec, const char *what)
 {
     const fate f = fate_of(spec, in_folder("ref/m.onnx"));
-    judge(ids, f != FATE_WRONG, "%s: expected an error or the right outputs, found a session: %.300s",
-          what, ort_text);
+    judge(ids, f != FATE_WRONG,
+          "%s: expected an error or the right outputs, found a session: %.300s", what, ort_text);
     if (f == FATE_OTHER_CODE) {
         judge("EPC-110", false, "%s: expected INVALID_GRAPH (10), found %d: %.300s", what, ort_code,
               ort_text);
@@ -216,8 +216,8 @@ static bool change_source(const char *from, const char *to, const char *source)
     if (read_contexts(from, &c) && c.count > 0) {
         status = source ? epctx_node_set_str(&c.model, c.views[0].view, "source",
                                              epctx_str_of(source), &error)
-                        : epctx_node_remove_attr(&c.model, c.views[0].view,
-                                                 epctx_str_of("source"), &error);
+                        : epctx_node_remove_attr(&c.model, c.views[0].view, epctx_str_of("source"),
+                                                 &error);
         if (status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, NULL, &error);
     }
     close_contexts(&c);
@@ -345,9 +345,9 @@ static void other_version(const char *attr, const char *value, const char *id)
 
 static void versions(void)
 {
-    static const char *const optional[] = {"ep_sdk_version", "onnx_model_filename",
-                                           "hardware_architecture", "notes", "max_size",
-                                           "partition_name"};
+    static const char *const optional[] = {
+        "ep_sdk_version", "onnx_model_filename", "hardware_architecture", "notes",
+        "max_size",       "partition_name"};
     size_t i;
     make_folder("ref");
     if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||

@@ -144,7 +144,8 @@ static void judge_devices(OrtEpFactory *f)
     for (i = 0; i < found && i < 8; i++)
         ort->GetEpApi()->ReleaseEpDevice(devices[i]);
     judge("PLG-031", ort_ok(f->GetSupportedDevices(f, hardware, 0, devices, 8, &found)),
-          "GetSupportedDevices without hardware: expected success, found %d: %s", ort_code, ort_text);
+          "GetSupportedDevices without hardware: expected success, found %d: %s", ort_code,
+          ort_text);
     for (i = 0; i < found && i < 8; i++)
         ort->GetEpApi()->ReleaseEpDevice(devices[i]);
 }
@@ -167,8 +168,9 @@ static void judge_functions(OrtEpFactory *f)
     }
     judging("PLG-039", "OrtEpFactory::IsStreamAware");
     if (!f->IsStreamAware) {
-        remark("PLG-039", "IsStreamAware is not set: ONNX Runtime's CreateSyncStreamForEpDevice calls "
-                          "it unchecked");
+        remark("PLG-039",
+               "IsStreamAware is not set: ONNX Runtime's CreateSyncStreamForEpDevice calls "
+               "it unchecked");
     } else {
         judge("PLG-039", f->IsStreamAware(f) == f->IsStreamAware(f), "IsStreamAware changes");
     }
@@ -205,15 +207,16 @@ static void factories(void)
     }
     for (i = 0; i < count; i++) {
         if (!judge("PLG-002", list[i] != NULL, "factory %zu is NULL", i)) continue;
-        judge("PLG-026", list[i]->ort_version_supported > 0 && list[i]->ort_version_supported < 1000,
+        judge("PLG-026",
+              list[i]->ort_version_supported > 0 && list[i]->ort_version_supported < 1000,
               "ort_version_supported of the factory is %u, expected ORT_API_VERSION of the headers",
               list[i]->ort_version_supported);
         judge_texts(list[i]);
         judge_functions(list[i]);
         judge_devices(list[i]);
         judging("PLG-003", "ReleaseEpFactory");
-        judge("PLG-003", ort_ok(release(list[i])), "ReleaseEpFactory: expected success, found %d: %s",
-              ort_code, ort_text);
+        judge("PLG-003", ort_ok(release(list[i])),
+              "ReleaseEpFactory: expected success, found %d: %s", ort_code, ort_text);
     }
 }
 

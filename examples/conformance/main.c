@@ -38,6 +38,7 @@ const char *experiment_name(size_t index)
 
 /* -------------------------------------------------------------------- board */
 
+/* The command line, or an experiment, names a rule that there is not: nothing to go on with. */
 static size_t rule_index(const char *id, size_t length)
 {
     size_t i;
@@ -45,7 +46,7 @@ static size_t rule_index(const char *id, size_t length)
         if (strlen(rules[i].id) == length && memcmp(rules[i].id, id, length) == 0) return i;
     }
     fprintf(stderr, "epctx-conformance: no rule '%.*s'\n", (int)length, id);
-    abort();
+    exit(2);
 }
 
 /* The next of a list with blanks between; false at the end. */
@@ -273,12 +274,14 @@ static bool is_wanted(const experiment *e, const char *only)
 
 static int usage(void)
 {
-    fputs("usage: epctx-conformance LIBRARY [NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
-          "                         [--json] [--junit FILE] [--ort LIBRARY] [--only RULES]\n"
-          "       epctx-conformance --rules\n"
-          "Tries the plugin EP in LIBRARY (NAME: which, if it has several) in ONNX Runtime, by the\n"
-          "rules of its documents. Exit code 0: none failed, 1: some failed, 2: wrong command line.\n",
-          stderr);
+    fputs(
+        "usage: epctx-conformance LIBRARY [NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
+        "                         [--json] [--junit FILE] [--ort LIBRARY] [--only RULES]\n"
+        "       epctx-conformance --rules\n"
+        "Tries the plugin EP in LIBRARY (NAME: which, if it has several) in ONNX Runtime, by the\n"
+        "rules of its documents. Exit code 0: none failed, 1: some failed, 2: wrong command "
+        "line.\n",
+        stderr);
     return 2;
 }
 
@@ -371,7 +374,7 @@ static bool has_failed(void)
 
 int main(int argc, char **argv)
 {
-    const char *tmp = getenv("TMPDIR");
+    const char *tmp = getenv("TMPDIR"), *ids;
     char base[PATH_MAX];
     command c;
     size_t i;
@@ -381,9 +384,11 @@ int main(int argc, char **argv)
         return 0;
     }
     if (!read_command(argc, argv, &c)) return usage();
+    for (ids = c.only; ids && next_id(&ids, &i);) {
+    }
     snprintf(base, sizeof base, "%s/epctx_conformance_XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    now = (board *)mmap(NULL, sizeof *now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                        0);
+    now =
+        (board *)mmap(NULL, sizeof *now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (now == MAP_FAILED || !mkdtemp(base)) {
         fprintf(stderr, "epctx-conformance: %s: %s\n", base, strerror(errno));
         return 2;

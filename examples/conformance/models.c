@@ -3,12 +3,13 @@
 #include "conformance.h"
 
 const char *const model_names[MODEL_KINDS] = {
-    "chain", "sub",  "island", "fan",   "weights", "external weights", "const", "scalar",
-    "dyn",   "zero", "names",  "if",    "double",  "other",            "pair",  "none"};
+    "chain",  "sub",    "island", "fan",  "weights", "external weights",
+    "const",  "scalar", "dyn",    "zero", "names",   "if",
+    "double", "other",  "pair",   "none"};
 
 /* In falling order of how many EPs have them; all give the shape that they get. */
-const char *const unary_ops[] = {"Relu",      "Sigmoid", "Tanh",        "Abs", "Neg", "Exp",
-                                 "LeakyRelu", "Sqrt",    "HardSigmoid", NULL};
+const char *const unary_ops[] = {"Relu", "Sigmoid",   "Tanh", "Abs",         "Neg",
+                                 "Exp",  "LeakyRelu", "Sqrt", "HardSigmoid", NULL};
 const char *const weighted_ops[] = {"Add", "Mul", "Sub", "MatMul", "Conv", NULL};
 const char *const binary_ops[] = {"Sub", "Mul", "Add", "Max", "MatMul", NULL};
 const char *const foreign_ops[] = {"Asinh", "Softsign", "Selu", "ThresholdedRelu", "Shrink",
@@ -109,7 +110,6 @@ static void put_tensor(builder *b, const char *name, int32_t type, const int64_t
     note(b, epctx_graph_put_initializer(&b->model, b->graph, &tensor, epctx_view_none(), NULL,
                                         &b->error));
 }
-
 
 static void put_node(builder *b, const char *op, const char *first, const char *second,
                      const char *third, const char *out, const epctx_attr *attrs, size_t count)
@@ -453,9 +453,8 @@ static bool make_external(builder *b, const char *path)
     while (out && b->status == EPCTX_OK && epctx_next_tensor(&it, &tensor)) {
         if (tensor.raw.size < 64) continue;
         fwrite(tensor.raw.data, 1, tensor.raw.size, out);
-        note(b, epctx_tensor_set_external(&b->model, tensor.view,
-                                          epctx_str_of("data/weights.bin"), at, tensor.raw.size,
-                                          &b->error));
+        note(b, epctx_tensor_set_external(&b->model, tensor.view, epctx_str_of("data/weights.bin"),
+                                          at, tensor.raw.size, &b->error));
         at += tensor.raw.size;
     }
     return out && fclose(out) == 0;
@@ -466,18 +465,24 @@ static bool can_make(model_kind kind)
     const ep_facts *ep = &now->ep;
     const bool bare = *ep->unary || *ep->binary;
     switch (kind) {
-    case MODEL_NONE: return *ep->foreign != '\0';
-    case MODEL_ISLAND: return *ep->foreign && (*ep->unary || *ep->weighted);
+    case MODEL_NONE:
+        return *ep->foreign != '\0';
+    case MODEL_ISLAND:
+        return *ep->foreign && (*ep->unary || *ep->weighted);
     case MODEL_WEIGHTS:
     case MODEL_WEXT:
-    case MODEL_PAIR: return *ep->weighted != '\0';
+    case MODEL_PAIR:
+        return *ep->weighted != '\0';
     case MODEL_SUB:
     case MODEL_SCALAR:
-    case MODEL_ZERO: return bare;
+    case MODEL_ZERO:
+        return bare;
     case MODEL_DYN:
     case MODEL_IF:
-    case MODEL_DOUBLE: return bare && ep->form == FORM_FLOAT;
-    default: return *ep->unary || *ep->weighted;
+    case MODEL_DOUBLE:
+        return bare && ep->form == FORM_FLOAT;
+    default:
+        return *ep->unary || *ep->weighted;
     }
 }
 
@@ -486,15 +491,33 @@ static void fill(builder *b, model_kind kind)
     static const int64_t none[RANK] = {1, SIDE, 0, 4};
     char room[160];
     switch (kind) {
-    case MODEL_SUB: sub(b); break;
-    case MODEL_ISLAND: island(b); break;
-    case MODEL_FAN: fan(b); break;
-    case MODEL_CONST: constant(b); break;
-    case MODEL_SCALAR: scalar(b); break;
-    case MODEL_NAMES: names(b); break;
-    case MODEL_IF: conditional(b); break;
-    case MODEL_DOUBLE: doubles(b); break;
-    case MODEL_ZERO: chain(b, none, 2); break;
+    case MODEL_SUB:
+        sub(b);
+        break;
+    case MODEL_ISLAND:
+        island(b);
+        break;
+    case MODEL_FAN:
+        fan(b);
+        break;
+    case MODEL_CONST:
+        constant(b);
+        break;
+    case MODEL_SCALAR:
+        scalar(b);
+        break;
+    case MODEL_NAMES:
+        names(b);
+        break;
+    case MODEL_IF:
+        conditional(b);
+        break;
+    case MODEL_DOUBLE:
+        doubles(b);
+        break;
+    case MODEL_ZERO:
+        chain(b, none, 2);
+        break;
     case MODEL_DYN:
         b->open_batch = true;
         chain(b, small, 3);
@@ -518,7 +541,9 @@ static void fill(builder *b, model_kind kind)
         output(b, "y", full);
         foreign_step(b, "x", "y");
         break;
-    default: chain(b, full, 3); break;
+    default:
+        chain(b, full, 3);
+        break;
     }
 }
 

@@ -16,7 +16,8 @@ static void exports(void)
     size_t i;
     judging("PLG-001", "dlopen of the library");
     library = dlopen(wanted.library, RTLD_NOW | RTLD_LOCAL);
-    if (!judge("PLG-001", library != NULL, "cannot be loaded: %s", library ? "" : dlerror())) return;
+    if (!judge("PLG-001", library != NULL, "cannot be loaded: %s", library ? "" : dlerror()))
+        return;
     for (i = 0; i < 2; i++) {
         judge("PLG-001", dlsym(library, required[i]) != NULL, "%s is not exported", required[i]);
     }
@@ -104,9 +105,10 @@ static void registration(void)
     judging("PLG-049", "the second after unregistration");
     usleep(600000); /* a thread that still runs in the library crashes now */
     judge("PLG-049", true, "");
-    judge("PLG-046 PLG-048", !is_mapped(), "after unregistration the library is still mapped: it was not "
-                                   "unloaded, or loaded twice (does CreateEpFactories say 0 "
-                                   "factories?)");
+    judge("PLG-046 PLG-048", !is_mapped(),
+          "after unregistration the library is still mapped: it was not "
+          "unloaded, or loaded twice (does CreateEpFactories say 0 "
+          "factories?)");
     if (register_as("with.dots.in-it", name) && register_as(long_name, name)) {
         register_as("plain", name);
     }
@@ -137,8 +139,9 @@ static void ends(void)
     make_model(MODEL_CHAIN, in_folder("src/m.onnx"));
     judging("PLG-003", "ReleaseEnv with the library registered");
     code = end_of(1);
-    judge("PLG-003", code == 0, "ReleaseEnv with the library registered: expected exit code 0, "
-                                "found %d%s",
+    judge("PLG-003", code == 0,
+          "ReleaseEnv with the library registered: expected exit code 0, "
+          "found %d%s",
           code, code > 128 ? " (a signal)" : "");
     code = end_of(0);
     judge("PLG-003 PLG-049", code == 0,
@@ -174,7 +177,11 @@ static bool is_utf8(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;
     while (*c) {
-        const int more = *c < 0x80 ? 0 : *c >> 5 == 6 ? 1 : *c >> 4 == 14 ? 2 : *c >> 3 == 30 ? 3 : -1;
+        const int more = *c < 0x80       ? 0
+                         : *c >> 5 == 6  ? 1
+                         : *c >> 4 == 14 ? 2
+                         : *c >> 3 == 30 ? 3
+                                         : -1;
         int i;
         if (more < 0) return false;
         for (i = 1; i <= more; i++) {
@@ -236,7 +243,8 @@ static void identity(void)
         if (!path || strcmp(path, wanted.library) != 0) continue;
         own++;
         factories += strcmp(ort->EpDevice_EpName(devices[i]), name) != 0;
-        judge("PLG-004 PLG-031", ort->EpDevice_Device(devices[i]) != NULL, "a device without hardware");
+        judge("PLG-004 PLG-031", ort->EpDevice_Device(devices[i]) != NULL,
+              "a device without hardware");
     }
     if (own > 1) {
         judge("PLG-047 PLG-060", true, "");

@@ -187,8 +187,9 @@ static void check_claims(const OrtSession *session)
 static void jit(void)
 {
     const char *model = in_folder("src/m.onnx");
-    static const char *const off[] = {"ep.context_enable", "0", "ep.context_embed_mode", "1",
-                                      "ep.context_file_path", "out/other_ctx.onnx", NULL};
+    static const char *const off[] = {
+        "ep.context_enable",  "0", "ep.context_embed_mode", "1", "ep.context_file_path",
+        "out/other_ctx.onnx", NULL};
     OrtSession *session = NULL;
     ort_spec spec;
     if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
@@ -253,8 +254,8 @@ static void odd_models(void)
         judge("PLG-009 PLG-005", runs_as(&spec, model),
               "model '%s': expected the CPU EP's outputs, found %d: %s", model_names[kind],
               ort_code, ort_text);
-        judge("PLG-008", !strstr(ort_log, "GetCapability"), "model '%s': %.400s",
-              model_names[kind], strstr(ort_log, "GetCapability") ? ort_log : "");
+        judge("PLG-008", !strstr(ort_log, "GetCapability"), "model '%s': %.400s", model_names[kind],
+              strstr(ort_log, "GetCapability") ? ort_log : "");
     }
     if (make_model(MODEL_NONE, in_folder("src/none.onnx"))) judge("PLG-005", true, "");
 }
@@ -353,7 +354,8 @@ static void many_sessions(void)
     }
     judge("PLG-033 PLG-011", memory_now() < memory + 6 * 1024 * 1024,
           "40 sessions after each other: %zu bytes more", memory_now() - memory);
-    judge("PLG-033", count_open("/proc/self/fd") <= files && count_open("/proc/self/task") <= threads,
+    judge("PLG-033",
+          count_open("/proc/self/fd") <= files && count_open("/proc/self/task") <= threads,
           "40 sessions after each other leave %zu open files and %zu threads, had %zu and %zu",
           count_open("/proc/self/fd"), count_open("/proc/self/task"), files, threads);
 }
@@ -479,7 +481,7 @@ static void threads(void)
     for (round = 0; round < 2; round++) {
         const char *id = round == 0 ? "PLG-009" : "PLG-032";
         judging(id, round == 0 ? "8 threads that run one session"
-                                 : "8 threads that create a session each and run it");
+                               : "8 threads that create a session each and run it");
         for (i = 0; i < THREADS; i++) {
             workers[i].session = round == 0 ? session : NULL;
             pthread_create(&workers[i].thread, NULL, work, &workers[i]);
@@ -522,8 +524,7 @@ static bool run_open(one_run *r, const char *model, const char *reference)
     for (i = 0; ok && i < r->in.count; i++)
         ok = ort_make_input(r->session, i, r->allocator, 5, &r->in);
     if (cpu) ort->ReleaseSession(cpu);
-    return ok && r->in.count > 0 &&
-           ort_ok(ort->GetTensorMutableData(r->in.values[0], &r->data)) &&
+    return ok && r->in.count > 0 && ort_ok(ort->GetTensorMutableData(r->in.values[0], &r->data)) &&
            ort_ok(ort->GetTensorSizeInBytes(r->in.values[0], &r->size)) &&
            ort_ok(ort->GetTensorElementTypeAndShapeDataReference(r->in.values[0], &r->type,
                                                                  &r->dims, &r->rank));
@@ -768,8 +769,8 @@ static const OrtEpDevice *chosen;
 static OrtStatus *ORT_API_CALL choose(const OrtEpDevice **devices, size_t count,
                                       const OrtKeyValuePairs *model_metadata,
                                       const OrtKeyValuePairs *runtime_metadata,
-                                      const OrtEpDevice **selected, size_t max, size_t *selected_count,
-                                      void *state)
+                                      const OrtEpDevice **selected, size_t max,
+                                      size_t *selected_count, void *state)
 {
     size_t i;
     (void)model_metadata, (void)runtime_metadata, (void)state;
@@ -837,21 +838,24 @@ static void round_trip(const OrtEpDevice *device, OrtAllocator *allocator)
     if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&cpu)) ||
         !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, type, &from)) ||
         !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, type, &to)) ||
-        !ort_ok(ort->GetTensorMutableData(from, &a)) || !ort_ok(ort->GetTensorMutableData(to, &b))) {
+        !ort_ok(ort->GetTensorMutableData(from, &a)) ||
+        !ort_ok(ort->GetTensorMutableData(to, &b))) {
         return;
     }
     ort_fill(a, 64, type, 9);
     memset(b, 0, 64 * sizeof(float));
     judging("PLG-035", "a tensor in the device's memory");
-    if (judge("PLG-035 PLG-036", ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, 1, type, &there)),
+    if (judge("PLG-035 PLG-036",
+              ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, 1, type, &there)),
               "a tensor in the device's memory: %d: %s", ort_code, ort_text)) {
         judging("PLG-038", "CopyTensors to the device and back");
-        judge("PLG-038",
-              ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&from, &there, NULL, 1)) &&
-                  ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&there, &to, NULL, 1)) &&
-                  memcmp(a, b, 64 * sizeof(float)) == 0,
-              "CopyTensors to the device and back: expected the same bytes, found %d: %s", ort_code,
-              ort_text);
+        judge(
+            "PLG-038",
+            ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&from, &there, NULL, 1)) &&
+                ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&there, &to, NULL, 1)) &&
+                memcmp(a, b, 64 * sizeof(float)) == 0,
+            "CopyTensors to the device and back: expected the same bytes, found %d: %s", ort_code,
+            ort_text);
         judging("PLG-037", "the release of a tensor in the device's memory");
         ort->ReleaseValue(there);
         judge("PLG-037", true, "");
@@ -879,7 +883,8 @@ static void memory(void)
         if (!info) continue;
         found = true;
         judging("PLG-035", "GetSharedAllocator");
-        if (judge("PLG-035 PLG-020", ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator,
+        if (judge("PLG-035 PLG-020",
+                  ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator,
                   "the device announces memory, but there is no allocator for it: %s", ort_text)) {
             round_trip(device, allocator);
         }
@@ -906,7 +911,8 @@ static void memory(void)
 const experiment session_experiments[] = {
     {"probe", probe, FINDS_FACTS, "EPC-071 PLG-006 PLG-008 PLG-010 PLG-027 PLG-032"},
     {"session", jit, NEEDS_DEVICE | NEEDS_CLAIM,
-     "PLG-006 PLG-008 PLG-009 PLG-011 PLG-027 PLG-032 PLG-033 PLG-053 PLG-056 PLG-072 PLG-073 PLG-074 "
+     "PLG-006 PLG-008 PLG-009 PLG-011 PLG-027 PLG-032 PLG-033 PLG-053 PLG-056 PLG-072 PLG-073 "
+     "PLG-074 "
      "EPC-037 EPC-063 EPC-098"},
     {"odd models", odd_models, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-005 PLG-008 PLG-009"},
     {"optimization levels", levels, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-008"},

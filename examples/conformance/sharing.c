@@ -119,8 +119,9 @@ static void group_files(void)
           "the last session of a group wrote no binary");
     judge("EPC-146 EPC-139", list_files("out", names, 64) == 3,
           "two models of a group gave %zu files, expected 3", list_files("out", names, 64));
-    if (!judge("EPC-140", binary_of("out/a_ctx.onnx", "out", a, sizeof a) &&
-                              binary_of("out/b_ctx.onnx", "out", b, sizeof b),
+    if (!judge("EPC-140",
+               binary_of("out/a_ctx.onnx", "out", a, sizeof a) &&
+                   binary_of("out/b_ctx.onnx", "out", b, sizeof b),
                "a node of the group names no binary")) {
         return;
     }
@@ -145,7 +146,8 @@ static void shared_weights(void)
         give_up("the EP claims no operator with weights");
         return;
     }
-    if (!open_ep() || !make_group() || !binary_of("out/b_ctx.onnx", "out", together, sizeof together)) {
+    if (!open_ep() || !make_group() ||
+        !binary_of("out/b_ctx.onnx", "out", together, sizeof together)) {
         give_up("%s", ort_text);
         return;
     }
@@ -187,8 +189,9 @@ static void groups(void)
     }
     judge("EPC-151", count_binaries("next") == 1, "a group of one wrote %zu binaries, expected 1",
           count_binaries("next"));
-    if (!judge("EPC-145", binary_of("next/n_ctx.onnx", "next", second, sizeof second) &&
-                              binary_of("out/a_ctx.onnx", "out", first, sizeof first),
+    if (!judge("EPC-145",
+               binary_of("next/n_ctx.onnx", "next", second, sizeof second) &&
+                   binary_of("out/a_ctx.onnx", "out", first, sizeof first),
                "a node names no binary")) {
         return;
     }
@@ -241,8 +244,7 @@ static void load_shared(void)
     OrtSession *first = NULL, *second = NULL;
     char binary[PATH_MAX];
     ort_spec spec;
-    if (!open_ep() || !make_group() ||
-        !binary_of("out/a_ctx.onnx", "out", binary, sizeof binary)) {
+    if (!open_ep() || !make_group() || !binary_of("out/a_ctx.onnx", "out", binary, sizeof binary)) {
         give_up("%s", ort_text);
         return;
     }
@@ -267,8 +269,9 @@ static void load_shared(void)
     judging("EPC-169", "runs of both");
     judge("EPC-164 EPC-161", equals_cpu(second, in_folder("src/b.onnx"), 1),
           "the second session: %s", ort_text);
-    judge("EPC-169", equals_cpu(first, in_folder("src/a.onnx"), 2) &&
-                         equals_cpu(second, in_folder("src/b.onnx"), 2),
+    judge("EPC-169",
+          equals_cpu(first, in_folder("src/a.onnx"), 2) &&
+              equals_cpu(second, in_folder("src/b.onnx"), 2),
           "both sessions at once: %s", ort_text);
     judging("EPC-168", "a run after the first session's end");
     ort->ReleaseSession(first);
@@ -287,12 +290,12 @@ static void load_apart(void)
     }
     judging("EPC-158", "sessions without ep.share_ep_contexts");
     spec = spec_of(in_folder("out/b_ctx.onnx"));
-    judge("EPC-158 EPC-053", ort_session(&spec, &sessions[0]) &&
-                                 equals_cpu(sessions[0], in_folder("src/b.onnx"), 1),
+    judge("EPC-158 EPC-053",
+          ort_session(&spec, &sessions[0]) && equals_cpu(sessions[0], in_folder("src/b.onnx"), 1),
           "a session of a shared binary without ep.share_ep_contexts: %d: %s", ort_code, ort_text);
     spec = spec_of(in_folder("out/a_ctx.onnx"));
-    judge("EPC-158 EPC-053", ort_session(&spec, &sessions[1]) &&
-                                 equals_cpu(sessions[1], in_folder("src/a.onnx"), 1),
+    judge("EPC-158 EPC-053",
+          ort_session(&spec, &sessions[1]) && equals_cpu(sessions[1], in_folder("src/a.onnx"), 1),
           "another one: %d: %s", ort_code, ort_text);
     judging("EPC-167", "the end of sessions in reverse order");
     if (sessions[1]) ort->ReleaseSession(sessions[1]);
@@ -310,8 +313,9 @@ static void several_nodes(void)
         return;
     }
     judging("EPC-133", "a group with a model of several partitions");
-    if (!judge("EPC-133", join_in(in_folder("src/a.onnx"), in_folder("out/a_ctx.onnx"), false, false) &&
-                              join_in(in_folder("src/b.onnx"), in_folder("out/b_ctx.onnx"), true, false),
+    if (!judge("EPC-133",
+               join_in(in_folder("src/a.onnx"), in_folder("out/a_ctx.onnx"), false, false) &&
+                   join_in(in_folder("src/b.onnx"), in_folder("out/b_ctx.onnx"), true, false),
                "a group with a model of several partitions: %d: %s", ort_code, ort_text)) {
         return;
     }
@@ -347,8 +351,8 @@ static void unequal_weights(void)
 enum { FOR_SHARING = NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES | NEEDS_SHARING };
 
 const experiment sharing_experiments[] = {
-    {"does it share?", sharing_probe, FINDS_FACTS | NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
-     "EPC-125 EPC-140"},
+    {"does it share?", sharing_probe,
+     FINDS_FACTS | NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES, "EPC-125 EPC-140"},
     {"files of a group", group_files, FOR_SHARING,
      "EPC-077 EPC-129 EPC-131 EPC-132 EPC-136 EPC-137 EPC-138 EPC-139 EPC-140 EPC-141 EPC-142 "
      "EPC-143 EPC-146 EPC-147 EPC-148"},

@@ -133,8 +133,7 @@ bool unregister_ep(const char *registration)
 static bool is_of_library(const OrtEpDevice *device)
 {
     char real[PATH_MAX];
-    const char *path =
-        ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "library_path");
+    const char *path = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "library_path");
     if (wanted.name && strcmp(ort->EpDevice_EpName(device), wanted.name) != 0) return false;
     return path && realpath(path, real) && strcmp(real, wanted.library) == 0;
 }
@@ -285,16 +284,15 @@ bool binary_of(const char *model, const char *folder, char *out, size_t size)
         for (i = 0; i < c.count && !found; i++) {
             const epctx_epnode *node = &c.list[i];
             if (node->main_context != 1 || node->embed_mode != 0) continue;
-            found = (size_t)snprintf(out, size, "%s/%.*s", folder, STR(node->ep_cache_context)) <
-                    size;
+            found =
+                (size_t)snprintf(out, size, "%s/%.*s", folder, STR(node->ep_cache_context)) < size;
         }
     }
     close_contexts(&c);
     return found;
 }
 
-bool change_attr(const char *from, const char *to, const char *attr, const char *value,
-                 size_t size)
+bool change_attr(const char *from, const char *to, const char *attr, const char *value, size_t size)
 {
     contexts c;
     epctx_error error;
@@ -308,9 +306,9 @@ bool change_attr(const char *from, const char *to, const char *attr, const char 
         epctx_str text;
         text.data = value;
         text.size = size;
-        status = value ? epctx_node_set_str(&c.model, c.views[i].view, attr, text, &error)
-                       : epctx_node_remove_attr(&c.model, c.views[i].view, epctx_str_of(attr),
-                                                &error);
+        status =
+            value ? epctx_node_set_str(&c.model, c.views[i].view, attr, text, &error)
+                  : epctx_node_remove_attr(&c.model, c.views[i].view, epctx_str_of(attr), &error);
     }
     if (ok && status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, &opts, &error);
     if (ok && status != EPCTX_OK) snprintf(ort_text, sizeof ort_text, "%s", error.message);

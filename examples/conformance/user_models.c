@@ -74,8 +74,9 @@ static void times(void)
           "a session from the context model takes %s, one that compiles %s", milliseconds(load),
           milliseconds(compiling));
     if (load >= compiling) {
-        remark("EPC-002", "a small model: a session from the context model takes %s, one that "
-                          "compiles %s",
+        remark("EPC-002",
+               "a small model: a session from the context model takes %s, one that "
+               "compiles %s",
                milliseconds(load), milliseconds(compiling));
     }
 }
@@ -94,15 +95,16 @@ static void try_context(const char *source, bool embed)
     ort_spec spec;
     judging("PLG-010", "CompileModel of %.100s, embed mode %d", source, embed);
     if (!judge("PLG-010", generate(source, context, embed),
-               "%.60s: CompileModel with embed mode %d: %d: %s", short_name(source), embed, ort_code,
-               ort_text)) {
+               "%.60s: CompileModel with embed mode %d: %d: %s", short_name(source), embed,
+               ort_code, ort_text)) {
         return;
     }
     spec = spec_of(context);
     judging("EPC-119", "the context model of %.100s", source);
-    judge("EPC-119 EPC-003", runs_as(&spec, source),
-          "%.60s: the context model with embed mode %d: expected the CPU EP's outputs, found %d: %s",
-          short_name(source), embed, ort_code, ort_text);
+    judge(
+        "EPC-119 EPC-003", runs_as(&spec, source),
+        "%.60s: the context model with embed mode %d: expected the CPU EP's outputs, found %d: %s",
+        short_name(source), embed, ort_code, ort_text);
     snprintf(name, sizeof name, "%.30s, context, mode %d", short_name(source), embed);
     tell_fact(name, "session %s", milliseconds(best_of(&spec, 3)));
 }

@@ -415,9 +415,11 @@ static OrtStatus *claim_by_type(const OrtGraph *graph, OrtEpGraphSupportInfo *in
     size_t count = 0, kept = 0, i;
     OrtStatus *status = graph_nodes(graph, &nodes, &count);
     for (i = 0; !status && i < count; i++) {
-        if (!is_op(nodes[i], "Relu") && !is_op(nodes[i], "Add") && !is_op(nodes[i], "Sub")) continue;
+        if (!is_op(nodes[i], "Relu") && !is_op(nodes[i], "Add") && !is_op(nodes[i], "Sub"))
+            continue;
         nodes[kept++] = nodes[i];
-        if (!together) status = real_ep->EpGraphSupportInfo_AddNodesToFuse(info, &nodes[i], 1, NULL);
+        if (!together)
+            status = real_ep->EpGraphSupportInfo_AddNodesToFuse(info, &nodes[i], 1, NULL);
     }
     if (!status && together && kept) {
         status = real_ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, kept, NULL);
@@ -545,7 +547,8 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
         return real->CreateStatus(ORT_FAIL, "");
     }
     status = ep.Compile(self, graphs, fused, count, infos, contexts);
-    if (status && (fault("fixed_shape") || (fault("stale_binary") && loads)) && !session.generates) {
+    if (status && (fault("fixed_shape") || (fault("stale_binary") && loads)) &&
+        !session.generates) {
         real->ReleaseStatus(status);
         for (i = 0; i < count; i++)
             infos[i] = zero_kernel();
@@ -587,8 +590,8 @@ static const char *ORT_API_CALL changing_text(OrtEp *self, const OrtGraph *graph
     static char text[400];
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    snprintf(text, sizeof text, "%s;time=%ld%09ld", ep.GetCompiledModelCompatibilityInfo(self, graph),
-             (long)t.tv_sec, t.tv_nsec);
+    snprintf(text, sizeof text, "%s;time=%ld%09ld",
+             ep.GetCompiledModelCompatibilityInfo(self, graph), (long)t.tv_sec, t.tv_nsec);
     return text;
 }
 
@@ -637,9 +640,9 @@ static OrtStatus *ORT_API_CALL no_transfer(OrtEpFactory *self, OrtDataTransferIm
     return real->CreateStatus(ORT_FAIL, "no copy engine");
 }
 
-static OrtStatus *ORT_API_CALL all_optimal(OrtEpFactory *self, const OrtHardwareDevice *const *devices,
-                                           size_t count, const char *text,
-                                           OrtCompiledModelCompatibility *out)
+static OrtStatus *ORT_API_CALL all_optimal(OrtEpFactory *self,
+                                           const OrtHardwareDevice *const *devices, size_t count,
+                                           const char *text, OrtCompiledModelCompatibility *out)
 {
     (void)self, (void)devices, (void)count, (void)text;
     *out = OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL;
