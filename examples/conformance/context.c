@@ -3,7 +3,9 @@
 #include "conformance.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* src/m.onnx, and out/m_ctx.onnx from it. False: the experiment gives up. */
@@ -731,7 +733,7 @@ static void external_data(void)
     judge_load("EPC-085 EPC-091", &spec, "a context model whose source and external data are gone");
     count = list_files("out", names, 16);
     for (i = 0; i < count; i++)
-        judge("EPC-091", !strstr(names[i], ".data") && strcmp(names[i], "data") != 0,
+        judge("EPC-091 EPC-052", !strstr(names[i], ".data") && strcmp(names[i], "data") != 0,
               "an initializers file was written: %.100s", names[i]);
     spec = spec_of(NULL);
     spec.data = data;
@@ -966,6 +968,78 @@ static void interrupted(void)
     judge_folder("two threads that generated the same files");
 }
 
+/* Generates two models in turn under one name until it is killed. */
+static void generate_forever(void)
+{
+    static const char *const sources[] = {"ref/m.onnx", "ref/other.onnx"};
+    unsigned i;
+    if (!open_ep()) _exit(0);
+    for (i = 0;; i++)
+        generate(in_folder(sources[i % 2]), in_folder("out/m_ctx.onnx"), !now->ep.files);
+}
+
+/* In a process of its own: ORT does not survive a fork. */
+static void judge_remains(void)
+{
+    ort_spec spec;
+    fate first, second;
+    if (!open_ep()) _exit(0);
+    judging("EPC-058", "what a killed process left");
+    spec = spec_of(in_folder("out/m_ctx.onnx"));
+    if (file_exists("out/m_ctx.onnx")) {
+        first = fate_of(&spec, in_folder("ref/m.onnx"));
+        second = fate_of(&spec, in_folder("ref/other.onnx"));
+        judge(
+            "EPC-058", first != FATE_WRONG || second != FATE_WRONG,
+            "a process was killed while it generated: what it left loads and gives wrong outputs: "
+            "%s",
+            ort_text);
+    }
+    judge("EPC-058",
+          generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files) &&
+              runs_as(&spec, in_folder("ref/m.onnx")),
+          "generating again after a process was killed: expected success, found %d: %s", ort_code,
+          ort_text);
+}
+
+static void in_process(void (*run)(void), unsigned kill_after)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        run();
+        fflush(NULL);
+        _exit(0);
+    }
+    if (kill_after) {
+        usleep(kill_after);
+        kill(child, SIGKILL);
+    }
+    waitpid(child, &status, 0);
+    if (kill_after == 0) {
+        judge("EPC-058", WIFEXITED(status),
+              "what a killed process left ends the process that "
+              "loads it, by signal %d",
+              WTERMSIG(status));
+    }
+}
+
+static void killed(void)
+{
+    int i;
+    make_folder("ref");
+    if (!make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
+        !make_model(MODEL_OTHER, in_folder("ref/other.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    for (i = 0; i < 6; i++) {
+        /* Loading ORT takes some of the time. */
+        in_process(generate_forever, 150000u + 37700u * (unsigned)i);
+        in_process(judge_remains, 0);
+    }
+}
+
 const experiment context_experiments[] = {
     {"generated files", generated, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
      "EPC-005 EPC-009 EPC-013 EPC-016 EPC-017 EPC-019 EPC-021 EPC-022 EPC-023 EPC-024 EPC-025 "
@@ -999,7 +1073,7 @@ const experiment context_experiments[] = {
     {"odd names", odd_names, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
      "EPC-058 EPC-067 EPC-068 EPC-075 EPC-077 EPC-104"},
     {"external data", external_data, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
-     "EPC-048 EPC-049 EPC-050 EPC-084 EPC-085 EPC-091 EPC-095 EPC-096"},
+     "EPC-048 EPC-049 EPC-050 EPC-052 EPC-084 EPC-085 EPC-091 EPC-095 EPC-096"},
     {"the folder of external data", not_in_data_folder,
      NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES, "EPC-051"},
     {"an initializers file", initializers,
@@ -1007,6 +1081,7 @@ const experiment context_experiments[] = {
     {"weights", weights_once, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS, "EPC-089"},
     {"compatibility", compatibility, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
      "PLG-024 PLG-025 PLG-034"},
+    {"killed", killed, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS, "EPC-058"},
     {"interrupted", interrupted, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
      "EPC-058"},
     {NULL, NULL, 0, NULL},

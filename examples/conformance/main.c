@@ -237,7 +237,7 @@ static void try_experiment(size_t at, const char *base)
     const experiment *e = experiment_at(at);
     const char *missing = missing_need(e->needs);
     const size_t from = now->count;
-    char folder[PATH_MAX];
+    char folder[PATH_MAX + 24];
     int status = 0;
     bool ended;
     pid_t child;

@@ -280,7 +280,7 @@ static void foreign_step(builder *b, const char *in, const char *out)
 
 static void chain(builder *b, const int64_t *dims, unsigned steps)
 {
-    char room[160], from[40], to[40];
+    char room[160], from[160], to[40];
     unsigned i;
     input(b, "x", dims);
     output(b, "y", dims);

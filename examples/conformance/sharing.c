@@ -250,7 +250,7 @@ static void load_shared(void)
     }
     spec = shared_spec(in_folder("out/a_ctx.onnx"));
     judging("EPC-160", "the first session of two that share");
-    if (!judge("EPC-160 EPC-122 EPC-161", ort_session(&spec, &first),
+    if (!judge("EPC-159 EPC-160 EPC-122 EPC-161", ort_session(&spec, &first),
                "the first session of two that share: expected success, found %d: %s", ort_code,
                ort_text)) {
         return;
@@ -278,6 +278,35 @@ static void load_shared(void)
     judge("EPC-167 EPC-168", equals_cpu(second, in_folder("src/b.onnx"), 3),
           "the second session after the first one's end: %s", ort_text);
     ort->ReleaseSession(second);
+}
+
+/* Three sessions of one model that share: the first takes the graph, the others load for
+ * themselves, or are refused; none gives wrong outputs. */
+static void taken(void)
+{
+    OrtSession *sessions[3] = {NULL, NULL, NULL};
+    ort_spec spec;
+    int i;
+    if (!open_ep() || !make_group()) {
+        give_up("%s", ort_text);
+        return;
+    }
+    for (i = 0; i < 3; i++) {
+        spec = shared_spec(in_folder("out/a_ctx.onnx"));
+        judging("EPC-166", "session %d of one model, sharing", i + 1);
+        if (!ort_session(&spec, &sessions[i])) {
+            judge("EPC-166", i > 0, "the first session: %d: %s", ort_code, ort_text);
+            continue;
+        }
+        judge("EPC-166", equals_cpu(sessions[i], in_folder("src/a.onnx"), (uint32_t)i),
+              "session %d of one model, sharing: %s", i + 1, ort_text);
+    }
+    for (i = 0; i < 3; i++) {
+        if (!sessions[i]) continue;
+        judge("EPC-166 EPC-168", equals_cpu(sessions[i], in_folder("src/a.onnx"), 7),
+              "session %d after the end of %d: %s", i + 1, i, ort_text);
+        ort->ReleaseSession(sessions[i]);
+    }
 }
 
 static void load_apart(void)
@@ -361,7 +390,9 @@ const experiment sharing_experiments[] = {
     {"groups after each other", groups, FOR_SHARING, "EPC-130 EPC-135 EPC-144 EPC-145 EPC-151"},
     {"refusals of groups", refusals, FOR_SHARING, "EPC-149 EPC-150"},
     {"shared loading", load_shared, FOR_SHARING,
-     "EPC-122 EPC-143 EPC-160 EPC-161 EPC-162 EPC-163 EPC-164 EPC-165 EPC-167 EPC-168 EPC-169"},
+     "EPC-122 EPC-143 EPC-159 EPC-160 EPC-161 EPC-162 EPC-163 EPC-164 EPC-165 EPC-167 EPC-168 "
+     "EPC-169"},
+    {"one model three times", taken, FOR_SHARING, "EPC-166 EPC-168"},
     {"loading without sharing", load_apart, FOR_SHARING, "EPC-053 EPC-158 EPC-167"},
     {"several nodes of a group", several_nodes, FOR_SHARING | NEEDS_FOREIGN, "EPC-133"},
     {NULL, NULL, 0, NULL},

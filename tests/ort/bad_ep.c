@@ -117,7 +117,7 @@ static OrtStatus *ORT_API_CALL model_path(const OrtGraph *graph, const ORTCHAR_T
 
 /* ------------------------------------------------------- attributes, as written */
 
-static char written[PATH_MAX], renamed[PATH_MAX]; /* of the binary: by the EP, in the node */
+static char written[PATH_MAX], renamed[PATH_MAX + 16]; /* of the binary: by the EP, in the node */
 static char first_group[PATH_MAX];
 
 /* The path of a context binary as the fault wants it, or NULL. */
