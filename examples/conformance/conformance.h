@@ -89,17 +89,28 @@ typedef struct request {
 
 extern request wanted;
 
+#if defined(__GNUC__)
+#define LIKE_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define LIKE_PRINTF(text, first)
+#endif
+
+/* ORT's last code and message, "10: ...", for the texts below: it is filled in when the text is
+ * made, after the arguments of the call. */
+extern char ort_answer[4200];
+
 /* An experiment names the rule, and what it does, before the EP can crash on it. */
-void judging(const char *rule_id, const char *format, ...);
+void judging(const char *rule_id, const char *format, ...) LIKE_PRINTF(2, 3);
 /* `ids`: one or several, separated by blanks. True: passed, else the text says what was seen and
  * what was expected. Returns `ok`. */
-bool judge(const char *ids, bool ok, const char *format, ...);
+bool judge(const char *ids, bool ok, const char *format, ...) LIKE_PRINTF(3, 4);
+void holds(const char *ids);
 /* Passed, but users may be hurt. */
-void remark(const char *ids, const char *format, ...);
-void does_not_apply(const char *ids, const char *format, ...);
+void remark(const char *ids, const char *format, ...) LIKE_PRINTF(2, 3);
+void does_not_apply(const char *ids, const char *format, ...) LIKE_PRINTF(2, 3);
 /* The rules that are not judged yet do not apply, because of this. Returns false. */
-bool give_up(const char *format, ...);
-void tell_fact(const char *name, const char *format, ...);
+bool give_up(const char *format, ...) LIKE_PRINTF(1, 2);
+void tell_fact(const char *name, const char *format, ...) LIKE_PRINTF(2, 3);
 
 /* What an experiment needs of the EP; without it its rules do not apply. */
 enum {

@@ -14,8 +14,8 @@ static bool prepare(model_kind kind, bool embed)
     if (!open_ep() || !make_model(kind, in_folder("src/m.onnx"))) return give_up("%s", ort_text);
     judging("PLG-010", "CompileModel of the model '%s', embed mode %d", model_names[kind], embed);
     return judge("PLG-010", generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), embed),
-                 "CompileModel of the model '%s', embed mode %d: expected success, found %d: %s",
-                 model_names[kind], embed, ort_code, ort_text) ||
+                 "CompileModel of the model '%s', embed mode %d: expected success, found %s",
+                 model_names[kind], embed, ort_answer) ||
            give_up("the context model was not generated: %s", ort_text);
 }
 
@@ -94,7 +94,7 @@ static void check_binary_name(epctx_str path, const char *stem, const char *ids)
     const size_t length = path.size - (size_t)(name - path.data), stem_length = strlen(stem);
     if (length > stem_length + 5 && memcmp(name, stem, stem_length) == 0 &&
         name[stem_length] == '_' && memcmp(name + length - 4, ".bin", 4) == 0) {
-        judge(ids, true, "");
+        holds(ids);
     } else {
         remark(ids, "the binary is called '%.*s', the document says %s_[ep].bin", STR(path), stem);
     }
@@ -151,7 +151,7 @@ static void generated(void)
                   (int)node->embed_mode);
             continue;
         }
-        judge("EPC-071 EPC-042 EPC-016 EPC-057", true, "");
+        holds("EPC-071 EPC-042 EPC-016 EPC-057");
         if (node->main_context == 1) {
             check_path(node->ep_cache_context);
             check_binary_name(node->ep_cache_context, "m", "EPC-075");
@@ -171,7 +171,7 @@ static void judge_load(const char *ids, const ort_spec *spec, const char *what)
     snprintf(first, sizeof first, "%.7s", ids);
     judging(first, "%s", what);
     judge(ids, runs_as(spec, in_folder("ref/m.onnx")),
-          "%s: expected the outputs of the source model, found %d: %s", what, ort_code, ort_text);
+          "%s: expected the outputs of the source model, found %s", what, ort_answer);
 }
 
 static void loading(void)
@@ -194,8 +194,7 @@ static void loading(void)
             judging("PLG-010", "CompileModel of '%s'", model_names[kinds[i]]);
             if (!judge("PLG-010",
                        generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false),
-                       "CompileModel of the model '%s': %d: %s", model_names[kinds[i]], ort_code,
-                       ort_text)) {
+                       "CompileModel of the model '%s': %s", model_names[kinds[i]], ort_answer)) {
                 continue;
             }
         }
@@ -206,8 +205,8 @@ static void loading(void)
                      model_names[kinds[i]]);
             spec = strict_spec(in_folder("out/m_ctx.onnx"));
             judge_load("EPC-003 EPC-119 EPC-085", &spec, what);
-            judge("EPC-006", true, "");
-            if (kinds[i] == MODEL_SUB || kinds[i] == MODEL_FAN) judge("EPC-007", true, "");
+            holds("EPC-006");
+            if (kinds[i] == MODEL_SUB || kinds[i] == MODEL_FAN) holds("EPC-007");
         }
         close_contexts(&c);
     }
@@ -232,8 +231,8 @@ static void load_again(void)
     if (judge("EPC-001 EPC-016 EPC-097 EPC-101 EPC-102 EPC-103 EPC-104 EPC-113 EPC-116 EPC-161",
               ort_session(&spec, &session),
               "a session from the context model with session.disable_model_compile=1: expected "
-              "success, found %d: %s",
-              ort_code, ort_text)) {
+              "success, found %s",
+              ort_answer)) {
         judge("EPC-099 EPC-100", ort_assigned(session, now->ep.name) == 1,
               "%zu of the context model's nodes are claimed, expected 1",
               ort_assigned(session, now->ep.name));
@@ -250,8 +249,8 @@ static void load_again(void)
         judging("EPC-117", "a path without a folder");
         spec = spec_of("m_ctx.onnx");
         judge("EPC-117", runs_as(&spec, "../ref/m.onnx"),
-              "a path without a folder: expected the outputs of the source model, found %d: %s",
-              ort_code, ort_text);
+              "a path without a folder: expected the outputs of the source model, found %s",
+              ort_answer);
     }
 }
 
@@ -355,8 +354,7 @@ static void from_memory(void)
           "a model from memory, its binary in a file, without ep.context_file_path: expected an "
           "error, found a session");
     judge("EPC-040 EPC-110", ort_code == ORT_INVALID_GRAPH || ort_code == ORT_INVALID_ARGUMENT,
-          "without ep.context_file_path: expected INVALID_GRAPH (10), found %d: %s", ort_code,
-          ort_text);
+          "without ep.context_file_path: expected INVALID_GRAPH (10), found %s", ort_answer);
     if (!strstr(ort_text, "context_file_path")) {
         remark("EPC-040", "the error does not name ep.context_file_path: %.300s", ort_text);
     }
@@ -392,12 +390,12 @@ static void check_partitions(const contexts *c, bool embed)
               "node %zu of %zu has main_context 1 and no context", i, c->count);
     }
     if (binaries == 1) {
-        judge(embed ? "EPC-011" : "EPC-011 EPC-072", true, "");
+        holds(embed ? "EPC-011" : "EPC-011 EPC-072");
     } else if (c->primaries == c->count) {
         remark(embed ? "EPC-012" : "EPC-012 EPC-072", "%zu partitions have %zu contexts", c->count,
                binaries);
     }
-    if (c->primaries == c->count) judge("EPC-012 EPC-106", true, "");
+    if (c->primaries == c->count) holds("EPC-012 EPC-106");
 }
 
 static void partitions_as(bool embed)
@@ -407,8 +405,7 @@ static void partitions_as(bool embed)
     judging("PLG-010", "CompileModel of several partitions, embed mode %d", embed);
     if (!judge("PLG-010 EPC-082",
                generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), embed),
-               "CompileModel of several partitions, embed mode %d: %d: %s", embed, ort_code,
-               ort_text)) {
+               "CompileModel of several partitions, embed mode %d: %s", embed, ort_answer)) {
         return;
     }
     if (judge("EPC-082", read_contexts("out/m_ctx.onnx", &c), "%s", ort_text)) {
@@ -420,8 +417,8 @@ static void partitions_as(bool embed)
     judge(
         "EPC-107 EPC-108 EPC-010 EPC-101", runs_as(&spec, in_folder("ref/m.onnx")),
         "a context model with several EPContext nodes, embed mode %d: expected the outputs of the "
-        "source model, found %d: %s",
-        embed, ort_code, ort_text);
+        "source model, found %s",
+        embed, ort_answer);
 }
 
 static void partitions(void)
@@ -472,9 +469,8 @@ static void reordered(void)
     judging("EPC-010", "a context model whose nodes are in another order");
     f = fate_of(&spec, in_folder("ref/m.onnx"));
     judge("EPC-010 EPC-108", f == FATE_RIGHT || f == FATE_INVALID_GRAPH,
-          "a context model whose nodes are in another order: expected the same outputs, found %d: "
-          "%s",
-          ort_code, ort_text);
+          "a context model whose nodes are in another order: expected the same outputs, found %s",
+          ort_answer);
     epctx_error_clear(&error);
     if (read_contexts("out/m_ctx.onnx", &c)) {
         for (i = 0; i < c.count; i++) {
@@ -491,8 +487,8 @@ static void reordered(void)
     f = fate_of(&spec, in_folder("ref/m.onnx"));
     judge("EPC-161", f == FATE_RIGHT || f == FATE_INVALID_GRAPH,
           "a context model whose nodes have other names: expected the same outputs or "
-          "INVALID_GRAPH, found %d: %s",
-          ort_code, ort_text);
+          "INVALID_GRAPH, found %s",
+          ort_answer);
 }
 
 /* -------------------------------------------------------- by session options */
@@ -510,8 +506,7 @@ static void by_options(void)
     reference();
     judging("EPC-062", "a session with ep.context_enable=1");
     if (!judge("EPC-062 EPC-093", generate_by_options(in_folder("src/m.onnx"), NULL),
-               "a session with ep.context_enable=1: expected success, found %d: %s", ort_code,
-               ort_text)) {
+               "a session with ep.context_enable=1: expected success, found %s", ort_answer)) {
         return;
     }
     judge("EPC-062 EPC-064 EPC-065 EPC-066 EPC-093", file_exists("src/m_ctx.onnx"),
@@ -529,7 +524,7 @@ static void by_options(void)
     more[1] = in_folder("out/own.name_ctx.onnx");
     judging("EPC-067", "ep.context_file_path");
     if (!judge("EPC-067 EPC-039", generate_by_options(in_folder("src/m.onnx"), more),
-               "ep.context_file_path: expected success, found %d: %s", ort_code, ort_text)) {
+               "ep.context_file_path: expected success, found %s", ort_answer)) {
         return;
     }
     judge("EPC-067 EPC-039", file_exists(more[1]), "ep.context_file_path names no file");
@@ -565,8 +560,8 @@ static void options_from_memory(void)
     config[3] = in_folder("out/m_ctx.onnx");
     judging("EPC-094", "generating from memory with ep.context_file_path");
     judge("EPC-094", session_opens(&spec) && file_exists("out/m_ctx.onnx"),
-          "generating from memory with ep.context_file_path: expected success, found %d: %s",
-          ort_code, ort_text);
+          "generating from memory with ep.context_file_path: expected success, found %s",
+          ort_answer);
     free(data);
     remove_tree("src");
     spec = strict_spec(in_folder("out/m_ctx.onnx"));
@@ -611,8 +606,8 @@ static void prefix(void)
         ort_spec spec;
         judging("EPC-080", "generating with a prefix");
         if (!judge("EPC-080 EPC-045", generate_by_options(in_folder("src/m.onnx"), more),
-                   "generating with ep.context_node_name_prefix: expected success, found %d: %s",
-                   ort_code, ort_text)) {
+                   "generating with ep.context_node_name_prefix: expected success, found %s",
+                   ort_answer)) {
             return;
         }
         names[i][0] = '\0';
@@ -624,13 +619,13 @@ static void prefix(void)
             remark("EPC-045", "partition_name is '%.100s', it does not begin with the prefix",
                    names[i]);
         } else {
-            judge("EPC-045 EPC-080", true, "");
+            holds("EPC-045 EPC-080");
         }
         spec = strict_spec(out);
         judge_load("EPC-047 EPC-080", &spec, "a context model generated with a prefix");
     }
     if (strcmp(names[0], names[1]) != 0) {
-        judge("EPC-046", true, "");
+        holds("EPC-046");
     } else {
         remark("EPC-046", "two prefixes give one partition_name: '%.100s'", names[0]);
     }
@@ -669,8 +664,7 @@ static void odd_names(void)
         snprintf(folder, sizeof folder, i == 3 ? "a.folder" : "out");
         judging("EPC-067", "the output name %.60s", tried[i]);
         if (!judge("EPC-067 EPC-068", generate(in_folder("src/m.onnx"), out, false),
-                   "the output name %.60s: expected success, found %d: %s", tried[i], ort_code,
-                   ort_text)) {
+                   "the output name %.60s: expected success, found %s", tried[i], ort_answer)) {
             continue;
         }
         judge("EPC-068 EPC-077",
@@ -718,8 +712,8 @@ static void external_data(void)
     judging("EPC-084", "generating from a source with external data");
     if (!judge("EPC-084",
                generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files),
-               "generating from a source with external data: expected success, found %d: %s",
-               ort_code, ort_text)) {
+               "generating from a source with external data: expected success, found %s",
+               ort_answer)) {
         return;
     }
     make_folder("ref");
@@ -748,8 +742,8 @@ static void external_data(void)
     judging("EPC-095", "generating from memory with external data in another folder");
     if (!judge("EPC-095 EPC-048 EPC-049", session_opens(&spec),
                "generating from memory with external data in another folder: expected success, "
-               "found %d: %s",
-               ort_code, ort_text)) {
+               "found %s",
+               ort_answer)) {
         free(data);
         return;
     }
@@ -812,8 +806,8 @@ static void initializers(void)
     to.embed = !now->ep.files;
     to.initializers = "m_init.data";
     judging("EPC-092", "CompileModel with an initializers file");
-    if (!judge("EPC-092", ort_compile_model(&spec, &to), "with an initializers file: %d: %s",
-               ort_code, ort_text)) {
+    if (!judge("EPC-092", ort_compile_model(&spec, &to), "with an initializers file: %s",
+               ort_answer)) {
         return;
     }
     if (read_contexts(to.path, &c)) {
@@ -867,7 +861,7 @@ static OrtCompiledModelCompatibility judgement(const char *text)
     OrtCompiledModelCompatibility out = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
     const OrtEpDevice *device = find_device();
     judge("PLG-034", ort_ok(ort->GetModelCompatibilityForEpDevices(&device, 1, text, &out)),
-          "the compatibility of '%.40s': expected a value, found %d: %s", text, ort_code, ort_text);
+          "the compatibility of '%.40s': expected a value, found %s", text, ort_answer);
     return out;
 }
 
@@ -917,7 +911,7 @@ static void judge_folder(const char *what)
     ort_spec spec;
     fate f;
     if (!file_exists("out/m_ctx.onnx")) {
-        judge("EPC-058", true, "");
+        holds("EPC-058");
         return;
     }
     judge("EPC-058",
@@ -926,8 +920,7 @@ static void judge_folder(const char *what)
           "%s: the context model names a binary that is not there", what);
     spec = spec_of(in_folder("out/m_ctx.onnx"));
     f = fate_of(&spec, in_folder("ref/m.onnx"));
-    judge("EPC-058", f == FATE_RIGHT || f == FATE_INVALID_GRAPH, "%s: %d: %s", what, ort_code,
-          ort_text);
+    judge("EPC-058", f == FATE_RIGHT || f == FATE_INVALID_GRAPH, "%s: %s", what, ort_answer);
 }
 
 static void *generate_one(void *unused)
@@ -998,8 +991,7 @@ static void judge_remains(void)
     judge("EPC-058",
           generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files) &&
               runs_as(&spec, in_folder("ref/m.onnx")),
-          "generating again after a process was killed: expected success, found %d: %s", ort_code,
-          ort_text);
+          "generating again after a process was killed: expected success, found %s", ort_answer);
 }
 
 static void in_process(void (*run)(void), unsigned kill_after)

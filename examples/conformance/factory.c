@@ -126,7 +126,7 @@ static void judge_devices(OrtEpFactory *f)
     const OrtEpDevice *const *known = NULL;
     const OrtHardwareDevice *hardware[16];
     OrtEpDevice *devices[8] = {NULL};
-    size_t count = 0, found = 0, i;
+    size_t count = 0, given = 0, i;
     judging("PLG-031", "OrtEpFactory::GetSupportedDevices");
     if (!judge("PLG-031", f->GetSupportedDevices != NULL,
                "GetSupportedDevices of the factory is not set") ||
@@ -137,16 +137,14 @@ static void judge_devices(OrtEpFactory *f)
     for (i = 0; i < count; i++)
         hardware[i] = ort->EpDevice_Device(known[i]);
     judge("PLG-031 PLG-046",
-          ort_ok(f->GetSupportedDevices(f, hardware, count, devices, 8, &found)) && found <= 8,
-          "GetSupportedDevices: expected success and at most 8 devices, found %d: %s, %zu devices",
-          ort_code, ort_text, found);
+          ort_ok(f->GetSupportedDevices(f, hardware, count, devices, 8, &given)) && given <= 8,
+          "GetSupportedDevices: expected success and at most 8 devices, found %s", ort_answer);
     judging("PLG-031", "OrtEpFactory::GetSupportedDevices without hardware");
-    for (i = 0; i < found && i < 8; i++)
+    for (i = 0; i < given && i < 8; i++)
         ort->GetEpApi()->ReleaseEpDevice(devices[i]);
-    judge("PLG-031", ort_ok(f->GetSupportedDevices(f, hardware, 0, devices, 8, &found)),
-          "GetSupportedDevices without hardware: expected success, found %d: %s", ort_code,
-          ort_text);
-    for (i = 0; i < found && i < 8; i++)
+    judge("PLG-031", ort_ok(f->GetSupportedDevices(f, hardware, 0, devices, 8, &given)),
+          "GetSupportedDevices without hardware: expected success, found %s", ort_answer);
+    for (i = 0; i < given && i < 8; i++)
         ort->GetEpApi()->ReleaseEpDevice(devices[i]);
 }
 
@@ -162,8 +160,8 @@ static void judge_functions(OrtEpFactory *f)
               "give NULL")) {
         judge("PLG-038", ort_ok(f->CreateDataTransfer(f, &transfer)),
               "CreateDataTransfer: expected success and NULL where nothing is to be copied, found "
-              "%d: %s; the registration then fails when devices are listed already",
-              ort_code, ort_text);
+              "%s; the registration then fails when devices are listed already",
+              ort_answer);
         if (transfer && transfer->Release) transfer->Release(transfer);
     }
     judging("PLG-039", "OrtEpFactory::IsStreamAware");
@@ -198,7 +196,7 @@ static void factories(void)
         return;
     }
     if (!judge("PLG-002", ort_ok(create("by hand", ort_base, logger, list, MAX_FACTORIES, &count)),
-               "CreateEpFactories: expected success, found %d: %s", ort_code, ort_text) ||
+               "CreateEpFactories: expected success, found %s", ort_answer) ||
         !judge("PLG-002 PLG-046", count >= 1 && count <= MAX_FACTORIES,
                "CreateEpFactories gives %zu factories, expected 1 to %d; where there is no device, "
                "say so by a factory without devices",
@@ -215,8 +213,8 @@ static void factories(void)
         judge_functions(list[i]);
         judge_devices(list[i]);
         judging("PLG-003", "ReleaseEpFactory");
-        judge("PLG-003", ort_ok(release(list[i])),
-              "ReleaseEpFactory: expected success, found %d: %s", ort_code, ort_text);
+        judge("PLG-003", ort_ok(release(list[i])), "ReleaseEpFactory: expected success, found %s",
+              ort_answer);
     }
 }
 

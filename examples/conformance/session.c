@@ -111,8 +111,8 @@ static void find_contexts(void)
             if (ort_code != ORT_NOT_IMPLEMENTED) {
                 judge("PLG-010", false,
                       "CompileModel with embed mode %d of a model that the EP takes: expected "
-                      "EPContext nodes, or NOT_IMPLEMENTED; found %d: %s",
-                      mode, ort_code, ort_text);
+                      "EPContext nodes, or NOT_IMPLEMENTED; found %s",
+                      mode, ort_answer);
             }
             continue;
         }
@@ -202,8 +202,8 @@ static void jit(void)
     if (!judge("PLG-006 PLG-009 PLG-032 PLG-051 PLG-053 PLG-056 PLG-073 PLG-074 EPC-098",
                ort_session(&spec, &session),
                "a session without CPU fallback, of a model whose operators the EP claims: expected "
-               "success, found %d: %s",
-               ort_code, ort_text)) {
+               "success, found %s",
+               ort_answer)) {
         return;
     }
     check_claims(session);
@@ -212,7 +212,7 @@ static void jit(void)
           ort_text);
     judging("PLG-033", "the end of the session");
     ort->ReleaseSession(session);
-    judge("PLG-033 PLG-011", true, "");
+    holds("PLG-033 PLG-011");
     judge("EPC-063 EPC-037",
           folder_holds_only("src", "m.onnx") && folder_holds_only("out", "") &&
               folder_holds_only(".", "src out"),
@@ -246,18 +246,16 @@ static void odd_models(void)
         ort_log_clear();
         spec = spec_of(model);
         if (!judge("PLG-008 PLG-005", session_opens(&spec),
-                   "model '%s': expected a session, found %d: %s", model_names[kind], ort_code,
-                   ort_text)) {
+                   "model '%s': expected a session, found %s", model_names[kind], ort_answer)) {
             continue;
         }
         judging("PLG-009", "model '%s', a run", model_names[kind]);
         judge("PLG-009 PLG-005", runs_as(&spec, model),
-              "model '%s': expected the CPU EP's outputs, found %d: %s", model_names[kind],
-              ort_code, ort_text);
+              "model '%s': expected the CPU EP's outputs, found %s", model_names[kind], ort_answer);
         judge("PLG-008", !strstr(ort_log, "GetCapability"), "model '%s': %.400s", model_names[kind],
               strstr(ort_log, "GetCapability") ? ort_log : "");
     }
-    if (make_model(MODEL_NONE, in_folder("src/none.onnx"))) judge("PLG-005", true, "");
+    if (make_model(MODEL_NONE, in_folder("src/none.onnx"))) holds("PLG-005");
 }
 
 static GraphOptimizationLevel level;
@@ -289,8 +287,8 @@ static void levels(void)
                     (int)level);
             judge("PLG-008", runs_as(&spec, model),
                   "model '%s' at graph optimization level %d: expected the CPU EP's outputs, found "
-                  "%d: %s",
-                  model_names[kinds[k]], (int)level, ort_code, ort_text);
+                  "%s",
+                  model_names[kinds[k]], (int)level, ort_answer);
         }
     }
 }
@@ -315,8 +313,7 @@ static void two_sessions(const char *model, bool first_ends_first)
     judging("PLG-032", "two sessions at once");
     for (i = 0; i < 2; i++) {
         if (!judge("PLG-032", ort_session(&spec, &sessions[i]),
-                   "session %d of two at once: expected success, found %d: %s", i + 1, ort_code,
-                   ort_text)) {
+                   "session %d of two at once: expected success, found %s", i + 1, ort_answer)) {
             return;
         }
     }
@@ -343,8 +340,7 @@ static void many_sessions(void)
     judging("PLG-011", "60 sessions after each other");
     for (i = 0; i < 60; i++) {
         const ort_spec spec = spec_of(model);
-        if (!judge("PLG-032", session_opens(&spec), "session %d of 60: found %d: %s", i, ort_code,
-                   ort_text)) {
+        if (!judge("PLG-032", session_opens(&spec), "session %d of 60: found %s", i, ort_answer)) {
             return;
         }
         if (i != 20) continue;
@@ -395,7 +391,7 @@ static void many_runs(void)
     spec = spec_of(model);
     judging("PLG-009", "3000 runs");
     if (!judge("PLG-009", ort_session(&spec, &session) && runs_leave(session, &ours),
-               "3000 runs of a session: %d: %s", ort_code, ort_text)) {
+               "3000 runs of a session: %s", ort_answer)) {
         return;
     }
     judge("PLG-011", ours < theirs + 512 * 1024,
@@ -562,7 +558,7 @@ static void judge_run(one_run *r, const char *what, void *data, OrtValue *out)
     ort_values got;
     judging("PLG-009", "a run with %s", what);
     judge("PLG-009", run_at(r, data, NULL, out, &got) && ort_same(&got, &r->want),
-          "a run with %s: expected the CPU EP's outputs, found %d: %s", what, ort_code, ort_text);
+          "a run with %s: expected the CPU EP's outputs, found %s", what, ort_answer);
     if (out) got.values[0] = NULL;
     ort_values_free(&got);
 }
@@ -664,8 +660,8 @@ static void open_shapes(void)
     cpu_spec.path = model;
     cpu_spec.plain = true;
     judging("PLG-009", "a model with an open batch");
-    if (!judge("PLG-009", ort_session(&spec, &session), "a model with an open batch: %d: %s",
-               ort_code, ort_text) ||
+    if (!judge("PLG-009", ort_session(&spec, &session), "a model with an open batch: %s",
+               ort_answer) ||
         !ort_session(&cpu_spec, &cpu) || !ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator))) {
         return;
     }
@@ -694,7 +690,7 @@ static void open_shapes(void)
                                   got.values)) &&
                       ort_ok(ort->Run(cpu, NULL, &in, (const OrtValue *const *)&x, 1, &out, 1,
                                       want.values)),
-                  "a batch of %d: %d: %s", (int)batches[i], ort_code, ort_text)) {
+                  "a batch of %d: %s", (int)batches[i], ort_answer)) {
             char same_name[] = "y";
             got.names[0] = want.names[0] = same_name;
             judge("PLG-009", ort_same(&got, &want), "a batch of %d: %s", (int)batches[i], ort_text);
@@ -728,7 +724,7 @@ static void options(void)
     odd[count + 2] = NULL;
     spec = spec_of(model);
     judging("PLG-055", "a session without EP options");
-    judge("PLG-055", session_opens(&spec), "expected success, found %d: %s", ort_code, ort_text);
+    judge("PLG-055", session_opens(&spec), "expected success, found %s", ort_answer);
     spec.options = odd;
     judging("PLG-055", "an EP option that no EP has");
     if (session_opens(&spec)) remark("PLG-055", "an unknown EP option is accepted in silence");
@@ -738,7 +734,7 @@ static void options(void)
         odd[count + 1] = long_value;
         judging("PLG-055", "an EP option of 8192 bytes");
         session_opens(&spec);
-        judge("PLG-055", true, "");
+        holds("PLG-055");
         free(long_value);
     }
     spec = spec_of(model);
@@ -812,16 +808,15 @@ static void policies(void)
         policy = tried[i];
         judging("PLG-057", "a session by policy %d", (int)policy);
         judge(i == 2 ? "PLG-057 PLG-058" : "PLG-057", runs_as(&spec, model),
-              "selection by policy %d: expected the CPU EP's outputs, found %d: %s", (int)policy,
-              ort_code, ort_text);
+              "selection by policy %d: expected the CPU EP's outputs, found %s", (int)policy,
+              ort_answer);
     }
     chosen = find_device();
     spec = spec_of(model);
     spec.ep = NULL;
     spec.more = set_delegate;
     judging("PLG-059", "a session whose EP a delegate selects");
-    judge("PLG-059", runs_as(&spec, model), "expected the CPU EP's outputs, found %d: %s", ort_code,
-          ort_text);
+    judge("PLG-059", runs_as(&spec, model), "expected the CPU EP's outputs, found %s", ort_answer);
 }
 
 /* ------------------------------------------------------------------- memory */
@@ -847,18 +842,17 @@ static void round_trip(const OrtEpDevice *device, OrtAllocator *allocator)
     judging("PLG-035", "a tensor in the device's memory");
     if (judge("PLG-035 PLG-036",
               ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, 1, type, &there)),
-              "a tensor in the device's memory: %d: %s", ort_code, ort_text)) {
+              "a tensor in the device's memory: %s", ort_answer)) {
         judging("PLG-038", "CopyTensors to the device and back");
         judge(
             "PLG-038",
             ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&from, &there, NULL, 1)) &&
                 ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&there, &to, NULL, 1)) &&
                 memcmp(a, b, 64 * sizeof(float)) == 0,
-            "CopyTensors to the device and back: expected the same bytes, found %d: %s", ort_code,
-            ort_text);
+            "CopyTensors to the device and back: expected the same bytes, found %s", ort_answer);
         judging("PLG-037", "the release of a tensor in the device's memory");
         ort->ReleaseValue(there);
-        judge("PLG-037", true, "");
+        holds("PLG-037");
     }
     ort->ReleaseValue(from);
     ort->ReleaseValue(to);
@@ -892,15 +886,15 @@ static void memory(void)
     if (!found) {
         does_not_apply("PLG-020 PLG-035 PLG-036 PLG-037",
                        "the device announces no memory of its own: it works in the CPU's");
-        judge("PLG-038", true, "");
+        holds("PLG-038");
     }
     judging("PLG-040", "CreateSyncStreamForEpDevice");
     if (ort_ok(ort->CreateSyncStreamForEpDevice(device, NULL, &stream))) {
         judging("PLG-040", "the release of a stream");
         ort->ReleaseSyncStream(stream);
-        judge("PLG-039 PLG-040", true, "");
+        holds("PLG-039 PLG-040");
     } else if (ort_code == ORT_NOT_IMPLEMENTED) {
-        judge("PLG-039", true, "");
+        holds("PLG-039");
         does_not_apply("PLG-040", "the EP has no streams: %s", ort_text);
     } else {
         judge("PLG-040", *ort_text != '\0', "a refusal without a text");

@@ -65,7 +65,7 @@ static void sharing_probe(void)
     }
     judging("EPC-125", "two sessions that share their contexts");
     if (!make_group()) {
-        does_not_apply("EPC-125", "no sharing: %d: %s", ort_code, ort_text);
+        does_not_apply("EPC-125", "no sharing: %s", ort_answer);
         return;
     }
     if (!binary_of("out/a_ctx.onnx", "out", a, sizeof a) ||
@@ -77,7 +77,7 @@ static void sharing_probe(void)
           "the group is complete, and '%s' that a node names is not there", file_exists(a) ? b : a);
     now->ep.shares = strcmp(a, b) == 0;
     if (now->ep.shares) {
-        judge("EPC-125", true, "");
+        holds("EPC-125");
     } else {
         does_not_apply("EPC-125", "no sharing: two models have two binaries");
     }
@@ -101,8 +101,7 @@ static void group_files(void)
     judging("EPC-129", "the first session of a group");
     if (!judge("EPC-129 EPC-131 EPC-138",
                join_in(in_folder("src/a.onnx"), in_folder("out/a_ctx.onnx"), false, false),
-               "the first session of a group: expected success, found %d: %s", ort_code,
-               ort_text)) {
+               "the first session of a group: expected success, found %s", ort_answer)) {
         return;
     }
     judge("EPC-139 EPC-141", file_exists("out/a_ctx.onnx"),
@@ -112,7 +111,7 @@ static void group_files(void)
     judging("EPC-132", "the last session of a group");
     if (!judge("EPC-132 EPC-148",
                join_in(in_folder("src/b.onnx"), in_folder("out/b_ctx.onnx"), true, false),
-               "the last session of a group: expected success, found %d: %s", ort_code, ort_text)) {
+               "the last session of a group: expected success, found %s", ort_answer)) {
         return;
     }
     judge("EPC-142 EPC-132", count_binaries("out") >= 1,
@@ -128,12 +127,12 @@ static void group_files(void)
     judge("EPC-140 EPC-136", strcmp(a, b) == 0, "the nodes of a group name '%s' and '%s'", a, b);
     judge("EPC-143 EPC-077", file_exists(a), "'%s' is not there", a);
     if (begins_with(a, "a_") && strlen(a) > 4 && strcmp(a + strlen(a) - 4, ".bin") == 0) {
-        judge("EPC-137 EPC-147 EPC-136", true, "");
+        holds("EPC-137 EPC-147 EPC-136");
     } else {
         remark("EPC-137 EPC-147 EPC-136", "the binary is '%s', the document says a_[ep].bin", a);
     }
     if (stat("out/a_ctx.onnx", &model) == 0 && stat(a, &binary) == 0) {
-        judge("EPC-141", true, "");
+        holds("EPC-141");
     }
 }
 
@@ -160,7 +159,7 @@ static void shared_weights(void)
     }
     alone = file_size(one);
     if (both < 2 * alone) {
-        judge("EPC-124 EPC-126 EPC-127", true, "");
+        holds("EPC-124 EPC-126 EPC-127");
     } else {
         remark("EPC-124 EPC-126 EPC-127",
                "two models with one weight have a binary of %zu bytes, one alone %zu: it is stored "
@@ -183,8 +182,7 @@ static void groups(void)
     judging("EPC-145", "a group after a group");
     if (!judge("EPC-145 EPC-135 EPC-144 EPC-151",
                join_in(in_folder("src/n.onnx"), in_folder("next/n_ctx.onnx"), true, false),
-               "a group of one after another group: expected success, found %d: %s", ort_code,
-               ort_text)) {
+               "a group of one after another group: expected success, found %s", ort_answer)) {
         return;
     }
     judge("EPC-151", count_binaries("next") == 1, "a group of one wrote %zu binaries, expected 1",
@@ -202,8 +200,8 @@ static void groups(void)
     spec = spec_of(in_folder("next/n_ctx.onnx"));
     judging("EPC-130", "a context model of the second group");
     judge("EPC-130 EPC-144", runs_as(&spec, in_folder("src/n.onnx")),
-          "a context model of the second group: expected the outputs of its source, found %d: %s",
-          ort_code, ort_text);
+          "a context model of the second group: expected the outputs of its source, found %s",
+          ort_answer);
 }
 
 static void refusals(void)
@@ -251,8 +249,7 @@ static void load_shared(void)
     spec = shared_spec(in_folder("out/a_ctx.onnx"));
     judging("EPC-160", "the first session of two that share");
     if (!judge("EPC-159 EPC-160 EPC-122 EPC-161", ort_session(&spec, &first),
-               "the first session of two that share: expected success, found %d: %s", ort_code,
-               ort_text)) {
+               "the first session of two that share: expected success, found %s", ort_answer)) {
         return;
     }
     judge("EPC-162 EPC-161", equals_cpu(first, in_folder("src/a.onnx"), 1), "the first session: %s",
@@ -262,8 +259,8 @@ static void load_shared(void)
     judging("EPC-165", "the second session, the binary being deleted");
     if (!judge("EPC-163 EPC-164 EPC-165 EPC-143", ort_session(&spec, &second),
                "the second session of two that share, the binary being deleted: expected success, "
-               "found %d: %s",
-               ort_code, ort_text)) {
+               "found %s",
+               ort_answer)) {
         return;
     }
     judging("EPC-169", "runs of both");
@@ -295,7 +292,7 @@ static void taken(void)
         spec = shared_spec(in_folder("out/a_ctx.onnx"));
         judging("EPC-166", "session %d of one model, sharing", i + 1);
         if (!ort_session(&spec, &sessions[i])) {
-            judge("EPC-166", i > 0, "the first session: %d: %s", ort_code, ort_text);
+            judge("EPC-166", i > 0, "the first session: %s", ort_answer);
             continue;
         }
         judge("EPC-166", equals_cpu(sessions[i], in_folder("src/a.onnx"), (uint32_t)i),
@@ -321,11 +318,11 @@ static void load_apart(void)
     spec = spec_of(in_folder("out/b_ctx.onnx"));
     judge("EPC-158 EPC-053",
           ort_session(&spec, &sessions[0]) && equals_cpu(sessions[0], in_folder("src/b.onnx"), 1),
-          "a session of a shared binary without ep.share_ep_contexts: %d: %s", ort_code, ort_text);
+          "a session of a shared binary without ep.share_ep_contexts: %s", ort_answer);
     spec = spec_of(in_folder("out/a_ctx.onnx"));
     judge("EPC-158 EPC-053",
           ort_session(&spec, &sessions[1]) && equals_cpu(sessions[1], in_folder("src/a.onnx"), 1),
-          "another one: %d: %s", ort_code, ort_text);
+          "another one: %s", ort_answer);
     judging("EPC-167", "the end of sessions in reverse order");
     if (sessions[1]) ort->ReleaseSession(sessions[1]);
     judge("EPC-167", sessions[0] && equals_cpu(sessions[0], in_folder("src/b.onnx"), 2),
@@ -345,13 +342,12 @@ static void several_nodes(void)
     if (!judge("EPC-133",
                join_in(in_folder("src/a.onnx"), in_folder("out/a_ctx.onnx"), false, false) &&
                    join_in(in_folder("src/b.onnx"), in_folder("out/b_ctx.onnx"), true, false),
-               "a group with a model of several partitions: %d: %s", ort_code, ort_text)) {
+               "a group with a model of several partitions: %s", ort_answer)) {
         return;
     }
     spec = shared_spec(in_folder("out/a_ctx.onnx"));
     judge("EPC-133", runs_as(&spec, in_folder("src/a.onnx")),
-          "its context model: expected the outputs of its source, found %d: %s", ort_code,
-          ort_text);
+          "its context model: expected the outputs of its source, found %s", ort_answer);
 }
 
 /* Two models that differ in their weights only. */
@@ -370,11 +366,11 @@ static void unequal_weights(void)
     }
     judging("EPC-128", "two models with other weights in one binary");
     spec = spec_of(in_folder("out/a_ctx.onnx"));
-    judge("EPC-128 EPC-143", runs_as(&spec, in_folder("src/a.onnx")), "the first model: %d: %s",
-          ort_code, ort_text);
+    judge("EPC-128 EPC-143", runs_as(&spec, in_folder("src/a.onnx")), "the first model: %s",
+          ort_answer);
     spec = spec_of(in_folder("out/b_ctx.onnx"));
-    judge("EPC-128 EPC-143", runs_as(&spec, in_folder("src/b.onnx")), "the second model: %d: %s",
-          ort_code, ort_text);
+    judge("EPC-128 EPC-143", runs_as(&spec, in_folder("src/b.onnx")), "the second model: %s",
+          ort_answer);
 }
 
 enum { FOR_SHARING = NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES | NEEDS_SHARING };
