@@ -9,6 +9,10 @@
  * by ours: 1.00 is as fast, 0.50 takes twice as long. "off" is the largest difference between the
  * outputs in units of the largest number of the output.
  */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "examples/conformance/ort_driver.h"

@@ -1,5 +1,5 @@
 /* ort_driver.c - see ort_driver.h. */
-#define _GNU_SOURCE
+#define _POSIX_C_SOURCE 200809L
 #include "ort_driver.h"
 
 #include <dlfcn.h>
