@@ -174,42 +174,50 @@ static void judge_load(const char *ids, const ort_spec *spec, const char *what)
           "%s: expected the outputs of the source model, found %s", what, ort_answer);
 }
 
+/* Generates from a model of this kind, deletes the source, and loads. */
+static void load_kind(model_kind kind)
+{
+    char what[120];
+    ort_spec spec;
+    contexts c;
+    bool ok;
+    remove_tree("src");
+    remove_tree("out");
+    make_folder("src");
+    make_folder("out");
+    if (!make_model(kind, in_folder("src/m.onnx"))) return;
+    judging("PLG-010", "CompileModel of '%s'", model_names[kind]);
+    ok = generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false);
+    /* ORT before 1.27 knows no EPContext node without inputs. */
+    if (!ok && strstr(ort_text, "has input size 0")) return;
+    if (!judge("PLG-010", ok, "CompileModel of the model '%s': %s", model_names[kind],
+               ort_answer)) {
+        return;
+    }
+    reference();
+    remove_tree("src");
+    if (read_contexts("out/m_ctx.onnx", &c) && c.count > 0) {
+        snprintf(what, sizeof what, "a session from the context model of '%s', its source gone",
+                 model_names[kind]);
+        spec = strict_spec(in_folder("out/m_ctx.onnx"));
+        judge_load("EPC-003 EPC-119 EPC-085", &spec, what);
+        holds("EPC-006");
+        if (kind == MODEL_SUB || kind == MODEL_FAN) holds("EPC-007");
+    }
+    close_contexts(&c);
+}
+
 static void loading(void)
 {
     static const model_kind kinds[] = {MODEL_CHAIN,  MODEL_SUB,   MODEL_WEIGHTS, MODEL_CONST,
                                        MODEL_SCALAR, MODEL_NAMES, MODEL_FAN};
     size_t i;
-    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        char what[120];
-        ort_spec spec;
-        contexts c;
-        remove_tree("src");
-        remove_tree("out");
-        make_folder("src");
-        make_folder("out");
-        if (i > 0 && !make_model(kinds[i], in_folder("src/m.onnx"))) continue;
-        if (i == 0) {
-            if (!prepare(kinds[i], false)) return;
-        } else {
-            judging("PLG-010", "CompileModel of '%s'", model_names[kinds[i]]);
-            if (!judge("PLG-010",
-                       generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false),
-                       "CompileModel of the model '%s': %s", model_names[kinds[i]], ort_answer)) {
-                continue;
-            }
-        }
-        reference();
-        remove_tree("src");
-        if (read_contexts("out/m_ctx.onnx", &c) && c.count > 0) {
-            snprintf(what, sizeof what, "a session from the context model of '%s', its source gone",
-                     model_names[kinds[i]]);
-            spec = strict_spec(in_folder("out/m_ctx.onnx"));
-            judge_load("EPC-003 EPC-119 EPC-085", &spec, what);
-            holds("EPC-006");
-            if (kinds[i] == MODEL_SUB || kinds[i] == MODEL_FAN) holds("EPC-007");
-        }
-        close_contexts(&c);
+    if (!open_ep()) {
+        give_up("%s", ort_text);
+        return;
     }
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        load_kind(kinds[i]);
 }
 
 static void load_again(void)
