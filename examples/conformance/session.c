@@ -68,6 +68,19 @@ static void find_op(form how, const char *const *ops, bool binary, char *out)
     }
 }
 
+/* Operators that are taken alone but not together: then those of one input do. */
+static void prefer_chain(void)
+{
+    const char *path = in_folder("src/probe.onnx");
+    char weighted[OP];
+    memcpy(weighted, now->ep.weighted, OP);
+    if (!*now->ep.unary || !*weighted || !make_model(MODEL_CHAIN, path) || claimed(path) >= 3) {
+        return;
+    }
+    now->ep.weighted[0] = '\0';
+    if (make_model(MODEL_CHAIN, path) && claimed(path) < 3) memcpy(now->ep.weighted, weighted, OP);
+}
+
 /* One operator that is left to the CPU: of its nodes none is claimed. */
 static void find_foreign(char *out)
 {
@@ -155,6 +168,7 @@ static void probe(void)
         judge_probe();
         return;
     }
+    prefer_chain();
     find_foreign(ep->foreign);
     find_contexts();
 }
