@@ -240,6 +240,7 @@ deb: deps-deb dist
 docs: deps-docs
 	@sh examples/guides/reference/build.sh build/docs
 
+## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, deb), installed
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
 	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
