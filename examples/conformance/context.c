@@ -413,7 +413,11 @@ static void check_partitions(const contexts *c, bool embed)
         remark(embed ? "EPC-012" : "EPC-012 EPC-072", "%zu partitions have %zu contexts", c->count,
                binaries);
     }
-    if (c->primaries == c->count) holds("EPC-012 EPC-106");
+    if (c->primaries == c->count) {
+        holds("EPC-012 EPC-106");
+    } else {
+        does_not_apply("EPC-012", "the partitions of a model share one context");
+    }
 }
 
 static void partitions_as(bool embed)
@@ -448,6 +452,62 @@ static void partitions(void)
     reference();
     if (now->ep.files) partitions_as(false);
     if (now->ep.embeds) partitions_as(true);
+}
+
+/* Every node from `first` on with a context of its own: a copy of the one that they share. */
+static bool copy_contexts(const char *to, size_t first)
+{
+    contexts c;
+    epctx_error error;
+    epctx_status status = EPCTX_OK;
+    char binary[PATH_MAX];
+    uint8_t *data = NULL;
+    epctx_str payload;
+    size_t size = 0, i;
+    const bool ok = read_contexts("out/m_ctx.onnx", &c);
+    epctx_error_clear(&error);
+    if (ok && binary_of("out/m_ctx.onnx", "out", binary, sizeof binary)) {
+        data = read_file(binary, &size);
+    }
+    payload.data = (const char *)data;
+    payload.size = size;
+    for (i = first; ok && data && i < c.count && status == EPCTX_OK; i++) {
+        const epctx_view node = c.views[i].view;
+        status = epctx_node_set_int(&c.model, node, "main_context", 1, &error);
+        if (status == EPCTX_OK) {
+            status = epctx_node_set_int(&c.model, node, "embed_mode", 1, &error);
+        }
+        if (status == EPCTX_OK) {
+            status = epctx_node_set_str(&c.model, node, "ep_cache_context", payload, &error);
+        }
+    }
+    if (ok && status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, NULL, &error);
+    close_contexts(&c);
+    free(data);
+    return ok && data && status == EPCTX_OK;
+}
+
+/* Several nodes with main_context 1: all embedded, or the first in its file. */
+static void several_contexts(void)
+{
+    size_t first;
+    if (!prepare(MODEL_ISLAND, false)) return;
+    reference();
+    for (first = 0; first < 2; first++) {
+        const char *what = first == 0 ? "several nodes with main_context 1, all embedded"
+                                      : "several nodes with main_context 1, in files and embedded";
+        ort_spec spec = spec_of(in_folder("out/each_ctx.onnx"));
+        fate f;
+        if (!copy_contexts("out/each_ctx.onnx", first)) return;
+        judging("EPC-106", "%s", what);
+        f = fate_of(&spec, in_folder("ref/m.onnx"));
+        if (f == FATE_INVALID_GRAPH) {
+            remark("EPC-106 EPC-107", "%s: refused: %s", what, ort_answer);
+        } else {
+            judge("EPC-106 EPC-107", f == FATE_RIGHT,
+                  "%s: expected the outputs of the source model, found %s", what, ort_answer);
+        }
+    }
 }
 
 /* The file's order of nodes, from the last to the first. */
@@ -1070,6 +1130,8 @@ const experiment context_experiments[] = {
      "EPC-040 EPC-105 EPC-110 EPC-118"},
     {"several partitions", partitions, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FOREIGN,
      "EPC-009 EPC-010 EPC-011 EPC-012 EPC-072 EPC-082 EPC-101 EPC-106 EPC-107 EPC-108 PLG-010"},
+    {"several contexts", several_contexts,
+     NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES | NEEDS_FOREIGN, "EPC-106 EPC-107"},
     {"another order", reordered, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FOREIGN,
      "EPC-010 EPC-108 EPC-161"},
     {"session options", by_options, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
