@@ -661,59 +661,65 @@ static void compiled_already(void)
           "CompileModel of a context model failed and left a file");
 }
 
+/* The partition_name of the model that is generated with the prefix, loaded, too. */
+static bool with_prefix(const char *out, const char *before, char *name, size_t size)
+{
+    const char *more[] = {"ep.context_file_path",
+                          out,
+                          "ep.context_node_name_prefix",
+                          before,
+                          "ep.context_embed_mode",
+                          now->ep.files ? "0" : "1",
+                          NULL};
+    ort_spec spec;
+    contexts c;
+    judging("EPC-080", "generating with a prefix");
+    if (!judge("EPC-080 EPC-045", generate_by_options(in_folder("src/m.onnx"), more),
+               "generating with ep.context_node_name_prefix: expected success, found %s",
+               ort_answer)) {
+        return false;
+    }
+    name[0] = '\0';
+    if (read_contexts(out, &c) && c.count > 0) {
+        snprintf(name, size, "%.*s", STR(c.list[0].partition_name));
+    }
+    close_contexts(&c);
+    if (strncmp(name, before, strlen(before)) == 0) {
+        holds("EPC-045 EPC-080");
+    } else {
+        remark("EPC-045", "partition_name is '%.100s', it does not begin with the prefix", name);
+    }
+    spec = strict_spec(out);
+    judge_load("EPC-047 EPC-080", &spec, "a context model generated with a prefix");
+    return true;
+}
+
 static void prefix(void)
 {
-    static const char *const prefixes[] = {"p1_", "p2_"};
     char names[2][300];
     contexts c;
-    int i;
     if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
         give_up("%s", ort_text);
         return;
     }
     reference();
-    for (i = 0; i < 2; i++) {
-        const char *out = in_folder(i == 0 ? "out/a_ctx.onnx" : "out/b_ctx.onnx");
-        const char *more[] = {"ep.context_file_path",
-                              out,
-                              "ep.context_node_name_prefix",
-                              prefixes[i],
-                              "ep.context_embed_mode",
-                              now->ep.files ? "0" : "1",
-                              NULL};
-        ort_spec spec;
-        judging("EPC-080", "generating with a prefix");
-        if (!judge("EPC-080 EPC-045", generate_by_options(in_folder("src/m.onnx"), more),
-                   "generating with ep.context_node_name_prefix: expected success, found %s",
-                   ort_answer)) {
-            return;
-        }
-        names[i][0] = '\0';
-        if (read_contexts(out, &c) && c.count > 0) {
-            snprintf(names[i], sizeof names[i], "%.*s", STR(c.list[0].partition_name));
-        }
-        close_contexts(&c);
-        if (strncmp(names[i], prefixes[i], 3) != 0) {
-            remark("EPC-045", "partition_name is '%.100s', it does not begin with the prefix",
-                   names[i]);
-        } else {
-            holds("EPC-045 EPC-080");
-        }
-        spec = strict_spec(out);
-        judge_load("EPC-047 EPC-080", &spec, "a context model generated with a prefix");
+    if (!with_prefix(in_folder("out/a_ctx.onnx"), "p1_", names[0], sizeof names[0]) ||
+        !with_prefix(in_folder("out/b_ctx.onnx"), "p2_", names[1], sizeof names[1])) {
+        return;
     }
     if (strcmp(names[0], names[1]) != 0) {
         holds("EPC-046");
     } else {
         remark("EPC-046", "two prefixes give one partition_name: '%.100s'", names[0]);
     }
-    if (prepare(MODEL_CHAIN, !now->ep.files) && read_contexts("out/m_ctx.onnx", &c)) {
+    if (!generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files)) return;
+    if (read_contexts("out/m_ctx.onnx", &c)) {
         judge("EPC-044",
               c.count > 0 &&
                   !memmem(c.list[0].partition_name.data, c.list[0].partition_name.size, "p2_", 3),
               "without the option there is a prefix, of an earlier session");
-        close_contexts(&c);
     }
+    close_contexts(&c);
 }
 
 static void odd_names(void)
@@ -768,35 +774,21 @@ static void odd_names(void)
 
 /* ------------------------------------------------------------ external data */
 
-static void external_data(void)
+/* src/m.onnx with its data becomes out/m_ctx.onnx; then both are gone, the data is in keep/. */
+static bool external_from_path(void)
 {
-    const char *config[] = {"session.model_external_initializers_file_folder_path",
-                            NULL,
-                            "ep.context_enable",
-                            "1",
-                            "ep.context_file_path",
-                            NULL,
-                            "ep.context_embed_mode",
-                            now->ep.files ? "0" : "1",
-                            NULL};
     char names[16][256];
-    uint8_t *data;
-    size_t size = 0, i, count;
+    size_t i, count;
     ort_spec spec;
-    if (!open_ep() || !make_model(MODEL_WEXT, in_folder("src/m.onnx"))) {
-        give_up("%s", ort_text);
-        return;
-    }
     judging("EPC-084", "generating from a source with external data");
     if (!judge("EPC-084",
                generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files),
                "generating from a source with external data: expected success, found %s",
                ort_answer)) {
-        return;
+        return false;
     }
     make_folder("ref");
     make_model(MODEL_WEIGHTS, in_folder("ref/m.onnx"));
-    data = read_file("src/m.onnx", &size);
     make_folder("keep");
     make_folder("keep/data");
     copy_file("src/data/weights.bin", "keep/data/weights.bin");
@@ -807,29 +799,52 @@ static void external_data(void)
     for (i = 0; i < count; i++)
         judge("EPC-091 EPC-052", !strstr(names[i], ".data") && strcmp(names[i], "data") != 0,
               "an initializers file was written: %.100s", names[i]);
-    spec = spec_of(NULL);
-    spec.data = data;
+    return true;
+}
+
+static void external_from_memory(const uint8_t *model, size_t size)
+{
+    const char *config[] = {"session.model_external_initializers_file_folder_path",
+                            in_folder("keep"),
+                            "ep.context_enable",
+                            "1",
+                            "ep.context_file_path",
+                            in_folder("three/m_ctx.onnx"),
+                            "ep.context_embed_mode",
+                            now->ep.files ? "0" : "1",
+                            NULL};
+    ort_spec spec = spec_of(NULL);
+    spec.data = model;
     spec.size = size;
     judging("EPC-050", "a model with external data from memory");
     judge("EPC-050", !session_opens(&spec),
           "a model with external data from memory, without its folder: expected an error");
     make_folder("three");
-    config[1] = in_folder("keep");
-    config[5] = in_folder("three/m_ctx.onnx");
     spec.config = config;
     judging("EPC-095", "generating from memory with external data in another folder");
     if (!judge("EPC-095 EPC-048 EPC-049", session_opens(&spec),
                "generating from memory with external data in another folder: expected success, "
                "found %s",
                ort_answer)) {
-        free(data);
         return;
     }
     remove_tree("keep");
     spec = strict_spec(in_folder("three/m_ctx.onnx"));
     judge_load("EPC-095 EPC-096 EPC-085", &spec,
                "what was generated from memory, source and data gone");
-    free(data);
+}
+
+static void external_data(void)
+{
+    uint8_t *model;
+    size_t size = 0;
+    if (!open_ep() || !make_model(MODEL_WEXT, in_folder("src/m.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    model = read_file("src/m.onnx", &size);
+    if (external_from_path()) external_from_memory(model, size);
+    free(model);
 }
 
 /* The folder of external data has a binary of the right name, the model's folder has none. */

@@ -1,7 +1,10 @@
-/* damage.c - what an EP must refuse: damaged binaries, foreign nodes, paths that leave the folder. */
+/* damage.c - what an EP must refuse: damaged binaries, paths out of the folder, foreign nodes. */
 #define _GNU_SOURCE
 #include "conformance.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -179,6 +182,37 @@ static void bad_path(const char *name, const char *what)
     }
 }
 
+static atomic_bool pipe_done, pipe_waited;
+
+/* Who still reads the pipe after a second waits for somebody to write: it goes on with nothing. */
+static void *end_wait(void *path)
+{
+    int i, writer;
+    for (i = 0; i < 10 && !atomic_load(&pipe_done); i++)
+        usleep(100000);
+    while (!atomic_load(&pipe_done)) {
+        writer = open((const char *)path, O_WRONLY | O_NONBLOCK);
+        if (writer >= 0) {
+            atomic_store(&pipe_waited, true);
+            close(writer);
+        }
+        usleep(10000);
+    }
+    return NULL;
+}
+
+static void pipe_path(void)
+{
+    static char path[] = "out/fifo.bin";
+    pthread_t helper;
+    if (mkfifo(path, 0600) != 0 || pthread_create(&helper, NULL, end_wait, path) != 0) return;
+    bad_path("fifo.bin", "a path of a pipe");
+    atomic_store(&pipe_done, true);
+    pthread_join(helper, NULL);
+    judge("EPC-019", !atomic_load(&pipe_waited),
+          "a path of a pipe: the EP waits for somebody to write into it");
+}
+
 static void paths(void)
 {
     static char huge[5001];
@@ -207,7 +241,7 @@ static void paths(void)
     if (set_path(with_nul, sizeof with_nul - 1)) {
         must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), "a path with a zero byte");
     }
-    if (mkfifo("out/fifo.bin", 0600) == 0) bad_path("fifo.bin", "a path of a pipe");
+    pipe_path();
     if (symlink(outside, "out/link.bin") == 0) {
         bad_path("link.bin", "a link to a good binary outside the folder");
     }

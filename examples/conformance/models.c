@@ -1,4 +1,4 @@
-/* models.c - the models of the experiments, built with epctx.h from operators that the EP claims. */
+/* models.c - the models of the experiments, built by epctx.h of operators that the EP claims. */
 #define _GNU_SOURCE
 #include "conformance.h"
 
