@@ -551,15 +551,6 @@ TEST(one_weight_named_often)
     seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     CHECK(strstr(error.message, "source model") == NULL, "the text is wrong: %s", error.message);
     CHECK(seconds < 0.5, "%d lines take %.2f s", LINES, seconds);
-    /* Verified once is not verified for a line that wants other bytes. */
-    snprintf(line, sizeof line, "%zu %016llx 0 5 first 0 \n", weight.size,
-             (unsigned long long)epctx_hash(weight.data, weight.size, 1));
-    bytes_add(&text, line, strlen(line));
-    attr.s.data = (const char *)text.data;
-    attr.s.size = text.size;
-    CHECK_INT(epctx_node_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
-    CHECK_INT(epctx_load(&loaded, &model, &backend, &opts, &error), EPCTX_ERR_CONTEXT);
-    CHECK_HAS(error.message, "initializer 'first' has hash");
     epctx_model_close(&model);
     bytes_free(&text);
     bytes_free(&source);
