@@ -94,6 +94,7 @@ static void drive_close(drive *d)
 TEST(weights_by_tensor)
 {
     static const int64_t none[] = {-1}, zero[] = {0, -1}, two[] = {2, -1}, square[] = {2, 2, -1};
+    static const int64_t row[] = {1, 4, -1}, column[] = {4, 1, -1};
     static const struct {
         int32_t elem[2];
         const int64_t *dims[2];
@@ -105,6 +106,7 @@ TEST(weights_by_tensor)
         {{1, 1}, {none, none}, {4, 4}, true, NULL},
         {{1, 6}, {vector, vector}, {16, 16}, false, NULL},
         {{1, 1}, {vector, square}, {16, 16}, false, NULL},
+        {{1, 1}, {row, column}, {16, 16}, false, NULL},
         {{1, 1}, {two, vector}, {8, 16}, false, NULL},
         {{22, 22}, {two, two}, {1, 2}, false, NULL},
         {{1, 1}, {zero, zero}, {0, 0}, true, "has no bytes"},
@@ -242,6 +244,10 @@ TEST(external_after_an_edit)
     CHECK_TRUE(tensor.external && !tensor.has_raw && tensor.length == 16);
     CHECK_UINT(d.changes.count, 2);
     CHECK_INT(d.changes.items[1].kind, EPCTX_CHANGE_SKIPPED);
+    epctx_model_undo(&d.model, 0);
+    d.opts.threshold = 16; /* as large as that counts */
+    CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
+    CHECK_UINT(d.changes.file_count, 1);
     epctx_model_undo(&d.model, 0);
     d.opts.threshold = 1000; /* neither is missed */
     CHECK_INT(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), EPCTX_OK);
@@ -564,6 +570,27 @@ TEST(moves)
     }
 }
 
+/* What the caller says of the EP counts, not what the node's source says. */
+TEST(moves_by_a_given_profile)
+{
+    static const char *const models[] = {"/d/m.onnx"};
+    for (int given = 0; given < 2; given++) {
+        epctx_move_opts opts = {0};
+        epctx_move_report report;
+        epctx_status status;
+        drive d;
+        drive_begin(&d);
+        disk_put(&d.disk, "/d/c.bin", "binary", 6);
+        drive_put(&d, models[0], named_model("c.bin"));
+        opts.io = &d.io;
+        if (given) opts.profile = epctx_profile_find(epctx_str_of("qnn_plugin"));
+        status = epctx_move_binary("/d/c.bin", "/d/a..b.bin", models, 1, &opts, &report, &d.error);
+        CHECK(status == (given ? EPCTX_ERR_UNSUPPORTED : EPCTX_OK), "given %d: %s, %s", given,
+              epctx_status_name(status), d.error.message);
+        disk_free(&d.disk);
+    }
+}
+
 /* Two calls fail: one while the models are written, one while they get their old name back. */
 static int commits_left, backs_left;
 
@@ -687,6 +714,7 @@ int main(int argc, char **argv)
     RUN(groups_of_wrong_sizes);
     RUN(too_large);
     RUN(moves);
+    RUN(moves_by_a_given_profile);
     RUN(moves_that_fail_twice);
     RUN(groups_that_fail_twice);
     RUN(moves_to_a_folder);

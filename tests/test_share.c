@@ -1295,6 +1295,7 @@ TEST(memory_under_the_lock)
     guarded g = {0};
     epctx_allocator allocator = {0};
     epctx_workspace_opts opts = {0};
+    epctx_gen_opts gen = {0};
     epctx_workspace *w;
     epctx_error error;
     session s;
@@ -1311,6 +1312,9 @@ TEST(memory_under_the_lock)
     g.shared = true;
     CHECK_OK(start(&s, w, at("a_ctx.onnx"), &backend, NULL, &error), error);
     stop(&s);
+    gen.overwrite = true;
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(generate(w, NULL, names[i], &backend, &gen, NULL, i == 1, &error), error);
     CHECK_INT(g.unguarded, 0);
     CHECK_INT(g.freed, 0);
     g.shared = false;
