@@ -321,10 +321,12 @@ mv tensors.bin away.bin
 epctx diff raw.onnx external.onnx
 [ $code -eq 1 ] && grep -q "unreadable: .*tensors.bin" out ||
     fail "diff without the data file" "expected that it says so"
-head -c 10 away.bin >tensors.bin
+missing=$(grep -c "unreadable: " out)
+head -c 1 away.bin >tensors.bin
 epctx diff raw.onnx external.onnx
-[ $code -eq 1 ] && grep -q "unreadable: it ends beyond the file 'tensors.bin'" out ||
-    fail "diff with a data file that was cut" "expected that it says so"
+found=$(grep -c "unreadable: it ends beyond the file 'tensors.bin'" out)
+if [ "$missing" -gt 2 ] && [ "$found" -eq "$missing" ]; then ok "diff with a data file that was cut"
+else fail "diff with a data file that was cut" "expected $missing unreadable tensors, found $found"; fi
 mv away.bin tensors.bin
 
 # -- diff: what has another name --
