@@ -278,8 +278,8 @@ TEST(locks_of_callers)
 
 static char taken[200]; /* names of locks, in the order in which they were taken */
 
-static epctx_status take_lock(void *user, const char *folder, const char *name,
-                              epctx_io_file *lock, epctx_error *error)
+static epctx_status take_lock(void *user, const char *folder, const char *name, epctx_io_file *lock,
+                              epctx_error *error)
 {
     const epctx_io *files = epctx_io_files();
     const char *base = strrchr(name, '/');

@@ -1296,14 +1296,13 @@ TEST(edits_that_compare)
 TEST(edited_views_compare)
 {
     static const struct {
-        const char *a, *b; /* unknown fields before the others */
+        const char *a, *b; /* unknown fields before the others; at last one number in two types */
         bool equal;
     } cases[] = {
         {"\xa0\x06\x05", "\xa0\x06\x05", true},     {"\xa0\x06\x05", "\xa8\x06\x05", false},
         {"\xa0\x06\x05", "\xa2\x06\x01x", false},   {"\xa0\x06\x05", "\xa0\x06\x04", false},
         {"\xa2\x06\x01x", "\xa2\x06\x01x", true},   {"\xa2\x06\x01x", "\xa2\x06\x01y", false},
         {"\xa3\x06\xa4\x06", "\xa3\x06\xa4\x06", false},
-        /* one number in two wire types */
         {"\xa0\x06\x81\x82\x84\x08", "\xa5\x06\x01\x01\x01\x01", false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_model models[2];
@@ -1331,8 +1330,8 @@ TEST(edited_views_compare)
     }
 }
 
-/* Views from before the first edit serve in any order, though the search for the field of one starts
- * where the last one was. */
+/* Views from before the first edit serve in any order, though the search for a field starts where
+ * the last one was found. */
 TEST(edits_backwards)
 {
     bytes graph = {0}, node = new_node("Op", "", "n", "x", "y");
