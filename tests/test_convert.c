@@ -256,6 +256,29 @@ TEST(external_after_an_edit)
     drive_close(&d);
 }
 
+TEST(external_is_aligned)
+{
+    bytes graph = {0};
+    uint64_t offset = 0;
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    drive d;
+    drive_begin(&d);
+    add_floats(&graph, "v", weights, 2);
+    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "u", weights, 1);
+    CHECK_TRUE(drive_open(&d, end_model(&graph)));
+    d.opts.threshold = 0;
+    d.opts.alignment = 64;
+    CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
+    it = epctx_graph_initializers(epctx_model_graph(&d.model));
+    for (; epctx_next_tensor(&it, &tensor); offset += 64)
+        CHECK_UINT(tensor.offset, offset);
+    CHECK_UINT(offset, 192);
+    CHECK_UINT(d.changes.files[0].size, 132);
+    drive_close(&d);
+}
+
 /* -- without memory -- */
 
 static bytes source_model(int fill)
@@ -710,6 +733,7 @@ int main(int argc, char **argv)
     RUN(contexts_without_weights);
     RUN(names_from_nodes);
     RUN(external_after_an_edit);
+    RUN(external_is_aligned);
     RUN(out_of_memory);
     RUN(groups_that_replace);
     RUN(groups_of_wrong_sizes);
