@@ -2780,9 +2780,8 @@ static int tool(int argc, char **argv)
     if (strcmp(argv[1], "--dump") == 0) ok = dump_cpu(argv[2], argv[3]);
     if (strcmp(argv[1], "--compare") == 0) ok = compare_folders(argv[2], argv[3]);
     if (strcmp(argv[1], "--write") == 0) {
-        const char *const config[] = {
-            "ep.context_enable",  "1", "ep.context_file_path", argv[3], "ep.context_embed_mode",
-            argc > 4 ? "1" : "0", NULL};
+        const char *const config[] = {"ep.context_enable", "1", "ep.context_file_path", argv[3],
+                                      argc > 4 ? argv[4] : NULL, "1", NULL};
         spec.config = config;
         ok = make_session(&spec);
     }

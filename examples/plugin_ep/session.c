@@ -751,6 +751,17 @@ static OrtStatus *session_ready(ep_session *session)
                      &error);
 }
 
+static OrtStatus *read_source_model(ep_session *session, const OrtSessionOptions *options)
+{
+    const void *data = NULL;
+    size_t size = 0;
+    if (session->api->version < EP_WEIGHTLESS_API) return NULL;
+    EP_TRY(session->api->ep->SessionOptionsGetWeightlessSourceModelBuffer(options, &data, &size));
+    session->source_model.data = (const uint8_t *)data;
+    session->source_model.size = size;
+    return NULL;
+}
+
 static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options)
 {
     const ep_api *api = session->api;
@@ -763,6 +774,7 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     EP_TRY(check_keys(session));
     EP_TRY(read_options(session, session->config));
     EP_TRY(ep_buffers_open(api, options, &session->buffers));
+    EP_TRY(read_source_model(session, options));
     ep_options_of(session, &ep);
     epctx_error_clear(&error);
     EP_TRY(
@@ -807,7 +819,7 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     if (factory->api.version >= EP_INITIALIZED_API) {
         session->ort.OnSessionInitializationEnd = initialization_end;
     }
-    if (session->api->version >= 29) session->ort.GetWeightlessSupport = get_weightless;
+    if (session->api->version >= EP_WEIGHTLESS_API) session->ort.GetWeightlessSupport = get_weightless;
     if (factory->device->channels_last_fn) session->ort.GetPreferredDataLayout = get_layout;
     if (factory->device->convert_fn) session->ort.ShouldConvertDataLayoutForOp = should_convert;
     ep_compatibility_register_session(session);
