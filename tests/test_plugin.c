@@ -2068,9 +2068,40 @@ TEST(ort_in_ours)
 
 /* -------------------------------------------------------------- real models */
 
-/* Names of the free dimensions of a model's inputs; the driver sets them to 1. */
-static void free_dims(const char *path, char (*names)[64], size_t room, size_t *count)
+/* The lines of the log that tell why nodes are left, once each: an EP is asked several times. */
+static char *left_lines(void)
 {
+    char *out = (char *)calloc(1, 2 * sizeof ort_log);
+    const char *line, *end;
+    size_t used = 0;
+    for (line = ort_log; out && *line; line = end) {
+        const char *before;
+        size_t size = strcspn(line, "\n");
+        bool seen = false;
+        end = line + size + (line[size] == '\n');
+        for (before = ort_log; before < line && !seen; before += strcspn(before, "\n") + 1)
+            seen = strcspn(before, "\n") == size && memcmp(before, line, size) == 0;
+        if (seen || !strstr(line, ORT_LEFT) || strstr(line, ORT_LEFT) > line + size) continue;
+        used += (size_t)snprintf(out + used, 2 * sizeof ort_log - used, "  %.*s\n", (int)size,
+                                 line);
+    }
+    return out;
+}
+
+static bool is_among(char (*names)[64], size_t count, epctx_str name)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (epctx_str_is(name, names[i])) return true;
+    }
+    return false;
+}
+
+/* Names of the free dimensions of a model's inputs. The first of several dimensions is a batch. */
+static void free_dims(const char *path)
+{
+    char(*names)[64] = ort_free_dims;
+    size_t *count = &ort_free_count;
     epctx_model model;
     epctx_cursor inputs;
     epctx_value_view value;
@@ -2079,9 +2110,14 @@ static void free_dims(const char *path, char (*names)[64], size_t room, size_t *
     inputs = epctx_graph_inputs(epctx_model_graph(&model));
     while (epctx_next_value(&inputs, &value)) {
         epctx_cursor dims = epctx_value_dims(&value);
+        const size_t rank = epctx_cursor_count(dims);
         epctx_dim dim;
-        while (*count < room && epctx_next_dim(&dims, &dim)) {
+        size_t at;
+        for (at = 0; *count < 8 && epctx_next_dim(&dims, &dim); at++) {
             if (dim.known || dim.param.size == 0 || dim.param.size >= 64) continue;
+            if (is_among(names, *count, dim.param)) continue;
+            ort_free_batch[*count] =
+                (at == 0 && rank > 1) || strncmp(dim.param.data, "batch", 5) == 0;
             snprintf(names[(*count)++], 64, "%.*s", (int)dim.param.size, dim.param.data);
         }
     }
@@ -2091,9 +2127,53 @@ static void free_dims(const char *path, char (*names)[64], size_t room, size_t *
 /* What a compilation made of a model. */
 typedef struct outcome {
     size_t contexts, others; /* EPContext nodes, ordinary nodes */
+    size_t constants;        /* ordinary nodes whose inputs are all constant */
     size_t inputs;           /* of the first EPContext node */
     size_t binary;           /* bytes */
+    bool alone;              /* it runs with the CPU fallback disabled */
+    double difference;       /* from the CPU EP, part of the output's largest number */
 } outcome;
+
+static bool is_constant(const epctx_node_view *node, const epctx_map *constants)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    epctx_str name;
+    while (epctx_next_attr(&it, &attr)) {
+        if (attr.type == EPCTX_ATTR_GRAPH) return false; /* may read values of this graph */
+    }
+    it = epctx_node_inputs(node);
+    while (epctx_next_str(&it, &name)) {
+        if (name.size && epctx_map_get(constants, name) == EPCTX_MAP_NONE) return false;
+    }
+    return true;
+}
+
+/* Those that could be part of what reads them. */
+static size_t count_constants(const epctx_model *model)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model)), names;
+    epctx_tensor_view tensor;
+    epctx_node_view node;
+    epctx_arena arena;
+    epctx_map constants;
+    epctx_str name;
+    size_t count = 0;
+    epctx_arena_init(&arena, NULL);
+    epctx_map_init(&constants, &arena);
+    while (epctx_next_tensor(&it, &tensor))
+        epctx_map_put(&constants, tensor.name, 1);
+    it = epctx_graph_nodes(epctx_model_graph(model));
+    while (epctx_next_node(&it, &node)) {
+        if (epctx_node_is_epnode(&node) || !is_constant(&node, &constants)) continue;
+        count++;
+        names = epctx_node_outputs(&node);
+        while (epctx_next_str(&names, &name))
+            epctx_map_put(&constants, name, 1);
+    }
+    epctx_arena_free(&arena);
+    return count;
+}
 
 static bool read_outcome(const char *context_model, const char *binary, outcome *out)
 {
@@ -2105,6 +2185,7 @@ static bool read_outcome(const char *context_model, const char *binary, outcome 
     if (!read_nodes(context_model, &n)) return false;
     out->contexts = n.count;
     out->others = n.others;
+    out->constants = count_constants(&n.model);
     it = epctx_node_inputs(&n.views[0]);
     while (n.count && epctx_next_str(&it, &name))
         out->inputs++;
@@ -2126,6 +2207,7 @@ static bool own_outcome(const char *path, outcome *out)
     if (!own_open(&own)) return false;
     epctx_error_clear(&error);
     opts.context_file_path = in_folder("own_ctx.onnx");
+    opts.overwrite = true;
     status = epctx_model_open_file(&model, path, NULL, &error);
     for (i = 0; i < ort_free_count && status == EPCTX_OK; i++)
         status =
@@ -2134,30 +2216,6 @@ static bool own_outcome(const char *path, outcome *out)
     epctx_model_close(&model);
     own_close(&own);
     return status == EPCTX_OK && read_outcome("own_ctx.onnx", binary_name("own"), out);
-}
-
-/* Where `own` is one partition and nothing else, ORT must have got to the same: nothing is left to
- * the CPU, and the weights are in the binary instead of among the node's inputs. */
-static bool is_as_whole(const char *context_model, const char *binary, const outcome *own,
-                        const char *model)
-{
-    outcome got;
-    ort_spec spec = spec_of(in_folder(context_model));
-    if (!read_outcome(context_model, binary, &got)) return false;
-    printf("%s: %zu contexts, %zu other nodes, %zu inputs, %zu bytes; epctx_generate: %zu, %zu, "
-           "%zu, %zu\n",
-           context_model, got.contexts, got.others, got.inputs, got.binary, own->contexts,
-           own->others, own->inputs, own->binary);
-    if (own->contexts != 1 || own->others > 0) return true;
-    if (got.contexts != 1 || got.others > 0 || got.inputs != own->inputs ||
-        got.binary < own->binary / 4) {
-        snprintf(ort_text, sizeof ort_text,
-                 "%zu contexts, %zu other nodes, %zu inputs, a binary of %zu bytes, where "
-                 "epctx_generate makes 1, 0, %zu and %zu",
-                 got.contexts, got.others, got.inputs, got.binary, own->inputs, own->binary);
-        return false;
-    }
-    return check_run(&spec, model) == 1; /* without the CPU */
 }
 
 /* How far ORT's CPU EP, with and without its optimizations, is from itself: part of the output's
@@ -2190,51 +2248,177 @@ static double own_distance(const ort_values *a, const ort_values *b)
     return worst;
 }
 
-/* Finds lengths with which ORT's CPU EP runs the model, and how exact its outputs are. */
-static bool prepare(const char *path)
+/* How far the context model is from the CPU EP, with or without its optimizations. */
+static double difference_of(const ort_spec *spec, const char *model)
 {
-    static const int64_t lengths[] = {1, 512, 1280};
-    ort_values plain, optimized;
-    bool ok = false;
-    size_t i;
-    free_dims(path, ort_free_dims, 8, &ort_free_count);
-    ort_relative = 1e-3;
-    for (i = 0; i < 3 && !ok; i++) { /* or some 30 and 80 ms of speech */
-        ort_free_length = lengths[i];
-        ok = cpu_outputs(path, &optimized);
-    }
-    if (!ok) return false;
-    if (cpu_outputs_of(path, true, &plain)) {
-        if (!ort_same(&optimized, &plain)) {
-            ort_relative = 1.5 * own_distance(&optimized, &plain);
-            printf("%s: ORT differs from itself by %.1f %%\n", path, ort_relative / 0.015);
+    OrtSession *session = NULL;
+    ort_values got = {0};
+    double best = -1;
+    int plain;
+    if (ort_session(spec, &session) && ort_run(session, 7, &got)) {
+        for (plain = 0; plain < 2; plain++) {
+            ort_values want = {0};
+            double one;
+            if (!cpu_outputs_of(model, plain, &want)) continue;
+            one = own_distance(&got, &want);
+            if (best < 0 || one < best) best = one;
+            ort_values_free(&want);
         }
+    }
+    ort_values_free(&got);
+    if (session) ort->ReleaseSession(session);
+    return best;
+}
+
+static bool is_whole(const outcome *o)
+{
+    return o->contexts == 1 && o->others == 0;
+}
+
+/* Where `own` is one partition and nothing else, ORT must have got to the same: nothing is left to
+ * the CPU, and the weights are in the binary instead of among the node's inputs. */
+static bool is_as_whole(const char *context_model, const char *binary, const outcome *own,
+                        const char *model, outcome *got)
+{
+    ort_spec spec = spec_of(in_folder(context_model));
+    if (!read_outcome(context_model, binary, got)) return false;
+    got->alone = make_session(&spec);
+    spec.allow_cpu = true;
+    got->difference = difference_of(&spec, model);
+    if (got->constants > own->constants) {
+        snprintf(ort_text, sizeof ort_text,
+                 "%zu nodes with constant inputs are left, where epctx_generate leaves %zu",
+                 got->constants, own->constants);
+        return false;
+    }
+    if (!is_whole(own)) return true;
+    if (!is_whole(got) || got->inputs != own->inputs || !got->alone ||
+        got->binary < own->binary / 4) {
+        snprintf(ort_text, sizeof ort_text,
+                 "%zu contexts, %zu other nodes, %zu inputs, a binary of %zu bytes, where "
+                 "epctx_generate makes 1, 0, %zu and %zu",
+                 got->contexts, got->others, got->inputs, got->binary, own->inputs, own->binary);
+        return false;
+    }
+    spec.allow_cpu = false;
+    return check_run(&spec, model) == 1;
+}
+
+/* A row of the table that the models make. */
+typedef struct model_row {
+    char name[64];
+    outcome own, options, api;
+    double noise;     /* ORT's CPU EP from itself */
+    const char *note; /* why a way has no outcome, or NULL */
+    char *left;       /* what the EP said of nodes that it left, one line for each */
+} model_row;
+
+static model_row model_rows[64];
+static size_t model_row_count;
+
+static void print_outcome(const outcome *o)
+{
+    if (o->contexts == 0) {
+        printf(" - |");
+    } else {
+        printf(" %zu + %zu (%zu) |", o->contexts, o->others, o->constants);
+    }
+}
+
+static void print_row(const model_row *row)
+{
+    const outcome *o = row->api.contexts ? &row->api : &row->options;
+    printf("| %s |", row->name);
+    print_outcome(&row->own);
+    print_outcome(&row->options);
+    print_outcome(&row->api);
+    if (o->contexts == 0) {
+        printf(" - | - |");
+    } else {
+        printf(" %s | %.1e |", o->alone ? "yes" : "no",
+               row->options.difference > o->difference ? row->options.difference : o->difference);
+    }
+    printf(" %.1e | %s |\n", row->noise, row->note ? row->note : "");
+}
+
+static void print_table(void)
+{
+    size_t i;
+    if (model_row_count == 0) return;
+    printf("partitions + nodes left to the CPU (of these with constant inputs only); whether it runs "
+           "without the\nCPU; difference from ORT's CPU EP, and of that from itself between its "
+           "optimization levels, as part of\nthe output's largest number\n"
+           "| model | epctx compile | session options | compile API | without CPU | difference | "
+           "ORT's own | note |\n|---|---|---|---|---|---|---|---|\n");
+    for (i = 0; i < model_row_count; i++)
+        print_row(&model_rows[i]);
+    for (i = 0; i < model_row_count; i++) {
+        if (*model_rows[i].left) printf("%s\n%s", model_rows[i].name, model_rows[i].left);
+        free(model_rows[i].left);
+    }
+    model_row_count = 0;
+}
+
+static double ort_noise; /* how far it is from itself */
+
+/* Whether ORT's CPU EP runs the model with this length, and how exact its outputs are. */
+static bool runs_with(const char *path, int64_t length)
+{
+    ort_values plain, optimized;
+    ort_free_length = length;
+    ort_relative = 1e-3;
+    if (!cpu_outputs(path, &optimized)) return false;
+    if (cpu_outputs_of(path, true, &plain)) {
+        ort_noise = own_distance(&optimized, &plain);
+        if (!ort_same(&optimized, &plain)) ort_relative = 1.5 * ort_noise;
         ort_values_free(&plain);
     }
     ort_values_free(&optimized);
     return true;
 }
 
+/* Chooses the free dimensions: those with which epctx_generate takes the whole model, else any with
+ * which ORT's CPU EP runs it. */
+static bool prepare(const char *path, outcome *own)
+{
+    static const int64_t lengths[] = {1, 64, 512, 1280}; /* or some 30 and 80 ms of speech */
+    int64_t first = 0;
+    size_t i;
+    free_dims(path);
+    for (i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        if (!runs_with(path, lengths[i])) continue;
+        if (!own_outcome(path, own)) memset(own, 0, sizeof *own);
+        if (is_whole(own) || ort_free_count == 0) return true;
+        if (!first) first = lengths[i];
+    }
+    if (!first || !runs_with(path, first)) return false;
+    if (!own_outcome(path, own)) memset(own, 0, sizeof *own);
+    return true;
+}
+
 /* A model on the CPU EP, compiled now, generated and reloaded: the same numbers. */
-static void model_case(const char *path)
+static void model_case(const char *path, model_row *row)
 {
     const char *const config[] = {"ep.context_enable", "1", "ep.context_file_path",
                                   in_folder("r_ctx.onnx"), NULL};
     ort_spec spec = spec_of(path);
-    OrtSession *session = NULL;
-    size_t taken, contexts;
-    outcome own;
+    size_t taken;
     ort_output out;
     bool ok;
     clear_folder();
-    if (!prepare(path)) {
+    if (!prepare(path, &row->own)) {
+        row->note = "ORT's CPU EP does not run it";
         test_skip("ORT's CPU EP: %s", ort_text);
         return;
     }
-    if (!own_outcome(path, &own)) memset(&own, 0, sizeof own);
-    spec.allow_cpu = own.contexts != 1 || own.others > 0;
+    spec.allow_cpu = !is_whole(&row->own);
+    spec.tell = true;
+    ort_log_clear();
     taken = check_run(&spec, path);
+    spec.tell = false;
+    row->left = left_lines();
     if (taken == 0 && strncmp(ort_text, "no node", 7) == 0) {
+        row->note = "no node is taken";
         test_skip("%s", ort_text);
         return;
     }
@@ -2243,10 +2427,10 @@ static void model_case(const char *path)
         return;
     }
     spec.config = config;
-    ok = ort_session(&spec, &session);
-    if (session) ort->ReleaseSession(session);
+    ok = make_session(&spec);
+    row->noise = ort_noise;
     if (!ok && strstr(ort_text, "uses constants")) {
-        printf("model %s: %zu nodes on %s; no context model: control flow\n", path, taken, ep->ep);
+        row->note = "ORT cannot write the bodies of its control flow";
         return;
     }
     if (!ok) {
@@ -2254,14 +2438,13 @@ static void model_case(const char *path)
         return;
     }
     if (!exists("r_ctx.onnx")) {
-        printf("model %s: %zu nodes on %s; no context model: all are in bodies\n", path, taken,
-               ep->ep);
+        row->note = "what is taken is in bodies";
         return;
     }
     spec.config = NULL;
     spec.path = in_folder("r_ctx.onnx");
-    contexts = check_run(&spec, path);
-    if (contexts == 0 || !is_as_whole("r_ctx.onnx", binary_name("r"), &own, path)) {
+    if (check_run(&spec, path) == 0 ||
+        !is_as_whole("r_ctx.onnx", binary_name("r"), &row->own, path, &row->options)) {
         test_fail(path, 0, "reloaded: %s", ort_text);
         return;
     }
@@ -2276,16 +2459,12 @@ static void model_case(const char *path)
         ok = check_run(&spec, path) > 0 || strncmp(ort_text, "no node", 7) == 0;
     }
     if (!ok && strstr(ort_text, "uses constants")) {
-        printf("model %s: %zu nodes on %s; the compile API leaves control flow that ORT cannot "
-               "write\n",
-               path, taken, ep->ep);
+        row->note = "compile API: ORT cannot write the bodies of its control flow";
         return;
     }
-    if (!ok || !is_as_whole("c_ctx.onnx", binary_name("c"), &own, path)) {
+    if (!ok || !is_as_whole("c_ctx.onnx", binary_name("c"), &row->own, path, &row->api)) {
         test_fail(path, 0, "compile API: %s", ort_text);
-        return;
     }
-    printf("model %s: %zu nodes on %s in %zu contexts\n", path, taken, ep->ep, contexts);
 }
 
 static void models_in(const char *models)
@@ -2302,7 +2481,14 @@ static void models_in(const char *models)
         snprintf(name, sizeof name, "%s model %s", ep->label, file);
         test_name = name;
         fprintf(stderr, "case %s\n", name);
-        model_case(path);
+        if (model_row_count < sizeof model_rows / sizeof *model_rows) {
+            model_row *row = &model_rows[model_row_count++];
+            memset(row, 0, sizeof *row);
+            snprintf(row->name, sizeof row->name, "%s", file);
+            model_case(path, row);
+        } else {
+            test_skip("the table is full");
+        }
         if (test_name) printf("ok %s\n", name);
         fflush(stdout);
         test_name = NULL;
@@ -2341,6 +2527,7 @@ TEST(models)
     ort_relative = 0;
     ort_free_count = 0;
     ort_free_length = 1;
+    print_table();
     test_name = NULL; /* each model has reported */
 }
 
@@ -2615,22 +2802,6 @@ static bool compare_folders(const char *got, const char *want)
     }
 }
 
-/* The lines of the log that tell why nodes are left, once each: an EP is asked several times. */
-static void print_left(void)
-{
-    const char *line, *end;
-    for (line = ort_log; *line; line = end) {
-        const char *before;
-        size_t size = strcspn(line, "\n");
-        bool seen = false;
-        end = line + size + (line[size] == '\n');
-        for (before = ort_log; before < line && !seen; before += strcspn(before, "\n") + 1)
-            seen = strcspn(before, "\n") == size && memcmp(before, line, size) == 0;
-        if (seen || !strstr(line, ORT_LEFT) || strstr(line, ORT_LEFT) > line + size) continue;
-        printf("  %.*s\n", (int)size, line);
-    }
-}
-
 /* For authors of EPs: --try LIBRARY EP MODEL compiles a model with the EP, generates and reloads
  * its context model both ways, and compares every run with the CPU. `strict`: every node must be
  * taken. */
@@ -2647,7 +2818,7 @@ static int try_ep(const char *library, const char *name, const char *model, bool
                                   NULL};
     const char *const *const configs[] = {where, inside};
     subject mine;
-    char full[PATH_MAX];
+    char full[PATH_MAX], *left;
     ort_spec spec;
     size_t count, i;
     bool ok;
@@ -2671,7 +2842,9 @@ static int try_ep(const char *library, const char *name, const char *model, bool
     ok = count > 0;
     printf(ok ? "compiled now: %zu node%s, outputs as on the CPU\n" : "compiled now: failed\n",
            count, count == 1 ? "" : "s");
-    print_left();
+    left = left_lines();
+    printf("%s", left ? left : "");
+    free(left);
     for (i = 0; i < 2 && ok; i++) {
         spec.path = model;
         spec.config = configs[i];

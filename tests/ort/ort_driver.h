@@ -181,12 +181,13 @@ typedef struct ort_spec {
 /* Free dimensions that get a number in every session: those of a batch 1, others
  * ort_free_length. */
 static char ort_free_dims[8][64];
+static bool ort_free_batch[8];
 static size_t ort_free_count;
 static int64_t ort_free_length = 1;
 
 ORT_UNUSED static int64_t ort_free_value(size_t i)
 {
-    return strncmp(ort_free_dims[i], "batch", 5) == 0 ? 1 : ort_free_length;
+    return ort_free_batch[i] ? 1 : ort_free_length;
 }
 
 static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
