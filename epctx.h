@@ -441,6 +441,7 @@ typedef struct epctx_file_info {
     uint64_t device, inode; /* identity; both 0: unknown */
     uint64_t written;       /* when the bytes were; 0: unknown */
     uint64_t changed;       /* when anything was, also the name; 0: unknown */
+    bool guarded; /* only this user and root can write it, by owner and mode */
 } epctx_file_info;
 
 /* Whether both are one file with the same bytes; false when unknown. */
@@ -605,6 +606,8 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 /* Context binaries stay in their mapped file or model instead of being copied: only for folders
  * without other writers, and for backends that copy what they check (see epctx_mapping). */
 #define EPCTX_PATH_IN_PLACE 2u
+/* The same where the file and the model's folder are `guarded`. */
+#define EPCTX_PATH_GUARDED 8u
 /* A name may contain ".." if it ends up in the folder, as in ORT's external data locations. */
 #define EPCTX_PATH_DETOURS 4u
 /* The canonical, terminated path of `name`, an existing regular, non-empty file in `folder` (a link
@@ -2009,9 +2012,8 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
  *
  * Two weights share a place only when every byte agrees; hashes only save comparisons. Three steps,
  * each for weights that the previous one cannot distinguish: size, kind and epctx_hash of a sample
- * from all over the weight; a fast hash of all bytes; all bytes. Distinct weights of 64 KiB are
- * many times as fast as XXH3, those that differ in a few bytes about as fast (`make bench`). With
- * crafted collisions of both hashes one of n weights is read up to log n times.
+ * from all over the weight; a fast hash of all bytes; all bytes. With crafted collisions of both
+ * hashes one of n weights is read up to log n times.
  * ==================================================================== */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
@@ -2667,9 +2669,7 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
 /* The same for the main graph of a model, which must stay open until epctx_unload. Weights that are
  * inputs of their node are the model's own initializers. A binary file must have the size in the
- * build stamp; its
- * hash is compared only after a failure, for the message: hashing would read every byte of a binary
- * that the backend may only map, and the hash in `notes` detects other generations. */
+ * build stamp; its hash is compared only after a failure, for the message. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error);
@@ -4523,6 +4523,8 @@ static bool epctx__sys_stat(const char *path, int fd, epctx_file_info *info)
         info->size = (uint64_t)from.st_size;
         info->device = (uint64_t)from.st_dev;
         info->inode = (uint64_t)from.st_ino;
+        info->guarded = (from.st_uid == 0 || from.st_uid == geteuid()) &&
+                        (from.st_mode & (S_IWGRP | S_IWOTH)) == 0;
         info->written = (uint64_t)written.tv_sec * 1000000000u + (uint64_t)written.tv_nsec;
         info->changed = (uint64_t)changed.tv_sec * 1000000000u + (uint64_t)changed.tv_nsec;
         return true;
@@ -5624,8 +5626,10 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
                                       uint32_t flags, epctx_mapping *out, char *path,
                                       epctx_error *error)
 {
+    bool copy = (flags & EPCTX__PATH_COPY) != 0;
     char root[EPCTX_PATH_MAX];
     char full[EPCTX_PATH_MAX];
+    epctx_file_info info;
     epctx_str inside;
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx__path_locate(io, folder, name, flags, full, sizeof full, root, error));
@@ -5633,8 +5637,15 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
         memcpy(path, full, strlen(full) + 1);
     }
     (void)epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, NULL);
-    EPCTX__TRY(
-        io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out, error));
+    if (copy && (flags & EPCTX_PATH_GUARDED) != 0) {
+        EPCTX__TRY(io->stat_fn(io->user, root, &info, error));
+        copy = !info.guarded;
+    }
+    EPCTX__TRY(io->map_fn(io->user, root, inside.data, copy, out, error));
+    if ((flags & EPCTX__PATH_COPY) != 0 && !copy && !out->info.guarded) {
+        io->unmap_fn(io->user, out);
+        EPCTX__TRY(io->map_fn(io->user, root, inside.data, true, out, error));
+    }
     if (out->size == 0) {
         io->unmap_fn(io->user, out);
         return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
@@ -17125,12 +17136,13 @@ static epctx_status epctx__weights_find(const epctx__loading *l, const epctx_ope
         status = epctx_path_find(how->io, folder, name, how->path_flags, path, EPCTX_PATH_MAX,
                                  &why);
     }
-    return status == EPCTX_OK
-               ? EPCTX_OK
-               : epctx_fail(error, status,
-                            "the weights are in the source model '%S', which is not beside this "
-                            "one (%s): set ep.context_source_model_path",
-                            &name, why.message);
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status,
+                   "the weights are in the source model '%S', which is not beside this one (%s): "
+                   "set ep.context_source_model_path",
+                   &name, why.message);
+    }
+    return status;
 }
 
 static epctx_status epctx__weights_open(epctx__loading *l, epctx_span bytes, const char *path,
@@ -17236,19 +17248,20 @@ static epctx_status epctx__load_weight(epctx__loading *l, const epctx_bound *bou
                                        const epctx_weight_ref *ref, epctx_tensor *out,
                                        epctx_error *error)
 {
-    epctx_status status = l->opts.weight_fn != NULL
-                              ? l->opts.weight_fn(l->opts.weight_user, bound, ref, out, error)
-                              : EPCTX_ERR_NOT_FOUND;
+    epctx_status status = EPCTX_ERR_NOT_FOUND;
+    if (l->opts.weight_fn != NULL) {
+        status = l->opts.weight_fn(l->opts.weight_user, bound, ref, out, error);
+    }
     if (status != EPCTX_ERR_NOT_FOUND) {
         return status;
     }
-#ifndef EPCTX_NO_WIRE
     epctx_error_clear(error);
+#ifndef EPCTX_NO_WIRE
     return epctx__weight_get(l, bound, ref, out, error);
 #else
     return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                      "weight '%S' is no input of its EPContext node, and this EP reads no source "
-                      "model", &ref->name);
+                      "weight '%S' is no input of its node, and this EP reads no source model",
+                      &ref->name);
 #endif
 }
 
@@ -17523,7 +17536,8 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     }
     l.opts.path_flags = model->path_flags;
     l.opts.external_folder = model->external_folder;
-    l.changes = model->mapping.shared && (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
+    l.changes = model->mapping.shared && (model->path_flags & EPCTX_PATH_IN_PLACE) == 0 &&
+                !(model->mapping.info.guarded && (model->path_flags & EPCTX_PATH_GUARDED) != 0);
     stamped = epctx__stamp_binary(model, epctx_str_of(backend->source), &made, &node) &&
               node.embed_mode == 0;
     l.size = stamped ? made.size : 0;

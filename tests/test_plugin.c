@@ -650,20 +650,23 @@ TEST(reload_from_memory)
     CHECK(ran == 1, "%s", ort_text);
 }
 
-/* What the backend checked is what runs, whatever is written into the file meanwhile. */
-TEST(binary_changed_while_loaded)
+/* Is the file mapped into this process? */
+static bool is_mapped(const char *name)
 {
-    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
-    OrtSession *session = NULL;
-    ort_values got = {0};
-    char text[sizeof ort_text];
-    bool ok, written = false;
-    FILE *file;
-    CHECK_TRUE(make_one("m.onnx"));
-    CHECK_ORT(generate_one(generate));
-    ok = ort_session(&spec, &session);
-    /* In place: a mapping would see it. */
-    file = ok ? fopen(in_folder(binary_name("m")), "r+b") : NULL;
+    char line[PATH_MAX + 200], real[PATH_MAX];
+    bool found = false;
+    FILE *maps = realpath(in_folder(name), real) ? fopen("/proc/self/maps", "r") : NULL;
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = strstr(line, real) != NULL;
+    if (maps) fclose(maps);
+    return found;
+}
+
+/* Writes into a file without making a new one: a mapping shows it. */
+static bool overwrite(const char *name)
+{
+    FILE *file = fopen(in_folder(name), "r+b");
+    bool written = false;
     if (file) {
         long size, i;
         written = fseek(file, 0, SEEK_END) == 0 && (size = ftell(file)) > 0;
@@ -672,12 +675,78 @@ TEST(binary_changed_while_loaded)
             written = fputc(0xff, file) != EOF;
         written = fclose(file) == 0 && written;
     }
-    ok = ok && ort_run(session, 7, &got) && as_on_cpu(in_folder("m.onnx"), &got);
-    memcpy(text, ort_text, sizeof text);
-    ort_values_free(&got);
-    if (session) ort->ReleaseSession(session);
-    CHECK(written, "%s could not be changed", binary_name("m"));
-    CHECK(ok, "%s", text);
+    return written;
+}
+
+/* A binary stays in its file where nobody else can write file and folder. Elsewhere what the backend
+ * checked is what runs, whatever is written into the file meanwhile. */
+TEST(map_binary)
+{
+    static const struct {
+        const char *how; /* NULL: the default */
+        unsigned file, folder;
+        bool mapped;
+    } rows[] = {{NULL, 0644, 0755, true},     {NULL, 0664, 0755, false},
+                {NULL, 0646, 0755, false},    {NULL, 0600, 0770, false},
+                {NULL, 0600, 01777, false},   {"auto", 0400, 0700, true},
+                {"auto", 0666, 0700, false},  {"never", 0600, 0700, false},
+                {"always", 0666, 0777, true}, {"never", 0666, 0777, false}};
+    const char *options[] = {"map_binary", NULL, NULL};
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    size_t i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+        OrtSession *session = NULL;
+        ort_values got = {0};
+        char text[sizeof ort_text];
+        bool ok, mapped;
+        options[1] = rows[i].how;
+        spec.options = rows[i].how ? options : NULL;
+        CHECK_TRUE(chmod(in_folder(binary_name("m")), rows[i].file) == 0 &&
+                   chmod(in_folder(""), rows[i].folder) == 0);
+        ok = ort_session(&spec, &session);
+        mapped = is_mapped(binary_name("m"));
+        ok = ok && ort_run(session, 7, &got) && as_on_cpu(in_folder("m.onnx"), &got);
+        memcpy(text, ort_text, sizeof text);
+        ort_values_free(&got);
+        if (session) ort->ReleaseSession(session);
+        CHECK(ok, "row %zu: %s", i, text);
+        CHECK(mapped == rows[i].mapped, "row %zu: the binary is %s", i,
+              mapped ? "mapped" : "not mapped");
+    }
+    CHECK_TRUE(chmod(in_folder(binary_name("m")), 0600) == 0 && chmod(in_folder(""), 0700) == 0);
+    options[1] = "sometimes";
+    spec.options = options;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL,
+                    "map_binary: expected never, auto or always, found 'sometimes'");
+}
+
+TEST(binary_changed_while_loaded)
+{
+    static const char *const never[] = {"map_binary", "never", NULL};
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    int how;
+    for (how = 0; how < 2; how++) {
+        OrtSession *session = NULL;
+        ort_values got = {0};
+        char text[sizeof ort_text];
+        bool ok, written = false;
+        clear_folder();
+        CHECK_TRUE(make_one("m.onnx"));
+        CHECK_ORT(generate_one(generate));
+        /* The default, where others may write. */
+        CHECK_TRUE(how == 0 || chmod(in_folder(binary_name("m")), 0666) == 0);
+        spec.options = how == 0 ? never : NULL;
+        ok = ort_session(&spec, &session);
+        if (ok) written = overwrite(binary_name("m"));
+        ok = ok && ort_run(session, 7, &got) && as_on_cpu(in_folder("m.onnx"), &got);
+        memcpy(text, ort_text, sizeof text);
+        ort_values_free(&got);
+        if (session) ort->ReleaseSession(session);
+        CHECK(written, "%s could not be changed", binary_name("m"));
+        CHECK(ok, "%s", text);
+    }
 }
 
 /* Everything that can be wrong with a binary is INVALID_GRAPH, with the culprit's name. */
@@ -1120,7 +1189,7 @@ TEST(unknown_options)
     spec.options = far;
     CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "has no option 'colour': it knows ");
     CHECK_HAS(ort_text, ep->option[0] ? ep->option[0] : "hugging_face_cache");
-    CHECK_HAS(ort_text, "device_memory_limit, hugging_face_cache");
+    CHECK_HAS(ort_text, "device_memory_limit, hugging_face_cache, map_binary");
     spec.options = value;
     CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL,
                     "hugging_face_cache: expected 0 or 1, found 'yes'");
@@ -2985,6 +3054,7 @@ static const ort_case cases[] = {
     ORT_CASE(foreign_model),
     ORT_CASE(compiled_input_refused),
     ORT_CASE(reload_from_memory),
+    ORT_CASE(map_binary),
     ORT_CASE(binary_changed_while_loaded),
     ORT_CASE(bad_contexts),
     ORT_CASE(payload_as_path),

@@ -51,7 +51,8 @@ typedef struct ep_device {
     /* Which nodes: positive: this one, 0: not this one, negative or NULL: ORT decides. */
     int (*convert_fn)(const epctx_backend *backend, const char *domain, const char *op_type);
     /* The EP options that open_fn reads, NULL at the end: a session with another one is refused. NULL:
-     * none. Every EP of this folder has "hugging_face_cache" and "device_memory_limit" besides. */
+     * none. Every EP of this folder has "hugging_face_cache", "map_binary" and "device_memory_limit"
+     * besides. */
     const char *const *option_keys;
 } ep_device;
 

@@ -50,7 +50,7 @@ void ep_option_key(const ep_session *session, const char *key, char *out, size_t
 
 /* Options of all EPs built from this folder. write_control_flow is for tests of ORT. */
 static const char *const common_keys[] = {"device_memory_limit", "hugging_face_cache",
-                                          "write_control_flow", NULL};
+                                          "map_binary", "write_control_flow", NULL};
 
 static bool is_among(const char *const *names, const char *name)
 {
@@ -762,6 +762,28 @@ static OrtStatus *read_source_model(ep_session *session, const OrtSessionOptions
     return NULL;
 }
 
+/* How files of context binaries are found and read. */
+static epctx_status read_path_flags(const ep_options *ep, uint32_t *flags, epctx_error *error)
+{
+    static const struct {
+        const char *name;
+        uint32_t flags;
+    } ways[] = {{"never", 0}, {"auto", EPCTX_PATH_GUARDED}, {"always", EPCTX_PATH_IN_PLACE}};
+    const char *map = ep_option_get(ep, "map_binary");
+    bool hugging_face;
+    size_t i;
+    epctx_status status = ep_option_switch(ep, "hugging_face_cache", &hugging_face, error);
+    if (status != EPCTX_OK) return status;
+    *flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
+    for (i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (strcmp(map ? map : "auto", ways[i].name) != 0) continue;
+        *flags |= ways[i].flags;
+        return EPCTX_OK;
+    }
+    return epctx_fail(error, EPCTX_ERR_ARG,
+                      "option map_binary: expected never, auto or always, found '%s'", map);
+}
+
 static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options)
 {
     const ep_api *api = session->api;
@@ -769,7 +791,6 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     ep_options ep;
     epctx_error error;
     epctx_status status;
-    bool hugging_face = false;
     EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
     EP_TRY(check_keys(session));
     EP_TRY(read_options(session, session->config));
@@ -777,9 +798,7 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     EP_TRY(read_source_model(session, options));
     ep_options_of(session, &ep);
     epctx_error_clear(&error);
-    EP_TRY(
-        ep_status(api, ep_option_switch(&ep, "hugging_face_cache", &hugging_face, &error), &error));
-    session->path_flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
+    EP_TRY(ep_status(api, read_path_flags(&ep, &session->path_flags, &error), &error));
     if (session->share && (session->buffers.read_fn || session->buffers.write_fn)) {
         return ep_fail(api, EPCTX_ERR_ARG,
                        "ep.share_ep_contexts needs files: binaries that the application reads or "
