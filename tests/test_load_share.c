@@ -223,9 +223,19 @@ static epctx_status note_place(void *self, epctx_span binary, void **context, ep
     return fake_load(self, binary, context, error);
 }
 
-/* An embedded payload is copied out of a mapped file, unless the caller says it does not change. */
+/* An embedded payload is copied out of a mapped file, unless the caller says it does not change or
+ * nobody else can write it. */
 TEST(in_place)
 {
+    static const struct {
+        uint32_t flags;
+        unsigned mode;
+        int in_place;
+    } rows[] = {{0, 0600, 0},
+                {EPCTX_PATH_IN_PLACE, 0666, 1},
+                {EPCTX_PATH_GUARDED, 0644, 1},
+                {EPCTX_PATH_GUARDED, 0664, 0},
+                {EPCTX_PATH_GUARDED, 0646, 0}};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_open_opts open = {0};
@@ -236,14 +246,16 @@ TEST(in_place)
     clear_root();
     save_bytes("m_ctx.onnx", &b);
     backend.load_fn = note_place;
-    for (int in_place = 0; in_place < 2; in_place++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uintptr_t start, place;
-        open.path_flags = in_place ? EPCTX_PATH_IN_PLACE : 0;
+        open.path_flags = rows[i].flags;
+        CHECK_INT(chmod(at("m_ctx.onnx"), rows[i].mode), 0);
         CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), &open, &error), EPCTX_OK);
         CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_OK);
         start = (uintptr_t)model.source.data;
         place = (uintptr_t)loaded_from;
-        CHECK_INT(place >= start && place < start + model.source.size, in_place);
+        CHECK(rows[i].in_place == (place >= start && place < start + model.source.size), "row %zu",
+              i);
         epctx_unload(&loaded);
         epctx_model_close(&model);
     }

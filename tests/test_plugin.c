@@ -2762,6 +2762,60 @@ TEST(times)
           context_ms, jit_ms);
 }
 
+/* Bytes of this process in memory. */
+static double resident_mib(void)
+{
+    long pages = 0, all;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%ld %ld", &all, &pages) != 2) pages = 0;
+    if (file) fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
+/* y = x * w with side * side weights in a file of zeros. */
+static bool make_large(const char *name, int64_t side)
+{
+    const int64_t dims[2] = {side, side}, line[2] = {1, side};
+    onnx_model m;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, line);
+    onnx_external(&m.graph, "w", 2, dims, "large.bin", 0);
+    onnx_node(&m.graph, "MatMul", "", "multiply", "x,w", "y", NULL);
+    onnx_output(&m.graph, "y", 2, line);
+    return save("large.bin", "", 1) && truncate(in_folder("large.bin"), side * side * 4) == 0 &&
+           save_model(name, &m);
+}
+
+/* The time and the memory of a session do not grow with a binary that is mapped.
+ * EPCTX_TEST_LARGE_MIB: another size of the binary. */
+TEST(large_binary)
+{
+    static const char *const ways[] = {"never", "auto", "always"};
+    const char *options[] = {"map_binary", NULL, NULL}, *asked = getenv("EPCTX_TEST_LARGE_MIB");
+    const double mib = asked && atof(asked) > 0 ? atof(asked) : 64;
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    double ms[3], memory[3];
+    size_t i;
+    CHECK_TRUE(make_large("m.onnx", (int64_t)sqrt(mib * (1 << 20) / 4)));
+    CHECK_ORT(generate_one(generate));
+    spec.options = options;
+    for (i = 0; i < 3; i++) {
+        OrtSession *session = NULL;
+        const double before = resident_mib();
+        options[1] = ways[i];
+        CHECK_ORT(ort_session(&spec, &session));
+        memory[i] = resident_mib() - before;
+        ort->ReleaseSession(session);
+        ms[i] = session_ms(&spec);
+        printf("note %s: session of a binary of %.0f MiB, map_binary %s: %.2f ms, %.1f MiB\n",
+               ep->label, mib, ways[i], ms[i], memory[i]);
+    }
+    for (i = 1; i < 3; i++) {
+        CHECK(memory[i] < mib / 4, "%s: %.1f MiB", ways[i], memory[i]);
+        CHECK(ms[i] < ms[0] / 2, "%s: %.2f ms, never: %.2f ms", ways[i], ms[i], ms[0]);
+    }
+}
+
 /* -------------------------------------------------------------------- main */
 
 /* A runtime without the API: a message, no crash. Registration itself fails earlier in some of
@@ -3091,6 +3145,7 @@ static const ort_case cases[] = {
     ORT_CASE(ours_in_ort),
     ORT_CASE(ort_in_ours),
     ORT_CASE(times),
+    ORT_CASE_OF("npu", large_binary),
     ORT_CASE_OF("npu", models),
 };
 
