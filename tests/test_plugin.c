@@ -188,6 +188,21 @@ TEST(devices)
     }
 }
 
+/* Without the device the library registers and shows none. */
+TEST(absent)
+{
+    bool registered, seen;
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    setenv("TOY_ABSENT", "1", 1);
+    registered = register_library("absent", ep->library);
+    seen = ort_device(ep->ep, OrtHardwareDeviceType_CPU) != NULL;
+    if (registered) ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "absent"));
+    unsetenv("TOY_ABSENT");
+    CHECK_ORT(register_library(ep->label, ep->library));
+    CHECK(registered && !seen, "expected a library without devices: %s", ort_text);
+    CHECK_TRUE(ort_device(ep->ep, OrtHardwareDeviceType_CPU));
+}
+
 /* A registration name that ends in .virtual allows a virtual NPU, and a policy picks it. */
 TEST(virtual_npu)
 {
@@ -1731,15 +1746,18 @@ TEST(explains_refusals)
     CHECK_TRUE(make_three("m.onnx"));
     spec.allow_cpu = true;
     ort_log_clear();
+    ort_log_also = "takes ";
     ok = ort_options(&spec, &options) &&
          ort_ok(ort->SetSessionLogSeverityLevel(options, ORT_LOGGING_LEVEL_INFO)) &&
          ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL)) &&
          ort_ok(ort->CreateSession(ort_env, spec.path, options, &session));
+    ort_log_also = NULL;
     if (session) ort->ReleaseSession(session);
     if (options) ort->ReleaseSessionOptions(options);
     CHECK(ok, "%s", ort_text);
     CHECK(strstr(ort_log, "BiasGelu 'cpu1' is left to other EPs"), "no such line in the log");
     CHECK(!strstr(ort_log, "Add 'p1' is left"), "a node that was taken is explained");
+    CHECK_HAS(ort_log, "takes 4 of 6 nodes");
 }
 
 static char thread_paths[2][512];
@@ -2925,6 +2943,52 @@ static bool compare_folders(const char *got, const char *want)
     }
 }
 
+/* Compiles the model now and tells which nodes the EP leaves, and why. `plain`: without graph
+ * optimizations, as the compile API does it unless it is told otherwise. The lines of the first call
+ * are not told again. */
+static bool try_level(ort_spec *spec, bool plain, const char *told, char **left)
+{
+    size_t count;
+    spec->plain = plain;
+    spec->tell = true;
+    ort_log_clear();
+    count = check_run(spec, spec->path);
+    spec->plain = spec->tell = false;
+    *left = left_lines();
+    if (count) {
+        printf("compiled now, %s: %zu node%s taken, %zu left, outputs as on the CPU\n",
+               plain ? "graph optimization ORT_DISABLE_ALL (the compile API's default)"
+                     : "graph optimization ORT_ENABLE_ALL (a session's default)",
+               count, count == 1 ? "" : "s", nodes_left);
+    } else {
+        printf("compiled now: failed\n");
+    }
+    if (told && *left && strcmp(told, *left) == 0) {
+        printf("%s", **left ? "  the same nodes are left\n" : "");
+    } else {
+        printf("%s", *left ? *left : "");
+    }
+    return count > 0;
+}
+
+static bool try_levels(ort_spec *spec)
+{
+    char *left = NULL, *plain = NULL;
+    size_t left_count = 0, plain_count = 0;
+    bool ok = try_level(spec, false, NULL, &left);
+    left_count = nodes_left;
+    ok = ok && try_level(spec, true, left, &plain);
+    plain_count = nodes_left;
+    if (ok && (left_count > 0) != (plain_count > 0)) {
+        printf("  %s graph optimizations no node is left: SetSessionGraphOptimizationLevel, or "
+               "ModelCompilationOptions_SetGraphOptimizationLevel, decides\n",
+               plain_count ? "with" : "without");
+    }
+    free(left);
+    free(plain);
+    return ok;
+}
+
 /* For authors of EPs: --try LIBRARY EP MODEL compiles a model with the EP, generates and reloads
  * its context model both ways, and compares every run with the CPU. `strict`: every node must be
  * taken. */
@@ -2941,7 +3005,7 @@ static int try_ep(const char *library, const char *name, const char *model, bool
                                   NULL};
     const char *const *const configs[] = {where, inside};
     subject mine;
-    char full[PATH_MAX], *left;
+    char full[PATH_MAX];
     ort_spec spec;
     size_t count, i;
     bool ok;
@@ -2958,16 +3022,7 @@ static int try_ep(const char *library, const char *name, const char *model, bool
     }
     spec = spec_of(model);
     spec.allow_cpu = !strict;
-    spec.tell = true;
-    ort_log_clear();
-    count = check_run(&spec, model);
-    spec.tell = false;
-    ok = count > 0;
-    printf(ok ? "compiled now: %zu node%s, outputs as on the CPU\n" : "compiled now: failed\n",
-           count, count == 1 ? "" : "s");
-    left = left_lines();
-    printf("%s", left ? left : "");
-    free(left);
+    ok = try_levels(&spec);
     for (i = 0; i < 2 && ok; i++) {
         spec.path = model;
         spec.config = configs[i];
@@ -3096,6 +3151,7 @@ static const ort_case cases[] = {
     ORT_CASE(generate_embedded),
     ORT_CASE(partitions_in_one_binary),
     ORT_CASE(devices),
+    ORT_CASE_OF("toy", absent),
     ORT_CASE(virtual_npu),
     ORT_CASE(compile_api),
     ORT_CASE(compile_api_without_place),
@@ -3149,22 +3205,46 @@ static const ort_case cases[] = {
     ORT_CASE_OF("npu", models),
 };
 
+/* NAME=SIZE of a free dimension. */
+static bool read_dim(const char *text)
+{
+    const char *sign = strchr(text, '=');
+    const size_t at = ort_free_count;
+    if (!sign || at == 8 || (size_t)(sign - text) >= sizeof ort_free_dims[0]) return false;
+    snprintf(ort_free_dims[at], sizeof ort_free_dims[0], "%.*s", (int)(sign - text), text);
+    ort_free_size[at] = atoll(sign + 1);
+    ort_free_count += ort_free_size[at] > 0;
+    return ort_free_size[at] > 0;
+}
+
 int main(int argc, char **argv)
 {
     const bool trying = argc > 1 && strcmp(argv[1], "--try") == 0;
-    const bool strict = trying && argc > 2 && strcmp(argv[2], "--strict") == 0;
+    bool strict = false, wrong = false;
     size_t i;
+    int first = 2; /* of the words that are no options */
+    while (trying && first < argc && argv[first][0] == '-' && !wrong) {
+        if (strcmp(argv[first], "--strict") == 0) {
+            strict = true;
+            first++;
+        } else {
+            wrong = strcmp(argv[first], "--dim") != 0 || first + 1 == argc ||
+                    !read_dim(argv[first + 1]);
+            first += 2;
+        }
+    }
     if (argc > 3 && argv[1][0] == '-' && !trying) return tool(argc, argv);
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || (trying && argc != 5 + strict))) {
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || (trying && (wrong || argc != first + 3)))) {
         fprintf(stderr,
-                "usage: %s [CASE...]\n       %s --try [--strict] LIBRARY EP_NAME MODEL\n"
-                "--strict: no node may be left to the CPU\n",
+                "usage: %s [CASE...]\n"
+                "       %s --try [--strict] [--dim NAME=SIZE]... LIBRARY EP_NAME MODEL\n"
+                "--strict: no node may be left to the CPU; --dim: of a free dimension\n",
                 argv[0], argv[0]);
         return 2;
     }
     if (!ort_test_begin(argv[0])) return ort_test_end() || trying;
     if (trying) {
-        test_failures = try_ep(argv[2 + strict], argv[3 + strict], argv[4 + strict], strict);
+        test_failures = try_ep(argv[first], argv[first + 1], argv[first + 2], strict);
     } else if (ort_version < 24) {
         for (i = 0; i < SUBJECT_COUNT; i++) {
             ep = &subjects[i];

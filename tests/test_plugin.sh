@@ -160,8 +160,31 @@ node(graph, "Add", "for the NPU", ("x", "w"), ("y",))
 node(graph, "Det", "not for the NPU", ("w",), ("z",))
 open(sys.argv[1], "wb").write(model.SerializeToString())
 END
+# MatMul and Add, which ORT joins to a Gemm: the device of five operators does not know it.
+"${PYTHON:-/usr/bin/python3}" - $work/joined.onnx <<'END'
+import sys
+sys.path.insert(0, "tests/judge")
+from make_model import FLOAT, ModelProto, node, value, weights
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=17)
+graph = model.graph
+graph.name = "joined"
+value(graph.input, "x", FLOAT, ("rows", 2))
+value(graph.output, "y", FLOAT, ("rows", 2))
+weights(graph, "w", FLOAT, (2, 2))
+weights(graph, "b", FLOAT, (2,))
+node(graph, "Relu", "first", ("x",), ("r",))
+node(graph, "MatMul", "product", ("r", "w"), ("p",))
+node(graph, "Add", "sum", ("p", "b"), ("y",))
+open(sys.argv[1], "wb").write(model.SerializeToString())
+END
+five="$build/libfive_ep.so FiveExecutionProvider"
 # shellcheck disable=SC2086 # a library and a name
 {
+    try "--try tells what the optimization level does" 0 \
+        "without graph optimizations no node is left" --dim rows=3 $five $work/joined.onnx
+    try "--try with a free dimension" 1 "no node ran" $five $work/joined.onnx
+    try "--try with a wrong dimension" 2 "usage" --dim rows=0 $five $work/joined.onnx
     try "--try" 0 "embedded: generated, reloaded: 1 EPContext node," $npu $work/m.onnx
     try "--try tells why a node is left" 0 "Det 'not for the NPU' is left to other EPs: " \
         $npu $work/half.onnx

@@ -389,6 +389,7 @@ static const ep_device device = {
     NULL,
     NULL,
     NULL, /* YOURS: the names of the EP options that mine_open reads */
+    NULL, /* YOURS: is the device in this machine? */
 };
 
 const ep_device *ep_device_get(void)

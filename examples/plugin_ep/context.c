@@ -155,7 +155,8 @@ OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const
             EPCTX_OP_TYPE, EPCTX_DOMAIN, name, (const char *const *)inputs, input_count,
             (const char *const *)outputs, output_count, made, count, out);
     }
-    /* CreateNode copied them. */
+    /* CreateNode takes them and clears the array; after a failure they are ours. So release what is
+     * left in this array, and keep no other pointer to them. */
     for (i = 0; i < count; i++) {
         if (made[i]) api->ort->ReleaseOpAttr(made[i]);
     }
@@ -272,7 +273,7 @@ static bool is_cached(const loader *l, const epctx_node *node)
     epctx_epnode content;
     epctx_str folder;
     char path[EPCTX_PATH_MAX];
-    return session->path_flags == 0 &&
+    return (session->path_flags & EPCTX_PATH_HUGGING_FACE) == 0 &&
            epctx_epnode_from_record(node, &content, NULL) == EPCTX_OK && content.embed_mode == 0 &&
            epctx_path_base(epctx_str_of(model), epctx_str_of(session->context_path), &folder,
                            NULL) == EPCTX_OK &&

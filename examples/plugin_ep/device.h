@@ -54,6 +54,10 @@ typedef struct ep_device {
      * none. Every EP of this folder has "hugging_face_cache", "map_binary" and "device_memory_limit"
      * besides. */
     const char *const *option_keys;
+    /* Is the device in this machine? Asked when the library is registered; false: applications see no
+     * device of this EP. NULL: it is. Never fail instead: ONNX Runtime keeps devices of a library
+     * whose registration failed late, and crashes on them. */
+    bool (*present_fn)(void);
 } ep_device;
 
 /* What an application gets from OrtApi::SyncStream_GetHandle for a stream of this EP. */

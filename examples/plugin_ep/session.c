@@ -430,13 +430,14 @@ static OrtStatus *log_refusals(const claim *c)
     const ep_session *session = c->session;
     const epctx_graph *graph = &c->record->graph;
     OrtLoggingLevel level = ORT_LOGGING_LEVEL_FATAL;
-    size_t i;
+    size_t i, left = 0;
     EP_TRY(session->api->ort->Logger_GetLoggingSeverityLevel(session->logger, &level));
     if (level > ORT_LOGGING_LEVEL_INFO) return NULL;
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         const char *why = c->why[i];
         if (c->owner[i] != NOBODY) continue;
+        left++;
         if (!why && !c->take[i]) why = explanation(c, graph, i);
         if (!why && !c->take[i]) why = "the backend does not take it";
         if (!why) {
@@ -446,6 +447,9 @@ static OrtStatus *log_refusals(const claim *c)
                "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size, node->op_type.data,
                (int)node->name.size, node->name.data, why);
     }
+    ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
+           "%s takes %zu of %zu nodes, as they are after ONNX Runtime's basic graph optimizations",
+           session->factory->device->ep_name, graph->node_count - left, graph->node_count);
     return NULL;
 }
 

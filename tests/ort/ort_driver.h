@@ -178,15 +178,17 @@ typedef struct ort_spec {
     bool tell;                                /* ORT_LEFT goes into ort_log */
 } ort_spec;
 
-/* Free dimensions that get a number in every session: those of a batch 1, others
- * ort_free_length. */
+/* Free dimensions that get a number in every session: ort_free_size unless it is 0, those of a batch
+ * 1, others ort_free_length. */
 static char ort_free_dims[8][64];
 static bool ort_free_batch[8];
+static int64_t ort_free_size[8];
 static size_t ort_free_count;
 static int64_t ort_free_length = 1;
 
 ORT_UNUSED static int64_t ort_free_value(size_t i)
 {
+    if (ort_free_size[i]) return ort_free_size[i];
     return ort_free_batch[i] ? 1 : ort_free_length;
 }
 
@@ -254,7 +256,7 @@ static bool ort_session(const ort_spec *spec, OrtSession **out)
     return ok;
 }
 
-/* How many nodes of the session's model run on the EP; SIZE_MAX on an error. */
+/* How many nodes of the session's model run on the EP (NULL: on any); SIZE_MAX on an error. */
 ORT_UNUSED static size_t ort_assigned(const OrtSession *session, const char *ep)
 {
     const OrtEpAssignedSubgraph *const *graphs = NULL;
@@ -269,7 +271,7 @@ ORT_UNUSED static size_t ort_assigned(const OrtSession *session, const char *ep)
             !ort_ok(ort->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &count))) {
             return SIZE_MAX;
         }
-        if (strcmp(name, ep) == 0) total += count;
+        if (!ep || strcmp(name, ep) == 0) total += count;
     }
     return total;
 }
