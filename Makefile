@@ -113,22 +113,23 @@ QUICK_PLUGIN  := $(ORT_TESTS:%.c=build/quick/%)
 # Once more under ASan + UBSan: the programs whose cases feed hostile bytes to a reader (of the wire,
 # models, options, paths, blobs, files that change meanwhile) or let allocations fail in one. The
 # others give well-formed input or look at single functions; `make check` runs them so, too.
-QUICK_HOSTILE := wire scan scan_small onnx epnode io_outputs options paths devices payload load \
-                 load_share changed lint repair edit_fields npu_blob buffers weights
+QUICK_HOSTILE := wire scan scan_small onnx epnode io_outputs io_buffers io_changed option path \
+                 payload load load_share lint sharding repair edit_fields npu_blob weights
 QUICK_ASAN    := $(QUICK_HOSTILE:%=build/quick/asan/tests/test_%)
 # Left out: what compares whole builds by other compilers and for other processors.
 QUICK_SCRIPTS := $(filter-out %/test_platforms.sh,$(TEST_SCRIPTS))
 QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted \
+                  build/quick/guide_tables \
                   $(QUICK_TESTS) \
                   $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire
 
 .DELETE_ON_ERROR:
-.PHONY: force all test check demo bench mutate size coverage analyze guards fuzz plugin matrix \
+.PHONY: force all test check demo guide-tables bench mutate size coverage analyze guards fuzz plugin matrix \
         programs test-programs check-programs \
-        install install-headers install-tool uninstall dist deb amalgamate \
-        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-test \
-        deps-check clean help
+        install install-headers install-tool uninstall dist deb amalgamate docs \
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
+        deps-test deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -155,7 +156,8 @@ check:
 	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
 	    $(call tests_of,$(PLATFORMS))
 check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
-                $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted
+                $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted \
+                build/guide_tables
 
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
@@ -166,6 +168,11 @@ matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%)
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
 	    tests/windows.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
+
+## guide-tables  the tables of examples/guides, again from the library and the tool
+guide-tables: build/guide_tables
+	@for page in $$(grep -l '^<!-- table ' examples/guides/*.md); do \
+	    $< "$$page" epctx.h >build/guide.md && cp build/guide.md "$$page" || exit 1; done
 
 ## bench    models beside libprotobuf and cp, the weight table beside XXH3, networks beside ORT
 bench: deps-bench build/epctx build/tests/bench_protobuf build/tests/bench_weights
@@ -223,6 +230,10 @@ dist:
 deb: deps-deb dist
 	@sh examples/packaging/deb.sh
 
+## docs     build/docs/html: the reference, of the headers' comments, and the guides
+docs: deps-docs
+	@sh examples/guides/reference/build.sh build/docs
+
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
 	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(MAKECMDGOALS:%-programs=%))
@@ -238,6 +249,8 @@ deps-deb: deps-build
 	@sh tests/deps.sh deb
 deps-nanopb:
 	@sh tests/deps.sh nanopb
+deps-docs:
+	@sh tests/deps.sh docs
 deps-test: deps-build
 	@sh tests/deps.sh test
 deps-check: deps-build
@@ -302,6 +315,12 @@ build/$(1)obj/examples/epctx/main.o: build/cli_libs
 build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx_ops.a \
                  build/$(1)libepctx.a
 	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
+
+# Fills the tables of the guides: the tool's rules, without its main.
+build/$(1)guide_tables: build/$(1)obj/examples/guides/tables.o \
+                        $(filter-out %/main.o,$(CLI_SOURCES:%.c=build/$(1)obj/%.o)) \
+                        build/$(1)libepctx_ops.a build/$(1)libepctx.a
+	$(2) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
 
 # An application with a crypto library.
 build/$(1)obj/examples/encrypted/%.o: | deps-test
