@@ -2550,13 +2550,12 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
 
 /* -- generating: somebody else has the model --
  *
- * For an EP inside ONNX Runtime, which gets graphs, gives EPContext nodes, and leaves the EPContext
- * models to ORT. A session calls epctx_share_compile in Compile; the last one, when its model is
- * written, epctx_share_finish (OnSessionInitializationEnd). Until then the models do not load; the
- * graph hashes in the nodes tell an older binary of that name apart. They have no build stamp.
- * A session that fails in epctx_share_compile is not in the group. One whose model is not written,
+ * For an EP inside ONNX Runtime, which leaves the EPContext models to ORT. A session calls
+ * epctx_share_compile in Compile; the last one, when its model is written, epctx_share_finish
+ * (OnSessionInitializationEnd). Until then the models do not load. They have no build stamp.
+ * A session that fails in epctx_share_compile is not in the group; one whose model is not written,
  * also the last one, must epctx_share_withdraw, or its place stays taken. When epctx_share_finish
- * fails, the group is gone: what was written of it does not load, and its sessions start over. */
+ * fails, the group is gone, and its sessions start over. */
 
 typedef struct epctx_share_opts {
     const char *group; /* NULL: the only one of this EP */
@@ -17155,24 +17154,6 @@ static epctx_status epctx__weights_find(const epctx__loading *l, const epctx_ope
     return status;
 }
 
-static epctx_status epctx__weights_open(epctx__loading *l, epctx_span bytes, const char *path,
-                                        epctx_open_opts *how, epctx_model *out, epctx_error *error)
-{
-    const char *context = bytes.data == l->opts.source_model.data ? l->opts.context_file_path : "";
-    epctx_str folder;
-    if (bytes.data == NULL) {
-        return epctx_model_open_file(out, path, how, error);
-    }
-    /* Bytes have no folder. */
-    if (epctx_str_of(how->external_folder).size == 0 &&
-        epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(context), &folder, NULL) ==
-            EPCTX_OK) {
-        EPCTX__TRY(epctx__copy(&l->loaded->arena, folder.size > 0 ? folder : epctx_str_of("."),
-                               &how->external_folder, error));
-    }
-    return epctx_model_open_memory(out, bytes.data, bytes.size, how, error);
-}
-
 /* The model with a node's weights, opened once even if nodes write its path in different ways.
  * Where they are inputs of the node: the EPContext model. */
 static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *bound,
@@ -17186,15 +17167,17 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
     epctx__weight_model *source = l->loaded->sources;
     char path[EPCTX_PATH_MAX];
     epctx_open_opts how;
+    epctx_str folder;
     epctx_cursor it;
     epctx_tensor_view tensor;
     size_t count = 0;
     memset(&how, 0, sizeof how);
     how.allocator = &arena->allocator;
-    how.io = model != NULL ? epctx_model_io(model) : epctx_io_files();
+    how.io = epctx_io_files();
     how.path_flags = l->opts.path_flags;
     how.external_folder = l->opts.external_folder;
     if (model != NULL) {
+        how.io = epctx_model_io(model);
         how.limits = model->limits;
     }
     if (bytes.data == NULL) {
@@ -17209,7 +17192,18 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
         return EPCTX_OK;
     }
     EPCTX__NEW(source, epctx__weight_model, 1, arena, error);
-    EPCTX__TRY(epctx__weights_open(l, bytes, path, &how, &source->model, error));
+    if (bytes.data == NULL) {
+        EPCTX__TRY(epctx_model_open_file(&source->model, path, &how, error));
+    } else { /* bytes have no folder */
+        if (epctx_str_of(how.external_folder).size == 0 &&
+            epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
+                            &folder, NULL) == EPCTX_OK) {
+            EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
+                                   &how.external_folder, error));
+        }
+        EPCTX__TRY(
+            epctx_model_open_memory(&source->model, bytes.data, bytes.size, &how, error));
+    }
     source->next = l->loaded->sources;
     l->loaded->sources = l->source = source;
     it = epctx_graph_initializers(epctx_model_graph(&source->model));
@@ -17269,9 +17263,7 @@ static epctx_status epctx__load_weight(epctx__loading *l, const epctx_bound *bou
 #ifndef EPCTX_NO_WIRE
     return epctx__weight_get(l, bound, ref, out, error);
 #else
-    return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                      "weight '%S' is no input of its node, and this EP reads no source model",
-                      &ref->name);
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "weight '%S' is no input of its node", &ref->name);
 #endif
 }
 
