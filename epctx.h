@@ -2618,12 +2618,10 @@ typedef struct epctx_load_opts {
     epctx_status (*weight_fn)(void *user, const struct epctx_bound *bound,
                               const epctx_weight_ref *ref, epctx_tensor *out, epctx_error *error);
     void *weight_user;
-    /* The source model: these bytes, borrowed until epctx_unload, with external data in
-     * external_folder, else beside the model; else this file, anywhere
-     * (ep.context_source_model_path); else onnx_model_filename beside the model. Not with
-     * EPCTX_NO_WIRE. */
-    epctx_span source_model;
-    const char *source_model_path;
+    epctx_span source_model; /* its bytes, borrowed until epctx_unload. Its external data: in
+                                external_folder, else beside the model. Not with EPCTX_NO_WIRE */
+    const char *source_model_path; /* else this file (ep.context_source_model_path), anywhere; else
+                                      onnx_model_filename beside the model */
     /* epctx_load_nodes: */
     const char *model_path; /* of the EPContext model; NULL or "": from memory */
     uint32_t path_flags;    /* as in epctx_open_opts; epctx_load has the model's */
