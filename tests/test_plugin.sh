@@ -95,6 +95,15 @@ interchange() {
 interchange external "" ""
 interchange embedded --embed ep.context_embed_mode
 interchange weightless --weightless ep.enable_weightless
+for side in "tool read from the source model" "ort inputs of the node"; do
+    name="plugin info of a weightless model by ${side%% *}"
+    if "$plain" info $work/weightless/${side%% *}_ctx.onnx 2>&1 | tee $work/log |
+        grep -q "weights  .*, ${side#* }"; then
+        ok "$name"
+    else
+        fail "$name" "expected weights that are ${side#* }: $(grep weights $work/log)"
+    fi
+done
 interchange weightless_by_the_former_key "-C ep.enable_weightless_ep_context_nodes|1" \
     ep.enable_weightless_ep_context_nodes
 
