@@ -693,8 +693,8 @@ static bool overwrite(const char *name)
     return written;
 }
 
-/* A binary stays in its file where nobody else can write file and folder. Elsewhere what the backend
- * checked is what runs, whatever is written into the file meanwhile. */
+/* A binary stays in its file where nobody else can write file and folder. Elsewhere what the
+ * backend checked is what runs, whatever is written into the file meanwhile. */
 TEST(map_binary)
 {
     static const struct {
@@ -2169,8 +2169,8 @@ static char *left_lines(void)
         for (before = ort_log; before < line && !seen; before += strcspn(before, "\n") + 1)
             seen = strcspn(before, "\n") == size && memcmp(before, line, size) == 0;
         if (seen || !strstr(line, ORT_LEFT) || strstr(line, ORT_LEFT) > line + size) continue;
-        used += (size_t)snprintf(out + used, 2 * sizeof ort_log - used, "  %.*s\n", (int)size,
-                                 line);
+        used +=
+            (size_t)snprintf(out + used, 2 * sizeof ort_log - used, "  %.*s\n", (int)size, line);
     }
     return out;
 }
@@ -2432,11 +2432,12 @@ static void print_table(void)
 {
     size_t i;
     if (model_row_count == 0) return;
-    printf("partitions + nodes left to the CPU (of these with constant inputs only); whether it runs "
-           "without the\nCPU; difference from ORT's CPU EP, and of that from itself between its "
-           "optimization levels, as part of\nthe output's largest number\n"
-           "| model | epctx compile | session options | compile API | without CPU | difference | "
-           "ORT's own | note |\n|---|---|---|---|---|---|---|---|\n");
+    printf(
+        "partitions + nodes left to the CPU (of these with constant inputs only); whether it runs "
+        "without the\nCPU; difference from ORT's CPU EP, and of that from itself between its "
+        "optimization levels, as part of\nthe output's largest number\n"
+        "| model | epctx compile | session options | compile API | without CPU | difference | "
+        "ORT's own | note |\n|---|---|---|---|---|---|---|---|\n");
     for (i = 0; i < model_row_count; i++)
         print_row(&model_rows[i]);
     for (i = 0; i < model_row_count; i++) {
@@ -2944,8 +2945,8 @@ static bool compare_folders(const char *got, const char *want)
 }
 
 /* Compiles the model now and tells which nodes the EP leaves, and why. `plain`: without graph
- * optimizations, as the compile API does it unless it is told otherwise. The lines of the first call
- * are not told again. */
+ * optimizations, as the compile API does it unless it is told otherwise. The lines of the first
+ * call are not told again. */
 static bool try_level(ort_spec *spec, bool plain, const char *told, char **left)
 {
     size_t count;
@@ -3131,8 +3132,13 @@ static int tool(int argc, char **argv)
     if (strcmp(argv[1], "--dump") == 0) ok = dump_cpu(argv[2], argv[3]);
     if (strcmp(argv[1], "--compare") == 0) ok = compare_folders(argv[2], argv[3]);
     if (strcmp(argv[1], "--write") == 0) {
-        const char *const config[] = {"ep.context_enable", "1", "ep.context_file_path", argv[3],
-                                      argc > 4 ? argv[4] : NULL, "1", NULL};
+        const char *const config[] = {"ep.context_enable",
+                                      "1",
+                                      "ep.context_file_path",
+                                      argv[3],
+                                      argc > 4 ? argv[4] : NULL,
+                                      "1",
+                                      NULL};
         spec.config = config;
         ok = make_session(&spec);
     }

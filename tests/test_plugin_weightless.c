@@ -296,8 +296,7 @@ TEST(source_model)
         config[1] = source;
         CHECK(check_run(&spec, source) == 1, "%s", ort_text);
         spec.config = NULL;
-        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH,
-                        "set ep.context_source_model_path");
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "set ep.context_source_model_path");
         /* The buffer goes before both. It has no folder: its external data are where the session
          * looks for initializers, and then ORT hides where the model is. */
         source_data = bytes;
@@ -376,14 +375,10 @@ TEST(unsupported)
 }
 
 static const ort_case cases[] = {
-    ORT_CASE_OF("npu", generate_and_load),
-    ORT_CASE_OF("npu", compiled_now),
-    ORT_CASE_OF("npu", former_option),
-    ORT_CASE_OF("npu", quantized),
-    ORT_CASE_OF("npu", changed_weight),
-    ORT_CASE_OF("npu", source_model),
-    ORT_CASE_OF("npu", inputs_first),
-    ORT_CASE_OF("npu", shared),
+    ORT_CASE_OF("npu", generate_and_load), ORT_CASE_OF("npu", compiled_now),
+    ORT_CASE_OF("npu", former_option),     ORT_CASE_OF("npu", quantized),
+    ORT_CASE_OF("npu", changed_weight),    ORT_CASE_OF("npu", source_model),
+    ORT_CASE_OF("npu", inputs_first),      ORT_CASE_OF("npu", shared),
     ORT_CASE_OF("toy", unsupported),
 };
 

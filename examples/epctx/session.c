@@ -293,8 +293,7 @@ static epctx_status add_inputs(session *s, session_step *step, epctx_error *erro
     size_t i;
     for (i = 0; i < bound->info.input_count; i++) {
         session_value *value;
-        epctx_status status =
-            use_value(s, step->names[i], &bound->info.inputs[i], &value, error);
+        epctx_status status = use_value(s, step->names[i], &bound->info.inputs[i], &value, error);
         if (status != EPCTX_OK) return status;
         if (!value->made)
             return epctx_fail(error, EPCTX_ERR_GRAPH, "no earlier node produces its input '%S'",
@@ -438,8 +437,7 @@ static size_t count_values(const session *s, const epctx_graph *graph)
 typedef epctx_status (*step_fn)(session *s, const epctx_graph *graph, session_step *step,
                                 epctx_error *error);
 
-static epctx_status each_step(session *s, const epctx_graph *graph, step_fn fn,
-                              epctx_error *error)
+static epctx_status each_step(session *s, const epctx_graph *graph, step_fn fn, epctx_error *error)
 {
     size_t i;
     for (i = 0; i < s->loaded.bound_count; i++) {

@@ -211,8 +211,8 @@ static epctx_status add_step(compiling *c, epctx_str name, mine_step *step, epct
 }
 
 /* The number of the value `name`; a weight becomes one when it is first used. */
-static epctx_status use_value(compiling *c, const epctx_graph *graph, epctx_str name,
-                              uint32_t *out, epctx_error *error)
+static epctx_status use_value(compiling *c, const epctx_graph *graph, epctx_str name, uint32_t *out,
+                              epctx_error *error)
 {
     const epctx_tensor *weight = find_weight(graph, name);
     mine_step step;
@@ -220,8 +220,7 @@ static epctx_status use_value(compiling *c, const epctx_graph *graph, epctx_str 
     *out = epctx_map_get(&c->values, name);
     if (*out != EPCTX_MAP_NONE) return EPCTX_OK;
     memset(&step, 0, sizeof step);
-    if (!weight || !weight->data ||
-        !count_elements(weight->rank, weight->dims, &step.count) ||
+    if (!weight || !weight->data || !count_elements(weight->rank, weight->dims, &step.count) ||
         weight->size != step.count * sizeof(float)) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "value '%S' comes from nowhere", &name);
     }
@@ -577,7 +576,8 @@ static void run_step(const mine_step *step, const uint8_t *a, const uint8_t *b, 
 }
 
 /* YOURS: start the hardware and wait. Inputs and outputs are ORT's own tensors, `scratch` has
- * mine_info's bytes, aligned to 64. Several threads may be here at once, each with its own scratch. */
+ * mine_info's bytes, aligned to 64. Several threads may be here at once, each with its own
+ * scratch. */
 static epctx_status mine_run(void *self, void *graph, const epctx_span *inputs,
                              const epctx_memory *outputs, void *scratch, size_t scratch_size,
                              epctx_error *error)

@@ -385,8 +385,7 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
     opts.model_path = ep_model_path(session, &l->records[0]);
     opts.context_file_path = session->context_path;
     opts.source_model = session->source_model;
-    opts.source_model_path =
-        epctx_option_text(&session->options, EPCTX_OPTION_SOURCE_MODEL_PATH);
+    opts.source_model_path = epctx_option_text(&session->options, EPCTX_OPTION_SOURCE_MODEL_PATH);
     opts.external_folder =
         epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER);
     if (session->share) opts.workspace = ep_sharing_workspace(session->factory);

@@ -40,7 +40,7 @@ typedef struct ep_api {
 #define EP_BODIES_API 29
 /* session.compile_only is set by the compile API of 1.29, not by that of 1.24.3. */
 #define EP_COMPILE_ONLY_API 29
-#define EP_WEIGHTLESS_API 29
+#define EP_WEIGHTLESS_API   29
 /* Before OrtEp::GetDefaultMemoryDevice there was, ORT refuses sessions on devices of different
  * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU
  * has the machine's memory, and no streams. */

@@ -224,8 +224,8 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     ep_memory_register(factory);
     ep_stream_register(factory);
     /* Always one: a library without factories is loaded twice and never unloaded. Whatever can fail
-     * did so above or does in GetSupportedDevices: later ORT has the devices in its list already, and
-     * leaves them there when it unloads the library. */
+     * did so above or does in GetSupportedDevices: later ORT has the devices in its list already,
+     * and leaves them there when it unloads the library. */
     factories[0] = &factory->ort;
     *count = 1;
     return NULL;

@@ -49,8 +49,8 @@ void ep_option_key(const ep_session *session, const char *key, char *out, size_t
 }
 
 /* Options of all EPs built from this folder. write_control_flow is for tests of ORT. */
-static const char *const common_keys[] = {"device_memory_limit", "hugging_face_cache",
-                                          "map_binary", "write_control_flow", NULL};
+static const char *const common_keys[] = {"device_memory_limit", "hugging_face_cache", "map_binary",
+                                          "write_control_flow", NULL};
 
 static bool is_among(const char *const *names, const char *name)
 {
@@ -842,7 +842,8 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     if (factory->api.version >= EP_INITIALIZED_API) {
         session->ort.OnSessionInitializationEnd = initialization_end;
     }
-    if (session->api->version >= EP_WEIGHTLESS_API) session->ort.GetWeightlessSupport = get_weightless;
+    if (session->api->version >= EP_WEIGHTLESS_API)
+        session->ort.GetWeightlessSupport = get_weightless;
     if (factory->device->channels_last_fn) session->ort.GetPreferredDataLayout = get_layout;
     if (factory->device->convert_fn) session->ort.ShouldConvertDataLayoutForOp = should_convert;
     ep_compatibility_register_session(session);

@@ -178,8 +178,8 @@ typedef struct ort_spec {
     bool tell;                                /* ORT_LEFT goes into ort_log */
 } ort_spec;
 
-/* Free dimensions that get a number in every session: ort_free_size unless it is 0, those of a batch
- * 1, others ort_free_length. */
+/* Free dimensions that get a number in every session: ort_free_size unless it is 0, those of a
+ * batch 1, others ort_free_length. */
 static char ort_free_dims[8][64];
 static bool ort_free_batch[8];
 static int64_t ort_free_size[8];
