@@ -289,25 +289,25 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 	@rm -f $$@
 	ar rcs $$@ $$^
 
-# Objects of the plugin EPs. ORT reads the models: no wire, no nanopb.
+# Objects of the plugin EPs.
 build/$(1)plugin/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
 	$(2) $$(PLUGIN_FLAGS) $$(HEADER_CFLAGS) -c $$< -o $$@
 
 build/$(1)libepctx_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                           build/$(1)plugin/examples/plugin_ep/device_npu.o
-	$(2) -shared $$^ $(3) -lm -o $$@
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 build/$(1)libtoy_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                         build/$(1)plugin/tests/ort/device_toy.o
-	$(2) -shared $$^ $(3) -lm -o $$@
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 # What the tests ask of any device, and no more.
 build/$(1)libfive_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                          build/$(1)plugin/tests/ort/device_five.o
-	$(2) -shared $$^ $(3) -lm -o $$@
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 # The toy again, with allocations that fail on demand.
 build/$(1)libtoy_oom_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                             build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
-	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -lm -o $$@
+	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free $$(PLUGIN_LIBS) -o $$@
 build/$(1)libbad_ep.so: build/$(1)plugin/tests/ort/bad_ep.o
 	$(2) -shared $$^ $(3) -o $$@
 
@@ -350,8 +350,9 @@ build/$(1)tests/%: build/$(1)obj/tests/%.o build/$(1)libepctx_ops.a build/$(1)li
 endef
 
 ORT_HEADERS  = $(shell sh tests/deps.sh where ort-headers)
-PLUGIN_FLAGS = -fPIC -fvisibility=hidden -DEPCTX_NO_WIRE -Iexamples/plugin_ep \
-               -isystem "$(ORT_HEADERS)"
+PLUGIN_FLAGS = -fPIC -fvisibility=hidden -Iexamples/plugin_ep -isystem "$(ORT_HEADERS)"
+# ORT reads the models, but for the sources of weightless ones: nanopb, hidden inside.
+PLUGIN_LIBS  = $(LIBS) -lm -Wl,--exclude-libs,ALL
 
 comma := ,
 $(eval $(call rules,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs))
