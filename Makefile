@@ -79,6 +79,7 @@ HEADERS := $(wildcard epctx.h epctx_npu.h)
 # The plugin EP: everything but the device is the same for every device.
 PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples/plugin_ep/*.c))
 PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) libtoy_ep.so libtoy_oom_ep.so libbad_ep.so
+CONFORMANCE_SOURCES := $(wildcard examples/conformance/*.c)
 # Plain, under ASan + UBSan and, the threads of ORT's users with it, under ThreadSanitizer.
 PLUGIN_KINDS   := build build/asan build/tsan
 PLUGIN_TESTS   := $(foreach k,$(PLUGIN_KINDS),$(ORT_TESTS:%.c=$(k)/%))
@@ -122,10 +123,12 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
                   build/quick/guide_tables \
                   $(QUICK_TESTS) \
                   $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
+                  build/quick/epctx-conformance \
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire
 
 .DELETE_ON_ERROR:
-.PHONY: force all test check demo guide-tables bench mutate size coverage analyze guards fuzz plugin matrix \
+.PHONY: force all test check demo guide-tables bench mutate size coverage analyze guards fuzz plugin \
+        conformance matrix \
         programs test-programs check-programs \
         install install-headers install-tool uninstall dist deb amalgamate docs \
         deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
@@ -157,10 +160,13 @@ check:
 	    $(call tests_of,$(PLATFORMS))
 check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
                 $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted \
-                build/guide_tables
+                build/guide_tables build/epctx-conformance
 
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
+
+## conformance  build/epctx-conformance, which judges any plugin EP by the rules of ORT's documents
+conformance: deps-plugin build/epctx-conformance
 
 ## matrix   more processors, C libraries and Windows, and the plugin EP in older ONNX Runtimes
 matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
@@ -242,9 +248,10 @@ deb: deps-deb dist
 docs: deps-docs
 	@sh examples/guides/reference/build.sh build/docs
 
+## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, deb), installed
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
-	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(MAKECMDGOALS:%-programs=%))
+	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
 deps-demo: deps-build
 	@sh tests/deps.sh demo
 deps-bench: deps-build
@@ -292,31 +299,38 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 	@rm -f $$@
 	ar rcs $$@ $$^
 
-# Objects of the plugin EPs. ORT reads the models: no wire, no nanopb.
+# Objects of the plugin EPs.
 build/$(1)plugin/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
 	$(2) $$(PLUGIN_FLAGS) $$(HEADER_CFLAGS) -c $$< -o $$@
 
 build/$(1)libepctx_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                           build/$(1)plugin/examples/plugin_ep/device_npu.o
-	$(2) -shared $$^ $(3) -lm -o $$@
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 build/$(1)libtoy_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                         build/$(1)plugin/tests/ort/device_toy.o
-	$(2) -shared $$^ $(3) -lm -o $$@
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 # What the tests ask of any device, and no more.
 build/$(1)libfive_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                          build/$(1)plugin/tests/ort/device_five.o
-	$(2) -shared $$^ $(3) -lm -o $$@
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 # The toy again, with allocations that fail on demand.
 build/$(1)libtoy_oom_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                             build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
-	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -lm -o $$@
+	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free $$(PLUGIN_LIBS) -o $$@
 build/$(1)libbad_ep.so: build/$(1)plugin/tests/ort/bad_ep.o
 	$(2) -shared $$^ $(3) -o $$@
 
-$(ORT_TESTS:%.c=build/$(1)obj/%.o): build/$(1)obj/%.o: %.c Makefile | deps-plugin
+$(ORT_TESTS:%.c=build/$(1)obj/%.o) $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o): \
+    build/$(1)obj/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
 	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
+
+$(ORT_TESTS:%.c=build/$(1)%): build/$(1)obj/examples/conformance/ort_driver.o
+
+# Any plugin EP, judged by the rules of ONNX Runtime's documents.
+build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx.a
+	$(2) $$^ $$(LIBS) -o $$@
 
 # The toy device also without ORT, for models that go from one to the other.
 build/$(1)tests/test_plugin: build/$(1)obj/tests/ort/device_toy.o
@@ -346,8 +360,9 @@ build/$(1)tests/%: build/$(1)obj/tests/%.o build/$(1)libepctx_ops.a build/$(1)li
 endef
 
 ORT_HEADERS  = $(shell sh tests/deps.sh where ort-headers)
-PLUGIN_FLAGS = -fPIC -fvisibility=hidden -DEPCTX_NO_WIRE -Iexamples/plugin_ep \
-               -isystem "$(ORT_HEADERS)"
+PLUGIN_FLAGS = -fPIC -fvisibility=hidden -Iexamples/plugin_ep -isystem "$(ORT_HEADERS)"
+# ORT reads the models, but for the sources of weightless ones: nanopb, hidden inside.
+PLUGIN_LIBS  = $(LIBS) -lm -Wl,--exclude-libs,ALL
 
 comma := ,
 $(eval $(call rules,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs))

@@ -1,6 +1,6 @@
 /*
  * The harness of the test programs for the plugin EP: the unmodified ONNX Runtime, driven through
- * its public C API alone (ort_driver.h). Every case runs with the toy device (device_toy.c) and
+ * its public C API alone (examples/conformance/ort_driver.h). Every case runs with the toy device (device_toy.c) and
  * with the reference NPU: the same scaffolding on two backends. Here are a folder for the files of
  * a case, small models, the comparison with ORT's CPU EP while ours is absent, and the program:
  *
@@ -24,15 +24,17 @@
 #ifndef _GNU_SOURCE
 #error "define _GNU_SOURCE before the first include"
 #endif
+#include <dlfcn.h>
 #include <ftw.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../test.h"
 #include "epctx.h"
 #include "onnx_bytes.h"
-#include "ort_driver.h"
+#include "examples/conformance/ort_driver.h"
 
 typedef struct subject {
     const char *label;      /* of the cases */
@@ -75,6 +77,12 @@ static subject other_ep;       /* of EPCTX_TEST_EP, instead of all these */
 static const subject *ep;      /* the one under test */
 static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
 static char folder[256];       /* for the files of the running case; empty at its start */
+
+#if defined(__GNUC__)
+#define ORT_UNUSED __attribute__((unused))
+#else
+#define ORT_UNUSED
+#endif
 
 /* The reference NPU, which the scripts work with. */
 ORT_UNUSED static const subject *npu_subject(void)
@@ -293,6 +301,8 @@ ORT_UNUSED static bool as_on_cpu(const char *model, const ort_values *got)
     return same;
 }
 
+static size_t nodes_left; /* to other EPs, in the session of the last check_run */
+
 /* Makes a session of `spec`, runs it, compares with the CPU's outputs of `model`, and answers
  * how many nodes of ours ran (0: something failed, see ort_text). */
 ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model)
@@ -304,6 +314,7 @@ ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model)
     memset(&got, 0, sizeof got);
     if (ort_session(spec, &session) && ort_run(session, 7, &got) && as_on_cpu(model, &got)) {
         nodes = ort_assigned(session, ep->ep);
+        nodes_left = ort_assigned(session, NULL) - nodes;
         if (nodes == 0) snprintf(ort_text, sizeof ort_text, "no node ran on %s", ep->ep);
     }
     memcpy(text, ort_text, sizeof text);
