@@ -1085,7 +1085,8 @@ typedef struct epctx_tensor {
                            sub-byte types; 0: none */
 } epctx_tensor;
 
-typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
+/* onnx.proto AttributeProto.AttributeType. */
+typedef enum epctx_attr_type {
     EPCTX_ATTR_UNDEFINED = 0,
     EPCTX_ATTR_FLOAT = 1,
     EPCTX_ATTR_INT = 2,

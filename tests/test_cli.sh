@@ -56,7 +56,8 @@ epctx run --seed; result "option without its value" 2 "--seed"
 epctx run --seed many plain.onnx; result "seed that is no number" 2 "many"
 epctx run --seed=1 --seed=2 plain.onnx; result "option given twice" 2 "given twice"
 epctx run --repeat 0 plain.onnx; result "repeat out of range" 2 "--repeat"
-epctx run --seed 18446744073709551616 plain.onnx; result "seed out of range" 2 "0..18446744073709551615"
+epctx run --seed 18446744073709551616 plain.onnx
+result "seed out of range" 2 "0..18446744073709551615"
 epctx run --seed 18446744073709551615 plain.onnx; result "the greatest seed" 0
 epctx copy --rebuild=yes plain.onnx x.onnx; result "switch with a value" 2 "--rebuild"
 
@@ -333,7 +334,9 @@ head -c 1 away.bin >tensors.bin
 epctx diff raw.onnx external.onnx
 found=$(grep -c "unreadable: it ends beyond the file 'tensors.bin'" out)
 if [ "$missing" -gt 2 ] && [ "$found" -eq "$missing" ]; then ok "diff with a data file that was cut"
-else fail "diff with a data file that was cut" "expected $missing unreadable tensors, found $found"; fi
+else
+    fail "diff with a data file that was cut" "expected $missing unreadable tensors, found $found"
+fi
 mv away.bin tensors.bin
 
 # -- diff: what has another name --
