@@ -94,6 +94,10 @@ CC_arm64   := aarch64-linux-gnu-gcc
 CC_armhf   := arm-linux-gnueabihf-gcc
 CC_powerpc := powerpc-linux-gnu-gcc
 CC_musl    := musl-gcc
+# What is printed is C99's, also with the C library that is part of every Windows.
+CC_windows    := x86_64-w64-mingw32-gcc
+FLAGS_windows := -D__USE_MINGW_ANSI_STDIO=1 -D_WIN32_WINNT=0x0601
+LIBS_windows  := -lpthread
 tests_of    = $(foreach p,$(1),$(TEST_SOURCES:tests/%.c=build/$(p)/tests/%))
 programs_of = $(call tests_of,$(1)) $(1:%=build/%/epctx)
 
@@ -245,9 +249,43 @@ deps-check: deps-build
 
 # ---------------------------------------------------------------- objects
 
+# The plugin EPs, and the tests that include ONNX Runtime's headers.
+# $(1) the folder under build/, $(2) the compiler with its flags, $(3) more flags for plugins,
+# $(4), $(5) how the names of libraries begin and end, $(6) how those of programs end
+define plugins
+# ORT reads the models: no wire, no nanopb.
+build/$(1)plugin/%.o: %.c Makefile | deps-plugin
+	@mkdir -p $$(@D)
+	$(2) $$(PLUGIN_FLAGS) $$(HEADER_CFLAGS) -c $$< -o $$@
+
+build/$(1)$(4)epctx_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                          build/$(1)plugin/examples/plugin_ep/device_npu.o
+	$(2) -shared $$^ $(3) -lm -o $$@
+build/$(1)$(4)toy_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                        build/$(1)plugin/tests/ort/device_toy.o
+	$(2) -shared $$^ $(3) -lm -o $$@
+# What the tests ask of any device, and no more.
+build/$(1)$(4)five_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                         build/$(1)plugin/tests/ort/device_five.o
+	$(2) -shared $$^ $(3) -lm -o $$@
+# The toy again, with allocations that fail on demand.
+build/$(1)$(4)toy_oom_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                            build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
+	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -lm -o $$@
+build/$(1)$(4)bad_ep$(5): build/$(1)plugin/tests/ort/bad_ep.o
+	$(2) -shared $$^ $(3) -o $$@
+
+$(ORT_TESTS:%.c=build/$(1)obj/%.o): build/$(1)obj/%.o: %.c Makefile | deps-plugin
+	@mkdir -p $$(@D)
+	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
+
+# The toy device also without ORT, for models that go from one to the other.
+build/$(1)tests/test_plugin$(6): build/$(1)obj/tests/ort/device_toy.o
+endef
+
 # The same rules for every kind of build: plain, quick, sanitized, for coverage, and clang's for the
 # fuzzers.
-# $(1) the folder under build/, $(2) the compiler with its flags, $(3) more flags for plugins
+# $(1) the folder under build/, $(2) the compiler with its flags
 define rules
 build/$(1)obj/header/%.o: %.h Makefile | deps-build
 	@mkdir -p $$(@D)
@@ -268,35 +306,6 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	ar rcs $$@ $$^
-
-# Objects of the plugin EPs. ORT reads the models: no wire, no nanopb.
-build/$(1)plugin/%.o: %.c Makefile | deps-plugin
-	@mkdir -p $$(@D)
-	$(2) $$(PLUGIN_FLAGS) $$(HEADER_CFLAGS) -c $$< -o $$@
-
-build/$(1)libepctx_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                          build/$(1)plugin/examples/plugin_ep/device_npu.o
-	$(2) -shared $$^ $(3) -lm -o $$@
-build/$(1)libtoy_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                        build/$(1)plugin/tests/ort/device_toy.o
-	$(2) -shared $$^ $(3) -lm -o $$@
-# What the tests ask of any device, and no more.
-build/$(1)libfive_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                         build/$(1)plugin/tests/ort/device_five.o
-	$(2) -shared $$^ $(3) -lm -o $$@
-# The toy again, with allocations that fail on demand.
-build/$(1)libtoy_oom_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                            build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
-	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -lm -o $$@
-build/$(1)libbad_ep.so: build/$(1)plugin/tests/ort/bad_ep.o
-	$(2) -shared $$^ $(3) -o $$@
-
-$(ORT_TESTS:%.c=build/$(1)obj/%.o): build/$(1)obj/%.o: %.c Makefile | deps-plugin
-	@mkdir -p $$(@D)
-	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
-
-# The toy device also without ORT, for models that go from one to the other.
-build/$(1)tests/test_plugin: build/$(1)obj/tests/ort/device_toy.o
 
 build/$(1)obj/examples/epctx/main.o: build/cli_libs
 build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx_ops.a \
@@ -321,13 +330,17 @@ PLUGIN_FLAGS = -fPIC -fvisibility=hidden -DEPCTX_NO_WIRE -Iexamples/plugin_ep \
                -isystem "$(ORT_HEADERS)"
 
 comma := ,
-$(eval $(call rules,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs))
+$(eval $(call rules,,$(COMPILE)))
+$(eval $(call plugins,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs,lib,.so))
 $(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
+$(eval $(call plugins,asan/,$(COMPILE) $(SANITIZE),,lib,.so))
 THREAD_SANITIZE = -O1 -fsanitize=thread -fno-omit-frame-pointer
 $(eval $(call rules,tsan/,$(COMPILE) $(THREAD_SANITIZE)))
+$(eval $(call plugins,tsan/,$(COMPILE) $(THREAD_SANITIZE),,lib,.so))
 COVERAGE = -O0 --coverage -fprofile-update=prefer-atomic -DEPCTX_COVERAGE $(PIECES)
 $(eval $(call rules,coverage/,$(COMPILE) $(COVERAGE)))
 $(eval $(call rules,quick/,$(COMPILE) -O0))
+$(eval $(call plugins,quick/,$(COMPILE) -O0,,lib,.so))
 # What everything calls is worth five seconds of optimising, the kernels most of all.
 build/quick/obj/header/%.o build/quick/plugin/examples/plugin_ep/device_npu.o: HEADER_CFLAGS = -O1
 $(eval $(call rules,quick/asan/,$(COMPILE) $(SANITIZE) -O0))
@@ -377,7 +390,7 @@ build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
 
 # A platform has no libraries of its own here: nanopb from its sources, everything static.
-# $(1) its name
+# $(1) its folder under build/, ends in its name, $(2) how its programs' names end
 define platform
 build/$(1)/obj/%.o: %.c Makefile | deps-test
 	@mkdir -p $$(@D)
@@ -388,7 +401,7 @@ build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 	    -o $$@
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
-	$$(CC_$(1)) -O2 -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
+	$$(CC_$(notdir $(1))) -O2 -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
 build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
 	@rm -f $$@
@@ -396,18 +409,25 @@ build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
 build/$(1)/libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)/obj/%.o)
 	@rm -f $$@
 	ar rcs $$@ $$^
-build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build/$(1)/libepctx.a
+build/$(1)/tests/%$(2): build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build/$(1)/libepctx.a
 	@mkdir -p $$(@D)
-	$$(CC_$(1)) -static $$^ -lm -o $$@
+	$$(CC_$(notdir $(1))) -static $$^ -lm $$(LIBS_$(notdir $(1))) -o $$@
 build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx_ops.a \
                 build/$(1)/libepctx.a
-	$$(CC_$(1)) -static $$^ -lm -o $$@
-build/$(1)/%: CROSS = $$(CC_$(1)) $(WARNINGS) -MMD -MP -I. -I"$$(NANOPB_FOLDER)" -O2 -D_FILE_OFFSET_BITS=64 \
-                 -DEPCTX_CLI_NO_PACKAGE
+	$$(CC_$(notdir $(1))) -static $$^ -lm -o $$@
+build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP -I. -isystem "$$(NANOPB_FOLDER)" \
+                 $(if $(filter quick/%,$(1)),-O0,-O2) -D_FILE_OFFSET_BITS=64 -DEPCTX_CLI_NO_PACKAGE \
+                 $$(FLAGS_$(notdir $(1))) $$(LAYER)
 -include $(wildcard build/$(1)/obj/*/*.d build/$(1)/obj/*/*/*.d build/$(1)/obj/*/*/*/*.d)
 endef
 NANOPB_FOLDER = $(shell sh tests/deps.sh where nanopb-source)
 $(foreach p,$(PLATFORMS) $(MORE_PLATFORMS),$(eval $(call platform,$(p))))
+# In build/windows for `make matrix`, in build/quick/windows for `make test`. The tests see
+# POSIX, and an isnan() that takes what it is given for a float.
+$(foreach f,windows quick/windows,$(eval $(call platform,$(f),.exe)))
+$(foreach f,windows quick/windows,$(eval $(call plugins,$(f)/,$$(CROSS),-static -lpthread,,.dll,.exe)))
+build/windows/obj/tests/%.o build/windows/plugin/tests/%.o build/quick/windows/obj/tests/%.o \
+    build/quick/windows/plugin/tests/%.o: LAYER = -include tests/windows.h -Wno-float-conversion
 $(call programs_of,$(MORE_PLATFORMS)): | deps-matrix
 
 .SECONDARY:

@@ -5,8 +5,6 @@
  */
 #define _GNU_SOURCE 1
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "examples/epctx/ops/dims.h"
@@ -179,7 +177,8 @@ TEST(devices)
         if (twice) {
             OrtSession *session = NULL;
             make_one("m.onnx");
-            twice = ort_ok(ort->CreateSession(ort_env, in_folder("m.onnx"), options, &session));
+            twice = ort_ok(
+                ort->CreateSession(ort_env, ort_path(in_folder("m.onnx")), options, &session));
             if (session) ort->ReleaseSession(session);
         }
         ort->ReleaseSessionOptions(options);
@@ -1136,7 +1135,7 @@ TEST(unknown_options)
     ort_log_clear();
     if (ort_options(&spec, &options) &&
         ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL))) {
-        ort_ok(ort->CreateSession(ort_env, spec.path, options, &session));
+        ort_ok(ort->CreateSession(ort_env, ort_path(spec.path), options, &session));
     }
     if (session) ort->ReleaseSession(session);
     if (options) ort->ReleaseSessionOptions(options);
@@ -1261,7 +1260,7 @@ TEST(two_eps_in_one_model)
             ok = devices[i] && ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(
                                    options, ort_env, &devices[i], 1, NULL, NULL, 0));
         }
-        ok = ok && ort_ok(ort->CreateSession(ort_env, in_folder(round ? "m_ctx.onnx" : "m.onnx"),
+        ok = ok && ort_ok(ort->CreateSession(ort_env, ort_path(in_folder(round ? "m_ctx.onnx" : "m.onnx")),
                                              options, &session));
         if (options) ort->ReleaseSessionOptions(options);
         if (ok && round) {
@@ -1411,7 +1410,7 @@ TEST(compatibility)
     CHECK_ORT(generate_one(generate));
     CHECK_ORT(ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)));
     CHECK_ORT(ort_ok(
-        ort->GetCompatibilityInfoFromModel(in_folder("m_ctx.onnx"), ep->ep, allocator, &text)));
+        ort->GetCompatibilityInfoFromModel(ort_path(in_folder("m_ctx.onnx")), ep->ep, allocator, &text)));
     CHECK_TRUE(text != NULL);
     snprintf(own, sizeof own, "%s", text);
     allocator->Free(allocator, text);
@@ -1665,7 +1664,7 @@ TEST(explains_refusals)
     ok = ort_options(&spec, &options) &&
          ort_ok(ort->SetSessionLogSeverityLevel(options, ORT_LOGGING_LEVEL_INFO)) &&
          ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL)) &&
-         ort_ok(ort->CreateSession(ort_env, spec.path, options, &session));
+         ort_ok(ort->CreateSession(ort_env, ort_path(spec.path), options, &session));
     if (session) ort->ReleaseSession(session);
     if (options) ort->ReleaseSessionOptions(options);
     CHECK(ok, "%s", ort_text);
@@ -1699,7 +1698,7 @@ static void *open_and_run(void *argument)
         }
         if (!status) {
             /* Half of them compile, half load. */
-            status = ort->CreateSession(ort_env, thread_paths[w->seed % 2], options, &session);
+            status = ort->CreateSession(ort_env, ort_path(thread_paths[w->seed % 2]), options, &session);
         }
         w->ok = !status;
         if (status) ort->ReleaseStatus(status);
@@ -1886,48 +1885,37 @@ TEST(unclaimed_control_flow_refused)
 
 /* ------------------------------------------------------------------ crashes */
 
-/* Runs ORT with a broken EP in another process; true when that died of a signal. */
-static bool crashes(const char *what)
+/* Runs ORT with a broken EP in another process: ORT_LIVES, or how that ended. */
+enum { ORT_LIVES = 0, ORT_DIES = -1 };
+
+static int fate(const char *what)
 {
-    char path[PATH_MAX + 64];
-    int state = 0;
-    pid_t child;
-    fflush(NULL);
-    child = fork();
-    if (child < 0) return false;
-    if (child == 0) {
-        ort_spec spec = spec_of(in_folder("m.onnx"));
-        FILE *quiet = freopen("/dev/null", "w", stderr);
-        (void)quiet;
-        /* A sanitizer would catch the signal. */
-        signal(SIGSEGV, SIG_DFL);
-        remove(in_folder("m_ctx.onnx"));
-        snprintf(path, sizeof path, "%s/libtoy_ep.so", plugins);
-        setenv("EPCTX_TOY_EP", path, 1);
-        setenv("EPCTX_BAD_EP", what, 1);
-        spec.config = generate_embed;
-        if (!register_library("bad", "libbad_ep.so")) _exit(3);
-        _exit(make_session(&spec) ? 0 : 4);
-    }
-    if (waitpid(child, &state, 0) != child) return false;
-    return WIFSIGNALED(state);
+    char *words[] = {program, "--broken", NULL, NULL};
+    char model[512];
+    snprintf(model, sizeof model, "%s", in_folder("m.onnx"));
+    words[2] = model;
+    remove(in_folder("m_ctx.onnx"));
+    return run_self(words, what);
+}
+
+static int with_broken_ep(const char *name, const char *model)
+{
+    ort_spec spec;
+    if (!run_self_begin(name) || !register_library("bad", PLUGIN("bad_ep"))) return 3;
+    spec = spec_of(model);
+    spec.config = generate_embed;
+    return make_session(&spec) ? ORT_LIVES : 4;
 }
 
 /* Two members whose absence ORT does not survive, which is why this EP always sets them. */
 TEST(ort_crashes)
 {
     CHECK_TRUE(make_one("m.onnx"));
-    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
-    {
-        const bool none = crashes("none"), transfer = crashes("data_transfer"),
-                   text = crashes("compatibility");
-        CHECK_ORT(register_library(ep->label, ep->library));
-        CHECK(!none, "the EP without a defect must live");
-        CHECK(transfer, "%s survives CreateDataTransfer NULL: update the notes",
-              ort_base->GetVersionString());
-        CHECK(text, "%s survives compatibility info NULL: update the notes",
-              ort_base->GetVersionString());
-    }
+    CHECK_INT(fate("none"), ORT_LIVES);
+    CHECK(fate("data_transfer") == ORT_DIES, "%s survives CreateDataTransfer NULL: update the notes",
+          ort_base->GetVersionString());
+    CHECK(fate("compatibility") == ORT_DIES, "%s survives compatibility info NULL: update the notes",
+          ort_base->GetVersionString());
 }
 
 /* -------------------------------------------------------------- interchange */
@@ -2012,7 +2000,7 @@ static bool run_bound(own_backend *own, const epctx_bound *bound, float *out, si
     float x[6];
     epctx_span input;
     epctx_memory output;
-    void *scratch = NULL;
+    uint8_t *scratch;
     epctx_status status;
     if (bound->info.input_count != 1 || bound->info.output_count != 1) return false;
     ort_fill(x, 6, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 7);
@@ -2020,8 +2008,10 @@ static bool run_bound(own_backend *own, const epctx_bound *bound, float *out, si
     input.size = sizeof x;
     output.data = out;
     output.size = count * sizeof *out;
-    if (posix_memalign(&scratch, 64, bound->info.scratch_size + 64) != 0) return false;
-    status = own->backend.run_fn(own->backend.self, bound->graph, &input, &output, scratch,
+    scratch = (uint8_t *)malloc(bound->info.scratch_size + 64);
+    if (!scratch) return false;
+    status = own->backend.run_fn(own->backend.self, bound->graph, &input, &output,
+                                 scratch + (64 - (uintptr_t)scratch % 64) % 64,
                                  bound->info.scratch_size, error);
     free(scratch);
     return status == EPCTX_OK;
@@ -2356,7 +2346,7 @@ static bool whole_life(size_t *ran)
     *ran = 0;
     remove(in_folder("m_ctx.onnx"));
     remove(in_folder(binary_name("m")));
-    if (!register_library("oom", "libtoy_oom_ep.so")) return false;
+    if (!register_library("oom", PLUGIN("toy_oom_ep"))) return false;
     spec.config = generate;
     spec.allow_cpu = true; /* GetCapability cannot fail a session */
     ok = make_session(&spec);
@@ -2658,7 +2648,7 @@ static int try_ep(const char *library, const char *name, const char *model, bool
     mine.short_name = "";
     ep = &mine;
     if (!realpath(library, full) ||
-        !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, "try", full))) {
+        !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, "try", ort_path(full)))) {
         printf("%s: cannot be registered: %s\n", library, ort_text);
         return 1;
     }
@@ -2747,7 +2737,7 @@ static bool run_package(const char *path, const char *model, const char *how)
         return false;
     ok = ort_options(&spec, &session_options) &&
          ort_ok(api.options(ort_env, session_options, &options)) &&
-         ort_ok(api.open(path, &package)) &&
+         ort_ok(api.open(ort_path(path), &package)) &&
          ort_ok(api.select(package, "model", options, &component)) &&
          ort_ok(api.variant(component, &name)) &&
          ort_ok(api.session(ort_env, component, NULL, &session)) && ort_run(session, 7, &got) &&
@@ -2852,11 +2842,13 @@ static const ort_case cases[] = {
     ORT_CASE_OF("npu", models),
 };
 
-int main(int argc, char **argv)
+int main(int argc, char **given)
 {
+    char **argv = ort_words(argc, given);
     const bool trying = argc > 1 && strcmp(argv[1], "--try") == 0;
     const bool strict = trying && argc > 2 && strcmp(argv[2], "--strict") == 0;
     size_t i;
+    if (argc == 3 && strcmp(argv[1], "--broken") == 0) return with_broken_ep(argv[0], argv[2]);
     if (argc > 3 && argv[1][0] == '-' && !trying) return tool(argc, argv);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || (trying && argc != 5 + strict))) {
         fprintf(stderr,

@@ -7,7 +7,9 @@
  *   version        the same for OrtEpFactory::GetVersion
  * The tests run it in a process of its own. When a newer ORT survives, they say so.
  */
+#if !defined(_WIN32) /* tests/windows.h is in front of us */
 #include <dlfcn.h>
+#endif
 #include <onnxruntime_c_api.h>
 #include <stdio.h>
 
@@ -15,7 +17,11 @@ typedef OrtStatus *(*create_fn)(const char *, const OrtApiBase *, const OrtLogge
                                 OrtEpFactory **, size_t, size_t *);
 typedef OrtStatus *(*release_fn)(OrtEpFactory *);
 
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
 #define EXPORT __attribute__((visibility("default")))
+#endif
 EXPORT OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base,
                                     const OrtLogger *logger, OrtEpFactory **factories, size_t max,
                                     size_t *count);
