@@ -268,10 +268,12 @@ build/$(1)$(4)toy_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
 build/$(1)$(4)five_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                          build/$(1)plugin/tests/ort/device_five.o
 	$(2) -shared $$^ $(3) -lm -o $$@
-# The toy again, with allocations that fail on demand.
-build/$(1)$(4)toy_oom_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+# The toy again, with allocations that fail on demand: its own, not those of what it is linked with.
+build/$(1)plugin/toy_oom.o: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                             build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
-	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -lm -o $$@
+	$(2) -r -nostdlib $$^ -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o $$@
+build/$(1)$(4)toy_oom_ep$(5): build/$(1)plugin/toy_oom.o
+	$(2) -shared $$^ $(3) -lm -o $$@
 build/$(1)$(4)bad_ep$(5): build/$(1)plugin/tests/ort/bad_ep.o
 	$(2) -shared $$^ $(3) -o $$@
 

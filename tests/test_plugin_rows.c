@@ -1072,7 +1072,6 @@ TEST(profile_of_a_run)
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     OrtRunOptions *options;
-    char path[512];
     if (ort_version < 25) SKIP("EPs take part in profiles since ONNX Runtime 1.25");
     CHECK_TRUE(make_three("m.onnx"));
     spec.allow_cpu = true;
@@ -1084,7 +1083,7 @@ TEST(profile_of_a_run)
     CHECK_ORT(run_once(session, NULL));
     ort->ReleaseSession(session);
     CHECK(run_profile(), "ORT wrote no profile of the run");
-    CHECK_INT(occurrences(path, "\"ort_event\""), 3);
+    CHECK_INT(occurrences(profile_found, "\"ort_event\""), 3);
 }
 
 /* Also when another run passes while this one is in the device. */
@@ -1094,7 +1093,6 @@ TEST(profiles_apart)
     OrtSession *session = NULL;
     pthread_t thread;
     runner profiled = {0};
-    char path[512];
     bool held, passed;
     if (ort_version < 25) SKIP("EPs take part in profiles since ONNX Runtime 1.25");
     CHECK_TRUE(make_three("m.onnx"));
@@ -1114,7 +1112,7 @@ TEST(profiles_apart)
     CHECK(held && passed, "no run passed another");
     CHECK(profiled.code == 0, "%s", profiled.text);
     CHECK(run_profile(), "ORT wrote no profile of the run");
-    CHECK_INT(occurrences(path, "\"ort_event\""), 3);
+    CHECK_INT(occurrences(profile_found, "\"ort_event\""), 3);
 }
 
 /* ------------------------------------------------------------- out of memory */
@@ -1195,8 +1193,9 @@ static const ort_case cases[] = {
     ORT_CASE_OF("toy", out_of_memory),
 };
 
-int main(int argc, char **argv)
+int main(int argc, char **given)
 {
+    char **argv = ort_words(argc, given);
     if (argc == 3 && strcmp(argv[1], "--trap") == 0) return with_trap(argv[0], argv[2]);
     if (!ort_test_begin(argv[0])) return ort_test_end();
     ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);

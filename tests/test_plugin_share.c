@@ -1027,8 +1027,9 @@ static const ort_case cases[] = {
     ORT_CASE(threads),
 };
 
-int main(int argc, char **argv)
+int main(int argc, char **given)
 {
+    char **argv = ort_words(argc, given);
     if (argc > 2 && strncmp(argv[1], "--", 2) == 0) return tool(argc, argv);
     if (!ort_test_begin(argv[0])) return ort_test_end();
     ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);

@@ -611,7 +611,7 @@ ORT_UNUSED static bool ort_test_begin(const char *name)
     const char *tmp = getenv(TEMPORARY);
     char real[PATH_MAX];
     if (!tmp || !*tmp || !realpath(tmp, real)) snprintf(real, sizeof real, "/tmp");
-    snprintf(folder, sizeof folder, "%.200s/epctx_\xc3\xa9\xd0\xb6\xe6\xa8\xa1_XXXXXX", real);
+    snprintf(folder, sizeof folder, "%.200s/epctx_\xc3\xa9_XXXXXX", real);
     if (!find_plugins(name) || !mkdtemp(folder)) {
         printf("FAIL plugin: no folder for the files, or none of this program\n");
         folder[0] = '\0';
