@@ -131,7 +131,7 @@ ORT_UNUSED static void clear_folder(void)
 /* "folder/name", valid until 64 further calls. */
 ORT_UNUSED static const char *in_folder(const char *name)
 {
-    static char paths[64][512];
+    static char paths[64][1024];
     static unsigned next;
     char *path = paths[next++ % 64];
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
