@@ -2830,6 +2830,34 @@ static bool run_package(const char *path, const char *model, const char *how)
     return ok;
 }
 
+static bool write_context(ort_spec *spec, const char *to, bool embed)
+{
+    const char *const config[] = {
+        "ep.context_enable", "1", "ep.context_file_path", to, "ep.context_embed_mode",
+        embed ? "1" : "0",   NULL};
+    spec->config = config;
+    return make_session(spec);
+}
+
+/* ORT puts the path of a model into the names of its nodes, if it has one. */
+static bool write_from_memory(const char *model, const char *to, bool embed)
+{
+    const epctx_io *io = epctx_io_files();
+    ort_spec spec = spec_of(NULL);
+    epctx_mapping map;
+    epctx_error error;
+    bool ok;
+    if (io->map_fn(io->user, NULL, model, false, &map, &error) != EPCTX_OK) {
+        snprintf(ort_text, sizeof ort_text, "%s", error.message);
+        return false;
+    }
+    spec.data = map.data;
+    spec.size = map.size;
+    ok = write_context(&spec, to, embed);
+    io->unmap_fn(io->user, &map);
+    return ok;
+}
+
 static int tool(int argc, char **argv)
 {
     bool ok = false;
@@ -2845,13 +2873,8 @@ static int tool(int argc, char **argv)
         ok = run_package(argv[2], argv[3], argc > 4 ? argv[4] : "");
     if (strcmp(argv[1], "--dump") == 0) ok = dump_cpu(argv[2], argv[3]);
     if (strcmp(argv[1], "--compare") == 0) ok = compare_folders(argv[2], argv[3]);
-    if (strcmp(argv[1], "--write") == 0) {
-        const char *const config[] = {
-            "ep.context_enable",  "1", "ep.context_file_path", argv[3], "ep.context_embed_mode",
-            argc > 4 ? "1" : "0", NULL};
-        spec.config = config;
-        ok = make_session(&spec);
-    }
+    if (strcmp(argv[1], "--write") == 0) ok = write_context(&spec, argv[3], argc > 4);
+    if (strcmp(argv[1], "--write-bytes") == 0) ok = write_from_memory(argv[2], argv[3], argc > 4);
     if (!ok) printf("%s\n", ort_text);
     ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
     ort->ReleaseEnv(ort_env);

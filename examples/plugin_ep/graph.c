@@ -2,6 +2,8 @@
  * lists, pointers. Weights are read where ORT keeps them. */
 #include "ep.h"
 
+#include <stdlib.h>
+
 #if defined(_WIN32)
 #include <windows.h>
 #endif
@@ -326,6 +328,11 @@ static bool is_onnx(const char *domain)
     return !*domain || strcmp(domain, "ai.onnx") == 0;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const epctx_attr *)a)->name.data, ((const epctx_attr *)b)->name.data);
+}
+
 static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset *opsets,
                             const OrtValueInfo ***inputs, const OrtValueInfo ***outputs,
                             epctx_node *out)
@@ -369,6 +376,8 @@ static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset 
     for (i = 0; i < out->attr_count; i++) {
         EP_TRY(read_attr(record, list[i], ep_is_context_node(out), &attrs[i]));
     }
+    /* ORT has them in a hash table: in another order on every system, which would be in the hash. */
+    qsort(attrs, out->attr_count, sizeof *attrs, by_name);
     out->attrs = attrs;
     return NULL;
 }
