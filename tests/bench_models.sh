@@ -1,7 +1,7 @@
 #!/bin/sh
 # Real models on the reference NPU and on ONNX Runtime's CPU provider, in one process, each on one
 # thread: time, speed, scratch memory, difference. bench_models.sh [NAME...]; without names those
-# that tests/test_models.sh runs whole, without a folder of models the one of the demo.
+# that tests/test_npu_models.sh runs whole, without a folder of models the one of the demo.
 # tests/bench_models.c says what the columns are.
 set -eu
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ if [ -z "${EPCTX_TEST_MODELS:-}" ]; then
 fi
 if [ $# -eq 0 ]; then
     # shellcheck disable=SC2046
-    set -- $(sed -n '/^whole="/,/"$/p' tests/test_models.sh | tr -d '"' | sed 's/^whole=//')
+    set -- $(sed -n '/^whole="/,/"$/p' tests/test_npu_models.sh | tr -d '"' | sed 's/^whole=//')
 fi
 for name in "$@"; do
     shift

@@ -8,10 +8,10 @@ set -u
 cd "$(dirname "$0")/.."
 build=build/coverage
 find $build -name '*.gcda' -delete
-scripts='cli edit convert combine weights options share package lint compile corpus preserve bad_input
-         models weightless backend_nodes transformer'
+scripts='cli edit convert combine weights option share package lint headers onnx_corpus gen_preserve
+         bad_input weightless npu_models npu_backend_nodes npu_transformer'
 if [ $# -eq 0 ]; then
-    for s in $scripts; do [ -e tests/test_$s.sh ] && set -- "$@" tests/test_$s.sh; done
+    for s in $scripts; do set -- "$@" "tests/test_$s.sh"; done
     set -- "$@" $build/tests/test_*
 fi
 EPCTX_BUILD=$build tests/run "$@" || echo "coverage: some tests failed, see above"

@@ -53,7 +53,7 @@ SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 LIBS = os.environ.get("NANOPB_LIBS", "-lprotobuf-nanopb").split() + ["-lm", "-pthread"]
 MARK = re.compile(r"/\* not taken: (.*?) \*/")
 # Programs that do not run a header's checks, or only the same ones again.
-LEFT_OUT = {"bench_models", "test_npu_avx2", "test_npu_portable", "test_threads"}
+LEFT_OUT = {"bench_models", "test_npu_kernels_avx2", "test_npu_kernels_portable", "test_threads"}
 SWITCH = """#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

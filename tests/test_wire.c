@@ -1,5 +1,5 @@
-/* >>wire: what is accepted as protobuf, and the cursors. The judge of the grammar is libprotobuf
- * (test_corpus.sh holds thousands of damaged files against it); here stand the edges by name. */
+/* >>wire: what is accepted as protobuf, and the cursors. The judge of the grammar is libprotobuf:
+ * test_onnx_corpus.sh compares the verdicts on thousands of damaged files. Here are the edges. */
 #include "examples/epctx/ops/ops.h"
 #include "build.h"
 #include "test.h"

@@ -3,7 +3,7 @@
 
     tests/judge/devices.py PROGRAM FILE
 
-PROGRAM is tests/test_devices, FILE is written and removed. Makes 200 models at
+PROGRAM is tests/test_sharding, FILE is written and removed. Makes 200 models at
 random with libprotobuf, some of them with fields that occur twice, and
 compares what `PROGRAM --print FILE` says with libprotobuf's values. Prints the
 lines that tests/run reads.

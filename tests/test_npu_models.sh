@@ -27,7 +27,7 @@ if ! [ -d "$models" ]; then
     exit 0
 fi
 use_ort
-start models
+start npu_models
 cd "$work" || exit 1
 
 # check NAME DIMENSIONS: the last line of the log says what is wrong

@@ -624,7 +624,7 @@ TEST(removing)
 int main(int argc, char **argv)
 {
     if (!make_root()) {
-        printf("FAIL test_buffers: no folder to work in\n");
+        printf("FAIL test_io_buffers: no folder to work in\n");
         return 1;
     }
     RUN(generate_and_load);

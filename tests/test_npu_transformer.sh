@@ -9,7 +9,7 @@ epctx=$plain
 demo=$top/examples/demo
 layers=2
 use_ort
-start transformer
+start npu_transformer
 "$python" tests/judge/transformer.py "$work" --layers $layers || exit 1
 "$python" tests/judge/transformer.py "$work/again" --layers $layers || exit 1
 cd "$work" || exit 1

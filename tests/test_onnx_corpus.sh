@@ -9,7 +9,7 @@ judge=tests/judge/corpus.py
 data=/usr/share/libonnx-testdata/data
 
 # Models with every element type and attribute type, raw and typed: no corpus has them all.
-start corpus
+start onnx_corpus
 made=$work
 "$python" tests/judge/values.py $made
 "$python" $judge whole "$plain" $made/*.onnx || status=1

@@ -1,5 +1,6 @@
-/* Conversions: without memory, with tables that grow at every place, and with files that are there
- * already; what the models of the other tests do not have. */
+/* Conversions (embed, extract, move, initializers, weightless): without memory, with tables that
+ * grow at every place, and with files that are there already; what the models of the other tests do
+ * not have. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/move.h"

@@ -16,7 +16,7 @@ for folder in examples fuzz; do
 done
 
 # A C++ program links what each header of an operation declares.
-start test_ops
+start api
 out=$work/log
 {
     for header in examples/epctx/ops/*.h; do

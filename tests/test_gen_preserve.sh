@@ -3,5 +3,5 @@
 set -eu
 cd "$(dirname "$0")/.."
 . tests/script.sh
-start preserve
+start gen_preserve
 exec "$python" tests/judge/preserve.py "$plain" "$work"

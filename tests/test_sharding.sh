@@ -3,5 +3,5 @@
 set -eu
 cd "$(dirname "$0")/.."
 . tests/script.sh
-start devices
-exec "$python" tests/judge/devices.py "$build/asan/tests/test_devices" "$work/devices.onnx"
+start sharding
+exec "$python" tests/judge/devices.py "$build/asan/tests/test_sharding" "$work/model.onnx"

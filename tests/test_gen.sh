@@ -4,7 +4,7 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 epctx=$plain
-start generated
+start gen
 make_models plain extras partly digits
 cd "$work" || exit 1
 

@@ -1,5 +1,6 @@
-/* >>onnx: device configurations. Without arguments, views and lint on models made here; with
- * --print FILE, everything that a model says about devices, for tests/judge/devices.py. */
+/* Sharding: views of device configurations, and what lint says about them. Without arguments, on
+ * models made here; with --print FILE, everything that a model says about devices, for
+ * tests/judge/devices.py. */
 #include "build.h"
 #include "examples/epctx/ops/lint.h"
 #include "examples/epctx/ops/sharding.h"

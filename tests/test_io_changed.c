@@ -1,6 +1,6 @@
-/* Files that somebody else cuts or overwrites while they are in use: at every call of the io and of
- * the backend, from opening the model to the run. A clean error or the right result; where a mapped
- * model is cut, SIGBUS, as the manual says. Each case is a process of its own. */
+/* >>io: files that somebody else cuts or overwrites while they are in use: at every call of the io
+ * and of the backend, from opening the model to the run. A clean error or the right result; where a
+ * mapped model is cut, SIGBUS, as the manual says. Each case is a process of its own. */
 #define _XOPEN_SOURCE 700
 #include "files.h"
 

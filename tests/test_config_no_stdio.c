@@ -1,4 +1,4 @@
-/* Without files of the system and without malloc: what needs one asks for it. */
+/* >>config: without files of the system and without malloc, what needs one asks for it. */
 #undef EPCTX_ARENA_BLOCK /* as users have it */
 #define EPCTX_NO_STDIO
 #define EPCTX_NO_MALLOC

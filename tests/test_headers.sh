@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
-start compile
+start headers
 
 if ! [ -e epctx.h ]; then
     echo "skip compile matrix: there is no epctx.h"

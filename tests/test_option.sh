@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
-start options
+start option
 
 # Every key of ours is a string of ORT's header under the constant that we name, and every key of
 # ORT's that is about EP contexts is one of ours.
