@@ -100,6 +100,9 @@ FLAGS_windows := -D__USE_MINGW_ANSI_STDIO=1 -D_WIN32_WINNT=0x0601
 LIBS_windows  := -lpthread
 tests_of    = $(foreach p,$(1),$(TEST_SOURCES:tests/%.c=build/$(p)/tests/%))
 programs_of = $(call tests_of,$(1)) $(1:%=build/%/epctx)
+# What tests/windows.sh runs.
+WINDOWS_TESTS := windows test_basics test_epnode test_npu_blob test_npu_compile test_npu_kernels \
+                 test_onnx test_partition test_scan test_wire $(ORT_TESTS:tests/%.c=%)
 
 TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
 ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
@@ -122,10 +125,15 @@ QUICK_HOSTILE := wire scan scan_small onnx epnode io_outputs io_buffers io_chang
 QUICK_ASAN    := $(QUICK_HOSTILE:%=build/quick/asan/tests/test_%)
 # Left out: what compares whole builds by other compilers and for other processors.
 QUICK_SCRIPTS := $(filter-out %/test_platforms.sh,$(TEST_SCRIPTS))
+# The plugin on Windows, where nothing has to be installed for it.
+WINE          := $(and $(shell command -v wine),$(shell command -v x86_64-w64-mingw32-gcc),$(wildcard \
+                 $(EPCTX_CACHE)/onnxruntime-node-*-win32-x64))
+QUICK_WINDOWS := $(if $(WINE),$(addprefix build/quick/windows/,epctx_ep.dll toy_ep.dll \
+                 tests/test_plugin.exe))
 QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted \
                   $(QUICK_TESTS) \
                   $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
-                  $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire
+                  $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire $(QUICK_WINDOWS)
 
 .DELETE_ON_ERROR:
 .PHONY: force all test check demo bench mutate size coverage analyze guards fuzz plugin matrix \
@@ -149,7 +157,8 @@ ALONE = mkdir -p build && flock build/lock
 ## test     the quick tests, minutes: everything built once, unoptimised; readers also under ASan
 test:
 	@$(ALONE) $(MAKE) --no-print-directory test-programs
-	@EPCTX_BUILD=build/quick EPCTX_TEST_QUICK=1 tests/run $(QUICK_SCRIPTS) $(QUICK_TESTS) \
+	@EPCTX_BUILD=build/quick EPCTX_TEST_QUICK=1 tests/run $(QUICK_SCRIPTS) tests/windows.sh \
+	    $(QUICK_TESTS) \
 	    $(QUICK_ASAN) $(QUICK_PLUGIN)
 test-programs: deps-test $(QUICK_PROGRAMS)
 
@@ -166,7 +175,8 @@ plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 
 ## matrix   more processors, C libraries and Windows, and the plugin EP in older ONNX Runtimes
 matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
-        $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS))
+        $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS)) \
+        $(WINDOWS_TESTS:%=build/windows/tests/%.exe) $(PLUGINS:lib%.so=build/windows/%.dll)
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
 	    tests/windows.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
@@ -430,7 +440,7 @@ $(foreach f,windows quick/windows,$(eval $(call platform,$(f),.exe)))
 $(foreach f,windows quick/windows,$(eval $(call plugins,$(f)/,$$(CROSS),-static -lpthread,,.dll,.exe)))
 build/windows/obj/tests/%.o build/windows/plugin/tests/%.o build/quick/windows/obj/tests/%.o \
     build/quick/windows/plugin/tests/%.o: LAYER = -include tests/windows.h -Wno-float-conversion
-$(call programs_of,$(MORE_PLATFORMS)): | deps-matrix
+$(call programs_of,$(MORE_PLATFORMS)) $(WINDOWS_TESTS:%=build/windows/tests/%.exe): | deps-matrix
 
 .SECONDARY:
 

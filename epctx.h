@@ -8809,14 +8809,6 @@ EPCTX_API const char *epctx_option_text(const epctx_options *o, epctx_option opt
     return epctx__options[option].fallback;
 }
 
-/* NULL: not set, or empty. */
-static EPCTX__UNUSED const char *epctx__option_set(const epctx_options *o,
-                                                   epctx_option option)
-{
-    const char *text = epctx_option_text(o, option);
-    return text[0] != '\0' ? text : NULL;
-}
-
 EPCTX_API bool epctx_option_on(const epctx_options *o, epctx_option option)
 {
     return strcmp(epctx_option_text(o, option), "1") == 0;
@@ -14708,6 +14700,13 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
 }
 
 #ifndef EPCTX_NO_EDIT
+
+/* NULL: not set, or empty. */
+static const char *epctx__option_set(const epctx_options *o, epctx_option option)
+{
+    const char *text = epctx_option_text(o, option);
+    return text[0] != '\0' ? text : NULL;
+}
 
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options)
 {
