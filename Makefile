@@ -173,12 +173,14 @@ check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLU
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 
-## matrix   more processors, C libraries and Windows, and the plugin EP in older ONNX Runtimes
+## matrix   more processors, C libraries, Windows, packages; the plugin EP in ONNX Runtime's older
+##          libraries and in those for Windows and arm64
 matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
         $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS)) \
-        $(WINDOWS_TESTS:%=build/windows/tests/%.exe) $(PLUGINS:lib%.so=build/windows/%.dll)
+        $(WINDOWS_TESTS:%=build/windows/tests/%.exe) $(PLUGINS:lib%.so=build/windows/%.dll) \
+        $(ORT_TESTS:tests/%.c=build/arm64/tests/%) $(PLUGINS:%=build/arm64/%)
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
-	    tests/windows.sh tests/packages.sh \
+	    tests/windows.sh tests/arm64.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## bench    models beside libprotobuf and cp, the weight table beside XXH3, networks beside ORT
@@ -423,17 +425,21 @@ build/$(1)/libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)/obj/%.o)
 	ar rcs $$@ $$^
 build/$(1)/tests/%$(2): build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build/$(1)/libepctx.a
 	@mkdir -p $$(@D)
-	$$(CC_$(notdir $(1))) -static $$^ -lm $$(LIBS_$(notdir $(1))) -o $$@
+	$$(CC_$(notdir $(1))) $$(LINK) $$^ -lm $$(LIBS_$(notdir $(1))) -o $$@
 build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx_ops.a \
                 build/$(1)/libepctx.a
 	$$(CC_$(notdir $(1))) -static $$^ -lm -o $$@
 build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP -I. -isystem "$$(NANOPB_FOLDER)" \
                  $(if $(filter quick/%,$(1)),-O0,-O2) -D_FILE_OFFSET_BITS=64 -DEPCTX_CLI_NO_PACKAGE \
                  $$(FLAGS_$(notdir $(1))) $$(LAYER)
+build/$(1)/%: LINK = -static
 -include $(wildcard build/$(1)/obj/*/*.d build/$(1)/obj/*/*/*.d build/$(1)/obj/*/*/*/*.d)
 endef
 NANOPB_FOLDER = $(shell sh tests/deps.sh where nanopb-source)
 $(foreach p,$(PLATFORMS) $(MORE_PLATFORMS),$(eval $(call platform,$(p))))
+# The plugin inside ONNX Runtime's library for another processor, which is loaded at run time.
+$(eval $(call plugins,arm64/,$$(CROSS),,lib,.so))
+$(ORT_TESTS:tests/%.c=build/arm64/tests/%): LINK = -pthread -ldl
 # In build/windows for `make matrix`, in build/quick/windows for `make test`. The tests see
 # POSIX, and an isnan() that takes what it is given for a float.
 $(foreach f,windows quick/windows,$(eval $(call platform,$(f),.exe)))

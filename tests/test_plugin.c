@@ -179,7 +179,7 @@ TEST(far_folder)
     static const char *const sharing[] = {"ep.share_ep_contexts", "1", NULL};
     const char *const named[] = {"ep.context_enable", "1", "ep.context_file_path",
                                  in_folder(AWAY "n_ctx.onnx"), NULL};
-    char binary[sizeof AWAY + 64];
+    char binary[sizeof AWAY + 128];
     int embed;
     for (embed = 0; embed < 2; embed++) {
         ort_spec spec = spec_of(in_folder(AWAY "m.onnx"));

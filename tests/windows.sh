@@ -31,7 +31,6 @@ EPCTX_ORT_LIBRARY=Z:$ort/onnxruntime.dll
 EPCTX_DEMO_MODEL=Z:$(sh tests/deps.sh where blazeface 2>/dev/null)
 export EPCTX_ORT_LIBRARY EPCTX_DEMO_MODEL
 [ -e "$WINEPREFIX/system.reg" ] || timeout 300 wineboot -i >/dev/null 2>&1
-rm -rf "$WINEPREFIX"/drive_c/users/*/Temp/epctx_* # of a run that failed: process numbers come again
 
 # run NAME PROGRAM ARGUMENTS...: cases under the platform's name
 run() {
