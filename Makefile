@@ -131,16 +131,17 @@ WINE          := $(and $(shell command -v wine),$(shell command -v x86_64-w64-mi
 QUICK_WINDOWS := $(if $(WINE),$(addprefix build/quick/windows/,epctx_ep.dll toy_ep.dll \
                  tests/test_plugin.exe))
 QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted \
+                  build/quick/guide_tables \
                   $(QUICK_TESTS) \
                   $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire $(QUICK_WINDOWS)
 
 .DELETE_ON_ERROR:
-.PHONY: force all test check demo bench mutate size coverage analyze guards fuzz plugin matrix \
+.PHONY: force all test check demo guide-tables bench mutate size coverage analyze guards fuzz plugin matrix \
         programs test-programs check-programs \
-        install install-headers install-tool uninstall dist deb amalgamate \
-        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-test \
-        deps-check clean help
+        install install-headers install-tool uninstall dist deb amalgamate docs \
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
+        deps-test deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -168,7 +169,8 @@ check:
 	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
 	    $(call tests_of,$(PLATFORMS))
 check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
-                $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted
+                $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted \
+                build/guide_tables
 
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
@@ -182,6 +184,11 @@ matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%)
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
 	    tests/windows.sh tests/arm64.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
+
+## guide-tables  the tables of examples/guides, again from the library and the tool
+guide-tables: build/guide_tables
+	@for page in $$(grep -l '^<!-- table ' examples/guides/*.md); do \
+	    $< "$$page" epctx.h >build/guide.md && cp build/guide.md "$$page" || exit 1; done
 
 ## bench    models beside libprotobuf and cp, the weight table beside XXH3, networks beside ORT
 bench: deps-bench build/epctx build/tests/bench_protobuf build/tests/bench_weights
@@ -239,6 +246,11 @@ dist:
 deb: deps-deb dist
 	@sh examples/packaging/deb.sh
 
+## docs     build/docs/html: the reference, of the headers' comments, and the guides
+docs: deps-docs
+	@sh examples/guides/reference/build.sh build/docs
+
+## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, deb), installed
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
 	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(MAKECMDGOALS:%-programs=%))
@@ -254,6 +266,8 @@ deps-deb: deps-build
 	@sh tests/deps.sh deb
 deps-nanopb:
 	@sh tests/deps.sh nanopb
+deps-docs:
+	@sh tests/deps.sh docs
 deps-test: deps-build
 	@sh tests/deps.sh test
 deps-check: deps-build
@@ -325,6 +339,12 @@ build/$(1)obj/examples/epctx/main.o: build/cli_libs
 build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx_ops.a \
                  build/$(1)libepctx.a
 	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
+
+# Fills the tables of the guides: the tool's rules, without its main.
+build/$(1)guide_tables: build/$(1)obj/examples/guides/tables.o \
+                        $(filter-out %/main.o,$(CLI_SOURCES:%.c=build/$(1)obj/%.o)) \
+                        build/$(1)libepctx_ops.a build/$(1)libepctx.a
+	$(2) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
 
 # An application with a crypto library.
 build/$(1)obj/examples/encrypted/%.o: | deps-test

@@ -51,8 +51,8 @@
  *                           commit, gen (but epctx_preflight)
  *   EPCTX_ARENA_BLOCK 4096  bytes of an arena's first block; further ones double up to 256 times as
  *                           much
- *   EPCTX_SCAN_DEPTH * 16   levels and bytes of text in a scan: plain numbers (these are below the
- *   EPCTX_SCAN_TEXT * 96    defaults); only these two change a public struct
+ *   EPCTX_SCAN_DEPTH * 16   levels in a scan; less than the default, a plain number
+ *   EPCTX_SCAN_TEXT * 96    bytes of its text, likewise; only these two change a public struct
  *   EPCTX_DEBUG             abort() where a guard against impossible states is wrong: for tests
  *   EPCTX_PTHREAD_LOCK, EPCTX_WIN32_LOCK    epctx_lock_make gives a mutex for a workspace
  *
@@ -257,7 +257,7 @@ EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before);
 /* XXH64: the same on every platform. Does not resist deliberate collisions. */
 EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed);
 
-/* alloc_fn returns memory aligned for any type, or NULL. */
+/* Where memory comes from; alloc_fn returns memory aligned for any type, or NULL. */
 typedef struct epctx_allocator {
     void *user;
     void *(*alloc_fn)(void *user, size_t size);
@@ -300,9 +300,11 @@ typedef struct epctx_buffer {
     size_t size, capacity;
 } epctx_buffer;
 
+/* Empty. NULL allocator: as in epctx_arena_init. */
 EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator);
 /* `data`, which lies elsewhere, or zeros (NULL). EPCTX_ERR_NOMEM leaves the buffer as it was. */
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size);
+/* May be called twice. */
 EPCTX_API void epctx_buffer_free(epctx_buffer *buffer);
 
 /* Borrowed strings to numbers, in an arena; O(log n) comparisons per call for any strings. */
@@ -315,6 +317,7 @@ typedef struct epctx_map {
 
 #define EPCTX_MAP_NONE UINT32_MAX
 
+/* Empty; borrows `arena`. */
 EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena);
 EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key); /* or EPCTX_MAP_NONE */
 /* Adds or replaces. Errors: NOMEM. */
@@ -795,6 +798,7 @@ EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value);
 EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body);
 EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor);
 
+/* What an absent field gives. */
 EPCTX_API epctx_view epctx_view_none(void);
 EPCTX_API bool epctx_view_exists(epctx_view view);   /* not epctx_view_none */
 EPCTX_API epctx_str epctx_view_str(epctx_view view); /* the payload as text */
@@ -927,6 +931,7 @@ typedef struct epctx_pair {
     epctx_str key, value;
 } epctx_pair;
 
+/* The ModelProto's own fields; absent ones are zero or empty. */
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
 /* The ModelProto as it is written: doubled fields are not merged. */
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
@@ -1217,6 +1222,7 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
 #ifndef EPCTX_NO_WIRE
 /* op_type EPContext in domain com.microsoft. */
 EPCTX_API bool epctx_node_is_epnode(const epctx_node_view *node);
+/* The same for a view. */
 EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epnode *out,
                                          epctx_error *error);
 #endif
@@ -1250,7 +1256,7 @@ typedef enum epctx_key {
 #define EPCTX_IO_NAMES          0x800u /* matches inputs and outputs by value name */
 #define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
 #define EPCTX_ANY_EP            0x2000u /* generic: for EPs without a profile */
-#define EPCTX_QNN_COMPAT        0x4000u /* QNN's compatibility string (epctx_compat_qnn) */
+#define EPCTX_QNN_COMPAT        0x4000u /* QNN's compatibility string (epctx_compat_compare) */
 #define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights */
 #define EPCTX_EACH_CONTEXT      0x20000u /* each node has its own context; else secondary nodes
@@ -1285,6 +1291,7 @@ typedef enum epctx_claim {
     EPCTX_CLAIM_MISSING   /* no source, but this EP requires one */
 } epctx_claim;
 
+/* Compares the node's `source` by the rules of the profile. */
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node);
 
 /* Whether a file name matches a pattern of a profile (`binary`, `sidecars`); `model` is the context
@@ -1409,6 +1416,7 @@ typedef struct epctx_options {
     epctx_arena *arena;           /* borrowed; may be NULL if nothing is parsed */
 } epctx_options;
 
+/* Nothing set; borrows `arena`. */
 EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena);
 
 /* Sets one option to a copy of the value; the last one counts. EPCTX_ERR_ARG: a value that the type
@@ -1702,6 +1710,7 @@ EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domai
 /* Adds an opset import or changes its version. */
 EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domain, int64_t version,
                                              epctx_error *error);
+/* Not an error when absent. */
 EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
                                                 epctx_error *error);
 /* Sets (in place) or removes a key/value pair: metadata of any message
@@ -1810,6 +1819,7 @@ EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model 
                                               const char *path, const epctx_write_opts *opts,
                                               epctx_error *error);
 #endif
+/* Adds a file. */
 EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
                                              epctx_overwrite overwrite, epctx_error *error);
 /* Removes the file `name` of the commit's folder once all others are in place. */

@@ -11,6 +11,7 @@
 #     matrix   plugin, deb, more platforms, older ONNX Runtimes
 #     deb      build, and what makes packages
 #     nanopb   nanopb's sources
+#     docs     Doxygen
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
 #                                ort | ort-VERSION | ort-windows | ort-arm64 | ort-headers |
 #                                blazeface | onnx-buf | nanopb-source
@@ -248,6 +249,12 @@ want_deb() {
     sodium_there || need libsodium-dev
 }
 
+# `make docs`
+want_docs() {
+    have "$PYTHON" || need python3
+    have doxygen || need doxygen
+}
+
 # tests/packages.sh
 want_packages() {
     want_deb
@@ -440,9 +447,11 @@ fetch_one() {
 
 # collect KIND: adds to what is wanted from Debian, and to $packages
 collect() {
-    [ "$1" = nanopb ] || want_build
+    case $1 in nanopb | docs) ;; *) want_build ;; esac
     case $1 in
     build) ;;
+    docs)
+        want_docs ;;
     nanopb)
         packages="$packages nanopb-source" ;;
     deb)
@@ -472,6 +481,7 @@ collect() {
         want_test
         [ "$1" = check ] || return 0
         want_fuzzers
+        want_docs
         for p in i386 s390x; do want_platform $p; done ;;
     *)
         sed -n '2,/^set -eu/{/^set -eu/d;s/^# \{0,1\}//;p;}' "$0"

@@ -1,9 +1,8 @@
 #!/bin/sh
-# The README's C quick start, exactly as printed: its first ```c block goes into
-# the file that the first compiler command after it names; then every command
-# of that ```sh block runs, with a model of the test's own under the .onnx name
-# that the commands use. The last one has to say something. Then the quick starts
-# in the headers' manuals, each as the body of a main function.
+# The README's C quick start, exactly as printed (judge/guide.py takes it out): its
+# first program, and the commands below it, with a model of the test's own under
+# the .onnx name that they use. The last one has to say something. Then the quick
+# starts in the headers' manuals, each as the body of a main function.
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -13,26 +12,11 @@ if ! [ -e README.md ]; then
 fi
 start readme
 
-awk '/^```c$/ && !done { on = 1; next } /^```/ && on { on = 0; done = 1 } on' README.md \
-    >"$work/code"
-# The commands: of the first shell block behind the code; with "$ " in front of
-# them when the block shows their output, too.
-awk '/^```c$/ { code = 1 } code && /^```(sh|console|shell)$/ && !done { on = 1; next }
-     /^```/ && on { on = 0; done = 1 } on' README.md >"$work/block"
-if grep -q '^\$ ' "$work/block"; then
-    sed -n 's/^\$ //p' "$work/block" >"$work/commands"
-else
-    cp "$work/block" "$work/commands"
-fi
-source=$(tr ' ' '\n' <"$work/commands" | grep -m 1 '\.c$')
-model=$(tr ' ' '\n' <"$work/commands" | grep -m 1 '\.onnx$')
-if ! [ -s "$work/code" ] || [ -z "$source" ] || [ -z "$model" ]; then
-    echo "FAIL quick start: expected a c block and a sh block with a .c and a .onnx file name, \
-found '$source' and '$model'"
+model=$("$python" tests/judge/guide.py quick README.md "$work" 2>&1) || {
+    echo "FAIL quick start: $model"
     exit 1
-fi
+}
 cd "$work" || exit 1
-mv code "$source"
 cp "$top"/epctx*.h .
 "$python" "$top/tests/judge/make_model.py" plain plain.onnx &&
     "$plain" compile plain.onnx -o "$model" || {

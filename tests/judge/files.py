@@ -28,14 +28,12 @@ import ctypes
 import glob
 import multiprocessing
 import os
-import random
 import re
 import resource
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_model  # noqa: E402

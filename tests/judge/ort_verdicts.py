@@ -23,7 +23,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from make_model import make, unknown  # noqa: E402
-from onnx_schema import CLASSES, ModelProto, TensorProto  # noqa: E402
+from onnx_schema import ModelProto  # noqa: E402
 
 ORT = "1.30"
 FLOAT, INT64, STRING_TYPE, BOOL, DOUBLE = 1, 7, 8, 9, 11

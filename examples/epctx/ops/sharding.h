@@ -47,19 +47,25 @@ typedef struct epctx_simple_sharding {
     int64_t num_shards;
 } epctx_simple_sharding;
 
-/* model.configuration, and the parts of each node that refer to it. */
+/* model.configuration, for epctx_next_device_config. */
 epctx_cursor epctx_model_device_configs(const epctx_model *model);
-/* epctx_next_str. */
+/* For epctx_next_str. */
 epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config);
+/* For epctx_next_node_config. */
 epctx_cursor epctx_node_configs(const epctx_node_view *node);
+/* For epctx_next_sharding. */
 epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config);
-/* epctx_next_int. */
+/* For epctx_next_int. */
 epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding);
+/* For epctx_next_device_group. */
 epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding);
+/* For epctx_next_sharded_dim. */
 epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding);
-/* epctx_next_int. */
+/* For epctx_next_int. */
 epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group);
+/* For epctx_next_simple_sharding. */
 epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim);
+/* The next one of a cursor; false at the end. */
 bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config);
 bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config);
 bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding);

@@ -71,6 +71,7 @@ static inline epctx_str ops_last_str(epctx_view message, uint32_t number)
     return epctx_view_str(ops_last_view(message, number));
 }
 
+/* A FunctionProto, e.g. one of epctx_model_functions. */
 static inline epctx_function_view epctx_function_of(epctx_view view)
 {
     epctx_function_view f;
@@ -87,6 +88,7 @@ static inline epctx_function_view epctx_function_of(epctx_view view)
     return f;
 }
 
+/* A TypeProto, e.g. epctx_value_view.type. */
 static inline epctx_type_view epctx_type_of(epctx_view view)
 {
     epctx_type_view type;
@@ -126,6 +128,7 @@ static inline epctx_type_view epctx_type_of(epctx_view view)
     return type;
 }
 
+/* A SparseTensorProto. */
 static inline epctx_sparse_view epctx_sparse_of(epctx_view view)
 {
     epctx_sparse_view sparse;
@@ -135,6 +138,7 @@ static inline epctx_sparse_view epctx_sparse_of(epctx_view view)
     return sparse;
 }
 
+/* A TensorAnnotation. */
 static inline epctx_annotation_view epctx_annotation_of(epctx_view view)
 {
     epctx_annotation_view annotation;
@@ -143,6 +147,7 @@ static inline epctx_annotation_view epctx_annotation_of(epctx_view view)
     return annotation;
 }
 
+/* A TrainingInfoProto. */
 static inline epctx_training_view epctx_training_of(epctx_view view)
 {
     epctx_training_view training;
@@ -164,6 +169,7 @@ static inline bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sp
     return more;
 }
 
+/* The next one of a cursor; false at the end. */
 static inline bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation)
 {
     epctx_view view;
@@ -174,6 +180,7 @@ static inline bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_
     return more;
 }
 
+/* The next one of a cursor; false at the end. */
 static inline bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training)
 {
     epctx_view view;
@@ -184,6 +191,7 @@ static inline bool epctx_next_training(epctx_cursor *cursor, epctx_training_view
     return more;
 }
 
+/* The next one of a cursor; false at the end. */
 static inline bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function)
 {
     epctx_view view;
@@ -194,11 +202,13 @@ static inline bool epctx_next_function(epctx_cursor *cursor, epctx_function_view
     return more;
 }
 
+/* For epctx_next_opset. */
 static inline epctx_cursor epctx_function_opsets(const epctx_function_view *function)
 {
     return epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_OPSET_IMPORT);
 }
 
+/* For epctx_next_node. */
 static inline epctx_cursor epctx_function_nodes(const epctx_function_view *function)
 {
     return epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_NODE);
@@ -210,16 +220,19 @@ static inline epctx_cursor epctx_function_inputs(const epctx_function_view *func
     return epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_INPUT);
 }
 
+/* For epctx_next_str. */
 static inline epctx_cursor epctx_function_outputs(const epctx_function_view *function)
 {
     return epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_OUTPUT);
 }
 
+/* For epctx_next_dim. */
 static inline epctx_cursor epctx_type_dims(const epctx_type_view *type)
 {
     return epctx_view_fields(type->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
+/* For epctx_next_training. */
 static inline epctx_cursor epctx_model_trainings(const epctx_model *model)
 {
     return epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_TRAINING_INFO);
@@ -231,6 +244,7 @@ static inline epctx_cursor epctx_graph_sparse(epctx_graph_view graph)
     return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
 }
 
+/* For epctx_next_annotation. */
 static inline epctx_cursor epctx_graph_annotations(epctx_graph_view graph)
 {
     return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION);

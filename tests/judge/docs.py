@@ -1,0 +1,160 @@
+#!/usr/bin/python3
+"""Judges the HTML reference from outside: compares it with what a compiler sees in the headers.
+
+    docs.py HTML HEADER...
+
+Prints a case for the names, the descriptions, the links and the internal names. The compiler is
+$CC.
+"""
+import html.parser
+import os
+import re
+import subprocess
+import sys
+import urllib.parse
+
+CC = os.environ.get("CC", "gcc").split()
+INCLUDE = ["-I.", "-Iexamples/epctx/ops", *os.environ.get("NANOPB_CFLAGS", "").split()]
+PUBLIC = re.compile(r"(?!\w*__)(?:epctx_|EPCTX_)\w+$")
+# Switches and guards: the manual tells what they do.
+SWITCH = re.compile(r"EPCTX(?:_\w+)?_H$")
+GIVEN_PAGES = "page_"  # READMEs and guides: what they say is theirs
+
+
+def compiler(arguments, header):
+    return subprocess.run([*CC, *INCLUDE, *arguments, "-x", "c", header], check=True,
+                          capture_output=True, text=True).stdout
+
+
+def names_of(header):
+    """Public macros, types, enumerators and functions that the compiler finds."""
+    names = set()
+    for line in compiler(["-E", "-dM"], header).split("\n"):
+        match = re.match(r"#define (\w+)", line)
+        if match and not SWITCH.match(match.group(1)):
+            names.add(match.group(1))
+    text = compiler(["-E", "-P"], header)
+    names.update(re.findall(r"\b(?:struct|enum) (\w+) \{", text))
+    names.update(re.findall(r"\btypedef struct (\w+) \1;", text))
+    names.update(re.findall(r"\btypedef [^;{]*\(\*(\w+)\)", text))
+    for body in re.findall(r"\benum \w+ \{(.*?)\}", text, re.S):
+        names.update(re.findall(r"\b(EPCTX_\w+)", body))
+    listed = os.path.join(os.environ.get("TMPDIR", "/tmp"), "functions")
+    compiler(["-fsyntax-only", "-aux-info", listed], header)
+    with open(listed, encoding="utf-8") as functions:
+        for line in functions:
+            match = re.match(r"/\* (\S+?):\d+.*\*/ .*?\b(\w+) \(", line)
+            if match:
+                names.add(match.group(2))
+    return {name for name in names if PUBLIC.match(name)}
+
+
+class Page(html.parser.HTMLParser):
+    """Ids, links, visible text, and declarations with and without a description."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links, self.text = set(), [], []
+        self.items, self.described = {}, {}
+        self.row, self.silent = None, 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.ids.update(v for k, v in attrs if k in ("id", "name") and v)
+        self.links += [v for k, v in attrs if k == "href" and v]
+        self.links += ["load:" + v for k, v in attrs if k == "src" and ":" in v]
+        self.links += [v for k, v in attrs if k == "src" and v and ":" not in v]
+        self.silent += tag in ("script", "style")
+        if tag == "tr":
+            match = re.match(r"(memitem|memdesc):(.+)", values.get("class") or "")
+            self.row = match.groups() if match else None
+
+    def handle_endtag(self, tag):
+        self.silent -= tag in ("script", "style")
+        if tag == "tr":
+            self.row = None
+
+    def handle_data(self, data):
+        if self.silent:
+            return
+        self.text.append(data)
+        if self.row and self.row[0] == "memitem":
+            self.items[self.row[1]] = self.items.get(self.row[1], "") + data
+        elif self.row and data.strip(" \xa0\n"):
+            self.described[self.row[1]] = True
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def read_pages(folder):
+    return {name: Page(read(os.path.join(folder, name)))
+            for name in sorted(os.listdir(folder)) if name.endswith(".html")}
+
+
+def searchable(folder):
+    """Name -> address, of the search box."""
+    found = {}
+    for name in sorted(os.listdir(os.path.join(folder, "search"))):
+        if name.startswith("all_") and name.endswith(".js"):
+            for label, rest in re.findall(r"\['[^']*',\['([^']+)',(.*?)\]\]",
+                                          read(os.path.join(folder, "search", name)), re.S):
+                found.setdefault(label, []).extend(re.findall(r"'\.\./([^']+)'", rest))
+    return found
+
+
+def dead(folder, pages, origin, link):
+    """Why a link leads nowhere; None: it leads somewhere, or out."""
+    if re.match(r"[a-z]+:", link):
+        known = re.match(r"(https?|mailto|javascript|load:javascript):", link)
+        return None if known else "not to a page, or loaded from elsewhere"
+    path, _, fragment = link.partition("#")
+    path = urllib.parse.unquote(path.split("?")[0]) or origin
+    if not os.path.exists(os.path.join(folder, path)):
+        return "there is no such file"
+    if fragment and path in pages and urllib.parse.unquote(fragment) not in pages[path].ids:
+        return "the page has no such place"
+    return None
+
+
+def say(name, problems, count):
+    if problems or not count:
+        print(f"FAIL {name}: {len(problems)} of {count}:", "; ".join(problems[:8]) or "nothing")
+    else:
+        print(f"ok {name}")
+        print(f"note {name}: {count}")
+
+
+def main():
+    folder, headers = sys.argv[1], sys.argv[2:]
+    pages = read_pages(folder)
+    found = searchable(folder)
+
+    names = set().union(*(names_of(header) for header in headers))
+    places = {n: [a for a in found.get(n, []) if not dead(folder, pages, "index.html", a)]
+              for n in names}
+    say("every public name is found", sorted(n for n in names if not places[n]), len(names))
+
+    items = {(p, i): t for p, page in pages.items() for i, t in page.items.items()
+             if i and not i.startswith("group__")}  # a section's title says what it is
+    say("every declaration is described",
+        sorted(" ".join(t.split()) for (p, i), t in items.items() if i not in pages[p].described),
+        len(items))
+
+    links = [(origin, link) for origin, page in pages.items() for link in page.links]
+    links += [("index.html", address) for addresses in found.values() for address in addresses]
+    reasons = [f"{o}: {k}: {why}" for o, k in links for why in [dead(folder, pages, o, k)] if why]
+    say("every link leads somewhere", reasons, len(links))
+
+    ours = {p: page for p, page in pages.items() if not p.startswith(GIVEN_PAGES)}
+    inner = {f"{p}: {word}" for p, page in ours.items()
+             for word in re.findall(r"\bepctx_(?:npu_)?_\w+", "".join(page.text), re.I)}
+    inner |= {label for label in found if re.match(r"epctx(_npu)?__", label, re.I)}
+    say("no internal name is shown", sorted(inner), len(ours))
+
+
+if __name__ == "__main__":
+    main()
