@@ -5,6 +5,7 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 start arm64_test
+out=$work/out err=$work/err
 programs=$build/arm64/tests
 library=$(sh tests/deps.sh where ort-arm64)/libonnxruntime.so.1
 EPCTX_DEMO_MODEL=$(sh tests/deps.sh where blazeface)
@@ -28,11 +29,11 @@ END
 chmod +x "$EPCTX_TEST_RUNNER"
 
 for test in test_plugin test_plugin_rows test_plugin_share test_plugin_weightless; do
-    EPCTX_TEST_MODELS='' timeout 1200 "$EPCTX_TEST_RUNNER" "$programs/$test" >"$work/log" 2>"$work/err"
+    EPCTX_TEST_MODELS='' timeout 1200 "$EPCTX_TEST_RUNNER" "$programs/$test" >"$work/log" 2>"$work/cases"
     code=$?
     sed -n "s/^\(ok\|FAIL\|skip\|note\) /\1 arm64 $test /p" "$work/log"
     [ $code -eq 0 ] || status=1
-    [ $code -le 1 ] || fail "arm64 $test" "ended with code $code in $(grep '^case' "$work/err" | tail -n 1)"
+    [ $code -le 1 ] || fail "arm64 $test" "ended with code $code in $(grep '^case' "$work/cases" | tail -n 1)"
     grep -q '^ok' "$work/log" || fail "arm64 $test" "no case passed"
 done
 

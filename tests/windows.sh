@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 start windows_test
 windows=$build/windows
 plugin=$windows/tests/test_plugin.exe
-out=/dev/null err=/dev/null
+out=$work/out err=$work/err
 WINEPREFIX=$top/build/wine # five seconds to make
 WINEDEBUG=-all
 export WINEPREFIX WINEDEBUG
