@@ -79,6 +79,7 @@ HEADERS := $(wildcard epctx.h epctx_npu.h)
 # The plugin EP: everything but the device is the same for every device.
 PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples/plugin_ep/*.c))
 PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) libtoy_ep.so libtoy_oom_ep.so libbad_ep.so
+CONFORMANCE_SOURCES := $(wildcard examples/conformance/*.c)
 # Plain, under ASan + UBSan and, the threads of ORT's users with it, under ThreadSanitizer.
 PLUGIN_KINDS   := build build/asan build/tsan
 PLUGIN_TESTS   := $(foreach k,$(PLUGIN_KINDS),$(ORT_TESTS:%.c=$(k)/%))
@@ -134,10 +135,12 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
                   build/quick/guide_tables \
                   $(QUICK_TESTS) \
                   $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
+                  build/quick/epctx-conformance \
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire $(QUICK_WINDOWS)
 
 .DELETE_ON_ERROR:
-.PHONY: force all test check demo guide-tables bench mutate size coverage analyze guards fuzz plugin matrix \
+.PHONY: force all test check demo guide-tables bench mutate size coverage analyze guards fuzz plugin \
+        conformance matrix \
         programs test-programs check-programs \
         install install-headers install-tool uninstall dist deb amalgamate docs \
         deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
@@ -170,10 +173,13 @@ check:
 	    $(call tests_of,$(PLATFORMS))
 check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
                 $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted \
-                build/guide_tables
+                build/guide_tables build/epctx-conformance
 
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
+
+## conformance  build/epctx-conformance, which judges any plugin EP by the rules of ORT's documents
+conformance: deps-plugin build/epctx-conformance
 
 ## matrix   more processors, C libraries, Windows, packages; the plugin EP in ONNX Runtime's older
 ##          libraries and in those for Windows and arm64
@@ -253,7 +259,7 @@ docs: deps-docs
 ## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, deb), installed
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
-	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(MAKECMDGOALS:%-programs=%))
+	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
 deps-demo: deps-build
 	@sh tests/deps.sh demo
 deps-bench: deps-build
@@ -303,9 +309,12 @@ build/$(1)$(4)toy_oom_ep$(5): build/$(1)plugin/toy_oom.o
 build/$(1)$(4)bad_ep$(5): build/$(1)plugin/tests/ort/bad_ep.o
 	$(2) -shared $$^ $(3) -o $$@
 
-$(ORT_TESTS:%.c=build/$(1)obj/%.o): build/$(1)obj/%.o: %.c Makefile | deps-plugin
+$(ORT_TESTS:%.c=build/$(1)obj/%.o) $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o): \
+    build/$(1)obj/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
 	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
+
+$(ORT_TESTS:%.c=build/$(1)%$(6)): build/$(1)obj/examples/conformance/ort_driver.o
 
 # The toy device also without ORT, for models that go from one to the other.
 build/$(1)tests/test_plugin$(6): build/$(1)obj/tests/ort/device_toy.o
@@ -334,6 +343,10 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	ar rcs $$@ $$^
+
+# Any plugin EP, judged by the rules of ONNX Runtime's documents.
+build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx.a
+	$(2) $$^ $$(LIBS) -o $$@
 
 build/$(1)obj/examples/epctx/main.o: build/cli_libs
 build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx_ops.a \
@@ -464,8 +477,8 @@ $(ORT_TESTS:tests/%.c=build/arm64/tests/%): LINK = -pthread -ldl
 # POSIX, and an isnan() that takes what it is given for a float.
 $(foreach f,windows quick/windows,$(eval $(call platform,$(f),.exe)))
 $(foreach f,windows quick/windows,$(eval $(call plugins,$(f)/,$$(CROSS),-static -lpthread,,.dll,.exe)))
-build/windows/obj/tests/%.o build/windows/plugin/tests/%.o build/quick/windows/obj/tests/%.o \
-    build/quick/windows/plugin/tests/%.o: LAYER = -include tests/windows.h -Wno-float-conversion
+$(foreach f,windows quick/windows,$(addprefix build/$(f)/,obj/tests/%.o plugin/tests/%.o \
+    obj/examples/conformance/%.o)): LAYER = -include tests/windows.h -Wno-float-conversion
 $(call programs_of,$(MORE_PLATFORMS)) $(WINDOWS_TESTS:%=build/windows/tests/%.exe): | deps-matrix
 
 .SECONDARY:

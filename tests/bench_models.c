@@ -9,12 +9,16 @@
  * by ours: 1.00 is as fast, 0.50 takes twice as long. "off" is the largest difference between the
  * outputs in units of the largest number of the output.
  */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "examples/conformance/ort_driver.h"
 #include "examples/epctx/cli.h"
 #include "examples/epctx/session.h"
 #include "examples/epctx/tensors.h"
-#include "tests/ort/ort_driver.h"
 
 #define MOST    8
 #define ROUNDS  6

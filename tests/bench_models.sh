@@ -13,7 +13,8 @@ if ! [ -e "$headers/onnxruntime_c_api.h" ]; then
 fi
 objects=$(ls build/obj/examples/epctx/*.o | grep -v '/main\.o$')
 # shellcheck disable=SC2086
-${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -isystem "$headers" tests/bench_models.c $objects \
+${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -isystem "$headers" tests/bench_models.c \
+    examples/conformance/ort_driver.c $objects \
     build/libepctx.a ${NANOPB_LIBS:--lprotobuf-nanopb} -lsodium -lm -pthread -ldl -o $bench
 if [ -z "${EPCTX_TEST_MODELS:-}" ]; then
     exec $bench "$(tests/deps.sh where blazeface)"/ONNX/*.onnx

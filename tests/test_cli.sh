@@ -53,7 +53,10 @@ fi
 epctx frobnicate; result "unknown command" 2 "frobnicate"
 epctx run --seed; result "option without its value" 2 "--seed"
 epctx run --seed many plain.onnx; result "seed that is no number" 2 "many"
+epctx run --seed=1 --seed=2 plain.onnx; result "option given twice" 2 "given twice"
 epctx run --repeat 0 plain.onnx; result "repeat out of range" 2 "--repeat"
+epctx run --seed 18446744073709551616 plain.onnx; result "seed out of range" 2 "0..18446744073709551615"
+epctx run --seed 18446744073709551615 plain.onnx; result "the greatest seed" 0
 epctx copy --rebuild=yes plain.onnx x.onnx; result "switch with a value" 2 "--rebuild"
 
 # -- copy --
@@ -232,6 +235,28 @@ cd left || exit 1
 epctx compile dynamic.onnx -o dynamic_ctx.onnx
 result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; the NPU needs fixed shapes: \
 set them with --dim 'N=N'"
+"$python" -B - "$top/tests/judge" <<'EOF' || exit 1
+import sys
+sys.path.insert(0, sys.argv[1])
+from make_model import FLOAT, ModelProto, node, value
+for name, dims in (("many", [None] * 8), ("negative", [-1, 4])):
+    model = ModelProto(ir_version=8)
+    model.opset_import.add(domain="", version=13)
+    model.graph.name = name
+    info = value(model.graph.input, "x", FLOAT, [])
+    for dim in dims:
+        place = info.type.tensor_type.shape.dim.add()
+        if dim is not None:
+            place.dim_value = dim
+    value(model.graph.output, "y", FLOAT, [1])
+    node(model.graph, "Relu", "relu", ["x"], ["y"])
+    open(name + ".onnx", "wb").write(model.SerializeToString())
+EOF
+epctx compile negative.onnx -o x.onnx
+result "a negative dimension" 1 "without a fixed shape: 'x' [-1,4]; "
+epctx compile many.onnx -o x.onnx
+result "as many open dimensions as are shown" 1 "'x[0]=N,x[1]=N,x[2]=N,x[3]=N,x[4]=N,x[5]=N'"
+rm many.onnx negative.onnx
 epctx compile dynamic.onnx -o dynamic_ctx.onnx --dim K=2
 result "a dimension that is not there" 1 "no dimension has the name 'K'"
 for bad in N N= =2 N=0 N=x; do
@@ -296,6 +321,12 @@ mv tensors.bin away.bin
 epctx diff raw.onnx external.onnx
 [ $code -eq 1 ] && grep -q "unreadable: .*tensors.bin" out ||
     fail "diff without the data file" "expected that it says so"
+missing=$(grep -c "unreadable: " out)
+head -c 1 away.bin >tensors.bin
+epctx diff raw.onnx external.onnx
+found=$(grep -c "unreadable: it ends beyond the file 'tensors.bin'" out)
+if [ "$missing" -gt 2 ] && [ "$found" -eq "$missing" ]; then ok "diff with a data file that was cut"
+else fail "diff with a data file that was cut" "expected $missing unreadable tensors, found $found"; fi
 mv away.bin tensors.bin
 
 # -- diff: what has another name --

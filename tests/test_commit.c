@@ -184,6 +184,7 @@ TEST(names_in_a_commit)
 TEST(kept_files)
 {
     const epctx_span part = {(const uint8_t *)"data", 4}, other = {(const uint8_t *)"other", 5};
+    const epctx_span padding = {NULL, 4};
     epctx_output_file files[2];
     epctx_span whole;
     bytes model = sample();
@@ -216,6 +217,13 @@ TEST(kept_files)
     CHECK_OK(epctx_commit_put_file(&b.commit, &files[0], EPCTX_OVERWRITE_FAIL, &b.error), b.error);
     CHECK_INT(unlink(at("f.bin")), 0);
     CHECK_INT(bench_run(&b), EPCTX_ERR_CHANGED);
+    /* Padding is zeros, not any byte four times. */
+    make_file(at("f.bin"), "\1\1\1\1", 4);
+    CHECK_TRUE(bench_open(&b, true));
+    files[0] = file_of(at("f.bin"), NULL, &padding);
+    CHECK_INT(epctx_commit_put_file(&b.commit, &files[0], EPCTX_OVERWRITE_FAIL, &b.error),
+              EPCTX_ERR_EXISTS);
+    CHECK_INT(bench_run(&b), EPCTX_OK);
     desk_close(&d);
     bytes_free(&model);
     remove_root();
@@ -268,6 +276,46 @@ TEST(locks_of_callers)
     remove_root();
 }
 
+static char taken[200]; /* names of locks, in the order in which they were taken */
+
+static epctx_status take_lock(void *user, const char *folder, const char *name, epctx_io_file *lock,
+                              epctx_error *error)
+{
+    const epctx_io *files = epctx_io_files();
+    const char *base = strrchr(name, '/');
+    (void)user;
+    strncat(taken, base != NULL ? base + 1 : name, sizeof taken - strlen(taken) - 1);
+    strncat(taken, " ", sizeof taken - strlen(taken) - 1);
+    return files->lock_fn(files->user, folder, name, lock, error);
+}
+
+/* All writers take locks in one order, or two of them could wait for each other: those of models
+ * first, since who holds one waits for its files. */
+TEST(order_of_locks)
+{
+    static const char *const paths[] = {"c.bin", "b.onnx", "a.bin", "d.onnx"};
+    const epctx_span part = {(const uint8_t *)"data", 4};
+    epctx_io io = *epctx_io_files();
+    epctx_output_file files[4];
+    char names[4][400];
+    bench b;
+    io.lock_fn = take_lock;
+    taken[0] = '\0';
+    CHECK_TRUE(make_root());
+    epctx_arena_init(&b.arena, NULL);
+    CHECK_OK(epctx_commit_begin(&b.commit, &io, &b.arena, &b.error), b.error);
+    for (int i = 0; i < 4; i++) {
+        snprintf(names[i], sizeof names[i], "%s", at(paths[i]));
+        files[i] = file_of(names[i], NULL, &part);
+        CHECK_OK(epctx_commit_put_file(&b.commit, &files[i], EPCTX_OVERWRITE_FAIL, &b.error),
+                 b.error);
+    }
+    CHECK_OK(bench_run(&b), b.error);
+    CHECK_STR(taken, "b.onnx.lock d.onnx.lock a.bin.lock c.bin.lock ");
+    CHECK_STR(listing(), "a.bin b.onnx c.bin d.onnx ");
+    remove_root();
+}
+
 int main(int argc, char **argv)
 {
     RUN(streams_that_end);
@@ -277,5 +325,6 @@ int main(int argc, char **argv)
     RUN(kept_files);
     RUN(model_is_gone_or_changed);
     RUN(locks_of_callers);
+    RUN(order_of_locks);
     return test_end();
 }

@@ -95,6 +95,7 @@ static void drive_close(drive *d)
 TEST(weights_by_tensor)
 {
     static const int64_t none[] = {-1}, zero[] = {0, -1}, two[] = {2, -1}, square[] = {2, 2, -1};
+    static const int64_t row[] = {1, 4, -1}, column[] = {4, 1, -1};
     static const struct {
         int32_t elem[2];
         const int64_t *dims[2];
@@ -106,6 +107,7 @@ TEST(weights_by_tensor)
         {{1, 1}, {none, none}, {4, 4}, true, NULL},
         {{1, 6}, {vector, vector}, {16, 16}, false, NULL},
         {{1, 1}, {vector, square}, {16, 16}, false, NULL},
+        {{1, 1}, {row, column}, {16, 16}, false, NULL},
         {{1, 1}, {two, vector}, {8, 16}, false, NULL},
         {{22, 22}, {two, two}, {1, 2}, false, NULL},
         {{1, 1}, {zero, zero}, {0, 0}, true, "has no bytes"},
@@ -244,9 +246,36 @@ TEST(external_after_an_edit)
     CHECK_UINT(d.changes.count, 2);
     CHECK_INT(d.changes.items[1].kind, EPCTX_CHANGE_SKIPPED);
     epctx_model_undo(&d.model, 0);
+    d.opts.threshold = 16; /* as large as that counts */
+    CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
+    CHECK_UINT(d.changes.file_count, 1);
+    epctx_model_undo(&d.model, 0);
     d.opts.threshold = 1000; /* neither is missed */
     CHECK_INT(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), EPCTX_OK);
     CHECK_UINT(d.changes.count + d.changes.file_count, 0);
+    drive_close(&d);
+}
+
+TEST(external_is_aligned)
+{
+    bytes graph = {0};
+    uint64_t offset = 0;
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    drive d;
+    drive_begin(&d);
+    add_floats(&graph, "v", weights, 2);
+    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "u", weights, 1);
+    CHECK_TRUE(drive_open(&d, end_model(&graph)));
+    d.opts.threshold = 0;
+    d.opts.alignment = 64;
+    CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
+    it = epctx_graph_initializers(epctx_model_graph(&d.model));
+    for (; epctx_next_tensor(&it, &tensor); offset += 64)
+        CHECK_UINT(tensor.offset, offset);
+    CHECK_UINT(offset, 192);
+    CHECK_UINT(d.changes.files[0].size, 132);
     drive_close(&d);
 }
 
@@ -565,6 +594,27 @@ TEST(moves)
     }
 }
 
+/* What the caller says of the EP counts, not what the node's source says. */
+TEST(moves_by_a_given_profile)
+{
+    static const char *const models[] = {"/d/m.onnx"};
+    for (int given = 0; given < 2; given++) {
+        epctx_move_opts opts = {0};
+        epctx_move_report report;
+        epctx_status status;
+        drive d;
+        drive_begin(&d);
+        disk_put(&d.disk, "/d/c.bin", "binary", 6);
+        drive_put(&d, models[0], named_model("c.bin"));
+        opts.io = &d.io;
+        if (given) opts.profile = epctx_profile_find(epctx_str_of("qnn_plugin"));
+        status = epctx_move_binary("/d/c.bin", "/d/a..b.bin", models, 1, &opts, &report, &d.error);
+        CHECK(status == (given ? EPCTX_ERR_UNSUPPORTED : EPCTX_OK), "given %d: %s, %s", given,
+              epctx_status_name(status), d.error.message);
+        disk_free(&d.disk);
+    }
+}
+
 /* Two calls fail: one while the models are written, one while they get their old name back. */
 static int commits_left, backs_left;
 
@@ -683,11 +733,13 @@ int main(int argc, char **argv)
     RUN(contexts_without_weights);
     RUN(names_from_nodes);
     RUN(external_after_an_edit);
+    RUN(external_is_aligned);
     RUN(out_of_memory);
     RUN(groups_that_replace);
     RUN(groups_of_wrong_sizes);
     RUN(too_large);
     RUN(moves);
+    RUN(moves_by_a_given_profile);
     RUN(moves_that_fail_twice);
     RUN(groups_that_fail_twice);
     RUN(moves_to_a_folder);

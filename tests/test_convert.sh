@@ -110,6 +110,9 @@ epctx mv mv/m_npu.bin other.bin; result "mv out of the folder" 1 "outside of the
 epctx mv plain.onnx other.bin mv/one_ctx.onnx
 result "mv of a file that no node names" 1 "nothing is renamed"
 echo broken >mv/broken.onnx
+mkdir mv/folder.onnx # nobody knows what is in it
+epctx mv mv/m_npu.bin mv/x.bin; result "mv beside what cannot be read" 1 "mv/folder.onnx: is a folder"
+rmdir mv/folder.onnx
 epctx mv mv/m_npu.bin mv/x.bin; result "mv beside a broken model" 0 "skipped mv/broken.onnx"
 epctx mv mv/x.bin mv/y.bin mv/one_ctx.onnx mv/two_ctx.onnx mv/broken.onnx
 result "mv of a broken model that is named" 1 "broken.onnx"

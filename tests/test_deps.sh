@@ -67,6 +67,15 @@ for goal in demo test; do
         "to be put into $work/cache: ONNX Runtime" "apt-get install no-such-compiler"
 done
 
+# -- a server that delivers something else --
+stub sleep 'exit 0'
+stub npm 'case $1 in pack) for name; do :; done; echo other >"${name%@*}-${name##*@}.tgz" ;; esac'
+EPCTX_CACHE="$work/cache" runs sh tests/deps.sh demo
+ends "a download with another checksum" "has an unexpected sha512" "could not download"
+if [ -z "$(ls "$work/cache")" ]; then ok "nothing of it is kept"
+else fail "nothing of it is kept" "$(ls "$work/cache")"; fi
+rm "$work/bin/sleep"
+
 # -- a server that never answers --
 stub npm 'exec sleep 60'
 stub apt-get 'case "$*" in *update) exec sleep 60 ;; esac

@@ -1296,13 +1296,14 @@ TEST(edits_that_compare)
 TEST(edited_views_compare)
 {
     static const struct {
-        const char *a, *b; /* unknown fields of 3 or 4 bytes before the others */
+        const char *a, *b; /* unknown fields before the others; at last one number in two types */
         bool equal;
     } cases[] = {
         {"\xa0\x06\x05", "\xa0\x06\x05", true},     {"\xa0\x06\x05", "\xa8\x06\x05", false},
         {"\xa0\x06\x05", "\xa2\x06\x01x", false},   {"\xa0\x06\x05", "\xa0\x06\x04", false},
         {"\xa2\x06\x01x", "\xa2\x06\x01x", true},   {"\xa2\x06\x01x", "\xa2\x06\x01y", false},
-        {"\xa3\x06\xa4\x06", "\xa3\x06\xa4\x06", false}};
+        {"\xa3\x06\xa4\x06", "\xa3\x06\xa4\x06", false},
+        {"\xa0\x06\x81\x82\x84\x08", "\xa5\x06\x01\x01\x01\x01", false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_model models[2];
         bytes b[2];
@@ -1327,6 +1328,43 @@ TEST(edited_views_compare)
             bytes_free(&b[k]);
         }
     }
+}
+
+/* Views from before the first edit serve in any order, though the search for a field starts where
+ * the last one was found. */
+TEST(edits_backwards)
+{
+    bytes graph = {0}, node = new_node("Op", "", "n", "x", "y");
+    epctx_view attrs[3];
+    epctx_cursor it;
+    epctx_attr_view attr;
+    epctx_model model;
+    epctx_error error;
+    bytes b;
+    for (int i = 0; i < 3; i++) {
+        bytes a = {0};
+        char name[] = "a";
+        name[0] = (char)('a' + i);
+        put_str(&a, 1, name);
+        put_int(&a, 3, 1);
+        put_int(&a, 20, EPCTX_ATTR_INT);
+        put_child(&node, 5, &a);
+    }
+    put_child(&graph, 1, &node);
+    b = new_model(&graph);
+    CHECK_OK(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), error);
+    it = epctx_view_fields(node_at(&model, 0).view, 5);
+    for (int i = 0; i < 3; i++)
+        CHECK_TRUE(epctx_next_view(&it, &attrs[i]));
+    for (int i = 3; i-- > 0;)
+        CHECK_OK(epctx_message_set_int(&model, attrs[i], 3, 10 + i, &error), error);
+    it = epctx_view_fields(node_at(&model, 0).view, 5);
+    for (int i = 0; i < 3; i++) {
+        CHECK_TRUE(epctx_next_attr(&it, &attr));
+        CHECK_INT(attr.i, 10 + i);
+    }
+    epctx_model_close(&model);
+    bytes_free(&b);
 }
 
 /* Many imports of one domain go in one pass: linear, and all or none. */
@@ -2347,6 +2385,7 @@ int main(int argc, char **argv)
     RUN(names_that_stay);
     RUN(edits_that_compare);
     RUN(edited_views_compare);
+    RUN(edits_backwards);
     RUN(many_opsets_of_a_domain);
     RUN(allocator_fails_with_everything);
     RUN(new_models);

@@ -110,6 +110,12 @@ m_npu.bin.sealed" ] || { echo "other files than expected: $(ls $dir)"; return 1;
     refused $1 $dir "a plain file" "m_npu.bin" || return 1
     cp $dir/kept/*.sealed $dir/
     $1 run $dir/key $dir/m_ctx.onnx | cmp - $dir/plain.out || return 1
+    if $1 key $dir/key 2>$dir/log; then
+        echo "a key is overwritten"
+        return 1
+    fi
+    echo >>$dir/key
+    refused $1 $dir "a key and more" "expected a key of 32 bytes" || return 1
     $1 key $dir/key2
     mv $dir/key2 $dir/key
     refused $1 $dir "another key" "the key is wrong"

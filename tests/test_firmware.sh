@@ -85,6 +85,10 @@ printf 'source EpctxNpuExecutionProvider\ncontext binary at %s, %s bytes, begins
     "$offset" "$size" >"$work/reader.expected"
 try reader 6144 768 reader "$work/embedded_ctx.onnx"
 
+# Behind it a node of another domain with a payload of its own, which is none.
+printf '%b' ':\053\n\051\042\011EPContext\072\005other*\025\n\020ep_cache_context\042\001x' \
+    >"$work/broken"
+cat "$work/broken" >>"$work/embedded_ctx.onnx"
 total=$(wc -c <"$work/embedded_ctx.onnx")
 sum=$(od -An -v -t u1 "$work/digits_npu.bin" | awk '{ for (i = 1; i <= NF; i++) s += $i }
     END { print s }')

@@ -897,6 +897,9 @@ TEST(reading)
     CHECK_INT(io->canonical_fn(NULL, at("file"), small, sizeof small, NULL), EPCTX_ERR_LIMIT);
     /* Below a folder: through no link, and only what is there. */
     CHECK_INT(io->map_fn(NULL, root, "link/new", false, &m, NULL), EPCTX_ERR_PATH);
+    CHECK_INT(symlink("file", at("last")), 0);
+    CHECK_INT(io->map_fn(NULL, root, "last", false, &m, NULL), EPCTX_ERR_PATH);
+    CHECK_INT(unlink(at("last")), 0);
     CHECK_INT(io->map_fn(NULL, root, "sub/new", false, &m, NULL), EPCTX_ERR_NOT_FOUND);
     CHECK_INT(io->map_fn(NULL, at("none"), "file", false, &m, NULL), EPCTX_ERR_NOT_FOUND);
     CHECK_INT(io->map_fn(NULL, root, long_part, false, &m, NULL), EPCTX_ERR_IO);

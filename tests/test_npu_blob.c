@@ -977,6 +977,30 @@ TEST(forged_strides)
     }
 }
 
+/* A Move that writes one element 2^32 times would take seconds. */
+TEST(forged_repetition)
+{
+    uint32_t words[20 + 12 + 28] = {0}, *params = words + 20 + 12;
+    const uint32_t head[12] = {0, 12 + 28, 0, 0, 1, 0, 0, 0, 1, 0, 64, 0};
+    epctx_npu_context context;
+    epctx_error error;
+    epctx_buffer blob;
+    void *memory;
+    words[4] = 128;
+    words[9] = 20;
+    words[10] = 12 + 28;
+    words[11] = 1;
+    memcpy(words + 20, head, sizeof head);
+    params[0] = 4;
+    params[1] = 2;
+    params[4] = params[5] = 65536;
+    blob = by_hand(words, sizeof words / 4, 1, 0, "", 0);
+    CHECK_INT(load_forged(&blob, &context, &memory, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "invalid operands or parameters");
+    free(memory);
+    epctx_buffer_free(&blob);
+}
+
 /* One operator of [1, 8, 16 size, 16 size], or a product of matrices with 64 size rows and
  * columns. */
 static epctx_status work_blob(const char *op, int64_t size, epctx_buffer *blob, epctx_error *error)
@@ -1110,6 +1134,7 @@ int main(int argc, char **argv)
     RUN(forged_weights);
     RUN(forged_maker_without_inputs);
     RUN(forged_strides);
+    RUN(forged_repetition);
     RUN(work_is_limited);
     RUN(work_of_a_small_blob);
     return test_end();

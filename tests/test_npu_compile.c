@@ -226,6 +226,63 @@ TEST(bounds_workspace)
     gb_free(&b);
 }
 
+/* A convolution and its pool take turns only where nobody else reads what is between them. */
+TEST(pools_of_what_others_read)
+{
+    const int64_t picture[4] = {1, 1, 24, 24}, w[4] = {8, 1, 3, 3}, pads[4] = {1, 1, 1, 1};
+    const int64_t two[2] = {2, 2};
+    static float x[24 * 24], pooled[8 * 12 * 12], negative[8 * 24 * 24];
+    const void *in[1] = {x};
+    void *out[2] = {pooled, negative};
+    graph_builder b;
+    epctx_error error;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 4, picture);
+    gb_floats(&b, "w", 4, w, numbers);
+    gb_node(&b, "Conv", 11, "x,w", "t");
+    gb_attr_ints(&b, "pads", 4, pads);
+    gb_node(&b, "MaxPool", 12, "t", "y");
+    gb_attr_ints(&b, "kernel_shape", 2, two);
+    gb_attr_ints(&b, "strides", 2, two);
+    gb_node(&b, "Neg", 13, "t", "z");
+    gb_output(&b, "y");
+    gb_output(&b, "z");
+    gb_randomize(x, 24 * 24, 3);
+    CHECK_OK(gb_run(&b, in, out, &error), error);
+    for (int i = 0; i < 8 * 12 * 12; i++) {
+        const float *corner = negative + i / 12 * 48 + i % 12 * 2;
+        float most = -corner[0];
+        for (int k = 1; k < 4; k++)
+            most = -corner[k / 2 * 24 + k % 2] > most ? -corner[k / 2 * 24 + k % 2] : most;
+        CHECK(pooled[i] == most, "element %d is %g, expected %g", i, (double)pooled[i],
+              (double)most);
+    }
+    gb_free(&b);
+}
+
+/* The square of a number is a list of one when its exponent is one. */
+TEST(powers_keep_ranks)
+{
+    static const float two = 2, nine = 9;
+    const int64_t one[1] = {1};
+    float x = 3, y[2];
+    const void *in[1] = {&x};
+    void *out[1] = {y};
+    graph_builder b;
+    epctx_error error;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 0, NULL);
+    gb_floats(&b, "e", 1, one, &two);
+    gb_floats(&b, "n", 1, one, &nine);
+    gb_node(&b, "Pow", 13, "x,e", "t");
+    gb_node(&b, "Concat", 13, "t,n", "y");
+    gb_attr_int(&b, "axis", 0);
+    gb_output(&b, "y");
+    CHECK_OK(gb_run(&b, in, out, &error), error);
+    CHECK_TRUE(y[0] == 9 && y[1] == 9);
+    gb_free(&b);
+}
+
 /* A value that somebody else sees must stay what it is. */
 TEST(keeps_values_with_other_uses)
 {
@@ -1048,6 +1105,8 @@ int main(int argc, char **argv)
     RUN(fuses_matmul_bias_activation);
     RUN(fuses_residual);
     RUN(bounds_workspace);
+    RUN(pools_of_what_others_read);
+    RUN(powers_keep_ranks);
     RUN(keeps_values_with_other_uses);
     RUN(outputs_of_every_kind);
     RUN(drops_dead_nodes);

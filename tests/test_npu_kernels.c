@@ -1212,6 +1212,24 @@ TEST(cast)
     gb_free(&b);
 }
 
+/* What is not zero is true, also where it becomes the integer 0. */
+TEST(cast_to_bool)
+{
+    const int64_t dims[1] = {6};
+    const float x[6] = {0.5f, -0.25f, 0, -0.0f, NAN, 3};
+    const uint8_t want[6] = {1, 1, 0, 0, 1, 1};
+    uint8_t y[6];
+    graph_builder b;
+    epctx_error error;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 1, dims);
+    gb_node(&b, "Cast", 13, "x", "y");
+    gb_attr_int(&b, "to", EPCTX_ONNX_BOOL);
+    CHECK_OK(run_one(&b, x, (float *)(void *)y, &error), error);
+    CHECK_MEM(y, sizeof y, want, sizeof want);
+    gb_free(&b);
+}
+
 /* -- elementary functions against libm -- */
 
 static double selu_of(double v)
@@ -1920,6 +1938,7 @@ int main(int argc, char **argv)
     RUN(batch_normalization);
     RUN(gather);
     RUN(cast);
+    RUN(cast_to_bool);
     RUN(elementary);
     RUN(power);
     RUN(extremes);

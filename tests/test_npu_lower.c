@@ -562,6 +562,13 @@ static const struct {
     {"x:f[1,5] r:f[4]=0,nan,1,1 s:l[2]=1,2",
      "Resize/13 x,r,,s coordinate_transformation_mode:s=tf_crop_and_resize", 'f', "0,0"},
     {"x:f[1] a:f[2]=1,-2", "Neg/13 a", 'f', "-1,2"},
+    /* before opset 4 an axis of its own */
+    {"x:f[1,2] z:f[1,1]=9", "Concat/3 x,z", 'f', "1,2,9"},
+    /* one result, of a window that begins in the padding */
+    {"x:f[1,1,3,3] w:f[1,1,3,3]=*", "Conv/11 x,w pads:l=1,1,1,1 strides:l=5,5", 'f', "12"},
+    /* more than 32 bits */
+    {"x:f[1] a:l[1]=1 p:l[2]=1,1 v:l[]=1099511627777", "Pad/13 a,p,v", 'l',
+     "1099511627777,1,1099511627777"},
     /* 28 / 24: no mean of the means 0, 0, 0 and 2 */
     {"x:f[1] a:l[4,1,6]=1,1,1,1,1,0,1,1,1,1,1,0,1,1,1,1,1,0,3,2,2,2,2,2",
      "ReduceMean/13 a axes:l=2,0 keepdims:i=0", 'l', "1"},

@@ -116,6 +116,10 @@ epctx package -o new --component shared_assets plain_ctx.onnx; result "name of t
 epctx package -o new --device tpu plain_ctx.onnx; result "device" 2 "cpu, gpu or npu"
 epctx package -o new plain.onnx; result "no EPContext node" 1 "--source"
 epctx package -o none/new plain_ctx.onnx; result "no parent" 1 "none/new"
+"$epctx" wrap plain_npu.bin --ep qnn --inputs 'q:float32[1]' --outputs 'r:float32[1]' -o q_ctx.onnx &&
+    "$epctx" merge inside_ctx.onnx q_ctx.onnx -o both_ctx.onnx >/dev/null
+epctx package -o new both_ctx.onnx; result "two EPs" 1 "but a variant is for one EP"
+rm q_ctx.onnx both_ctx.onnx
 mv plain_npu.bin away
 epctx package -o new plain_ctx.onnx; result "binary is missing" 1 "needs 'plain_npu.bin'"
 mv away plain_npu.bin

@@ -126,7 +126,8 @@ TEST(output_names)
     } models[] = {{"dir/model.onnx", "dir/model_ctx.onnx"},
                   {"model.onnx", "model_ctx.onnx"},
                   {"a.b/model", "a.b/model_ctx.onnx"},
-                  {"my.model.onnx", "my.model_ctx.onnx"}};
+                  {"my.model.onnx", "my.model_ctx.onnx"},
+                  {"dir/.onnx", "dir/.onnx_ctx.onnx"}}; /* a leading dot belongs to the name */
     static const struct {
         const char *context, *binary;
     } contexts[] = {{"dir/model_ctx.onnx", "model_npu.bin"},

@@ -482,7 +482,8 @@ static void session_memory(const OrtEpDevice *device)
     OrtSession *session = NULL, *cpu = NULL;
     OrtAllocator *allocator = NULL, *host = NULL;
     OrtIoBinding *binding = NULL;
-    OrtValue *x = NULL, *near = NULL, *far = NULL, **outputs = NULL, *want = NULL;
+    OrtValue *x = NULL, *near = NULL, *far = NULL, *wide = NULL, **outputs = NULL, *want = NULL;
+    static const int64_t dims33[2] = {3, 3};
     const char *const in_name[] = {"x"}, *const out_name[] = {"y"};
     const void *got_data = NULL, *want_data = NULL;
     size_t count = 0;
@@ -497,6 +498,11 @@ static void session_memory(const OrtEpDevice *device)
     CHECK_ORT(ort_ok(ort->CreateTensorAsOrtValue(allocator, dims23, 2,
                                                  ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &far)));
     CHECK_INT(stat_of(allocator, "InUse"), 24);
+    CHECK_ORT(ort_ok(ort->CreateTensorAsOrtValue(allocator, dims33, 2,
+                                                 ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &wide)));
+    CHECK_TRUE(!ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&x, &wide, NULL, 1)));
+    CHECK_HAS(ort_text, "a tensor of 24 bytes does not fit one of 36");
+    ort->ReleaseValue(wide);
     CHECK_ORT(ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&x, &far, NULL, 1)));
     CHECK_ORT(ort_ok(ort->CreateIoBinding(session, &binding)));
     CHECK_ORT(ort_ok(ort->BindInput(binding, "x", far)));

@@ -548,6 +548,15 @@ static const char *contexts_of(const epctx_model *model)
     return text;
 }
 
+static epctx_str source_of(const epctx_model *model, const char *name)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view node;
+    while (epctx_next_node(&it, &node))
+        if (epctx_str_is(node.name, name)) return epctx_node_attr_str(&node, "onnx_model_filename");
+    return epctx_str_of("no such node");
+}
+
 TEST(repair_of_names_of_files)
 {
     static uint64_t memory[HUNGRY_BUFFER / 8];
@@ -582,6 +591,7 @@ TEST(repair_of_names_of_files)
                 CHECK_HAS(contexts_of(&model), "a 0 ctx.bin; b 0 sub/two.bin; c 0 three.bin; "
                                                "d 0 three.bin; e 0 d/d/");
                 CHECK_HAS(contexts_of(&model), "f 0 nowhere.bin; ");
+                CHECK_TRUE(epctx_str_is(source_of(&model, "g"), "m.onnx"));
             }
             epctx_model_close(&model);
             if (status == EPCTX_OK) break;

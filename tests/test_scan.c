@@ -794,6 +794,43 @@ TEST(odd_fields)
     }
 }
 
+/* A name with a zero is not the word before it. */
+TEST(zero_in_a_name)
+{
+    bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), attr = {0};
+    bytes model;
+    char why[160];
+    put_data(&attr, 1, "source", sizeof "source");
+    put_str(&attr, 4, "Other");
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    add_attr_str(&node, "source", "QNN", 3);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    model = end_model(&graph);
+    CHECK(agree(model.data, model.size, why, sizeof why), "%s", why);
+    bytes_free(&model);
+}
+
+/* A node that ends behind its graph, but inside the file, is not given to anyone. */
+TEST(node_beyond_its_graph)
+{
+    bytes node = new_node("EPContext", "com.microsoft", "n", "x", "y"), graph = {0}, model = {0};
+    epctx_scan scan;
+    epctx_error error;
+    memory_source m;
+    add_attr_str(&node, "source", "QNN", 3);
+    put_child(&graph, 1, &node);
+    put_tag(&model, 7, 2);
+    put_varint(&model, graph.size - 3);
+    bytes_add(&model, graph.data, graph.size);
+    put_str(&model, 2, "a producer");
+    begin_memory(&scan, &m, &model);
+    CHECK_INT(epctx_scan_next(&scan, &error), EPCTX_SCAN_FAILED);
+    CHECK_INT(error.status, EPCTX_ERR_PROTOBUF);
+    bytes_free(&graph);
+    bytes_free(&model);
+}
+
 /* A graph inside of a compiled node, and the node's attributes behind it. */
 TEST(attributes_behind_a_graph)
 {
@@ -869,6 +906,8 @@ int main(int argc, char **argv)
     RUN(a_name_too_long_takes_no_room);
     RUN(streams_that_end);
     RUN(odd_fields);
+    RUN(zero_in_a_name);
+    RUN(node_beyond_its_graph);
     RUN(attributes_behind_a_graph);
     RUN(more_text_than_room);
     RUN(state_is_small);

@@ -1252,6 +1252,77 @@ TEST(no_mutex_left)
     exhausted = ALL_THERE;
 }
 
+/* A lock and a heap that belong together: the heap is used under the lock only. */
+typedef struct guarded {
+    int held, freed;
+    bool shared; /* others may have the workspace */
+    int unguarded;
+} guarded;
+
+static void guarded_lock(void *user)
+{
+    ((guarded *)user)->held++;
+}
+
+static void guarded_unlock(void *user)
+{
+    ((guarded *)user)->held--;
+}
+
+static void guarded_end(void *user)
+{
+    ((guarded *)user)->freed++;
+}
+
+static void *guarded_alloc(void *user, size_t size)
+{
+    guarded *g = (guarded *)user;
+    g->unguarded += g->shared && g->held != 1;
+    return malloc(size);
+}
+
+static void guarded_free(void *user, void *memory)
+{
+    guarded *g = (guarded *)user;
+    g->unguarded += g->shared && g->held != 1;
+    free(memory);
+}
+
+TEST(memory_under_the_lock)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    guarded g = {0};
+    epctx_allocator allocator = {0};
+    epctx_workspace_opts opts = {0};
+    epctx_gen_opts gen = {0};
+    epctx_workspace *w;
+    epctx_error error;
+    session s;
+    allocator.user = &g;
+    allocator.alloc_fn = guarded_alloc;
+    allocator.free_fn = guarded_free;
+    opts.allocator = &allocator;
+    opts.lock.user = &g;
+    opts.lock.lock_fn = guarded_lock;
+    opts.lock.unlock_fn = guarded_unlock;
+    opts.lock.free_fn = guarded_end;
+    CHECK(make_group(&f, 2, &error), "%s", error.message);
+    CHECK_OK(epctx_workspace_open(&w, &opts, &error), error);
+    g.shared = true;
+    CHECK_OK(start(&s, w, at("a_ctx.onnx"), &backend, NULL, &error), error);
+    stop(&s);
+    gen.overwrite = true;
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(generate(w, NULL, names[i], &backend, &gen, NULL, i == 1, &error), error);
+    CHECK_INT(g.unguarded, 0);
+    CHECK_INT(g.freed, 0);
+    g.shared = false;
+    epctx_workspace_close(w);
+    CHECK_INT(g.held, 0);
+    CHECK_INT(g.freed, 1);
+}
+
 /* -- who is called while others want the workspace -- */
 
 /* A fake that calls `inside_fn` once, when it is called for `step`, or when `hooks` are. */
@@ -2574,6 +2645,7 @@ int main(int argc, char **argv)
     RUN(hosted_failures);
     RUN(threads_load);
     RUN(no_mutex_left);
+    RUN(memory_under_the_lock);
     RUN(calls_inside);
     RUN(calls_for_the_same);
     RUN(closed_inside);

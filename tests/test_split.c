@@ -66,11 +66,15 @@ TEST(split_hands_the_context_over)
     epctx_node_view node;
     epctx_epnode ep;
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_node(&it, &node));
+    CHECK_OK(epctx_node_set_int(&model, node.view, "max_size", 77, &error), error);
     CHECK_OK(split_at(&model, "t", "", &error), error);
     it = epctx_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node));
     CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
     CHECK_INT(ep.main_context, 1);
+    CHECK_INT(ep.max_size, 77);
     CHECK_TRUE(epctx_str_is(ep.ep_cache_context, "payload"));
     CHECK_TRUE(epctx_str_is(ep.partition_name, "p1"));
     epctx_model_close(&model);

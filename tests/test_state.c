@@ -202,6 +202,8 @@ TEST(files_of_every_tensor)
     memset(&step, 0, sizeof step);
     tensor = external_tensor("train.bin");
     put_child(&step, 5, &tensor);
+    tensor = external_tensor("values.bin"); /* required by the other user */
+    put_child(&step, 5, &tensor);
     put_child(&training, 2, &step);
     put_child(&b, 20, &training);
     epctx_arena_init(&arena, NULL);

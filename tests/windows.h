@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define WINDOWS_UNUSED static __attribute__((unused))
 enum { WINDOWS_PATH = 4096 };
@@ -120,7 +121,6 @@ WINDOWS_UNUSED int windows_access(const char *path)
 #define _stat64(path, out)   windows_stat(path, out) /* what `stat` is here */
 #define access(path, how)    windows_access(path)
 #define symlink(target, path) (-1)
-#define R_OK                 4
 #undef PATH_MAX
 #define PATH_MAX WINDOWS_PATH
 
@@ -236,6 +236,12 @@ WINDOWS_UNUSED int windows_run(char *const *words)
     CloseHandle(process.hThread);
     return code > 255 ? -1 : (int)code;
 }
+
+/* Where a function comes from is not told here. */
+typedef struct Dl_info {
+    const char *dli_fname;
+} Dl_info;
+#define dladdr(function, info) ((info)->dli_fname = NULL, false)
 
 /* ------------------------------------------------------------------ memory */
 

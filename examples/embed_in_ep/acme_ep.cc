@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <sstream>
 
@@ -461,6 +462,8 @@ int main()
     Refuses(folder, "../net_acme.bin", "path that leaves the folder");
     Refuses(folder, "/etc/passwd", "absolute path");
     Refuses(folder, "missing.bin", "missing file");
+    std::ofstream(folder + "later.bin") << "ACME4\nc AddOne\n";
+    Refuses(folder, "later.bin", "context of another SDK");
     Refuses(folder, std::string("net_acme.bin\0.png", 17), "name with a zero byte");
     fs::remove_all(path);
     return failures ? 1 : 0;

@@ -1,17 +1,28 @@
-/* bad_ep.c - the toy's factory with one member broken, for what ORT 1.30 crashes on or never looks
- * at. It loads libtoy_ep.so from EPCTX_TOY_EP and breaks what EPCTX_BAD_EP says:
+/* bad_ep.c - an EP with one fault. It loads a good one (the toy) from EPCTX_TOY_EP and puts itself
+ * between it and ORT: what the good one hands to ORT and what it gets from ORT goes through here.
+ * EPCTX_BAD_EP says which fault:
  *   data_transfer  OrtEpFactory::CreateDataTransfer is NULL, which its header allows
  *   compatibility  OrtEp::GetCompiledModelCompatibilityInfo returns NULL
  *   none           nothing: shows that the rest works
  *   vendor_id      OrtEpFactory::GetVendorId ends the process: does ORT ever call it?
  *   version        the same for OrtEpFactory::GetVersion
- * The tests run it in a process of its own. When a newer ORT survives, they say so.
+ * and those of tests/faults.txt, which epctx-conformance must find. It works on one EP in one
+ * process, and keeps its state in static variables.
  */
+#define _GNU_SOURCE
 #if !defined(_WIN32) /* tests/windows.h is in front of us */
 #include <dlfcn.h>
+#include <unistd.h>
 #endif
+#include <limits.h>
 #include <onnxruntime_c_api.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 typedef OrtStatus *(*create_fn)(const char *, const OrtApiBase *, const OrtLogger *,
                                 OrtEpFactory **, size_t, size_t *);
@@ -27,36 +38,701 @@ EXPORT OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base,
                                     size_t *count);
 EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 
-static OrtStatus *(*real_create_ep)(OrtEpFactory *, const OrtHardwareDevice *const *,
-                                    const OrtKeyValuePairs *const *, size_t,
-                                    const OrtSessionOptions *, const OrtLogger *, OrtEp **);
+#define EP_NAME "ToyExecutionProvider"
 
-static const char *no_text(OrtEp *ep, const OrtGraph *graph)
+/* What ORT gives, and what the good EP gets: copies with some functions replaced. */
+static const OrtApi *real;
+static const OrtEpApi *real_ep;
+static const OrtModelEditorApi *real_editor;
+static OrtApi api;
+static OrtEpApi ep_api;
+static OrtModelEditorApi editor;
+static OrtEpFactory factory; /* as the good one filled it in */
+static OrtEp ep;             /* the same of the last session: all have the same functions */
+
+static bool fault(const char *name)
 {
-    (void)ep, (void)graph;
+    const char *what = getenv("EPCTX_BAD_EP");
+    return what && strcmp(what, name) == 0;
+}
+
+static void crash(void)
+{
+    abort();
+}
+
+/* Of the session that is made or compiled: the good EP asks for both before it uses them. */
+static struct {
+    char model[PATH_MAX], context[PATH_MAX];
+    bool generates, shares, idle, stops, hides;
+} session;
+
+static const char *text_of(const OrtKeyValuePairs *config, const char *key)
+{
+    const char *text = real->GetKeyValue(config, key);
+    return text ? text : "";
+}
+
+/* ------------------------------------------------------------ session options */
+
+static void change_config(OrtKeyValuePairs *config)
+{
+    const char *folder = text_of(config, "session.model_external_initializers_file_folder_path");
+    char path[PATH_MAX];
+    if (fault("data_folder") && *folder) {
+        snprintf(path, sizeof path, "%s/m_ctx.onnx", folder);
+        real->AddKeyValuePair(config, "ep.context_file_path", path);
+    }
+    if (fault("ignores_context_path") && !session.generates) {
+        real->AddKeyValuePair(config, "ep.context_file_path", "");
+    }
+    if (fault("guesses_folder") && !session.generates && !*session.context) {
+        real->AddKeyValuePair(config, "ep.context_file_path", "out/x.onnx");
+    }
+    if (fault("context_options_while_loading") && !session.generates) {
+        if (*text_of(config, "ep.context_node_name_prefix")) crash();
+    }
+}
+
+static OrtStatus *ORT_API_CALL read_config(const OrtSessionOptions *options, OrtKeyValuePairs **out)
+{
+    OrtStatus *status = real->GetSessionOptionsConfigEntries(options, out);
+    if (status) return status;
+    memset(&session, 0, sizeof session);
+    session.generates = strcmp(text_of(*out, "ep.context_enable"), "1") == 0;
+    session.shares = strcmp(text_of(*out, "ep.share_ep_contexts"), "1") == 0;
+    session.stops = strcmp(text_of(*out, "ep.stop_share_ep_contexts"), "1") == 0;
+    session.idle = strcmp(text_of(*out, "session.compile_only"), "1") == 0 ||
+                   (session.generates && session.shares);
+    session.hides = *text_of(*out, "ep.context_node_name_prefix") != '\0';
+    snprintf(session.context, sizeof session.context, "%s", text_of(*out, "ep.context_file_path"));
+    change_config(*out);
     return NULL;
 }
 
-static OrtStatus *create_ep(OrtEpFactory *self, const OrtHardwareDevice *const *devices,
-                            const OrtKeyValuePairs *const *metadata, size_t count,
-                            const OrtSessionOptions *options, const OrtLogger *logger, OrtEp **ep)
+static OrtStatus *ORT_API_CALL model_path(const OrtGraph *graph, const ORTCHAR_T **out)
 {
-    OrtStatus *status = real_create_ep(self, devices, metadata, count, options, logger, ep);
-    if (!status) (*ep)->GetCompiledModelCompatibilityInfo = no_text;
+    OrtStatus *status = real->Graph_GetModelPath(graph, out);
+#if !defined(_WIN32) /* paths are wide there: without the faults that are about them */
+    if (!status) snprintf(session.model, sizeof session.model, "%s", *out);
+    if (!status && fault("needs_current_folder")) {
+        const char *slash = strrchr(*out, '/');
+        if (slash) *out = slash + 1;
+    }
+#endif
     return status;
 }
 
-static uint32_t vendor_trap(const OrtEpFactory *self)
+/* ------------------------------------------------------- attributes, as written */
+
+static char written[PATH_MAX], renamed[PATH_MAX + 16]; /* of the binary: by the EP, in the node */
+static char first_group[PATH_MAX];
+
+/* The path of a context binary as the fault wants it, or NULL. */
+static const char *bad_path(const char *path)
+{
+    static char out[PATH_MAX + 16];
+    char *dot;
+    if (fault("parent_in_path")) {
+        snprintf(out, sizeof out, "out/%s", path);
+        return out;
+    }
+    if (fault("absolute_path")) {
+        const char *slash = strrchr(session.context, '/');
+        snprintf(out, sizeof out, "%.*s/%s", (int)(slash ? slash - session.context : 0),
+                 session.context, path);
+        return out;
+    }
+    if (fault("first_dot")) {
+        snprintf(out, sizeof out, "%s", path);
+        dot = strchr(out, '.');
+        if (dot) strcpy(dot, ".bin");
+        return out;
+    }
+    if (fault("stale_group") && session.shares) {
+        if (!*first_group) snprintf(first_group, sizeof first_group, "%s", path);
+        return first_group;
+    }
+    if (fault("own_binary_each") && session.shares) {
+        static int n;
+        snprintf(out, sizeof out, "%d_%s", n++, path);
+        return out;
+    }
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL make_attr(const char *name, const void *data, int size,
+                                         OrtOpAttrType type, OrtOpAttr **out)
+{
+    static const int64_t one = 1;
+    char text[PATH_MAX];
+    const char *bad = NULL;
+    const bool is_text = type == ORT_OP_ATTR_STRING && size < (int)sizeof text;
+    snprintf(text, sizeof text, "%.*s", is_text ? size : 0, is_text ? (const char *)data : "");
+    if (strcmp(name, "ep_cache_context") == 0 && strlen(text) > 4 &&
+        strcmp(text + strlen(text) - 4, ".bin") == 0) {
+        snprintf(written, sizeof written, "%s", text);
+        bad = bad_path(text);
+        snprintf(renamed, sizeof renamed, "%s", bad ? bad : text);
+    }
+    if (strcmp(name, "main_context") == 0 && fault("empty_primaries")) data = &one;
+    if (strcmp(name, "embed_mode") == 0 && fault("always_embed_mode")) data = &one;
+    if (strcmp(name, "source") == 0 && fault("no_source")) bad = "";
+    if (strcmp(name, "onnx_model_filename") == 0 && fault("source_folder")) bad = session.model;
+    if (strcmp(name, "partition_name") == 0 && fault("needs_source")) { /* where it was compiled */
+        snprintf(text, sizeof text, "%s", session.model);
+        setenv("EPCTX_BAD_EP_SOURCE", session.model, 1);
+    }
+    if (bad) return real->CreateOpAttr(name, bad, (int)strlen(bad), type, out);
+    return real->CreateOpAttr(name, data, size, type, out);
+}
+
+/* ---------------------------------------------------------- attributes, as read */
+
+static OrtStatus *give_text(const void *text, size_t size, void *data, size_t room, size_t *out)
+{
+    *out = size;
+    if (room < size) return real->CreateStatus(ORT_FAIL, "too small");
+    if (size) memcpy(data, text, size);
+    return NULL;
+}
+
+/* A file named by a node, wherever it is: with the whole path, or beside the model. */
+static size_t read_named(const char *name, char *out, size_t room)
+{
+    char path[2 * PATH_MAX];
+    const char *base = *session.context && !session.generates ? session.context : session.model;
+    const char *slash = strrchr(base, '/');
+    FILE *in;
+    size_t size;
+    if (*name == '/') {
+        snprintf(path, sizeof path, "%s", name);
+    } else {
+        snprintf(path, sizeof path, "%.*s%s", (int)(slash ? slash - base + 1 : 0), base, name);
+    }
+    in = fopen(path, "rb");
+    if (!in) return 0;
+    size = fread(out, 1, room, in);
+    fclose(in);
+    return size;
+}
+
+static OrtStatus *read_context(const OrtOpAttr *attr, void *data, size_t room, size_t *out)
+{
+    static char text[1 << 20], file[1 << 20];
+    size_t size = 0, got;
+    OrtStatus *status = real->ReadOpAttr(attr, ORT_OP_ATTR_STRING, text, sizeof text - 1, &size);
+    if (status) return status;
+    text[size] = '\0';
+    if (fault("temporary_file") && size > 200) {
+        FILE *temporary = fopen("unpacked.bin", "wb");
+        if (temporary) fclose(temporary);
+    }
+    if (fault("follows_paths")) {
+        got = size < PATH_MAX ? read_named(text, file, sizeof file) : 0;
+        if (got) return give_text(file, got, data, room, out);
+    }
+    if (fault("cuts_payload") && size > 200) size -= 8;
+    if (fault("folder_cut_off") && size < PATH_MAX && strchr(text, '/')) {
+        const char *name = strrchr(text, '/') + 1;
+        return give_text(name, strlen(name), data, room, out);
+    }
+    return give_text(text, size, data, room, out);
+}
+
+static OrtStatus *ORT_API_CALL read_attr(const OrtOpAttr *attr, OrtOpAttrType type, void *data,
+                                         size_t room, size_t *out)
+{
+    const char *name = NULL;
+    OrtStatus *status = real->OpAttr_GetName(attr, &name);
+    if (status) return status;
+    if (strcmp(name, "ep_cache_context") == 0) return read_context(attr, data, room, out);
+    if (strcmp(name, "source") == 0 && fault("any_source")) {
+        return give_text(EP_NAME, strlen(EP_NAME), data, room, out);
+    }
+    if (strcmp(name, "hardware_architecture") == 0 && fault("version_ignored")) {
+        return give_text("abacus", 6, data, room, out);
+    }
+    if (strcmp(name, "partition_name") == 0 && fault("node_name_as_key")) {
+        return give_text("fused_0", 7, data, room, out);
+    }
+    status = real->ReadOpAttr(attr, type, data, room, out);
+    if (status || type != ORT_OP_ATTR_INT) return status;
+    if (strcmp(name, "embed_mode") == 0 && (fault("assumes_embedded") || fault("follows_paths"))) {
+        *(int64_t *)data = 1;
+    }
+    if (strcmp(name, "main_context") == 0 && fault("all_primaries")) *(int64_t *)data = 1;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL value_name(const OrtValueInfo *value, const char **out)
+{
+    static _Thread_local char names[64][200];
+    static _Thread_local unsigned used;
+    OrtStatus *status = real->GetValueInfoName(value, out);
+    if (status || !fault("name_until_slash")) return status;
+    snprintf(names[used % 64], sizeof names[0], "%.*s", (int)strcspn(*out, "/"), *out);
+    *out = names[used++ % 64];
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL make_node(const char *op, const char *domain, const char *name,
+                                         const char *const *inputs, size_t input_count,
+                                         const char *const *outputs, size_t output_count,
+                                         OrtOpAttr **attrs, size_t attr_count, OrtNode **out)
+{
+    char longer[600];
+    if (fault("prefixed_node") && session.hides) {
+        snprintf(longer, sizeof longer, "p_%s", name);
+        name = longer;
+    }
+    if (fault("inputs_dropped") && input_count > 1) input_count--;
+    return real_editor->CreateNode(op, domain, name, inputs, input_count, outputs, output_count,
+                                   attrs, attr_count, out);
+}
+
+static OrtStatus *ORT_API_CALL make_status(OrtErrorCode code, const char *text)
+{
+    if (code == ORT_INVALID_GRAPH && fault("wrong_code")) code = ORT_FAIL;
+    if (code == ORT_INVALID_GRAPH && fault("dies_on_damage")) crash();
+    if (code == ORT_INVALID_GRAPH && fault("no_words")) text = "error 5005";
+    return real->CreateStatus(code, text);
+}
+
+/* -------------------------------------------------------------------- kernels */
+
+static OrtStatus *(ORT_API_CALL *good_compute)(OrtNodeComputeInfo *, void *, OrtKernelContext *);
+static _Atomic(OrtKernelContext *) shared_context;
+static atomic_int ended_sessions, runs_begun;
+
+static OrtStatus *ORT_API_CALL kernel_output(OrtKernelContext *context, size_t index,
+                                             const int64_t *dims, size_t rank, OrtValue **out)
+{
+    size_t count = 0;
+    OrtStatus *status = real->KernelContext_GetOutputCount(context, &count);
+    if (status) return status;
+    if (fault("outputs_swapped")) index = count - 1 - index;
+    return real->KernelContext_GetOutput(context, index, dims, rank, out);
+}
+
+static void write_input(OrtKernelContext *context)
+{
+    const OrtValue *value = NULL;
+    const void *data = NULL;
+    OrtStatus *status = real->KernelContext_GetInput(context, 0, &value);
+    if (!status && value) status = real->GetTensorData(value, &data);
+    if (!status && data) ((volatile float *)(uintptr_t)data)[0] += 1;
+}
+
+static OrtStatus *ORT_API_CALL bad_compute(OrtNodeComputeInfo *self, void *state,
+                                           OrtKernelContext *context)
+{
+    if (fault("writes_inputs")) write_input(context);
+    if (fault("leak_per_run")) memset(malloc(1000), 1, 1000);
+    if (fault("first_ends_all") && atomic_load(&ended_sessions) > 0) {
+        return real->CreateStatus(ORT_FAIL, "no device handle");
+    }
+    if (fault("state_in_ep")) {
+        atomic_store(&shared_context, context);
+        usleep(100);
+        context = atomic_load(&shared_context);
+    }
+    if (fault("after_failed_run")) atomic_store(&runs_begun, 0);
+    return good_compute(self, state, context);
+}
+
+/* A kernel that gives zeros of the shape that it once saw. */
+static OrtStatus *ORT_API_CALL zero_compute(OrtNodeComputeInfo *self, void *state,
+                                            OrtKernelContext *context)
+{
+    static const int64_t chain[4] = {1, 8, 8, 8}, batch[4] = {1, 8, 4, 4};
+    const int64_t *dims = fault("fixed_shape") ? batch : chain;
+    size_t count = 0, i;
+    OrtStatus *status = real->KernelContext_GetOutputCount(context, &count);
+    (void)self, (void)state;
+    for (i = 0; !status && i < count; i++) {
+        OrtValue *value = NULL;
+        void *data = NULL;
+        status = real->KernelContext_GetOutput(context, i, dims, 4, &value);
+        if (!status) status = real->GetTensorMutableData(value, &data);
+        if (!status) memset(data, 0, (size_t)(dims[1] * dims[2] * dims[3]) * sizeof(float));
+    }
+    return status;
+}
+
+static OrtStatus *ORT_API_CALL no_state(OrtNodeComputeInfo *self, OrtNodeComputeContext *context,
+                                        void **state)
+{
+    (void)self, (void)context;
+    *state = NULL;
+    return NULL;
+}
+
+static void ORT_API_CALL end_no_state(OrtNodeComputeInfo *self, void *state)
+{
+    (void)self, (void)state;
+}
+
+static OrtNodeComputeInfo *zero_kernel(void)
+{
+    OrtNodeComputeInfo *info = (OrtNodeComputeInfo *)calloc(1, sizeof *info);
+    if (!info) abort();
+    info->ort_version_supported = ORT_API_VERSION;
+    info->CreateState = no_state;
+    info->Compute = zero_compute;
+    info->ReleaseState = end_no_state;
+    return info;
+}
+
+static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (infos[i] && infos[i]->Compute == zero_compute) {
+            free(infos[i]);
+        } else if (!fault("infos_kept")) {
+            ep.ReleaseNodeComputeInfos(self, &infos[i], 1);
+        }
+    }
+    if (fault("infos_kept")) memset(malloc(400000), 1, 400000);
+}
+
+/* ----------------------------------------------------------------- capability */
+
+static OrtStatus *graph_nodes(const OrtGraph *graph, const OrtNode ***nodes, size_t *count)
+{
+    OrtStatus *status = real->Graph_GetNumNodes(graph, count);
+    if (status) return status;
+    *nodes = (const OrtNode **)calloc(*count + 1, sizeof **nodes);
+    if (!*nodes) abort();
+    return *count ? real->Graph_GetNodes(graph, *nodes, *count) : NULL;
+}
+
+static bool is_op(const OrtNode *node, const char *op)
+{
+    const char *type = "";
+    OrtStatus *status = real->Node_GetOperatorType(node, &type);
+    if (status) real->ReleaseStatus(status);
+    return strcmp(type, op) == 0;
+}
+
+/* Claims nodes by their operator, each alone, or all together. */
+static OrtStatus *claim_by_type(const OrtGraph *graph, OrtEpGraphSupportInfo *info, bool together)
+{
+    const OrtNode **nodes = NULL;
+    size_t count = 0, kept = 0, i;
+    OrtStatus *status = graph_nodes(graph, &nodes, &count);
+    for (i = 0; !status && i < count; i++) {
+        if (!is_op(nodes[i], "Relu") && !is_op(nodes[i], "Add") && !is_op(nodes[i], "Sub"))
+            continue;
+        nodes[kept++] = nodes[i];
+        if (!together)
+            status = real_ep->EpGraphSupportInfo_AddNodesToFuse(info, &nodes[i], 1, NULL);
+    }
+    if (!status && together && kept) {
+        status = real_ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, kept, NULL);
+    }
+    free(nodes);
+    return status;
+}
+
+static bool has_op(const OrtGraph *graph, const char *op)
+{
+    const OrtNode **nodes = NULL;
+    size_t count = 0, i;
+    bool found = false;
+    OrtStatus *status = graph_nodes(graph, &nodes, &count);
+    for (i = 0; !status && i < count; i++)
+        found |= is_op(nodes[i], op);
+    if (status) real->ReleaseStatus(status);
+    free(nodes);
+    return found;
+}
+
+/* The shape of the graph's first input: its rank, and whether a dimension is `value`. */
+static bool first_input(const OrtGraph *graph, size_t *rank, int64_t value)
+{
+    const OrtValueInfo *inputs[64] = {NULL};
+    const OrtTypeInfo *type = NULL;
+    const OrtTensorTypeAndShapeInfo *shape = NULL;
+    int64_t dims[16];
+    size_t count = 0, i;
+    bool found = false;
+    OrtStatus *status = real->Graph_GetNumInputs(graph, &count);
+    *rank = 99;
+    if (!status && count > 0 && count < 64) status = real->Graph_GetInputs(graph, inputs, count);
+    if (status || !inputs[0]) return false;
+    status = real->GetValueInfoTypeInfo(inputs[0], &type);
+    if (!status) status = real->CastTypeInfoToTensorInfo(type, &shape);
+    if (!status) status = real->GetDimensionsCount(shape, rank);
+    if (!status && *rank <= 16) status = real->GetDimensions(shape, dims, *rank);
+    for (i = 0; !status && i < *rank && *rank <= 16; i++)
+        found |= dims[i] == value;
+    return found;
+}
+
+static OrtStatus *ORT_API_CALL capability(OrtEp *self, const OrtGraph *graph,
+                                          OrtEpGraphSupportInfo *info)
+{
+    size_t rank;
+    if (fault("error_on_unknown") && (has_op(graph, "Asinh") || has_op(graph, "Softsign"))) {
+        return real->CreateStatus(ORT_NOT_IMPLEMENTED, "unknown operator");
+    }
+    if (fault("dies_on_odd_model") && first_input(graph, &rank, 0)) crash();
+    if (has_op(graph, "EPContext")) return ep.GetCapability(self, graph, info);
+    if (fault("claims_by_type") || (fault("fixed_shape") && first_input(graph, &rank, -1))) {
+        return claim_by_type(graph, info, false);
+    }
+    if (fault("not_convex")) return claim_by_type(graph, info, true);
+    return ep.GetCapability(self, graph, info);
+}
+
+/* -------------------------------------------------------------------- Compile */
+
+/* A file beside the context model, or in its place. */
+static void in_context_folder(const char *name, char *out, size_t size)
+{
+    const char *base = *session.context ? session.context : session.model;
+    const char *slash = strrchr(base, '/');
+    snprintf(out, size, "%.*s%s", (int)(slash ? slash - base + 1 : 0), base, name);
+}
+
+static void spoil_binary(void)
+{
+    static char data[1 << 20], text[2 << 20];
+    char from[2 * PATH_MAX], to[2 * PATH_MAX];
+    size_t size, i, used = 0;
+    FILE *file;
+    in_context_folder(written, from, sizeof from);
+    in_context_folder(renamed, to, sizeof to);
+    if (fault("first_dot")) rename(from, to);
+    if (fault("no_binary")) remove(from);
+    if (fault("binary_elsewhere")) rename(from, "elsewhere.bin");
+    if (!fault("text_mode")) return;
+    size = read_named(from, data, sizeof data);
+    for (i = 0; i < size; i++) {
+        if (data[i] == '\n') text[used++] = '\r';
+        text[used++] = data[i];
+    }
+    file = fopen(from, "wb");
+    if (!file) return;
+    fwrite(text, 1, used, file);
+    fclose(file);
+}
+
+static void leave_files(void)
+{
+    char path[2 * PATH_MAX];
+    FILE *file;
+    if (fault("early_binary") && session.generates && session.shares && !session.stops) {
+        in_context_folder(written, path, sizeof path);
+    } else if (session.generates) {
+        if (fault("extra_file")) in_context_folder("beside.cache", path, sizeof path);
+        if (!fault("extra_file")) return;
+    } else {
+        if (!fault("writes_cache")) return;
+        in_context_folder("engine.cache", path, sizeof path);
+    }
+    file = fopen(path, "wb");
+    if (file) fclose(file);
+}
+
+static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **fused,
+                                       size_t count, OrtNodeComputeInfo **infos, OrtNode **contexts)
+{
+    const bool loads = has_op(graphs[0], "EPContext");
+    OrtStatus *status;
+    size_t i, rank;
+    for (i = 0; i < count && fault("dies_on_scalar") && loads; i++) {
+        first_input(graphs[i], &rank, 0);
+        if (rank == 0) crash();
+    }
+    if (loads && fault("needs_source") && getenv("EPCTX_BAD_EP_SOURCE") &&
+        access(getenv("EPCTX_BAD_EP_SOURCE"), R_OK) != 0) {
+        return make_status(ORT_FAIL, "the source model is not there to be refitted from");
+    }
+    if (loads && fault("compiles_again") && session.generates) {
+        return real->CreateStatus(ORT_FAIL, "");
+    }
+    status = ep.Compile(self, graphs, fused, count, infos, contexts);
+    if (status && (fault("fixed_shape") || (fault("stale_binary") && loads)) &&
+        !session.generates) {
+        real->ReleaseStatus(status);
+        for (i = 0; i < count; i++)
+            infos[i] = zero_kernel();
+        return NULL;
+    }
+    for (i = 0; !status && i < count && !session.idle; i++) {
+        if (infos[i]->Compute == bad_compute) continue;
+        good_compute = infos[i]->Compute;
+        infos[i]->Compute = bad_compute;
+    }
+    if (!status && session.generates && !loads) spoil_binary();
+    if (!status) leave_files();
+    return status;
+}
+
+/* The last session writes the binary of its group here. */
+static OrtStatus *ORT_API_CALL initialized(OrtEp *self)
+{
+    OrtStatus *status = ep.OnSessionInitializationEnd(self);
+    if (session.shares && session.generates && fault("no_group_binary")) spoil_binary();
+    if (session.shares && session.generates && fault("no_group_binary")) {
+        char path[2 * PATH_MAX];
+        in_context_folder(written, path, sizeof path);
+        remove(path);
+    }
+    return status;
+}
+
+/* -------------------------------------------------------- what an EP tells of itself */
+
+static const char *ORT_API_CALL no_text(OrtEp *self, const OrtGraph *graph)
+{
+    (void)self, (void)graph;
+    return NULL;
+}
+
+static const char *ORT_API_CALL changing_text(OrtEp *self, const OrtGraph *graph)
+{
+    static char text[400];
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    snprintf(text, sizeof text, "%s;time=%ld%09ld",
+             ep.GetCompiledModelCompatibilityInfo(self, graph), (long)t.tv_sec, t.tv_nsec);
+    return text;
+}
+
+static const char *ORT_API_CALL other_name(const OrtEp *self)
+{
+    (void)self;
+    return "RealExecutionProvider";
+}
+
+static char registered[300];
+
+static const char *ORT_API_CALL registered_name(const OrtEpFactory *self)
+{
+    (void)self;
+    return registered;
+}
+
+static const char *ORT_API_CALL bad_version(const OrtEpFactory *self)
+{
+    (void)self;
+    return "v1";
+}
+
+static const char *ORT_API_CALL empty_text(const OrtEpFactory *self)
+{
+    (void)self;
+    return "";
+}
+
+static uint32_t ORT_API_CALL vendor_trap(const OrtEpFactory *self)
 {
     (void)self;
     exit(9);
 }
 
-static const char *version_trap(const OrtEpFactory *self)
+static const char *ORT_API_CALL version_trap(const OrtEpFactory *self)
 {
     (void)self;
     exit(9);
 }
+
+static OrtStatus *ORT_API_CALL no_transfer(OrtEpFactory *self, OrtDataTransferImpl **out)
+{
+    (void)self;
+    *out = NULL;
+    return real->CreateStatus(ORT_FAIL, "no copy engine");
+}
+
+static OrtStatus *ORT_API_CALL all_optimal(OrtEpFactory *self,
+                                           const OrtHardwareDevice *const *devices, size_t count,
+                                           const char *text, OrtCompiledModelCompatibility *out)
+{
+    (void)self, (void)devices, (void)count, (void)text;
+    *out = OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL none_optimal(OrtEpFactory *self,
+                                            const OrtHardwareDevice *const *devices, size_t count,
+                                            const char *text, OrtCompiledModelCompatibility *out)
+{
+    (void)self, (void)devices, (void)count, (void)text;
+    *out = OrtCompiledModelCompatibility_EP_SUPPORTED_PREFER_RECOMPILATION;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL dynamic_options(OrtEp *self, const char *const *keys,
+                                               const char *const *values, size_t count)
+{
+    (void)self, (void)keys, (void)values, (void)count;
+    crash();
+    return NULL;
+}
+
+/* A run that ORT ends before the EP computes leaves its mark. */
+static OrtStatus *ORT_API_CALL run_start(OrtEp *self, const OrtRunOptions *options)
+{
+    if (fault("after_failed_run") && atomic_fetch_add(&runs_begun, 1) > 0) crash();
+    return ep.OnRunStart(self, options);
+}
+
+static OrtStatus *ORT_API_CALL no_devices(OrtEpFactory *self,
+                                          const OrtHardwareDevice *const *hardware, size_t count,
+                                          OrtEpDevice **out, size_t max, size_t *found)
+{
+    (void)self, (void)hardware, (void)count, (void)out, (void)max;
+    *found = 0;
+    return real->CreateStatus(ORT_FAIL, "no driver");
+}
+
+/* ------------------------------------------------------------------- sessions */
+
+static atomic_int alive, creating;
+
+static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
+                                         const OrtHardwareDevice *const *devices,
+                                         const OrtKeyValuePairs *const *metadata, size_t count,
+                                         const OrtSessionOptions *options, const OrtLogger *logger,
+                                         OrtEp **out)
+{
+    OrtStatus *status;
+    if (fault("one_session") && atomic_load(&alive) > 0) crash();
+    if (fault("lazy_creation")) {
+        if (atomic_fetch_add(&creating, 1) > 0) crash();
+        usleep(3000);
+    }
+    status = factory.CreateEp(self, devices, metadata, count, options, logger, out);
+    atomic_fetch_sub(&creating, 1);
+    if (status) return status;
+    atomic_fetch_add(&alive, 1);
+    if (fault("leak_per_session")) memset(malloc(400000), 1, 400000);
+    ep = **out;
+    (*out)->GetCapability = capability;
+    (*out)->Compile = compile;
+    (*out)->ReleaseNodeComputeInfos = release_infos;
+    (*out)->OnSessionInitializationEnd = initialized;
+    if (fault("after_failed_run")) (*out)->OnRunStart = run_start;
+    if (fault("compatibility")) (*out)->GetCompiledModelCompatibilityInfo = no_text;
+    if (fault("changing_string")) (*out)->GetCompiledModelCompatibilityInfo = changing_text;
+    if (fault("no_api_version")) (*out)->ort_version_supported = 0;
+    if (fault("two_names")) (*out)->GetName = other_name;
+    if (fault("dynamic_options")) (*out)->SetDynamicOptions = dynamic_options;
+    return NULL;
+}
+
+static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *gone)
+{
+    atomic_fetch_sub(&alive, 1);
+    atomic_fetch_add(&ended_sessions, 1);
+    factory.ReleaseEp(self, gone);
+}
+
+/* --------------------------------------------------------------- the library */
 
 /* The library stays open: this one is for processes that end at once. */
 static void *symbol(const char *name, void *function, size_t size)
@@ -67,29 +743,112 @@ static void *symbol(const char *name, void *function, size_t size)
     return found;
 }
 
-OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
-                             OrtEpFactory **factories, size_t max, size_t *count)
+static const OrtEpApi *get_ep_api(void)
 {
-    const char *what = getenv("EPCTX_BAD_EP");
-    create_fn create = NULL;
-    OrtStatus *status;
-    if (!symbol("CreateEpFactories", &create, sizeof create)) {
-        return base->GetApi(ORT_API_VERSION)->CreateStatus(ORT_FAIL, "EPCTX_TOY_EP is not set");
-    }
-    status = create(name, base, logger, factories, max, count);
-    if (status || !what) return status;
-    if (strcmp(what, "data_transfer") == 0) factories[0]->CreateDataTransfer = NULL;
-    if (strcmp(what, "vendor_id") == 0) factories[0]->GetVendorId = vendor_trap;
-    if (strcmp(what, "version") == 0) factories[0]->GetVersion = version_trap;
-    if (strcmp(what, "compatibility") == 0) {
-        real_create_ep = factories[0]->CreateEp;
-        factories[0]->CreateEp = create_ep;
+    return &ep_api;
+}
+
+static const OrtModelEditorApi *get_editor(void)
+{
+    return &editor;
+}
+
+static const OrtApiBase *true_base;
+
+static const OrtApi *ORT_API_CALL get_api(uint32_t version)
+{
+    return true_base->GetApi(version) ? &api : NULL;
+}
+
+static const char *ORT_API_CALL get_version(void)
+{
+    return true_base->GetVersionString();
+}
+
+static void between(const OrtApiBase *base)
+{
+    true_base = base;
+    real = base->GetApi(ORT_API_VERSION);
+    real_ep = real->GetEpApi();
+    real_editor = real->GetModelEditorApi();
+    api = *real;
+    ep_api = *real_ep;
+    editor = *real_editor;
+    api.GetEpApi = get_ep_api;
+    api.GetModelEditorApi = get_editor;
+    api.GetSessionOptionsConfigEntries = read_config;
+    api.Graph_GetModelPath = model_path;
+    api.CreateOpAttr = make_attr;
+    api.ReadOpAttr = read_attr;
+    api.GetValueInfoName = value_name;
+    api.CreateStatus = make_status;
+    api.KernelContext_GetOutput = kernel_output;
+    editor.CreateNode = make_node;
+}
+
+static void *tick(void *unused)
+{
+    for (;;)
+        usleep(200000);
+    return unused;
+}
+
+/* What is wrong before there is a factory; NULL: nothing. */
+static OrtStatus *early_faults(void)
+{
+    pthread_t thread;
+    Dl_info self;
+    if (fault("dies_at_registration")) crash();
+    if (fault("second_registration") && getenv("EPCTX_BAD_EP_SEEN")) crash();
+    setenv("EPCTX_BAD_EP_SEEN", "1", 1);
+    if (fault("thread_left")) pthread_create(&thread, NULL, tick, NULL);
+    if (fault("own_path") && dladdr((void *)&api, &self) && strchr(self.dli_fname, ' ')) {
+        return real->CreateStatus(ORT_FAIL, "cannot find my own folder");
     }
     return NULL;
 }
 
-OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
+static void spoil_factory(OrtEpFactory *out)
+{
+    factory = *out;
+    out->CreateEp = create_ep;
+    out->ReleaseEp = release_ep;
+    if (fault("data_transfer")) out->CreateDataTransfer = NULL;
+    if (fault("data_transfer_error")) out->CreateDataTransfer = no_transfer;
+    if (fault("vendor_id")) out->GetVendorId = vendor_trap;
+    if (fault("version")) out->GetVersion = version_trap;
+    if (fault("bad_version")) out->GetVersion = bad_version;
+    if (fault("no_vendor")) out->GetVendor = empty_text;
+    if (fault("registered_name")) out->GetName = registered_name;
+    if (fault("device_error")) out->GetSupportedDevices = no_devices;
+    if (fault("all_optimal") || fault("version_ignored")) {
+        out->ValidateCompiledModelCompatibilityInfo = all_optimal;
+    }
+    if (fault("none_optimal")) out->ValidateCompiledModelCompatibilityInfo = none_optimal;
+}
+
+OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
+                             OrtEpFactory **factories, size_t max, size_t *count)
+{
+    static const OrtApiBase bad_base = {get_api, get_version};
+    create_fn create = NULL;
+    OrtStatus *status;
+    *count = 0;
+    between(base);
+    if (!symbol("CreateEpFactories", &create, sizeof create)) {
+        return real->CreateStatus(ORT_FAIL, "EPCTX_TOY_EP is not set");
+    }
+    snprintf(registered, sizeof registered, "%s", name);
+    status = early_faults();
+    if (status || fault("no_factory")) return status;
+    status = create(name, &bad_base, logger, factories, max, count);
+    if (!status) spoil_factory(factories[0]);
+    return status;
+}
+
+OrtStatus *ReleaseEpFactory(OrtEpFactory *out)
 {
     release_fn release = NULL;
-    return symbol("ReleaseEpFactory", &release, sizeof release) ? release(factory) : NULL;
+    if (fault("dies_at_unload")) crash();
+    return symbol("ReleaseEpFactory", &release, sizeof release) ? release(out) : NULL;
 }

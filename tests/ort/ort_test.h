@@ -1,6 +1,6 @@
 /*
  * The harness of the test programs for the plugin EP: the unmodified ONNX Runtime, driven through
- * its public C API alone (ort_driver.h). Every case runs with the toy device (device_toy.c) and
+ * its public C API alone (examples/conformance/ort_driver.h). Every case runs with the toy device (device_toy.c) and
  * with the reference NPU: the same scaffolding on two backends. Here are a folder for the files of
  * a case, small models, the comparison with ORT's CPU EP while ours is absent, and the program:
  *
@@ -24,7 +24,9 @@
 #ifndef _GNU_SOURCE
 #error "define _GNU_SOURCE before the first include"
 #endif
+#include <pthread.h>
 #if !defined(_WIN32) /* tests/windows.h is in front of us */
+#include <dlfcn.h>
 #include <ftw.h>
 #include <limits.h>
 #include <signal.h>
@@ -36,7 +38,7 @@
 #include "../test.h"
 #include "epctx.h"
 #include "onnx_bytes.h"
-#include "ort_driver.h"
+#include "examples/conformance/ort_driver.h"
 
 /* How the makefile calls a plugin, and what the system calls the folder for passing files. */
 #if defined(_WIN32)
@@ -90,6 +92,12 @@ static char program[PATH_MAX]; /* this one, absolute */
 static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
 static char folder[256];       /* for the files of the running case; empty at its start */
 static size_t folder_files;
+
+#if defined(__GNUC__)
+#define ORT_UNUSED __attribute__((unused))
+#else
+#define ORT_UNUSED
+#endif
 
 /* The reference NPU, which the scripts work with. */
 ORT_UNUSED static const subject *npu_subject(void)

@@ -6,7 +6,11 @@
  * session has the CPU EP and ANY_EP (any_ep.c), for the EPContext nodes.
  */
 #define _GNU_SOURCE
-#include "ort_driver.h"
+#include "examples/conformance/ort_driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void print_line(const char *path)
 {
@@ -22,7 +26,6 @@ int main(int argc, char **argv)
     char path[4096];
     ort_spec spec;
     OrtSession *session;
-    (void)ort_same, (void)ort_run; /* for other tests */
     if (argc != 2 || !ort_open(false) ||
         !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, "any", argv[1]))) {
         fprintf(stderr, "verdicts: %s\n", argc != 2 ? "usage: verdicts ANY_EP" : ort_text);

@@ -1,49 +1,33 @@
-/*
- * An application of ONNX Runtime's public C API, reduced to what tests need: load the library,
- * register a plugin EP, make sessions from a path or from memory, compile, run with made-up inputs,
- * compare outputs. Functions answer true on success; otherwise ort_code and ort_text hold the code
- * and message that ORT gave this thread.
- */
-#ifndef ORT_DRIVER_H
-#define ORT_DRIVER_H
+/* ort_driver.c - see ort_driver.h. */
+#define _POSIX_C_SOURCE 200809L
+#include "ort_driver.h"
 
 #if !defined(_WIN32) /* tests/windows.h is in front of us */
 #include <dlfcn.h>
 #endif
 #include <math.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <onnxruntime_c_api.h>
-
-#if defined(__GNUC__)
-#define ORT_UNUSED __attribute__((unused))
-#else
-#define ORT_UNUSED
-#endif
-
-static const OrtApiBase *ort_base;
-static const OrtApi *ort;
-static uint32_t ort_version; /* of that table: functions that came later are not in it */
-static const OrtCompileApi *ort_compile;
-static OrtEnv *ort_env;
-static _Thread_local int ort_code;
-static _Thread_local char ort_text[4096];
-static char ort_log[1 << 16]; /* warnings, errors and ORT_LEFT since ort_log_clear() */
 static pthread_mutex_t ort_log_lock = PTHREAD_MUTEX_INITIALIZER; /* sessions log from any thread */
 
-/* Lines that hold this text are kept in ort_log whatever their level. */
-static const char *ort_log_also;
+const OrtApi *ort;
+uint32_t ort_version;
+const OrtApiBase *ort_base;
+const OrtCompileApi *ort_compile;
+OrtEnv *ort_env;
+_Thread_local int ort_code;
+_Thread_local char ort_text[4096];
+char ort_log[1 << 16];
+const char *ort_log_also;
+char ort_free_dims[8][64];
+size_t ort_free_count;
+int64_t ort_free_length = 1;
+double ort_relative;
 
-/* What the plugin EP says at level INFO of a node that it does not take, and why. */
-#define ORT_LEFT "is left to other EPs"
-
-/* Takes the status. */
-static bool ort_ok(OrtStatus *status)
+bool ort_ok(OrtStatus *status)
 {
     ort_code = 0;
     ort_text[0] = '\0';
@@ -54,13 +38,13 @@ static bool ort_ok(OrtStatus *status)
     return false;
 }
 
-ORT_UNUSED static void ort_log_clear(void)
+void ort_log_clear(void)
 {
     ort_log[0] = '\0';
 }
 
-static void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *category,
-                                    const char *logid, const char *code, const char *message)
+void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *category,
+                             const char *logid, const char *code, const char *message)
 {
     size_t used;
     (void)param, (void)category, (void)logid, (void)code;
@@ -74,8 +58,7 @@ static void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const
     pthread_mutex_unlock(&ort_log_lock);
 }
 
-/* A path as ORT takes it, on Windows wide; valid until eight further calls of this thread. */
-static const ORTCHAR_T *ort_path(const char *path)
+const ORTCHAR_T *ort_path(const char *path)
 {
 #if defined(_WIN32)
     static _Thread_local WCHAR wide[8][4096];
@@ -88,8 +71,7 @@ static const ORTCHAR_T *ort_path(const char *path)
 #endif
 }
 
-/* The words of the command line in UTF-8. */
-ORT_UNUSED static char **ort_words(int count, char **given)
+char **ort_words(int count, char **given)
 {
 #if defined(_WIN32)
     (void)given;
@@ -100,8 +82,7 @@ ORT_UNUSED static char **ort_words(int count, char **given)
 #endif
 }
 
-/* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
-static bool ort_library(char *out, size_t size)
+bool ort_library(char *out, size_t size)
 {
     const char *set = getenv("EPCTX_ORT_LIBRARY");
     FILE *pipe;
@@ -117,15 +98,14 @@ static bool ort_library(char *out, size_t size)
            size;
 }
 
-/* An exported function of a library, without a cast between pointer kinds. */
-static bool ort_symbol(void *library, const char *name, void *function, size_t size)
+bool ort_symbol(void *library, const char *name, void *function, size_t size)
 {
     void *symbol = dlsym(library, name);
     if (symbol) memcpy(function, &symbol, size);
     return symbol != NULL;
 }
 
-static bool ort_open(bool virtual_devices)
+bool ort_open(bool virtual_devices)
 {
     const OrtApiBase *(*get_base)(void) = NULL;
     OrtEnvCreationOptions options;
@@ -174,8 +154,7 @@ static bool ort_open(bool virtual_devices)
 
 /* ---------------------------------------------------------------- sessions */
 
-/* The device of the EP called `name` with hardware of `type`, or NULL. */
-static const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type)
+const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type)
 {
     const OrtEpDevice *const *devices = NULL;
     size_t count = 0, i;
@@ -189,35 +168,12 @@ static const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType typ
     return NULL;
 }
 
-/* What a session is made of; everything optional. Lists are key, value, ..., NULL. */
-typedef struct ort_spec {
-    const char *ep;   /* EP to append, NULL: CPU only */
-    const char *path; /* model, or */
-    const void *data;
-    size_t size;
-    const char *const *config;  /* session config entries */
-    const char *const *options; /* EP options */
-    bool allow_cpu;             /* else session.disable_cpu_ep_fallback=1 when there is an EP */
-    bool prefer_npu;            /* policy instead of the device */
-    bool npu;                   /* the EP's NPU instead of its CPU device */
-    const char *profile;        /* prefix of ORT's profile of the session */
-    void (*more)(OrtSessionOptions *options); /* anything else */
-    bool plain;                               /* the graph as it is: no optimization by ORT */
-    bool tell;                                /* ORT_LEFT goes into ort_log */
-} ort_spec;
-
-/* Free dimensions that get a number in every session: those of a batch 1, others
- * ort_free_length. */
-static char ort_free_dims[8][64];
-static size_t ort_free_count;
-static int64_t ort_free_length = 1;
-
-ORT_UNUSED static int64_t ort_free_value(size_t i)
+int64_t ort_free_value(size_t i)
 {
     return strncmp(ort_free_dims[i], "batch", 5) == 0 ? 1 : ort_free_length;
 }
 
-static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
+bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
 {
     const char *keys[16], *values[16];
     size_t count = 0, i;
@@ -252,7 +208,9 @@ static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
     }
     if (ok) {
         const OrtEpDevice *device =
-            ort_device(spec->ep, spec->npu ? OrtHardwareDeviceType_NPU : OrtHardwareDeviceType_CPU);
+            spec->device ? spec->device
+                         : ort_device(spec->ep, spec->npu ? OrtHardwareDeviceType_NPU
+                                                          : OrtHardwareDeviceType_CPU);
         if (!device) {
             snprintf(ort_text, sizeof ort_text, "no device of %s", spec->ep);
             return false;
@@ -267,7 +225,7 @@ static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
     return ok;
 }
 
-static bool ort_session(const ort_spec *spec, OrtSession **out)
+bool ort_session(const ort_spec *spec, OrtSession **out)
 {
     OrtSessionOptions *options = NULL;
     bool ok = ort_options(spec, &options);
@@ -281,8 +239,7 @@ static bool ort_session(const ort_spec *spec, OrtSession **out)
     return ok;
 }
 
-/* How many nodes of the session's model run on the EP; SIZE_MAX on an error. */
-ORT_UNUSED static size_t ort_assigned(const OrtSession *session, const char *ep)
+size_t ort_assigned(const OrtSession *session, const char *ep)
 {
     const OrtEpAssignedSubgraph *const *graphs = NULL;
     const OrtEpAssignedNode *const *nodes = NULL;
@@ -303,16 +260,7 @@ ORT_UNUSED static size_t ort_assigned(const OrtSession *session, const char *ep)
 
 /* --------------------------------------------------------------------- run */
 
-enum { ORT_MAX_VALUES = 32 };
-
-/* Values of a model's inputs or outputs. */
-typedef struct ort_values {
-    size_t count;
-    char *names[ORT_MAX_VALUES];
-    OrtValue *values[ORT_MAX_VALUES];
-} ort_values;
-
-static void ort_values_free(ort_values *v)
+void ort_values_free(ort_values *v)
 {
     OrtAllocator *allocator = NULL;
     size_t i;
@@ -324,8 +272,7 @@ static void ort_values_free(ort_values *v)
     memset(v, 0, sizeof *v);
 }
 
-/* The same for the same seed: small numbers around zero, for integers 0..3. */
-static void ort_fill(void *data, size_t count, ONNXTensorElementDataType type, uint32_t seed)
+void ort_fill(void *data, size_t count, ONNXTensorElementDataType type, uint32_t seed)
 {
     uint32_t state = seed * 2654435761u + 12345u;
     size_t i;
@@ -351,7 +298,7 @@ static void ort_fill(void *data, size_t count, ONNXTensorElementDataType type, u
     }
 }
 
-static size_t ort_elem_size(ONNXTensorElementDataType type)
+size_t ort_elem_size(ONNXTensorElementDataType type)
 {
     switch (type) {
     case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT:
@@ -368,8 +315,8 @@ static size_t ort_elem_size(ONNXTensorElementDataType type)
     }
 }
 
-static bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator *allocator,
-                           uint32_t seed, ort_values *out)
+bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator *allocator, uint32_t seed,
+                    ort_values *out)
 {
     OrtTypeInfo *info = NULL;
     const OrtTensorTypeAndShapeInfo *tensor = NULL;
@@ -399,10 +346,8 @@ static bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator
     return ok;
 }
 
-/* Runs on inputs made from `seed`, with the options of a run (may be NULL); the caller frees
- * `outputs`. */
-static bool ort_run_with(OrtSession *session, const OrtRunOptions *options, uint32_t seed,
-                         ort_values *outputs)
+bool ort_run_with(OrtSession *session, const OrtRunOptions *options, uint32_t seed,
+                  ort_values *outputs)
 {
     OrtAllocator *allocator = NULL;
     ort_values inputs;
@@ -439,20 +384,12 @@ static bool ort_run_with(OrtSession *session, const OrtRunOptions *options, uint
     return true;
 }
 
-static bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
+bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
 {
     return ort_run_with(session, NULL, seed, outputs);
 }
 
-/* Further tolerance of ort_same for deep models: a part of the output's largest number. Then one
- * number in a hundred may also be off by up to a twelfth of it, and integers by 1: in a quantized
- * model a rounding that falls the other way moves a value by a whole step. ORT's CPU EP differs
- * that much from itself between optimization levels. */
-static double ort_relative;
-
-/* Same shapes, same types, same numbers (floats within rtol 1e-3 and atol 1e-5, and 1e-5 of the
- * largest number: sums are ordered differently). */
-static bool ort_same(const ort_values *a, const ort_values *b)
+bool ort_same(const ort_values *a, const ort_values *b)
 {
     size_t i, k;
     double largest;
@@ -529,19 +466,6 @@ static bool ort_same(const ort_values *a, const ort_values *b)
 
 /* ----------------------------------------------------------------- compile */
 
-/* Where OrtCompileApi puts the model: a path, or memory (freed by the caller with free()). */
-typedef struct ort_output {
-    const char *path;
-    bool to_function; /* through a write function instead of ORT's buffer */
-    bool embed;
-    const char *folder, *name; /* SetEpContextBinaryInformation */
-    const char *initializers;  /* SetOutputModelExternalInitializersFile */
-    uint32_t flags;
-    void (*more)(OrtModelCompilationOptions *options); /* anything else */
-    void *data;                                        /* result */
-    size_t size;
-} ort_output;
-
 static OrtStatus *ORT_API_CALL ort_write(void *state, const void *buffer, size_t size)
 {
     ort_output *out = (ort_output *)state;
@@ -553,7 +477,7 @@ static OrtStatus *ORT_API_CALL ort_write(void *state, const void *buffer, size_t
     return NULL;
 }
 
-ORT_UNUSED static bool ort_compile_model(const ort_spec *spec, ort_output *out)
+bool ort_compile_model(const ort_spec *spec, ort_output *out)
 {
     OrtSessionOptions *options = NULL;
     OrtModelCompilationOptions *mo = NULL;
@@ -605,5 +529,3 @@ ORT_UNUSED static bool ort_compile_model(const ort_spec *spec, ort_output *out)
     if (mo) ort_compile->ReleaseModelCompilationOptions(mo);
     return ok;
 }
-
-#endif

@@ -1,0 +1,246 @@
+/* conformance.h - epctx-conformance: the rules of ONNX Runtime's documents, tried on any plugin EP.
+ *
+ * main.c runs experiments, each in a process of its own that loads ONNX Runtime (ORT) and the EP:
+ * what crashes or hangs there is a result like any other. An experiment judges rules; what it finds
+ * goes onto a board in shared memory, from which report.c makes the report. Nothing in here knows
+ * an EP: what it claims is asked (probe.c) and models are made of that (models.c).
+ */
+#ifndef CONFORMANCE_H
+#define CONFORMANCE_H
+
+#include "epctx.h"
+#include "ort_driver.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------- rules */
+
+typedef struct rule {
+    const char *id;
+    const char *words;
+} rule;
+
+extern const rule rules[];
+extern const size_t rule_count;
+
+/* ------------------------------------------------------------------- board */
+
+typedef enum verdict { NOT_JUDGED, NOT_APPLICABLE, PASSED, FAILED } verdict;
+
+typedef struct finding {
+    size_t rule;
+    size_t experiment;
+    verdict verdict;
+    char text[600]; /* of a rule that passed: a remark, or "" */
+} finding;
+
+enum { MAX_FINDINGS = 4000, MAX_FACTS = 40, OP = 40, NAME = 200 };
+
+/* How values between nodes are made: what an EP of quantized networks alone would claim, too. */
+typedef enum form { FORM_FLOAT, FORM_QDQ, FORM_COUNT } form;
+
+/* What the EP turned out to be (probe.c). */
+typedef struct ep_facts {
+    char name[NAME], vendor[NAME], version[NAME];
+    bool device;       /* there is one */
+    form form;         /* of the models that it takes */
+    char unary[OP];    /* operators that it claims; "": none */
+    char weighted[OP]; /* with a constant second input */
+    char binary[OP];
+    char foreign[OP];      /* one that it leaves to the CPU */
+    bool dynamic;          /* claims nodes with open dimensions */
+    bool contexts;         /* gives EPContext nodes */
+    bool files, embeds;    /* with embed mode 0, 1 */
+    bool compatibility;    /* writes a compatibility string */
+    bool shares;           /* several models, one binary */
+    char no_contexts[600]; /* why not */
+} ep_facts;
+
+typedef struct fact {
+    char name[80], text[120];
+} fact;
+
+typedef struct board {
+    ep_facts ep;
+    size_t count;
+    finding findings[MAX_FINDINGS];
+    size_t fact_count;
+    fact facts[MAX_FACTS]; /* reported, not judged: times, sizes */
+    /* Of the experiment that runs: */
+    size_t experiment;
+    char judging[32];  /* the rule that a crash would break */
+    char doing[300];   /* and what the EP is asked to do */
+    char gave_up[600]; /* why the rest of it is not applicable; "" */
+} board;
+
+extern board *now;
+
+/* What the user asked for. */
+typedef struct request {
+    const char *library;     /* absolute */
+    const char *name;        /* of the EP; NULL: the first of the library */
+    const char *options[65]; /* EP options: key, value, ..., NULL */
+    const char *models[64];
+    size_t model_count;
+} request;
+
+extern request wanted;
+
+#if defined(__GNUC__)
+#define LIKE_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define LIKE_PRINTF(text, first)
+#endif
+
+/* ORT's last code and message, "10: ...", for the texts below: it is filled in when the text is
+ * made, after the arguments of the call. */
+extern char ort_answer[4200];
+
+/* An experiment names the rule, and what it does, before the EP can crash on it. */
+void judging(const char *rule_id, const char *format, ...) LIKE_PRINTF(2, 3);
+/* `ids`: one or several, separated by blanks. True: passed, else the text says what was seen and
+ * what was expected. Returns `ok`. */
+bool judge(const char *ids, bool ok, const char *format, ...) LIKE_PRINTF(3, 4);
+void holds(const char *ids);
+/* Passed, but users may be hurt. */
+void remark(const char *ids, const char *format, ...) LIKE_PRINTF(2, 3);
+void does_not_apply(const char *ids, const char *format, ...) LIKE_PRINTF(2, 3);
+/* The rules that are not judged yet do not apply, because of this. Returns false. */
+bool give_up(const char *format, ...) LIKE_PRINTF(1, 2);
+void tell_fact(const char *name, const char *format, ...) LIKE_PRINTF(2, 3);
+
+/* What an experiment needs of the EP; without it its rules do not apply. */
+enum {
+    NEEDS_DEVICE = 1,
+    NEEDS_CLAIM = 2,      /* it claims something */
+    NEEDS_CONTEXTS = 4,   /* it gives EPContext nodes */
+    NEEDS_FILES = 8,      /* in files */
+    NEEDS_EMBEDDING = 16, /* in the model */
+    NEEDS_FOREIGN = 32,   /* it leaves something to the CPU */
+    NEEDS_SHARING = 64,
+    FINDS_FACTS = 128 /* others need what it finds: it always runs */
+};
+
+typedef struct experiment {
+    const char *name;
+    void (*run)(void);
+    unsigned needs;
+    const char *rules; /* that it judges, blanks between */
+} experiment;
+
+extern const experiment factory_experiments[], registration_experiments[], session_experiments[],
+    identity_experiments[], context_experiments[], damage_experiments[], sharing_experiments[],
+    model_experiments[];
+
+/* ------------------------------------------------------------------ report */
+
+typedef struct outcome {
+    verdict verdict;
+    const finding *shown; /* NULL: none */
+} outcome;
+
+/* Of all findings about a rule: one failure counts. */
+outcome outcome_of(size_t rule_index);
+const char *experiment_name(size_t index);
+void report_text(FILE *out);
+void report_json(FILE *out);
+bool report_junit(const char *path);
+void report_rules(FILE *out);
+
+/* ------------------------------------------------------------------ models */
+
+/* All small, of static shapes, made of operators that the EP claims. */
+typedef enum model_kind {
+    MODEL_CHAIN,   /* S-S-S */
+    MODEL_SUB,     /* two inputs of different shapes, two outputs, order-sensitive */
+    MODEL_ISLAND,  /* S-B-S-B-S, B left to the CPU */
+    MODEL_FAN,     /* a value of S is graph output, goes to S and to B */
+    MODEL_WEIGHTS, /* weights in the model */
+    MODEL_WEXT,    /* in a file, in a subfolder */
+    MODEL_CONST,   /* no graph input */
+    MODEL_SCALAR,  /* rank 0 */
+    MODEL_DYN,     /* an open batch */
+    MODEL_ZERO,    /* a dimension of 0 */
+    MODEL_NAMES,   /* odd names of nodes and values */
+    MODEL_IF,      /* S in both branches */
+    MODEL_DOUBLE,  /* float64, rank 7 */
+    MODEL_OTHER,   /* as CHAIN, other numbers: another model's binary does not fit */
+    MODEL_PAIR,    /* as WEIGHTS, with other names */
+    MODEL_NONE,    /* only B */
+    MODEL_KINDS
+} model_kind;
+
+extern const char *const model_names[MODEL_KINDS];
+
+/* False: the EP claims nothing to make it of, or (with ort_text) an error. */
+bool make_model(model_kind kind, const char *path);
+/* Two of the same operator, to see whether the EP takes it. */
+bool make_probe(form how, const char *op, const char *path);
+bool make_probe_binary(form how, const char *op, const char *path);
+
+/* One node of another domain. */
+bool make_custom(const char *domain, const char *op, const char *path);
+
+extern const char *const unary_ops[],
+    *const weighted_ops[], *const binary_ops[], *const foreign_ops[]; /* NULL at the end */
+
+/* ------------------------------------------------------------------- tools */
+
+/* Of the experiment: a folder of its own, with src/ and out/ in it; it is the current one. */
+const char *in_folder(const char *name); /* eight results are valid at a time */
+void make_folder(const char *path);
+bool copy_file(const char *from, const char *to);
+bool write_file(const char *path, const void *data, size_t size);
+/* malloc; NULL: not there. */
+uint8_t *read_file(const char *path, size_t *size);
+bool file_exists(const char *path);
+size_t list_files(const char *folder, char names[][256], size_t room); /* sorted, without ".." */
+void remove_tree(const char *path);
+double seconds_now(void);
+size_t memory_now(void); /* resident bytes of this process */
+
+/* Loads ORT, registers the library; `facts.name` is looked for. */
+bool open_ep(void);
+bool register_ep(const char *registration);
+bool unregister_ep(const char *registration);
+const OrtEpDevice *find_device(void);
+
+/* A session with the EP and the CPU, the graph as it is. */
+ort_spec spec_of(const char *path);
+bool session_opens(const ort_spec *spec); /* and closes */
+/* Runs `session` and the CPU EP alone on `reference`, with the same inputs. */
+bool equals_cpu(OrtSession *session, const char *reference, uint32_t seed);
+/* A session from the spec gives what the CPU EP gives for `reference`. */
+bool runs_as(const ort_spec *spec, const char *reference);
+
+/* What happens to a context model that may be damaged. */
+typedef enum fate { FATE_INVALID_GRAPH, FATE_OTHER_CODE, FATE_RIGHT, FATE_WRONG } fate;
+fate fate_of(const ort_spec *spec, const char *reference);
+
+bool generate(const char *source, const char *out, bool embed);
+bool generate_by_options(const char *source, const char *const *more);
+
+typedef struct contexts {
+    epctx_model model;
+    size_t count, others, primaries;
+    epctx_epnode list[16];
+    epctx_node_view views[16];
+} contexts;
+
+/* The EPContext nodes of a model; close it in any case. */
+bool read_contexts(const char *path, contexts *out);
+void close_contexts(contexts *c);
+/* The file that the first primary node names, in `folder`. */
+bool binary_of(const char *model, const char *folder, char *out, size_t size);
+/* Copies a context model with an attribute of all its EPContext nodes changed: `value` NULL removes
+ * it. */
+bool change_attr(const char *from, const char *to, const char *attr, const char *value,
+                 size_t size);
+
+/* "%.*s" of an epctx_str. */
+#define STR(s) (int)(s).size, (s).data
+
+#endif

@@ -1,0 +1,1088 @@
+/* context.c - context models: generated both ways, read, loaded from files and from memory. */
+#define _GNU_SOURCE
+#include "conformance.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* src/m.onnx, and out/m_ctx.onnx from it. False: the experiment gives up. */
+static bool prepare(model_kind kind, bool embed)
+{
+    if (!open_ep() || !make_model(kind, in_folder("src/m.onnx"))) return give_up("%s", ort_text);
+    judging("PLG-010", "CompileModel of the model '%s', embed mode %d", model_names[kind], embed);
+    return judge("PLG-010", generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), embed),
+                 "CompileModel of the model '%s', embed mode %d: expected success, found %s",
+                 model_names[kind], embed, ort_answer) ||
+           give_up("the context model was not generated: %s", ort_text);
+}
+
+/* The same source, where ORT cannot look for its files. */
+static const char *reference(void)
+{
+    make_folder("ref");
+    copy_file("src/m.onnx", "ref/m.onnx");
+    return in_folder("ref/m.onnx");
+}
+
+static ort_spec strict_spec(const char *path)
+{
+    static const char *const no_compile[] = {"session.disable_model_compile", "1", NULL};
+    ort_spec spec = spec_of(path);
+    spec.config = no_compile;
+    return spec;
+}
+
+/* -------------------------------------------------------------------- nodes */
+
+static bool has_folder(epctx_str text)
+{
+    size_t i;
+    for (i = 0; i < text.size; i++) {
+        if (text.data[i] == '/' || text.data[i] == '\\') return true;
+    }
+    return false;
+}
+
+/* ORT writes the schema's defaults, so an attribute may be there though the EP did not set it. */
+static void check_node(const epctx_epnode *node, const char *folder)
+{
+    const epctx_str texts[] = {node->ep_sdk_version,
+                               node->onnx_model_filename,
+                               node->hardware_architecture,
+                               node->partition_name,
+                               node->source,
+                               node->notes};
+    static const char *const ids[] = {"EPC-021", "EPC-022", "EPC-023",
+                                      "EPC-024", "EPC-025", "EPC-029"};
+    size_t i;
+    for (i = 0; i < 6; i++) {
+        judge(ids[i],
+              texts[i].size == 0 || !memmem(texts[i].data, texts[i].size, folder, strlen(folder)),
+              "'%.*s' names a folder of the machine that generated it", STR(texts[i]));
+    }
+    judge("EPC-022", !has_folder(node->onnx_model_filename),
+          "onnx_model_filename is '%.*s', expected a name without a folder",
+          STR(node->onnx_model_filename));
+    judge("EPC-030", node->max_size >= 0, "max_size is negative");
+    judge("EPC-025 EPC-026", node->source.size > 0,
+          "source is absent or empty: other EPs cannot tell whose node it is");
+    if (node->source.size && !epctx_str_is(node->source, now->ep.name)) {
+        remark("EPC-026", "source is '%.*s', the EP is called '%s'", STR(node->source),
+               now->ep.name);
+    }
+}
+
+static void check_path(epctx_str path)
+{
+    judge("EPC-032 EPC-009", path.size > 0, "a node with main_context 1 without ep_cache_context");
+    judge("EPC-078 EPC-017 EPC-019",
+          path.size > 0 && path.data[0] != '/' && path.data[0] != '\\' &&
+              !memmem(path.data, path.size, ":", 1),
+          "ep_cache_context is '%.*s', expected a relative path", STR(path));
+    judge("EPC-019 EPC-078", !memmem(path.data, path.size, "..", 2),
+          "ep_cache_context is '%.*s': it leaves the folder", STR(path));
+}
+
+/* [model]_[ep].bin: [ep] is the EP's choice. */
+static void check_binary_name(epctx_str path, const char *stem, const char *ids)
+{
+    const char *slash = (const char *)memrchr(path.data, '/', path.size);
+    const char *name = slash ? slash + 1 : path.data;
+    const size_t length = path.size - (size_t)(name - path.data), stem_length = strlen(stem);
+    if (length > stem_length + 5 && memcmp(name, stem, stem_length) == 0 &&
+        name[stem_length] == '_' && memcmp(name + length - 4, ".bin", 4) == 0) {
+        holds(ids);
+    } else {
+        remark(ids, "the binary is called '%.*s', the document says %s_[ep].bin", STR(path), stem);
+    }
+}
+
+static void check_files(const contexts *c)
+{
+    char names[64][256];
+    const size_t count = list_files("out", names, 64);
+    size_t i, k;
+    for (i = 0; i < count; i++) {
+        bool named = strcmp(names[i], "m_ctx.onnx") == 0;
+        for (k = 0; k < c->count && !named; k++)
+            named = epctx_str_is(c->list[k].ep_cache_context, names[i]);
+        if (named) continue;
+        remark("EPC-086", "out/%.150s is named by no node: who copies the model must know of it",
+               names[i]);
+    }
+    for (k = 0; k < c->count; k++) {
+        char path[PATH_MAX];
+        if (c->list[k].main_context != 1) continue;
+        snprintf(path, sizeof path, "out/%.*s", STR(c->list[k].ep_cache_context));
+        judge("EPC-076 EPC-077 EPC-068 EPC-087", file_exists(path),
+              "the node names '%.*s', which is not in the folder of the context model",
+              STR(c->list[k].ep_cache_context));
+    }
+}
+
+static bool only_source_left(void)
+{
+    char names[16][256];
+    return list_files("src", names, 16) == 1;
+}
+
+static void generated(void)
+{
+    contexts c;
+    size_t i;
+    if (!prepare(MODEL_CHAIN, false)) return;
+    if (!judge("EPC-005 EPC-013 EPC-033 EPC-034", read_contexts("out/m_ctx.onnx", &c), "%s",
+               ort_text)) {
+        close_contexts(&c);
+        return;
+    }
+    judge("EPC-058 EPC-059 PLG-010", c.count == 1 && c.others == 0,
+          "a model of one partition became %zu EPContext nodes and %zu others", c.count, c.others);
+    for (i = 0; i < c.count; i++) {
+        const epctx_epnode *node = &c.list[i];
+        check_node(node, in_folder("src"));
+        check_node(node, in_folder("out"));
+        if (node->embed_mode != 0) {
+            judge("EPC-071 EPC-042 EPC-016", false,
+                  "embed mode 0 was asked for, and the node has embed_mode %d",
+                  (int)node->embed_mode);
+            continue;
+        }
+        holds("EPC-071 EPC-042 EPC-016 EPC-057");
+        if (node->main_context == 1) {
+            check_path(node->ep_cache_context);
+            check_binary_name(node->ep_cache_context, "m", "EPC-075");
+        }
+    }
+    judge("EPC-009", c.primaries > 0, "no node has main_context 1");
+    check_files(&c);
+    judge("EPC-086 EPC-087", only_source_left(), "files were written beside the source model");
+    close_contexts(&c);
+}
+
+/* ------------------------------------------------------------------ loading */
+
+static void judge_load(const char *ids, const ort_spec *spec, const char *what)
+{
+    char first[16];
+    snprintf(first, sizeof first, "%.7s", ids);
+    judging(first, "%s", what);
+    judge(ids, runs_as(spec, in_folder("ref/m.onnx")),
+          "%s: expected the outputs of the source model, found %s", what, ort_answer);
+}
+
+/* Generates from a model of this kind, deletes the source, and loads. */
+static void load_kind(model_kind kind)
+{
+    char what[120];
+    ort_spec spec;
+    contexts c;
+    bool ok;
+    remove_tree("src");
+    remove_tree("out");
+    make_folder("src");
+    make_folder("out");
+    if (!make_model(kind, in_folder("src/m.onnx"))) return;
+    judging("PLG-010", "CompileModel of '%s'", model_names[kind]);
+    ok = generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false);
+    /* ORT before 1.27 knows no EPContext node without inputs. */
+    if (!ok && strstr(ort_text, "has input size 0")) return;
+    if (!judge("PLG-010", ok, "CompileModel of the model '%s': %s", model_names[kind],
+               ort_answer)) {
+        return;
+    }
+    reference();
+    remove_tree("src");
+    if (read_contexts("out/m_ctx.onnx", &c) && c.count > 0) {
+        snprintf(what, sizeof what, "a session from the context model of '%s', its source gone",
+                 model_names[kind]);
+        spec = strict_spec(in_folder("out/m_ctx.onnx"));
+        judge_load("EPC-003 EPC-119 EPC-085", &spec, what);
+        holds("EPC-006");
+        if (kind == MODEL_SUB || kind == MODEL_FAN) holds("EPC-007");
+    }
+    close_contexts(&c);
+}
+
+static void loading(void)
+{
+    static const model_kind kinds[] = {MODEL_CHAIN,  MODEL_SUB,   MODEL_WEIGHTS, MODEL_CONST,
+                                       MODEL_SCALAR, MODEL_NAMES, MODEL_FAN};
+    size_t i;
+    if (!open_ep()) {
+        give_up("%s", ort_text);
+        return;
+    }
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        load_kind(kinds[i]);
+}
+
+static void load_again(void)
+{
+    static const char *const of_generation[][3] = {{"ep.context_enable", "0", NULL},
+                                                   {"ep.context_embed_mode", "1", NULL},
+                                                   {"ep.context_node_name_prefix", "p_", NULL}};
+    static const char *const ids[] = {"EPC-038", "EPC-043", "EPC-044"};
+    size_t i;
+    OrtSession *session = NULL;
+    const char *model;
+    ort_spec spec;
+    if (!prepare(MODEL_CHAIN, false)) return;
+    reference();
+    remove_tree("src");
+    model = in_folder("out/m_ctx.onnx");
+    spec = strict_spec(model);
+    judging("EPC-001", "a session from the context model with session.disable_model_compile=1");
+    if (judge("EPC-001 EPC-016 EPC-097 EPC-101 EPC-102 EPC-103 EPC-104 EPC-113 EPC-116 EPC-161",
+              ort_session(&spec, &session),
+              "a session from the context model with session.disable_model_compile=1: expected "
+              "success, found %s",
+              ort_answer)) {
+        judge("EPC-099 EPC-100", ort_assigned(session, now->ep.name) == 1,
+              "%zu of the context model's nodes are claimed, expected 1",
+              ort_assigned(session, now->ep.name));
+        ort->ReleaseSession(session);
+    }
+    for (i = 0; i < 3; i++) {
+        char what[100];
+        spec = spec_of(model);
+        spec.config = of_generation[i];
+        snprintf(what, sizeof what, "%s=%s while loading", spec.config[0], spec.config[1]);
+        judge_load(ids[i], &spec, what);
+    }
+    if (chdir("out") == 0) {
+        judging("EPC-117", "a path without a folder");
+        spec = spec_of("m_ctx.onnx");
+        judge("EPC-117", runs_as(&spec, "../ref/m.onnx"),
+              "a path without a folder: expected the outputs of the source model, found %s",
+              ort_answer);
+    }
+}
+
+static void delivered(void)
+{
+    char binary[PATH_MAX], copy[PATH_MAX];
+    ort_spec spec;
+    if (!prepare(MODEL_CHAIN, false)) return;
+    reference();
+    make_folder("moved");
+    copy_file("out/m_ctx.onnx", "moved/m_ctx.onnx");
+    if (binary_of("out/m_ctx.onnx", "out", binary, sizeof binary) &&
+        binary_of("out/m_ctx.onnx", "moved", copy, sizeof copy)) {
+        copy_file(binary, copy);
+    }
+    remove_tree("out");
+    remove_tree("src");
+    spec = strict_spec(in_folder("moved/m_ctx.onnx"));
+    judge_load("EPC-074 EPC-017", &spec,
+               "the model and the file that its primary node names, copied to another folder");
+}
+
+static void subfolder(void)
+{
+    char binary[PATH_MAX], name[PATH_MAX];
+    contexts c;
+    ort_spec spec;
+    if (!prepare(MODEL_CHAIN, false)) return;
+    reference();
+    if (!binary_of("out/m_ctx.onnx", "out", binary, sizeof binary)) {
+        give_up("no node names a file");
+        return;
+    }
+    make_folder("out/deeper");
+    rename(binary, "out/deeper/moved.bin");
+    read_contexts("out/m_ctx.onnx", &c);
+    snprintf(name, sizeof name, "deeper/moved.bin");
+    close_contexts(&c);
+    if (!change_attr("out/m_ctx.onnx", "out/sub_ctx.onnx", "ep_cache_context", name,
+                     strlen(name))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = strict_spec(in_folder("out/sub_ctx.onnx"));
+    judge_load("EPC-018 EPC-079 EPC-103", &spec, "a binary in a subfolder, under another name");
+}
+
+/* ----------------------------------------------------------------- embedded */
+
+static void embedded(void)
+{
+    char names[16][256];
+    uint8_t *data;
+    size_t size;
+    contexts c;
+    ort_spec spec;
+    if (!prepare(MODEL_CHAIN, true)) return;
+    reference();
+    judge("EPC-070", list_files("out", names, 16) == 1,
+          "embed mode 1 wrote other files beside the model: %.100s", names[1]);
+    judge("EPC-070", only_source_left(), "embed mode 1 wrote files beside the source model");
+    if (judge("EPC-014", read_contexts("out/m_ctx.onnx", &c), "%s", ort_text) && c.count > 0) {
+        judge("EPC-014 EPC-009 EPC-032",
+              c.list[0].embed_mode == 1 && c.list[0].ep_cache_context.size > 0,
+              "embed mode 1 was asked for: embed_mode is %d, ep_cache_context has %zu bytes",
+              (int)c.list[0].embed_mode, c.list[0].ep_cache_context.size);
+    }
+    close_contexts(&c);
+    remove_tree("src");
+    data = read_file("out/m_ctx.onnx", &size);
+    spec = strict_spec(in_folder("out/m_ctx.onnx"));
+    judge_load("EPC-014 EPC-015 EPC-041", &spec, "an embedded context, from a file");
+    remove_tree("out");
+    spec.path = NULL;
+    spec.data = data;
+    spec.size = size;
+    judge_load("EPC-014 EPC-015 EPC-041", &spec, "an embedded context, from memory");
+    judge("EPC-014", list_files(".", names, 16) == 1, "loading an embedded context wrote %.100s",
+          names[0]);
+    free(data);
+}
+
+/* ------------------------------------------------------------------- memory */
+
+static void from_memory(void)
+{
+    const char *with_path[] = {"ep.context_file_path", NULL, NULL};
+    uint8_t *data;
+    size_t size = 0;
+    ort_spec spec;
+    if (!prepare(MODEL_CHAIN, false)) return;
+    reference();
+    remove_tree("src");
+    data = read_file("out/m_ctx.onnx", &size);
+    remove("out/m_ctx.onnx");
+    spec = spec_of(NULL);
+    spec.data = data;
+    spec.size = size;
+    judging("EPC-040", "a model from memory without ep.context_file_path");
+    judge("EPC-040", !session_opens(&spec),
+          "a model from memory, its binary in a file, without ep.context_file_path: expected an "
+          "error, found a session");
+    judge("EPC-040 EPC-110", ort_code == ORT_INVALID_GRAPH || ort_code == ORT_INVALID_ARGUMENT,
+          "without ep.context_file_path: expected INVALID_GRAPH (10), found %s", ort_answer);
+    if (!strstr(ort_text, "context_file_path")) {
+        remark("EPC-040", "the error does not name ep.context_file_path: %.300s", ort_text);
+    }
+    with_path[1] = in_folder("out/not_there_ctx.onnx");
+    spec.config = with_path;
+    judge_load("EPC-105 EPC-118 EPC-040", &spec,
+               "a model from memory, ep.context_file_path in the binary's folder");
+    free(data);
+}
+
+/* --------------------------------------------------------------- partitions */
+
+static size_t count_binaries(const contexts *c)
+{
+    size_t i, k, count = 0;
+    for (i = 0; i < c->count; i++) {
+        bool seen = c->list[i].main_context != 1;
+        for (k = 0; k < i && !seen; k++)
+            seen = c->list[k].main_context == 1 &&
+                   epctx_str_eq(c->list[i].ep_cache_context, c->list[k].ep_cache_context);
+        count += !seen;
+    }
+    return count;
+}
+
+static void check_partitions(const contexts *c, bool embed)
+{
+    const size_t binaries = count_binaries(c);
+    size_t i;
+    judge("EPC-082", c->count == 3, "three groups of nodes became %zu EPContext nodes", c->count);
+    for (i = 0; i < c->count; i++) {
+        judge("EPC-009 EPC-107", c->list[i].main_context == 0 || c->list[i].ep_cache_context.size,
+              "node %zu of %zu has main_context 1 and no context", i, c->count);
+    }
+    if (binaries == 1) {
+        holds(embed ? "EPC-011" : "EPC-011 EPC-072");
+    } else if (c->primaries == c->count) {
+        remark(embed ? "EPC-012" : "EPC-012 EPC-072", "%zu partitions have %zu contexts", c->count,
+               binaries);
+    }
+    if (c->primaries == c->count) holds("EPC-012 EPC-106");
+}
+
+static void partitions_as(bool embed)
+{
+    contexts c;
+    ort_spec spec;
+    judging("PLG-010", "CompileModel of several partitions, embed mode %d", embed);
+    if (!judge("PLG-010 EPC-082",
+               generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), embed),
+               "CompileModel of several partitions, embed mode %d: %s", embed, ort_answer)) {
+        return;
+    }
+    if (judge("EPC-082", read_contexts("out/m_ctx.onnx", &c), "%s", ort_text)) {
+        check_partitions(&c, embed);
+    }
+    close_contexts(&c);
+    spec = strict_spec(in_folder("out/m_ctx.onnx"));
+    judging("EPC-107", "a context model with several EPContext nodes, embed mode %d", embed);
+    judge(
+        "EPC-107 EPC-108 EPC-010 EPC-101", runs_as(&spec, in_folder("ref/m.onnx")),
+        "a context model with several EPContext nodes, embed mode %d: expected the outputs of the "
+        "source model, found %s",
+        embed, ort_answer);
+}
+
+static void partitions(void)
+{
+    if (!open_ep() || !make_model(MODEL_ISLAND, in_folder("src/m.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    reference();
+    if (now->ep.files) partitions_as(false);
+    if (now->ep.embeds) partitions_as(true);
+}
+
+/* The file's order of nodes, from the last to the first. */
+static bool reverse_nodes(const char *from, const char *to)
+{
+    contexts c;
+    epctx_error error;
+    epctx_status status = EPCTX_OK;
+    epctx_view graph;
+    size_t i;
+    const bool ok = read_contexts(from, &c);
+    epctx_error_clear(&error);
+    graph = epctx_model_graph(&c.model).view;
+    for (i = 0; ok && i < c.count && status == EPCTX_OK; i++) /* each to the front */
+        status = epctx_view_move(&c.model, c.views[i].view, graph, NULL, &error);
+    if (ok && status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, NULL, &error);
+    if (status != EPCTX_OK) snprintf(ort_text, sizeof ort_text, "%s", error.message);
+    close_contexts(&c);
+    return ok && status == EPCTX_OK;
+}
+
+/* The order of nodes in the file means nothing; names of nodes are ORT's. */
+static void reordered(void)
+{
+    ort_spec spec;
+    contexts c;
+    epctx_error error;
+    fate f;
+    size_t i;
+    if (!prepare(MODEL_ISLAND, !now->ep.files)) return;
+    reference();
+    if (!reverse_nodes("out/m_ctx.onnx", "out/back_ctx.onnx")) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = spec_of(in_folder("out/back_ctx.onnx"));
+    judging("EPC-010", "a context model whose nodes are in another order");
+    f = fate_of(&spec, in_folder("ref/m.onnx"));
+    judge("EPC-010 EPC-108", f == FATE_RIGHT || f == FATE_INVALID_GRAPH,
+          "a context model whose nodes are in another order: expected the same outputs, found %s",
+          ort_answer);
+    epctx_error_clear(&error);
+    if (read_contexts("out/m_ctx.onnx", &c)) {
+        for (i = 0; i < c.count; i++) {
+            char name[40];
+            snprintf(name, sizeof name, "renamed %zu", i);
+            epctx_message_set_str(&c.model, c.views[i].view, EPCTX_FIELD_NODE_NAME,
+                                  epctx_str_of(name), &error);
+        }
+        epctx_model_write_file(&c.model, "out/names_ctx.onnx", NULL, &error);
+    }
+    close_contexts(&c);
+    spec.path = in_folder("out/names_ctx.onnx");
+    judging("EPC-161", "a context model whose nodes have other names");
+    f = fate_of(&spec, in_folder("ref/m.onnx"));
+    judge("EPC-161", f == FATE_RIGHT || f == FATE_INVALID_GRAPH,
+          "a context model whose nodes have other names: expected the same outputs or "
+          "INVALID_GRAPH, found %s",
+          ort_answer);
+}
+
+/* -------------------------------------------------------- by session options */
+
+static void by_options(void)
+{
+    const char *more[] = {"ep.context_file_path", NULL, NULL};
+    char binary[PATH_MAX];
+    contexts c;
+    ort_spec spec;
+    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    reference();
+    judging("EPC-062", "a session with ep.context_enable=1");
+    if (!judge("EPC-062 EPC-093", generate_by_options(in_folder("src/m.onnx"), NULL),
+               "a session with ep.context_enable=1: expected success, found %s", ort_answer)) {
+        return;
+    }
+    judge("EPC-062 EPC-064 EPC-065 EPC-066 EPC-093", file_exists("src/m_ctx.onnx"),
+          "ep.context_enable=1 did not write m_ctx.onnx beside m.onnx");
+    if (now->ep.files && read_contexts("src/m_ctx.onnx", &c)) {
+        judge("EPC-042 EPC-071", c.count > 0 && c.list[0].embed_mode == 0,
+              "without ep.context_embed_mode: expected embed_mode 0");
+        judge("EPC-093 EPC-077 EPC-058",
+              binary_of("src/m_ctx.onnx", "src", binary, sizeof binary) && file_exists(binary),
+              "the context model in the source's folder: no binary beside it");
+        close_contexts(&c);
+    }
+    spec = strict_spec(in_folder("src/m_ctx.onnx"));
+    judge_load("EPC-061 EPC-003", &spec, "the model that ep.context_enable=1 wrote");
+    more[1] = in_folder("out/own.name_ctx.onnx");
+    judging("EPC-067", "ep.context_file_path");
+    if (!judge("EPC-067 EPC-039", generate_by_options(in_folder("src/m.onnx"), more),
+               "ep.context_file_path: expected success, found %s", ort_answer)) {
+        return;
+    }
+    judge("EPC-067 EPC-039", file_exists(more[1]), "ep.context_file_path names no file");
+    if (now->ep.files) {
+        judge("EPC-068 EPC-077",
+              binary_of(more[1], "out", binary, sizeof binary) && file_exists(binary),
+              "with ep.context_file_path the binary is not in the folder of the context model");
+    }
+    spec = strict_spec(more[1]);
+    judge_load("EPC-067 EPC-061", &spec, "the model that ep.context_file_path names");
+}
+
+static void options_from_memory(void)
+{
+    const char *config[] = {"ep.context_enable", "1", NULL, NULL, NULL};
+    size_t size = 0;
+    uint8_t *data;
+    ort_spec spec;
+    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    reference();
+    data = read_file("src/m.onnx", &size);
+    spec = spec_of(NULL);
+    spec.data = data;
+    spec.size = size;
+    spec.config = config;
+    judging("EPC-069", "generating from memory without ep.context_file_path");
+    judge("EPC-069", !session_opens(&spec),
+          "generating from memory without ep.context_file_path: expected an error, found success");
+    config[2] = "ep.context_file_path";
+    config[3] = in_folder("out/m_ctx.onnx");
+    judging("EPC-094", "generating from memory with ep.context_file_path");
+    judge("EPC-094", session_opens(&spec) && file_exists("out/m_ctx.onnx"),
+          "generating from memory with ep.context_file_path: expected success, found %s",
+          ort_answer);
+    free(data);
+    remove_tree("src");
+    spec = strict_spec(in_folder("out/m_ctx.onnx"));
+    judge_load("EPC-094 EPC-061", &spec, "what was generated from memory");
+}
+
+static void compiled_already(void)
+{
+    bool written;
+    if (!prepare(MODEL_CHAIN, !now->ep.files)) return;
+    judging("EPC-097", "CompileModel of a context model");
+    written =
+        generate(in_folder("out/m_ctx.onnx"), in_folder("out/twice_ctx.onnx"), !now->ep.files);
+    if (!judge("EPC-097", !written,
+               "CompileModel of a context model: expected an error, found success")) {
+        return;
+    }
+    judge("EPC-097", !file_exists("out/twice_ctx.onnx"),
+          "CompileModel of a context model failed and left a file");
+}
+
+static void prefix(void)
+{
+    static const char *const prefixes[] = {"p1_", "p2_"};
+    char names[2][300];
+    contexts c;
+    int i;
+    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    reference();
+    for (i = 0; i < 2; i++) {
+        const char *out = in_folder(i == 0 ? "out/a_ctx.onnx" : "out/b_ctx.onnx");
+        const char *more[] = {"ep.context_file_path",
+                              out,
+                              "ep.context_node_name_prefix",
+                              prefixes[i],
+                              "ep.context_embed_mode",
+                              now->ep.files ? "0" : "1",
+                              NULL};
+        ort_spec spec;
+        judging("EPC-080", "generating with a prefix");
+        if (!judge("EPC-080 EPC-045", generate_by_options(in_folder("src/m.onnx"), more),
+                   "generating with ep.context_node_name_prefix: expected success, found %s",
+                   ort_answer)) {
+            return;
+        }
+        names[i][0] = '\0';
+        if (read_contexts(out, &c) && c.count > 0) {
+            snprintf(names[i], sizeof names[i], "%.*s", STR(c.list[0].partition_name));
+        }
+        close_contexts(&c);
+        if (strncmp(names[i], prefixes[i], 3) != 0) {
+            remark("EPC-045", "partition_name is '%.100s', it does not begin with the prefix",
+                   names[i]);
+        } else {
+            holds("EPC-045 EPC-080");
+        }
+        spec = strict_spec(out);
+        judge_load("EPC-047 EPC-080", &spec, "a context model generated with a prefix");
+    }
+    if (strcmp(names[0], names[1]) != 0) {
+        holds("EPC-046");
+    } else {
+        remark("EPC-046", "two prefixes give one partition_name: '%.100s'", names[0]);
+    }
+    if (prepare(MODEL_CHAIN, !now->ep.files) && read_contexts("out/m_ctx.onnx", &c)) {
+        judge("EPC-044",
+              c.count > 0 &&
+                  !memmem(c.list[0].partition_name.data, c.list[0].partition_name.size, "p2_", 3),
+              "without the option there is a prefix, of an earlier session");
+        close_contexts(&c);
+    }
+}
+
+static void odd_names(void)
+{
+    char long_name[230];
+    const char *const tried[] = {"out/two.dots.in_ctx.onnx", "out/with blanks_ctx.onnx",
+                                 "out/\xc3\xa9\xe4\xb8\xad_ctx.onnx", "a.folder/m_ctx.onnx",
+                                 long_name};
+    static const char *const stems[] = {"two.dots.in", "with blanks", "\xc3\xa9\xe4\xb8\xad", "m",
+                                        NULL};
+    size_t i;
+    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    reference();
+    make_folder("a.folder");
+    memset(long_name, 'l', sizeof long_name);
+    memcpy(long_name, "out/", 4);
+    snprintf(long_name + 204, sizeof long_name - 204, "_ctx.onnx");
+    for (i = 0; i < 5; i++) {
+        const char *out = in_folder(tried[i]);
+        char folder[20], binary[PATH_MAX];
+        contexts c;
+        ort_spec spec;
+        snprintf(folder, sizeof folder, i == 3 ? "a.folder" : "out");
+        judging("EPC-067", "the output name %.60s", tried[i]);
+        if (!judge("EPC-067 EPC-068", generate(in_folder("src/m.onnx"), out, false),
+                   "the output name %.60s: expected success, found %s", tried[i], ort_answer)) {
+            continue;
+        }
+        judge("EPC-068 EPC-077",
+              binary_of(out, folder, binary, sizeof binary) && file_exists(binary),
+              "the output name %.60s: no binary in its folder", tried[i]);
+        if (stems[i] && read_contexts(out, &c)) {
+            if (c.count) check_binary_name(c.list[0].ep_cache_context, stems[i], "EPC-075");
+            close_contexts(&c);
+        }
+        spec = strict_spec(out);
+        judge_load("EPC-067 EPC-104", &spec, "a context model with an odd name");
+    }
+    /* One model must not lose its binary to another one in the same folder. */
+    if (make_model(MODEL_OTHER, in_folder("src/other.onnx"))) {
+        judging("EPC-075", "another model in the same folder");
+        generate(in_folder("src/other.onnx"), in_folder("out/two.others_ctx.onnx"), false);
+    }
+    for (i = 0; i < 4; i++) {
+        ort_spec spec = strict_spec(in_folder(tried[i]));
+        judge_load("EPC-075 EPC-058", &spec, "the first of several context models in one folder");
+    }
+}
+
+/* ------------------------------------------------------------ external data */
+
+static void external_data(void)
+{
+    const char *config[] = {"session.model_external_initializers_file_folder_path",
+                            NULL,
+                            "ep.context_enable",
+                            "1",
+                            "ep.context_file_path",
+                            NULL,
+                            "ep.context_embed_mode",
+                            now->ep.files ? "0" : "1",
+                            NULL};
+    char names[16][256];
+    uint8_t *data;
+    size_t size = 0, i, count;
+    ort_spec spec;
+    if (!open_ep() || !make_model(MODEL_WEXT, in_folder("src/m.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    judging("EPC-084", "generating from a source with external data");
+    if (!judge("EPC-084",
+               generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files),
+               "generating from a source with external data: expected success, found %s",
+               ort_answer)) {
+        return;
+    }
+    make_folder("ref");
+    make_model(MODEL_WEIGHTS, in_folder("ref/m.onnx"));
+    data = read_file("src/m.onnx", &size);
+    make_folder("keep");
+    make_folder("keep/data");
+    copy_file("src/data/weights.bin", "keep/data/weights.bin");
+    remove_tree("src");
+    spec = strict_spec(in_folder("out/m_ctx.onnx"));
+    judge_load("EPC-085 EPC-091", &spec, "a context model whose source and external data are gone");
+    count = list_files("out", names, 16);
+    for (i = 0; i < count; i++)
+        judge("EPC-091 EPC-052", !strstr(names[i], ".data") && strcmp(names[i], "data") != 0,
+              "an initializers file was written: %.100s", names[i]);
+    spec = spec_of(NULL);
+    spec.data = data;
+    spec.size = size;
+    judging("EPC-050", "a model with external data from memory");
+    judge("EPC-050", !session_opens(&spec),
+          "a model with external data from memory, without its folder: expected an error");
+    make_folder("three");
+    config[1] = in_folder("keep");
+    config[5] = in_folder("three/m_ctx.onnx");
+    spec.config = config;
+    judging("EPC-095", "generating from memory with external data in another folder");
+    if (!judge("EPC-095 EPC-048 EPC-049", session_opens(&spec),
+               "generating from memory with external data in another folder: expected success, "
+               "found %s",
+               ort_answer)) {
+        free(data);
+        return;
+    }
+    remove_tree("keep");
+    spec = strict_spec(in_folder("three/m_ctx.onnx"));
+    judge_load("EPC-095 EPC-096 EPC-085", &spec,
+               "what was generated from memory, source and data gone");
+    free(data);
+}
+
+/* The folder of external data has a binary of the right name, the model's folder has none. */
+static void not_in_data_folder(void)
+{
+    const char *config[] = {"session.model_external_initializers_file_folder_path", NULL, NULL,
+                            NULL, NULL};
+    char binary[PATH_MAX], other[PATH_MAX];
+    size_t size = 0;
+    uint8_t *data;
+    ort_spec spec;
+    fate f;
+    if (!prepare(MODEL_CHAIN, false)) return;
+    reference();
+    make_folder("data");
+    if (!binary_of("out/m_ctx.onnx", "out", binary, sizeof binary) ||
+        !binary_of("out/m_ctx.onnx", "data", other, sizeof other)) {
+        give_up("no node names a file");
+        return;
+    }
+    rename(binary, other);
+    data = read_file("out/m_ctx.onnx", &size);
+    config[1] = in_folder("data");
+    config[2] = "ep.context_file_path";
+    config[3] = in_folder("out/m_ctx.onnx");
+    spec = spec_of(NULL);
+    spec.data = data;
+    spec.size = size;
+    spec.config = config;
+    judging("EPC-051", "a binary that is only in the folder of external data");
+    f = fate_of(&spec, in_folder("ref/m.onnx"));
+    judge("EPC-051", f == FATE_INVALID_GRAPH || f == FATE_OTHER_CODE,
+          "a binary that is only in the folder of external data: expected an error, found a "
+          "session");
+    free(data);
+}
+
+static void initializers(void)
+{
+    ort_spec spec, load;
+    ort_output to;
+    contexts c;
+    size_t inside = 0;
+    if (!open_ep() || !make_model(MODEL_ISLAND, in_folder("src/m.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    reference();
+    spec = spec_of(in_folder("src/m.onnx"));
+    memset(&to, 0, sizeof to);
+    to.path = in_folder("out/m_ctx.onnx");
+    to.embed = !now->ep.files;
+    to.initializers = "m_init.data";
+    judging("EPC-092", "CompileModel with an initializers file");
+    if (!judge("EPC-092", ort_compile_model(&spec, &to), "with an initializers file: %s",
+               ort_answer)) {
+        return;
+    }
+    if (read_contexts(to.path, &c)) {
+        epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&c.model));
+        epctx_tensor_view tensor;
+        while (epctx_next_tensor(&it, &tensor))
+            inside += !tensor.external;
+        judge("EPC-092 EPC-089", inside == 0, "%zu initializers are in the context model", inside);
+        close_contexts(&c);
+    }
+    remove_tree("src");
+    load = strict_spec(to.path);
+    judge_load("EPC-092 EPC-085", &load, "a context model with an initializers file");
+}
+
+/* What the EP compiled is not in the model, too. */
+static void weights_once(void)
+{
+    contexts c;
+    size_t bytes = 0;
+    if (!prepare(MODEL_WEIGHTS, !now->ep.files)) return;
+    if (read_contexts("out/m_ctx.onnx", &c)) {
+        epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&c.model));
+        epctx_tensor_view tensor;
+        while (epctx_next_tensor(&it, &tensor))
+            bytes += tensor.raw.size;
+        judge("EPC-089", bytes == 0 || c.others > 0,
+              "%zu bytes of weights that only the compiled graph uses are in the context model",
+              bytes);
+    }
+    close_contexts(&c);
+}
+
+/* ------------------------------------------------------------ compatibility */
+
+static bool own_string(const char *model, char *out, size_t size)
+{
+    OrtAllocator *allocator = NULL;
+    char *text = NULL;
+    if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) ||
+        !ort_ok(ort->GetCompatibilityInfoFromModel(model, now->ep.name, allocator, &text))) {
+        return false;
+    }
+    snprintf(out, size, "%s", text ? text : "");
+    if (text) allocator->Free(allocator, text);
+    return true;
+}
+
+static OrtCompiledModelCompatibility judgement(const char *text)
+{
+    OrtCompiledModelCompatibility out = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+    const OrtEpDevice *device = find_device();
+    judge("PLG-034", ort_ok(ort->GetModelCompatibilityForEpDevices(&device, 1, text, &out)),
+          "the compatibility of '%.40s': expected a value, found %s", text, ort_answer);
+    return out;
+}
+
+static void compatibility(void)
+{
+    static char own[4096], again[4096], odd[1 << 20];
+    static const char *const foreign[] = {"", "no such text", "OtherExecutionProvider;version=1",
+                                          "{\"a\": 1}"};
+    size_t i;
+    if (!prepare(MODEL_CHAIN, !now->ep.files)) return;
+    judging("PLG-024", "GetCompatibilityInfoFromModel");
+    if (!judge("PLG-024", own_string(in_folder("out/m_ctx.onnx"), own, sizeof own), "%s",
+               ort_text)) {
+        return;
+    }
+    if (!*own) {
+        does_not_apply("PLG-024 PLG-025 PLG-034", "the EP writes no compatibility string");
+        return;
+    }
+    judging("PLG-025", "the compatibility of the EP's own string");
+    judge("PLG-025", judgement(own) == OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL,
+          "the EP's own fresh string '%.100s' is judged %d, expected optimal (1)", own,
+          (int)judgement(own));
+    generate(in_folder("src/m.onnx"), in_folder("out/again_ctx.onnx"), !now->ep.files);
+    own_string(in_folder("out/again_ctx.onnx"), again, sizeof again);
+    judge("PLG-024", strcmp(own, again) == 0,
+          "the same model has another string when it is compiled again: '%.100s' and '%.100s'", own,
+          again);
+    for (i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        judging("PLG-034", "the compatibility of '%s'", foreign[i]);
+        judge("PLG-034",
+              judgement(foreign[i]) != OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL,
+              "'%s' is judged optimal, expected anything else", foreign[i]);
+    }
+    memset(odd, 'x', sizeof odd - 1);
+    judging("PLG-034", "the compatibility of a text of 1 MiB");
+    judge("PLG-034", judgement(odd) != OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL,
+          "a text of 1 MiB is judged optimal");
+}
+
+/* -------------------------------------------------------------- interrupted */
+
+/* Whatever is in the folder: a context model that is there has its binary, and loads. */
+static void judge_folder(const char *what)
+{
+    char binary[PATH_MAX];
+    ort_spec spec;
+    fate f;
+    if (!file_exists("out/m_ctx.onnx")) {
+        holds("EPC-058");
+        return;
+    }
+    judge("EPC-058",
+          !now->ep.files ||
+              (binary_of("out/m_ctx.onnx", "out", binary, sizeof binary) && file_exists(binary)),
+          "%s: the context model names a binary that is not there", what);
+    spec = spec_of(in_folder("out/m_ctx.onnx"));
+    f = fate_of(&spec, in_folder("ref/m.onnx"));
+    judge("EPC-058", f == FATE_RIGHT || f == FATE_INVALID_GRAPH, "%s: %s", what, ort_answer);
+}
+
+static void *generate_one(void *unused)
+{
+    (void)unused;
+    generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false);
+    return NULL;
+}
+
+static void interrupted(void)
+{
+    pthread_t threads[2];
+    bool ok;
+    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    reference();
+    if (geteuid() != 0) { /* root may write everywhere */
+        chmod("out", 0555);
+        judging("EPC-058", "generating into a folder that cannot be written to");
+        ok = generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false);
+        judge("EPC-058", !ok,
+              "generating into a folder that cannot be written to: expected a "
+              "status, found success");
+        chmod("out", 0777);
+        judge_folder("a folder that cannot be written to");
+    }
+    judging("EPC-058", "generating into a folder that does not exist");
+    judge("EPC-058", !generate(in_folder("src/m.onnx"), in_folder("nowhere/m_ctx.onnx"), false),
+          "generating into a folder that does not exist: expected a status, found success");
+    judge("EPC-058", !file_exists("nowhere"), "a folder that did not exist was made");
+    judging("EPC-058", "two threads that generate the same files");
+    pthread_create(&threads[0], NULL, generate_one, NULL);
+    pthread_create(&threads[1], NULL, generate_one, NULL);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    judge_folder("two threads that generated the same files");
+}
+
+/* Generates two models in turn under one name until it is killed. */
+static void generate_forever(void)
+{
+    static const char *const sources[] = {"ref/m.onnx", "ref/other.onnx"};
+    unsigned i;
+    if (!open_ep()) _exit(0);
+    for (i = 0;; i++)
+        generate(in_folder(sources[i % 2]), in_folder("out/m_ctx.onnx"), !now->ep.files);
+}
+
+/* In a process of its own: ORT does not survive a fork. */
+static void judge_remains(void)
+{
+    ort_spec spec;
+    fate first, second;
+    if (!open_ep()) _exit(0);
+    judging("EPC-058", "what a killed process left");
+    spec = spec_of(in_folder("out/m_ctx.onnx"));
+    if (file_exists("out/m_ctx.onnx")) {
+        first = fate_of(&spec, in_folder("ref/m.onnx"));
+        second = fate_of(&spec, in_folder("ref/other.onnx"));
+        judge(
+            "EPC-058", first != FATE_WRONG || second != FATE_WRONG,
+            "a process was killed while it generated: what it left loads and gives wrong outputs: "
+            "%s",
+            ort_text);
+    }
+    judge("EPC-058",
+          generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files) &&
+              runs_as(&spec, in_folder("ref/m.onnx")),
+          "generating again after a process was killed: expected success, found %s", ort_answer);
+}
+
+static void in_process(void (*run)(void), unsigned kill_after)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        run();
+        fflush(NULL);
+        _exit(0);
+    }
+    if (kill_after) {
+        usleep(kill_after);
+        kill(child, SIGKILL);
+    }
+    waitpid(child, &status, 0);
+    if (kill_after == 0) {
+        judge("EPC-058", WIFEXITED(status),
+              "what a killed process left ends the process that "
+              "loads it, by signal %d",
+              WTERMSIG(status));
+    }
+}
+
+static void killed(void)
+{
+    int i;
+    make_folder("ref");
+    if (!make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
+        !make_model(MODEL_OTHER, in_folder("ref/other.onnx"))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    for (i = 0; i < 6; i++) {
+        /* Loading ORT takes some of the time. */
+        in_process(generate_forever, 150000u + 37700u * (unsigned)i);
+        in_process(judge_remains, 0);
+    }
+}
+
+const experiment context_experiments[] = {
+    {"generated files", generated, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-005 EPC-009 EPC-013 EPC-016 EPC-017 EPC-019 EPC-021 EPC-022 EPC-023 EPC-024 EPC-025 "
+     "EPC-026 EPC-029 EPC-030 EPC-032 EPC-033 EPC-034 EPC-042 EPC-057 EPC-058 EPC-059 EPC-068 "
+     "EPC-071 EPC-075 EPC-076 EPC-077 EPC-078 EPC-086 EPC-087 PLG-010"},
+    {"loading", loading, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-003 EPC-006 EPC-007 EPC-085 EPC-119 PLG-010"},
+    {"loading again", load_again, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-001 EPC-016 EPC-038 EPC-043 EPC-044 EPC-097 EPC-099 EPC-100 EPC-101 EPC-102 EPC-103 "
+     "EPC-104 EPC-113 EPC-116 EPC-117 EPC-161"},
+    {"delivered files", delivered, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-017 EPC-074"},
+    {"a subfolder", subfolder, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-018 EPC-079 EPC-103"},
+    {"embedded", embedded, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_EMBEDDING,
+     "EPC-009 EPC-014 EPC-015 EPC-032 EPC-041 EPC-070"},
+    {"from memory", from_memory, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-040 EPC-105 EPC-110 EPC-118"},
+    {"several partitions", partitions, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FOREIGN,
+     "EPC-009 EPC-010 EPC-011 EPC-012 EPC-072 EPC-082 EPC-101 EPC-106 EPC-107 EPC-108 PLG-010"},
+    {"another order", reordered, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FOREIGN,
+     "EPC-010 EPC-108 EPC-161"},
+    {"session options", by_options, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
+     "EPC-003 EPC-039 EPC-042 EPC-058 EPC-061 EPC-062 EPC-064 EPC-065 EPC-066 EPC-067 EPC-068 "
+     "EPC-071 EPC-077 EPC-093"},
+    {"session options, from memory", options_from_memory,
+     NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS, "EPC-061 EPC-069 EPC-094"},
+    {"compiled already", compiled_already, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS, "EPC-097"},
+    {"prefix", prefix, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
+     "EPC-044 EPC-045 EPC-046 EPC-047 EPC-080"},
+    {"odd names", odd_names, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-058 EPC-067 EPC-068 EPC-075 EPC-077 EPC-104"},
+    {"external data", external_data, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
+     "EPC-048 EPC-049 EPC-050 EPC-052 EPC-084 EPC-085 EPC-091 EPC-095 EPC-096"},
+    {"the folder of external data", not_in_data_folder,
+     NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES, "EPC-051"},
+    {"an initializers file", initializers,
+     NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FOREIGN, "EPC-085 EPC-089 EPC-092"},
+    {"weights", weights_once, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS, "EPC-089"},
+    {"compatibility", compatibility, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
+     "PLG-024 PLG-025 PLG-034"},
+    {"killed", killed, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS, "EPC-058"},
+    {"interrupted", interrupted, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-058"},
+    {NULL, NULL, 0, NULL},
+};

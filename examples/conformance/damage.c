@@ -1,0 +1,418 @@
+/* damage.c - what an EP must refuse: damaged binaries, foreign nodes, paths that leave the folder. */
+#define _GNU_SOURCE
+#include "conformance.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* out/m_ctx.onnx with its binary (a copy is ref/good.bin), ref/m.onnx; the name of the binary. */
+typedef struct bench {
+    char binary[PATH_MAX], name[PATH_MAX];
+    uint8_t *good;
+    size_t size;
+} bench;
+
+static bool prepare(bench *b)
+{
+    contexts c;
+    size_t i;
+    memset(b, 0, sizeof *b);
+    make_folder("ref");
+    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
+        !generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), false) ||
+        !binary_of("out/m_ctx.onnx", "out", b->binary, sizeof b->binary)) {
+        return give_up("%s", *ort_text ? ort_text : "no node names a file");
+    }
+    if (read_contexts("out/m_ctx.onnx", &c)) {
+        for (i = 0; i < c.count; i++) {
+            if (c.list[i].main_context == 1) {
+                snprintf(b->name, sizeof b->name, "%.*s", STR(c.list[i].ep_cache_context));
+            }
+        }
+    }
+    close_contexts(&c);
+    b->good = read_file(b->binary, &b->size);
+    return b->good && b->size > 0 ? true : give_up("the binary cannot be read");
+}
+
+/* A failure must say which file, node or value: a code without words helps nobody. */
+static void judge_message(const char *what)
+{
+    size_t words = 0;
+    const char *c;
+    for (c = ort_text; *c; c++)
+        words += *c == ' ';
+    if (words < 4) remark("EPC-110", "%s: the message tells little: '%.200s'", what, ort_text);
+}
+
+/* The model `path` must not load. `ids`: the rules about this damage. */
+static void must_refuse(const char *ids, const char *path, const char *what)
+{
+    ort_spec spec = spec_of(path);
+    fate f;
+    char first[16];
+    snprintf(first, sizeof first, "%.7s", ids);
+    judging(first, "%s", what);
+    f = fate_of(&spec, in_folder("ref/m.onnx"));
+    if (f == FATE_RIGHT || f == FATE_WRONG) {
+        judge(ids, false, "%s: expected INVALID_GRAPH, found a session%s", what,
+              f == FATE_WRONG ? " with wrong outputs" : "");
+        return;
+    }
+    holds(ids);
+    judge("EPC-110", f == FATE_INVALID_GRAPH, "%s: expected INVALID_GRAPH (10), found %.300s", what,
+          ort_answer);
+    judge_message(what);
+}
+
+/* Wrong numbers without a word are the worst; other damage than this may go unnoticed. */
+static void must_not_lie(const char *ids, const ort_spec *spec, const char *what)
+{
+    const fate f = fate_of(spec, in_folder("ref/m.onnx"));
+    judge(ids, f != FATE_WRONG,
+          "%s: expected an error or the right outputs, found a session: %.300s", what, ort_text);
+    if (f == FATE_OTHER_CODE) {
+        judge("EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what, ort_answer);
+    }
+}
+
+static void damaged_as(const bench *b, const void *data, size_t size, const char *what)
+{
+    write_file(b->binary, data, size);
+    must_refuse("EPC-114 EPC-115", in_folder("out/m_ctx.onnx"), what);
+}
+
+static void cut_binaries(const bench *b)
+{
+    static const uint8_t zeros[1 << 16];
+    uint8_t *changed = (uint8_t *)malloc(b->size + sizeof zeros);
+    char what[80];
+    int i;
+    remove(b->binary);
+    must_refuse("EPC-114 EPC-115", in_folder("out/m_ctx.onnx"), "a missing binary");
+    damaged_as(b, "", 0, "an empty binary");
+    damaged_as(b, b->good, 1, "a binary of one byte");
+    for (i = 1; i < 4; i++) {
+        snprintf(what, sizeof what, "a binary cut at %d/4", i);
+        damaged_as(b, b->good, b->size * (size_t)i / 4, what);
+    }
+    damaged_as(b, b->good, b->size - 1, "a binary without its last byte");
+    damaged_as(b, zeros, sizeof zeros, "a binary of zeros");
+    if (!changed) return;
+    for (i = 0; (size_t)i < b->size; i++)
+        changed[i] = b->good[i] ^ 0xff;
+    damaged_as(b, changed, b->size, "a binary with all bits flipped");
+    free(changed);
+}
+
+static void damaged(void)
+{
+    bench b;
+    uint8_t *changed;
+    ort_spec spec;
+    size_t i;
+    if (!prepare(&b)) return;
+    cut_binaries(&b);
+    changed = (uint8_t *)malloc(b.size);
+    if (!changed) return;
+    spec = spec_of(in_folder("out/m_ctx.onnx"));
+    for (i = 0; i < 64; i++) {
+        const size_t at = b.size * i / 64;
+        char what[80];
+        memcpy(changed, b.good, b.size);
+        changed[at] ^= (uint8_t)(1u << (i % 8));
+        write_file(b.binary, changed, b.size);
+        snprintf(what, sizeof what, "a binary with bit %d of byte %zu flipped", (int)(i % 8), at);
+        judging("EPC-114", "%s", what);
+        must_not_lie("EPC-114", &spec, what);
+    }
+    free(changed);
+    write_file(b.binary, b.good, b.size);
+    judging("EPC-113", "the good binary, put back");
+    judge("EPC-113", runs_as(&spec, in_folder("ref/m.onnx")), "the good binary, put back: %s",
+          ort_answer);
+}
+
+static void other_binary(void)
+{
+    char other[PATH_MAX];
+    bench b;
+    ort_spec spec;
+    if (!prepare(&b)) return;
+    make_folder("else");
+    if (!make_model(MODEL_OTHER, in_folder("else/m.onnx")) ||
+        !generate(in_folder("else/m.onnx"), in_folder("else/m_ctx.onnx"), false) ||
+        !binary_of("else/m_ctx.onnx", "else", other, sizeof other)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    copy_file(other, b.binary);
+    spec = spec_of(in_folder("out/m_ctx.onnx"));
+    judging("EPC-003", "a binary of another generation");
+    must_not_lie("EPC-003", &spec, "the binary of another model, under the name of this one's");
+}
+
+/* -------------------------------------------------------------------- paths */
+
+static bool set_path(const char *name, size_t size)
+{
+    return change_attr("out/m_ctx.onnx", "out/bad_ctx.onnx", "ep_cache_context", name, size);
+}
+
+static void bad_path(const char *name, const char *what)
+{
+    if (set_path(name, strlen(name))) {
+        must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), what);
+    }
+}
+
+static void paths(void)
+{
+    static char huge[5001];
+    static const char with_nul[] = "m_ctx\0.bin";
+    const char *outside;
+    char dots[PATH_MAX];
+    bench b;
+    if (!prepare(&b)) return;
+    make_folder("outside"); /* where a good binary lies: it must not be used */
+    outside = in_folder("outside/good.bin");
+    copy_file(b.binary, outside);
+    remove(b.binary);
+    bad_path(outside, "an absolute path of a good binary");
+    bad_path("../outside/good.bin", "a path that leaves the folder by ..");
+    make_folder("out/deeper");
+    snprintf(dots, sizeof dots, "deeper/../../outside/good.bin");
+    bad_path(dots, "a path that leaves the folder after a subfolder");
+    bad_path("..", "the path '..'");
+    bad_path("deeper", "the path of a folder");
+    if (set_path("", 0)) must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), "an empty path");
+    bad_path("C:\\x.bin", "a path with a drive letter");
+    bad_path("\\\\host\\x.bin", "a path of another computer");
+    bad_path("NUL", "the name of a device");
+    memset(huge, 'n', sizeof huge - 1);
+    bad_path(huge, "a path of 5000 bytes");
+    if (set_path(with_nul, sizeof with_nul - 1)) {
+        must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), "a path with a zero byte");
+    }
+    if (mkfifo("out/fifo.bin", 0600) == 0) bad_path("fifo.bin", "a path of a pipe");
+    if (symlink(outside, "out/link.bin") == 0) {
+        bad_path("link.bin", "a link to a good binary outside the folder");
+    }
+    if (symlink("../outside", "out/linked") == 0) {
+        bad_path("linked/good.bin", "a path through a link that leaves the folder");
+    }
+}
+
+/* ------------------------------------------------------------------ sources */
+
+/* Only the first node has another source, or none. */
+static bool change_source(const char *from, const char *to, const char *source)
+{
+    contexts c;
+    epctx_error error;
+    epctx_status status = EPCTX_ERR_GRAPH;
+    epctx_error_clear(&error);
+    if (read_contexts(from, &c) && c.count > 0) {
+        status = source ? epctx_node_set_str(&c.model, c.views[0].view, "source",
+                                             epctx_str_of(source), &error)
+                        : epctx_node_remove_attr(&c.model, c.views[0].view, epctx_str_of("source"),
+                                                 &error);
+        if (status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, NULL, &error);
+    }
+    close_contexts(&c);
+    return status == EPCTX_OK;
+}
+
+static void foreign_source(const char *source, const char *ids, const char *what)
+{
+    ort_spec spec = spec_of(in_folder("out/other_ctx.onnx"));
+    bool opens;
+    if (!change_source("out/m_ctx.onnx", "out/other_ctx.onnx", source)) return;
+    judging("EPC-100", "%s", what);
+    opens = session_opens(&spec);
+    if (!opens || strstr(ids, "EPC-100")) {
+        judge(ids, !opens, "%s: expected to be left to another EP, found a session", what);
+        return;
+    }
+    remark(ids, "%s: the node is claimed", what);
+}
+
+static void sources(void)
+{
+    char longer[NAME + 80], lower[NAME + 80];
+    contexts c;
+    size_t i;
+    bool own_name;
+    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx")) ||
+        !generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    longer[0] = '\0';
+    if (read_contexts("out/m_ctx.onnx", &c) && c.count > 0) {
+        snprintf(longer, sizeof longer, "%.*sX", STR(c.list[0].source));
+    }
+    close_contexts(&c);
+    foreign_source("OtherVendorExecutionProvider", "EPC-100 EPC-099 EPC-109 EPC-026",
+                   "a node of another EP");
+    foreign_source(longer, "EPC-100 EPC-026", "a source with one letter more");
+    foreign_source(NULL, "EPC-025", "a node without source");
+    snprintf(lower, sizeof lower, "%.*s", (int)strlen(longer) - 1, longer);
+    own_name = strcmp(lower, now->ep.name) == 0;
+    for (i = 0; lower[i]; i++)
+        lower[i] = (char)(lower[i] >= 'A' && lower[i] <= 'Z' ? lower[i] + 32 : lower[i]);
+    if (own_name) foreign_source(lower, "EPC-026", "the own source in lower case");
+    if (!*now->ep.foreign || !make_model(MODEL_ISLAND, in_folder("src/m.onnx"))) return;
+    /* Own nodes beside a foreign one: ORT refuses the session, nothing crashes. */
+    if (generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files)) {
+        foreign_source("OtherVendorExecutionProvider", "EPC-100 EPC-109",
+                       "a node of another EP beside own ones");
+    }
+}
+
+/* ----------------------------------------------------------------- versions */
+
+/* `text` with `was` replaced by `value`, wherever it is. */
+static void replace_all(epctx_str text, epctx_str was, const char *value, char *out, size_t size)
+{
+    size_t i = 0, used = 0;
+    while (i < text.size && used + 1 < size) {
+        const bool here =
+            i + was.size <= text.size && memcmp(text.data + i, was.data, was.size) == 0;
+        if (here && used + strlen(value) + 1 < size) {
+            memcpy(out + used, value, strlen(value));
+            used += strlen(value);
+            i += was.size;
+        } else {
+            out[used++] = text.data[i++];
+        }
+    }
+    out[used] = '\0';
+}
+
+/* An attribute has another value, also in the EP's compatibility string, which may repeat it: that
+ * is `stated`. False: the EP does not write the attribute. */
+static bool forge_version(const char *attr, const char *value, bool *stated)
+{
+    char key[NAME + 40], changed[4096];
+    epctx_attr_view found;
+    epctx_error error;
+    epctx_str text;
+    contexts c;
+    bool ok;
+    size_t i;
+    epctx_error_clear(&error);
+    *stated = false;
+    ok = read_contexts("out/m_ctx.onnx", &c) && c.count > 0 &&
+         epctx_node_find_attr(&c.views[0], attr, &found) && found.s.size > 0;
+    snprintf(key, sizeof key, "ep_compatibility_info.%s", now->ep.name);
+    if (ok && epctx_model_metadata(&c.model, epctx_str_of(key), &text)) {
+        *stated = memmem(text.data, text.size, found.s.data, found.s.size) != NULL;
+        replace_all(text, found.s, value, changed, sizeof changed);
+        ok = epctx_model_set_metadata(&c.model, epctx_str_of(key), epctx_str_of(changed), &error) ==
+             EPCTX_OK;
+    }
+    for (i = 0; ok && i < c.count; i++)
+        ok = epctx_node_set_str(&c.model, c.views[i].view, attr, epctx_str_of(value), &error) ==
+             EPCTX_OK;
+    ok = ok && epctx_model_write_file(&c.model, "out/other_ctx.onnx", NULL, &error) == EPCTX_OK;
+    close_contexts(&c);
+    return ok;
+}
+
+/* What the EP does not state in its compatibility string it may know from the binary alone. */
+static void other_version(const char *attr, const char *value, const char *id)
+{
+    ort_spec spec = spec_of(in_folder("out/other_ctx.onnx"));
+    bool stated;
+    fate f;
+    judging(id, "%s changed to '%s'", attr, value);
+    if (!forge_version(attr, value, &stated)) {
+        does_not_apply(id, "the EP writes no %s", attr);
+        return;
+    }
+    f = fate_of(&spec, in_folder("ref/m.onnx"));
+    if (f == FATE_RIGHT && !stated) {
+        remark(id, "%s changed to '%s': not noticed", attr, value);
+        return;
+    }
+    judge(id, f == FATE_INVALID_GRAPH || f == FATE_OTHER_CODE,
+          "%s changed to '%s', in the compatibility string, too: expected INVALID_GRAPH, found a "
+          "session",
+          attr, value);
+}
+
+static void versions(void)
+{
+    static const char *const optional[] = {
+        "ep_sdk_version", "onnx_model_filename", "hardware_architecture", "notes",
+        "max_size",       "partition_name"};
+    size_t i;
+    make_folder("ref");
+    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
+        !generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    other_version("hardware_architecture", "another-architecture-9.9", "EPC-111");
+    other_version("ep_sdk_version", "999.9.9", "EPC-112");
+    for (i = 0; i < sizeof optional / sizeof optional[0]; i++) {
+        ort_spec spec = spec_of(in_folder("out/less_ctx.onnx"));
+        char what[100];
+        if (!change_attr("out/m_ctx.onnx", "out/less_ctx.onnx", optional[i], NULL, 0)) continue;
+        snprintf(what, sizeof what, "a node without %s", optional[i]);
+        judging("EPC-031", "%s", what);
+        must_not_lie("EPC-031", &spec, what);
+    }
+}
+
+/* A damaged payload inside the model. */
+static void damaged_payload(void)
+{
+    epctx_error error;
+    contexts c;
+    size_t i, size;
+    uint8_t *payload;
+    make_folder("ref");
+    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
+        !generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), true) ||
+        !read_contexts("out/m_ctx.onnx", &c) || c.count == 0) {
+        give_up("%s", ort_text);
+        return;
+    }
+    epctx_error_clear(&error);
+    size = c.list[0].ep_cache_context.size;
+    payload = (uint8_t *)malloc(size + 1);
+    if (!payload) return;
+    memcpy(payload, c.list[0].ep_cache_context.data, size);
+    close_contexts(&c);
+    for (i = 0; i < 4; i++) {
+        static const char *const what[] = {"an empty payload", "a payload cut in the middle",
+                                           "a payload of one byte", "a payload with bits flipped"};
+        const size_t sizes[] = {0, size / 2, 1, size};
+        size_t k;
+        for (k = 0; i == 3 && k < size; k++)
+            payload[k] ^= 0x5a;
+        if (change_attr("out/m_ctx.onnx", "out/bad_ctx.onnx", "ep_cache_context",
+                        (const char *)payload, sizes[i])) {
+            must_refuse("EPC-114 EPC-115", in_folder("out/bad_ctx.onnx"), what[i]);
+        }
+    }
+    free(payload);
+}
+
+const experiment damage_experiments[] = {
+    {"damaged binaries", damaged, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-110 EPC-113 EPC-114 EPC-115"},
+    {"another model's binary", other_binary,
+     NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES, "EPC-003 EPC-110"},
+    {"damaged payloads", damaged_payload,
+     NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_EMBEDDING, "EPC-110 EPC-114 EPC-115"},
+    {"paths in the model", paths, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-019 EPC-110"},
+    {"sources", sources, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
+     "EPC-025 EPC-026 EPC-099 EPC-100 EPC-109"},
+    {"versions", versions, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
+     "EPC-031 EPC-110 EPC-111 EPC-112"},
+    {NULL, NULL, 0, NULL},
+};

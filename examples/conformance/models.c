@@ -1,0 +1,641 @@
+/* models.c - the models of the experiments, built with epctx.h from operators that the EP claims. */
+#define _GNU_SOURCE
+#include "conformance.h"
+
+const char *const model_names[MODEL_KINDS] = {
+    "chain",  "sub",    "island", "fan",  "weights", "external weights",
+    "const",  "scalar", "dyn",    "zero", "names",   "if",
+    "double", "other",  "pair",   "none"};
+
+/* In falling order of how many EPs have them; all give the shape that they get. */
+const char *const unary_ops[] = {"Relu", "Sigmoid",   "Tanh", "Abs",         "Neg",
+                                 "Exp",  "LeakyRelu", "Sqrt", "HardSigmoid", NULL};
+const char *const weighted_ops[] = {"Add", "Mul", "Sub", "MatMul", "Conv", NULL};
+const char *const binary_ops[] = {"Sub", "Mul", "Add", "Max", "MatMul", NULL};
+const char *const foreign_ops[] = {"Asinh", "Softsign", "Selu", "ThresholdedRelu", "Shrink",
+                                   "Sign",  "Hardmax",  "Erf",  "double",          NULL};
+
+enum { RANK = 4, SIDE = 8, ELEMENTS = SIDE * SIDE * SIDE, MOST_DIMS = 7 };
+enum { FLOAT32 = 1, UINT8 = 2, BOOLEAN = 9, FLOAT64 = 11, INT64 = 7 };
+
+static const int64_t full[RANK] = {1, SIDE, SIDE, SIDE};
+static const int64_t small[RANK] = {1, SIDE, 4, 4};
+
+/* A model under construction. Nodes take their names from `count`. */
+typedef struct builder {
+    epctx_model model;
+    epctx_status status;
+    epctx_error error;
+    form form;
+    unsigned count;
+    unsigned seed;          /* of weights */
+    const char *node_names; /* before the numbers */
+    epctx_view graph;       /* empty: the main graph */
+    bool open_batch;
+} builder;
+
+static void note(builder *b, epctx_status status)
+{
+    if (b->status == EPCTX_OK) b->status = status;
+}
+
+static void begin(builder *b)
+{
+    memset(b, 0, sizeof *b);
+    epctx_error_clear(&b->error);
+    b->form = now->ep.form;
+    b->node_names = "n";
+    note(b, epctx_model_new(&b->model, 8, NULL, &b->error));
+    if (b->status != EPCTX_OK) return;
+    note(b, epctx_model_set_opset(&b->model, epctx_str_of(""), 17, &b->error));
+    note(b, epctx_message_set_str(&b->model, epctx_model_graph(&b->model).view,
+                                  EPCTX_FIELD_GRAPH_NAME, epctx_str_of("g"), &b->error));
+}
+
+static bool end(builder *b, const char *path)
+{
+    epctx_write_opts opts;
+    memset(&opts, 0, sizeof opts);
+    if (b->status == EPCTX_OK) {
+        note(b, epctx_model_write_file(&b->model, path, &opts, &b->error));
+    }
+    if (b->status != EPCTX_OK) {
+        ort_code = ORT_FAIL;
+        snprintf(ort_text, sizeof ort_text, "%s", b->error.message);
+    }
+    epctx_model_close(&b->model);
+    return b->status == EPCTX_OK;
+}
+
+static void put_value(builder *b, uint32_t field, const char *name, int32_t type,
+                      const int64_t *dims, int32_t rank)
+{
+    int64_t open[MOST_DIMS];
+    epctx_value value;
+    memset(&value, 0, sizeof value);
+    value.name = epctx_str_of(name);
+    value.elem_type = type;
+    value.rank = rank;
+    value.dims = dims;
+    if (b->open_batch && rank > 0) {
+        memcpy(open, dims, (size_t)rank * sizeof *dims);
+        open[0] = -1;
+        value.dims = open;
+    }
+    note(b, epctx_graph_put_value(&b->model, b->graph, field, &value, epctx_view_none(), NULL,
+                                  &b->error));
+}
+
+static void input(builder *b, const char *name, const int64_t *dims)
+{
+    put_value(b, EPCTX_FIELD_GRAPH_INPUT, name, FLOAT32, dims, RANK);
+}
+
+static void output(builder *b, const char *name, const int64_t *dims)
+{
+    put_value(b, EPCTX_FIELD_GRAPH_OUTPUT, name, FLOAT32, dims, RANK);
+}
+
+static void put_tensor(builder *b, const char *name, int32_t type, const int64_t *dims,
+                       int32_t rank, const void *data, size_t size)
+{
+    epctx_tensor tensor;
+    memset(&tensor, 0, sizeof tensor);
+    tensor.name = epctx_str_of(name);
+    tensor.elem_type = type;
+    tensor.rank = rank;
+    tensor.dims = dims;
+    tensor.data = (const uint8_t *)data;
+    tensor.size = size;
+    note(b, epctx_graph_put_initializer(&b->model, b->graph, &tensor, epctx_view_none(), NULL,
+                                        &b->error));
+}
+
+static void put_node(builder *b, const char *op, const char *first, const char *second,
+                     const char *third, const char *out, const epctx_attr *attrs, size_t count)
+{
+    epctx_str inputs[3], outputs[1];
+    epctx_node node;
+    char name[80];
+    memset(&node, 0, sizeof node);
+    snprintf(name, sizeof name, "%s%u", b->node_names, b->count++);
+    inputs[0] = epctx_str_of(first);
+    inputs[1] = epctx_str_of(second);
+    inputs[2] = epctx_str_of(third);
+    outputs[0] = epctx_str_of(out);
+    node.name = epctx_str_of(*b->node_names ? name : "");
+    node.op_type = epctx_str_of(op);
+    node.inputs = inputs;
+    node.input_count = first ? (second ? (third ? 3 : 2) : 1) : 0;
+    node.outputs = outputs;
+    node.output_count = 1;
+    node.attrs = attrs;
+    node.attr_count = count;
+    note(b, epctx_graph_put_node(&b->model, b->graph, &node, epctx_view_none(), NULL, &b->error));
+}
+
+static void plain_node(builder *b, const char *op, const char *first, const char *second,
+                       const char *out)
+{
+    put_node(b, op, first, second, NULL, out, NULL, 0);
+}
+
+static void cast_node(builder *b, const char *in, int32_t to, const char *out)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of("to");
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = to;
+    put_node(b, "Cast", in, NULL, NULL, out, &attr, 1);
+}
+
+/* ------------------------------------------------------------ what is quantized */
+
+static const float quant_scale = 1.0f / 64;
+static const uint8_t quant_zero = 128;
+
+/* Both grids have the names that the nodes below use. */
+static void put_grid(builder *b)
+{
+    put_tensor(b, "grid_scale", FLOAT32, NULL, 0, &quant_scale, sizeof quant_scale);
+    put_tensor(b, "grid_zero", UINT8, NULL, 0, &quant_zero, sizeof quant_zero);
+}
+
+/* `from` on the grid, as `to`. */
+static void to_grid(builder *b, const char *from, const char *to)
+{
+    char middle[160];
+    snprintf(middle, sizeof middle, "%s.q%u", from, b->count);
+    put_node(b, "QuantizeLinear", from, "grid_scale", "grid_zero", middle, NULL, 0);
+    put_node(b, "DequantizeLinear", middle, "grid_scale", "grid_zero", to, NULL, 0);
+}
+
+/* What a node of S reads instead of a graph input, in `room`. */
+static const char *enter(builder *b, const char *name, char *room, size_t size)
+{
+    if (b->form != FORM_QDQ) return name;
+    snprintf(room, size, "%s.in", name);
+    to_grid(b, name, room);
+    return room;
+}
+
+/* A node of S and, where the form asks for it, the grid behind it. */
+static void s_node(builder *b, const char *op, const char *first, const char *second,
+                   const char *out)
+{
+    char raw[160];
+    if (b->form != FORM_QDQ) {
+        plain_node(b, op, first, second, out);
+        return;
+    }
+    snprintf(raw, sizeof raw, "%s.raw", out);
+    plain_node(b, op, first, second, raw);
+    to_grid(b, raw, out);
+}
+
+/* ------------------------------------------------------------------ weights */
+
+/* One has the byte 0a, which writing in text mode would change. */
+static float weight_at(unsigned seed, size_t i)
+{
+    if (i == 3) return 1.0f + 10.0f / (1 << 23);
+    return (float)((int)((i * 7 + seed * 13) % 17) - 8) / 16.0f;
+}
+
+/* The weights of one operator. */
+static void put_weight(builder *b, const char *name, const char *op)
+{
+    static float floats[16][ELEMENTS]; /* borrowed until the model is written */
+    static uint8_t bytes[16][ELEMENTS];
+    static const int64_t kernel[RANK] = {SIDE, SIDE, 1, 1};
+    static unsigned used;
+    const bool conv = strcmp(op, "Conv") == 0;
+    const size_t count = conv ? SIDE * SIDE : ELEMENTS;
+    const unsigned at = used++ % 16;
+    char stored[160];
+    size_t i;
+    for (i = 0; i < count; i++) {
+        floats[at][i] = weight_at(b->seed, i);
+        bytes[at][i] = (uint8_t)((int)(floats[at][i] / quant_scale) + quant_zero);
+    }
+    if (b->form != FORM_QDQ) {
+        put_tensor(b, name, FLOAT32, conv ? kernel : full, RANK, floats[at],
+                   count * sizeof floats[at][0]);
+        return;
+    }
+    snprintf(stored, sizeof stored, "%s.bytes", name);
+    put_tensor(b, stored, UINT8, conv ? kernel : full, RANK, bytes[at], count);
+    put_node(b, "DequantizeLinear", stored, "grid_scale", "grid_zero", name, NULL, 0);
+}
+
+static void weighted_node(builder *b, const char *op, const char *in, const char *weight,
+                          const char *out)
+{
+    put_weight(b, weight, op);
+    s_node(b, op, in, weight, out);
+}
+
+/* -------------------------------------------------------------------- steps */
+
+/* The nth node of S of a chain. Where the EP takes both, those with weights are between others. */
+static void step(builder *b, unsigned n, const char *in, const char *out)
+{
+    const ep_facts *ep = &now->ep;
+    char weight[160];
+    snprintf(weight, sizeof weight, "w%u", b->count);
+    if (*ep->weighted && (n % 2 == 0 || !*ep->unary)) {
+        weighted_node(b, ep->weighted, in, weight, out);
+    } else {
+        s_node(b, ep->unary, in, NULL, out);
+    }
+}
+
+/* The same without weights, which have one shape. */
+static void bare_step(builder *b, const char *in, const char *out)
+{
+    if (*now->ep.unary) {
+        s_node(b, now->ep.unary, in, NULL, out);
+    } else {
+        s_node(b, now->ep.binary, in, in, out);
+    }
+}
+
+static void foreign_step(builder *b, const char *in, const char *out)
+{
+    const char *op = now->ep.foreign;
+    char first[160], second[160];
+    if (strcmp(op, "double") != 0) {
+        plain_node(b, op, in, NULL, out);
+        return;
+    }
+    snprintf(first, sizeof first, "%s.d", out);
+    snprintf(second, sizeof second, "%s.e", out);
+    cast_node(b, in, FLOAT64, first);
+    plain_node(b, "Neg", first, NULL, second);
+    cast_node(b, second, FLOAT32, out);
+}
+
+/* ------------------------------------------------------------------- models */
+
+static void chain(builder *b, const int64_t *dims, unsigned steps)
+{
+    char room[160], from[160], to[40];
+    unsigned i;
+    input(b, "x", dims);
+    output(b, "y", dims);
+    snprintf(from, sizeof from, "%s", enter(b, "x", room, sizeof room));
+    for (i = 0; i < steps; i++) {
+        snprintf(to, sizeof to, "t%u", i);
+        if (i + 1 == steps) snprintf(to, sizeof to, "y");
+        if (dims == full) {
+            step(b, i, from, to);
+        } else {
+            bare_step(b, from, to);
+        }
+        snprintf(from, sizeof from, "%s", to);
+    }
+}
+
+/* y = a op b or, without such an operator, S(a); z = S(c): outputs of different shapes. */
+static void sub(builder *b)
+{
+    char rooms[3][160];
+    const bool binary = *now->ep.binary != '\0';
+    const char *x, *z;
+    input(b, "c", small);
+    input(b, "a", full);
+    if (binary) input(b, "b", full);
+    output(b, "y", full);
+    output(b, "z", small);
+    z = enter(b, "c", rooms[0], sizeof rooms[0]);
+    x = enter(b, "a", rooms[1], sizeof rooms[1]);
+    bare_step(b, z, "z");
+    if (binary) {
+        s_node(b, now->ep.binary, x, enter(b, "b", rooms[2], sizeof rooms[2]), "y");
+    } else {
+        step(b, 0, x, "y");
+    }
+}
+
+static void island(builder *b)
+{
+    char room[160];
+    input(b, "x", full);
+    output(b, "y", full);
+    step(b, 0, enter(b, "x", room, sizeof room), "a");
+    foreign_step(b, "a", "b");
+    step(b, 1, b->form == FORM_QDQ ? enter(b, "b", room, sizeof room) : "b", "c");
+    foreign_step(b, "c", "d");
+    step(b, 0, b->form == FORM_QDQ ? enter(b, "d", room, sizeof room) : "d", "y");
+}
+
+/* Without B the CPU's part is missing. */
+static void fan(builder *b)
+{
+    char room[160];
+    input(b, "x", full);
+    output(b, "y", full);
+    output(b, "m", full);
+    output(b, "z", full);
+    step(b, 0, enter(b, "x", room, sizeof room), "m");
+    step(b, 1, "m", "y");
+    if (*now->ep.foreign) {
+        foreign_step(b, "m", "f");
+        step(b, 1, b->form == FORM_QDQ ? enter(b, "f", room, sizeof room) : "f", "z");
+    } else {
+        step(b, 1, "m", "z");
+    }
+}
+
+static void constant(builder *b)
+{
+    output(b, "y", full);
+    put_weight(b, "k", "Add");
+    step(b, 0, "k", "m");
+    step(b, 1, "m", "y");
+}
+
+static void scalar(builder *b)
+{
+    char room[160];
+    put_value(b, EPCTX_FIELD_GRAPH_INPUT, "x", FLOAT32, NULL, 0);
+    put_value(b, EPCTX_FIELD_GRAPH_OUTPUT, "y", FLOAT32, NULL, 0);
+    bare_step(b, enter(b, "x", room, sizeof room), "m");
+    bare_step(b, "m", "y");
+}
+
+/* Values that are prefixes of each other, with characters that are separators elsewhere. */
+static void names(builder *b)
+{
+    char room[160];
+    b->node_names = "/block 1/\xc3\xa9:";
+    input(b, "in/x", full);
+    output(b, "out/y", full);
+    output(b, "out/y:1", full);
+    step(b, 0, enter(b, "in/x", room, sizeof room), "out");
+    b->node_names = "";
+    step(b, 1, "out", "out/y");
+    step(b, 0, "out", "out/y:1");
+}
+
+/* Both branches give S of a captured value. */
+static void conditional(builder *b)
+{
+    static const uint8_t yes = 1;
+    epctx_graph bodies[2];
+    epctx_node nodes[2];
+    epctx_value outs[2];
+    epctx_attr attrs[2];
+    epctx_str reads[2], writes[2];
+    size_t i;
+    memset(bodies, 0, sizeof bodies);
+    memset(nodes, 0, sizeof nodes);
+    memset(outs, 0, sizeof outs);
+    memset(attrs, 0, sizeof attrs);
+    input(b, "x", full);
+    output(b, "y", full);
+    put_tensor(b, "yes", BOOLEAN, NULL, 0, &yes, 1);
+    for (i = 0; i < 2; i++) {
+        reads[0] = reads[1] = epctx_str_of("x");
+        writes[i] = epctx_str_of(i == 0 ? "then_y" : "else_y");
+        nodes[i].name = epctx_str_of(i == 0 ? "then" : "else");
+        nodes[i].op_type = epctx_str_of(*now->ep.unary ? now->ep.unary : now->ep.binary);
+        nodes[i].inputs = reads;
+        nodes[i].input_count = *now->ep.unary ? 1 : 2;
+        nodes[i].outputs = &writes[i];
+        nodes[i].output_count = 1;
+        outs[i].name = writes[i];
+        outs[i].elem_type = FLOAT32;
+        outs[i].rank = RANK;
+        outs[i].dims = full;
+        bodies[i].name = nodes[i].name;
+        bodies[i].nodes = &nodes[i];
+        bodies[i].node_count = 1;
+        bodies[i].outputs = &outs[i];
+        bodies[i].output_count = 1;
+        attrs[i].name = epctx_str_of(i == 0 ? "then_branch" : "else_branch");
+        attrs[i].type = EPCTX_ATTR_GRAPH;
+        attrs[i].g = &bodies[i];
+    }
+    put_node(b, "If", "yes", NULL, NULL, "y", attrs, 2);
+}
+
+/* What an EP of float32 must not take by accident: another type, a high rank. */
+static void doubles(builder *b)
+{
+    static const int64_t seven[MOST_DIMS] = {1, 1, 2, 1, 2, 1, 2};
+    const char *op = *now->ep.unary ? now->ep.unary : now->ep.binary;
+    const bool unary = *now->ep.unary != '\0';
+    put_value(b, EPCTX_FIELD_GRAPH_INPUT, "x", FLOAT32, seven, MOST_DIMS);
+    put_value(b, EPCTX_FIELD_GRAPH_OUTPUT, "y", FLOAT32, seven, MOST_DIMS);
+    plain_node(b, op, "x", unary ? NULL : "x", "r");
+    cast_node(b, "r", FLOAT64, "d");
+    plain_node(b, op, "d", unary ? NULL : "d", "e");
+    cast_node(b, "e", FLOAT32, "y");
+}
+
+/* Moves the weights of a model beside it, into data/weights.bin. */
+static bool make_external(builder *b, const char *path)
+{
+    char folder[PATH_MAX], file[PATH_MAX + 32];
+    epctx_graph_view graph = epctx_model_graph(&b->model);
+    epctx_cursor it = epctx_graph_initializers(graph);
+    epctx_tensor_view tensor;
+    FILE *out;
+    uint64_t at = 0;
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s/data", slash ? (int)(slash - path) : 1,
+             slash ? path : ".");
+    snprintf(file, sizeof file, "%s/weights.bin", folder);
+    make_folder(folder);
+    out = fopen(file, "wb");
+    while (out && b->status == EPCTX_OK && epctx_next_tensor(&it, &tensor)) {
+        if (tensor.raw.size < 64) continue;
+        fwrite(tensor.raw.data, 1, tensor.raw.size, out);
+        note(b, epctx_tensor_set_external(&b->model, tensor.view, epctx_str_of("data/weights.bin"),
+                                          at, tensor.raw.size, &b->error));
+        at += tensor.raw.size;
+    }
+    return out && fclose(out) == 0;
+}
+
+static bool can_make(model_kind kind)
+{
+    const ep_facts *ep = &now->ep;
+    const bool bare = *ep->unary || *ep->binary;
+    switch (kind) {
+    case MODEL_NONE:
+        return *ep->foreign != '\0';
+    case MODEL_ISLAND:
+        return *ep->foreign && (*ep->unary || *ep->weighted);
+    case MODEL_WEIGHTS:
+    case MODEL_WEXT:
+    case MODEL_PAIR:
+        return *ep->weighted != '\0';
+    case MODEL_SUB:
+    case MODEL_SCALAR:
+    case MODEL_ZERO:
+        return bare;
+    case MODEL_DYN:
+    case MODEL_IF:
+    case MODEL_DOUBLE:
+        return bare && ep->form == FORM_FLOAT;
+    default:
+        return *ep->unary || *ep->weighted;
+    }
+}
+
+static void fill(builder *b, model_kind kind)
+{
+    static const int64_t none[RANK] = {1, SIDE, 0, 4};
+    char room[160];
+    switch (kind) {
+    case MODEL_SUB:
+        sub(b);
+        break;
+    case MODEL_ISLAND:
+        island(b);
+        break;
+    case MODEL_FAN:
+        fan(b);
+        break;
+    case MODEL_CONST:
+        constant(b);
+        break;
+    case MODEL_SCALAR:
+        scalar(b);
+        break;
+    case MODEL_NAMES:
+        names(b);
+        break;
+    case MODEL_IF:
+        conditional(b);
+        break;
+    case MODEL_DOUBLE:
+        doubles(b);
+        break;
+    case MODEL_ZERO:
+        chain(b, none, 2);
+        break;
+    case MODEL_DYN:
+        b->open_batch = true;
+        chain(b, small, 3);
+        break;
+    case MODEL_OTHER:
+        b->seed = 5;
+        chain(b, full, 4);
+        break;
+    case MODEL_WEIGHTS:
+    case MODEL_WEXT:
+    case MODEL_PAIR:
+        input(b, "x", full);
+        output(b, "y", full);
+        weighted_node(b, now->ep.weighted, enter(b, "x", room, sizeof room),
+                      kind == MODEL_PAIR ? "its_weight" : "weight", kind == MODEL_PAIR ? "p" : "m");
+        step(b, 1, kind == MODEL_PAIR ? "p" : "m", kind == MODEL_PAIR ? "q" : "y");
+        if (kind == MODEL_PAIR) step(b, 1, "q", "y");
+        break;
+    case MODEL_NONE:
+        input(b, "x", full);
+        output(b, "y", full);
+        foreign_step(b, "x", "y");
+        break;
+    default:
+        chain(b, full, 3);
+        break;
+    }
+}
+
+bool make_model(model_kind kind, const char *path)
+{
+    builder b;
+    if (!can_make(kind)) {
+        ort_code = ORT_OK;
+        snprintf(ort_text, sizeof ort_text, "the EP claims no operator that '%s' is made of",
+                 model_names[kind]);
+        return false;
+    }
+    begin(&b);
+    if (b.form == FORM_QDQ) put_grid(&b);
+    fill(&b, kind);
+    if (kind == MODEL_WEXT && b.status == EPCTX_OK && !make_external(&b, path)) {
+        note(&b, epctx_fail(&b.error, EPCTX_ERR_IO, "%s: the weights beside it", path));
+    }
+    return end(&b, path);
+}
+
+static bool is_weighted(const char *op)
+{
+    const char *const *w;
+    for (w = weighted_ops; *w; w++) {
+        if (*w == op) return true;
+    }
+    return false;
+}
+
+bool make_probe(form how, const char *op, const char *path)
+{
+    builder b;
+    char room[160];
+    const char *x;
+    begin(&b);
+    b.form = how;
+    if (how == FORM_QDQ) put_grid(&b);
+    input(&b, "x", full);
+    output(&b, "y", full);
+    x = enter(&b, "x", room, sizeof room);
+    if (is_weighted(op)) {
+        weighted_node(&b, op, x, "w0", "m");
+        weighted_node(&b, op, "m", "w1", "y");
+    } else if (strcmp(op, "double") == 0) {
+        snprintf(now->ep.foreign, OP, "double");
+        foreign_step(&b, x, "y");
+        now->ep.foreign[0] = '\0';
+    } else {
+        s_node(&b, op, x, NULL, "m");
+        s_node(&b, op, "m", NULL, "y");
+    }
+    return end(&b, path);
+}
+
+bool make_probe_binary(form how, const char *op, const char *path)
+{
+    builder b;
+    char rooms[2][160];
+    const char *x, *y;
+    begin(&b);
+    b.form = how;
+    if (how == FORM_QDQ) put_grid(&b);
+    input(&b, "a", full);
+    input(&b, "b", full);
+    output(&b, "y", full);
+    x = enter(&b, "a", rooms[0], sizeof rooms[0]);
+    y = enter(&b, "b", rooms[1], sizeof rooms[1]);
+    s_node(&b, op, x, y, "m");
+    s_node(&b, op, "m", y, "y");
+    return end(&b, path);
+}
+
+bool make_custom(const char *domain, const char *op, const char *path)
+{
+    builder b;
+    epctx_str names[2];
+    epctx_node node;
+    begin(&b);
+    note(&b, epctx_model_set_opset(&b.model, epctx_str_of(domain), 1, &b.error));
+    input(&b, "x", full);
+    output(&b, "y", full);
+    names[0] = epctx_str_of("x");
+    names[1] = epctx_str_of("y");
+    memset(&node, 0, sizeof node);
+    node.name = node.op_type = epctx_str_of(op);
+    node.domain = epctx_str_of(domain);
+    node.inputs = names;
+    node.input_count = 1;
+    node.outputs = names + 1;
+    node.output_count = 1;
+    note(&b, epctx_graph_put_node(&b.model, epctx_view_none(), &node, epctx_view_none(), NULL,
+                                  &b.error));
+    return end(&b, path);
+}

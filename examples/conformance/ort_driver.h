@@ -1,0 +1,133 @@
+/*
+ * An application of ONNX Runtime's public C API, reduced to what tests need: load the library,
+ * register a plugin EP, make sessions from a path or from memory, compile, run with made-up inputs,
+ * compare outputs. Functions answer true on success; otherwise ort_code and ort_text hold the code
+ * and message that ORT gave this thread.
+ */
+#ifndef ORT_DRIVER_H
+#define ORT_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <onnxruntime_c_api.h>
+
+extern const OrtApi *ort;
+extern uint32_t ort_version; /* of that table: functions that came later are not in it */
+extern const OrtApiBase *ort_base;
+extern const OrtCompileApi *ort_compile;
+extern OrtEnv *ort_env;
+extern _Thread_local int ort_code;
+extern _Thread_local char ort_text[4096];
+extern char ort_log[1 << 16]; /* warnings, errors and ORT_LEFT since ort_log_clear() */
+
+/* Lines that hold this text are kept in ort_log whatever their level. */
+extern const char *ort_log_also;
+
+/* What the plugin EP says at level INFO of a node that it does not take, and why. */
+#define ORT_LEFT "is left to other EPs"
+
+/* Takes the status. */
+bool ort_ok(OrtStatus *status);
+void ort_log_clear(void);
+/* Writes to ort_log. */
+void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *category,
+                             const char *logid, const char *code, const char *message);
+/* An exported function of a library, without a cast between pointer kinds. */
+bool ort_symbol(void *library, const char *name, void *function, size_t size);
+/* A path as ORT takes it, on Windows wide; valid until eight further calls of this thread. */
+const ORTCHAR_T *ort_path(const char *path);
+/* The words of the command line in UTF-8. */
+char **ort_words(int count, char **given);
+/* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
+bool ort_library(char *out, size_t size);
+/* Loads ONNX Runtime and makes its environment. */
+bool ort_open(bool virtual_devices);
+
+/* ---------------------------------------------------------------- sessions */
+
+/* What a session is made of; everything optional. Lists are key, value, ..., NULL. */
+typedef struct ort_spec {
+    const char *ep;   /* EP to append, NULL: CPU only */
+    const char *path; /* model, or */
+    const void *data;
+    size_t size;
+    const char *const *config;  /* session config entries */
+    const char *const *options; /* EP options */
+    bool allow_cpu;             /* else session.disable_cpu_ep_fallback=1 when there is an EP */
+    bool prefer_npu;            /* policy instead of the device */
+    bool npu;                   /* the EP's NPU instead of its CPU device */
+    const OrtEpDevice *device;  /* this one; NULL: found by `ep` and `npu` */
+    const char *profile;        /* prefix of ORT's profile of the session */
+    void (*more)(OrtSessionOptions *options); /* anything else */
+    bool plain;                               /* the graph as it is: no optimization by ORT */
+    bool tell;                                /* ORT_LEFT goes into ort_log */
+} ort_spec;
+
+/* Free dimensions that get a number in every session: those of a batch 1, others
+ * ort_free_length. */
+extern char ort_free_dims[8][64];
+extern size_t ort_free_count;
+extern int64_t ort_free_length;
+
+int64_t ort_free_value(size_t i);
+
+/* The device of the EP called `name` with hardware of `type`, or NULL. */
+const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type);
+bool ort_options(const ort_spec *spec, OrtSessionOptions **out);
+bool ort_session(const ort_spec *spec, OrtSession **out);
+/* How many nodes of the session's model run on the EP; SIZE_MAX on an error. */
+size_t ort_assigned(const OrtSession *session, const char *ep);
+
+/* --------------------------------------------------------------------- run */
+
+enum { ORT_MAX_VALUES = 32 };
+
+/* Values of a model's inputs or outputs. */
+typedef struct ort_values {
+    size_t count;
+    char *names[ORT_MAX_VALUES];
+    OrtValue *values[ORT_MAX_VALUES];
+} ort_values;
+
+void ort_values_free(ort_values *v);
+size_t ort_elem_size(ONNXTensorElementDataType type); /* 0: ort_fill does not know it */
+/* The same for the same seed: small numbers around zero, for integers 0..3. */
+void ort_fill(void *data, size_t count, ONNXTensorElementDataType type, uint32_t seed);
+bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator *allocator, uint32_t seed,
+                    ort_values *out);
+/* Runs on inputs made from `seed`, with the options of a run (may be NULL); the caller frees
+ * `outputs`. */
+bool ort_run_with(OrtSession *session, const OrtRunOptions *options, uint32_t seed,
+                  ort_values *outputs);
+bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs);
+
+/* Further tolerance of ort_same for deep models: a part of the output's largest number. Then one
+ * number in a hundred may also be off by up to a twelfth of it, and integers by 1: in a quantized
+ * model a rounding that falls the other way moves a value by a whole step. ORT's CPU EP differs
+ * that much from itself between optimization levels. */
+extern double ort_relative;
+
+/* Same shapes, same types, same numbers (floats within rtol 1e-3 and atol 1e-5, and 1e-5 of the
+ * largest number: sums are ordered differently). */
+bool ort_same(const ort_values *a, const ort_values *b);
+
+/* ----------------------------------------------------------------- compile */
+
+/* Where OrtCompileApi puts the model: a path, or memory (freed by the caller with free()). */
+typedef struct ort_output {
+    const char *path;
+    bool to_function; /* through a write function instead of ORT's buffer */
+    bool embed;
+    const char *folder, *name; /* SetEpContextBinaryInformation */
+    const char *initializers;  /* SetOutputModelExternalInitializersFile */
+    uint32_t flags;
+    void (*more)(OrtModelCompilationOptions *options); /* anything else */
+    void *data;                                        /* result */
+    size_t size;
+} ort_output;
+
+bool ort_compile_model(const ort_spec *spec, ort_output *out);
+
+#endif

@@ -1,0 +1,272 @@
+/* registration.c - the library as a file, its registration, what it tells of itself. */
+#define _GNU_SOURCE
+#include "conformance.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ exports */
+
+static void exports(void)
+{
+    static const char *const required[] = {"CreateEpFactories", "ReleaseEpFactory"};
+    void *library;
+    size_t i;
+    judging("PLG-001", "dlopen of the library");
+    library = dlopen(wanted.library, RTLD_NOW | RTLD_LOCAL);
+    if (!judge("PLG-001", library != NULL, "cannot be loaded: %s", library ? "" : dlerror()))
+        return;
+    for (i = 0; i < 2; i++) {
+        judge("PLG-001", dlsym(library, required[i]) != NULL, "%s is not exported", required[i]);
+    }
+    judge("PLG-001", !dlsym(library, "GetProvider"),
+          "GetProvider is exported: ONNX Runtime takes the library for one of its own format");
+}
+
+/* ------------------------------------------------------------- registration */
+
+/* Whether the library is in this process' memory. */
+static bool is_mapped(void)
+{
+    FILE *in = fopen("/proc/self/maps", "r");
+    char line[PATH_MAX + 128];
+    bool found = false;
+    while (in && fgets(line, sizeof line, in))
+        found |= strstr(line, wanted.library) != NULL;
+    if (in) fclose(in);
+    return found;
+}
+
+static size_t count_devices(void)
+{
+    const OrtEpDevice *const *devices = NULL;
+    size_t count = 0;
+    return ort_ok(ort->GetEpDevices(ort_env, &devices, &count)) ? count : 0;
+}
+
+static bool register_as(const char *registration, const char *first_name)
+{
+    const size_t before = count_devices();
+    const OrtEpDevice *device;
+    judging("PLG-048", "registration as '%.40s' after unregistration", registration);
+    if (!judge("PLG-041 PLG-044", register_ep(registration),
+               "registration as '%.40s' after unregistration: expected success, found %s",
+               registration, ort_answer)) {
+        return false;
+    }
+    judging("PLG-050", "GetEpDevices after registration");
+    device = find_device();
+    if (device) {
+        judge("PLG-042", strcmp(ort->EpDevice_EpName(device), first_name) == 0,
+              "under the registration name '%.40s' the EP is called '%s', under another one '%s'",
+              registration, ort->EpDevice_EpName(device), first_name);
+    }
+    judging("PLG-048", "unregistration of '%.40s'", registration);
+    if (!judge("PLG-048", unregister_ep(registration), "expected success, found %s", ort_answer)) {
+        return false;
+    }
+    return judge("PLG-046 PLG-048", count_devices() == before,
+                 "%zu devices are listed after unregistration, %zu before registration",
+                 count_devices(), before);
+}
+
+static void registration(void)
+{
+    char long_name[201];
+    const OrtEpDevice *device;
+    char name[NAME];
+    if (!ort_open(false)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    memset(long_name, 'n', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    judging("PLG-041", "registration");
+    if (!judge("PLG-041 PLG-044", register_ep("plain"), "expected success, found %s", ort_answer)) {
+        if (strstr(ort_text, "version")) judge("PLG-030", false, "%s", ort_text);
+        return;
+    }
+    device = find_device();
+    snprintf(name, sizeof name, "%s", device ? ort->EpDevice_EpName(device) : "");
+    if (device) {
+        holds("PLG-045 PLG-046 PLG-050");
+    } else {
+        remark("PLG-045 PLG-046 PLG-050", "%s", ort_text);
+    }
+    judging("PLG-048", "unregistration");
+    if (!judge("PLG-048", unregister_ep("plain"), "expected success, found %s", ort_answer)) {
+        return;
+    }
+    judging("PLG-049", "the second after unregistration");
+    usleep(600000); /* a thread that still runs in the library crashes now */
+    holds("PLG-049");
+    judge("PLG-046 PLG-048", !is_mapped(),
+          "after unregistration the library is still mapped: it was not "
+          "unloaded, or loaded twice (does CreateEpFactories say 0 "
+          "factories?)");
+    if (register_as("with.dots.in-it", name) && register_as(long_name, name)) {
+        register_as("plain", name);
+    }
+}
+
+/* How a process ends that does `what` with the library. */
+static int end_of(int what)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        ort_spec spec;
+        if (!ort_open(false) || !register_ep("end")) _exit(77);
+        if (now->ep.device) {
+            spec = spec_of(in_folder("src/m.onnx"));
+            session_opens(&spec);
+        }
+        if (what == 1) ort->ReleaseEnv(ort_env);
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void ends(void)
+{
+    int code;
+    make_model(MODEL_CHAIN, in_folder("src/m.onnx"));
+    judging("PLG-003", "ReleaseEnv with the library registered");
+    code = end_of(1);
+    judge("PLG-003", code == 0,
+          "ReleaseEnv with the library registered: expected exit code 0, "
+          "found %d%s",
+          code, code > 128 ? " (a signal)" : "");
+    code = end_of(0);
+    judge("PLG-003 PLG-049", code == 0,
+          "end of a process that does not unregister the library: expected exit code 0, found %d%s",
+          code, code > 128 ? " (a signal)" : "");
+}
+
+/* A folder with blanks and other letters, under another name. */
+static void other_place(void)
+{
+    const char *library = wanted.library;
+    const char *copy;
+    make_folder("with blanks and \xc3\xa9");
+    copy = in_folder("with blanks and \xc3\xa9/a copy.so");
+    if (!copy_file(library, copy) || !ort_open(false)) {
+        give_up("the library cannot be copied");
+        return;
+    }
+    wanted.library = copy;
+    judging("PLG-042", "registration from '%s'", copy);
+    /* A library that needs others beside it cannot be copied alone. */
+    if (!register_ep("copy") && strstr(ort_text, "cannot open shared object")) {
+        does_not_apply("PLG-041", "a copy of the library alone cannot be loaded: %s", ort_text);
+        return;
+    }
+    judge("PLG-041", ort_code == 0 && find_device() != NULL,
+          "from a folder with blanks and other letters than ASCII: %s", ort_text);
+}
+
+/* ----------------------------------------------------------------- identity */
+
+static bool is_utf8(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    while (*c) {
+        const int more = *c < 0x80       ? 0
+                         : *c >> 5 == 6  ? 1
+                         : *c >> 4 == 14 ? 2
+                         : *c >> 3 == 30 ? 3
+                                         : -1;
+        int i;
+        if (more < 0) return false;
+        for (i = 1; i <= more; i++) {
+            if (c[i] >> 6 != 2) return false;
+        }
+        c += more + 1;
+    }
+    return true;
+}
+
+/* A number without a needless 0. */
+static const char *skip_number(const char *c)
+{
+    if (!isdigit((unsigned char)*c) || (c[0] == '0' && isdigit((unsigned char)c[1]))) return NULL;
+    while (isdigit((unsigned char)*c))
+        c++;
+    return c;
+}
+
+/* Semantic Versioning 2.0: three numbers, then -prerelease and +build. */
+static bool is_semver(const char *text)
+{
+    int i;
+    for (i = 0; i < 3; i++) {
+        text = skip_number(text);
+        if (!text || (i < 2 && *text++ != '.')) return false;
+    }
+    if (*text && ((*text != '-' && *text != '+') || !text[1])) return false;
+    for (; *text; text++) {
+        if (!isalnum((unsigned char)*text) && !strchr("-+.", *text)) return false;
+    }
+    return true;
+}
+
+static void identity(void)
+{
+    const OrtEpDevice *device;
+    const OrtEpDevice *const *devices = NULL;
+    const char *name, *vendor, *version, *tail = "ExecutionProvider";
+    size_t count = 0, i, own = 0, factories = 0;
+    if (!open_ep()) {
+        give_up("%s", ort_text);
+        return;
+    }
+    device = find_device();
+    name = ort->EpDevice_EpName(device);
+    vendor = ort->EpDevice_EpVendor(device);
+    version = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version");
+    judge("PLG-007", *name && is_utf8(name), "the EP's name is empty or no UTF-8");
+    if (strlen(name) < strlen(tail) || strcmp(name + strlen(name) - strlen(tail), tail) != 0) {
+        remark("PLG-007", "'%s' does not end in ExecutionProvider", name);
+    }
+    judge("PLG-028", vendor && *vendor && is_utf8(vendor), "the vendor is empty or no UTF-8");
+    judge("PLG-030", version && is_semver(version),
+          "version '%s' is not as in Semantic Versioning 2.0 (1.2.3)", version ? version : "");
+    if (!ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) return;
+    for (i = 0; i < count; i++) {
+        const char *path = ort->GetKeyValue(ort->EpDevice_EpMetadata(devices[i]), "library_path");
+        if (!path || strcmp(path, wanted.library) != 0) continue;
+        own++;
+        factories += strcmp(ort->EpDevice_EpName(devices[i]), name) != 0;
+        judge("PLG-004 PLG-031", ort->EpDevice_Device(devices[i]) != NULL,
+              "a device without hardware");
+    }
+    if (own > 1) {
+        holds("PLG-047 PLG-060");
+    } else {
+        does_not_apply("PLG-047 PLG-060", "the EP lists one device here");
+    }
+    if (factories) {
+        holds("PLG-062 PLG-064");
+    } else {
+        does_not_apply("PLG-062 PLG-064", "the library has one EP");
+    }
+}
+
+const experiment registration_experiments[] = {
+    {"exports", exports, 0, "PLG-001"},
+    {"registration", registration, 0,
+     "PLG-030 PLG-041 PLG-042 PLG-044 PLG-045 PLG-046 PLG-048 PLG-049 PLG-050"},
+    {NULL, NULL, 0, NULL},
+};
+
+/* After the probe, which opens the EP for the first time. */
+const experiment identity_experiments[] = {
+    {"identity", identity, NEEDS_DEVICE,
+     "PLG-004 PLG-007 PLG-028 PLG-030 PLG-031 PLG-047 PLG-060 PLG-062 PLG-064"},
+    {"another place", other_place, NEEDS_DEVICE, "PLG-041"},
+    {"the end of a process", ends, NEEDS_DEVICE, "PLG-003 PLG-049"},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,164 @@
+/* report.c - what was found, for people, for programs (JSON) and for build servers (JUnit XML). */
+#include "conformance.h"
+
+static const char *const verdict_names[] = {"not judged", "not applicable", "passed", "FAILED"};
+
+outcome outcome_of(size_t rule_index)
+{
+    outcome out = {NOT_JUDGED, NULL};
+    size_t i;
+    for (i = 0; i < now->count; i++) {
+        const finding *f = &now->findings[i];
+        const bool better = f->verdict > out.verdict ||
+                            (f->verdict == out.verdict && !*out.shown->text && *f->text);
+        if (f->rule != rule_index || !better) continue;
+        out.verdict = f->verdict;
+        out.shown = f;
+    }
+    return out;
+}
+
+static void count_verdicts(size_t counts[FAILED + 1])
+{
+    size_t i;
+    memset(counts, 0, (FAILED + 1) * sizeof *counts);
+    for (i = 0; i < rule_count; i++)
+        counts[outcome_of(i).verdict]++;
+}
+
+/* --------------------------------------------------------------------- text */
+
+void report_text(FILE *out)
+{
+    const ep_facts *ep = &now->ep;
+    size_t counts[FAILED + 1], i;
+    fprintf(out, "EP          %s%s%s, version %s\n", *ep->name ? ep->name : "(no device)",
+            *ep->vendor ? ", of " : "", ep->vendor, *ep->version ? ep->version : "(none)");
+    for (i = 0; i < now->fact_count; i++)
+        fprintf(out, "%-30s %s\n", now->facts[i].name, now->facts[i].text);
+    for (i = 0; i < rule_count; i++) {
+        const outcome o = outcome_of(i);
+        if (o.verdict == NOT_JUDGED) continue;
+        fprintf(out, "%-14s  %s  %s\n", verdict_names[o.verdict], rules[i].id, rules[i].words);
+        if (o.shown && *o.shown->text) {
+            fprintf(out, "                %s: %s\n", experiment_name(o.shown->experiment),
+                    o.shown->text);
+        }
+    }
+    count_verdicts(counts);
+    fprintf(out, "%zu passed, %zu failed, %zu not applicable\n", counts[PASSED], counts[FAILED],
+            counts[NOT_APPLICABLE]);
+}
+
+void report_rules(FILE *out)
+{
+    size_t i;
+    for (i = 0; i < rule_count; i++)
+        fprintf(out, "%s\t%s\n", rules[i].id, rules[i].words);
+}
+
+/* --------------------------------------------------------------------- JSON */
+
+/* Whatever an EP put into a message: bytes that are no UTF-8 become "?". */
+static void put_escaped(FILE *out, const char *text, bool xml)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    for (; *c; c++) {
+        if (xml && (*c == '<' || *c == '>' || *c == '&' || *c == '"')) {
+            fprintf(out, "&#%u;", *c);
+        } else if (!xml && (*c == '"' || *c == '\\')) {
+            fprintf(out, "\\%c", *c);
+        } else if (*c < 0x20) {
+            fputc(' ', out);
+        } else {
+            fputc(*c < 0x7f ? *c : '?', out);
+        }
+    }
+}
+
+static void put_json(FILE *out, const char *key, const char *value)
+{
+    fprintf(out, "\"%s\": \"", key);
+    put_escaped(out, value, false);
+    fputc('"', out);
+}
+
+void report_json(FILE *out)
+{
+    const ep_facts *ep = &now->ep;
+    size_t counts[FAILED + 1], i;
+    const char *comma = "";
+    count_verdicts(counts);
+    fputs("{", out);
+    put_json(out, "ep", ep->name);
+    fputs(", ", out);
+    put_json(out, "vendor", ep->vendor);
+    fputs(", ", out);
+    put_json(out, "version", ep->version);
+    fprintf(out, ", \"passed\": %zu, \"failed\": %zu, \"not_applicable\": %zu,\n \"facts\": {",
+            counts[PASSED], counts[FAILED], counts[NOT_APPLICABLE]);
+    for (i = 0; i < now->fact_count; i++) {
+        fputs(i ? ", " : "", out);
+        put_json(out, now->facts[i].name, now->facts[i].text);
+    }
+    fputs("},\n \"rules\": [", out);
+    for (i = 0; i < rule_count; i++) {
+        static const char *const words[] = {"", "not_applicable", "passed", "failed"};
+        const outcome o = outcome_of(i);
+        if (o.verdict == NOT_JUDGED) continue;
+        fprintf(out, "%s\n  {\"rule\": \"%s\", \"verdict\": \"%s\", ", comma, rules[i].id,
+                words[o.verdict]);
+        put_json(out, "words", rules[i].words);
+        fputs(", ", out);
+        put_json(out, "experiment", o.shown ? experiment_name(o.shown->experiment) : "");
+        fputs(", ", out);
+        put_json(out, "text", o.shown ? o.shown->text : "");
+        fputs("}", out);
+        comma = ",";
+    }
+    fputs("]}\n", out);
+}
+
+/* -------------------------------------------------------------------- JUnit */
+
+static void put_case(FILE *out, size_t rule_index)
+{
+    const outcome o = outcome_of(rule_index);
+    const char *text = o.shown ? o.shown->text : "";
+    fprintf(out, "  <testcase classname=\"%.3s\" name=\"%s ", rules[rule_index].id,
+            rules[rule_index].id);
+    put_escaped(out, rules[rule_index].words, true);
+    fputs("\">", out);
+    if (o.verdict == FAILED) {
+        fputs("<failure message=\"", out);
+        put_escaped(out, text, true);
+        fputs("\"/>", out);
+    } else if (o.verdict == NOT_APPLICABLE) {
+        fputs("<skipped message=\"", out);
+        put_escaped(out, text, true);
+        fputs("\"/>", out);
+    } else if (*text) {
+        fputs("<system-out>", out);
+        put_escaped(out, text, true);
+        fputs("</system-out>", out);
+    }
+    fputs("</testcase>\n", out);
+}
+
+bool report_junit(const char *path)
+{
+    FILE *out = fopen(path, "w");
+    size_t counts[FAILED + 1], i;
+    if (!out) return false;
+    count_verdicts(counts);
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"", out);
+    put_escaped(out, *now->ep.name ? now->ep.name : wanted.library, true);
+    fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n",
+            counts[PASSED] + counts[FAILED] + counts[NOT_APPLICABLE], counts[FAILED],
+            counts[NOT_APPLICABLE]);
+    for (i = 0; i < rule_count; i++) {
+        if (outcome_of(i).verdict != NOT_JUDGED) put_case(out, i);
+    }
+    fputs("</testsuite>\n", out);
+    return fclose(out) == 0;
+}

@@ -1,0 +1,951 @@
+/* session.c - the probe, and sessions from ordinary models. */
+#define _GNU_SOURCE
+#include "conformance.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* -------------------------------------------------------------------- probe */
+
+/* Sessions of the probe: where none can be created, the EP is at fault and not the models. */
+static size_t sessions_tried, sessions_opened;
+static char first_refusal[1000];
+
+/* The node assignment names the EP that made the session, the device the factory. */
+static void check_assignment(const OrtSession *session)
+{
+    const OrtEpAssignedSubgraph *const *graphs = NULL;
+    const char *name = NULL;
+    size_t count = 0, i;
+    if (!ort_ok(ort->Session_GetEpGraphAssignmentInfo(session, &graphs, &count))) return;
+    for (i = 0; i < count; i++) {
+        if (!ort_ok(ort->EpAssignedSubgraph_GetEpName(graphs[i], &name))) continue;
+        if (strcmp(name, "CPUExecutionProvider") == 0) continue;
+        judge("PLG-027", strcmp(name, now->ep.name) == 0,
+              "the EP of the session is called '%s', its device's '%s'", name, now->ep.name);
+    }
+}
+
+/* How many nodes of a model the EP takes; 0 also when there is no session. */
+static size_t claimed(const char *path)
+{
+    const ort_spec spec = spec_of(path);
+    OrtSession *session = NULL;
+    size_t count = 0;
+    sessions_tried++;
+    if (ort_session(&spec, &session)) {
+        sessions_opened++;
+        count = ort_assigned(session, now->ep.name);
+        if (count == 0) check_assignment(session);
+        ort->ReleaseSession(session);
+    } else if (!*first_refusal) {
+        snprintf(first_refusal, sizeof first_refusal, "%d: %.980s", ort_code, ort_text);
+    }
+    return count == SIZE_MAX ? 0 : count;
+}
+
+static void judge_probe(void)
+{
+    const char *log = strstr(ort_log, "GetCapability");
+    if (sessions_tried > 0 && sessions_opened == 0) {
+        judge(strstr(first_refusal, "ort_version_supported") ? "PLG-006 PLG-032" : "PLG-032", false,
+              "no session can be created, whatever the model: %s", first_refusal);
+    }
+    judge("PLG-008", !log, "nothing is claimed, and the log says: %.300s", log ? log : "");
+}
+
+/* The first of the operators that the EP takes in a chain of two. */
+static void find_op(form how, const char *const *ops, bool binary, char *out)
+{
+    const char *path = in_folder("src/probe.onnx");
+    for (; *ops && !*out; ops++) {
+        judging("PLG-008", "a session with two nodes %s", *ops);
+        if (!(binary ? make_probe_binary : make_probe)(how, *ops, path)) continue;
+        /* Quantized models have nodes around the two. */
+        if (claimed(path) >= 2) snprintf(out, OP, "%s", *ops);
+    }
+}
+
+/* One operator that is left to the CPU: of its nodes none is claimed. */
+static void find_foreign(char *out)
+{
+    const char *path = in_folder("src/probe.onnx");
+    const char *const *op;
+    for (op = foreign_ops; *op && !*out; op++) {
+        judging("PLG-008", "a session with two nodes %s", *op);
+        if (make_probe(FORM_FLOAT, *op, path) && claimed(path) == 0) snprintf(out, OP, "%s", *op);
+    }
+}
+
+/* An EP that only embeds says so; one that writes a file must not. */
+static void check_mode(bool wanted_inside, bool inside)
+{
+    char names[16][256];
+    if (wanted_inside || !inside) return;
+    if (judge("EPC-071", list_files("out", names, 16) == 1,
+              "embed mode 0 was asked for: a file was written, and the node says embed_mode 1")) {
+        remark("EPC-071", "embed mode 0 was asked for, and the context is embedded");
+    }
+}
+
+static void find_contexts(void)
+{
+    ep_facts *ep = &now->ep;
+    const char *source = in_folder("src/probe.onnx");
+    const char *out = in_folder("out/probe_ctx.onnx");
+    contexts c;
+    bool embed;
+    int mode;
+    if (!make_model(MODEL_CHAIN, source)) return;
+    snprintf(ep->no_contexts, sizeof ep->no_contexts,
+             "compiling the model writes no EPContext node");
+    for (mode = 0; mode < 2; mode++) {
+        embed = mode == 1;
+        judging("PLG-010", "CompileModel with embed mode %d", mode);
+        if (!generate(source, out, embed)) {
+            snprintf(ep->no_contexts, sizeof ep->no_contexts, "CompileModel: %d: %.500s", ort_code,
+                     ort_text);
+            /* Only "not implemented" is an EP without contexts. */
+            if (ort_code != ORT_NOT_IMPLEMENTED) {
+                judge("PLG-010", false,
+                      "CompileModel with embed mode %d of a model that the EP takes: expected "
+                      "EPContext nodes, or NOT_IMPLEMENTED; found %s",
+                      mode, ort_answer);
+            }
+            continue;
+        }
+        if (read_contexts(out, &c) && c.count > 0) {
+            ep->contexts = true;
+            ep->files |= c.list[0].embed_mode == 0;
+            check_mode(embed, c.list[0].embed_mode == 1);
+            ep->embeds |= c.list[0].embed_mode == 1;
+        }
+        close_contexts(&c);
+        remove(out);
+    }
+}
+
+static void probe(void)
+{
+    ep_facts *ep = &now->ep;
+    const OrtEpDevice *device;
+    const char *version;
+    int how;
+    if (!open_ep()) {
+        snprintf(ep->no_contexts, sizeof ep->no_contexts, "%.590s", ort_text);
+        return;
+    }
+    device = find_device();
+    version = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version");
+    ep->device = true;
+    snprintf(ep->name, sizeof ep->name, "%s", ort->EpDevice_EpName(device));
+    snprintf(ep->vendor, sizeof ep->vendor, "%s", ort->EpDevice_EpVendor(device));
+    snprintf(ep->version, sizeof ep->version, "%s", version ? version : "");
+    for (how = 0; how < FORM_COUNT && !*ep->unary && !*ep->weighted; how++) {
+        ep->form = (form)how;
+        find_op(ep->form, unary_ops, false, ep->unary);
+        find_op(ep->form, weighted_ops, false, ep->weighted);
+        find_op(ep->form, binary_ops, true, ep->binary);
+    }
+    tell_fact("operators claimed", "%s %s %s%s", ep->unary, ep->weighted, ep->binary,
+              ep->form == FORM_QDQ ? ", quantized" : "");
+    if (!*ep->unary && !*ep->weighted) {
+        judge_probe();
+        return;
+    }
+    find_foreign(ep->foreign);
+    find_contexts();
+}
+
+/* ---------------------------------------------------------------------- JIT */
+
+/* `list`: names, blanks between. */
+static bool folder_holds_only(const char *folder, const char *list)
+{
+    char names[64][256];
+    const size_t count = list_files(folder, names, 64);
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (!strstr(list, names[i])) {
+            snprintf(ort_text, sizeof ort_text, "%s/%.200s", folder, names[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_claims(const OrtSession *session)
+{
+    check_assignment(session);
+    judge("PLG-008", ort_assigned(session, now->ep.name) >= 3,
+          "%zu of the chain's 3 nodes are claimed, though two of the same were in the probe",
+          ort_assigned(session, now->ep.name));
+}
+
+static void jit(void)
+{
+    const char *model = in_folder("src/m.onnx");
+    static const char *const off[] = {
+        "ep.context_enable",  "0", "ep.context_embed_mode", "1", "ep.context_file_path",
+        "out/other_ctx.onnx", NULL};
+    OrtSession *session = NULL;
+    ort_spec spec;
+    if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = spec_of(model);
+    spec.allow_cpu = false;
+    judging("PLG-009", "a session without CPU fallback");
+    if (!judge("PLG-006 PLG-009 PLG-032 PLG-051 PLG-053 PLG-056 PLG-073 PLG-074 EPC-098",
+               ort_session(&spec, &session),
+               "a session without CPU fallback, of a model whose operators the EP claims: expected "
+               "success, found %s",
+               ort_answer)) {
+        return;
+    }
+    check_claims(session);
+    judging("PLG-009", "a run");
+    judge("PLG-009 PLG-072", equals_cpu(session, model, 3), "outputs differ from the CPU EP's: %s",
+          ort_text);
+    judging("PLG-033", "the end of the session");
+    ort->ReleaseSession(session);
+    holds("PLG-033 PLG-011");
+    judge("EPC-063 EPC-037",
+          folder_holds_only("src", "m.onnx") && folder_holds_only("out", "") &&
+              folder_holds_only(".", "src out"),
+          "a session without ep.context_enable wrote %s", ort_text);
+    spec.config = off;
+    judging("EPC-063", "a session with ep.context_enable=0");
+    judge("EPC-063 EPC-037",
+          session_opens(&spec) && folder_holds_only("src", "m.onnx") &&
+              folder_holds_only("out", ""),
+          "ep.context_enable=0 with other ep.context_* options: expected a session and no file, "
+          "found %s",
+          ort_text);
+}
+
+/* Every model gives a session and the CPU's numbers: what is not claimed runs there. */
+static void odd_models(void)
+{
+    int kind;
+    if (!open_ep()) {
+        give_up("%s", ort_text);
+        return;
+    }
+    for (kind = 0; kind < MODEL_KINDS; kind++) {
+        char name[80];
+        const char *model;
+        ort_spec spec;
+        snprintf(name, sizeof name, "src/%d.onnx", kind);
+        model = in_folder(name);
+        if (!make_model((model_kind)kind, model)) continue;
+        judging("PLG-008", "model '%s' in a session", model_names[kind]);
+        ort_log_clear();
+        spec = spec_of(model);
+        if (!judge("PLG-008 PLG-005", session_opens(&spec),
+                   "model '%s': expected a session, found %s", model_names[kind], ort_answer)) {
+            continue;
+        }
+        judging("PLG-009", "model '%s', a run", model_names[kind]);
+        judge("PLG-009 PLG-005", runs_as(&spec, model),
+              "model '%s': expected the CPU EP's outputs, found %s", model_names[kind], ort_answer);
+        judge("PLG-008", !strstr(ort_log, "GetCapability"), "model '%s': %.400s", model_names[kind],
+              strstr(ort_log, "GetCapability") ? ort_log : "");
+    }
+    if (make_model(MODEL_NONE, in_folder("src/none.onnx"))) holds("PLG-005");
+}
+
+static GraphOptimizationLevel level;
+
+static void set_level(OrtSessionOptions *options)
+{
+    ort_ok(ort->SetSessionGraphOptimizationLevel(options, level));
+}
+
+static void levels(void)
+{
+    static const GraphOptimizationLevel tried[] = {ORT_DISABLE_ALL, ORT_ENABLE_BASIC,
+                                                   ORT_ENABLE_EXTENDED, ORT_ENABLE_ALL};
+    static const model_kind kinds[] = {MODEL_CHAIN, MODEL_ISLAND, MODEL_SUB, MODEL_FAN};
+    const char *model = in_folder("src/m.onnx");
+    size_t i, k;
+    if (!open_ep()) {
+        give_up("%s", ort_text);
+        return;
+    }
+    for (k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        if (!make_model(kinds[k], model)) continue;
+        for (i = 0; i < sizeof tried / sizeof tried[0]; i++) {
+            ort_spec spec = spec_of(model);
+            spec.plain = false;
+            spec.more = set_level;
+            level = tried[i];
+            judging("PLG-008", "model '%s' at graph optimization level %d", model_names[kinds[k]],
+                    (int)level);
+            judge("PLG-008", runs_as(&spec, model),
+                  "model '%s' at graph optimization level %d: expected the CPU EP's outputs, found "
+                  "%s",
+                  model_names[kinds[k]], (int)level, ort_answer);
+        }
+    }
+}
+
+/* ----------------------------------------------------------------- sessions */
+
+static size_t count_open(const char *folder)
+{
+    DIR *open = opendir(folder);
+    size_t count = 0;
+    while (open && readdir(open))
+        count++;
+    if (open) closedir(open);
+    return count;
+}
+
+static void two_sessions(const char *model, bool first_ends_first)
+{
+    OrtSession *sessions[2] = {NULL, NULL};
+    const ort_spec spec = spec_of(model);
+    int i;
+    judging("PLG-032", "two sessions at once");
+    for (i = 0; i < 2; i++) {
+        if (!judge("PLG-032", ort_session(&spec, &sessions[i]),
+                   "session %d of two at once: expected success, found %s", i + 1, ort_answer)) {
+            return;
+        }
+    }
+    judge("PLG-032", equals_cpu(sessions[0], model, 1) && equals_cpu(sessions[1], model, 2),
+          "two sessions at once: %s", ort_text);
+    i = first_ends_first ? 0 : 1;
+    ort->ReleaseSession(sessions[i]);
+    judge("PLG-033", equals_cpu(sessions[1 - i], model, 3),
+          "session %d after the other one's end: %s", 2 - i, ort_text);
+    ort->ReleaseSession(sessions[1 - i]);
+}
+
+/* What 40 sessions after each other leave, when 20 have warmed up. */
+typedef struct remains {
+    size_t memory, files, threads;
+} remains;
+
+static size_t more(size_t now_there, size_t before)
+{
+    return now_there > before ? now_there - before : 0;
+}
+
+static bool sessions_leave(const ort_spec *spec, remains *out)
+{
+    int i;
+    memset(out, 0, sizeof *out);
+    for (i = 0; i < 60; i++) {
+        if (!session_opens(spec)) return false;
+        if (i != 20) continue;
+        out->memory = memory_now();
+        out->files = count_open("/proc/self/fd");
+        out->threads = count_open("/proc/self/task");
+    }
+    out->memory = more(memory_now(), out->memory);
+    out->files = more(count_open("/proc/self/fd"), out->files);
+    out->threads = more(count_open("/proc/self/task"), out->threads);
+    return true;
+}
+
+static void many_sessions(void)
+{
+    const char *model = in_folder("src/m.onnx");
+    remains ours, theirs;
+    ort_spec spec;
+    if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    two_sessions(model, true);
+    two_sessions(model, false);
+    spec = spec_of(model);
+    spec.ep = NULL;
+    if (!sessions_leave(&spec, &theirs)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = spec_of(model);
+    judging("PLG-011", "60 sessions after each other");
+    if (!judge("PLG-032", sessions_leave(&spec, &ours), "one of 60 sessions: %s", ort_answer)) {
+        return;
+    }
+    judge("PLG-033 PLG-011", ours.memory < 4 * theirs.memory + 6 * 1024 * 1024,
+          "40 sessions after each other leave %zu bytes, on the CPU EP %zu", ours.memory,
+          theirs.memory);
+    judge("PLG-033", ours.files <= theirs.files && ours.threads <= theirs.threads,
+          "40 sessions after each other leave %zu open files and %zu threads", ours.files,
+          ours.threads);
+}
+
+/* Bytes that 2500 runs of a session leave, after as many as it takes to warm up; false: a run
+ * failed. */
+static bool runs_leave(OrtSession *session, size_t *bytes)
+{
+    size_t before = 0;
+    int i;
+    for (i = 0; i < 3000; i++) {
+        ort_values out;
+        if (!ort_run(session, (uint32_t)i, &out)) return false;
+        ort_values_free(&out);
+        if (i == 500) before = memory_now();
+    }
+    *bytes = memory_now() > before ? memory_now() - before : 0;
+    return true;
+}
+
+static void many_runs(void)
+{
+    const char *model = in_folder("src/m.onnx");
+    OrtSession *session = NULL, *cpu = NULL;
+    size_t ours = 0, theirs = 0;
+    ort_spec spec;
+    if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = spec_of(model);
+    spec.ep = NULL;
+    if (!ort_session(&spec, &cpu) || !runs_leave(cpu, &theirs)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = spec_of(model);
+    judging("PLG-009", "3000 runs");
+    if (!judge("PLG-009", ort_session(&spec, &session) && runs_leave(session, &ours),
+               "3000 runs of a session: %s", ort_answer)) {
+        return;
+    }
+    judge("PLG-011", ours < theirs + 512 * 1024,
+          "2500 runs leave %zu bytes, on the CPU EP %zu: is something kept in each run?", ours,
+          theirs);
+    ort->ReleaseSession(session);
+    ort->ReleaseSession(cpu);
+}
+
+/* ------------------------------------------------------------------ threads */
+
+typedef struct worker {
+    pthread_t thread;
+    OrtSession *session; /* NULL: one of its own */
+    const char *model;
+    uint32_t seed;
+    ort_values want[8];
+    bool ok;
+    char text[400];
+} worker;
+
+static void *work(void *param)
+{
+    worker *w = (worker *)param;
+    OrtSession *session = w->session;
+    int i;
+    w->ok = true;
+    if (!session) {
+        const ort_spec spec = spec_of(w->model);
+        w->ok = ort_session(&spec, &session);
+    }
+    for (i = 0; i < 200 && w->ok; i++) {
+        ort_values got;
+        w->ok = ort_run(session, w->seed + (uint32_t)(i % 8), &got) &&
+                (ort_same(&got, &w->want[i % 8]) || (ort_values_free(&got), false));
+        if (w->ok) ort_values_free(&got);
+    }
+    snprintf(w->text, sizeof w->text, "%.390s", ort_text);
+    if (session && !w->session) ort->ReleaseSession(session);
+    return NULL;
+}
+
+/* What each thread must see, by the CPU EP. */
+static bool prepare(worker *w, size_t count, const char *model)
+{
+    OrtSession *cpu = NULL;
+    ort_spec spec;
+    size_t i, k;
+    bool ok;
+    memset(&spec, 0, sizeof spec);
+    spec.path = model;
+    spec.plain = true;
+    ok = ort_session(&spec, &cpu);
+    for (i = 0; ok && i < count; i++) {
+        w[i].model = model;
+        w[i].seed = (uint32_t)(100 * i);
+        for (k = 0; ok && k < 8; k++)
+            ok = ort_run(cpu, w[i].seed + (uint32_t)k, &w[i].want[k]);
+    }
+    if (cpu) ort->ReleaseSession(cpu);
+    return ok;
+}
+
+static void threads(void)
+{
+    enum { THREADS = 8 };
+    static worker workers[THREADS];
+    const char *model = in_folder("src/m.onnx");
+    OrtSession *session = NULL;
+    ort_spec spec;
+    int round;
+    size_t i;
+    if (!open_ep() || (!make_model(MODEL_SUB, model) && !make_model(MODEL_CHAIN, model)) ||
+        !prepare(workers, THREADS, model)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = spec_of(model);
+    if (!ort_session(&spec, &session)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    for (round = 0; round < 2; round++) {
+        const char *id = round == 0 ? "PLG-009" : "PLG-032";
+        judging(id, round == 0 ? "8 threads that run one session"
+                               : "8 threads that create a session each and run it");
+        for (i = 0; i < THREADS; i++) {
+            workers[i].session = round == 0 ? session : NULL;
+            pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+        }
+        for (i = 0; i < THREADS; i++)
+            pthread_join(workers[i].thread, NULL);
+        for (i = 0; i < THREADS; i++)
+            judge(id, workers[i].ok, "%s: thread %zu: %s", now->doing, i, workers[i].text);
+    }
+}
+
+/* --------------------------------------------------------------------- runs */
+
+typedef struct one_run {
+    OrtSession *session;
+    OrtAllocator *allocator;
+    ort_values in, want;
+    size_t outputs;
+    void *data; /* of the first input */
+    size_t size;
+    const int64_t *dims;
+    size_t rank;
+    ONNXTensorElementDataType type;
+} one_run;
+
+static bool run_open(one_run *r, const char *model, const char *reference)
+{
+    const ort_spec spec = spec_of(model);
+    ort_spec cpu_spec;
+    OrtSession *cpu = NULL;
+    size_t i;
+    bool ok;
+    memset(r, 0, sizeof *r);
+    memset(&cpu_spec, 0, sizeof cpu_spec);
+    cpu_spec.path = reference;
+    cpu_spec.plain = true;
+    ok = ort_session(&spec, &r->session) && ort_session(&cpu_spec, &cpu) &&
+         ort_run(cpu, 5, &r->want) && ort_ok(ort->GetAllocatorWithDefaultOptions(&r->allocator)) &&
+         ort_ok(ort->SessionGetInputCount(r->session, &r->in.count));
+    for (i = 0; ok && i < r->in.count; i++)
+        ok = ort_make_input(r->session, i, r->allocator, 5, &r->in);
+    if (cpu) ort->ReleaseSession(cpu);
+    return ok && r->in.count > 0 && ort_ok(ort->GetTensorMutableData(r->in.values[0], &r->data)) &&
+           ort_ok(ort->GetTensorSizeInBytes(r->in.values[0], &r->size)) &&
+           ort_ok(ort->GetTensorElementTypeAndShapeDataReference(r->in.values[0], &r->type,
+                                                                 &r->dims, &r->rank));
+}
+
+/* With the first input's bytes at `data`; the first output into `out`, which may be NULL. */
+static bool run_at(one_run *r, void *data, const OrtRunOptions *options, OrtValue *out,
+                   ort_values *got)
+{
+    OrtMemoryInfo *info = NULL;
+    OrtValue *first = NULL, *kept = r->in.values[0];
+    size_t i;
+    bool ok = ort_ok(ort->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &info)) &&
+              ort_ok(ort->CreateTensorWithDataAsOrtValue(info, data, r->size, r->dims, r->rank,
+                                                         r->type, &first));
+    memset(got, 0, sizeof *got);
+    got->count = r->want.count;
+    got->values[0] = out;
+    for (i = 0; ok && i < got->count; i++)
+        ok = ort_ok(ort->SessionGetOutputName(r->session, i, r->allocator, &got->names[i]));
+    if (ok) {
+        r->in.values[0] = first;
+        ok = ort_ok(ort->Run(r->session, options, (const char *const *)r->in.names,
+                             (const OrtValue *const *)r->in.values, r->in.count,
+                             (const char *const *)got->names, got->count, got->values));
+        r->in.values[0] = kept;
+    }
+    if (first) ort->ReleaseValue(first);
+    if (info) ort->ReleaseMemoryInfo(info);
+    return ok;
+}
+
+static void judge_run(one_run *r, const char *what, void *data, OrtValue *out)
+{
+    ort_values got;
+    judging("PLG-009", "a run with %s", what);
+    judge("PLG-009", run_at(r, data, NULL, out, &got) && ort_same(&got, &r->want),
+          "a run with %s: expected the CPU EP's outputs, found %s", what, ort_answer);
+    if (out) got.values[0] = NULL;
+    ort_values_free(&got);
+}
+
+/* In pages that nobody can write to: an EP that writes into its inputs crashes. */
+static void run_readonly(one_run *r)
+{
+    const size_t size = (r->size + 65535) / 65536 * 65536;
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return;
+    memcpy(pages, r->data, r->size);
+    mprotect(pages, size, PROT_READ);
+    judge_run(r, "an input in pages that cannot be written to", pages, NULL);
+    munmap(pages, size);
+}
+
+static void run_terminated(one_run *r)
+{
+    OrtRunOptions *options = NULL;
+    ort_values got;
+    if (!ort_ok(ort->CreateRunOptions(&options))) return;
+    ort_ok(ort->RunOptionsSetTerminate(options));
+    judging("PLG-009", "a run that is terminated before it starts");
+    run_at(r, r->data, options, NULL, &got);
+    ort_values_free(&got);
+    ort->ReleaseRunOptions(options);
+    judge_run(r, "good input after a terminated run", r->data, NULL);
+}
+
+/* A shape that the model does not have is refused, and the next run is right. */
+static void run_misshaped(one_run *r)
+{
+    const int64_t wrong[4] = {1, 1, 1, 1};
+    const int64_t *dims = r->dims;
+    const size_t rank = r->rank, size = r->size;
+    ort_values got;
+    r->dims = wrong;
+    r->rank = 4;
+    r->size = 4;
+    judging("PLG-009", "a run with an input of the wrong shape");
+    judge("PLG-009", !run_at(r, r->data, NULL, NULL, &got),
+          "a run with an input of the wrong shape: expected a status, found success");
+    ort_values_free(&got);
+    r->dims = dims;
+    r->rank = rank;
+    r->size = size;
+    judge_run(r, "good input after a refused run", r->data, NULL);
+}
+
+static void odd_runs(void)
+{
+    const char *model = in_folder("src/m.onnx");
+    const int64_t *dims = NULL;
+    ONNXTensorElementDataType type;
+    OrtValue *out = NULL;
+    size_t rank = 0;
+    uint8_t *unaligned;
+    one_run r;
+    if (!open_ep() || !make_model(MODEL_CHAIN, model) || !run_open(&r, model, model)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    judge_run(&r, "inputs as usual", r.data, NULL);
+    if (ort_ok(ort->GetTensorElementTypeAndShapeDataReference(r.want.values[0], &type, &dims,
+                                                              &rank)) &&
+        ort_ok(ort->CreateTensorAsOrtValue(r.allocator, dims, rank, type, &out))) {
+        judge_run(&r, "the output's memory given", r.data, out);
+        ort->ReleaseValue(out);
+    }
+    unaligned = (uint8_t *)malloc(r.size + sizeof(float));
+    if (unaligned) {
+        memcpy(unaligned + sizeof(float), r.data, r.size);
+        judge_run(&r, "an input that is only aligned to its elements", unaligned + sizeof(float),
+                  NULL);
+        judge("PLG-009", memcmp(unaligned + sizeof(float), r.data, r.size) == 0,
+              "the run changed its input");
+        free(unaligned);
+    }
+    run_readonly(&r);
+    run_terminated(&r);
+    run_misshaped(&r);
+}
+
+/* One session, one batch after the other. */
+static void open_shapes(void)
+{
+    static const int64_t batches[] = {2, 1, 3, 2};
+    const char *model = in_folder("src/m.onnx");
+    OrtSession *session = NULL, *cpu = NULL;
+    OrtAllocator *allocator = NULL;
+    ort_spec spec, cpu_spec;
+    size_t i;
+    if (!open_ep() || !make_model(MODEL_DYN, model)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = spec_of(model);
+    memset(&cpu_spec, 0, sizeof cpu_spec);
+    cpu_spec.path = model;
+    cpu_spec.plain = true;
+    judging("PLG-009", "a model with an open batch");
+    if (!judge("PLG-009", ort_session(&spec, &session), "a model with an open batch: %s",
+               ort_answer) ||
+        !ort_session(&cpu_spec, &cpu) || !ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator))) {
+        return;
+    }
+    if (ort_assigned(session, now->ep.name) == 0) {
+        remark("PLG-009", "nodes with open dimensions are left to the CPU");
+    }
+    for (i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+        const int64_t dims[4] = {batches[i], 8, 4, 4};
+        const char *in = "x", *out = "y";
+        OrtValue *x = NULL;
+        ort_values got, want;
+        void *data = NULL;
+        memset(&got, 0, sizeof got);
+        memset(&want, 0, sizeof want);
+        judging("PLG-009", "a run with a batch of %d", (int)batches[i]);
+        if (!ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, 4,
+                                                ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &x)) ||
+            !ort_ok(ort->GetTensorMutableData(x, &data))) {
+            return;
+        }
+        ort_fill(data, (size_t)batches[i] * 128, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 3);
+        got.count = want.count = 1;
+        got.names[0] = want.names[0] = NULL;
+        if (judge("PLG-009",
+                  ort_ok(ort->Run(session, NULL, &in, (const OrtValue *const *)&x, 1, &out, 1,
+                                  got.values)) &&
+                      ort_ok(ort->Run(cpu, NULL, &in, (const OrtValue *const *)&x, 1, &out, 1,
+                                      want.values)),
+                  "a batch of %d: %s", (int)batches[i], ort_answer)) {
+            char same_name[] = "y";
+            got.names[0] = want.names[0] = same_name;
+            judge("PLG-009", ort_same(&got, &want), "a batch of %d: %s", (int)batches[i], ort_text);
+            got.names[0] = want.names[0] = NULL;
+        }
+        ort_values_free(&got);
+        ort_values_free(&want);
+        ort->ReleaseValue(x);
+    }
+}
+
+/* ------------------------------------------------------------------ options */
+
+static void options(void)
+{
+    const char *model = in_folder("src/m.onnx");
+    const char *odd[67], *key = "conformance.no_such_option", *value = "1";
+    static const char *const stop_alone[] = {"ep.stop_share_ep_contexts", "1", NULL};
+    char *long_value;
+    OrtSession *session = NULL;
+    ort_spec spec;
+    size_t count = 0;
+    if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    while (wanted.options[count])
+        odd[count] = wanted.options[count], count++;
+    odd[count] = "conformance_no_such_option";
+    odd[count + 1] = "1";
+    odd[count + 2] = NULL;
+    spec = spec_of(model);
+    judging("PLG-055", "a session without EP options");
+    judge("PLG-055", session_opens(&spec), "expected success, found %s", ort_answer);
+    spec.options = odd;
+    judging("PLG-055", "an EP option that no EP has");
+    if (session_opens(&spec)) remark("PLG-055", "an unknown EP option is accepted in silence");
+    long_value = (char *)calloc(8193, 1);
+    if (long_value) {
+        memset(long_value, 'v', 8192);
+        odd[count + 1] = long_value;
+        judging("PLG-055", "an EP option of 8192 bytes");
+        session_opens(&spec);
+        holds("PLG-055");
+        free(long_value);
+    }
+    spec = spec_of(model);
+    spec.config = stop_alone;
+    judging("EPC-054", "ep.stop_share_ep_contexts without ep.share_ep_contexts");
+    if (session_opens(&spec)) {
+        remark("EPC-054", "ep.stop_share_ep_contexts without ep.share_ep_contexts is accepted");
+    } else {
+        judge("EPC-054", ort_code != 0, "no code");
+    }
+    spec = spec_of(model);
+    if (!ort_session(&spec, &session)) return;
+    judging("PLG-016", "SetEpDynamicOptions with a key that no EP has");
+    if (ort_ok(ort->SetEpDynamicOptions(session, &key, &value, 1))) {
+        remark("PLG-016", "an unknown dynamic option is accepted in silence");
+    } else {
+        judge("PLG-016", *ort_text != '\0', "the refusal of an unknown dynamic option has no text");
+    }
+    judge("PLG-016", equals_cpu(session, model, 1), "after an unknown dynamic option: %s",
+          ort_text);
+    ort->ReleaseSession(session);
+}
+
+/* ------------------------------------------------------------------- policy */
+
+static const OrtEpDevice *chosen;
+
+static OrtStatus *ORT_API_CALL choose(const OrtEpDevice **devices, size_t count,
+                                      const OrtKeyValuePairs *model_metadata,
+                                      const OrtKeyValuePairs *runtime_metadata,
+                                      const OrtEpDevice **selected, size_t max,
+                                      size_t *selected_count, void *state)
+{
+    size_t i;
+    (void)model_metadata, (void)runtime_metadata, (void)state;
+    *selected_count = 0;
+    for (i = 0; i < count && *selected_count < max; i++) {
+        if (devices[i] == chosen) selected[(*selected_count)++] = devices[i];
+    }
+    return NULL;
+}
+
+static void set_delegate(OrtSessionOptions *o)
+{
+    ort_ok(ort->SessionOptionsSetEpSelectionPolicyDelegate(o, choose, NULL));
+}
+
+static OrtExecutionProviderDevicePolicy policy;
+
+static void set_policy(OrtSessionOptions *o)
+{
+    ort_ok(ort->SessionOptionsSetEpSelectionPolicy(o, policy));
+}
+
+static void policies(void)
+{
+    static const OrtExecutionProviderDevicePolicy tried[] = {
+        OrtExecutionProviderDevicePolicy_PREFER_CPU, OrtExecutionProviderDevicePolicy_PREFER_GPU,
+        OrtExecutionProviderDevicePolicy_PREFER_NPU};
+    const char *model = in_folder("src/m.onnx");
+    ort_spec spec;
+    size_t i;
+    if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    for (i = 0; i < 3; i++) {
+        spec = spec_of(model);
+        spec.ep = NULL;
+        spec.more = set_policy;
+        policy = tried[i];
+        judging("PLG-057", "a session by policy %d", (int)policy);
+        judge(i == 2 ? "PLG-057 PLG-058" : "PLG-057", runs_as(&spec, model),
+              "selection by policy %d: expected the CPU EP's outputs, found %s", (int)policy,
+              ort_answer);
+    }
+    chosen = find_device();
+    spec = spec_of(model);
+    spec.ep = NULL;
+    spec.more = set_delegate;
+    judging("PLG-059", "a session whose EP a delegate selects");
+    judge("PLG-059", runs_as(&spec, model), "expected the CPU EP's outputs, found %s", ort_answer);
+}
+
+/* ------------------------------------------------------------------- memory */
+
+/* Bytes go to the device's memory and come back. */
+static void round_trip(const OrtEpDevice *device, OrtAllocator *allocator)
+{
+    static const int64_t dims[1] = {64};
+    OrtAllocator *cpu = NULL;
+    OrtValue *from = NULL, *to = NULL, *there = NULL;
+    void *a = NULL, *b = NULL;
+    const ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
+    (void)device;
+    if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&cpu)) ||
+        !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, type, &from)) ||
+        !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, type, &to)) ||
+        !ort_ok(ort->GetTensorMutableData(from, &a)) ||
+        !ort_ok(ort->GetTensorMutableData(to, &b))) {
+        return;
+    }
+    ort_fill(a, 64, type, 9);
+    memset(b, 0, 64 * sizeof(float));
+    judging("PLG-035", "a tensor in the device's memory");
+    if (judge("PLG-035 PLG-036",
+              ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, 1, type, &there)),
+              "a tensor in the device's memory: %s", ort_answer)) {
+        judging("PLG-038", "CopyTensors to the device and back");
+        judge(
+            "PLG-038",
+            ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&from, &there, NULL, 1)) &&
+                ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&there, &to, NULL, 1)) &&
+                memcmp(a, b, 64 * sizeof(float)) == 0,
+            "CopyTensors to the device and back: expected the same bytes, found %s", ort_answer);
+        judging("PLG-037", "the release of a tensor in the device's memory");
+        ort->ReleaseValue(there);
+        holds("PLG-037");
+    }
+    ort->ReleaseValue(from);
+    ort->ReleaseValue(to);
+}
+
+static void memory(void)
+{
+    static const OrtDeviceMemoryType types[] = {OrtDeviceMemoryType_DEFAULT,
+                                                OrtDeviceMemoryType_HOST_ACCESSIBLE};
+    const OrtEpDevice *device;
+    OrtSyncStream *stream = NULL;
+    bool found = false;
+    size_t i;
+    if (!open_ep()) {
+        give_up("%s", ort_text);
+        return;
+    }
+    device = find_device();
+    for (i = 0; i < 2; i++) {
+        const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, types[i]);
+        OrtAllocator *allocator = NULL;
+        if (!info) continue;
+        found = true;
+        judging("PLG-035", "GetSharedAllocator");
+        if (judge("PLG-035 PLG-020",
+                  ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator,
+                  "the device announces memory, but there is no allocator for it: %s", ort_text)) {
+            round_trip(device, allocator);
+        }
+    }
+    if (!found) {
+        does_not_apply("PLG-020 PLG-035 PLG-036 PLG-037",
+                       "the device announces no memory of its own: it works in the CPU's");
+        holds("PLG-038");
+    }
+    judging("PLG-040", "CreateSyncStreamForEpDevice");
+    if (ort_ok(ort->CreateSyncStreamForEpDevice(device, NULL, &stream))) {
+        judging("PLG-040", "the release of a stream");
+        ort->ReleaseSyncStream(stream);
+        holds("PLG-039 PLG-040");
+    } else if (ort_code == ORT_NOT_IMPLEMENTED) {
+        holds("PLG-039");
+        does_not_apply("PLG-040", "the EP has no streams: %s", ort_text);
+    } else {
+        judge("PLG-040", *ort_text != '\0', "a refusal without a text");
+        remark("PLG-039", "%s", ort_text);
+    }
+}
+
+const experiment session_experiments[] = {
+    {"probe", probe, FINDS_FACTS, "EPC-071 PLG-006 PLG-008 PLG-010 PLG-027 PLG-032"},
+    {"session", jit, NEEDS_DEVICE | NEEDS_CLAIM,
+     "PLG-006 PLG-008 PLG-009 PLG-011 PLG-027 PLG-032 PLG-033 PLG-051 PLG-053 PLG-056 PLG-072 "
+     "PLG-073 "
+     "PLG-074 "
+     "EPC-037 EPC-063 EPC-098"},
+    {"odd models", odd_models, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-005 PLG-008 PLG-009"},
+    {"optimization levels", levels, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-008"},
+    {"several sessions", many_sessions, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-011 PLG-032 PLG-033"},
+    {"many runs", many_runs, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009 PLG-011"},
+    {"threads", threads, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009 PLG-032"},
+    {"odd runs", odd_runs, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009"},
+    {"open shapes", open_shapes, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009"},
+    {"options", options, NEEDS_DEVICE | NEEDS_CLAIM, "EPC-054 PLG-016 PLG-055"},
+    {"selection", policies, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-057 PLG-058 PLG-059"},
+    {"memory and streams", memory, NEEDS_DEVICE,
+     "PLG-020 PLG-035 PLG-036 PLG-037 PLG-038 PLG-039 PLG-040"},
+    {NULL, NULL, 0, NULL},
+};

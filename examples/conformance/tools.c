@@ -1,0 +1,318 @@
+/* tools.c - what the experiments share: files, the EP in ORT, context models. */
+#define _GNU_SOURCE
+#include "conformance.h"
+
+#include <dirent.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REGISTRATION "conformance"
+
+/* ------------------------------------------------------------------- files */
+
+const char *in_folder(const char *name)
+{
+    static char results[8][PATH_MAX];
+    static unsigned used;
+    char *out = results[used++ % 8];
+    char here[PATH_MAX];
+    if (!getcwd(here, sizeof here)) here[0] = '\0';
+    if ((size_t)snprintf(out, PATH_MAX, "%s/%s", here, name) >= PATH_MAX) out[0] = '\0';
+    return out;
+}
+
+void make_folder(const char *path)
+{
+    mkdir(path, 0777);
+}
+
+uint8_t *read_file(const char *path, size_t *size)
+{
+    FILE *in = fopen(path, "rb");
+    uint8_t *data = NULL, *more;
+    size_t room = 0, got = 1;
+    *size = 0;
+    while (in && got > 0) {
+        if (*size == room) {
+            room = room ? 2 * room : 65536;
+            more = (uint8_t *)realloc(data, room);
+            if (!more) break;
+            data = more;
+        }
+        got = fread(data + *size, 1, room - *size, in);
+        *size += got;
+    }
+    if (in) fclose(in);
+    return data;
+}
+
+bool write_file(const char *path, const void *data, size_t size)
+{
+    FILE *out = fopen(path, "wb");
+    const bool written = out && fwrite(data, 1, size, out) == size;
+    return out && fclose(out) == 0 && written;
+}
+
+bool copy_file(const char *from, const char *to)
+{
+    size_t size;
+    uint8_t *data = read_file(from, &size);
+    const bool ok = data && write_file(to, data, size);
+    free(data);
+    return ok;
+}
+
+bool file_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((const char *)a, (const char *)b);
+}
+
+size_t list_files(const char *folder, char names[][256], size_t room)
+{
+    DIR *open = opendir(folder);
+    struct dirent *entry;
+    size_t count = 0;
+    while (open && count < room && (entry = readdir(open)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        snprintf(names[count++], 256, "%s", entry->d_name);
+    }
+    if (open) closedir(open);
+    qsort(names, count, 256, by_name);
+    return count;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)st, (void)ftw;
+    if (kind == FTW_D || kind == FTW_DP) chmod(path, 0700);
+    return remove(path) != 0 && kind == FTW_D;
+}
+
+void remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+size_t memory_now(void)
+{
+    FILE *in = fopen("/proc/self/statm", "r");
+    unsigned long total = 0, resident = 0;
+    if (in && fscanf(in, "%lu %lu", &total, &resident) != 2) resident = 0;
+    if (in) fclose(in);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ------------------------------------------------------------------ the EP */
+
+bool register_ep(const char *registration)
+{
+    return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, registration,
+                                                         ort_path(wanted.library)));
+}
+
+bool unregister_ep(const char *registration)
+{
+    return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, registration));
+}
+
+/* ORT tells for each device which file its EP comes from. */
+static bool is_of_library(const OrtEpDevice *device)
+{
+    char real[PATH_MAX];
+    const char *path = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "library_path");
+    if (wanted.name && strcmp(ort->EpDevice_EpName(device), wanted.name) != 0) return false;
+    return path && realpath(path, real) && strcmp(real, wanted.library) == 0;
+}
+
+const OrtEpDevice *find_device(void)
+{
+    const OrtEpDevice *const *devices = NULL;
+    size_t count = 0, i;
+    if (!ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) return NULL;
+    for (i = 0; i < count; i++) {
+        if (is_of_library(devices[i])) return devices[i];
+    }
+    snprintf(ort_text, sizeof ort_text, "%s is registered, but lists no device here%s%s",
+             wanted.library, wanted.name ? " of " : "", wanted.name ? wanted.name : "");
+    return NULL;
+}
+
+bool open_ep(void)
+{
+    if (!ort_open(false)) return false;
+    judging("PLG-041", "registration");
+    return register_ep(REGISTRATION) && find_device();
+}
+
+ort_spec spec_of(const char *path)
+{
+    ort_spec spec;
+    memset(&spec, 0, sizeof spec);
+    spec.ep = now->ep.name;
+    spec.device = find_device();
+    spec.options = wanted.options;
+    spec.path = path;
+    spec.allow_cpu = true;
+    spec.plain = true;
+    return spec;
+}
+
+bool session_opens(const ort_spec *spec)
+{
+    OrtSession *session = NULL;
+    const bool ok = ort_session(spec, &session);
+    if (session) ort->ReleaseSession(session);
+    return ok;
+}
+
+bool equals_cpu(OrtSession *session, const char *reference, uint32_t seed)
+{
+    OrtSession *cpu = NULL;
+    ort_values ours, theirs;
+    ort_spec spec;
+    bool ok;
+    memset(&spec, 0, sizeof spec);
+    spec.path = reference;
+    spec.plain = true;
+    if (!ort_run(session, seed, &ours)) return false;
+    ok = ort_session(&spec, &cpu) && ort_run(cpu, seed, &theirs);
+    if (ok) {
+        ok = ort_same(&ours, &theirs);
+        ort_values_free(&theirs);
+    }
+    if (cpu) ort->ReleaseSession(cpu);
+    ort_values_free(&ours);
+    return ok;
+}
+
+bool runs_as(const ort_spec *spec, const char *reference)
+{
+    OrtSession *session = NULL;
+    const bool ok = ort_session(spec, &session) && equals_cpu(session, reference, 1) &&
+                    equals_cpu(session, reference, 2);
+    if (session) ort->ReleaseSession(session);
+    return ok;
+}
+
+fate fate_of(const ort_spec *spec, const char *reference)
+{
+    OrtSession *session = NULL;
+    fate f = FATE_WRONG;
+    if (!ort_session(spec, &session)) {
+        return ort_code == ORT_INVALID_GRAPH ? FATE_INVALID_GRAPH : FATE_OTHER_CODE;
+    }
+    if (equals_cpu(session, reference, 1)) f = FATE_RIGHT;
+    ort->ReleaseSession(session);
+    return f;
+}
+
+/* -------------------------------------------------------------- generating */
+
+bool generate(const char *source, const char *out, bool embed)
+{
+    ort_spec spec = spec_of(source);
+    ort_output to;
+    memset(&to, 0, sizeof to);
+    to.path = out;
+    to.embed = embed;
+    return ort_compile_model(&spec, &to);
+}
+
+bool generate_by_options(const char *source, const char *const *more)
+{
+    const char *config[24] = {"ep.context_enable", "1"};
+    ort_spec spec = spec_of(source);
+    size_t i;
+    for (i = 0; more && more[i] && i < 20; i++)
+        config[i + 2] = more[i];
+    spec.config = config;
+    return session_opens(&spec);
+}
+
+bool read_contexts(const char *path, contexts *out)
+{
+    epctx_error error;
+    epctx_cursor it;
+    epctx_node_view view;
+    memset(out, 0, sizeof *out);
+    epctx_error_clear(&error);
+    if (epctx_model_open_file(&out->model, path, NULL, &error) != EPCTX_OK) {
+        snprintf(ort_text, sizeof ort_text, "%s", error.message);
+        return false;
+    }
+    it = epctx_graph_nodes(epctx_model_graph(&out->model));
+    while (epctx_next_node(&it, &view)) {
+        if (!epctx_node_is_epnode(&view)) {
+            out->others++;
+        } else if (out->count < 16) {
+            out->views[out->count] = view;
+            if (epctx_epnode_read(&view, &out->list[out->count], &error) != EPCTX_OK) {
+                snprintf(ort_text, sizeof ort_text, "%s", error.message);
+                return false;
+            }
+            out->primaries += out->list[out->count++].main_context == 1;
+        }
+    }
+    return true;
+}
+
+void close_contexts(contexts *c)
+{
+    epctx_model_close(&c->model);
+}
+
+bool binary_of(const char *model, const char *folder, char *out, size_t size)
+{
+    contexts c;
+    bool found = false;
+    size_t i;
+    if (read_contexts(model, &c)) {
+        for (i = 0; i < c.count && !found; i++) {
+            const epctx_epnode *node = &c.list[i];
+            if (node->main_context != 1 || node->embed_mode != 0) continue;
+            found =
+                (size_t)snprintf(out, size, "%s/%.*s", folder, STR(node->ep_cache_context)) < size;
+        }
+    }
+    close_contexts(&c);
+    return found;
+}
+
+bool change_attr(const char *from, const char *to, const char *attr, const char *value, size_t size)
+{
+    contexts c;
+    epctx_error error;
+    epctx_status status = EPCTX_OK;
+    epctx_write_opts opts;
+    size_t i;
+    bool ok = read_contexts(from, &c);
+    epctx_error_clear(&error);
+    memset(&opts, 0, sizeof opts);
+    for (i = 0; ok && i < c.count && status == EPCTX_OK; i++) {
+        epctx_str text;
+        text.data = value;
+        text.size = size;
+        status =
+            value ? epctx_node_set_str(&c.model, c.views[i].view, attr, text, &error)
+                  : epctx_node_remove_attr(&c.model, c.views[i].view, epctx_str_of(attr), &error);
+    }
+    if (ok && status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, &opts, &error);
+    if (ok && status != EPCTX_OK) snprintf(ort_text, sizeof ort_text, "%s", error.message);
+    close_contexts(&c);
+    return ok && status == EPCTX_OK;
+}

@@ -1,0 +1,157 @@
+/* user_models.c - the user's models, and facts: times and sizes, which no document limits. */
+#define _GNU_SOURCE
+#include "conformance.h"
+
+/* Seconds until a session is there; negative: it is not. */
+static double open_time(const ort_spec *spec)
+{
+    const double start = seconds_now();
+    OrtSession *session = NULL;
+    double taken;
+    if (!ort_session(spec, &session)) return -1;
+    taken = seconds_now() - start;
+    ort->ReleaseSession(session);
+    return taken;
+}
+
+static double best_of(const ort_spec *spec, int rounds)
+{
+    double best = open_time(spec);
+    int i;
+    for (i = 1; i < rounds && best >= 0; i++) {
+        const double next = open_time(spec);
+        if (next >= 0 && next < best) best = next;
+    }
+    return best;
+}
+
+static double run_time(const ort_spec *spec)
+{
+    OrtSession *session = NULL;
+    double best = -1;
+    int i;
+    if (!ort_session(spec, &session)) return -1;
+    for (i = 0; i < 20; i++) {
+        const double start = seconds_now();
+        ort_values out;
+        if (!ort_run(session, 1, &out)) break;
+        if (best < 0 || seconds_now() - start < best) best = seconds_now() - start;
+        ort_values_free(&out);
+    }
+    ort->ReleaseSession(session);
+    return best;
+}
+
+static const char *milliseconds(double seconds)
+{
+    static char texts[4][40];
+    static unsigned used;
+    char *out = texts[used++ % 4];
+    snprintf(out, sizeof texts[0], seconds < 0 ? "-" : "%.3f ms", seconds * 1e3);
+    return out;
+}
+
+static void times(void)
+{
+    const char *source = in_folder("src/m.onnx"), *context = in_folder("out/m_ctx.onnx");
+    ort_spec spec;
+    double compiling, load;
+    if (!open_ep() || !make_model(MODEL_CHAIN, source) ||
+        !generate(source, context, !now->ep.files)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = spec_of(source);
+    compiling = best_of(&spec, 5);
+    tell_fact("session, compiled now", "%s", milliseconds(compiling));
+    tell_fact("run", "%s", milliseconds(run_time(&spec)));
+    spec = spec_of(context);
+    load = best_of(&spec, 5);
+    tell_fact("session, from a context model", "%s", milliseconds(load));
+    tell_fact("memory of the process", "%zu KiB", memory_now() / 1024);
+    /* The documents give no number; only what is absurd counts. */
+    judge("EPC-002", load >= 0 && load < 10 * compiling + 0.2,
+          "a session from the context model takes %s, one that compiles %s", milliseconds(load),
+          milliseconds(compiling));
+    if (load >= compiling) {
+        remark("EPC-002",
+               "a small model: a session from the context model takes %s, one that "
+               "compiles %s",
+               milliseconds(load), milliseconds(compiling));
+    }
+}
+
+/* A name for the report: what is behind the last slash. */
+static const char *short_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void try_context(const char *source, bool embed)
+{
+    const char *context = in_folder(embed ? "out/e_ctx.onnx" : "out/f_ctx.onnx");
+    char name[80];
+    ort_spec spec;
+    bool written;
+    judging("PLG-010", "CompileModel of %.100s, embed mode %d", source, embed);
+    written = generate(source, context, embed);
+    if (!written && ort_code == ORT_NOT_IMPLEMENTED) {
+        remark("PLG-010", "%.60s: CompileModel with embed mode %d: %s", short_name(source), embed,
+               ort_answer);
+        return;
+    }
+    if (!judge("PLG-010", written, "%.60s: CompileModel with embed mode %d: %s", short_name(source),
+               embed, ort_answer)) {
+        return;
+    }
+    spec = spec_of(context);
+    judging("EPC-119", "the context model of %.100s", source);
+    judge("EPC-119 EPC-003", runs_as(&spec, source),
+          "%.60s: the context model with embed mode %d: expected the CPU EP's outputs, found %s",
+          short_name(source), embed, ort_answer);
+    snprintf(name, sizeof name, "%.30s, context, mode %d", short_name(source), embed);
+    tell_fact(name, "session %s", milliseconds(best_of(&spec, 3)));
+}
+
+/* Deep models sum in another order. */
+static void try_model(const char *source)
+{
+    OrtSession *session = NULL;
+    ort_spec spec = spec_of(source);
+    char name[80];
+    size_t count;
+    judging("PLG-008", "a session of %.200s", source);
+    if (!judge("PLG-008", ort_session(&spec, &session), "%.60s: %s", short_name(source),
+               ort_answer)) {
+        return;
+    }
+    count = ort_assigned(session, now->ep.name);
+    snprintf(name, sizeof name, "%.40s", short_name(source));
+    tell_fact(name, "%zu nodes claimed, session %s", count, milliseconds(best_of(&spec, 2)));
+    judging("PLG-009", "a run of %.200s", source);
+    ort_relative = 1e-3;
+    judge("PLG-009", equals_cpu(session, source, 1),
+          "%.60s: expected the CPU EP's outputs, found %s", short_name(source), ort_answer);
+    ort->ReleaseSession(session);
+    if (count == 0 || !now->ep.contexts) return;
+    if (now->ep.files) try_context(source, false);
+    if (now->ep.embeds) try_context(source, true);
+}
+
+static void user_models(void)
+{
+    size_t i;
+    if (wanted.model_count == 0 || !open_ep()) {
+        give_up(wanted.model_count ? "%s" : "no --model was given", ort_text);
+        return;
+    }
+    for (i = 0; i < wanted.model_count; i++)
+        try_model(wanted.models[i]);
+}
+
+const experiment model_experiments[] = {
+    {"times", times, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS, "EPC-002"},
+    {"the user's models", user_models, NEEDS_DEVICE, "EPC-003 EPC-119 PLG-008 PLG-009 PLG-010"},
+    {NULL, NULL, 0, NULL},
+};

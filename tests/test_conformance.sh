@@ -1,0 +1,130 @@
+#!/bin/sh
+# epctx-conformance: every rule holds for the reference NPU, the toy, the device of five operators and
+# the EP of the afternoon guide; each fault of tests/faults.txt, planted in tests/ort/bad_ep.c, is
+# found, and the rule that it breaks is named. A quick run tries one EP and a sample of the faults.
+set -u
+cd "$(dirname "$0")/.."
+. tests/script.sh
+start conformance
+out=$work/out err=$work/err
+program=$build/epctx-conformance
+if ! [ -x "$program" ] || ! [ -e "$build/libtoy_ep.so" ]; then
+    echo "skip conformance: $program is not built"
+    exit 0
+fi
+EPCTX_TOY_EP=$build/libtoy_ep.so
+export EPCTX_TOY_EP
+
+# ---------------------------------------------------------------- good EPs
+
+# passes NAME LIBRARY...: nothing fails, and at least so many rules apply.
+passes() {
+    "$program" "$2" --json --junit "$work/$1.xml" >"$out" 2>"$err"
+    code=$?
+    passed=$(sed -n 's/.*"passed": \([0-9]*\).*/\1/p' "$out")
+    if [ $code -eq 0 ] && [ "${passed:-0}" -ge "$3" ]; then
+        ok "conformance $1: $passed rules hold"
+    else
+        fail "conformance $1" "exit code $code, $passed rules hold, expected at least $3: $(grep \
+            -m 1 '"failed", ' "$out")"
+    fi
+}
+
+passes toy "$build/libtoy_ep.so" 180
+judged=$(grep -c '"verdict": ' "$out")
+if [ "$judged" -eq "$("$program" --rules | wc -l)" ]; then
+    ok "conformance every rule has a verdict"
+else
+    fail "conformance every rule has a verdict" "$judged verdicts"
+fi
+for kind in json xml; do
+    if [ $kind = json ]; then set -- "$work/out" json.load; else
+        set -- "$work/toy.xml" 'lambda f: xml.dom.minidom.parse(f)'
+    fi
+    if "$python" -c "
+import json, sys, xml.dom.minidom
+($2)(open(sys.argv[1]))" "$1" >"$work/log" 2>&1; then
+        ok "conformance the report as $kind can be read"
+    else
+        fail "conformance the report as $kind can be read" "$(tail -n 1 "$work/log")"
+    fi
+done
+if ! quick; then
+    headers=$(sh tests/deps.sh where ort-headers)
+    mkdir -p "$work/my_ep"
+    # shellcheck disable=SC2046 # a list of files
+    if ! ${CC:-gcc} -shared -fPIC -fvisibility=hidden -DEPCTX_NO_WIRE -I. -Iexamples/plugin_ep \
+        -isystem "$headers" examples/my_ep/device_mine.c \
+        $(find examples/plugin_ep -name '*.c' ! -name 'device_*') -o "$work/my_ep/libmine_ep.so" \
+        >"$out" 2>"$err"; then
+        fail "conformance my_ep" "it does not build"
+    fi
+    passes my_ep "$work/my_ep/libmine_ep.so" 170
+    [ ! -e "$build/libepctx_ep.so" ] || passes npu "$build/libepctx_ep.so" 180
+    [ ! -e "$build/libfive_ep.so" ] || passes five "$build/libfive_ep.so" 180
+fi
+
+# ------------------------------------------------------------ the command line
+
+# command NAME CODE TEXT ARGUMENT...
+command_line() {
+    name="conformance $1" want=$2 text=$3
+    shift 3
+    "$program" "$@" >"$out" 2>"$err"
+    code=$?
+    said "$name" "$want" "$text"
+}
+command_line "no library" 2 "usage"
+command_line "a library that is not there" 2 "No such file" "$work/none.so"
+command_line "an unknown option" 2 "usage" "$EPCTX_TOY_EP" --nothing
+command_line "an option without its value" 2 "usage" "$EPCTX_TOY_EP" --junit
+command_line "an unknown rule" 2 "no rule 'EPC-999'" "$EPCTX_TOY_EP" --only EPC-999
+command_line "no ONNX Runtime" 2 "cannot open shared object" "$EPCTX_TOY_EP" --ort "$work/none.so"
+command_line "an EP that the library has not" 0 "lists no device here of Other" \
+    "$EPCTX_TOY_EP" Other --only PLG-050
+command_line "an EP option that the EP refuses" 1 "has no option 'nonsense'" \
+    "$EPCTX_TOY_EP" --ep-opt nonsense=1 --only PLG-032
+${CC:-gcc} -shared -x c /dev/null -o "$work/libempty.so"
+command_line "no plugin" 1 "CreateEpFactories is not exported" "$work/libempty.so" --only PLG-001
+make_models plain
+command_line "a model of the user" 0 "plain.onnx" "$EPCTX_TOY_EP" --model "$work/plain.onnx" \
+    --only EPC-119
+
+# ------------------------------------------------------------------ the table
+
+"$program" --rules | tr '\t' '|' | sed 's/^/| /; s/|\([^|]*\)$/ | \1 |/' >"$work/table"
+grep -E '^\| (EPC|PLG)-' examples/conformance/README.md >"$work/documented"
+if cmp -s "$work/table" "$work/documented"; then
+    ok "conformance the README has the program's $(wc -l <"$work/table") rules"
+else
+    fail "conformance the README has the program's rules" \
+        "$(diff "$work/table" "$work/documented" | head -n 3)"
+fi
+
+# --------------------------------------------------------------------- faults
+
+# found FAULT RULE: the rule has failed or, with "?", it has a remark.
+found() {
+    rule=${2%\?}
+    EPCTX_BAD_EP=$1 "$program" "$build/libbad_ep.so" --only "$rule" >"$out" 2>"$err"
+    if grep -q "^FAILED  *$rule " "$out"; then
+        ok "conformance $1 breaks $rule"
+    elif [ "$rule" != "$2" ] && grep -A 1 "^passed  *$rule " "$out" | grep -q '^  '; then
+        ok "conformance $1: a remark on $rule"
+    else
+        fail "conformance $1" "$rule should have failed; failed: $(awk '/^FAILED/ { print $2 }' \
+            "$out" | tr '\n' ' ')"
+    fi
+}
+
+passes none "$build/libbad_ep.so" 180
+sample=" any_source follows_paths stale_binary data_transfer thread_left leak_per_run "
+grep -v '^#' tests/faults.txt >"$work/faults"
+while read -r name rule words; do
+    case "$sample" in
+    *" $name "*) ;;
+    *) ! quick || continue ;;
+    esac
+    [ -n "$words" ] && found "$name" "$rule"
+done <"$work/faults"
+exit $status
