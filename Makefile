@@ -285,27 +285,26 @@ deps-check: deps-build
 # $(1) the folder under build/, $(2) the compiler with its flags, $(3) more flags for plugins,
 # $(4), $(5) how the names of libraries begin and end, $(6) how those of programs end
 define plugins
-# ORT reads the models: no wire, no nanopb.
 build/$(1)plugin/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
 	$(2) $$(PLUGIN_FLAGS) $$(HEADER_CFLAGS) -c $$< -o $$@
 
 build/$(1)$(4)epctx_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                           build/$(1)plugin/examples/plugin_ep/device_npu.o
-	$(2) -shared $$^ $(3) -lm -o $$@
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 build/$(1)$(4)toy_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                         build/$(1)plugin/tests/ort/device_toy.o
-	$(2) -shared $$^ $(3) -lm -o $$@
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 # What the tests ask of any device, and no more.
 build/$(1)$(4)five_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                          build/$(1)plugin/tests/ort/device_five.o
-	$(2) -shared $$^ $(3) -lm -o $$@
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 # The toy again, with allocations that fail on demand: its own, not those of what it is linked with.
 build/$(1)plugin/toy_oom.o: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                             build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
 	$(2) -r -nostdlib $$^ -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o $$@
 build/$(1)$(4)toy_oom_ep$(5): build/$(1)plugin/toy_oom.o
-	$(2) -shared $$^ $(3) -lm -o $$@
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 build/$(1)$(4)bad_ep$(5): build/$(1)plugin/tests/ort/bad_ep.o
 	$(2) -shared $$^ $(3) -o $$@
 
@@ -373,8 +372,9 @@ build/$(1)tests/%: build/$(1)obj/tests/%.o build/$(1)libepctx_ops.a build/$(1)li
 endef
 
 ORT_HEADERS  = $(shell sh tests/deps.sh where ort-headers)
-PLUGIN_FLAGS = -fPIC -fvisibility=hidden -DEPCTX_NO_WIRE -Iexamples/plugin_ep \
-               -isystem "$(ORT_HEADERS)"
+PLUGIN_FLAGS = -fPIC -fvisibility=hidden -Iexamples/plugin_ep -isystem "$(ORT_HEADERS)"
+# ORT reads the models, but for the sources of weightless ones: nanopb, hidden inside.
+PLUGIN_LIBS  = $(LIBS) -lm -Wl,--exclude-libs,ALL
 
 comma := ,
 $(eval $(call rules,,$(COMPILE)))
@@ -448,7 +448,7 @@ build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 	    -o $$@
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
-	$$(CC_$(notdir $(1))) -O2 -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
+	$$(CC_$(notdir $(1))) -O2 -fPIC -fvisibility=hidden -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
 build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
 	@rm -f $$@
@@ -466,6 +466,8 @@ build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP -I. -isystem "$
                  $(if $(filter quick/%,$(1)),-O0,-O2) -D_FILE_OFFSET_BITS=64 -DEPCTX_CLI_NO_PACKAGE \
                  $$(FLAGS_$(notdir $(1))) $$(LAYER)
 build/$(1)/%: LINK = -static
+build/$(1)/%: PLUGIN_LIBS = $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode) -lm
+$(PLUGINS:lib%.so=build/$(1)/%.dll) $(PLUGINS:%=build/$(1)/%): | build/$(1)/libepctx.a
 -include $(wildcard build/$(1)/obj/*/*.d build/$(1)/obj/*/*/*.d build/$(1)/obj/*/*/*/*.d)
 endef
 NANOPB_FOLDER = $(shell sh tests/deps.sh where nanopb-source)

@@ -262,4 +262,10 @@ WINDOWS_UNUSED int setenv(const char *name, const char *value, int replace)
     return _putenv_s(name, value);
 }
 
+#define unsetenv(name)         _putenv_s(name, "")
+/* For cases that are skipped here. */
+#define sysconf(what)          0
+#define chmod(path, mode)      (-1)
+#define truncate(path, size)   (-1)
+
 #endif

@@ -111,7 +111,7 @@ for file in plain_ctx.onnx plain_npu.bin; do
 done
 
 # From memory: ORT puts a model's path into the names of nodes.
-for how in "" embed; do
+for how in "" ep.context_embed_mode; do
     rm -f "$work"/*/*_ctx.onnx
     # shellcheck disable=SC2086 # none or one word
     (unset EPCTX_ORT_LIBRARY

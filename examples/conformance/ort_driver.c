@@ -23,6 +23,8 @@ _Thread_local char ort_text[4096];
 char ort_log[1 << 16];
 const char *ort_log_also;
 char ort_free_dims[8][64];
+bool ort_free_batch[8];
+int64_t ort_free_size[8];
 size_t ort_free_count;
 int64_t ort_free_length = 1;
 double ort_relative;
@@ -170,7 +172,8 @@ const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type)
 
 int64_t ort_free_value(size_t i)
 {
-    return strncmp(ort_free_dims[i], "batch", 5) == 0 ? 1 : ort_free_length;
+    if (ort_free_size[i]) return ort_free_size[i];
+    return ort_free_batch[i] ? 1 : ort_free_length;
 }
 
 bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
@@ -253,7 +256,7 @@ size_t ort_assigned(const OrtSession *session, const char *ep)
             !ort_ok(ort->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &count))) {
             return SIZE_MAX;
         }
-        if (strcmp(name, ep) == 0) total += count;
+        if (!ep || strcmp(name, ep) == 0) total += count;
     }
     return total;
 }

@@ -83,6 +83,9 @@ static void change_config(OrtKeyValuePairs *config)
         snprintf(path, sizeof path, "%s/m_ctx.onnx", folder);
         real->AddKeyValuePair(config, "ep.context_file_path", path);
     }
+    if (fault("stop_accepted") && session.stops && !session.shares) {
+        real->AddKeyValuePair(config, "ep.stop_share_ep_contexts", "0");
+    }
     if (fault("ignores_context_path") && !session.generates) {
         real->AddKeyValuePair(config, "ep.context_file_path", "");
     }

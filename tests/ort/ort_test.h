@@ -318,6 +318,8 @@ ORT_UNUSED static bool as_on_cpu(const char *model, const ort_values *got)
     return same;
 }
 
+static size_t nodes_left; /* to other EPs, in the session of the last check_run */
+
 /* Makes a session of `spec`, runs it, compares with the CPU's outputs of `model`, and answers
  * how many nodes of ours ran (0: something failed, see ort_text). */
 ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model)
@@ -329,6 +331,7 @@ ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model)
     memset(&got, 0, sizeof got);
     if (ort_session(spec, &session) && ort_run(session, 7, &got) && as_on_cpu(model, &got)) {
         nodes = ort_assigned(session, ep->ep);
+        nodes_left = ort_assigned(session, NULL) - nodes;
         if (nodes == 0) snprintf(ort_text, sizeof ort_text, "no node ran on %s", ep->ep);
     }
     memcpy(text, ort_text, sizeof text);
