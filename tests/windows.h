@@ -11,6 +11,7 @@
 #undef far
 
 #include <direct.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <io.h>
 #include <limits.h>
@@ -101,7 +102,9 @@ WINDOWS_UNUSED int windows_rename(const char *from, const char *to)
 
 WINDOWS_UNUSED int windows_mkdir(const char *path)
 {
-    return CreateDirectoryW(windows_wide(path), NULL) ? 0 : -1;
+    if (CreateDirectoryW(windows_wide(path), NULL)) return 0;
+    errno = GetLastError() == ERROR_ALREADY_EXISTS ? EEXIST : ENOENT;
+    return -1;
 }
 
 WINDOWS_UNUSED int windows_stat(const char *path, struct _stat64 *out)
@@ -263,9 +266,9 @@ WINDOWS_UNUSED int setenv(const char *name, const char *value, int replace)
 }
 
 #define unsetenv(name)         _putenv_s(name, "")
+#define chmod(path, mode)      0 /* files have no modes */
 /* For cases that are skipped here. */
 #define sysconf(what)          0
-#define chmod(path, mode)      (-1)
 #define truncate(path, size)   (-1)
 
 #endif
