@@ -4208,6 +4208,21 @@ static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[E
     return true;
 }
 
+/* The length of an open file's path without links, 0 on an error. Wine has room for 260 characters
+ * only: there a longer path is on the drive of `asked`. */
+static DWORD epctx__wide_real(HANDLE file, const WCHAR *asked, WCHAR out[EPCTX__WIDE_MAX])
+{
+    DWORD size = GetFinalPathNameByHandleW(file, out, EPCTX__WIDE_MAX, 0);
+    if (size == 0 && GetLastError() == ERROR_MORE_DATA && asked[5] == L':' &&
+        GetFileInformationByHandleEx(file, FileNameInfo, out + 4, 2 * EPCTX_PATH_MAX)) {
+        memcpy(&size, out + 4, sizeof size); /* in front of the name */
+        size = 6 + size / 2;
+        memcpy(out, asked, 12);
+        out[size] = L'\0';
+    }
+    return size < EPCTX__WIDE_MAX ? size : 0;
+}
+
 /* Opens a file or folder (`access` 0: to examine it), or creates a file to write. `inside`: through
  * no link. */
 static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access,
@@ -4228,8 +4243,8 @@ static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWOR
     if (opened == EPCTX__NO_HANDLE || !inside) {
         return opened;
     }
-    size = GetFinalPathNameByHandleW(opened, real, EPCTX__WIDE_MAX, 0);
-    if (size > 0 && size < EPCTX__WIDE_MAX && wcsncmp(real, wide, size) == 0 &&
+    size = epctx__wide_real(opened, wide, real);
+    if (size > 0 && wcsncmp(real, wide, size) == 0 &&
         (wide[size] == L'\0' || wcscmp(wide + size, L"\\") == 0)) {
         return opened;
     }
@@ -4312,15 +4327,16 @@ static void *epctx__sys_map(HANDLE file, size_t size)
 static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
 {
     HANDLE file = epctx__wide_open(NULL, path, 0, false);
+    WCHAR asked[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
     WCHAR *from = wide;
     DWORD size;
     if (file == EPCTX__NO_HANDLE) {
         return false;
     }
-    size = GetFinalPathNameByHandleW(file, wide, EPCTX__WIDE_MAX, 0);
+    size = epctx__wide(NULL, path, asked) ? epctx__wide_real(file, asked, wide) : 0;
     CloseHandle(file);
-    if (size == 0 || size >= EPCTX__WIDE_MAX) {
+    if (size == 0) {
         return false;
     }
     if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
@@ -8818,14 +8834,6 @@ EPCTX_API const char *epctx_option_text(const epctx_options *o, epctx_option opt
         return "1";
     }
     return epctx__options[option].fallback;
-}
-
-/* NULL: not set, or empty. */
-static EPCTX__UNUSED const char *epctx__option_set(const epctx_options *o,
-                                                   epctx_option option)
-{
-    const char *text = epctx_option_text(o, option);
-    return text[0] != '\0' ? text : NULL;
 }
 
 EPCTX_API bool epctx_option_on(const epctx_options *o, epctx_option option)
@@ -14719,6 +14727,13 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
 }
 
 #ifndef EPCTX_NO_EDIT
+
+/* NULL: not set, or empty. */
+static const char *epctx__option_set(const epctx_options *o, epctx_option option)
+{
+    const char *text = epctx_option_text(o, option);
+    return text[0] != '\0' ? text : NULL;
+}
 
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options)
 {

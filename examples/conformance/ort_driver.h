@@ -36,6 +36,10 @@ void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *
                              const char *logid, const char *code, const char *message);
 /* An exported function of a library, without a cast between pointer kinds. */
 bool ort_symbol(void *library, const char *name, void *function, size_t size);
+/* A path as ORT takes it, on Windows wide; valid until eight further calls of this thread. */
+const ORTCHAR_T *ort_path(const char *path);
+/* The words of the command line in UTF-8. */
+char **ort_words(int count, char **given);
 /* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
 bool ort_library(char *out, size_t size);
 /* Loads ONNX Runtime and makes its environment. */

@@ -21,6 +21,7 @@
 
 #include <onnxruntime_c_api.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "device.h"
 
@@ -49,7 +50,9 @@ typedef struct ep_api {
 /* Since then ORT tells when a session is complete and its context model written. */
 #define EP_INITIALIZED_API 27
 
-#if defined(__GNUC__)
+#if defined(__MINGW_PRINTF_FORMAT) /* Windows has two printf */
+#define EP_PRINTF(text, first) __attribute__((format(__MINGW_PRINTF_FORMAT, text, first)))
+#elif defined(__GNUC__)
 #define EP_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define EP_PRINTF(text, first)
