@@ -360,7 +360,8 @@ folder() {
     blazeface) echo "$cache/$blazeface_pkg-$blazeface_version" ;;
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
     nanopb-source) echo "${NANOPB_SOURCE:-$cache/nanopb-$nanopb_version}" ;;
-    *) die "unknown package '$1': ort, ort-windows, ort-arm64, ort-headers, blazeface, onnx-buf or nanopb-source" ;;
+    *) die "unknown package '$1': ort, ort-windows, ort-arm64, ort-headers, blazeface, onnx-buf" \
+        "or nanopb-source" ;;
     esac
 }
 
@@ -380,8 +381,8 @@ answers() {
 }
 
 # fetch NAME VERSION SHA512 [MEMBER...]: the tarball, then the members wanted
-# of it, into $into or a folder called as the tarball. Both get their final name by a rename when complete and checked, so
-# what an interrupted run leaves behind is never taken for finished.
+# of it, into $into or a folder called as the tarball. Both get their final name by a rename when
+# complete and checked, so what an interrupted run leaves behind is never taken for finished.
 fetch() {
     pkg=$1 version=$2 sha512=$3
     shift 3

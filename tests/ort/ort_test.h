@@ -580,8 +580,8 @@ ORT_UNUSED static int run_self(char *const *words, const char *what)
 #endif
 }
 
-/* The beginning of that process, without a folder: what ends it does not clear away. The broken EP is
- * the toy. An exception ends it, whoever else would like to see it. */
+/* The beginning of that process, without a folder: what ends it does not clear away. The broken EP
+ * is the toy. An exception ends it, whoever else would like to see it. */
 ORT_UNUSED static bool run_self_begin(const char *name)
 {
 #if defined(_WIN32)
