@@ -4,9 +4,9 @@
  * Search for ">>" to jump from section to section.
  */
 
-/* ======================================================================
+/* ============================================================
  * >>manual
- * ======================================================================
+ * ============================================================
  *
  * WHAT IT IS
  *   NPU compilers are slow, so ONNX Runtime (ORT) caches their output in "EPContext models": ONNX
@@ -113,9 +113,9 @@
 #ifndef EPCTX_H
 #define EPCTX_H
 
-/* ======================================================================
+/* ============================================================
  * >>config
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX_VERSION_MAJOR  0
 #define EPCTX_VERSION_MINOR  2
@@ -170,9 +170,9 @@
 extern "C" {
 #endif
 
-/* ======================================================================
+/* ============================================================
  * >>basics: status, error, strings, allocator, arena
- * ==================================================================== */
+ * ============================================================ */
 
 /* Name, OrtErrorCode (INVALID_GRAPH, 10, when a context fails to load), meaning. */
 #define EPCTX_STATUS_LIST(X) \
@@ -364,10 +364,7 @@ EPCTX_API void epctx_error_clear(epctx_error *error);
 
 /* -- hooks -- */
 
-typedef enum epctx_log {
-    EPCTX_LOG_INFO = 0,
-    EPCTX_LOG_WARNING
-} epctx_log;
+typedef enum epctx_log { EPCTX_LOG_INFO = 0, EPCTX_LOG_WARNING } epctx_log;
 
 struct epctx_node;
 
@@ -388,9 +385,9 @@ typedef struct epctx_hooks {
 /* EPCTX_ERR_CANCELLED when cancel_fn returns true. `hooks` may be NULL. For backends, too. */
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error);
 
-/* ======================================================================
+/* ============================================================
  * >>path: names of files
- * ==================================================================== */
+ * ============================================================ */
 
 /* `folder` and `name`, with a separator if needed; without a folder the name. EPCTX_ERR_LIMIT
  * without room. */
@@ -425,9 +422,9 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
 EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
                                            size_t capacity, epctx_error *error);
 
-/* ======================================================================
+/* ============================================================
  * >>io: everything that touches a file
- * ==================================================================== */
+ * ============================================================ */
 
 typedef enum epctx_file_kind {
     EPCTX_FILE_NONE = 0, /* nothing there */
@@ -444,7 +441,7 @@ typedef struct epctx_file_info {
     uint64_t device, inode; /* identity; both 0: unknown */
     uint64_t written;       /* when the bytes were; 0: unknown */
     uint64_t changed;       /* when anything was, also the name; 0: unknown */
-    bool guarded; /* only this user and root can write it, by owner and mode */
+    bool guarded;           /* only this user and root can write it, by owner and mode */
 } epctx_file_info;
 
 /* Whether both are one file with the same bytes; false when unknown. */
@@ -460,8 +457,8 @@ EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
-    void *handle; /* the io's */
-    bool shared; /* others can change the bytes */
+    void *handle;         /* the io's */
+    bool shared;          /* others can change the bytes */
     epctx_file_info info; /* of the file, when the io can tell */
 } epctx_mapping;
 
@@ -628,9 +625,9 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
 EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
                                           epctx_overwrite overwrite, epctx_error *error);
 
-/* ======================================================================
+/* ============================================================
  * >>wire: protobuf fields
- * ==================================================================== */
+ * ============================================================ */
 
 typedef enum epctx_wire {
     EPCTX_WIRE_VARINT = 0,
@@ -806,9 +803,9 @@ EPCTX_API epctx_view epctx_view_none(void);
 EPCTX_API bool epctx_view_exists(epctx_view view);   /* not epctx_view_none */
 EPCTX_API epctx_str epctx_view_str(epctx_view view); /* the payload as text */
 
-/* ======================================================================
+/* ============================================================
  * >>onnx: the model, and views over its messages
- * ==================================================================== */
+ * ============================================================ */
 
 typedef struct epctx_open_opts {
     const epctx_allocator *allocator; /* default malloc; copied */
@@ -832,17 +829,17 @@ typedef struct epctx_model {
     struct epctx__file *files; /* external data that is mapped */
     epctx_map file_paths;      /* canonical path -> index in `file_list` (pointers) */
     epctx_list file_list;
-    uint64_t external_there;   /* bytes of these files */
-    uint64_t external_asked;   /* bytes of their tensors loaded since the last graph load began */
-    struct epctx_slot *root;        /* what is written and edited */
+    uint64_t external_there; /* bytes of these files */
+    uint64_t external_asked; /* bytes of their tensors loaded since the last graph load began */
+    struct epctx_slot *root; /* what is written and edited */
     struct epctx_slot *graph;
-    struct epctx_slot *shown;       /* what is read: the same or, with doubled fields, merged */
+    struct epctx_slot *shown; /* what is read: the same or, with doubled fields, merged */
     struct epctx_slot *shown_graph;
     struct epctx__edit *edits;
     size_t edit_count;
     epctx_limits limits;
     uint32_t path_flags;
-    bool duplicate; /* a singular message field occurs twice */
+    bool duplicate;            /* a singular message field occurs twice */
     struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled, */
     size_t merged_at;          /* and at which edit */
     epctx_file_info id;        /* of the model's file, if the io provides it */
@@ -1012,7 +1009,7 @@ typedef struct epctx_walk_level {
 typedef struct epctx_walk {
     epctx_kind kind; /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
     epctx_view view; /* FUNCTION or TRAINING */
-    uint32_t depth; /* subgraphs around it, or that it is: 0 in the main graph or a function */
+    uint32_t depth;  /* subgraphs around it, or that it is: 0 in the main graph or a function */
     bool in_function;
     bool in_training;
     uint32_t level;                             /* number of messages of the walk around it */
@@ -1041,12 +1038,12 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ======================================================================
+/* ============================================================
  * >>record: a graph as plain structs
  *
  * What a backend compiles: made by epctx_model_load_graph, or by an EP from its own graph objects
  * (ORT's OrtGraph). All pointers are borrowed from the maker of the record.
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType */
 #define EPCTX_ONNX_UINT8  2
@@ -1114,7 +1111,7 @@ typedef struct epctx_attr {
     epctx_str s;
     const epctx_tensor *t;
     const struct epctx_graph *g; /* for edits; NULL from epctx_model_load_graph */
-    size_t count; /* of ints, floats or strings, by `type` */
+    size_t count;                /* of ints, floats or strings, by `type` */
     const int64_t *ints;
     const float *floats;
     const epctx_str *strings;
@@ -1131,7 +1128,7 @@ typedef struct epctx_node {
     size_t attr_count;
     const epctx_str *captures; /* outer values that its subgraphs read */
     size_t capture_count;
-    uint32_t id; /* position in the source graph, which need not be sorted */
+    uint32_t id;   /* position in the source graph, which need not be sorted */
     uint64_t rest; /* hash of what no member holds: subgraphs and other attributes, functions that
                       it calls; 0: nothing */
 } epctx_node;
@@ -1172,9 +1169,9 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
                                             epctx_span *bytes, epctx_error *error);
 #endif
 
-/* ======================================================================
+/* ============================================================
  * >>epnode: one EPContext node (com.microsoft, since version 1)
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX_OP_TYPE "EPContext"
 #define EPCTX_DOMAIN  "com.microsoft"
@@ -1217,8 +1214,7 @@ typedef struct epctx_epnode {
 EPCTX_API epctx_epnode epctx_epnode_default(void);
 /* The present attributes in schema order, borrowed from `node`, as for OrtApi::CreateOpAttr and
  * epctx_graph_put_node; returns how many. */
-EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node,
-                                    epctx_attr out[EPCTX_EP_ATTR_COUNT]);
+EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT]);
 /* Reads the attributes of a record. EPCTX_ERR_GRAPH names an attribute of a wrong type or with a
  * value other than 0 and 1 (main_context, embed_mode). */
 EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
@@ -1231,46 +1227,46 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
                                          epctx_error *error);
 #endif
 
-/* ======================================================================
+/* ============================================================
  * >>profile: what each EP accepts
  *
  * The design document leaves much open, and EPs differ. A profile describes what one EP accepts;
  * everything that checks or changes EPContext nodes consults it.
- * ==================================================================== */
+ * ============================================================ */
 
 /* The key of a node's graph in a context of several graphs. */
 typedef enum epctx_key {
-    EPCTX_KEY_NONE = 0,   /* one graph per context */
-    EPCTX_KEY_NODE_NAME,  /* renaming a node breaks it */
-    EPCTX_KEY_PARTITION   /* the attribute partition_name */
+    EPCTX_KEY_NONE = 0,  /* one graph per context */
+    EPCTX_KEY_NODE_NAME, /* renaming a node breaks it */
+    EPCTX_KEY_PARTITION  /* the attribute partition_name */
 } epctx_key;
 
 /* Bits of epctx_profile.traits. */
-#define EPCTX_ANY_CASE          0x001u /* `source` is compared without regard to case */
-#define EPCTX_NO_SOURCE         0x002u /* accepts nodes without `source` */
-#define EPCTX_OWN_SOURCE        0x004u /* any source: the EP's registration name decides */
-#define EPCTX_STATIC_SHAPES     0x008u /* no dynamic dimensions */
-#define EPCTX_ONE_NODE          0x010u /* the graph must be one node */
-#define EPCTX_NO_MIX            0x020u /* one embed mode per model */
-#define EPCTX_ONE_MAIN          0x040u /* exactly one primary node */
-#define EPCTX_SECONDARY_CONTEXT 0x080u /* main_context 0 with a context of its own is normal */
-#define EPCTX_NO_DOTS           0x100u /* refuses ".." anywhere in a path, also in "a..b" */
-#define EPCTX_EMBED_ONE         0x200u /* embedded: one partition only */
-#define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
-#define EPCTX_IO_NAMES          0x800u /* matches inputs and outputs by value name */
-#define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
-#define EPCTX_ANY_EP            0x2000u /* generic: for EPs without a profile */
-#define EPCTX_QNN_COMPAT        0x4000u /* QNN's compatibility string (epctx_compat_compare) */
-#define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
+#define EPCTX_ANY_CASE          0x001u   /* `source` is compared without regard to case */
+#define EPCTX_NO_SOURCE         0x002u   /* accepts nodes without `source` */
+#define EPCTX_OWN_SOURCE        0x004u   /* any source: the EP's registration name decides */
+#define EPCTX_STATIC_SHAPES     0x008u   /* no dynamic dimensions */
+#define EPCTX_ONE_NODE          0x010u   /* the graph must be one node */
+#define EPCTX_NO_MIX            0x020u   /* one embed mode per model */
+#define EPCTX_ONE_MAIN          0x040u   /* exactly one primary node */
+#define EPCTX_SECONDARY_CONTEXT 0x080u   /* main_context 0 with a context of its own is normal */
+#define EPCTX_NO_DOTS           0x100u   /* refuses ".." anywhere in a path, also in "a..b" */
+#define EPCTX_EMBED_ONE         0x200u   /* embedded: one partition only */
+#define EPCTX_ONLY_EMBEDDED     0x400u   /* reads no file */
+#define EPCTX_IO_NAMES          0x800u   /* matches inputs and outputs by value name */
+#define EPCTX_ALL_NAME          0x1000u  /* external: every node is primary and names the binary */
+#define EPCTX_ANY_EP            0x2000u  /* generic: for EPs without a profile */
+#define EPCTX_QNN_COMPAT        0x4000u  /* QNN's compatibility string (epctx_compat_compare) */
+#define EPCTX_XML_PAIR          0x8000u  /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights */
 #define EPCTX_EACH_CONTEXT      0x20000u /* each node has its own context, not a primary node's */
 #define EPCTX_EMBEDS            0x40000u /* embeds by default */
 
 /* One EP; you may define your own. Strings are borrowed while it is used. */
 typedef struct epctx_profile {
-    const char *name;        /* "qnn" */
-    const char *sources[4];  /* accepted values of `source`; the first is what the EP writes */
-    uint32_t traits;         /* EPCTX_ANY_CASE ... */
+    const char *name;       /* "qnn" */
+    const char *sources[4]; /* accepted values of `source`; the first is what the EP writes */
+    uint32_t traits;        /* EPCTX_ANY_CASE ... */
     epctx_key key;
     uint32_t required;       /* 1u << EPCTX_EP_x: must be stored in every node */
     const char *binary;      /* name of its binary; {stem}: context model without extension,
@@ -1288,7 +1284,7 @@ EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
 
 /* Whether an EP takes a node. */
 typedef enum epctx_claim {
-    EPCTX_CLAIM_NO = 0,   /* for another EP */
+    EPCTX_CLAIM_NO = 0, /* for another EP */
     EPCTX_CLAIM_YES,
     EPCTX_CLAIM_SPELLING, /* differs in case, which this EP does not accept */
     EPCTX_CLAIM_MISSING   /* no source, but this EP requires one */
@@ -1304,16 +1300,16 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
  * a `profile` as well, * is the short name of the EP or, with EPCTX_EACH_CONTEXT, the node's key.
  * ARG: another word in {}; LIMIT. */
 EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
-                                               const epctx_epnode *node, epctx_str model,
-                                               char *out, size_t capacity, epctx_error *error);
+                                               const epctx_epnode *node, epctx_str model, char *out,
+                                               size_t capacity, epctx_error *error);
 
-/* ======================================================================
+/* ============================================================
  * >>option: session options
  *
  * Applications request EPContext models through ORT's session configuration entries, pairs of
  * strings. In CreateEp, an EP asks ORT for every key of epctx_option_list, passes the values to
  * epctx_options_set, then calls epctx_options_check.
- * ==================================================================== */
+ * ============================================================ */
 
 typedef enum epctx_option_type {
     EPCTX_OPTION_TYPE_SWITCH = 0, /* "0" or "1", nothing else */
@@ -1415,8 +1411,8 @@ EPCTX_API const epctx_option_info *epctx_option_list(size_t *count);
  * below copy into `arena`. */
 typedef struct epctx_options {
     const char *values[EPCTX_OPTION_COUNT]; /* NULL: not set */
-    const epctx_profile *profile; /* its defaults apply to unset values; may be NULL */
-    epctx_arena *arena;           /* borrowed; may be NULL if nothing is parsed */
+    const epctx_profile *profile;           /* its defaults apply to unset values; may be NULL */
+    epctx_arena *arena;                     /* borrowed; may be NULL if nothing is parsed */
 } epctx_options;
 
 /* Nothing set; borrows `arena`. */
@@ -1449,9 +1445,9 @@ EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
 
-/* ======================================================================
+/* ============================================================
  * >>state: the files of a model
- * ==================================================================== */
+ * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE
 
@@ -1485,8 +1481,8 @@ typedef struct epctx_dependency {
     const char *folder;    /* searched; "" the current one, NULL unknown */
     const char *path;      /* canonical; NULL: unusable */
     uint64_t size;
-    epctx_status status;   /* why it is unusable */
-    const char *problem;   /* the same in words, or NULL */
+    epctx_status status; /* why it is unusable */
+    const char *problem; /* the same in words, or NULL */
 } epctx_dependency;
 
 /* At most so many files of one sidecar pattern are listed, first by name. */
@@ -1501,12 +1497,12 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ======================================================================
+/* ============================================================
  * >>scan: EPContext nodes in constant memory
  *
  * For firmware and models outside of memory: one pass with the grammar of epctx_model_open,
  * payloads skipped. The state is an epctx_scan, at most 1.5 KiB.
- * ==================================================================== */
+ * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE
 
@@ -1547,17 +1543,16 @@ typedef enum epctx_scan_event {
 #define EPCTX_SCAN_TEXT 192
 #endif
 
-#if EPCTX_SCAN_DEPTH < 4 || EPCTX_SCAN_DEPTH > 100 || EPCTX_SCAN_TEXT < 1 || \
-    EPCTX_SCAN_TEXT > 65534
+#if EPCTX_SCAN_DEPTH < 4 || EPCTX_SCAN_DEPTH > 100 || EPCTX_SCAN_TEXT < 1 || EPCTX_SCAN_TEXT > 65534
 #error "epctx.h: EPCTX_SCAN_DEPTH is 4 to 100, EPCTX_SCAN_TEXT 1 to 65534"
 #endif
 
 /* Files with different settings have different epctx_scan: they must not link. */
 #if EPCTX_SCAN_DEPTH != 100 || EPCTX_SCAN_TEXT != 192
-#define EPCTX__SCAN_JOIN(name, depth, text) name##_##depth##_##text
+#define EPCTX__SCAN_JOIN(name, depth, text)  name##_##depth##_##text
 #define EPCTX__SCAN_SIZED(name, depth, text) EPCTX__SCAN_JOIN(name, depth, text)
 
-#define EPCTX__SCAN_NAME(name) EPCTX__SCAN_SIZED(name, EPCTX_SCAN_DEPTH, EPCTX_SCAN_TEXT)
+#define EPCTX__SCAN_NAME(name)  EPCTX__SCAN_SIZED(name, EPCTX_SCAN_DEPTH, EPCTX_SCAN_TEXT)
 #define epctx_scan_begin        EPCTX__SCAN_NAME(epctx_scan_begin)
 #define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_begin_stream_of)
 #endif
@@ -1577,19 +1572,19 @@ typedef struct epctx_scan {
     epctx_range location; /* of `value` in the model */
     uint32_t node_count;  /* of all nodes so far */
     uint32_t epnode_count;
-    uint32_t depth;       /* nodes around it; 0: in the main graph or a function */
-    bool broken;          /* wrong domain, or attribute of wrong type or value */
-    bool stream;          /* `source` reads a pb_istream_t */
+    uint32_t depth; /* nodes around it; 0: in the main graph or a function */
+    bool broken;    /* wrong domain, or attribute of wrong type or value */
+    bool stream;    /* `source` reads a pb_istream_t */
     bool external, flat;
     epctx_source source;
-    uint64_t at, end;     /* position; end of the innermost message */
+    uint64_t at, end; /* position; end of the innermost message */
     epctx__scan_part attr, entry;
     epctx_status status;
     const char *reason;
     uint8_t levels, nodes; /* that are open */
     uint8_t owner;         /* `nodes` at the node whose state this is */
     uint8_t buffer_at, buffer_size;
-    uint16_t text_used, tensor_mark; /* in `text` */
+    uint16_t text_used, tensor_mark;     /* in `text` */
     uint32_t ends_low[EPCTX_SCAN_DEPTH]; /* around the open messages; the number of open groups */
     uint32_t starts_low[(EPCTX_SCAN_DEPTH + 2) / 3]; /* of open nodes */
     uint8_t ends_high[EPCTX_SCAN_DEPTH];
@@ -1609,9 +1604,9 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ======================================================================
+/* ============================================================
  * >>edit: change a model, write it
- * ==================================================================== */
+ * ============================================================ */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -1760,9 +1755,9 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ======================================================================
+/* ============================================================
  * >>commit: files come into place together or not at all (>>manual, WRITING)
- * ==================================================================== */
+ * ============================================================ */
 
 typedef struct epctx_write_opts {
     epctx_overwrite overwrite;
@@ -1857,7 +1852,7 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ======================================================================
+/* ============================================================
  * >>stamp: what a model was compiled from
  *
  * The build stamp of an EPContext model is the metadata entry "epctx.build.<source>" with the lines
@@ -1870,7 +1865,7 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
  *     graphs <number>                      in the binary, those of other models included
  * with "%25" and "%0A" for "%" and a line end. It contains no time, so that the output depends on
  * the source alone, and no name of the binary, which may be embedded, extracted or renamed.
- * ==================================================================== */
+ * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE
 
@@ -1890,14 +1885,14 @@ EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ======================================================================
+/* ============================================================
  * >>payload: embed and extract contexts, prefix names of nodes
  *
  * A conversion edits an open model; epctx_changes lists its changes and the new files, which
  * epctx_write_group writes with the model so that no crash can mix generations. Contexts stay in
  * mapped files until they are written: gigabytes need no memory. epctx_model_undo reverts a
  * conversion; a failed one leaves the model unchanged.
- * ==================================================================== */
+ * ============================================================ */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -1994,9 +1989,9 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ======================================================================
+/* ============================================================
  * >>partition: which nodes belong together
- * ==================================================================== */
+ * ============================================================ */
 
 /* A subgraph for the backend. `nodes` are positions in the graph, ascending; the constant nodes
  * (all inputs constant) it uses are copied into it and may serve several partitions. */
@@ -2015,7 +2010,7 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error);
 
-/* ======================================================================
+/* ============================================================
  * >>weights: equal bytes are stored once
  *
  * A content-addressed table for the weight section of a context binary or any other file. It stores
@@ -2025,7 +2020,7 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
  * each for weights that the previous one cannot distinguish: size, kind and epctx_hash of a sample
  * from all over the weight; a fast hash of all bytes; all bytes. With crafted collisions of both
  * hashes one of n weights is read up to log n times.
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
 
@@ -2089,9 +2084,9 @@ EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, ep
 /* May be called twice. Leaves `binary` to its owner. */
 EPCTX_API void epctx_weights_free(epctx_weights *weights);
 
-/* ======================================================================
+/* ============================================================
  * >>ep: what an EP implements
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX_BACKEND_VERSION 3
 
@@ -2121,7 +2116,7 @@ typedef enum epctx_weightless_support {
 /* How to build a context. */
 typedef struct epctx_build_opts {
     const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
-    bool prepare_only; /* session.compile_only: nothing runs in this process; skip what only
+    bool prepare_only;        /* session.compile_only: nothing runs in this process; skip what only
                           running needs */
     /* Not NONE (only if the backend supports it): the binary must not contain the bytes of
      * initializers (ALL, or those with a `location`); weights_fn gets them. Values computed from
@@ -2320,9 +2315,9 @@ EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep);
 /* May be called on a zeroed object and twice; discards an unfinished context. */
 EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
-/* ======================================================================
+/* ============================================================
  * >>gen: ordinary model -> EPContext model
- * ==================================================================== */
+ * ============================================================ */
 
 /* What generation reads and writes. Strings are borrowed during the call. */
 typedef struct epctx_preflight_in {
@@ -2354,24 +2349,24 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
 
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
-    const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
-    bool embed;                    /* ep.context_embed_mode; default 0: a binary file */
-    const char *name_prefix;       /* ep.context_node_name_prefix; default "" */
-    bool overwrite;                /* replace existing outputs; default EPCTX_ERR_EXISTS */
-    bool require_all;              /* a node left for the CPU is an error */
-    const epctx_allocator *allocator; /* for the binary; default malloc */
-    const char *binary;               /* as in epctx_preflight_in */
-    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name, beside
+    const char *context_file_path;       /* ep.context_file_path; default <model>_ctx.onnx */
+    bool embed;                          /* ep.context_embed_mode; default 0: a binary file */
+    const char *name_prefix;             /* ep.context_node_name_prefix; default "" */
+    bool overwrite;                      /* replace existing outputs; default EPCTX_ERR_EXISTS */
+    bool require_all;                    /* a node left for the CPU is an error */
+    const epctx_allocator *allocator;    /* for the binary; default malloc */
+    const char *binary;                  /* as in epctx_preflight_in */
+    const char *initializers_file_name;  /* ep.context_model_external_initializers_file_name, beside
                                            the EPContext model; default: all inside */
-    uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
-    epctx_no_nodes no_nodes;        /* when nothing can be compiled */
-    const char *build_options;      /* further inputs of the binary, for the build stamp */
-    bool prepare_only;              /* as in epctx_build_opts */
+    uint64_t initializers_min_size;      /* smaller ones stay inside; default 0: all go out */
+    epctx_no_nodes no_nodes;             /* when nothing can be compiled */
+    const char *build_options;           /* further inputs of the binary, for the build stamp */
+    bool prepare_only;                   /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
                                             EXTERNAL_ONLY: loading needs the source model */
     bool verify; /* before writing, load the new binary and find every graph in it */
     const epctx_hooks *hooks;
-    const epctx_file_lock *lock; /* the caller's lock of the EPContext model; may be NULL */
+    const epctx_file_lock *lock;       /* the caller's lock of the EPContext model; may be NULL */
     struct epctx_workspace *workspace; /* ep.share_ep_contexts: a session of a group (>>share) */
     const char *group;                 /* its name; NULL: the only one of this EP */
     bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
@@ -2422,7 +2417,7 @@ typedef enum epctx_freshness {
 } epctx_freshness;
 
 typedef struct epctx_fresh_opts {
-    const char *source_path; /* default: named by the stamp, beside the EPContext model */
+    const char *source_path;   /* default: named by the stamp, beside the EPContext model */
     const epctx_gen_opts *gen; /* compared when given */
     bool fast; /* skip hashes of the binary and of files unchanged since the model was written */
 } epctx_fresh_opts;
@@ -2436,7 +2431,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ======================================================================
+/* ============================================================
  * >>share: one context for several sessions (EP-context design, weight sharing)
  *
  * A workspace is the "EP singleton" of the design document, held by the application or the EP.
@@ -2487,7 +2482,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  *
  * Always compile the models of a group together: compiling again without one of them drops its
  * graphs from the binary. Loading detects this by the build stamp.
- * ==================================================================== */
+ * ============================================================ */
 
 /* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread.
  *
@@ -2596,21 +2591,21 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
 
-/* ======================================================================
+/* ============================================================
  * >>load: EPContext nodes -> contexts that run
- * ==================================================================== */
+ * ============================================================ */
 
 struct epctx_bound;
 
 /* All zero: the defaults. */
 typedef struct epctx_load_opts {
-    epctx_workspace *workspace; /* ep.share_ep_contexts: shares binaries in files, not embedded
+    epctx_workspace *workspace;    /* ep.share_ep_contexts: shares binaries in files, not embedded
                                    ones. NULL: nothing is shared */
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
-    const epctx_io *io; /* source of the binaries, e.g. the application's buffers
+    const epctx_io *io;            /* source of the binaries, e.g. the application's buffers
                            (epctx_io_buffers), by their names in the nodes, without a folder; lives
                            until epctx_unload. NULL: files beside the model */
-    const epctx_profile *profile; /* which nodes are ours and their key; default: `source` equals
+    const epctx_profile *profile;  /* which nodes are ours and their key; default: `source` equals
                                      the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
     const epctx_hooks *hooks;         /* may be NULL */
@@ -2619,13 +2614,13 @@ typedef struct epctx_load_opts {
     epctx_status (*weight_fn)(void *user, const struct epctx_bound *bound,
                               const epctx_weight_ref *ref, epctx_tensor *out, epctx_error *error);
     void *weight_user;
-    epctx_span source_model; /* its bytes, borrowed until epctx_unload. Its external data: in
+    epctx_span source_model;       /* its bytes, borrowed until epctx_unload. Its external data: in
                                 external_folder, else beside the model. Not with EPCTX_NO_WIRE */
     const char *source_model_path; /* else this file (ep.context_source_model_path), anywhere; else
                                       onnx_model_filename beside the model */
     /* epctx_load_nodes: */
-    const char *model_path; /* of the EPContext model; NULL or "": from memory */
-    uint32_t path_flags;    /* as in epctx_open_opts; epctx_load has the model's */
+    const char *model_path;      /* of the EPContext model; NULL or "": from memory */
+    uint32_t path_flags;         /* as in epctx_open_opts; epctx_load has the model's */
     const char *external_folder; /* the same */
 } epctx_load_opts;
 
@@ -2690,9 +2685,9 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
 
 #endif /* EPCTX_H: end of the declarations. Stop here if you only use the library. */
 
-/* ======================================================================
+/* ============================================================
  * >>implementation
- * ==================================================================== */
+ * ============================================================ */
 
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_IMPLEMENTED)
 #define EPCTX_IMPLEMENTED
@@ -2791,9 +2786,9 @@ extern "C" {
 #define EPCTX__APART
 #endif
 
-/* ======================================================================
+/* ============================================================
  * >>basics
- * ==================================================================== */
+ * ============================================================ */
 
 static const struct {
     const char *name, *text;
@@ -2987,9 +2982,9 @@ EPCTX_API bool epctx_str_is_utf8(epctx_str text)
 static bool epctx__is_hidden(uint32_t code)
 {
     static const uint32_t hidden[][2] = {
-        {0, 0x1f},          {0x7f, 0x9f},       {0xad, 0xad},     {0x61c, 0x61c},
-        {0x180e, 0x180e},   {0x200b, 0x200b},   {0x200e, 0x200f}, {0x2028, 0x202e},
-        {0x2060, 0x206f},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb}, {0x1d173, 0x1d17a},
+        {0, 0x1f},          {0x7f, 0x9f},          {0xad, 0xad},     {0x61c, 0x61c},
+        {0x180e, 0x180e},   {0x200b, 0x200b},      {0x200e, 0x200f}, {0x2028, 0x202e},
+        {0x2060, 0x206f},   {0xfeff, 0xfeff},      {0xfff9, 0xfffb}, {0x1d173, 0x1d17a},
         {0xe0000, 0xe007f}, {0x110000, UINT32_MAX}};
     size_t i;
     for (i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
@@ -3815,8 +3810,7 @@ static EPCTX__UNUSED epctx_allocator epctx__in_arena(epctx_arena *arena)
 static bool epctx__ends_with(epctx_str text, const char *end)
 {
     size_t size = strlen(end);
-    return text.size >= size &&
-           (size == 0 || memcmp(text.data + text.size - size, end, size) == 0);
+    return text.size >= size && (size == 0 || memcmp(text.data + text.size - size, end, size) == 0);
 }
 
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
@@ -3835,9 +3829,9 @@ static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t
     }
 }
 
-/* ======================================================================
+/* ============================================================
  * >>path
- * ==================================================================== */
+ * ============================================================ */
 
 /* On every system: models are portable. */
 static bool epctx__is_separator(char c)
@@ -4065,9 +4059,9 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
     return epctx__path_join(out, capacity, parts, 3, error);
 }
 
-/* ======================================================================
+/* ============================================================
  * >>io
- * ==================================================================== */
+ * ============================================================ */
 
 EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b)
 {
@@ -4285,7 +4279,8 @@ static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
         out->inode = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
         /* In units of 100 ns. Windows has no `changed`. */
         out->written = ((uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 |
-                        info.ftLastWriteTime.dwLowDateTime) * 100;
+                        info.ftLastWriteTime.dwLowDateTime) *
+                       100;
     }
     if (path != NULL) {
         CloseHandle(file);
@@ -4489,7 +4484,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 #define EPCTX__PROCESS()           getpid()
 #define EPCTX__REASON()            errno
 #define epctx__sys_text(out)       ((void)(out), strerror(errno))
-#define epctx__sys_real(path, out) (realpath(path, out) != NULL) /* without malloc */
+#define epctx__sys_real(path, out) (realpath(path, out) != NULL)        /* without malloc */
 #define EPCTX__LINKED()            (errno == ELOOP || errno == ENOTDIR) /* below a root */
 
 typedef int epctx__handle;
@@ -5319,9 +5314,9 @@ static epctx_status epctx__buf_canonical(void *user, const char *path, char *out
     epctx_text text = epctx_text_of(out, capacity);
     size_t least; /* not removed by ".." */
     (void)user;
-    epctx_text_put(&text, epctx_str_of(path[0] != '\0' && epctx__until(path, EPCTX__SLASHES) == 0
-                                           ? "/"
-                                           : "./"));
+    epctx_text_put(
+        &text,
+        epctx_str_of(path[0] != '\0' && epctx__until(path, EPCTX__SLASHES) == 0 ? "/" : "./"));
     least = text.size;
     while (*path != '\0') {
         epctx_str part = epctx_str_of(path);
@@ -5440,7 +5435,7 @@ static epctx_status epctx__buf_stat(void *user, const char *path, epctx_file_inf
 typedef struct epctx__buf_file {
     epctx_buffer pending;
     epctx_mapping old;
-    bool held; /* the old buffer is known: `old`, or none */
+    bool held;    /* the old buffer is known: `old`, or none */
     bool changed; /* to be restored after a failure */
 } epctx__buf_file;
 
@@ -5617,8 +5612,8 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
     EPCTX__TRY(epctx_path_join(part, name, full, sizeof full, error));
     EPCTX__TRY(io->stat_fn(io->user, full, &info, error));
     if (info.kind == EPCTX_FILE_NONE) {
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (path %s)",
-                          &name, full);
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (path %s)", &name,
+                          full);
     }
     if (info.kind != EPCTX_FILE_REGULAR) {
         return epctx_fail(error, EPCTX_ERR_PATH, "'%s' is %s, a regular file is expected", full,
@@ -5794,13 +5789,13 @@ static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx
 
 #ifndef EPCTX_NO_WIRE
 
-/* ======================================================================
+/* ============================================================
  * >>wire
  *
  * The grammar is that of libprotobuf's C++ parser: tags and lengths of at most five bytes, varints
  * of at most ten, f number 0 and wire types 6 and 7 refused, groups must close with their own
  * number, and at most max_depth nested messages and groups.
- * ==================================================================== */
+ * ============================================================ */
 
 typedef struct epctx__token {
     uint32_t number;
@@ -5988,8 +5983,8 @@ static bool epctx__is_message(uint32_t kind)
 /* -- the check of a whole message -- */
 
 typedef struct epctx__check {
-    uint64_t fields;     /* still allowed */
-    const uint8_t *bad;  /* where the first fault is */
+    uint64_t fields;    /* still allowed */
+    const uint8_t *bad; /* where the first fault is */
     const char *reason;
     epctx_status status;
     bool duplicate;
@@ -6142,8 +6137,8 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
     f->wire = t->wire;
     f->value = t->value;
     f->body = t->wire == EPCTX_WIRE_LEN
-                      ? epctx__bytes_view(owner, t->body, (size_t)(after - t->body))
-                      : epctx_view_none();
+                  ? epctx__bytes_view(owner, t->body, (size_t)(after - t->body))
+                  : epctx_view_none();
 }
 
 /* Reads only the value again: the bytes of a mapped file may have changed since opening. */
@@ -6312,9 +6307,9 @@ static bool epctx__nanopb_matches(void)
     return byte == 0x5a && ended && told && probe.guard[0] == NULL; /* not taken: another nanopb */
 }
 
-/* ======================================================================
+/* ============================================================
  * >>onnx
- * ==================================================================== */
+ * ============================================================ */
 
 typedef struct epctx__file { /* of external data */
     struct epctx__file *next;
@@ -6347,8 +6342,8 @@ static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
     return slot;
 }
 
-static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
-                             epctx__check *c, uint32_t depth);
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type, epctx__check *c,
+                             uint32_t depth);
 
 static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                                 epctx__check *c, uint32_t depth)
@@ -6396,8 +6391,8 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
 
 /* Opens the payload of a slot, completely or not at all. With `c`, checks everything below and
  * opens the main graph too; NULL: already checked. */
-static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
-                             epctx__check *c, uint32_t depth)
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type, epctx__check *c,
+                             uint32_t depth)
 {
     slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
     if (slot->message != NULL && !epctx__fill_message(arena, slot, type, c, depth)) {
@@ -6725,9 +6720,9 @@ static epctx_view epctx__last_view(epctx_view message, uint32_t number)
 /* How a member of a view holds a field. */
 typedef enum epctx__member_type {
     EPCTX__STR,
-    EPCTX__BODY,        /* epctx_view */
-    EPCTX__COUNT,       /* uint32_t: how many there are */
-    EPCTX__TYPE,        /* int32_t: an epctx_attr_type; others are unknown fields */
+    EPCTX__BODY,  /* epctx_view */
+    EPCTX__COUNT, /* uint32_t: how many there are */
+    EPCTX__TYPE,  /* int32_t: an epctx_attr_type; others are unknown fields */
     EPCTX__INT32,
     EPCTX__INT64,
     EPCTX__FLOAT,
@@ -6790,8 +6785,7 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
     }
 }
 
-static inline void epctx__read_field(const epctx__member *m, const epctx_field *f,
-                                     void *out)
+static inline void epctx__read_field(const epctx__member *m, const epctx_field *f, void *out)
 {
     void *place;
     epctx_wire wire;
@@ -6801,7 +6795,7 @@ static inline void epctx__read_field(const epctx__member *m, const epctx_field *
     place = (char *)out + m->place;
     wire = m->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
            : m->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
-                                         : EPCTX_WIRE_FIXED32;
+                                    : EPCTX_WIRE_FIXED32;
     if (f->wire != wire && m->type != EPCTX__TENSOR_DATA) {
         return;
     }
@@ -7345,14 +7339,14 @@ EPCTX_API bool epctx_walk_epnode(epctx_walk *w, epctx_node_view *node)
 }
 
 #endif /* EPCTX_NO_WIRE */
-/* ======================================================================
+/* ============================================================
  * >>record
- * ==================================================================== */
+ * ============================================================ */
 
 EPCTX_API size_t epctx_elem_size(int32_t elem_type)
 {
     /* Index: TensorProto.DataType. Strings and types below one byte have no element size. */
-    static const uint8_t sizes[25] = {0, 4, 1, 1, 2, 2,  4, 8, 0, 1, 2, 8, 4,
+    static const uint8_t sizes[25] = {0, 4, 1,  1, 2, 2, 4, 8, 0, 1, 2, 8, 4,
                                       8, 8, 16, 2, 1, 1, 1, 1, 0, 0, 0, 1};
     return elem_type >= 0 && elem_type < (int32_t)sizeof sizes ? sizes[elem_type] : 0;
 }
@@ -7360,18 +7354,21 @@ EPCTX_API size_t epctx_elem_size(int32_t elem_type)
 EPCTX_API const char *epctx_elem_name(int32_t elem_type)
 {
     static const char *const names[27] = {
-        "unknown", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "string",
-        "bool", "float16", "float64", "uint32", "uint64", "complex64", "complex128", "bfloat16",
-        "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4",
-        "float4e2m1", "float8e8m0", "uint2", "int2"};
+        "unknown",        "float32",  "uint8",        "int8",           "uint16",
+        "int16",          "int32",    "int64",        "string",         "bool",
+        "float16",        "float64",  "uint32",       "uint64",         "complex64",
+        "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+        "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+        "uint2",          "int2"};
     return elem_type > 0 && elem_type < 27 ? names[elem_type] : names[0];
 }
 
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type)
 {
     static const char *const names[15] = {
-        "UNDEFINED", "FLOAT", "INT", "STRING", "TENSOR", "GRAPH", "FLOATS", "INTS", "STRINGS",
-        "TENSORS", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
+        "UNDEFINED",      "FLOAT",      "INT",        "STRING",  "TENSOR", "GRAPH",
+        "FLOATS",         "INTS",       "STRINGS",    "TENSORS", "GRAPHS", "SPARSE_TENSOR",
+        "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
     return attr_type >= 0 && attr_type < 15 ? names[attr_type] : "unknown";
 }
 
@@ -7528,8 +7525,8 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
     epctx__file *file, **entry;
     uint32_t at;
     model->io = epctx_model_io(model); /* for closing */
-    EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
-                               error));
+    EPCTX__TRY(
+        epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error));
     model->file_paths.arena = &model->arena; /* the caller may have moved the model */
     at = epctx_map_get(&model->file_paths, epctx_str_of(path));
     if (at != EPCTX_MAP_NONE) {
@@ -7543,8 +7540,8 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
     if (entry == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
-    EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL,
-                              error));
+    EPCTX__TRY(
+        epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, error));
     *entry = file;
     file->name = name;
     file->next = model->files; /* from here on closing unmaps it */
@@ -7651,7 +7648,7 @@ static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, 
         uint64_t at = (uintptr_t)t.raw.data - (uintptr_t)l->model->source.data;
         out->data = t.raw.data;
         out->size = t.raw.size;
-        out->offset = at < l->model->source.size ? at : 0; /* outside: edited */
+        out->offset = at < l->model->source.size ? at : 0;   /* outside: edited */
     } else if (width > 0 && count > l->model->source.size) { /* never allocate by dims alone */
         return epctx__tensor_fault(l, out, "its shape has elements:", count,
                                    "the whole model has bytes:", l->model->source.size);
@@ -7683,8 +7680,8 @@ static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, 
     *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
 }
 
-EPCTX__APART static void epctx__digest_packed(const epctx_field *f, uint32_t kind,
-                                              uint32_t *places, uint64_t *sum)
+EPCTX__APART static void epctx__digest_packed(const epctx_field *f, uint32_t kind, uint32_t *places,
+                                              uint64_t *sum)
 {
     const uint8_t *p = f->body.data;
     const uint8_t *end = p + f->body.size;
@@ -7716,8 +7713,8 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
         file->hashed += tensor.size;
         *sum += epctx_hash(tensor.data, tensor.size, 0);
     } else {
-        file->whole = file->whole != 0 ? file->whole
-                                       : epctx_hash(file->mapping.data, file->mapping.size, 1);
+        file->whole =
+            file->whole != 0 ? file->whole : epctx_hash(file->mapping.data, file->mapping.size, 1);
         *sum += file->whole;
     }
     return EPCTX_OK;
@@ -7889,12 +7886,12 @@ static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *
         bool node = f.number == EPCTX_FIELD_GRAPH_NODE;
         epctx_cursor outputs =
             epctx_view_fields(node ? f.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
-        epctx_str name = f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_value_of(f.body).name
-                         : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_tensor_of(f.body).name
-                         : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
-                             ? epctx_tensor_of(
-                                   epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
-                             : epctx_str_of(NULL);
+        epctx_str name =
+            f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_value_of(f.body).name
+            : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_tensor_of(f.body).name
+            : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
+                ? epctx_tensor_of(epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
+                : epctx_str_of(NULL);
         if (name.size > 0) {
             EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
         }
@@ -8039,10 +8036,10 @@ static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, 
         node->domain = epctx__plain_domain(view.domain);
         domain = epctx_map_get(&l->domains, node->domain);
         node->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
-        EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(&view), &node->inputs,
-                                    &node->input_count));
-        EPCTX__TRY(epctx__load_strs(l, epctx_node_outputs(&view), &node->outputs,
-                                    &node->output_count));
+        EPCTX__TRY(
+            epctx__load_strs(l, epctx_node_inputs(&view), &node->inputs, &node->input_count));
+        EPCTX__TRY(
+            epctx__load_strs(l, epctx_node_outputs(&view), &node->outputs, &node->output_count));
         EPCTX__TRY(epctx__load_attrs(l, &view, node));
         EPCTX__TRY(epctx_node_captures(view.view, l->arena, &node->captures, &node->capture_count,
                                        l->error));
@@ -8093,8 +8090,8 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
 /* Sorts units topologically, ties by key. Key EPCTX__NO_UNIT: no such unit. `count` < `units`:
  * there is a cycle. */
 static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
-                                      size_t units, const epctx__edges *edges,
-                                      uint32_t *sequence, size_t *count)
+                                      size_t units, const epctx__edges *edges, uint32_t *sequence,
+                                      size_t *count)
 {
     uint32_t *missing, *heap;
     size_t *first, *next; /* 1 + edge, or 0 */
@@ -8179,8 +8176,8 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
     for (i = 0; i < graph->node_count; i++) {
         key[i] = (uint32_t)i;
     }
-    EPCTX__TRY(epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence,
-                                 &count));
+    EPCTX__TRY(
+        epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count));
     if (count != graph->node_count) {
         return epctx_fail(l->error, EPCTX_ERR_GRAPH,
                           "%u nodes depend on themselves: the graph has a cycle",
@@ -8202,12 +8199,12 @@ static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
     out->name = view.name;
     EPCTX__TRY(epctx__load_imports(l));
     EPCTX__TRY(epctx__load_initializers(l, view, out));
-    EPCTX__TRY(epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs,
-                                  &out->input_count));
-    EPCTX__TRY(epctx__load_values(l, epctx_graph_outputs(view), false, &out->outputs,
-                                  &out->output_count));
-    EPCTX__TRY(epctx__load_values(l, epctx_graph_values(view), false, &out->values,
-                                  &out->value_count));
+    EPCTX__TRY(
+        epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs, &out->input_count));
+    EPCTX__TRY(
+        epctx__load_values(l, epctx_graph_outputs(view), false, &out->outputs, &out->output_count));
+    EPCTX__TRY(
+        epctx__load_values(l, epctx_graph_values(view), false, &out->values, &out->value_count));
     EPCTX__TRY(epctx__load_nodes(l, view, out));
     return epctx__sort_nodes(l, out);
 }
@@ -8234,9 +8231,9 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ======================================================================
+/* ============================================================
  * >>epnode
- * ==================================================================== */
+ * ============================================================ */
 
 static const struct {
     const char *name;
@@ -8353,12 +8350,12 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 }
 
 #endif /* EPCTX_NO_WIRE */
-/* ======================================================================
+/* ============================================================
  * >>profile
  *
  * Sources. ORT: microsoft/onnxruntime main at 1.30-dev, below onnxruntime/core/providers unless
  * stated otherwise. QNNP: onnxruntime/onnxruntime-qnn.
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
 
@@ -8550,8 +8547,8 @@ static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
 }
 
 EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
-                                               const epctx_epnode *node, epctx_str model,
-                                               char *out, size_t capacity, epctx_error *error)
+                                               const epctx_epnode *node, epctx_str model, char *out,
+                                               size_t capacity, epctx_error *error)
 {
     epctx_text text = epctx_text_of(out, capacity);
     const char *p = pattern;
@@ -8582,9 +8579,9 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
                     : EPCTX_OK;
 }
 
-/* ======================================================================
+/* ============================================================
  * >>option
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX__OPTION_WORDS_SWITCH "0 1"
 #define EPCTX__OPTION_WORDS_TEXT   ""
@@ -8926,9 +8923,9 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *o, uint32_t phas
     return EPCTX_OK;
 }
 
-/* ======================================================================
+/* ============================================================
  * >>state
- * ==================================================================== */
+ * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE
 
@@ -9189,12 +9186,12 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 
 #ifndef EPCTX_NO_WIRE
 
-/* ======================================================================
+/* ============================================================
  * >>scan
  *
  * Levels are open messages (kind: message type and flags) and open groups (kind 0). A node is
  * evaluated at its end: domain and embed_mode come after the payload in real files.
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX__SCAN_KIND   0x1fu
 #define EPCTX__SCAN_OP     0x20u                  /* NODE: op_type is EPContext */
@@ -9409,9 +9406,12 @@ static epctx_str *epctx__scan_str(epctx_scan *s, unsigned id)
  * node's state: it will be read again. */
 static void epctx__scan_room(epctx_scan *s, uint64_t length)
 {
-    static const uint8_t order[] = {EPCTX_EP_NOTES, EPCTX_EP_ONNX_MODEL_FILENAME,
-                                    EPCTX_EP_EP_CACHE_CONTEXT, EPCTX_EP_HARDWARE_ARCHITECTURE,
-                                    EPCTX_EP_EP_SDK_VERSION, EPCTX_EP_PARTITION_NAME};
+    static const uint8_t order[] = {EPCTX_EP_NOTES,
+                                    EPCTX_EP_ONNX_MODEL_FILENAME,
+                                    EPCTX_EP_EP_CACHE_CONTEXT,
+                                    EPCTX_EP_HARDWARE_ARCHITECTURE,
+                                    EPCTX_EP_EP_SDK_VERSION,
+                                    EPCTX_EP_PARTITION_NAME};
     size_t count = sizeof order - (s->attr.word != EPCTX_EP_SOURCE); /* the source comes first */
     size_t i;
     if (s->owner != s->nodes || length > sizeof s->text) {
@@ -9799,9 +9799,9 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *s, epctx_error *error)
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ======================================================================
+/* ============================================================
  * >>edit
- * ==================================================================== */
+ * ============================================================ */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -10395,8 +10395,7 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
     uint32_t kind = slot->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, slot->number) : 0;
     if (!epctx__is_message(kind)) {
         return epctx__is_changed(slot)
-                   ? epctx__refuse(check, EPCTX_ERR_GRAPH, NULL,
-                                   "expected no message, found one")
+                   ? epctx__refuse(check, EPCTX_ERR_GRAPH, NULL, "expected no message, found one")
                    : kind == 0 || body.size == 0 ||
                          epctx__check_packed(check, kind, body.data, body.data + body.size);
     }
@@ -10717,8 +10716,8 @@ static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const e
     if (old != NULL && attr != NULL) {
         epctx__change_attr(&b, old, attr);
     } else {
-        fresh = attr != NULL ? epctx__build_attr(&b, NULL, attr)
-                             : epctx__copy_view(&b, number, copy);
+        fresh =
+            attr != NULL ? epctx__build_attr(&b, NULL, attr) : epctx__copy_view(&b, number, copy);
         if (old != NULL) {
             epctx__replace(&b, old, fresh);
         } else {
@@ -11182,9 +11181,9 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ======================================================================
+/* ============================================================
  * >>commit
- * ==================================================================== */
+ * ============================================================ */
 
 /* -- several files become visible together --
  *
@@ -11222,7 +11221,7 @@ typedef struct epctx__commit_file {
     bool goes;                   /* is removed at the end */
     bool meets;                  /* the old model names a replaced file */
     epctx_file_info there;
-    epctx_file_info *seen; /* the file expected there, a model's is renewed; NULL: any */
+    epctx_file_info *seen;    /* the file expected there, a model's is renewed; NULL: any */
     epctx__output *out, *via; /* via: a model with second names */
     epctx_io_file locked;
 } epctx__commit_file;
@@ -11231,9 +11230,9 @@ static epctx_status epctx__output_flush(epctx__output *out)
 {
     size_t used = out->used;
     out->used = 0;
-    return used == 0 ? EPCTX_OK
-                     : out->io->write_fn(out->io->user, &out->file, out->gathered, used,
-                                         out->error);
+    return used == 0
+               ? EPCTX_OK
+               : out->io->write_fn(out->io->user, &out->file, out->gathered, used, out->error);
 }
 
 /* `data` NULL: zeros. */
@@ -12017,9 +12016,9 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ======================================================================
+/* ============================================================
  * >>stamp
- * ==================================================================== */
+ * ============================================================ */
 
 /* `name` empty: embedded. `hash`: the numbers are hashes, not sizes. */
 static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t found,
@@ -12108,16 +12107,16 @@ static bool epctx__only_context(const epctx_model *model, epctx_str source, epct
 
 /* The line of the binary, with the name of its file (embedded: empty), and the node with it. False
  * when there is none, and for a merged model: the stamp is that of one part. */
-static bool epctx__stamp_binary(const epctx_model *model, epctx_str source,
-                                epctx__stamp_line *line, epctx_epnode *node)
+static bool epctx__stamp_binary(const epctx_model *model, epctx_str source, epctx__stamp_line *line,
+                                epctx_epnode *node)
 {
     epctx_str rest;
     bool found = epctx__stamp_of(model, source, &rest);
     while (found && epctx__stamp_next(&rest, line)) {
         if (epctx_str_is(line->word, "binary")) {
             found = epctx__only_context(model, source, node);
-            line->name = found && node->embed_mode == 0 ? node->ep_cache_context
-                                                        : epctx_str_of(NULL);
+            line->name =
+                found && node->embed_mode == 0 ? node->ep_cache_context : epctx_str_of(NULL);
             line->alone = epctx_str_is(epctx_str_cut(&rest, '\n'), "graphs 1");
             return found;
         }
@@ -12349,9 +12348,9 @@ static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ======================================================================
+/* ============================================================
  * >>payload
- * ==================================================================== */
+ * ============================================================ */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -12479,8 +12478,8 @@ typedef struct epctx__convert {
 } epctx__convert;
 
 static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kind,
-                                        const epctx__context_node *n, epctx_str file,
-                                        uint64_t size, const char *reason)
+                                        const epctx__context_node *n, epctx_str file, uint64_t size,
+                                        const char *reason)
 {
     const epctx_change change = {kind, n->node.name, file, size, reason};
     return epctx_changes_put(c->changes, c->arena, &change, c->error);
@@ -12609,8 +12608,8 @@ static epctx_status epctx__convert_settle(epctx__convert *c)
         if (n->secondary && !mixed && n->node.embed_mode != c->mode &&
             (n->node.present & EPCTX__BIT(EMBED_MODE)) != 0) {
             EPCTX__TRY(epctx_node_set_int(c->model, n->view, "embed_mode", c->mode, c->error));
-            EPCTX__TRY(epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, epctx_str_of(NULL), 0,
-                                           NULL));
+            EPCTX__TRY(
+                epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, epctx_str_of(NULL), 0, NULL));
         }
     }
     return EPCTX_OK;
@@ -12767,8 +12766,8 @@ static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *
                               name);
         }
         while (epctx__has(&c->taken, epctx_str_of(name))) {
-            EPCTX__TRY(epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name,
-                                           c->error));
+            EPCTX__TRY(
+                epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name, c->error));
         }
         /* The map keeps its key, which lives longer. */
         epctx_map_put(&c->taken, epctx_str_of(base), number);
@@ -12803,7 +12802,8 @@ static epctx_status epctx__convert_contexts(epctx__convert *c)
             if (n->due) {
                 epctx_status status =
                     embed   ? store ? epctx__embed_store(c, n) : epctx__embed_plan(c, n)
-                      : store ? epctx__extract_store(c, n) : epctx__extract_plan(c, n);
+                      : store ? epctx__extract_store(c, n)
+                            : epctx__extract_plan(c, n);
                 epctx_blame(c->error, NULL, &n->node.name, "ep_cache_context");
                 EPCTX__TRY(status);
             }
@@ -12883,8 +12883,8 @@ typedef struct epctx__prefixing {
 static epctx_status epctx__prefix_refused(const epctx__prefixing *p, const epctx_profile *profile,
                                           const char *why)
 {
-    return epctx_fail(p->error, EPCTX_ERR_UNSUPPORTED,
-                      "%s EPContext node cannot be renamed: %s", profile->name, why);
+    return epctx_fail(p->error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
+                      profile->name, why);
 }
 
 /* The name of an EPContext node may be the key into its binary. */
@@ -13009,13 +13009,13 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ======================================================================
+/* ============================================================
  * >>partition
  *
  * A node's level is the maximum number of changes between taken and other nodes on a path to it. An
  * edge never leads to a lower level, and to a higher one if it changes sides. So the taken nodes of
  * a level can form a group: no path leaves it and returns, even with the other groups contracted.
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX__NOBODY   UINT32_MAX       /* not in a partition */
 #define EPCTX__CONSTANT (UINT32_MAX - 1) /* copied into its users */
@@ -13254,10 +13254,9 @@ static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *pa
     }
     g->copies += count - part->node_count;
     if (g->copies > (uint64_t)g->graph->node_count * 16 + 4096) {
-        return epctx_fail(
-            g->error, EPCTX_ERR_LIMIT,
-            "constant nodes would be copied more than %u times into %u partitions",
-            (uint64_t)g->graph->node_count * 16 + 4096, (uint64_t)g->count);
+        return epctx_fail(g->error, EPCTX_ERR_LIMIT,
+                          "constant nodes would be copied more than %u times into %u partitions",
+                          (uint64_t)g->graph->node_count * 16 + 4096, (uint64_t)g->count);
     }
     EPCTX__NEW(nodes, epctx_node, count, g->arena, g->error);
     for (i = 0; i < count; i++) {
@@ -13401,9 +13400,9 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
     return epctx__partition(graph, take, arena, partitions, count, NULL, error);
 }
 
-/* ======================================================================
+/* ============================================================
  * >>weights
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX__WEIGHT_PIECE  65536u /* read at once */
 #define EPCTX__WEIGHT_FIRST  4096u  /* the first piece: most weights differ early */
@@ -13790,9 +13789,9 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
     return EPCTX_OK;
 }
 
-/* ======================================================================
+/* ============================================================
  * >>ep
- * ==================================================================== */
+ * ============================================================ */
 
 static epctx_span epctx__span(const void *data, size_t size)
 {
@@ -14198,17 +14197,19 @@ static const char *epctx__backend_lacks(const epctx_backend *b, bool compiles, b
     const struct {
         const char *name;
         bool used, there;
-    } members[] = {
-        {"source", true, b->source != NULL}, {"short_name", compiles, b->short_name != NULL},
-        {"sdk_version", compiles, b->sdk_version != NULL},
-        {"hardware_architecture", compiles, b->hardware_architecture != NULL},
-        {"capability_fn", compiles, b->capability_fn != NULL},
-        {"begin_fn", compiles, b->begin_fn != NULL},
-        {"compile_fn", compiles, b->compile_fn != NULL},
-        {"finish_fn", compiles, b->finish_fn != NULL},
-        {"discard_fn", compiles, b->discard_fn != NULL}, {"load_fn", loads, b->load_fn != NULL},
-        {"unload_fn", loads, b->unload_fn != NULL}, {"find_fn", loads, b->find_fn != NULL},
-        {"info_fn", loads, b->info_fn != NULL}};
+    } members[] = {{"source", true, b->source != NULL},
+                   {"short_name", compiles, b->short_name != NULL},
+                   {"sdk_version", compiles, b->sdk_version != NULL},
+                   {"hardware_architecture", compiles, b->hardware_architecture != NULL},
+                   {"capability_fn", compiles, b->capability_fn != NULL},
+                   {"begin_fn", compiles, b->begin_fn != NULL},
+                   {"compile_fn", compiles, b->compile_fn != NULL},
+                   {"finish_fn", compiles, b->finish_fn != NULL},
+                   {"discard_fn", compiles, b->discard_fn != NULL},
+                   {"load_fn", loads, b->load_fn != NULL},
+                   {"unload_fn", loads, b->unload_fn != NULL},
+                   {"find_fn", loads, b->find_fn != NULL},
+                   {"info_fn", loads, b->info_fn != NULL}};
     size_t i;
     for (i = 0; i < sizeof members / sizeof *members; i++) {
         if (members[i].used && !members[i].there) {
@@ -14577,9 +14578,9 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
     memset(ep, 0, sizeof *ep);
 }
 
-/* ======================================================================
+/* ============================================================
  * >>gen
- * ==================================================================== */
+ * ============================================================ */
 
 /* -- preflight -- */
 
@@ -15655,9 +15656,9 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ======================================================================
+/* ============================================================
  * >>share
- * ==================================================================== */
+ * ============================================================ */
 
 #if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
 
@@ -16918,9 +16919,9 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ======================================================================
+/* ============================================================
  * >>load
- * ==================================================================== */
+ * ============================================================ */
 
 /* A node with a context of its own. */
 typedef struct epctx__owner {
@@ -16941,9 +16942,9 @@ typedef struct epctx__loading {
     epctx_list ours;         /* epctx_bound, none for nodes of others: there may be millions */
     epctx__owner *owners;
     size_t owner_count;
-    epctx_map taken;       /* graphs of this set */
-    size_t misses;         /* contexts without the graph of a node */
-    const char *attribute; /* of a failure, or NULL */
+    epctx_map taken;                    /* graphs of this set */
+    size_t misses;                      /* contexts without the graph of a node */
+    const char *attribute;              /* of a failure, or NULL */
     const struct epctx_model *model;    /* epctx_load */
     const epctx_bound *weighted;        /* last node whose weights were loaded */
     struct epctx__weight_model *source; /* the model with them */
@@ -17166,8 +17167,8 @@ static epctx_status epctx__weights_find(const epctx__loading *l, const epctx_ope
     status = epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
                              &folder, &why);
     if (status == EPCTX_OK) {
-        status = epctx_path_find(how->io, folder, name, how->path_flags, path, EPCTX_PATH_MAX,
-                                 &why);
+        status =
+            epctx_path_find(how->io, folder, name, how->path_flags, path, EPCTX_PATH_MAX, &why);
     }
     if (status != EPCTX_OK) {
         epctx_fail(error, status,
@@ -17225,8 +17226,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
             EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
                                    &how.external_folder, error));
         }
-        EPCTX__TRY(
-            epctx_model_open_memory(&source->model, bytes.data, bytes.size, &how, error));
+        EPCTX__TRY(epctx_model_open_memory(&source->model, bytes.data, bytes.size, &how, error));
     }
     source->next = l->loaded->sources;
     l->loaded->sources = l->source = source;

@@ -5,9 +5,9 @@
  * Search for ">>" to jump from section to section.
  */
 
-/* ======================================================================
+/* ============================================================
  * >>manual
- * ======================================================================
+ * ============================================================
  *
  * WHAT IT IS
  *   A complete epctx_backend: static shapes, constant folding, fusion, packed weights, a static
@@ -151,9 +151,9 @@
 #ifndef EPCTX_NPU_H
 #define EPCTX_NPU_H
 
-/* ======================================================================
+/* ============================================================
  * >>config
- * ==================================================================== */
+ * ============================================================ */
 
 #include "epctx.h"
 
@@ -171,9 +171,9 @@ extern "C" {
 #define EPCTX_NPU_MAX_RANK    8
 #define EPCTX_NPU_ALIGN       64 /* of weight blobs, scratch and places in scratch */
 
-/* ======================================================================
+/* ============================================================
  * >>blob: the context binary
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX_NPU_FORMAT      2
 #define EPCTX_NPU_HEADER_SIZE 128
@@ -193,9 +193,9 @@ typedef struct epctx_npu_blob {
  * file. EPCTX_ERR_CONTEXT: not a blob; EPCTX_ERR_VERSION: another format version. */
 EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error);
 
-/* ======================================================================
+/* ============================================================
  * >>arch: target architectures
- * ==================================================================== */
+ * ============================================================ */
 
 /* An architecture defines how weights are packed. A blob runs only on its own architecture. */
 typedef struct epctx_npu_arch {
@@ -210,9 +210,9 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_list(size_t *count);
 /* NULL: there is none of that name. */
 EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name);
 
-/* ======================================================================
+/* ============================================================
  * >>exec: load and run
- * ==================================================================== */
+ * ============================================================ */
 
 struct epctx_npu_context;
 
@@ -292,9 +292,9 @@ typedef struct epctx_npu_command {
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
                                       epctx_npu_command *command);
 
-/* ======================================================================
+/* ============================================================
  * >>compile: options and statistics
- * ==================================================================== */
+ * ============================================================ */
 
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
@@ -320,9 +320,9 @@ typedef struct epctx_npu_stats {
     uint64_t weight_saved; /* bytes that the blob already had */
 } epctx_npu_stats;
 
-/* ======================================================================
+/* ============================================================
  * >>backend: the binding to epctx.h
- * ==================================================================== */
+ * ============================================================ */
 
 /* State of the backend. Members other than `stats` are private. */
 typedef struct epctx_npu {
@@ -346,9 +346,9 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
 
 #endif /* EPCTX_NPU_H: end of the declarations. Stop here if you only use the library. */
 
-/* ======================================================================
+/* ============================================================
  * >>implementation
- * ==================================================================== */
+ * ============================================================ */
 
 #if defined(EPCTX_NPU_IMPLEMENTATION) && !defined(EPCTX_NPU_IMPLEMENTED)
 #define EPCTX_NPU_IMPLEMENTED
@@ -411,9 +411,9 @@ extern "C" {
 #define EPCTX_NPU__INLINE
 #endif
 
-/* ======================================================================
+/* ============================================================
  * >>blob: words, sizes, header
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX_NPU__MAX_BYTES     INT32_MAX /* of one tensor: kernels may index with 32 bits */
 #define EPCTX_NPU__GRAPH_WORDS   20
@@ -542,9 +542,9 @@ EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epct
     return epctx_npu__peek(blob, out, error);
 }
 
-/* ======================================================================
+/* ============================================================
  * >>arch
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX_NPU__ROWS    4 /* of the register tile of this build */
 #define EPCTX_NPU__COLUMNS 16
@@ -573,9 +573,9 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
     return NULL;
 }
 
-/* ======================================================================
+/* ============================================================
  * >>numbers: bit-identical arithmetic on every machine
- * ==================================================================== */
+ * ============================================================ */
 
 static float epctx_npu__float_of(uint32_t bits)
 {
@@ -988,8 +988,8 @@ static float epctx_npu__acosh(float x)
     if (!(x >= 1.0f && x <= FLT_MAX)) {
         return x > 1.0f ? x : epctx_npu__float_of(0x7fc00000u);
     }
-    return (float)epctx_npu__log_wide(
-        a > 1e9 ? 2.0 * a : a + epctx_npu__sqrt_wide((a - 1.0) * (a + 1.0)));
+    return (float)epctx_npu__log_wide(a > 1e9 ? 2.0 * a
+                                              : a + epctx_npu__sqrt_wide((a - 1.0) * (a + 1.0)));
 }
 
 static float epctx_npu__atanh(float x)
@@ -1006,8 +1006,7 @@ static float epctx_npu__atanh(float x)
 static float epctx_npu__softplus(float x)
 {
     const float a = x < 0.0f ? -x : x, e = epctx_npu__exp(-a);
-    const float u = 1.0f + e,
-                d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
+    const float u = 1.0f + e, d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
     const float tail = d == 0.0f ? e : epctx_npu__log(u) * (e / d);
     return x > 0.0f ? x + tail : tail;
 }
@@ -1139,12 +1138,12 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
     }
 }
 
-/* ======================================================================
+/* ============================================================
  * >>kernels
  *
  * An opcode has a parameter struct (only members of four bytes, as it is copied from and to words),
  * a check that returns the bytes each operand must have, and a kernel that stays within them.
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX_NPU__MAX_IN  7
 #define EPCTX_NPU__MAX_OUT 2
@@ -2006,8 +2005,8 @@ static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
         epctx_npu__floats(epctx_npu__mul4(planes, p->out_channels, w->out_h, w->out_w));
     needs->out[1] =
         epctx_npu__floats(epctx_npu__mul4(p->tiles, p->slice, taps, EPCTX_NPU__COLUMNS));
-    needs->work = epctx_npu__mul3(epctx_npu__mul3(planes, p->out_channels, depth), w->out_h,
-                                  w->out_w);
+    needs->work =
+        epctx_npu__mul3(epctx_npu__mul3(planes, p->out_channels, depth), w->out_h, w->out_w);
     return p->tiles >= 1 && p->slice >= 1 && epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
 
@@ -2764,8 +2763,8 @@ static bool epctx_npu__check_pool(const void *params, epctx_npu__needs *needs)
     const epctx_npu__window *w = &p->window;
     needs->in[0] = epctx_npu__floats(epctx_npu__mul3(p->planes, w->in_h, w->in_w));
     needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->planes, w->out_h, w->out_w));
-    needs->work = epctx_npu__mul3(epctx_npu__mul3(p->planes, w->out_h, w->out_w), w->kernel_h,
-                                  w->kernel_w);
+    needs->work =
+        epctx_npu__mul3(epctx_npu__mul3(p->planes, w->out_h, w->out_w), w->kernel_h, w->kernel_w);
     return epctx_npu__window_ok(w);
 }
 
@@ -3973,9 +3972,9 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
         memcpy(cells, args->in[5], state * sizeof *cells);
     }
     for (b = 0; b < p->batch; b++) {
-        const int64_t length =
-            args->in[6] != NULL ? epctx_npu__index((const uint8_t *)args->in[6], b, 4)
-                                : (int64_t)p->time;
+        const int64_t length = args->in[6] != NULL
+                                   ? epctx_npu__index((const uint8_t *)args->in[6], b, 4)
+                                   : (int64_t)p->time;
         float *h = last + b * n;
         if (length < 0 || length > (int64_t)p->time) {
             return epctx_fail(error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
@@ -4083,9 +4082,9 @@ static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
 #undef EPCTX_NPU__OP_ROW
 };
 
-/* ======================================================================
+/* ============================================================
  * >>exec: loading and running
- * ==================================================================== */
+ * ============================================================ */
 
 typedef enum epctx_npu__place {
     EPCTX_NPU__NOWHERE = 0, /* an omitted operand */
@@ -4303,8 +4302,8 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
     for (i = 0; i < c->weight_count; i++) {
         const uint32_t *w = l->words + first + (size_t)i * EPCTX_NPU__WEIGHT_WORDS;
         uint64_t offset = epctx_npu__pair(w), size = epctx_npu__pair(w + 2);
-        if (size > left || offset > c->weight_size - size ||
-            offset % EPCTX_NPU_ALIGN != 0 || !epctx_npu__elem_ok(w[4]) || size % w[4] != 0) {
+        if (size > left || offset > c->weight_size - size || offset % EPCTX_NPU_ALIGN != 0 ||
+            !epctx_npu__elem_ok(w[4]) || size % w[4] != 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: weight %u at %u of %u bytes is misaligned or "
                               "exceeds its section of %u bytes",
@@ -4449,8 +4448,8 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
         if (size - at < EPCTX_NPU__COMMAND_WORDS || w[0] >= EPCTX_NPU__OP_COUNT ||
             w[1] > size - at) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: command %u of graph '%S' is invalid",
-                              (uint64_t)i, &graph->info.name);
+                              "context binary: command %u of graph '%S' is invalid", (uint64_t)i,
+                              &graph->info.name);
         }
         op = &epctx_npu__ops[w[0]];
         EPCTX__TRY(epctx_npu__load_str(l, w + 2, &name));
@@ -4562,8 +4561,7 @@ static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
         int order;
         bytes += name->size; /* overlapping names could make comparing take very long */
         if (bytes > l->string_bytes) {
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: graph names overlap");
+            return epctx_fail(l->error, EPCTX_ERR_CONTEXT, "context binary: graph names overlap");
         }
         order = epctx_npu__name_order(l->graphs[i - 1].info.name, *name);
         if (order >= 0) {
@@ -5039,9 +5037,9 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
 
 #ifndef EPCTX_NPU_NO_COMPILER
 
-/* ======================================================================
+/* ============================================================
  * >>graph: the graph under compilation
- * ==================================================================== */
+ * ============================================================ */
 
 #define EPCTX_NPU__NONE      UINT32_MAX
 #define EPCTX_NPU__MAX_OPSET 24
@@ -5061,12 +5059,12 @@ typedef struct epctx_npu__tensor {
     const uint8_t *raw; /* little-endian bytes of the model, possibly unaligned */
     const void *data;   /* in host order, aligned */
     uint32_t buffer;
-    uint64_t offset; /* bytes in the buffer: reshaped and sliced values share one */
-    uint32_t writer; /* the only step that writes it, or NONE */
-    uint32_t uses;   /* by nodes and as graph output */
-    bool outside;    /* constant that a weightless blob does not contain: it is (part of) */
-    uint32_t whole;  /* this tensor, which is an initializer or computed from initializers */
-    uint64_t at;     /* byte offset in `whole` */
+    uint64_t offset;   /* bytes in the buffer: reshaped and sliced values share one */
+    uint32_t writer;   /* the only step that writes it, or NONE */
+    uint32_t uses;     /* by nodes and as graph output */
+    bool outside;      /* constant that a weightless blob does not contain: it is (part of) */
+    uint32_t whole;    /* this tensor, which is an initializer or computed from initializers */
+    uint64_t at;       /* byte offset in `whole` */
     epctx_value known; /* elem 0: type and shape from the graph, as far as known */
     bool stored;       /* an initializer */
     bool given;        /* an input of the graph */
@@ -5110,8 +5108,8 @@ typedef struct epctx_npu__compiler {
     epctx_map uses;  /* value -> number of uses */
     const epctx_node *node;
     uint32_t variant; /* of the operator being lowered (epctx_npu__lower) */
-    bool folding; /* every input of the node is constant */
-    bool judging; /* only checks whether nodes compile: computes no weights */
+    bool folding;     /* every input of the node is constant */
+    bool judging;     /* only checks whether nodes compile: computes no weights */
     epctx_weightless_support weightless;
     epctx_npu__step *makes; /* weightless: folded steps, in order */
     size_t make_count, make_room;
@@ -5220,9 +5218,8 @@ static epctx_status epctx_npu__new_tensor(epctx_npu__compiler *c, int32_t elem,
 {
     uint64_t bytes = epctx_npu__mul(epctx_npu__count(shape), epctx_npu__elem_size(elem));
     if (bytes > EPCTX_NPU__MAX_BYTES || (bytes == 0 && !c->folding)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "result: expected 1..%u bytes, found %u", (uint64_t)EPCTX_NPU__MAX_BYTES,
-                          bytes);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected 1..%u bytes, found %u",
+                          (uint64_t)EPCTX_NPU__MAX_BYTES, bytes);
     }
     return epctx_npu__add_tensor(c, elem, shape, id);
 }
@@ -5303,9 +5300,9 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
     return EPCTX_OK;
 }
 
-/* ======================================================================
+/* ============================================================
  * >>steps
- * ==================================================================== */
+ * ============================================================ */
 
 /* Kernels with bit-identical results everywhere: they move, compare, or round once. */
 #define EPCTX_NPU__FOLDABLE \
@@ -5549,8 +5546,8 @@ static epctx_status epctx_npu__broadcast(epctx_npu__compiler *c, const epctx_npu
         int64_t x = back <= a->rank ? a->dims[a->rank - back] : 1;
         int64_t y = back <= b->rank ? b->dims[b->rank - back] : 1;
         if (x != y && x != 1 && y != 1) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "dimension %u: cannot broadcast %d and %d", (uint64_t)i, x, y);
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "dimension %u: cannot broadcast %d and %d",
+                              (uint64_t)i, x, y);
         }
         out->dims[i] = x == 1 ? y : x;
     }
@@ -5620,9 +5617,9 @@ static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, ui
     return epctx_npu__emit(c, &s);
 }
 
-/* ======================================================================
+/* ============================================================
  * >>node: inputs, attributes and outputs of a node
- * ==================================================================== */
+ * ============================================================ */
 
 static bool epctx_npu__has_input(const epctx_node *node, size_t i)
 {
@@ -5757,8 +5754,7 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
     }
     if (epctx_map_get(&c->names, node->outputs[i]) != EPCTX_MAP_NONE &&
         !epctx_str_is(node->op_type, "Constant")) { /* the last Constant counts */
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' occurs twice",
-                          &node->outputs[i]);
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' occurs twice", &node->outputs[i]);
     }
     uses = epctx_map_get(&c->uses, node->outputs[i]);
     c->tensors[id].name = node->outputs[i];
@@ -5792,8 +5788,7 @@ static epctx_status epctx_npu__in_attr(epctx_npu__compiler *c, const char *name,
 
 static epctx_status epctx_npu__bad_attr(epctx_npu__compiler *c, const char *name, const char *why)
 {
-    return epctx_npu__in_attr(c, name,
-                              epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %s", why));
+    return epctx_npu__in_attr(c, name, epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %s", why));
 }
 
 /* Attribute of `count` integers; absent: `fallback` for each. */
@@ -6061,13 +6056,13 @@ static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binar
     return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integer inputs are not supported");
 }
 
-/* ======================================================================
+/* ============================================================
  * >>lower: operators
  *
  * One function per ONNX operator: checks the node, infers the shape and emits steps, or fuses into
  * the previous step if nothing else reads its result. Nodes with only constant inputs are folded if
  * the result is bit-identical everywhere.
- * ==================================================================== */
+ * ============================================================ */
 
 /* -- shape operators: the same data with another shape -- */
 
@@ -6231,8 +6226,7 @@ static epctx_status epctx_npu__lower_unsqueeze(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, 13, axes, &count, &found));
     if (!found || c->tensors[x].shape.rank + count > EPCTX_NPU_MAX_RANK) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "axes: expected a result of rank <= %u",
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "axes: expected a result of rank <= %u",
                           (uint64_t)EPCTX_NPU_MAX_RANK);
     }
     shape.rank = c->tensors[x].shape.rank + (uint32_t)count;
@@ -6734,9 +6728,9 @@ static epctx_status epctx_npu__lower_exact_of(epctx_npu__compiler *c, epctx_npu_
 
 static epctx_status epctx_npu__lower_exact(epctx_npu__compiler *c)
 {
-    return epctx_npu__lower_exact_of(
-        c, (epctx_npu__exact_kind)(c->variant & (EPCTX_NPU__SWAPPED - 1)),
-        (c->variant & EPCTX_NPU__SWAPPED) != 0);
+    return epctx_npu__lower_exact_of(c,
+                                     (epctx_npu__exact_kind)(c->variant & (EPCTX_NPU__SWAPPED - 1)),
+                                     (c->variant & EPCTX_NPU__SWAPPED) != 0);
 }
 
 static epctx_status epctx_npu__lower_bit_shift(epctx_npu__compiler *c)
@@ -7034,8 +7028,8 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c)
         epctx_npu__shape box = c->tensors[x].shape;
         int64_t left = total - first[axis], size = found ? sizes[i] : (even < left ? even : left);
         if (size < 1 || size > left || (i + 1 == parts && size != left)) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "split: part %u of %d elements, %d remain", (uint64_t)i, size, left);
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "split: part %u of %d elements, %d remain",
+                              (uint64_t)i, size, left);
         }
         box.dims[axis] = size;
         EPCTX__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
@@ -7451,8 +7445,9 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c)
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__elem_size(type) == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank 2, |k| <= 1000000 and a "
-                                                           "type that the kernels support");
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected rank 2, |k| <= 1000000 and a "
+                          "type that the kernels support");
     }
     c->folding = true; /* only the shape of the input matters */
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
@@ -7828,8 +7823,8 @@ static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu
     w->bottom = (uint32_t)after[0];
     w->right = (uint32_t)after[1];
     if (!epctx_npu__window_ok(w)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "window %dx%d over %dx%d is too large", k[0], k[1], extent[0], extent[1]);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d over %dx%d is too large",
+                          k[0], k[1], extent[0], extent[1]);
     }
     return EPCTX_OK;
 }
@@ -8167,8 +8162,8 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
     w.bottom = (uint32_t)((p.kernel[0] - 1) * p.dilation[0] - p.after[0]);
     w.right = (uint32_t)((p.kernel[1] - 1) * p.dilation[1] - p.after[1]);
     if (!epctx_npu__window_ok(&w)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d is too large",
-                          p.kernel[0], p.kernel[1]);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d is too large", p.kernel[0],
+                          p.kernel[1]);
     }
     ys = epctx_npu__image(&xs, p.outputs * p.groups, &w);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
@@ -9059,8 +9054,8 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
         EPCTX__TRY(epctx_npu__axis(c, axis_or, shape.rank, 0, &axis));
         if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "scale: expected 1 or %d elements, found %u",
-                              shape.dims[axis], channels);
+                              "scale: expected 1 or %d elements, found %u", shape.dims[axis],
+                              channels);
         }
         p.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
         p.channels = (uint32_t)channels;
@@ -10056,10 +10051,9 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__mark_axes(c, axes, axes_count, shape.rank, marked));
     if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
         (roi_count != 0 && roi_count != 2 * axes_count) || c->tensors[x].count == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "found %u scales, %u sizes and %u roi values for %u axes",
-                          (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count,
-                          (uint64_t)axes_count);
+        return epctx_fail(
+            c->error, EPCTX_ERR_GRAPH, "found %u scales, %u sizes and %u roi values for %u axes",
+            (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count, (uint64_t)axes_count);
     }
     if (by_size) {
         EPCTX__TRY(epctx_npu__resize_policy(c, &shape, axes, axes_count, sizes, scales));
@@ -10189,8 +10183,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"PRelu", epctx_npu__lower_prelu, 0},
     {"Pad", epctx_npu__lower_pad, 0},
     {"Pow", epctx_npu__lower_pow, 0},
-    {"QLinearConv", epctx_npu__lower_integer,
-     EPCTX_NPU__INTEGER_CONV | EPCTX_NPU__INTEGER_SCALED},
+    {"QLinearConv", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_CONV | EPCTX_NPU__INTEGER_SCALED},
     {"QLinearMatMul", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_SCALED},
     {"QuantizeLinear", epctx_npu__lower_quantize, 0},
     {"RMSNormalization", epctx_npu__lower_layer_norm, false},
@@ -10247,9 +10240,9 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Xor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
 };
 
-/* ======================================================================
+/* ============================================================
  * >>import
- * ==================================================================== */
+ * ============================================================ */
 
 static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx_tensor *from,
                                              uint32_t *id)
@@ -10437,9 +10430,9 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
     return c;
 }
 
-/* ======================================================================
+/* ============================================================
  * >>plan: memory
- * ==================================================================== */
+ * ============================================================ */
 
 /* Copies outputs without own memory: constants, inputs, parts of buffers, repeated outputs. */
 static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c)
@@ -11064,9 +11057,9 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     return epctx_npu__plan(c);
 }
 
-/* ======================================================================
+/* ============================================================
  * >>emit: writing the blob
- * ==================================================================== */
+ * ============================================================ */
 
 /* One graph of a context under construction; word positions count from the end of the records. */
 typedef struct epctx_npu__graph_record {
@@ -11522,9 +11515,9 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
 
 #endif /* EPCTX_NPU_NO_COMPILER */
 
-/* ======================================================================
+/* ============================================================
  * >>backend
- * ==================================================================== */
+ * ============================================================ */
 
 #ifndef EPCTX_NPU_NO_COMPILER
 
@@ -11578,8 +11571,8 @@ static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node 
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     *elem = c->tensors[x].elem;
     *shape = c->tensors[x].shape;
-    if (ours && (epctx_str_is(node->op_type, "QLinearAdd") ||
-                 epctx_str_is(node->op_type, "QLinearMul"))) {
+    if (ours &&
+        (epctx_str_is(node->op_type, "QLinearAdd") || epctx_str_is(node->op_type, "QLinearMul"))) {
         EPCTX__TRY(epctx_npu__input(c, 3, &other));
         return epctx_npu__broadcast(c, &c->tensors[x].shape, &c->tensors[other].shape, shape);
     }
@@ -11591,7 +11584,7 @@ static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node 
         return EPCTX_OK;
     }
     if (!ours && epctx_str_is(node->op_type, "STFT")) { /* [batch][frames][bins][2] */
-        for (i = 1; i < 4; i++) { /* frame_step, window, frame_length */
+        for (i = 1; i < 4; i++) {                       /* frame_step, window, frame_length */
             EPCTX__TRY(epctx_npu__optional(c, i, &other));
             if (other != EPCTX_NPU__NONE && i == 2) {
                 n[2] = (int64_t)c->tensors[other].count;
@@ -11699,8 +11692,8 @@ static epctx_status epctx_npu__judging_end(epctx_npu__judging *j, epctx_status s
 static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_graph *graph,
                                      size_t count, epctx_npu__compiler *end)
 {
-    epctx_npu__compiler c = epctx_npu__compiler_of(graph, judging->npu->arch, &judging->arena,
-                                                   judging->error);
+    epctx_npu__compiler c =
+        epctx_npu__compiler_of(graph, judging->npu->arch, &judging->arena, judging->error);
     size_t i, j;
     c.judging = true;
     EPCTX__TRY(epctx_npu__import(&c));

@@ -50,8 +50,7 @@ static void limited_free(void *user, void *memory)
 static const epctx_allocator limited = {NULL, limited_alloc, limited_free};
 
 /* No file is there. */
-static epctx_status no_stat(void *user, const char *path, epctx_file_info *info,
-                            epctx_error *error)
+static epctx_status no_stat(void *user, const char *path, epctx_file_info *info, epctx_error *error)
 {
     (void)user;
     (void)path;
@@ -65,15 +64,15 @@ static epctx_status no_stat(void *user, const char *path, epctx_file_info *info,
 /* Fields that hold messages worth going into: message, field, message inside. */
 enum { MODEL, GRAPH, NODE, ATTR, TENSOR, VALUE, TYPE, TENSOR_TYPE, SHAPE, LEAF };
 static const uint8_t inner[][3] = {
-    {MODEL, 7, GRAPH},  {MODEL, 8, LEAF},   {GRAPH, 1, NODE},  {GRAPH, 5, TENSOR},
-    {GRAPH, 11, VALUE}, {GRAPH, 12, VALUE}, {GRAPH, 13, VALUE}, {NODE, 5, ATTR},
+    {MODEL, 7, GRAPH},  {MODEL, 8, LEAF},   {GRAPH, 1, NODE},       {GRAPH, 5, TENSOR},
+    {GRAPH, 11, VALUE}, {GRAPH, 12, VALUE}, {GRAPH, 13, VALUE},     {NODE, 5, ATTR},
     {ATTR, 5, TENSOR},  {VALUE, 2, TYPE},   {TYPE, 1, TENSOR_TYPE}, {TENSOR_TYPE, 2, SHAPE},
     {SHAPE, 1, LEAF}};
 
 typedef struct rewrite {
     uint32_t state;
-    size_t site; /* fields seen */
-    size_t goal; /* the one to change */
+    size_t site;         /* fields seen */
+    size_t goal;         /* the one to change */
     epctx_str names[64]; /* seen in nodes: value names and operators */
     size_t name_count;
 } rewrite;
@@ -86,9 +85,9 @@ static uint32_t any(rewrite *w, uint32_t below)
 
 static void change_number(rewrite *w, bytes *out, const epctx_field *field)
 {
-    static const int64_t good[] = {0,     1,         2,         3,         4,         5,  6,  7,
-                                   8,     9,         11,        13,        64,        255, 1000,
-                                   65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, -1, -2};
+    static const int64_t good[] = {0,         1,         2,         3,         4,  5,   6,    7,
+                                   8,         9,         11,        13,        64, 255, 1000, 65536,
+                                   INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, -1, -2};
     uint64_t value = field->value;
     switch (any(w, 4)) {
     case 0:

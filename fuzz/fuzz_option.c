@@ -85,11 +85,11 @@ static epctx_status look(void *user, const char *path, epctx_file_info *info, ep
     (void)error;
     memset(info, 0, sizeof *info);
     info->size = 1;
-    info->kind = length == 0 || path[length - 1] == '/' || strcmp(path, ".") == 0 ||
-                         strcmp(path, "/m") == 0
-                     ? EPCTX_FILE_FOLDER
-                 : (epctx_hash(path, length, 0) & 1) != 0 ? EPCTX_FILE_REGULAR
-                                                          : EPCTX_FILE_NONE;
+    info->kind =
+        length == 0 || path[length - 1] == '/' || strcmp(path, ".") == 0 || strcmp(path, "/m") == 0
+            ? EPCTX_FILE_FOLDER
+        : (epctx_hash(path, length, 0) & 1) != 0 ? EPCTX_FILE_REGULAR
+                                                 : EPCTX_FILE_NONE;
     return EPCTX_OK;
 }
 

@@ -225,9 +225,12 @@ static void same_singular(const pb::Message &m, epctx_view view, const Field *f,
 static void same_unknown(const pb::Message &m, epctx_view view, const std::string &where)
 {
     static const pb::UnknownField::Type types[] = {
-        pb::UnknownField::TYPE_VARINT, pb::UnknownField::TYPE_FIXED64,
-        pb::UnknownField::TYPE_LENGTH_DELIMITED, pb::UnknownField::TYPE_GROUP,
-        pb::UnknownField::TYPE_GROUP /* end tags are no fields */, pb::UnknownField::TYPE_FIXED32};
+        pb::UnknownField::TYPE_VARINT,
+        pb::UnknownField::TYPE_FIXED64,
+        pb::UnknownField::TYPE_LENGTH_DELIMITED,
+        pb::UnknownField::TYPE_GROUP,
+        pb::UnknownField::TYPE_GROUP /* end tags are no fields */,
+        pb::UnknownField::TYPE_FIXED32};
     const pb::UnknownFieldSet &set = m.GetReflection()->GetUnknownFields(m);
     epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field field;
@@ -244,8 +247,7 @@ static void same_unknown(const pb::Message &m, epctx_view view, const std::strin
             (field.wire == EPCTX_WIRE_FIXED64 && u.fixed64() != field.value) ||
             (field.wire == EPCTX_WIRE_FIXED32 && u.fixed32() != field.value) ||
             (field.wire == EPCTX_WIRE_LEN &&
-             u.length_delimited() !=
-                 std::string((const char *)field.body.data, field.body.size)))
+             u.length_delimited() != std::string((const char *)field.body.data, field.body.size)))
             differ(where, "unknown fields differ");
     }
     if (i != set.field_count()) differ(where, "libprotobuf sees more unknown fields");
@@ -263,7 +265,8 @@ static void same_reader(const pb::Message &m, epctx_view view, const std::string
     const pb::Reflection *r = m.GetReflection();
     if (type->name() == "NodeProto") {
         epctx_node_view node = epctx_node_of(view);
-        if (text(node.name) != string_in(m, "name") || text(node.domain) != string_in(m, "domain") ||
+        if (text(node.name) != string_in(m, "name") ||
+            text(node.domain) != string_in(m, "domain") ||
             text(node.op_type) != string_in(m, "op_type") ||
             (int)node.input_count != r->FieldSize(m, type->FindFieldByName("input")))
             differ(where, "epctx_node_of differs");

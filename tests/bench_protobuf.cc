@@ -5,7 +5,7 @@
  *
  * Every measurement is the best of several, each in a process of its own. "memory" is anonymous
  * memory while the model is open. */
-#define ONNX_ML 1
+#define ONNX_ML        1
 #define ONNX_NAMESPACE onnx
 #define ONNX_API
 #include "epctx.h"
@@ -25,7 +25,8 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace
+{
 
 struct Cost {
     double seconds;
@@ -35,7 +36,10 @@ struct Cost {
 std::string folder;
 volatile uint64_t sink;
 
-std::string in_folder(const std::string &name) { return folder + "/" + name; }
+std::string in_folder(const std::string &name)
+{
+    return folder + "/" + name;
+}
 
 double now()
 {
@@ -233,7 +237,8 @@ Work open_ours(const std::string &path)
             must(epctx_epnode_read(&node, &ep, &error), error);
             sink += ep.ep_cache_context.size + ep.source.size;
         }
-        while (epctx_next_tensor(&tensors, &tensor)) sink += tensor.name.size;
+        while (epctx_next_tensor(&tensors, &tensor))
+            sink += tensor.name.size;
         done();
         epctx_model_close(&model);
     };
@@ -247,7 +252,8 @@ Work open_theirs(const std::string &path)
         for (const onnx::NodeProto &node : model.graph().node()) {
             sink += node.name().size() + (uint64_t)node.input_size();
             if (node.op_type() == "EPContext")
-                for (const onnx::AttributeProto &attr : node.attribute()) sink += attr.s().size();
+                for (const onnx::AttributeProto &attr : node.attribute())
+                    sink += attr.s().size();
         }
         for (const onnx::TensorProto &tensor : model.graph().initializer())
             sink += tensor.name().size();
@@ -327,7 +333,8 @@ Work convert(convert_fn function, const std::string &path, const std::string &ou
         opts.output_path = out.c_str();
         must(epctx_model_open_file(&model, path.c_str(), nullptr, &error), error);
         must(function(&model, &opts, &changes, &error), error);
-        for (size_t i = 0; i < changes.file_count; i++) remove(changes.files[i].path);
+        for (size_t i = 0; i < changes.file_count; i++)
+            remove(changes.files[i].path);
         must(epctx_write_group(&model, out.c_str(), nullptr, changes.files, changes.file_count,
                                EPCTX_OVERWRITE_REPLACE, &error),
              error);
@@ -388,8 +395,8 @@ int main(int argc, char **argv)
     reading();
     writing();
     growing();
-    for (const char *name : {"embedded_268435456.onnx", "out.onnx", "apart.onnx", "apart_npu.bin",
-                             "chain_20000.onnx"})
+    for (const char *name :
+         {"embedded_268435456.onnx", "out.onnx", "apart.onnx", "apart_npu.bin", "chain_20000.onnx"})
         remove(in_folder(name).c_str());
     return rmdir(argv[1]) != 0;
 }

@@ -40,19 +40,22 @@ static void run_read(void)
             memcpy(&v, all + i + 8 * k, 8);
             sum[k] += v;
         }
-    for (k = 0; k < 8; k++) sink += sum[k];
+    for (k = 0; k < 8; k++)
+        sink += sum[k];
 }
 
 static void run_xxh3(void)
 {
     size_t i;
-    for (i = 0; i + size <= TOTAL; i += size) sink += xxh3(all + i, size);
+    for (i = 0; i + size <= TOTAL; i += size)
+        sink += xxh3(all + i, size);
 }
 
 static void run_hash(void)
 {
     size_t i;
-    for (i = 0; i + size <= TOTAL; i += size) sink += epctx_hash(all + i, size, 0);
+    for (i = 0; i + size <= TOTAL; i += size)
+        sink += epctx_hash(all + i, size, 0);
 }
 
 /* The binary is where the weights are: nothing is copied, so that only the table is measured. */

@@ -382,9 +382,8 @@ BUILD_UNUSED static epctx_status open_hungry(epctx_model *model, const char *pat
     memset(&opts, 0, sizeof opts);
     opts.buffer = buffer;
     opts.buffer_size = HUNGRY_BUFFER;
-    status = path != NULL
-                 ? epctx_model_open_file(model, path, &opts, error)
-                 : epctx_model_open_memory(model, data->data, data->size, &opts, error);
+    status = path != NULL ? epctx_model_open_file(model, path, &opts, error)
+                          : epctx_model_open_memory(model, data->data, data->size, &opts, error);
     if (status == EPCTX_OK && room < model->arena.left) model->arena.left = room;
     return status;
 }

@@ -59,8 +59,7 @@ static epctx_status fake_list(void *user, const char *folder,
 {
     size_t i;
     (void)user;
-    if (strcmp(folder, "/m/") != 0)
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no such folder");
+    if (strcmp(folder, "/m/") != 0) return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no such folder");
     for (i = 1; i < sizeof fake_files / sizeof fake_files[0]; i++)
         if (!name_fn(state, fake_files[i].path + 3)) break;
     return EPCTX_OK;

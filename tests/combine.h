@@ -169,7 +169,7 @@ TEST_UNUSED static void pair_close(pair *p)
     }
 }
 
-#define MERGES(p)      CHECK(pair_merge(p) == EPCTX_OK, "%s", (p)->error.message)
+#define MERGES(p) CHECK(pair_merge(p) == EPCTX_OK, "%s", (p)->error.message)
 #define REFUSED(p, wanted, text) \
     CHECK_REFUSED(pair_merge(p), wanted, (p)->error, text, pair_untouched(p))
 
@@ -204,9 +204,9 @@ TEST_UNUSED static const char *nodes_of(const epctx_model *model)
     while (epctx_next_node(&it, &node)) {
         epctx_cursor names = epctx_node_inputs(&node);
         epctx_str name;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%.*s:%.*s:",
-                                 (int)node.op_type.size, node.op_type.data, (int)node.name.size,
-                                 node.name.data);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%.*s:%.*s:", (int)node.op_type.size,
+                             node.op_type.data, (int)node.name.size, node.name.data);
         while (epctx_next_str(&names, &name))
             used += (size_t)snprintf(text + used, sizeof text - used, "%.*s", (int)name.size,
                                      name.data);
@@ -230,8 +230,8 @@ TEST_UNUSED static epctx_value value_named(const char *name)
     return value;
 }
 
-TEST_UNUSED static epctx_status split_at(epctx_model *model, const char *input,
-                                         const char *output, epctx_error *error)
+TEST_UNUSED static epctx_status split_at(epctx_model *model, const char *input, const char *output,
+                                         epctx_error *error)
 {
     epctx_value in = value_named(input), out = value_named(output);
     epctx_split_opts opts = {0};

@@ -39,7 +39,7 @@ typedef struct disk {
     int calls;
     int fail_at; /* 0: never */
     disk_fault fault;
-    uint32_t place; /* of the byte that is changed */
+    uint32_t place;           /* of the byte that is changed */
     int maps, writers, locks; /* alive */
     char locked[8][200];
 } disk;
@@ -147,8 +147,9 @@ static epctx_status disk_stat(void *user, const char *path, epctx_file_info *inf
     const disk_file *f = disk_find(d, path);
     bool now = disk_now(d);
     memset(info, 0, sizeof *info);
-    info->kind = f != NULL ? EPCTX_FILE_REGULAR
-                           : disk_is_folder(path) ? EPCTX_FILE_FOLDER : EPCTX_FILE_NONE;
+    info->kind = f != NULL              ? EPCTX_FILE_REGULAR
+                 : disk_is_folder(path) ? EPCTX_FILE_FOLDER
+                                        : EPCTX_FILE_NONE;
     if (f != NULL) {
         info->size = f->size;
         info->written = info->changed = f->written;
@@ -182,8 +183,8 @@ typedef struct disk_writer {
     bool existed, changed;
 } disk_writer;
 
-static epctx_status disk_create(void *user, const char *root, const char *name,
-                                epctx_io_file *file, epctx_error *error)
+static epctx_status disk_create(void *user, const char *root, const char *name, epctx_io_file *file,
+                                epctx_error *error)
 {
     disk *d = (disk *)user;
     char path[200];
@@ -321,8 +322,7 @@ static epctx_status disk_second(void *user, epctx_io_file *file, const char *nam
     return EPCTX_OK;
 }
 
-static epctx_status disk_remove(void *user, const char *root, const char *name,
-                                epctx_error *error)
+static epctx_status disk_remove(void *user, const char *root, const char *name, epctx_error *error)
 {
     disk *d = (disk *)user;
     char path[200];

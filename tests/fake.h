@@ -23,12 +23,12 @@ typedef enum fake_step {
 } fake_step;
 
 typedef struct fake {
-    const char *takes; /* op types, comma-separated; NULL: Take */
-    fake_step fail;    /* the step that fails ... */
-    int fail_after;    /* ... after succeeding this often */
-    char log[1000];    /* "in,in->out;" for each graph compiled */
-    int64_t max_size;  /* for fake_max_size */
-    atomic_int alive;  /* builds and contexts not yet released */
+    const char *takes;                 /* op types, comma-separated; NULL: Take */
+    fake_step fail;                    /* the step that fails ... */
+    int fail_after;                    /* ... after succeeding this often */
+    char log[1000];                    /* "in,in->out;" for each graph compiled */
+    int64_t max_size;                  /* for fake_max_size */
+    atomic_int alive;                  /* builds and contexts not yet released */
     atomic_int compiled, loads, finds; /* different contexts are used at once */
 } fake;
 
@@ -54,7 +54,7 @@ typedef struct fake_made {
 typedef struct fake_build {
     bytes text;
     size_t count;
-    fake_made *made; /* one per graph */
+    fake_made *made;    /* one per graph */
     epctx_value *types; /* of the graph asked for last */
 } fake_build;
 
@@ -146,14 +146,14 @@ static epctx_status fake_types(void *self, void *build, epctx_str name, const ep
     fake_build *b = (fake_build *)build;
     size_t at = b->count - 1;
     (void)self, (void)error;
-    while (at > 0 && b->made[at].name != epctx_hash(name.data, name.size, 0)) at--;
+    while (at > 0 && b->made[at].name != epctx_hash(name.data, name.size, 0))
+        at--;
     *count = b->made[at].outputs;
     free(b->types);
     b->types = (epctx_value *)calloc(*count + 1, sizeof *b->types);
     for (size_t i = 0; i < *count; i++) {
         b->types[i].rank = -1;
-        b->types[i].elem_type =
-            i < 32 && b->made[at].untyped >> i & 1 ? EPCTX_ONNX_FLOAT : 0;
+        b->types[i].elem_type = i < 32 && b->made[at].untyped >> i & 1 ? EPCTX_ONNX_FLOAT : 0;
     }
     *outputs = b->types;
     return EPCTX_OK;

@@ -9,10 +9,10 @@
 typedef struct flaky {
     const epctx_io *files;
     int calls;
-    int fail_at; /* 0: never */
-    int opens;   /* files created and not yet committed or aborted */
-    int maps;    /* files mapped and not yet unmapped */
-    int mapped;  /* all that were */
+    int fail_at;   /* 0: never */
+    int opens;     /* files created and not yet committed or aborted */
+    int maps;      /* files mapped and not yet unmapped */
+    int mapped;    /* all that were */
     bool no_links; /* files have one name */
     bool stays;    /* every later call fails, too */
 } flaky;

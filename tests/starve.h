@@ -35,17 +35,16 @@ BUILD_UNUSED TEST_PRINTF(1, 2) static void starve_say(const char *format, ...)
 }
 
 typedef struct starve_in {
-    const bytes *data[2];    /* the models, */
-    const char *path[2];     /* or their files */
+    const bytes *data[2]; /* the models, */
+    const char *path[2];  /* or their files */
 } starve_in;
 
 static epctx_status starve_open(const starve_in *in, int which, epctx_model *model,
                                 const epctx_open_opts *opts, epctx_error *error)
 {
-    return in->path[which] != NULL
-               ? epctx_model_open_file(model, in->path[which], opts, error)
-               : epctx_model_open_memory(model, in->data[which]->data, in->data[which]->size, opts,
-                                         error);
+    return in->path[which] != NULL ? epctx_model_open_file(model, in->path[which], opts, error)
+                                   : epctx_model_open_memory(model, in->data[which]->data,
+                                                             in->data[which]->size, opts, error);
 }
 
 static bool starve_same(epctx_model *model, const bytes *before)

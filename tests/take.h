@@ -14,8 +14,8 @@ typedef struct take_node {
 } take_node;
 
 /* The node that asks for `key` with `hash` (0: any). */
-static inline void take_node_make(take_node *t, const char *source, epctx_str binary,
-                                  epctx_str key, uint64_t hash)
+static inline void take_node_make(take_node *t, const char *source, epctx_str binary, epctx_str key,
+                                  uint64_t hash)
 {
     epctx_epnode content = epctx_epnode_default();
     memset(t, 0, sizeof *t);

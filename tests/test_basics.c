@@ -70,8 +70,8 @@ TEST(strings_apart)
     CHECK_UINT(n, UINT64_MAX);
     CHECK_TRUE(epctx_str_number(epctx_str_of("007"), &n));
     CHECK_UINT(n, 7);
-    static const char *const none[] = {"", "-1", "+1", " 1", "1 ", "0x1", "18446744073709551616",
-                                       "99999999999999999999", "1\xb2"};
+    static const char *const none[] = {
+        "", "-1", "+1", " 1", "1 ", "0x1", "18446744073709551616", "99999999999999999999", "1\xb2"};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
         CHECK(!epctx_str_number(epctx_str_of(none[i]), &n), "'%s' is taken for a number", none[i]);
     before = rest = epctx_str_of("184467440737095516160");
@@ -116,8 +116,8 @@ TEST(utf8)
                  {"\xc3", false},
                  {"\xc3\x28", false},
                  {"\xc3\xc0", false},
-                 {"\xe0\x9f\xbf", false},     /* longer than needed */
-                 {"\xe2\x82", false},         /* cut off */
+                 {"\xe0\x9f\xbf", false}, /* longer than needed */
+                 {"\xe2\x82", false},     /* cut off */
                  {"\xe2\x82\x28", false},
                  {"\xed\xa0\x80", false},     /* a surrogate */
                  {"\xf0\x8f\xbf\xbf", false}, /* longer than needed */
@@ -493,8 +493,8 @@ TEST(hostile_text)
         {"caf\xe9", "caf\\xe9"},
         {"C:\\builds\\x9b.onnx", NULL},
         {"caf\xc3\xa9 \xc2\xa0\xce\xb1 \xd0\x96 \xd7\xa9 \xd8\xb9 \xe6\xbc\xa2 \xed\x95\x9c", NULL},
-        {"\xd9\x85\xdb\x8c\xe2\x80\x8c\xd8\xae", NULL},             /* Persian, with its joiner */
-        {"\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9", NULL},     /* an emoji of two */
+        {"\xd9\x85\xdb\x8c\xe2\x80\x8c\xd8\xae", NULL},         /* Persian, with its joiner */
+        {"\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9", NULL}, /* an emoji of two */
         {"\xe2\x9d\xa4\xef\xb8\x8f\xe2\x80\x8d\xf0\x9f\x94\xa5", NULL},
         {"\xe0\xa4\x95\xe0\xa5\x8d\xe2\x80\x8d\xe0\xa4\xb7", NULL}, /* Devanagari */
         {"\xe2\x82\xac\xe2\x80\x9c\xe2\x80\xa6\xe2\x84\xa2", NULL},
@@ -648,7 +648,7 @@ static void check_keys(const char *what, const char *keys, size_t size, uint32_t
 TEST(map_crafted_keys)
 {
     enum { COUNT = 100000 };
-    uint8_t (*keys)[8] = (uint8_t (*)[8])malloc(COUNT * sizeof *keys);
+    uint8_t(*keys)[8] = (uint8_t(*)[8])malloc(COUNT * sizeof *keys);
     CHECK_TRUE(keys != NULL);
     for (uint32_t i = 0; i < COUNT; i++)
         bytes_with_hash((uint64_t)i << 32, keys[i]);
@@ -660,7 +660,7 @@ TEST(map_crafted_keys)
 /* A table that hashes with XXH64 and a secret seed is a list all the same. */
 TEST(map_one_hash)
 {
-    char (*keys)[FORGED_SIZE] = (char (*)[FORGED_SIZE])malloc(FORGED_COUNT * sizeof *keys);
+    char(*keys)[FORGED_SIZE] = (char(*)[FORGED_SIZE])malloc(FORGED_COUNT * sizeof *keys);
     uint32_t i;
     CHECK_TRUE(keys != NULL);
     for (i = 0; i < FORGED_COUNT; i++)

@@ -68,8 +68,7 @@ static bytes new_body(const char *captured, const char *inner, const char *data)
 }
 
 /* Every kind of attribute that has tensors or graphs. */
-static void add_attributes(bytes *node, const char *captured, const char *inner,
-                           const char *data)
+static void add_attributes(bytes *node, const char *captured, const char *inner, const char *data)
 {
     bytes attr = {0}, body;
     add_outside(&attr, 5, "", data);
@@ -117,7 +116,7 @@ typedef struct look {
     const char *context, *data, *more; /* files */
     const char *author;                /* metadata and a function that differ */
     int64_t opset;
-    int fill;                          /* of each kind of thing that many more */
+    int fill; /* of each kind of thing that many more */
 } look;
 
 static void add_fill(const look *l, bytes *graph, bytes *model)
@@ -276,7 +275,7 @@ static const char *starve_merge(look a, look b, size_t *runs)
         in.path[0] = path[0];
         in.path[1] = path[1];
         wish_opts.output_path = path[0];
-        wrong = fill > 0          ? starve_tables(run_merge, &in, runs)
+        wrong = fill > 0                  ? starve_tables(run_merge, &in, runs)
                 : merge_prefix[0] == NULL ? starve(run_merge, &in, runs)
                                           : starve_allocator(run_merge, &in, runs);
         wish_opts.output_path = NULL;
@@ -602,8 +601,7 @@ TEST(repair_of_everything)
 enum { MERGE, CHAIN, CONNECT, SPLIT_BEHIND, SPLIT_BEFORE, SPLIT_ALL, REPAIR, OPERATIONS };
 
 /* One of the operations on two models; the models may be anything. */
-static epctx_status operate(int which, epctx_model *a, epctx_model *b,
-                            epctx_error *error)
+static epctx_status operate(int which, epctx_model *a, epctx_model *b, epctx_error *error)
 {
     epctx_connection link = {0};
     epctx_merge_opts merge_opts = {0};

@@ -29,8 +29,9 @@ TEST(files_need_an_io)
     CHECK_INT(epctx_model_write_file(&model, "m.onnx", NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "pass an epctx_io");
     /* Names of new files need none. */
-    CHECK_OK(epctx_output_file_of(&model, "d/m.onnx", epctx_str_of("a.bin"), NULL, 0, &file,
-                                  &error), error);
+    CHECK_OK(
+        epctx_output_file_of(&model, "d/m.onnx", epctx_str_of("a.bin"), NULL, 0, &file, &error),
+        error);
     CHECK_STR(file.path, "d/a.bin");
     epctx_model_close(&model);
     CHECK_INT(epctx_write_bytes(NULL, "m", "x", 1, &write, &error), EPCTX_ERR_ARG);
@@ -109,7 +110,9 @@ TEST(memory_needs_an_allocator)
 TEST(shared_block_stays)
 {
     enum { LEAST = 65536 }; /* of a list whose memory is freed */
-    typedef struct item { uint8_t bytes[LEAST / 8]; } item;
+    typedef struct item {
+        uint8_t bytes[LEAST / 8];
+    } item;
     counting c = {0};
     epctx_allocator allocator = counting_allocator(&c);
     epctx_arena arena;

@@ -462,8 +462,8 @@ TEST(groups_that_replace)
                   "call %d: b.bin is torn", at_call);
             CHECK(status != EPCTX_OK || (b->size == 8 && disk_find(&d.disk, path) != NULL),
                   "call %d: a success writes nothing", at_call);
-            CHECK(status == EPCTX_OK || strstr(d.error.message, "injected") != NULL,
-                  "call %d: %s", at_call, d.error.message);
+            CHECK(status == EPCTX_OK || strstr(d.error.message, "injected") != NULL, "call %d: %s",
+                  at_call, d.error.message);
             if (status != EPCTX_OK && fresh)
                 CHECK(disk_find(&d.disk, path) == NULL || b->size == 8,
                       "call %d: a model beside files of another generation", at_call);
@@ -491,8 +491,9 @@ TEST(too_large)
               EPCTX_OK);
     CHECK_INT(epctx_init_inline(&d.model, NULL, &d.changes, &d.error), EPCTX_ERR_LIMIT);
     CHECK_HAS(d.error.message, "store initializers in a file");
-    CHECK_INT(epctx_write_group(&d.model, "/d/new.onnx", NULL, &none, 0, EPCTX_OVERWRITE_FAIL,
-                                &d.error), EPCTX_ERR_LIMIT);
+    CHECK_INT(
+        epctx_write_group(&d.model, "/d/new.onnx", NULL, &none, 0, EPCTX_OVERWRITE_FAIL, &d.error),
+        EPCTX_ERR_LIMIT);
     CHECK_TRUE(disk_find(&d.disk, "/d/new.onnx") == NULL);
     epctx_model_undo(&d.model, 0);
     CHECK_TRUE(untouched(&d.model, &d.data));
@@ -515,8 +516,9 @@ TEST(groups_of_wrong_sizes)
     file.parts = &part;
     file.part_count = 1;
     file.size = 4;
-    CHECK_INT(epctx_write_group(&d.model, "/d/m.onnx", &judge, &file, 1, EPCTX_OVERWRITE_FAIL,
-                                &d.error), EPCTX_ERR_EXISTS);
+    CHECK_INT(
+        epctx_write_group(&d.model, "/d/m.onnx", &judge, &file, 1, EPCTX_OVERWRITE_FAIL, &d.error),
+        EPCTX_ERR_EXISTS);
     CHECK_TRUE(!file.kept);
     drive_close(&d);
 }
@@ -569,8 +571,7 @@ TEST(moves)
             drive_put(&d, models[1], named_model("c.bin"));
             opts.io = &d.io;
             d.disk.fail_at = at_call;
-            status = epctx_move_binary("/d/c.bin", "/d/e.bin", models, 2, &opts, &report,
-                                       &d.error);
+            status = epctx_move_binary("/d/c.bin", "/d/e.bin", models, 2, &opts, &report, &d.error);
             reached = d.disk.calls >= at_call;
             CHECK(reached || status == cases[i].status, "case %zu: %s", i, d.error.message);
             CHECK(status == EPCTX_OK || d.error.message[0] != '\0', "case %zu: no message", i);
@@ -583,11 +584,10 @@ TEST(moves)
                 const char *name = bytes_contain(&data, "e.bin", 5) ? "/d/e.bin" : "/d/c.bin";
                 f = disk_find(&d.disk, name);
                 CHECK(f != NULL && f->size == 6 && memcmp(f->data, "binary", 6) == 0,
-                      "case %zu, call %d: %s names %s, which is not there", i, at_call,
-                      models[k], name);
+                      "case %zu, call %d: %s names %s, which is not there", i, at_call, models[k],
+                      name);
             }
-            CHECK(d.disk.writers == 0 && d.disk.maps == 0, "case %zu, call %d: leaks", i,
-                  at_call);
+            CHECK(d.disk.writers == 0 && d.disk.maps == 0, "case %zu, call %d: leaks", i, at_call);
             disk_free(&d.disk);
             if (!reached) break;
         }
@@ -647,10 +647,8 @@ TEST(moves_that_fail_twice)
         opts.io = &d.io;
         commits_left = i / 10 + 1;
         backs_left = i % 10 + 1;
-        status = epctx_move_binary("/d/c.bin", "/d/e.bin", models, 3, &opts, &report,
-                                   &d.error);
-        CHECK((status == EPCTX_OK) == (commits_left > 0), "run %d: %s", i,
-              d.error.message);
+        status = epctx_move_binary("/d/c.bin", "/d/e.bin", models, 3, &opts, &report, &d.error);
+        CHECK((status == EPCTX_OK) == (commits_left > 0), "run %d: %s", i, d.error.message);
         for (int k = 0; k < 3; k++) {
             const disk_file *f = disk_find(&d.disk, models[k]);
             bytes data = {f->data, f->size, 0};
@@ -685,8 +683,9 @@ TEST(groups_that_fail_twice)
         rename.from = epctx_str_of("o.bin");
         rename.to = epctx_str_of("c.bin");
         CHECK_OK(epctx_model_rename_files(&d.model, &rename, 1, &d.error), d.error);
-        CHECK_OK(epctx_model_set_metadata(&d.model, epctx_str_of("k"), epctx_str_of("fresh"),
-                                          &d.error), d.error);
+        CHECK_OK(
+            epctx_model_set_metadata(&d.model, epctx_str_of("k"), epctx_str_of("fresh"), &d.error),
+            d.error);
         file.path = "/d/c.bin";
         file.name = "c.bin";
         file.parts = &part;

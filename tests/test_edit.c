@@ -1035,7 +1035,10 @@ TEST(plans_of_names)
         {{{"", 0}, {"x", 1}}, {{"a1", 2}, {"a2", 2}}, EPCTX_ERR_ARG, "must not be empty"},
         {{{"b", 1}, {"x", 1}}, {{"a1", 2}, {"", 0}}, EPCTX_ERR_ARG, "must not be empty"},
         {{{"b", 1}, {"b", 1}}, {{"a1", 2}, {"a2", 2}}, EPCTX_ERR_ARG, "has two new names"},
-        {{{"b", 1}, {"a", 1}}, {{"a1", 2}, {"a1", 2}}, EPCTX_ERR_EXISTS, "two values would be named"},
+        {{{"b", 1}, {"a", 1}},
+         {{"a1", 2}, {"a1", 2}},
+         EPCTX_ERR_EXISTS,
+         "two values would be named"},
         {{{"b", 1}, {"a", 1}}, {{"b", 1}, {"a1", 2}}, EPCTX_OK, ""},
     };
     epctx_model model;
@@ -1298,12 +1301,14 @@ TEST(edited_views_compare)
     static const struct {
         const char *a, *b; /* unknown fields before the others; at last one number in two types */
         bool equal;
-    } cases[] = {
-        {"\xa0\x06\x05", "\xa0\x06\x05", true},     {"\xa0\x06\x05", "\xa8\x06\x05", false},
-        {"\xa0\x06\x05", "\xa2\x06\x01x", false},   {"\xa0\x06\x05", "\xa0\x06\x04", false},
-        {"\xa2\x06\x01x", "\xa2\x06\x01x", true},   {"\xa2\x06\x01x", "\xa2\x06\x01y", false},
-        {"\xa3\x06\xa4\x06", "\xa3\x06\xa4\x06", false},
-        {"\xa0\x06\x81\x82\x84\x08", "\xa5\x06\x01\x01\x01\x01", false}};
+    } cases[] = {{"\xa0\x06\x05", "\xa0\x06\x05", true},
+                 {"\xa0\x06\x05", "\xa8\x06\x05", false},
+                 {"\xa0\x06\x05", "\xa2\x06\x01x", false},
+                 {"\xa0\x06\x05", "\xa0\x06\x04", false},
+                 {"\xa2\x06\x01x", "\xa2\x06\x01x", true},
+                 {"\xa2\x06\x01x", "\xa2\x06\x01y", false},
+                 {"\xa3\x06\xa4\x06", "\xa3\x06\xa4\x06", false},
+                 {"\xa0\x06\x81\x82\x84\x08", "\xa5\x06\x01\x01\x01\x01", false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_model models[2];
         bytes b[2];
@@ -1316,9 +1321,9 @@ TEST(edited_views_compare)
                       EPCTX_OK);
         }
         for (int version = 9; version > 7; version--) /* there and back */
-            CHECK_INT(epctx_message_set_int(&models[0], epctx_model_root(&models[0]), 1, version,
-                                            NULL),
-                      EPCTX_OK);
+            CHECK_INT(
+                epctx_message_set_int(&models[0], epctx_model_root(&models[0]), 1, version, NULL),
+                EPCTX_OK);
         for (int k = 0; k < 2; k++)
             CHECK(epctx_view_equal(epctx_model_root(&models[k]),
                                    epctx_model_root(&models[1 - k])) == cases[i].equal,

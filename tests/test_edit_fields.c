@@ -128,8 +128,9 @@ TEST(new_fields_without_bytes)
     epctx_cursor dims;
     int64_t dim;
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_message_remove_field(&model, tensor_at(&model), EPCTX_FIELD_TENSOR_DIMS, &error),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_message_remove_field(&model, tensor_at(&model), EPCTX_FIELD_TENSOR_DIMS, &error),
+        EPCTX_OK);
     CHECK_INT(epctx_message_put_copy(&model, tensor_at(&model), EPCTX_FIELD_TENSOR_DIMS,
                                      epctx_view_none(), epctx_view_none(), NULL, &error),
               EPCTX_OK);

@@ -83,8 +83,8 @@ static void add_sequence_type(bytes *parent, uint32_t number, int32_t type)
 static bytes hash_body(int change, bool odd)
 {
     bytes body = {0}, nested = {0}, node, packed = {0}, attr = {0};
-    node = new_node(change == OP ? "Floor" : "Relu", "", "inner",
-                    change == OUTER_NAME ? "x2" : "x", "b");
+    node = new_node(change == OP ? "Floor" : "Relu", "", "inner", change == OUTER_NAME ? "x2" : "x",
+                    "b");
     put_str(&attr, 1, "list");
     if (odd) { /* packed, and one number wider than it must be */
         put_varint(&packed, 1);

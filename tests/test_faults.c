@@ -158,8 +158,8 @@ static const char *names_of(const char *name, int count)
     size_t used = 0;
     out[0] = '\0';
     for (int i = 0; i < count; i++)
-        used += (size_t)snprintf(out + used, sizeof text[0] - used, i > 0 ? ",%s%d" : "%s%d", name,
-                                 i);
+        used +=
+            (size_t)snprintf(out + used, sizeof text[0] - used, i > 0 ? ",%s%d" : "%s%d", name, i);
     return out;
 }
 
@@ -362,9 +362,9 @@ static epctx_status op_options(stage *s, epctx_error *error)
     if (status == EPCTX_OK)
         status = epctx_options_set_list(&options, "ep.context_node_name_prefix|p", error);
     if (status == EPCTX_OK)
-        status = epctx_options_set(
-            &options, epctx_str_of("ep.context_model_external_initializers_file_name"),
-            epctx_str_of("i.data"), error);
+        status = epctx_options_set(&options,
+                                   epctx_str_of("ep.context_model_external_initializers_file_name"),
+                                   epctx_str_of("i.data"), error);
     if (status == EPCTX_OK) status = epctx_preflight(&options, &in, &arena, &out, error);
     epctx_arena_free(&arena);
     return status;
@@ -639,8 +639,7 @@ static epctx_status op_ep(stage *s, epctx_error *error)
     opts.binary = "b.bin";
     opts.allocator = &s->allocator;
     epctx_arena_init(&arena, &s->allocator);
-    if (status == EPCTX_OK)
-        status = epctx_ep_begin(&ep, &s->backend, &opts, 1, &arena, error);
+    if (status == EPCTX_OK) status = epctx_ep_begin(&ep, &s->backend, &opts, 1, &arena, error);
     if (status == EPCTX_OK) status = epctx_ep_compile(&ep, &graph, error);
     if (status == EPCTX_OK) status = epctx_ep_finish(&ep, error);
     epctx_ep_end(&ep);
@@ -862,8 +861,7 @@ static epctx_status op_share_load(stage *s, epctx_error *error)
     epctx_status status = with_workspace(s, &w, error);
     opts.allocator = &s->allocator;
     opts.workspace = w;
-    if (status == EPCTX_OK)
-        status = epctx_load(&loaded, &s->model, &s->backend, &opts, error);
+    if (status == EPCTX_OK) status = epctx_load(&loaded, &s->model, &s->backend, &opts, error);
     epctx_unload(&loaded);
     epctx_workspace_close(w);
     return status;
@@ -1235,8 +1233,8 @@ typedef enum fault {
     IO_CHANGED
 } fault;
 
-static const char *const fault_names[] = {"nothing",         "allocation",    "single allocation",
-                                          "fixed arena",     "failing io call", "short io call",
+static const char *const fault_names[] = {"nothing",        "allocation",      "single allocation",
+                                          "fixed arena",    "failing io call", "short io call",
                                           "changed io call"};
 
 #define ROOM_STEP 48 /* by which a fixed arena grows from run to run */

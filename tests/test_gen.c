@@ -410,8 +410,7 @@ TEST(new_node_moves)
               EPCTX_OK);
     before = written(&model);
     CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
-    CHECK_STR(nodes_of(&model),
-              "Keep:x,->b,;EPContext:x,->a,d,;Keep:a,->c,;Keep:b,c,d,->y,;");
+    CHECK_STR(nodes_of(&model), "Keep:x,->b,;EPContext:x,->a,d,;Keep:a,->c,;Keep:b,c,d,->y,;");
     epctx_model_undo(&model, 1);
     after = written(&model);
     CHECK_MEM(after.data, after.size, before.data, before.size);
@@ -1989,8 +1988,8 @@ TEST(hash_in_notes)
 /* -- nodes of other EPs, and nothing to compile -- */
 
 /* Nodes x -> "other" -> Keep -> y, the first an EPContext node of another EP. */
-static void make_foreign(const char *domain, int64_t main_context, int64_t embed,
-                         const char *cache, bool keep)
+static void make_foreign(const char *domain, int64_t main_context, int64_t embed, const char *cache,
+                         bool keep)
 {
     bytes graph = {0}, node = new_node("EPContext", domain, "o", "x", keep ? "a" : "y"), b;
     add_attr_int(&node, "main_context", main_context);
@@ -2005,8 +2004,7 @@ static void make_foreign(const char *domain, int64_t main_context, int64_t embed
     save_bytes("m.onnx", &b);
 }
 
-static epctx_status keeps_fn(void *self, const epctx_graph *graph, size_t index,
-                             epctx_error *error)
+static epctx_status keeps_fn(void *self, const epctx_graph *graph, size_t index, epctx_error *error)
 {
     (void)self, (void)graph;
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "node %u is kept on purpose", (uint64_t)index);
@@ -2259,8 +2257,7 @@ TEST(everything)
     bytes_free(&file);
     CHECK_UINT(sparse, 1);
     CHECK_TRUE(!epctx_model_metadata(&model, epctx_str_of("epctx.build.GoneEP"), &value));
-    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("ep_compatibility_info.OtherEP"),
-                                    &value));
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("ep_compatibility_info.OtherEP"), &value));
     CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &value));
     CHECK_TRUE(memchr(value.data, '%', value.size) != NULL);
     epctx_model_close(&model);
@@ -2366,8 +2363,7 @@ TEST(stamps_at_their_limits)
         if (i == 0) {
             memset(name, 'e', sizeof name);
             name[sizeof name - 1] = '\0';
-            CHECK_INT(epctx_check_fresh(&model, name, &backend, NULL, &error),
-                      EPCTX_FRESH_UNKNOWN);
+            CHECK_INT(epctx_check_fresh(&model, name, &backend, NULL, &error), EPCTX_FRESH_UNKNOWN);
         }
         epctx_model_close(&model);
     }

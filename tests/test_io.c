@@ -2,7 +2,7 @@
  * fails, is interrupted, does half of its work, or meets a file that changes under it. The status,
  * the message, and what is left: no descriptor, no mapping, no temporary file, and the file of
  * before or the new one. */
-#define _XOPEN_SOURCE 700
+#define _XOPEN_SOURCE     700
 #define _FILE_OFFSET_BITS 64
 #include <dirent.h>
 #include <errno.h>
@@ -39,8 +39,8 @@ typedef struct sys_fault {
 } sys_fault;
 
 static sys_fault sys_plan;
-static int sys_seen;      /* calls of it */
-static int sys_maps;  /* alive */
+static int sys_seen; /* calls of it */
+static int sys_maps; /* alive */
 static int sys_renamed;
 static int sys_opens;
 static bool all_named; /* no file without a name */
@@ -331,8 +331,7 @@ static epctx_status clear(void)
     epctx_status status = io->create_fn(io->user, root, "file", &file, &error);
     if (status != EPCTX_OK) return status;
     status = io->write_fn(io->user, &file, "new text", 8, &error);
-    if (status == EPCTX_OK)
-        status = io->clear_fn(io->user, &file, EPCTX_OVERWRITE_REPLACE, &error);
+    if (status == EPCTX_OK) status = io->clear_fn(io->user, &file, EPCTX_OVERWRITE_REPLACE, &error);
     if (status == EPCTX_OK && strcmp(listing(), "file.old ") != 0) status = EPCTX_ERR_CONFIG;
     if (status == EPCTX_OK)
         status = io->commit_fn(io->user, &file, EPCTX_OVERWRITE_REPLACE, &error);
@@ -500,10 +499,14 @@ static const struct io_case {
     {replace, {"fchmod", 1, EPERM, 0}, EPCTX_ERR_IO, "cannot set the mode of"},
     {replace, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
     {replace, {"fstat", 1, EIO, 0}, EPCTX_OK, ""}, /* then the group's rights are dropped */
-    {replace_named, {"openat", 1, ENOSPC, 0}, EPCTX_ERR_IO,
+    {replace_named,
+     {"openat", 1, ENOSPC, 0},
+     EPCTX_ERR_IO,
      "cannot create a temporary file beside it"},
     {replace_named, {"openat", 1, EEXIST, 999}, EPCTX_OK, ""},
-    {replace_named, {"openat", 1, EEXIST, 1000}, EPCTX_ERR_IO,
+    {replace_named,
+     {"openat", 1, EEXIST, 1000},
+     EPCTX_ERR_IO,
      "cannot create a temporary file beside it"},
     {replace_named, {"fchmod", 1, EPERM, 0}, EPCTX_ERR_IO, "cannot set the mode of"},
     {replace_named, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
@@ -614,9 +617,10 @@ TEST(system_calls)
               sys_seen);
         CHECK(status == c->status, "case %zu, %s: %s (%s), expected %s", i, c->fault.call,
               epctx_status_name(status), error.message, epctx_status_name(c->status));
-        CHECK(strstr(error.message, c->message) != NULL && (status == EPCTX_OK) ==
-              (error.message[0] == '\0'), "case %zu, %s: the message is \"%s\", expected \"%s\"", i,
-              c->fault.call, error.message, c->message);
+        CHECK(strstr(error.message, c->message) != NULL &&
+                  (status == EPCTX_OK) == (error.message[0] == '\0'),
+              "case %zu, %s: the message is \"%s\", expected \"%s\"", i, c->fault.call,
+              error.message, c->message);
         if (status != EPCTX_OK && status != EPCTX_ERR_PATH && c->run != map_inside)
             CHECK_HAS(error.message, root); /* which file */
         left = left_behind(status != EPCTX_OK, first_free);

@@ -443,10 +443,9 @@ TEST(modes_of_others)
         mode_t before, after;
         uid_t writer;
     } cases[] = {
-        {0, 33, 0660, 0660, 0},      /* the group is kept */
-        {0, 33, 0660, 0600, 4321},   /* not by him: nobody of his group could read it */
-        {0, 33, 0640, 0600, 4321},
-        {0, 33, 0664, 0644, 4321},   /* what all could, all can */
+        {0, 33, 0660, 0660, 0},    /* the group is kept */
+        {0, 33, 0660, 0600, 4321}, /* not by him: nobody of his group could read it */
+        {0, 33, 0640, 0600, 4321},    {0, 33, 0664, 0644, 4321}, /* what all could, all can */
         {4321, 4321, 0666, 0644, 0}, /* nobody writes what belongs to us now */
         {4321, 4321, 06755, 0755, 0},
     };
@@ -465,8 +464,8 @@ TEST(modes_of_others)
         CHECK_INT(chmod(at("in/m.onnx"), 0666), 0);
         child = fork();
         if (child == 0) {
-            if (cases[i].writer != 0 && (setgid(cases[i].writer) != 0 ||
-                                         setuid(cases[i].writer) != 0))
+            if (cases[i].writer != 0 &&
+                (setgid(cases[i].writer) != 0 || setuid(cases[i].writer) != 0))
                 _exit(9);
             _exit(extract("c.bin") == EPCTX_OK ? 0 : 1);
         }
@@ -538,8 +537,8 @@ static epctx_status write_two(const char *model_name, const char *file_name)
     file.size = sizeof text;
     status = epctx_model_open_file(&model, at("in/s.onnx"), NULL, &error);
     if (status == EPCTX_OK) {
-        status = epctx_write_group(&model, model_path, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE,
-                                   &error);
+        status =
+            epctx_write_group(&model, model_path, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
     }
     epctx_model_close(&model);
     return status;
@@ -658,8 +657,9 @@ TEST(changed_since_read)
     before = read_file(at("in/m.onnx"));
     CHECK_INT(epctx_model_write_file(&two, at("in/m.onnx"), NULL, &error), EPCTX_ERR_CHANGED);
     CHECK_HAS(error.message, "m.onnx: changed since it was read");
-    CHECK_INT(epctx_write_group(&two, at("in/m.onnx"), NULL, NULL, 0, EPCTX_OVERWRITE_REPLACE,
-                                &error), EPCTX_ERR_CHANGED);
+    CHECK_INT(
+        epctx_write_group(&two, at("in/m.onnx"), NULL, NULL, 0, EPCTX_OVERWRITE_REPLACE, &error),
+        EPCTX_ERR_CHANGED);
     after = read_file(at("in/m.onnx"));
     CHECK_TRUE(bytes_equal(&after, before.data, before.size));
     CHECK_OK(epctx_model_write_file(&one, at("in/m.onnx"), NULL, &error), error); /* its own */

@@ -1645,11 +1645,11 @@ TEST(the_model_with_everything)
     for (at = f.text; (at = strchr(at, '[')) != NULL; at++)
         if (at[1] != ' ') sprintf(ids + strlen(ids), "%.4s ", at + 1);
     CHECK_STR(ids, "I002 I009 E030 I005 I002 I009 I002 I009 I003 W003 W021 " /* the nodes */
-                   "I006 I006 I006 W019 W019 "                      /* bodies, annotations */
+                   "I006 I006 I006 W019 W019 "                          /* bodies, annotations */
                    "W006 I002 I009 W023 W022 W022 W022 W022 W022 W022 " /* training */
                    "I006 I006 I006 "                                    /* main graph */
                    "E011 I006 E011 I006 E011 I006 E028 W006 I002 I009 E027 " /* function */
-                   "E012 I004 I004 I007 I007 ");           /* EPs together, files */
+                   "E012 I004 I004 I007 I007 "); /* EPs together, files */
 }
 
 /* Every allocation fails, alone or with all that follow: NOMEM or the whole answer. */
@@ -1671,9 +1671,8 @@ TEST(out_of_memory_with_everything)
             allocator = counting_allocator(&c);
             status = judge_rich(false, &allocator, &f, text, sizeof text);
             CHECK(c.alive == 0, "allocation %zu: %zu blocks leak", n, (size_t)c.alive);
-            CHECK(status == EPCTX_ERR_NOMEM ||
-                      (status == EPCTX_OK && strcmp(text, all) == 0 &&
-                       strcmp(f.text, whole.text) == 0),
+            CHECK(status == EPCTX_ERR_NOMEM || (status == EPCTX_OK && strcmp(text, all) == 0 &&
+                                                strcmp(f.text, whole.text) == 0),
                   "allocation %zu, %s: %s, with all memory %s", n, epctx_status_name(status), text,
                   all);
         } while (c.calls >= n && n < 5000);

@@ -226,7 +226,7 @@ TEST(profile_keys)
         epctx_key key;
         const char *binary;
         bool good;
-    } cases[] = {{EPCTX_KEY_NODE_NAME, by_name, true},   {EPCTX_KEY_NODE_NAME, binary_one, false},
+    } cases[] = {{EPCTX_KEY_NODE_NAME, by_name, true},    {EPCTX_KEY_NODE_NAME, binary_one, false},
                  {EPCTX_KEY_PARTITION, binary_one, true}, {EPCTX_KEY_PARTITION, by_name, false},
                  {EPCTX_KEY_NONE, nameless, true},        {EPCTX_KEY_NONE, by_name, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -739,10 +739,10 @@ TEST(cache_killed)
     child = fork();
     if (child == 0) {
         epctx_io_file lock = {0};
-        locked = epctx_io_files()->lock_fn(NULL, NULL, at("m_ctx.onnx.lock"), &lock, NULL) ==
-                         EPCTX_OK
-                     ? 'y'
-                     : 'n';
+        locked =
+            epctx_io_files()->lock_fn(NULL, NULL, at("m_ctx.onnx.lock"), &lock, NULL) == EPCTX_OK
+                ? 'y'
+                : 'n';
         if (write(ends[1], &locked, 1) == 1) pause();
         _exit(0);
     }

@@ -1185,8 +1185,9 @@ TEST(stamp_of_another_binary)
     b = new_model(&graph);
     add_metadata(&b, "epctx.build.FakeEP", line);
     save_bytes("m_ctx.onnx", &b);
-    CHECK_INT(epctx_status_to_ort(load_one(NULL, at("m_ctx.onnx"), &backend, NULL, &opts, NULL,
-                                           &error)), 10);
+    CHECK_INT(
+        epctx_status_to_ort(load_one(NULL, at("m_ctx.onnx"), &backend, NULL, &opts, NULL, &error)),
+        10);
     CHECK_HAS(error.message, "one");
     CHECK_TRUE(strstr(error.message, "the model was compiled with") == NULL);
     CHECK_INT(f.alive, 0);

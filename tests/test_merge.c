@@ -653,7 +653,8 @@ TEST(merge_feeds_a_name_that_must_stay)
     pair p;
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), compiled("k", "x", "z", ov, "p")));
     pair_link(&p, "y", "x");
-    REFUSED(&p, EPCTX_ERR_EXISTS, "value 'x' also exists in an earlier model: its EP finds the inputs");
+    REFUSED(&p, EPCTX_ERR_EXISTS,
+            "value 'x' also exists in an earlier model: its EP finds the inputs");
     pair_close(&p);
     /* The same name is no matter; nor is the name of the node in between. */
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), compiled("k", "y", "z", ov, "p")));
@@ -771,8 +772,8 @@ TEST(merge_metadata_prefix_taken)
         bool behind;                /* in the second model it comes after "key" */
         const char *m2, *m2_m2;     /* in the result, NULL: absent */
     } cases[] = {
-        {"0", NULL, false, "0", "2"}, {"2", NULL, false, "2", NULL}, {NULL, "0", false, "0", "2"},
-        {NULL, "2", false, "2", NULL}, {NULL, "0", true, "2", "0"},  {NULL, "2", true, "2", NULL},
+        {"0", NULL, false, "0", "2"},  {"2", NULL, false, "2", NULL}, {NULL, "0", false, "0", "2"},
+        {NULL, "2", false, "2", NULL}, {NULL, "0", true, "2", "0"},   {NULL, "2", true, "2", NULL},
         {"0", "2", false, "0", "2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -787,8 +788,7 @@ TEST(merge_metadata_prefix_taken)
         if (cases[i].second != NULL && !cases[i].behind)
             add_metadata(&b, "m2_key", cases[i].second);
         add_metadata(&b, "key", "2");
-        if (cases[i].second != NULL && cases[i].behind)
-            add_metadata(&b, "m2_key", cases[i].second);
+        if (cases[i].second != NULL && cases[i].behind) add_metadata(&b, "m2_key", cases[i].second);
         CHECK_TRUE(pair_open(&p, a, b));
         CHECK_OK(epctx_merge(p.parts, 2, &opts, NULL, &p.error), p.error);
         wants[0] = "1";

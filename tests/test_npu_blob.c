@@ -268,7 +268,7 @@ TEST(forged_overlap)
     gb_output(&b, "y");
     CHECK_INT(gb_compile(&b, NULL, &blob, &error), EPCTX_OK);
     words = blob.data + EPCTX_NPU_HEADER_SIZE;
-    at = (uint32_t)u64(words + 9 * 4);         /* the first command */
+    at = (uint32_t)u64(words + 9 * 4);           /* the first command */
     at += (uint32_t)(u64(words + at * 4) >> 32); /* Softmax: 4 words, then 4 for each operand */
     CHECK_UINT(u64(words + (at + 4) * 4), u64(words + (at + 8) * 4)); /* both in the scratch */
     memcpy(words + (at + 10) * 4, words + (at + 6) * 4, 8);
@@ -554,11 +554,11 @@ TEST(forged_makers)
         {{0, 0}, {0, 0}, NULL},
         {{2, 0}, {0, 1}, NULL},
         {{0, 0}, {1, 0}, "graphs that make weights last"},
-        {{1, 0}, {0, 1}, "does not make weights"},          /* by itself */
-        {{2, 0}, {0, 0}, "does not make weights"},          /* by an ordinary one */
-        {{3, 0}, {0, 1}, "does not make weights"},          /* by one that is not there */
+        {{1, 0}, {0, 1}, "does not make weights"}, /* by itself */
+        {{2, 0}, {0, 0}, "does not make weights"}, /* by an ordinary one */
+        {{3, 0}, {0, 1}, "does not make weights"}, /* by one that is not there */
         {{UINT32_MAX, 0}, {0, 1}, "does not make weights"},
-        {{0, 2}, {0, 1}, "does not make weights"},          /* a maker has no maker */
+        {{0, 2}, {0, 1}, "does not make weights"}, /* a maker has no maker */
     };
     epctx_buffer blob;
     uint8_t *words;
@@ -678,9 +678,9 @@ TEST(two_graphs)
     for (first = 0; first < 2; first++) {
         const char *name = first == 0 ? "a" : "b";
         epctx_graph_info found;
-        CHECK_INT(backend.find_fn(backend.self, context, epctx_str_of(name), first + 1, &graph,
-                                  &error),
-                  EPCTX_OK);
+        CHECK_INT(
+            backend.find_fn(backend.self, context, epctx_str_of(name), first + 1, &graph, &error),
+            EPCTX_OK);
         CHECK_INT(backend.info_fn(backend.self, graph, &found, &error), EPCTX_OK);
         CHECK(epctx_str_is(found.name, name), "instead of %s: %.*s", name, (int)found.name.size,
               found.name.data);
@@ -1022,7 +1022,9 @@ static epctx_status work_blob(const char *op, int64_t size, epctx_buffer *blob, 
     if (strcmp(op, "Conv") == 0) gb_floats(&b, "w", 4, weights, data);
     if (strcmp(op, "Depthwise") == 0) gb_floats(&b, "w", 4, each, data);
     gb_node(&b, strcmp(op, "Depthwise") == 0 ? "Conv" : op, 14,
-            lstm ? "x,w,r" : strstr(op, "Pool") != NULL || strcmp(op, "Relu") == 0 ? "x" : "x,w",
+            lstm                                                    ? "x,w,r"
+            : strstr(op, "Pool") != NULL || strcmp(op, "Relu") == 0 ? "x"
+                                                                    : "x,w",
             "y");
     if (strcmp(op, "Depthwise") == 0) gb_attr_int(&b, "group", 8);
     if (strcmp(op, "Depthwise") == 0 || strcmp(op, "Conv") == 0) gb_attr_ints(&b, "pads", 4, edge);
@@ -1065,12 +1067,9 @@ TEST(work_is_limited)
         const char *op;
         uint64_t least; /* products of the small one */
         uint64_t most;  /* times as much, in tenths, with sizes doubled */
-    } cases[] = {{"MatMul", 64 * 64 * 64, 80},
-                 {"Conv", 8 * 8 * 9 * 256, 40},
-                 {"Depthwise", 8 * 9 * 256, 40},
-                 {"MaxPool", 8 * 9 * 14 * 14, 48},
-                 {"LSTM", 64 * 32 * 8, 20},
-                 {"Relu", 8 * 256, 40}};
+    } cases[] = {{"MatMul", 64 * 64 * 64, 80},   {"Conv", 8 * 8 * 9 * 256, 40},
+                 {"Depthwise", 8 * 9 * 256, 40}, {"MaxPool", 8 * 9 * 14 * 14, 48},
+                 {"LSTM", 64 * 32 * 8, 20},      {"Relu", 8 * 256, 40}};
     size_t i;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_buffer small, large;

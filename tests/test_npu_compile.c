@@ -467,7 +467,8 @@ static void plan_of_equals(size_t count, uint32_t life, epctx_npu__planner *p, u
     CHECK_TRUE(epctx_npu__new_planner(&c, p) == EPCTX_OK);
     epctx_npu__try_order(&c, p, EPCTX_NPU__BY_SIZE);
     *offsets = malloc(count * sizeof **offsets);
-    for (i = 0; i < count; i++) (*offsets)[i] = c.buffers[i].offset;
+    for (i = 0; i < count; i++)
+        (*offsets)[i] = c.buffers[i].offset;
     epctx_arena_free(&arena);
 }
 
@@ -478,8 +479,7 @@ TEST(plan_of_a_long_chain)
     plan_of_equals(100000, 1, &p, &offsets);
     CHECK_INT(p.size, 2 * 256);
     CHECK(EPCTX_NPU__PLAN_PAIRS - p.pairs < 100000,
-          "%zu pairs were looked at for 99,999 neighbours",
-          EPCTX_NPU__PLAN_PAIRS - p.pairs);
+          "%zu pairs were looked at for 99,999 neighbours", EPCTX_NPU__PLAN_PAIRS - p.pairs);
     free(offsets);
 }
 

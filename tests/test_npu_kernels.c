@@ -1291,9 +1291,9 @@ static double judge_atan(double x)
     return asin(x / sqrt(1 + x * x));
 }
 #else
-#define judge_sin sin
-#define judge_cos cos
-#define judge_tan tan
+#define judge_sin  sin
+#define judge_cos  cos
+#define judge_tan  tan
 #define judge_atan atan
 #endif
 
@@ -1488,8 +1488,7 @@ TEST(extremes)
         gb_input(&b, "x", 1, 1, dims);
         gb_node(&b, list[i].op, list[i].version, "x", "y");
         CHECK(run_one(&b, &list[i].x, &y, &error) == EPCTX_OK, "%s: %s", list[i].op, error.message);
-        CHECK((isnan(want) && isnan(y)) ||
-                  ((double)y == want && !signbit(y) == !signbit(want)) ||
+        CHECK((isnan(want) && isnan(y)) || ((double)y == want && !signbit(y) == !signbit(want)) ||
                   (want != 0 && fabs((double)y - want) <= 3e-7 * fabs(want) + 1.5e-45),
               "%s(%.9g) is %.9g, expected %.9g", list[i].op, (double)list[i].x, (double)y, want);
         gb_free(&b);
@@ -1856,11 +1855,16 @@ TEST(integers_at_run_time)
     static const struct {
         const char *op, *join;
         int64_t want[3];
-    } cases[] = {{"ReduceMax", NULL, {4, -2, 9}},    {"ReduceMin", NULL, {1, -5, 6}},
-                 {"ReduceProd", NULL, {4, 10, 54}},  {"ReduceSum", NULL, {5, -7, 15}},
-                 {"ReduceMean", NULL, {2, -3, 7}},   {"ArgMax", NULL, {1, 0, 0}},
-                 {"ArgMin", NULL, {0, 1, 1}},        {"ScatterElements", "add", {3, 1, 13}},
-                 {"ScatterElements", "mul", {2, -6, 36}}, {"ScatterElements", "max", {2, 3, 9}},
+    } cases[] = {{"ReduceMax", NULL, {4, -2, 9}},
+                 {"ReduceMin", NULL, {1, -5, 6}},
+                 {"ReduceProd", NULL, {4, 10, 54}},
+                 {"ReduceSum", NULL, {5, -7, 15}},
+                 {"ReduceMean", NULL, {2, -3, 7}},
+                 {"ArgMax", NULL, {1, 0, 0}},
+                 {"ArgMin", NULL, {0, 1, 1}},
+                 {"ScatterElements", "add", {3, 1, 13}},
+                 {"ScatterElements", "mul", {2, -6, 36}},
+                 {"ScatterElements", "max", {2, 3, 9}},
                  {"ScatterElements", "min", {1, -2, 4}}};
     const int64_t x[6] = {1, -2, 9, 4, -5, 6}, dims[2] = {2, 3}, axis[1] = {0};
     const int64_t indices[3] = {0, 0, 0}, updates[3] = {2, 3, 4}, row[2] = {1, 3};

@@ -190,8 +190,8 @@ static void read_graph(graph_builder *b, const char *inputs, const char *node)
 
 /* -- refusals -- */
 
-#define G EPCTX_ERR_GRAPH
-#define U EPCTX_ERR_UNSUPPORTED
+#define G     EPCTX_ERR_GRAPH
+#define U     EPCTX_ERR_UNSUPPORTED
 #define IMAGE "x:f[1,2,6,6]"
 
 static const struct {
@@ -204,9 +204,8 @@ static const struct {
     {"x:l[2]", "Sigmoid/13 x", U, "input 'x': expected float32, found int64"},
     {"x:f[2,4]", "Split/13 x ->y,y", G, "output 'y' occurs twice"},
     /* where ONNX and ONNX Runtime give different results */
-    {"x:f[1,4,8]",
-     "MaxPool/12 x kernel_shape:l=2 strides:l=2 dilations:l=2 auto_pad:s=SAME_LOWER", G,
-     "no SAME with dilations"},
+    {"x:f[1,4,8]", "MaxPool/12 x kernel_shape:l=2 strides:l=2 dilations:l=2 auto_pad:s=SAME_LOWER",
+     G, "no SAME with dilations"},
     {"x:f[1,4] s:f[2]=1,1.2", "Resize/13 x,,s mode:s=linear", U, "keeps its 4 elements"},
     {"x:f[1,4] r:f[4]=0,0.5,1,1 s:l[2]=2,4",
      "Resize/13 x,r,,s coordinate_transformation_mode:s=tf_crop_and_resize", U, "keeps its 4"},
@@ -436,7 +435,7 @@ static const struct {
     {"x:f[3,4] t:l[3]", "NegativeLogLikelihoodLoss/13 x,t ignore_index:i=-2000000", G,
      "attribute 'ignore_index': expected -1000000..1000000"},
     {"x:f[3] t:l[3]", "SoftmaxCrossEntropyLoss/13 x,t", G, "scores: expected rank >= 2, found 1"},
-    /* recurrent */
+/* recurrent */
 #define RNN "x:f[2,1,3] w:f[1,4,3]=* r:f[1,4,4]=* "
     {RNN, "RNN/14 x,w,r activations:S=Softsign", U, "found 'Softsign'"},
     {RNN, "RNN/14 x,w,r activations:S=Tanh,Tanh", G, "attribute 'activations': expected names"},
@@ -486,8 +485,8 @@ TEST(refused)
         CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
         status = backend.capability_fn(backend.self, &b.graph, take, &error);
         if ((status != EPCTX_OK && status != G) || take[0] != 0) {
-            printf("note %s: capability %s, %s\n", refusals[i].node,
-                   take[0] ? "takes it" : "fails", error.message);
+            printf("note %s: capability %s, %s\n", refusals[i].node, take[0] ? "takes it" : "fails",
+                   error.message);
             failures++;
         }
         gb_free(&b);
@@ -518,8 +517,7 @@ static const struct {
      "0,0.7,1.4,2.1,2.8,3.5,4.2,4.9,5.6,6.3,7"},
     {"x:f[3] a:f[]=3 b:f[]=2", "Clip/13 x,a,b", 'f', "2,2,2"},
     /* an alpha below 0: e^(x / alpha) of a great number */
-    {"x:f[1] a:f[4]=-1e10,-1,-0.5,2", "Celu/12 a alpha:f=-1", 'f',
-     "-inf,-1.7182818,-0.6487213,2"},
+    {"x:f[1] a:f[4]=-1e10,-1,-0.5,2", "Celu/12 a alpha:f=-1", 'f', "-inf,-1.7182818,-0.6487213,2"},
     {"x:f[1,2,2]", "Softmax/1 x", 'f', "0.0320586,0.0871443,0.2368828,0.6439143"},
     {"x:f[1,2,1,2] s:f[2]=* b:f[2]=0,0", "GroupNormalization/21 x,s,b num_groups:i=1", 'f',
      "-1.3416353,-0.4472118,0.4472118,1.3416353"},

@@ -931,8 +931,7 @@ TEST(captures_without_memory)
         status = epctx_node_captures(view.view, &arena, &names, &count, &error);
         CHECK(status == EPCTX_OK || (status == EPCTX_ERR_NOMEM && count == 0),
               "allocation %zu: %s, %zu names", n, epctx_status_name(status), count);
-        if (status == EPCTX_OK)
-            CHECK_TRUE(count == 1 && epctx_str_is(names[0], "outer"));
+        if (status == EPCTX_OK) CHECK_TRUE(count == 1 && epctx_str_is(names[0], "outer"));
         epctx_arena_free(&arena);
         CHECK_UINT(c.alive, 0);
     }

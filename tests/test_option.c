@@ -199,8 +199,11 @@ TEST(unknown_keys)
         {"ep_context_enable", "the nearest is ep.context_enable"}, /* Vitis AI's */
     };
     /* Other people's keys pass. */
-    static const char *const foreign[] = {"ep.qnn.soc_model", "ep.dynamic.workload_type",
-                                          "session.intra_op.allow_spinning", "session.x", "",
+    static const char *const foreign[] = {"ep.qnn.soc_model",
+                                          "ep.dynamic.workload_type",
+                                          "session.intra_op.allow_spinning",
+                                          "session.x",
+                                          "",
                                           "optimization.enable_gelu_approximation"};
     char *endless = (char *)malloc(100001);
     session s = begin();
@@ -262,9 +265,9 @@ TEST(exact_keys)
     CHECK_HAS(s.error.message, "the nearest is ep.context_enable");
     CHECK_INT(epctx_options_set_list(&s.options, "ep.context_enable=1", &s.error), EPCTX_ERR_ARG);
     CHECK_HAS(s.error.message, "key|value is expected");
-    CHECK_INT(epctx_options_set_list(&s.options, "ep.context_enable|1 ep.context_enable|0",
-                                     &s.error),
-              EPCTX_ERR_ARG);
+    CHECK_INT(
+        epctx_options_set_list(&s.options, "ep.context_enable|1 ep.context_enable|0", &s.error),
+        EPCTX_ERR_ARG);
     CHECK_HAS(s.error.message, "ep.context_enable is set twice");
     CHECK_TRUE(!epctx_option_given(&s.options, EPCTX_OPTION_CONTEXT_ENABLE));
     end(&s);
@@ -277,15 +280,15 @@ TEST(no_memory)
     epctx_error error;
     char memory[64];
     epctx_options_init(&options, NULL);
-    CHECK_INT(epctx_options_set(&options, epctx_str_of("ep.context_enable"), epctx_str_of("1"),
-                                &error),
-              EPCTX_ERR_ARG);
+    CHECK_INT(
+        epctx_options_set(&options, epctx_str_of("ep.context_enable"), epctx_str_of("1"), &error),
+        EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "no arena");
     epctx_arena_init_fixed(&arena, memory, sizeof memory);
     options.arena = &arena;
-    CHECK_INT(epctx_options_set(&options, epctx_str_of("ep.context_enable"), epctx_str_of("1"),
-                                &error),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_options_set(&options, epctx_str_of("ep.context_enable"), epctx_str_of("1"), &error),
+        EPCTX_OK);
     CHECK_INT(epctx_options_set(&options, epctx_str_of("ep.context_file_path"),
                                 epctx_str_of("a path that is longer than what is left of the "
                                              "sixty-four bytes.onnx"),
@@ -673,10 +676,10 @@ TEST(blanks)
 {
     session s = begin();
     s.options.arena = &s.arena;
-    CHECK_INT(epctx_options_set_list(
-                  &s.options, "\t ep.context_enable|1 \t\r\nep.context_file_path|a=b.onnx \n",
-                  &s.error),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_options_set_list(
+            &s.options, "\t ep.context_enable|1 \t\r\nep.context_file_path|a=b.onnx \n", &s.error),
+        EPCTX_OK);
     CHECK_TRUE(epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_ENABLE));
     CHECK_STR(epctx_option_text(&s.options, EPCTX_OPTION_CONTEXT_FILE_PATH), "a=b.onnx");
     end(&s);
@@ -758,17 +761,15 @@ static epctx_status few_stat(void *user, const char *path, epctx_file_info *info
                              epctx_error *error)
 {
     const epctx_io *files = epctx_io_files();
-    return few_fails(user, error) ? EPCTX_ERR_IO
-                                  : files->stat_fn(files->user, path, info, error);
+    return few_fails(user, error) ? EPCTX_ERR_IO : files->stat_fn(files->user, path, info, error);
 }
 
 static epctx_status few_canonical(void *user, const char *path, char *out, size_t capacity,
                                   epctx_error *error)
 {
     const epctx_io *files = epctx_io_files();
-    return few_fails(user, error)
-               ? EPCTX_ERR_IO
-               : files->canonical_fn(files->user, path, out, capacity, error);
+    return few_fails(user, error) ? EPCTX_ERR_IO
+                                  : files->canonical_fn(files->user, path, out, capacity, error);
 }
 
 TEST(preflight_io_fails)
@@ -801,8 +802,8 @@ TEST(preflight_io_fails)
 /* What is asked of a generation, as session options and back. */
 TEST(options_of_a_generation)
 {
-    static const epctx_weightless_support support[] = {
-        EPCTX_WEIGHTLESS_NONE, EPCTX_WEIGHTLESS_ALL, EPCTX_WEIGHTLESS_EXTERNAL_ONLY};
+    static const epctx_weightless_support support[] = {EPCTX_WEIGHTLESS_NONE, EPCTX_WEIGHTLESS_ALL,
+                                                       EPCTX_WEIGHTLESS_EXTERNAL_ONLY};
     epctx_options options;
     epctx_error error;
     for (int i = 0; i < 12; i++) {

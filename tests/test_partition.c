@@ -588,7 +588,7 @@ TEST(many_constants)
     enum { N = 60000 };
     epctx_node *nodes = (epctx_node *)calloc(N + 2, sizeof *nodes);
     epctx_str *outputs = (epctx_str *)calloc(N + 2, sizeof *outputs);
-    char (*texts)[8] = (char (*)[8])calloc(N + 2, sizeof *texts);
+    char(*texts)[8] = (char(*)[8])calloc(N + 2, sizeof *texts);
     uint8_t *take = (uint8_t *)malloc(N + 2);
     epctx_str inputs[2];
     epctx_value input = {0};
@@ -634,7 +634,7 @@ TEST(constants_times_partitions)
     epctx_node *nodes = (epctx_node *)calloc(3 * N, sizeof *nodes);
     epctx_str *inputs = (epctx_str *)calloc(6 * N, sizeof *inputs);
     epctx_str *outputs = (epctx_str *)calloc(3 * N, sizeof *outputs);
-    char (*texts)[8] = (char (*)[8])calloc(3 * N, sizeof *texts);
+    char(*texts)[8] = (char(*)[8])calloc(3 * N, sizeof *texts);
     uint8_t *take = (uint8_t *)malloc(3 * N);
     epctx_value input = {0};
     epctx_graph graph = {0};

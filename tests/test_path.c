@@ -18,11 +18,11 @@ static epctx_status check(const char *name)
 
 TEST(check_good)
 {
-    static const char *const good[] = {"a.bin",   "sub/a.bin", "a..b.bin", "..a",
-                                       "a..",     "sub/.../x", ".hidden",  "./a.bin",
-                                       "a b.bin", "...",       "sub/./a",  "\xc3\xa4.bin",
+    static const char *const good[] = {
+        "a.bin",   "sub/a.bin", "a..b.bin", "..a", "a..",     "sub/.../x",
+        ".hidden", "./a.bin",   "a b.bin",  "...", "sub/./a", "\xc3\xa4.bin",
 #ifndef _WIN32
-                                       "1:a.bin",
+        "1:a.bin",
 #endif
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
@@ -102,7 +102,7 @@ TEST(relative)
 {
     static const struct {
         const char *folder, *path, *name; /* NULL: outside */
-    } cases[] = {{"a", "a/b", "b"}, {"a/", "a//b", "b"}, {"", "/x", "x"}, {"a", "a//", ""},
+    } cases[] = {{"a", "a/b", "b"}, {"a/", "a//b", "b"}, {"", "/x", "x"},   {"a", "a//", ""},
                  {"a", "ab", NULL}, {"a", "a", NULL},    {"b", "a/b", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_str name;
@@ -229,7 +229,7 @@ static epctx_status resolve(const char *name, char *out, epctx_error *error)
     char folder[200];
     snprintf(folder, sizeof folder, "%s/model/", root);
     return epctx_path_find(epctx_io_files(), epctx_str_of(folder), epctx_str_of(name), 0, out,
-                              EPCTX_PATH_MAX, error);
+                           EPCTX_PATH_MAX, error);
 }
 
 TEST(resolve_good)
@@ -291,18 +291,18 @@ TEST(resolve_folders)
     CHECK_TRUE(symlink("model", at("link")) == 0);
     snprintf(through, sizeof through, "%s/link/", root);
     CHECK_OK(epctx_path_find(epctx_io_files(), epctx_str_of(through), epctx_str_of("a.bin"), 0, out,
-                                sizeof out, &error),
+                             sizeof out, &error),
              error);
     CHECK_INT(epctx_path_find(epctx_io_files(), epctx_str_of(through), epctx_str_of("outside"), 0,
-                                 out, sizeof out, &error),
+                              out, sizeof out, &error),
               EPCTX_ERR_PATH);
     remove(at("link"));
     CHECK_TRUE(getcwd(here, sizeof here) != NULL && chdir(at("model")) == 0);
     CHECK_OK(epctx_path_find(epctx_io_files(), epctx_str_of(""), epctx_str_of("a.bin"), 0, out,
-                                sizeof out, &error),
+                             sizeof out, &error),
              error);
     CHECK_INT(epctx_path_find(epctx_io_files(), epctx_str_of(""), epctx_str_of("outside"), 0, out,
-                                 sizeof out, &error),
+                              sizeof out, &error),
               EPCTX_ERR_PATH);
     CHECK_TRUE(chdir(here) == 0);
 }
@@ -319,7 +319,7 @@ TEST(resolve_capacity)
         CHECK_TRUE(out != NULL);
         out[capacity] = 'x';
         got = epctx_path_find(epctx_io_files(), epctx_str_of(folder), epctx_str_of("a.bin"), 0, out,
-                                 capacity, &error);
+                              capacity, &error);
         CHECK(out[capacity] == 'x', "written behind the end of %zu bytes", capacity);
         CHECK((got == EPCTX_OK) == (capacity > strlen(whole)), "capacity %zu: %s", capacity,
               epctx_status_name(got));
@@ -391,9 +391,9 @@ TEST(emptied)
     make_tree();
     snprintf(folder, sizeof folder, "%s/model", root);
     io.map_fn = map_empty;
-    CHECK_INT(epctx_path_map(&io, epctx_str_of(folder), epctx_str_of("a.bin"), 0, &mapping, NULL,
-                             &error),
-              EPCTX_ERR_PATH);
+    CHECK_INT(
+        epctx_path_map(&io, epctx_str_of(folder), epctx_str_of("a.bin"), 0, &mapping, NULL, &error),
+        EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "is empty");
     CHECK_INT(epctx_path_map(NULL, epctx_str_of(folder), epctx_str_of("a.bin"), 0, &mapping, NULL,
                              &error),

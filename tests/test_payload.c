@@ -30,7 +30,7 @@ static bool file_is(const char *name, const char *text)
 typedef struct part {
     const char *name;
     int64_t main_context, embed_mode; /* -1: absent */
-    const char *source, *cache; /* NULL: absent */
+    const char *source, *cache;       /* NULL: absent */
 } part;
 
 /* Nodes in a row, written to "m.onnx". */
@@ -899,8 +899,8 @@ TEST(second_names)
         file.part_count = 1;
         file.size = fresh.size;
         CHECK_OK(epctx_model_open_memory(&model, b.data, b.size, &open, &error), error);
-        CHECK_INT(epctx_write_group(&model, at("m.onnx"), &write, &file, 1,
-                                    EPCTX_OVERWRITE_REPLACE, &error),
+        CHECK_INT(epctx_write_group(&model, at("m.onnx"), &write, &file, 1, EPCTX_OVERWRITE_REPLACE,
+                                    &error),
                   taken ? EPCTX_ERR_EXISTS : EPCTX_OK);
         if (taken) CHECK_HAS(error.message, "m_x.bin.new999");
         CHECK_TRUE(file_is("m_x.bin", taken ? "old" : "new"));
@@ -1084,7 +1084,8 @@ TEST(mv_failing_io)
             epctx_error error;
             epctx_status status = mv_with_failure(&io_state, no_links, n, false, &error);
             bool moved;
-            CHECK(io_state.opens == 0 && io_state.maps == 0, "call %d: %d files, %d mappings are left", n, io_state.opens, io_state.maps);
+            CHECK(io_state.opens == 0 && io_state.maps == 0,
+                  "call %d: %d files, %d mappings are left", n, io_state.opens, io_state.maps);
             CHECK(lint_clean("m.onnx") && lint_clean("n.onnx"), "call %d leaves %s: %s", n,
                   listing(), error.message);
             moved = strcmp(listing(), "c.bin m.onnx n.onnx other.onnx ") == 0;
@@ -1144,8 +1145,10 @@ TEST(contexts_at_the_edge)
                                     {"c", 0, 1, "OpenVINOExecutionProvider", NULL}};
     static const part lone[] = {{"a", 1, 1, "X", "one"},
                                 {"b", 0, 1, "OpenVINOExecutionProvider", NULL}};
-    static const part mixed[] = {{"a", 1, 1, "X", "one"}, {"b", 1, 1, "X", "two"},
-                                 {"c", 0, 1, "X", NULL}, {"d", 0, -1, "X", NULL},
+    static const part mixed[] = {{"a", 1, 1, "X", "one"},
+                                 {"b", 1, 1, "X", "two"},
+                                 {"c", 0, 1, "X", NULL},
+                                 {"d", 0, -1, "X", NULL},
                                  {"e", 0, 0, "X", NULL}};
     static const part engine[] = {{"a", 1, 0, "TensorrtExecutionProvider", "a.engine"}};
     static const part huge[] = {{"a", 1, 0, "X", "a.bin"}, {"b", 1, 0, "X", "b.bin"}};
@@ -1395,8 +1398,7 @@ TEST(mv_in_this_folder)
     save_bytes("odd.onnx", &data);
     CHECK_TRUE(getcwd(before, sizeof before) != NULL && chdir(root) == 0);
     opts.dry_run = true;
-    CHECK_INT(epctx_move_binary("b.bin", "/x.bin", models, 3, &opts, NULL, &error),
-              EPCTX_ERR_PATH);
+    CHECK_INT(epctx_move_binary("b.bin", "/x.bin", models, 3, &opts, NULL, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "outside of the model's folder");
     CHECK_INT(epctx_move_binary("b.bin", "a\\..\\c.bin", models, 3, &opts, NULL, &error),
               EPCTX_ERR_PATH);
@@ -1475,8 +1477,10 @@ TEST(long_names_of_models)
 /* What a conversion leaves alone, and why. */
 TEST(left_alone)
 {
-    static const part parts[] = {{"a", 1, 0, "X", "m.bin"}, {"b", 0, 0, "X", NULL},
-                                 {"c", 0, 0, "X", "m.bin"}, {"d", 1, 1, "X", "m"}};
+    static const part parts[] = {{"a", 1, 0, "X", "m.bin"},
+                                 {"b", 0, 0, "X", NULL},
+                                 {"c", 0, 0, "X", "m.bin"},
+                                 {"d", 1, 1, "X", "m"}};
     static const struct {
         const char *node, *want;
     } cases[] = {{"b", "skipped b: is secondary: the context is in its primary node; "},
@@ -2053,9 +2057,8 @@ TEST(binary_beside_the_one_of_the_stamp)
 /* The stamp says how many graphs are in the binary of the primary node, not in those of others. */
 TEST(one_graph_of_the_stamp)
 {
-    static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"},
-                                 {"b", 0, 0, "X", "n_x.bin"},
-                                 {"c", 0, 1, "X", "abc"}};
+    static const part parts[] = {
+        {"a", 1, 0, "X", "m_x.bin"}, {"b", 0, 0, "X", "n_x.bin"}, {"c", 0, 1, "X", "abc"}};
     epctx_node_view view;
     epctx_epnode node;
     epctx_error error;

@@ -1209,8 +1209,8 @@ TEST(bad_options)
     static const char *const embed[] = {"ep.context_embed_mode", "2", NULL};
     static const char *const stop[] = {"ep.context_enable", "1", "ep.stop_share_ep_contexts", "1",
                                        NULL};
-    static const char *const both[] = {"ep.context_enable",     "1", "ep.context_embed_mode", "1",
-                                       "ep.share_ep_contexts", "1", NULL};
+    static const char *const both[] = {
+        "ep.context_enable", "1", "ep.context_embed_mode", "1", "ep.share_ep_contexts", "1", NULL};
     const char *const missing[] = {"ep.context_enable", "1", "ep.context_file_path",
                                    in_folder("no/such/folder/m_ctx.onnx"), NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -1409,8 +1409,9 @@ TEST(two_eps_in_one_model)
             ok = devices[i] && ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(
                                    options, ort_env, &devices[i], 1, NULL, NULL, 0));
         }
-        ok = ok && ort_ok(ort->CreateSession(ort_env, ort_path(in_folder(round ? "m_ctx.onnx" : "m.onnx")),
-                                             options, &session));
+        ok = ok &&
+             ort_ok(ort->CreateSession(
+                 ort_env, ort_path(in_folder(round ? "m_ctx.onnx" : "m.onnx")), options, &session));
         if (options) ort->ReleaseSessionOptions(options);
         if (ok && round) {
             ok = ort_run(session, 7, &got) && cpu_outputs(in_folder("m.onnx"), &want) &&
@@ -1558,8 +1559,8 @@ TEST(compatibility)
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_ORT(generate_one(generate));
     CHECK_ORT(ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)));
-    CHECK_ORT(ort_ok(
-        ort->GetCompatibilityInfoFromModel(ort_path(in_folder("m_ctx.onnx")), ep->ep, allocator, &text)));
+    CHECK_ORT(ort_ok(ort->GetCompatibilityInfoFromModel(ort_path(in_folder("m_ctx.onnx")), ep->ep,
+                                                        allocator, &text)));
     CHECK_TRUE(text != NULL);
     snprintf(own, sizeof own, "%s", text);
     allocator->Free(allocator, text);
@@ -1850,7 +1851,8 @@ static void *open_and_run(void *argument)
         }
         if (!status) {
             /* Half of them compile, half load. */
-            status = ort->CreateSession(ort_env, ort_path(thread_paths[w->seed % 2]), options, &session);
+            status =
+                ort->CreateSession(ort_env, ort_path(thread_paths[w->seed % 2]), options, &session);
         }
         w->ok = !status;
         if (status) ort->ReleaseStatus(status);
@@ -2064,10 +2066,10 @@ TEST(ort_crashes)
 {
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_INT(fate("none"), ORT_LIVES);
-    CHECK(fate("data_transfer") == ORT_DIES, "%s survives CreateDataTransfer NULL: update the notes",
-          ort_base->GetVersionString());
-    CHECK(fate("compatibility") == ORT_DIES, "%s survives compatibility info NULL: update the notes",
-          ort_base->GetVersionString());
+    CHECK(fate("data_transfer") == ORT_DIES,
+          "%s survives CreateDataTransfer NULL: update the notes", ort_base->GetVersionString());
+    CHECK(fate("compatibility") == ORT_DIES,
+          "%s survives compatibility info NULL: update the notes", ort_base->GetVersionString());
 }
 
 /* -------------------------------------------------------------- interchange */
@@ -2748,8 +2750,10 @@ TEST(out_of_memory)
     CHECK(!more && ok && ran == 1, "expected the undisturbed round to work");
     CHECK_TRUE(tidy);
     CHECK(n > 20, "only %ld allocations", n);
-    CHECK(lost == 0, "blocks that the unregistered library has not freed, first seen when "
-          "allocation %ld of %ld failed", lost, n - 2);
+    CHECK(lost == 0,
+          "blocks that the unregistered library has not freed, first seen when "
+          "allocation %ld of %ld failed",
+          lost, n - 2);
     printf("%ld allocations failed in turn\n", n - 2);
 }
 
@@ -3207,8 +3211,8 @@ static bool run_package(const char *path, const char *model, const char *how)
 /* `key` (may be NULL): one more option, which becomes 1. */
 static bool write_context(ort_spec *spec, const char *to, const char *key)
 {
-    const char *const config[] = {"ep.context_enable", "1", "ep.context_file_path", to, key, "1",
-                                  NULL};
+    const char *const config[] = {
+        "ep.context_enable", "1", "ep.context_file_path", to, key, "1", NULL};
     spec->config = config;
     return make_session(spec);
 }
@@ -3247,8 +3251,10 @@ static int tool(int argc, char **argv)
         ok = run_package(argv[2], argv[3], argc > 4 ? argv[4] : "");
     if (strcmp(argv[1], "--dump") == 0) ok = dump_cpu(argv[2], argv[3]);
     if (strcmp(argv[1], "--compare") == 0) ok = compare_folders(argv[2], argv[3]);
-    if (strcmp(argv[1], "--write") == 0) ok = write_context(&spec, argv[3], argc > 4 ? argv[4] : NULL);
-    if (strcmp(argv[1], "--write-bytes") == 0) ok = write_from_memory(argv[2], argv[3], argc > 4 ? argv[4] : NULL);
+    if (strcmp(argv[1], "--write") == 0)
+        ok = write_context(&spec, argv[3], argc > 4 ? argv[4] : NULL);
+    if (strcmp(argv[1], "--write-bytes") == 0)
+        ok = write_from_memory(argv[2], argv[3], argc > 4 ? argv[4] : NULL);
     if (!ok) printf("%s\n", ort_text);
     ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
     ort->ReleaseEnv(ort_env);

@@ -751,8 +751,8 @@ static int choice(OrtEpFactory *factory, bool strict, const char *words)
 static bool pairs_of(OrtEpFactory *factory)
 {
     const OrtEpApi *api = ort->GetEpApi();
-    const OrtHardwareDevice *cpu = ort->EpDevice_Device(
-                                ort_device(ep->ep, OrtHardwareDeviceType_CPU)),
+    const OrtHardwareDevice *cpu =
+                                ort->EpDevice_Device(ort_device(ep->ep, OrtHardwareDeviceType_CPU)),
                             *list[4] = {NULL};
     OrtHardwareDevice *gpu = NULL;
     OrtEpDevice *pairs[4] = {NULL};

@@ -19,10 +19,8 @@
 
 static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
 static const char *const join[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1", NULL};
-static const char *const finish[] = {"ep.context_enable",          "1",
-                                     "ep.share_ep_contexts",       "1",
-                                     "ep.stop_share_ep_contexts",  "1",
-                                     NULL};
+static const char *const finish[] = {
+    "ep.context_enable", "1", "ep.share_ep_contexts", "1", "ep.stop_share_ep_contexts", "1", NULL};
 
 /* ------------------------------------------------------------------- helpers */
 
@@ -433,20 +431,12 @@ TEST(groups_after_each_other)
 
 TEST(group_refuses)
 {
-    const char *const elsewhere[] = {"ep.context_enable",
-                                     "1",
-                                     "ep.share_ep_contexts",
-                                     "1",
-                                     "ep.context_file_path",
-                                     in_folder("out/b_ctx.onnx"),
-                                     NULL};
-    const char *const same[] = {"ep.context_enable",
-                                "1",
-                                "ep.share_ep_contexts",
-                                "1",
-                                "ep.context_file_path",
-                                in_folder("a_ctx.onnx"),
-                                NULL};
+    const char *const elsewhere[] = {
+        "ep.context_enable",         "1", "ep.share_ep_contexts", "1", "ep.context_file_path",
+        in_folder("out/b_ctx.onnx"), NULL};
+    const char *const same[] = {
+        "ep.context_enable",     "1", "ep.share_ep_contexts", "1", "ep.context_file_path",
+        in_folder("a_ctx.onnx"), NULL};
     ort_spec spec = spec_of(in_folder("c.onnx"));
     CHECK_TRUE(make_sources());
     mkdir(in_folder("out"), 0777);
@@ -537,9 +527,15 @@ TEST(binary_opened_once)
 /* The prefix of a session goes before the names of its graphs, in a group as without one. */
 TEST(prefix)
 {
-    const char *const config[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1",
-                                  "ep.stop_share_ep_contexts", "1", "ep.context_node_name_prefix",
-                                  "mine_", NULL};
+    const char *const config[] = {"ep.context_enable",
+                                  "1",
+                                  "ep.share_ep_contexts",
+                                  "1",
+                                  "ep.stop_share_ep_contexts",
+                                  "1",
+                                  "ep.context_node_name_prefix",
+                                  "mine_",
+                                  NULL};
     OrtSession *session = NULL;
     nodes n;
     bool ok;
@@ -707,8 +703,7 @@ TEST(graphs_come_back)
     memcpy(text, ort_text, sizeof text);
     if (failed) {
         rename(in_folder(name), in_folder("away.bin"));
-        ok = open_session(contexts[2], &sessions[1]) &&
-             runs_as(sessions[1], in_folder(sources[2]));
+        ok = open_session(contexts[2], &sessions[1]) && runs_as(sessions[1], in_folder(sources[2]));
     }
     if (sessions[1]) ort->ReleaseSession(sessions[1]);
     if (sessions[0]) ort->ReleaseSession(sessions[0]);
@@ -759,8 +754,8 @@ static bool whole_life(bool *ran)
     for (i = 0; i < 2 && ok; i++)
         ok = exists(contexts[i]) && open_session(contexts[i], &sessions[i]);
     if (ok) {
-        *ran = runs_as(sessions[0], in_folder("a.onnx")) &&
-               runs_as(sessions[1], in_folder("b.onnx"));
+        *ran =
+            runs_as(sessions[0], in_folder("a.onnx")) && runs_as(sessions[1], in_folder("b.onnx"));
     }
     for (i = 0; i < 2; i++) {
         if (sessions[i]) ort->ReleaseSession(sessions[i]);

@@ -97,8 +97,9 @@ TEST(generate_and_load)
     int external, embed;
     for (external = 0; external < 2; external++) {
         for (embed = 0; embed < 2; embed++) {
-            const char *const config[] = {"ep.context_enable", "1", "ep.enable_weightless", "1",
-                                          "ep.context_embed_mode", embed ? "1" : "0", NULL};
+            const char *const config[] = {
+                "ep.context_enable", "1", "ep.enable_weightless", "1", "ep.context_embed_mode",
+                embed ? "1" : "0",   NULL};
             ort_spec spec = spec_of(in_folder("m.onnx"));
             size_t named, inputs;
             clear_folder();
@@ -333,12 +334,16 @@ TEST(inputs_first)
 /* Weightless and shared. */
 TEST(shared)
 {
-    static const char *const join[] = {"ep.context_enable",   "1", "ep.enable_weightless", "1",
-                                       "ep.share_ep_contexts", "1", NULL};
-    static const char *const finish[] = {"ep.context_enable",         "1",
-                                         "ep.enable_weightless",      "1",
-                                         "ep.share_ep_contexts",      "1",
-                                         "ep.stop_share_ep_contexts", "1",
+    static const char *const join[] = {
+        "ep.context_enable", "1", "ep.enable_weightless", "1", "ep.share_ep_contexts", "1", NULL};
+    static const char *const finish[] = {"ep.context_enable",
+                                         "1",
+                                         "ep.enable_weightless",
+                                         "1",
+                                         "ep.share_ep_contexts",
+                                         "1",
+                                         "ep.stop_share_ep_contexts",
+                                         "1",
                                          NULL};
     static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
     static const char *const full[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1", NULL};

@@ -21,7 +21,7 @@ typedef struct job {
     epctx_repair_opts opts;
     epctx_rule rules[8];
     size_t done, left;
-    char notes[4000]; /* "ID text; " of what was done */
+    char notes[4000];     /* "ID text; " of what was done */
     char last_left[1200]; /* text of the last that was not */
     epctx_error error;
 } job;
@@ -633,9 +633,8 @@ TEST(data_of_the_source)
         bool repaired;
     } cases[] = {
         {EPCTX_ONNX_FLOAT, 4, 0, true},  {EPCTX_ONNX_INT8, 4, 0, false},
-        {EPCTX_ONNX_FLOAT, 0, 0, false},
-        {EPCTX_ONNX_FLOAT, 4, 1, false}, {EPCTX_ONNX_FLOAT, 5, 0, false},
-        {EPCTX_ONNX_STRING, 4, 0, false},
+        {EPCTX_ONNX_FLOAT, 0, 0, false}, {EPCTX_ONNX_FLOAT, 4, 1, false},
+        {EPCTX_ONNX_FLOAT, 5, 0, false}, {EPCTX_ONNX_STRING, 4, 0, false},
     };
     size_t i;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -738,8 +738,8 @@ TEST(streams_that_end)
  * of the index. */
 TEST(odd_fields)
 {
-    static const uint8_t endless[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-                                      0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    static const uint8_t endless[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     for (int turn = 0; turn < 6; turn++) {
         bytes graph = {0}, data, function = {0}, attr = {0}, tensor = {0}, segment = {0};
         bytes entry = {0};
@@ -765,7 +765,7 @@ TEST(odd_fields)
         }
         data = end_model(&graph);
         if (turn == 1) bytes_add(&data, endless, sizeof endless); /* a tag, */
-        if (turn == 2) { /* a value, a length */
+        if (turn == 2) {                                          /* a value, a length */
             put_tag(&data, 1, 0);
             bytes_add(&data, endless, sizeof endless);
         }

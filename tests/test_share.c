@@ -125,8 +125,7 @@ TEST(n_plus_one)
             if (!epctx_node_is_epnode(&node)) continue;
             CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
             mains += ep.main_context == 1;
-            if (ep.main_context == 1)
-                CHECK_TRUE(epctx_str_is(ep.ep_cache_context, "a_fake.bin"));
+            if (ep.main_context == 1) CHECK_TRUE(epctx_str_is(ep.ep_cache_context, "a_fake.bin"));
         }
         CHECK_UINT(mains, 1);
         /* Without a workspace each session loads the binary for itself. */
@@ -186,8 +185,8 @@ TEST(one_open)
         CHECK_INT(f.loads, 1);
         CHECK_UINT(s[i].loaded.bound_count, 2);
         CHECK_TRUE(s[i].loaded.bound[0].graph != s[i].loaded.bound[1].graph);
-        CHECK_TRUE(epctx_str_eq(s[i].loaded.bound[0].info.name,
-                                s[i].loaded.bound[0].node.partition_name));
+        CHECK_TRUE(
+            epctx_str_eq(s[i].loaded.bound[0].info.name, s[i].loaded.bound[0].node.partition_name));
         if (i == 0) CHECK_INT(remove(at("a_fake.bin")), 0);
     }
     for (int i = 2; i >= 0; i--)
@@ -430,9 +429,9 @@ TEST(failed_load)
             f.fail = steps[i];
             f.fail_after = after;
             if (after == 0 || steps[i] == FAKE_INFO) {
-                CHECK_INT(epctx_status_to_ort(
-                              start(&s, w, at("a_ctx.onnx"), &backend, NULL, &error)),
-                          10);
+                CHECK_INT(
+                    epctx_status_to_ort(start(&s, w, at("a_ctx.onnx"), &backend, NULL, &error)),
+                    10);
                 CHECK_INT(f.alive, 0);
             }
             f.fail = FAKE_NONE;
@@ -997,8 +996,7 @@ TEST(hosted_withdrawn)
     CHECK_STR(listing(), "b_fake.bin ");
     /* Without `overwrite` the next group of that name fails before it compiles. */
     f.compiled = 0;
-    CHECK_INT(host(w, &backend, "b_ctx.onnx", "b", NULL, &arena, &nodes, &error),
-              EPCTX_ERR_EXISTS);
+    CHECK_INT(host(w, &backend, "b_ctx.onnx", "b", NULL, &arena, &nodes, &error), EPCTX_ERR_EXISTS);
     CHECK_HAS(error.message, "b_fake.bin");
     CHECK_INT(host(w, &backend, "none/b_ctx.onnx", "b", NULL, &arena, &nodes, &error),
               EPCTX_ERR_NOT_FOUND);
@@ -1384,8 +1382,7 @@ static epctx_status nested_find(void *self, void *context, epctx_str name, uint6
     return fake_find(self, context, name, hash, graph, error);
 }
 
-static epctx_status nested_info(void *self, void *graph, epctx_graph_info *info,
-                                epctx_error *error)
+static epctx_status nested_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error)
 {
     nested_call((nested *)self, FAKE_INFO);
     return fake_info(self, graph, info, error);
@@ -1476,8 +1473,8 @@ static epctx_status use_the_same(nested *n)
     epctx_loaded loaded;
     epctx_error error;
     if (n->step == FAKE_LOAD) {
-        return take_graph(n->workspace, n->backend, at("m.onnx"), "a_fake.bin",
-                          epctx_str_of("any"), 0, &loaded, &error) == EPCTX_ERR_CONTEXT &&
+        return take_graph(n->workspace, n->backend, at("m.onnx"), "a_fake.bin", epctx_str_of("any"),
+                          0, &loaded, &error) == EPCTX_ERR_CONTEXT &&
                        strstr(error.message, "this call") != NULL
                    ? EPCTX_OK
                    : EPCTX_ERR_GRAPH;
@@ -1503,8 +1500,7 @@ static epctx_status close_the_workspace(nested *n)
 static bool make_two_groups(nested *n, epctx_error *error)
 {
     epctx_workspace *w;
-    bool ok = make_group(&n->base, 2, error) &&
-              epctx_workspace_open(&w, NULL, error) == EPCTX_OK;
+    bool ok = make_group(&n->base, 2, error) && epctx_workspace_open(&w, NULL, error) == EPCTX_OK;
     make_named("c.onnx", 2);
     ok = ok && generate(w, NULL, "c.onnx", n->backend, NULL, NULL, true, error) == EPCTX_OK;
     if (ok) epctx_workspace_close(w);
@@ -1554,7 +1550,7 @@ static epctx_status nested_run(nested *n, epctx_error *error)
     return generate(n->workspace, NULL, "a.onnx", n->backend, &opts, NULL, true, error);
 }
 
-static const fake_step nested_steps[] = {FAKE_LOAD, FAKE_FIND,    FAKE_INFO,  FAKE_NONE,
+static const fake_step nested_steps[] = {FAKE_LOAD,  FAKE_FIND,    FAKE_INFO,  FAKE_NONE,
                                          FAKE_BEGIN, FAKE_COMPILE, FAKE_FINISH};
 enum { NESTED_STEPS = sizeof nested_steps / sizeof nested_steps[0] };
 
@@ -1614,8 +1610,7 @@ TEST(closed_inside)
               error.message);
         status = nested_run(&n, &error);
         nested_close(&n);
-        CHECK(status == (compiles ? EPCTX_ERR_CONTEXT : EPCTX_OK), "step %d: %s", i,
-              error.message);
+        CHECK(status == (compiles ? EPCTX_ERR_CONTEXT : EPCTX_OK), "step %d: %s", i, error.message);
         if (compiles) CHECK_HAS(error.message, "was closed");
         CHECK_INT(n.called, 1);
         CHECK_INT(n.base.alive, 0);
@@ -1665,7 +1660,8 @@ TEST(given_back_inside)
     n.called = 0;
     n.base.loads = 0;
     CHECK_INT(take_graph(n.workspace, &backend, at("m.onnx"), "a_fake.bin",
-                         epctx_str_of("no such graph"), 0, &loaded, &error), EPCTX_ERR_CONTEXT);
+                         epctx_str_of("no such graph"), 0, &loaded, &error),
+              EPCTX_ERR_CONTEXT);
     CHECK_INT(n.called, 1);
     CHECK_INT(n.status, EPCTX_OK);
     CHECK_INT(n.base.loads, 2); /* the other binary, and this one once more */
@@ -1740,8 +1736,14 @@ TEST(loaded_behind_a_link)
 /* -- two sessions, one binary -- */
 
 /* The lock of the workspace; tells when somebody waits for the end of somebody's work. */
-static void counting_lock(void *user) { pthread_mutex_lock(&((nested *)user)->mutex); }
-static void counting_unlock(void *user) { pthread_mutex_unlock(&((nested *)user)->mutex); }
+static void counting_lock(void *user)
+{
+    pthread_mutex_lock(&((nested *)user)->mutex);
+}
+static void counting_unlock(void *user)
+{
+    pthread_mutex_unlock(&((nested *)user)->mutex);
+}
 static void counting_wait(void *user)
 {
     nested *n = (nested *)user;
@@ -1749,7 +1751,10 @@ static void counting_wait(void *user)
     pthread_cond_broadcast(&n->changed);
     pthread_cond_wait(&n->changed, &n->mutex);
 }
-static void counting_wake(void *user) { pthread_cond_broadcast(&((nested *)user)->changed); }
+static void counting_wake(void *user)
+{
+    pthread_cond_broadcast(&((nested *)user)->changed);
+}
 
 static void *load_b_in_thread(void *user)
 {
@@ -1907,7 +1912,8 @@ static epctx_status load_and_join(void *self, epctx_span binary, void **context,
         n->waiting = 1;
         pthread_cond_broadcast(&n->changed);
         pthread_mutex_unlock(&n->mutex);
-        while (!someone_waits(n->workspace)) sched_yield();
+        while (!someone_waits(n->workspace))
+            sched_yield();
         n->second = generate(n->workspace, NULL, circle_other, n->backend, &opts, NULL, false,
                              &local) == EPCTX_ERR_ARG &&
                     strstr(local.message, "waits for this call") != NULL;
@@ -1963,15 +1969,16 @@ static void *join_the_group(void *user)
     epctx_error error;
     opts.overwrite = true;
     opts.context_file_path = n->loading;
-    n->second = generate(n->workspace, NULL, "b.onnx", n->backend, &opts, NULL, false, &error) ==
-                EPCTX_OK;
+    n->second =
+        generate(n->workspace, NULL, "b.onnx", n->backend, &opts, NULL, false, &error) == EPCTX_OK;
     return NULL;
 }
 
 static epctx_status until_someone_waits(nested *n)
 {
     n->has_thread = pthread_create(&n->thread, NULL, join_the_group, n) == 0;
-    while (n->has_thread && !someone_waits(n->workspace)) sched_yield();
+    while (n->has_thread && !someone_waits(n->workspace))
+        sched_yield();
     return EPCTX_OK;
 }
 
@@ -2552,8 +2559,8 @@ TEST(several_binaries)
         char out[16], file[24];
         snprintf(out, sizeof out, "y%d", i);
         snprintf(file, sizeof file, "%s.bin", parts[i]);
-        add_epnode(&graph, parts[i], "x", out, i >= 2, 0, "FakeEP", parts[i],
-                   i >= 2 ? file : NULL, strlen(file));
+        add_epnode(&graph, parts[i], "x", out, i >= 2, 0, "FakeEP", parts[i], i >= 2 ? file : NULL,
+                   strlen(file));
         add_value(&graph, GRAPH_OUTPUT, out, EPCTX_ONNX_FLOAT, dims);
         if (i >= 2) make_file(at(file), graphs[i - 2], strlen(graphs[i - 2]));
     }
@@ -2587,8 +2594,8 @@ static bool time_secondaries(size_t count, double *load)
     for (size_t i = 0; i <= count; i++) {
         char out[16];
         snprintf(out, sizeof out, "y%zu", i);
-        add_epnode(&graph, out, "x", out, i == count, 0, "FakeEP", "p",
-                   i == count ? "p.bin" : NULL, 5);
+        add_epnode(&graph, out, "x", out, i == count, 0, "FakeEP", "p", i == count ? "p.bin" : NULL,
+                   5);
     }
     save_model("m_ctx.onnx", &graph);
     ok = epctx_workspace_open(&w, NULL, &error) == EPCTX_OK;

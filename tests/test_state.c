@@ -464,8 +464,11 @@ TEST(state_whole)
 /* Nodes that cannot be read are counted, those in bodies and functions too. */
 TEST(state_of_broken_nodes)
 {
-    spec s = {.two = true, .first = {.domain = ""}, .second = {.main = "2"},
-              .graph_fn = epnode_in_body, .model_fn = function_with_reference};
+    spec s = {.two = true,
+              .first = {.domain = ""},
+              .second = {.main = "2"},
+              .graph_fn = epnode_in_body,
+              .model_fn = function_with_reference};
     judged j;
     CHECK_TRUE(judge(&j, make(&s)));
     CHECK_UINT(j.state.broken_nodes, 2);
@@ -545,8 +548,7 @@ TEST(nothing_is_opened_through_a_link)
     CHECK_INT(io->map_fn(io->user, canonical, "way/a.bin", false, &mapping, &error),
               EPCTX_ERR_PATH);
     epctx_error_clear(&error);
-    CHECK_INT(io->map_fn(io->user, canonical, "real/a.bin", false, &mapping, &error),
-              EPCTX_OK);
+    CHECK_INT(io->map_fn(io->user, canonical, "real/a.bin", false, &mapping, &error), EPCTX_OK);
     io->unmap_fn(io->user, &mapping);
     CHECK_INT(epctx_path_map(io, epctx_str_of(root), epctx_str_of("out/passwd"), 0, &mapping, NULL,
                              &error),
@@ -623,9 +625,8 @@ TEST(hugging_face_cache)
         file[0] = *name;
         if (*name == 'e') snprintf(folder, sizeof folder, "%s/plain", root);
         if (*name == 'f') snprintf(folder, sizeof folder, "%s/snapshots/1", root);
-        CHECK(epctx_path_find(io, epctx_str_of(folder), epctx_str_of(file),
-                              EPCTX_PATH_HUGGING_FACE, found, sizeof found,
-                              &error) == EPCTX_ERR_PATH,
+        CHECK(epctx_path_find(io, epctx_str_of(folder), epctx_str_of(file), EPCTX_PATH_HUGGING_FACE,
+                              found, sizeof found, &error) == EPCTX_ERR_PATH,
               "%s is found", file);
     }
     snprintf(path, sizeof path, "rm -r '%s'", root);
@@ -639,14 +640,14 @@ TEST(names_by_pattern)
         const char *pattern, *model, *name;
         bool fits;
     } patterns[] = {{"{stem}_qnn.bin", "a_ctx.onnx", "a_ctx_qnn.bin", true},
-                 {"{model}_*.bin", "a_ctx.onnx", "a_x.bin", true},
-                 {"{model}_*.bin", "a_ctx.onnx", "b_x.bin", false},
-                 {"{file}_M.bin", "a.onnx", "a.onnx_M.bin", true},
-                 {"{file}_M.bin", "a.onnx", "a.onnx_M.bin2", false},
-                 {"*.mxr", "a.onnx", ".mxr", true},
-                 {"{other}", "a.onnx", "{other}", true},
-                 {"", "a.onnx", "", true},
-                 {"x", "a.onnx", "", false}};
+                    {"{model}_*.bin", "a_ctx.onnx", "a_x.bin", true},
+                    {"{model}_*.bin", "a_ctx.onnx", "b_x.bin", false},
+                    {"{file}_M.bin", "a.onnx", "a.onnx_M.bin", true},
+                    {"{file}_M.bin", "a.onnx", "a.onnx_M.bin2", false},
+                    {"*.mxr", "a.onnx", ".mxr", true},
+                    {"{other}", "a.onnx", "{other}", true},
+                    {"", "a.onnx", "", true},
+                    {"x", "a.onnx", "", false}};
     epctx_epnode node = epctx_epnode_default();
     const epctx_profile *shared = epctx_profile_find(epctx_str_of("generic"));
     const epctx_profile *each = epctx_profile_find(epctx_str_of("migraphx"));
@@ -660,11 +661,13 @@ TEST(names_by_pattern)
     node.name = epctx_str_of("n/1..x");
     node.source = epctx_str_of("My.OwnExecutionProvider");
     node.partition_name = epctx_str_of("part 1");
-    CHECK_OK(epctx_profile_fill_name("{model}_*.bin", shared, &node, model, out, sizeof out,
-                                     &error), error);
+    CHECK_OK(
+        epctx_profile_fill_name("{model}_*.bin", shared, &node, model, out, sizeof out, &error),
+        error);
     CHECK_STR(out, "a_my_own.bin");
-    CHECK_OK(epctx_profile_fill_name("*-{node}.{stem}", each, &node, model, out, sizeof out,
-                                     &error), error);
+    CHECK_OK(
+        epctx_profile_fill_name("*-{node}.{stem}", each, &node, model, out, sizeof out, &error),
+        error);
     CHECK_STR(out, "part_1-n_1._x.a_ctx");
     CHECK_OK(epctx_profile_fill_name("*.{file}{", NULL, NULL, model, out, sizeof out, &error),
              error);
@@ -676,8 +679,9 @@ TEST(names_by_pattern)
     CHECK_INT(epctx_profile_fill_name("{file}{file}", NULL, NULL, model, out, 20, &error),
               EPCTX_ERR_LIMIT);
     node = epctx_epnode_default(); /* whose texts have no data */
-    CHECK_OK(epctx_profile_fill_name("{model}_*.bin", shared, &node, model, out, sizeof out,
-                                     &error), error);
+    CHECK_OK(
+        epctx_profile_fill_name("{model}_*.bin", shared, &node, model, out, sizeof out, &error),
+        error);
     CHECK_STR(out, "a_ctx.bin");
     CHECK_TRUE(epctx_profile_name_fits("{stem}*", node.name, node.name));
 }

@@ -146,8 +146,8 @@ TEST(out_of_memory)
         in.path[0] = path;
         in.data[1] = &data;
         for (int k = 0; k < 2; k++) {
-            const char *wrong = fill == 0 ? starve(runs_of[k], &in, &runs)
-                                          : starve_tables(runs_of[k], &in, &runs);
+            const char *wrong =
+                fill == 0 ? starve(runs_of[k], &in, &runs) : starve_tables(runs_of[k], &in, &runs);
             CHECK(wrong == NULL, "operation %d, fill %d: %s", k, fill, wrong);
         }
         bytes_free(&data);

@@ -60,11 +60,11 @@ static void add_weights(bytes *graph, const char *name, int64_t rows, int64_t co
 
 typedef struct recipe {
     uint32_t first, bias, second; /* seeds; 0: the usual ones */
-    bool outside;  /* the second matrix is in w.data */
-    bool turned;   /* initializers in another order */
-    bool split;    /* an operator in between that the NPU does not have */
-    bool smaller;  /* the second matrix has other dimensions */
-    bool renamed;  /* the first matrix has another name */
+    bool outside;                 /* the second matrix is in w.data */
+    bool turned;                  /* initializers in another order */
+    bool split;                   /* an operator in between that the NPU does not have */
+    bool smaller;                 /* the second matrix has other dimensions */
+    bool renamed;                 /* the first matrix has another name */
 } recipe;
 
 /* x [1,16] * first [16,64] + bias, Relu, * second [64,8] = y */
@@ -399,9 +399,9 @@ TEST(external_only)
     make_model("m.onnx", &r);
     CHECK_INT(compile("m.onnx", "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, NULL, &error),
               EPCTX_OK);
-    CHECK_INT(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_EXTERNAL_ONLY, false, &report,
-                      &error),
-              EPCTX_OK);
+    CHECK_INT(
+        compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_EXTERNAL_ONLY, false, &report, &error),
+        EPCTX_OK);
     CHECK_UINT(report.outside_count, 1);
     CHECK(report.binary_size > 4 * IN * HIDDEN && report.binary_size < 4 * IN * HIDDEN + 2048,
           "the binary has %" PRIu64 " bytes", report.binary_size);

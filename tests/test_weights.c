@@ -153,8 +153,7 @@ TEST(every_byte_counts)
         memcpy(other, data, size);
         CHECK(!told_apart(data, other, size), "size %zu: equal bytes are stored twice", size);
         for (at = 0; at < size; at++) {
-            const bool edge = (at + 2 - 4096) % 65536 < 4 || at + 2 >= size ||
-                              (at + 1) % step < 18;
+            const bool edge = (at + 2 - 4096) % 65536 < 4 || at + 2 >= size || (at + 1) % step < 18;
             if (size > 10000 && !edge && at % 97 != 0) continue;
             other[at] ^= (uint8_t)(1u << at % 8);
             CHECK(told_apart(data, other, size), "size %zu: a change of byte %zu is not seen", size,
@@ -242,7 +241,8 @@ TEST(one_key)
                                   p1 ^ 1, p4 ^ 1, p2 ^ 1, p1 ^ 1, p3 ^ 1,
                                   epctx_hash(data[0], SIZE, SIZE * p1) ^ p2 ^ p5, p5 ^ 1, 1};
         /* clang-format on */
-        for (size_t i = 0; i < 16; i++) put_le64(data[2] + REST - 64 + 8 * i, words[i]);
+        for (size_t i = 0; i < 16; i++)
+            put_le64(data[2] + REST - 64 + 8 * i, words[i]);
         data[2][16] = 0x80; /* neither the first nor the last */
         collide(data[2], data[1], SIZE, 0);
         for (int round = 0; round < 2; round++)
@@ -264,7 +264,8 @@ TEST(samples_tell_most_apart)
     size_t size;
     CHECK_TRUE(begin(&f));
     fill(data, sizeof data, 3);
-    for (size = 1; size <= sizeof data; size++) CHECK_INT(add(&f, data, size), EPCTX_OK);
+    for (size = 1; size <= sizeof data; size++)
+        CHECK_INT(add(&f, data, size), EPCTX_OK);
     stats = f.weights.stats;
     CHECK_UINT(stats.stored, sizeof data);
     CHECK_UINT(stats.sampled, sizeof data);
@@ -324,7 +325,8 @@ TEST(kinds_share_nothing)
         CHECK_INT(epctx_weights_add(&f.weights, data, sizeof data, 1, kind, &f.got, &f.error),
                   EPCTX_OK);
         CHECK(f.got.fresh && f.got.kind == kind,
-              "weight %" PRIu32 " of kind %" PRIu32 ": one of kind %" PRIu32, i / 3, kind, f.got.kind);
+              "weight %" PRIu32 " of kind %" PRIu32 ": one of kind %" PRIu32, i / 3, kind,
+              f.got.kind);
     }
     end(&f);
 }
@@ -449,7 +451,8 @@ TEST(hostile_hashes)
                   (unsigned)f.got.index);
         }
     stats = f.weights.stats;
-    CHECK(stats.compared_bytes > (uint64_t)COUNT * 8 * AT, "the fast hash tells them apart: %" PRIu64 " bytes compared", stats.compared_bytes);
+    CHECK(stats.compared_bytes > (uint64_t)COUNT * 8 * AT,
+          "the fast hash tells them apart: %" PRIu64 " bytes compared", stats.compared_bytes);
     CHECK(stats.compared_bytes <= (uint64_t)COUNT * (2 * 32 * (AT + 16) + SIZE),
           "%" PRIu64 " bytes were compared", stats.compared_bytes);
     end(&f);
@@ -651,7 +654,8 @@ TEST(allocator_fails)
     static uint8_t data[300][100];
     int fails_at, i;
     bool failed = true;
-    for (i = 0; i < 300; i++) fill(data[i], 100, (uint32_t)i / 2);
+    for (i = 0; i < 300; i++)
+        fill(data[i], 100, (uint32_t)i / 2);
     for (fails_at = 0; failed; fails_at++) {
         counter c = {0, 0, fails_at};
         epctx_allocator allocator = {&c, count_alloc, count_free};
@@ -664,8 +668,8 @@ TEST(allocator_fails)
         failed = false;
         for (i = 0; i < 300; i++) {
             size_t before = f.binary.size;
-            epctx_status status = epctx_weights_add(&f.weights, data[i], 100, 1024, 0, &f.got,
-                                                    &f.error);
+            epctx_status status =
+                epctx_weights_add(&f.weights, data[i], 100, 1024, 0, &f.got, &f.error);
             if (status != EPCTX_OK) {
                 CHECK_INT(status, EPCTX_ERR_NOMEM);
                 CHECK_UINT(f.binary.size, before);

@@ -165,15 +165,23 @@ TEST(groups)
 static epctx_status find(const char *name, char *out, epctx_error *error)
 {
     return epctx_path_find(epctx_io_files(), epctx_str_of(at("")), epctx_str_of(name), 0, out,
-                              EPCTX_PATH_MAX, error);
+                           EPCTX_PATH_MAX, error);
 }
 
 TEST(paths_in_models)
 {
-    static const char *const bad[] = {"C:\\a.bin", "c:a.bin", "\\a.bin",
-                                      "\\\\server\\share\\a.bin", "..\\a.bin",
-                                       "sub\\..\\..\\a.bin", "sub/../a.bin", "/a.bin",
-                                      "\\\\?\\C:\\a.bin", "a.bin:stream", "", "NUL"};
+    static const char *const bad[] = {"C:\\a.bin",
+                                      "c:a.bin",
+                                      "\\a.bin",
+                                      "\\\\server\\share\\a.bin",
+                                      "..\\a.bin",
+                                      "sub\\..\\..\\a.bin",
+                                      "sub/../a.bin",
+                                      "/a.bin",
+                                      "\\\\?\\C:\\a.bin",
+                                      "a.bin:stream",
+                                      "",
+                                      "NUL"};
     static const char *const good[] = {"sub\\a.bin", "sub/a.bin", ".\\sub\\a.bin", "SUB/A.BIN"};
     char out[EPCTX_PATH_MAX];
     epctx_error error;
@@ -199,12 +207,12 @@ TEST(paths_of_models)
 {
     static const struct {
         const char *path, *folder, *context;
-    } cases[] = {{"C:\\m\\a.onnx", "C:\\m\\", "C:\\m\\a_ctx.onnx"},
-                 {"C:a.onnx", "C:", "C:a_ctx.onnx"},
-                 {"\\\\server\\share\\a.onnx", "\\\\server\\share\\",
-                  "\\\\server\\share\\a_ctx.onnx"},
-                 {"m/n\\a.onnx", "m/n\\", "m/n\\a_ctx.onnx"},
-                 {"a.onnx", "", "a_ctx.onnx"}};
+    } cases[] = {
+        {"C:\\m\\a.onnx", "C:\\m\\", "C:\\m\\a_ctx.onnx"},
+        {"C:a.onnx", "C:", "C:a_ctx.onnx"},
+        {"\\\\server\\share\\a.onnx", "\\\\server\\share\\", "\\\\server\\share\\a_ctx.onnx"},
+        {"m/n\\a.onnx", "m/n\\", "m/n\\a_ctx.onnx"},
+        {"a.onnx", "", "a_ctx.onnx"}};
     char out[EPCTX_PATH_MAX];
     epctx_error error;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -231,12 +239,12 @@ TEST(current_folder_of_a_drive)
     wide_of(root, wide);
     CHECK_TRUE(SetCurrentDirectoryW(wide) != 0);
     CHECK_OK(epctx_path_find(io, epctx_str_of(drive), epctx_str_of("drive.bin"), 0, found,
-                                sizeof found, &error),
+                             sizeof found, &error),
              error);
     CHECK_STR(found, expected);
-    CHECK_OK(epctx_path_map(io, epctx_str_of(drive), epctx_str_of("drive.bin"), 0, &map, NULL,
-                            &error),
-             error);
+    CHECK_OK(
+        epctx_path_map(io, epctx_str_of(drive), epctx_str_of("drive.bin"), 0, &map, NULL, &error),
+        error);
     CHECK_UINT(map.size, 4);
     io->unmap_fn(NULL, &map);
     CHECK_TRUE(SetCurrentDirectoryA(before) != 0);

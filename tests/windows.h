@@ -63,7 +63,7 @@ WINDOWS_UNUSED bool windows_is_folder(const WCHAR *path)
 WINDOWS_UNUSED char **windows_words(int count)
 {
     int wide_count = 0, i;
-    WCHAR **(WINAPI *split)(const WCHAR *, int *) = NULL;
+    WCHAR **(WINAPI * split)(const WCHAR *, int *) = NULL;
     const FARPROC found = GetProcAddress(LoadLibraryW(L"shell32.dll"), "CommandLineToArgvW");
     WCHAR **wide;
     char **words = (char **)calloc((size_t)count + 1, sizeof *words);
@@ -117,12 +117,12 @@ WINDOWS_UNUSED int windows_access(const char *path)
     return GetFileAttributesW(windows_wide(path)) == INVALID_FILE_ATTRIBUTES ? -1 : 0;
 }
 
-#define fopen(path, mode)    windows_fopen(path, mode)
-#define remove(path)         windows_remove(path)
-#define rename(from, to)     windows_rename(from, to)
-#define mkdir(path, mode)    windows_mkdir(path)
-#define _stat64(path, out)   windows_stat(path, out) /* what `stat` is here */
-#define access(path, how)    windows_access(path)
+#define fopen(path, mode)     windows_fopen(path, mode)
+#define remove(path)          windows_remove(path)
+#define rename(from, to)      windows_rename(from, to)
+#define mkdir(path, mode)     windows_mkdir(path)
+#define _stat64(path, out)    windows_stat(path, out) /* what `stat` is here */
+#define access(path, how)     windows_access(path)
 #define symlink(target, path) (-1)
 #undef PATH_MAX
 #define PATH_MAX WINDOWS_PATH
@@ -265,10 +265,10 @@ WINDOWS_UNUSED int setenv(const char *name, const char *value, int replace)
     return _putenv_s(name, value);
 }
 
-#define unsetenv(name)         _putenv_s(name, "")
-#define chmod(path, mode)      0 /* files have no modes */
+#define unsetenv(name)    _putenv_s(name, "")
+#define chmod(path, mode) 0 /* files have no modes */
 /* For cases that are skipped here. */
-#define sysconf(what)          0
-#define truncate(path, size)   (-1)
+#define sysconf(what)        0
+#define truncate(path, size) (-1)
 
 #endif

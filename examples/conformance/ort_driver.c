@@ -492,14 +492,14 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out)
         ort_ok(ort_compile->CreateModelCompilationOptionsFromSessionOptions(ort_env, options, &mo));
     if (options) ort->ReleaseSessionOptions(options);
     if (ok) {
-        ok = spec->path
-                 ? ort_ok(ort_compile->ModelCompilationOptions_SetInputModelPath(
-                       mo, ort_path(spec->path)))
-                 : ort_ok(ort_compile->ModelCompilationOptions_SetInputModelFromBuffer(
-                       mo, spec->data, spec->size));
+        ok = spec->path ? ort_ok(ort_compile->ModelCompilationOptions_SetInputModelPath(
+                              mo, ort_path(spec->path)))
+                        : ort_ok(ort_compile->ModelCompilationOptions_SetInputModelFromBuffer(
+                              mo, spec->data, spec->size));
     }
     if (ok && out->path) {
-        ok = ort_ok(ort_compile->ModelCompilationOptions_SetOutputModelPath(mo, ort_path(out->path)));
+        ok = ort_ok(
+            ort_compile->ModelCompilationOptions_SetOutputModelPath(mo, ort_path(out->path)));
     } else if (ok && out->to_function) {
         ok = ort_ok(
             ort_compile->ModelCompilationOptions_SetOutputModelWriteFunc(mo, ort_write, out));

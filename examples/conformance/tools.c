@@ -121,8 +121,8 @@ size_t memory_now(void)
 
 bool register_ep(const char *registration)
 {
-    return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, registration,
-                                                         ort_path(wanted.library)));
+    return ort_ok(
+        ort->RegisterExecutionProviderLibrary(ort_env, registration, ort_path(wanted.library)));
 }
 
 bool unregister_ep(const char *registration)

@@ -289,8 +289,8 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
         const std::string target = std::string(folder.data, folder.size) + binary_name;
         epctx_write_opts opts{};
         opts.derived = true; // derived name: never through a link
-        status = epctx_write_bytes(nullptr, target.c_str(), bytes.data(), bytes.size(), &opts,
-                                   &error);
+        status =
+            epctx_write_bytes(nullptr, target.c_str(), bytes.data(), bytes.size(), &opts, &error);
         if (status != EPCTX_OK) return ToStatus(status, error);
     }
 

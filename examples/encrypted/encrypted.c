@@ -123,10 +123,9 @@ static epctx_status write_buffer(void *user, const char *name, const void *data,
     if (sealed == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     memcpy(sealed, magic, MAGIC_SIZE);
     randombytes_buf(sealed + MAGIC_SIZE, NONCE_SIZE);
-    crypto_aead_xchacha20poly1305_ietf_encrypt(sealed + HEAD_SIZE, NULL,
-                                               (const unsigned char *)data, size,
-                                               (const unsigned char *)as.data, as.size, NULL,
-                                               sealed + MAGIC_SIZE, v->key);
+    crypto_aead_xchacha20poly1305_ietf_encrypt(
+        sealed + HEAD_SIZE, NULL, (const unsigned char *)data, size, (const unsigned char *)as.data,
+        as.size, NULL, sealed + MAGIC_SIZE, v->key);
     status = epctx_write_bytes(NULL, path, sealed, HEAD_SIZE + size + TAG_SIZE, NULL, error);
     free(sealed);
     return status;
@@ -185,8 +184,7 @@ static bool read_key(const char *path, vault *v)
     FILE *file = fopen(path, "rb");
     bool good = file != NULL && fread(v->key, 1, KEY_SIZE, file) == KEY_SIZE && fgetc(file) == EOF;
     if (file != NULL) fclose(file);
-    if (!good)
-        fprintf(stderr, "encrypted: %s: expected a key of %d bytes\n", path, (int)KEY_SIZE);
+    if (!good) fprintf(stderr, "encrypted: %s: expected a key of %d bytes\n", path, (int)KEY_SIZE);
     return good;
 }
 

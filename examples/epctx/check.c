@@ -107,9 +107,9 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
         epctx_backend_compatibility(&backend, own, sizeof own, &why) == EPCTX_OK)
         against = own;
     if (against != NULL)
-        compat = epctx_compat_compare(
-            work->profile != NULL ? work->profile : epctx_profile_of(chosen->ep), chosen->value,
-            epctx_str_of(against), &why);
+        compat = epctx_compat_compare(work->profile != NULL ? work->profile
+                                                            : epctx_profile_of(chosen->ep),
+                                      chosen->value, epctx_str_of(against), &why);
     else
         epctx_fail(&why, EPCTX_ERR_ARG,
                    "not compared: give the string of this machine's EP with --against");
@@ -196,8 +196,8 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     memset(&opts, 0, sizeof opts);
     opts.source_path = work->source;
     /* What the machine's own compiler would write can be compared for the reference NPU only. */
-    verdict = epctx_check_fresh(model, source, cli_own_backend(ep, &backend) ? &backend : NULL, &opts,
-                                &why);
+    verdict = epctx_check_fresh(model, source, cli_own_backend(ep, &backend) ? &backend : NULL,
+                                &opts, &why);
     if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
     if (work->json) {
         printf("%s\n  {", first ? "" : ",");

@@ -262,8 +262,8 @@ int cli_fail_text(const char *format, ...)
 int cli_fail_stale(const epctx_error *error, const char *option)
 {
     if (error->status != EPCTX_ERR_VERSION) return cli_fail(error);
-    return cli_fail_text("%s; compile the model again (%s accepts the binary)",
-                         error->message, option);
+    return cli_fail_text("%s; compile the model again (%s accepts the binary)", error->message,
+                         option);
 }
 
 int cli_fail_graph_key(const epctx_error *error, const char *more)
@@ -407,8 +407,8 @@ const epctx_profile *cli_profile_of(const char *name)
     for (i = 0; i < count; i++)
         if (strcasecmp(all[i].name, name) == 0) return &all[i];
     for (i = 0; i < count; i++)
-        for (k = 0; k < sizeof all[i].sources / sizeof all[i].sources[0] &&
-                    all[i].sources[k] != NULL; k++)
+        for (k = 0;
+             k < sizeof all[i].sources / sizeof all[i].sources[0] && all[i].sources[k] != NULL; k++)
             if (strcasecmp(all[i].sources[k], name) == 0) return &all[i];
     return NULL;
 }

@@ -19,9 +19,9 @@ static void list_options(void)
     size_t count, i;
     const epctx_option_info *list = epctx_option_list(&count);
     for (i = 0; i < count; i++)
-        printf("%s\t%s\t\"%s\"\t%s\t%s%s\t%s\n", list[i].key, types[list[i].type],
-               list[i].fallback, phase_names[list[i].phases],
-               list[i].ort[0] ? "kOrtSessionOption" : "-", list[i].ort, list[i].text);
+        printf("%s\t%s\t\"%s\"\t%s\t%s%s\t%s\n", list[i].key, types[list[i].type], list[i].fallback,
+               phase_names[list[i].phases], list[i].ort[0] ? "kOrtSessionOption" : "-", list[i].ort,
+               list[i].text);
 }
 
 static void print_report(const epctx_gen_report *report, const epctx_backend *backend,
@@ -230,8 +230,7 @@ static bool read_ep_options(compile_settings *set, epctx_arena *arena)
 static bool twice(epctx_option option)
 {
     size_t count;
-    return usage("a command-line option contradicts -C ",
-                 epctx_option_list(&count)[option].key);
+    return usage("a command-line option contradicts -C ", epctx_option_list(&count)[option].key);
 }
 
 /* A text of the command line and the same option in -C: one of them. */
@@ -261,8 +260,7 @@ static bool read_overwrite(compile_settings *set)
     set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
     return set->overwrite == NULL || set->gen.overwrite ||
            !epctx_option_given(&set->options, EPCTX_OPTION_OVERWRITE) ||
-           !epctx_option_on(&set->options, EPCTX_OPTION_OVERWRITE) ||
-           twice(EPCTX_OPTION_OVERWRITE);
+           !epctx_option_on(&set->options, EPCTX_OPTION_OVERWRITE) || twice(EPCTX_OPTION_OVERWRITE);
 }
 
 /* What the command line and -C ask for together. */
@@ -412,8 +410,8 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
         count = cli_parse_some(&cli_compile, argc, argv, options, operands, 1, MOST_MODELS);
     }
     if (count < 0 || !read_ep(&set) || !compile_read_dims(&set, arena) ||
-        !read_ep_options(&set, arena) ||
-        !read_models(operands, count, arena, files, &count) || !read_session_options(&set, count))
+        !read_ep_options(&set, arena) || !read_models(operands, count, arena, files, &count) ||
+        !read_session_options(&set, count))
         return CLI_USAGE;
     if (set.json && (set.share || set.dry_run)) {
         usage("--json needs exactly one model, without --dry-run", "");

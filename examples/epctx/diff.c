@@ -40,7 +40,7 @@ typedef struct facts {
     unsigned turn;
     epctx_map data;       /* files of external data that were read */
     uint64_t there, read; /* bytes of these files, and of the tensors in them */
-    bool overlaid; /* too much to read */
+    bool overlaid;        /* too much to read */
     bool short_of_memory;
 } facts;
 
@@ -272,8 +272,8 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
     epctx_status status =
         epctx_path_base(epctx_str_of(f->file), epctx_str_of(NULL), &folder, error);
     if (status == EPCTX_OK)
-        status = epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL,
-                                error);
+        status =
+            epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL, error);
     if (status != EPCTX_OK) return status;
     if (tensor->offset <= mapping.size && length == UINT64_MAX)
         length = mapping.size - tensor->offset;
@@ -281,8 +281,7 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
         status =
             epctx_fail(error, EPCTX_ERR_GRAPH, "it ends beyond the file '%S'", &tensor->location);
     if (status == EPCTX_OK) status = count_external(f, tensor, mapping.size, length, error);
-    if (status == EPCTX_OK)
-        value_add(sum, mapping.data + (size_t)tensor->offset, (size_t)length);
+    if (status == EPCTX_OK) value_add(sum, mapping.data + (size_t)tensor->offset, (size_t)length);
     io->unmap_fn(io->user, &mapping);
     return status;
 }
@@ -394,7 +393,8 @@ static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, u
 {
     epctx_str key = epctx_str_of(keep(f, text(f, "%s: %s", owner, name_of(f, attr->name).data)));
     if (attr->ref_attr_name.size > 0) {
-        add_kept(f, key.data,
+        add_kept(
+            f, key.data,
             text(f, "the attribute '%s' of the function", name_of(f, attr->ref_attr_name).data));
         return;
     }
@@ -442,8 +442,8 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
     owner = keep(f, text(f, "%snode '%s'", at, name_of(f, name).data));
     number = begin_thing(f, at, owner, name_of(f, output));
     add_kept(f, owner,
-        text(f, "%s:%s%s%s", domain_of(f, node->domain).data, name_of(f, node->op_type).data,
-             node->overload.size > 0 ? ":" : "", name_of(f, node->overload).data));
+             text(f, "%s:%s%s%s", domain_of(f, node->domain).data, name_of(f, node->op_type).data,
+                  node->overload.size > 0 ? ":" : "", name_of(f, node->overload).data));
     add_names(f, owner, "input", epctx_node_inputs(node));
     add_names(f, owner, "output", epctx_node_outputs(node));
     add_pairs(f, owner, ": metadata",
@@ -572,10 +572,12 @@ static bool open_facts(facts *f, const char *file)
         return false;
     }
     add_model(f);
-    if (f->short_of_memory) cli_fail_text("out of memory");
+    if (f->short_of_memory)
+        cli_fail_text("out of memory");
     else if (f->overlaid)
         cli_fail_text("%s: its tensors overlap in the external data: they have %" PRIu64
-                      " bytes, the files %" PRIu64, file, f->read, f->there);
+                      " bytes, the files %" PRIu64,
+                      file, f->read, f->there);
     return !f->short_of_memory && !f->overlaid;
 }
 

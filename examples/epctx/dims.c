@@ -84,8 +84,8 @@ epctx_status compile_unused_dim(const compile_settings *set, epctx_error *error)
     size_t i;
     for (i = 0; i < set->dim_count; i++)
         if (!set->dims[i].used)
-            return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
-                              "--dim: no model has a dimension '%S'", &set->dims[i].name);
+            return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "--dim: no model has a dimension '%S'",
+                              &set->dims[i].name);
     return EPCTX_OK;
 }
 

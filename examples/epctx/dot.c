@@ -52,8 +52,8 @@ typedef struct scope {
 /* A line to draw once all nodes are known: a line that stands inside of a cluster would draw its
  * two nodes there. */
 typedef struct line {
-    epctx_str name;       /* of the value that is read */
-    const scope *where;   /* by a node of this graph; NULL: from the node `from` to a body */
+    epctx_str name;     /* of the value that is read */
+    const scope *where; /* by a node of this graph; NULL: from the node `from` to a body */
     uint32_t from, to;
     uint32_t cluster;
 } line;

@@ -9,8 +9,7 @@ static int run(int argc, char **argv)
 const cli_command cli_embed = {
     "embed",
     "[--node NAME] [--ep NAME] [--context-path FILE]\n"
-    "             [--allow-stale]" OUTPUT_USAGE
-    "FILE",
+    "             [--allow-stale]" OUTPUT_USAGE "FILE",
     "embed context binaries in the model",
     "Stores the bytes of each context binary in the EPContext node that names it\n"
     "(embed_mode 1). Does not remove the binaries: other models may need them. Fails\n"

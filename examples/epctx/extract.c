@@ -8,8 +8,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_extract = {
     "extract",
-    "[--node NAME] [--ep NAME] [--name FILE] [--allow-stale]" OUTPUT_USAGE
-    "FILE",
+    "[--node NAME] [--ep NAME] [--name FILE] [--allow-stale]" OUTPUT_USAGE "FILE",
     "move embedded contexts to files",
     "Writes each embedded context to a file beside the model (embed_mode 0); equal\n"
     "contexts share a file. An existing file with the same bytes is kept. Fails if\n"

@@ -17,10 +17,10 @@ enum { ENDINGS = sizeof endings / sizeof endings[0] };
 
 static struct {
     epctx_io_file *volatile open[256]; /* what may have a name that has to go; more are not noted */
-    char lock[EPCTX_PATH_MAX];   /* is being taken; "" none */
-    volatile sig_atomic_t late;   /* names change: an ending signal has to wait */
-    volatile sig_atomic_t kept;   /* so has it because the caller looks for it */
-    volatile sig_atomic_t signal; /* which one waits */
+    char lock[EPCTX_PATH_MAX];         /* is being taken; "" none */
+    volatile sig_atomic_t late;        /* names change: an ending signal has to wait */
+    volatile sig_atomic_t kept;        /* so has it because the caller looks for it */
+    volatile sig_atomic_t signal;      /* which one waits */
 } state;
 
 enum { OPEN_MOST = sizeof state.open / sizeof state.open[0] };
@@ -177,8 +177,7 @@ static epctx_status second(void *user, epctx_io_file *file, const char *name, ep
     return base()->second_fn(user, file, name, error);
 }
 
-static epctx_status remove_file(void *user, const char *root, const char *name,
-                                epctx_error *error)
+static epctx_status remove_file(void *user, const char *root, const char *name, epctx_error *error)
 {
     state.late = 1;
     return base()->remove_fn(user, root, name, error);

@@ -87,12 +87,13 @@ static bool add_graphs(sharing *s, const member *m, const epctx_gen_report *repo
 static void print_member(FILE *out, const char *file, const epctx_gen_report *report,
                          const weights *w)
 {
-    fprintf(out, "%-14s %s: %zu partition%s, %zu node%s compiled, %zu left to the CPU; %" PRIu64
-           " bytes of weights, %" PRIu64 " of them shared\n",
-           "model", report->context_path[0] != '\0' ? report->context_path : file,
-           report->partition_count, cli_plural(report->partition_count), report->compiled_nodes,
-           cli_plural(report->compiled_nodes), report->cpu_nodes, w->stored + w->shared,
-           w->shared);
+    fprintf(out,
+            "%-14s %s: %zu partition%s, %zu node%s compiled, %zu left to the CPU; %" PRIu64
+            " bytes of weights, %" PRIu64 " of them shared\n",
+            "model", report->context_path[0] != '\0' ? report->context_path : file,
+            report->partition_count, cli_plural(report->partition_count), report->compiled_nodes,
+            cli_plural(report->compiled_nodes), report->cpu_nodes, w->stored + w->shared,
+            w->shared);
 }
 
 /* Why nodes of it are left to the CPU. */
@@ -132,8 +133,7 @@ static epctx_status compile_member(epctx_workspace *workspace, const char *file,
     gen.hooks = &hooks;
     gen.workspace = workspace;
     gen.stop = last;
-    if (status == EPCTX_OK)
-        status = epctx_generate(&model, backend, &gen, report, error);
+    if (status == EPCTX_OK) status = epctx_generate(&model, backend, &gen, report, error);
     if (status == EPCTX_OK && !add_graphs(s, &mine, report, &sum))
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     epctx_model_close(&model);
@@ -188,8 +188,8 @@ static epctx_status compile_members(const char *const *files, int count,
         return status;
     }
     for (i = 0; status == EPCTX_OK && i < count; i++) {
-        status = compile_member(workspace, files[i], i + 1 == count, set, &backend, report, s,
-                                error);
+        status =
+            compile_member(workspace, files[i], i + 1 == count, set, &backend, report, s, error);
         if (i == 0 && status == EPCTX_OK)
             snprintf(first_binary, EPCTX_PATH_MAX, "%s", report->binary_path);
     }

@@ -266,8 +266,8 @@ static void put_cpu(const report *all)
 /* What the session will have to do, and which EPs it needs. */
 static void put_state(const epctx_state *state)
 {
-    static const char *const words[3] = {
-        "not compiled; EPs compile when the model is loaded", "partly compiled", "fully compiled"};
+    static const char *const words[3] = {"not compiled; EPs compile when the model is loaded",
+                                         "partly compiled", "fully compiled"};
     size_t i;
     printf("%-14s %s", "state", words[state->compiled]);
     if (state->weightless_inputs > 0)

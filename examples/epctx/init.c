@@ -22,8 +22,7 @@ static int init(output *out, const char *file, const init_args *args, epctx_conv
 {
     bool options = args->threshold != NULL || args->align != NULL || opts->name != NULL;
     if (args->inline_all + args->external + args->prune != 1)
-        return cli_fail_text("choose one of --inline, --external and --prune"),
-               CLI_USAGE;
+        return cli_fail_text("choose one of --inline, --external and --prune"), CLI_USAGE;
     if (options && !args->external)
         return cli_fail_text("--threshold, --align and --name require --external"), CLI_USAGE;
     if (!read_numbers(args, opts)) return CLI_USAGE;
@@ -62,8 +61,7 @@ static int run(int argc, char **argv)
 const cli_command cli_init = {
     "init",
     "(--inline | --external | --prune) [--threshold N] [--align N]\n"
-    "             [--name FILE]" OUTPUT_USAGE
-    "FILE",
+    "             [--name FILE]" OUTPUT_USAGE "FILE",
     "move initializers into the model or into a file, or remove them",
     "  --inline             move external initializers into the model\n"
     "  --external           move initializers into one file beside the model\n"

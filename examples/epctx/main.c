@@ -10,11 +10,10 @@
 #include <unistd.h>
 
 static const cli_command *const commands[] = {
-    &cli_compile, &cli_run, &cli_info,  &cli_ls,     &cli_lint,  &cli_check,
-    &cli_explain, &cli_get, &cli_diff,  &cli_scan,   &cli_dot,   &cli_copy,
-    &cli_dump,    &cli_set, &cli_unset, &cli_rename, &cli_prefix,
-    &cli_embed,   &cli_extract, &cli_mv, &cli_init, &cli_weightless,
-    &cli_merge,   &cli_split, &cli_wrap, &cli_repair, &cli_weights,
+    &cli_compile,    &cli_run,    &cli_info,   &cli_ls,    &cli_lint,    &cli_check,   &cli_explain,
+    &cli_get,        &cli_diff,   &cli_scan,   &cli_dot,   &cli_copy,    &cli_dump,    &cli_set,
+    &cli_unset,      &cli_rename, &cli_prefix, &cli_embed, &cli_extract, &cli_mv,      &cli_init,
+    &cli_weightless, &cli_merge,  &cli_split,  &cli_wrap,  &cli_repair,  &cli_weights,
 #ifndef EPCTX_CLI_NO_PACKAGE /* the one command that needs a library besides nanopb */
     &cli_package,
 #endif
@@ -56,9 +55,9 @@ static bool wants_help(int argc, char **argv)
 static const char *synonym(const char *name)
 {
     static const char *const words[][2] = {
-        {"cat", "dump"},  {"combine", "merge"}, {"cp", "copy"},        {"create", "wrap"},
-        {"files", "ls"},  {"fix", "repair"},    {"inspect", "info"},   {"join", "merge"},
-        {"list", "ls"},   {"move", "mv"},       {"remove", "unset"},   {"show", "info"},
+        {"cat", "dump"},    {"combine", "merge"}, {"cp", "copy"},      {"create", "wrap"},
+        {"files", "ls"},    {"fix", "repair"},    {"inspect", "info"}, {"join", "merge"},
+        {"list", "ls"},     {"move", "mv"},       {"remove", "unset"}, {"show", "info"},
         {"verify", "lint"}, {"validate", "lint"},
     };
     size_t i;
@@ -180,8 +179,7 @@ int main(int argc, char **argv)
     /* A full disk behind a redirection shows only here. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
         cli_fail_text("standard output: %s%s", strerror(errno),
-                      cli_has_written() ? "; the files were written, only the report is lost"
-                                        : "");
+                      cli_has_written() ? "; the files were written, only the report is lost" : "");
         code = cli_output_failed();
     }
     cli_signals_end();

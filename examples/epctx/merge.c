@@ -68,8 +68,7 @@ static bool read_prefixes(merge_wish *w)
             return false;
         }
         if (w->prefix[0] == '\0') part = epctx_str_of("");
-        if (!epctx_str_is(part, "-"))
-            w->parts[i].prefix = epctx_arena_copy(&w->out.arena, part);
+        if (!epctx_str_is(part, "-")) w->parts[i].prefix = epctx_arena_copy(&w->out.arena, part);
         if (*rest == '\0') break;
     }
     return true;
@@ -147,8 +146,7 @@ const cli_command cli_merge = {
     "merge",
     "[--chain] [--connect OUTPUT=INPUT,...] [--prefix P1,P2...]\n"
     "             [--keep-outputs] [--share-inputs] [--metadata POLICY]\n"
-    "             [--force-opset] [--allow-stale]" OUTPUT_USAGE
-    "MODEL MODEL...",
+    "             [--force-opset] [--allow-stale]" OUTPUT_USAGE "MODEL MODEL...",
     "merge several models, side by side or connected",
     "Combines the inputs, outputs, nodes and weights of all models, and copies\n"
     "context binaries and data files to the folder of OUT. Names that clash get a\n"

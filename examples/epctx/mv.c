@@ -68,8 +68,7 @@ static bool are_here(epctx_str folder, const char *const *list, size_t count, ep
         place = epctx_path_folder(epctx_str_of(real));
         if (place.size > 1) place.size--; /* the separator, but for the root's */
         if (epctx_str_is(place, root)) continue;
-        cli_fail_text("%s: is a link to %s: specify the models to change", list[i],
-                      real);
+        cli_fail_text("%s: is a link to %s: specify the models to change", list[i], real);
         return false;
     }
     return true;
@@ -208,10 +207,8 @@ static int run(int argc, char **argv)
     int code = CLI_USAGE;
     output_init(&out);
     const cli_option options[] = {
-        {"--ep", &ep, NULL},
-        {"--dry-run", NULL, &out.dry_run},
-        {"-n", NULL, &out.dry_run},
-        {"--json", NULL, &out.json},
+        {"--ep", &ep, NULL},        {"--dry-run", NULL, &out.dry_run},
+        {"-n", NULL, &out.dry_run}, {"--json", NULL, &out.json},
         {NULL, NULL, NULL},
     };
     if (operands == NULL) return cli_fail_text("out of memory");

@@ -73,10 +73,9 @@ static bool is_replaced(const output *out, const char *file)
     const epctx_io *io = epctx_io_files();
     epctx_file_info result, source;
     if (out->path == NULL || out->to_stdout || out->dry_run) return false;
-    return out->in_place ||
-           (io->stat_fn(io->user, out->path, &result, NULL) == EPCTX_OK &&
-            io->stat_fn(io->user, file, &source, NULL) == EPCTX_OK &&
-            epctx_file_same(&result, &source));
+    return out->in_place || (io->stat_fn(io->user, out->path, &result, NULL) == EPCTX_OK &&
+                             io->stat_fn(io->user, file, &source, NULL) == EPCTX_OK &&
+                             epctx_file_same(&result, &source));
 }
 
 epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error)
@@ -254,8 +253,7 @@ static void note_missing(output *out)
         output_note(out,
                     "%s needs '%.*s' and %zu more file%s, which are not in its folder: copy them "
                     "there",
-                    out->path, (int)first->name.size, first->name.data, others,
-                    cli_plural(others));
+                    out->path, (int)first->name.size, first->name.data, others, cli_plural(others));
     else if (first != NULL)
         output_note(out, "%s needs '%.*s', which is not in its folder: copy it there", out->path,
                     (int)first->name.size, first->name.data);

@@ -320,8 +320,7 @@ static bool write_here(package *p, const char *name, const void *data, size_t si
     const epctx_io *io = cli_io();
     epctx_io_file file;
     epctx_status status;
-    if (!make_folders(p, name) ||
-        io->create_fn(io->user, ".", name, &file, &p->error) != EPCTX_OK)
+    if (!make_folders(p, name) || io->create_fn(io->user, ".", name, &file, &p->error) != EPCTX_OK)
         return false;
     status = io->write_fn(io->user, &file, data, size, &p->error);
     if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &p->error);
@@ -752,8 +751,7 @@ static void close_set(piece_set *set)
     const epctx_io *io = epctx_io_files();
     size_t i;
     for (i = 0; i < set->count; i++)
-        if (set->pieces[i].bytes.handle != NULL)
-            io->unmap_fn(io->user, &set->pieces[i].bytes);
+        if (set->pieces[i].bytes.handle != NULL) io->unmap_fn(io->user, &set->pieces[i].bytes);
 }
 
 static void close_package(package *p)

@@ -19,7 +19,7 @@ typedef struct name_list {
 typedef struct old_binary {
     struct old_binary *next;
     uint32_t number;
-    const char *path, *name; /* canonical, and as the model has it */
+    const char *path, *name;    /* canonical, and as the model has it */
     name_list leaving, staying; /* models that are replaced, and others that name it */
 } old_binary;
 
@@ -59,8 +59,7 @@ static const char *list_text(const name_list *list, char out[MOST_TEXT])
                          list->names[i]);
         used += n > 0 ? (size_t)n : 0;
     }
-    if (i < list->count)
-        snprintf(out + used, MOST_TEXT - used, " and %zu more", list->count - i);
+    if (i < list->count) snprintf(out + used, MOST_TEXT - used, " and %zu more", list->count - i);
     return out;
 }
 
@@ -224,8 +223,7 @@ static epctx_status look_beside(search *s, const char *path, const char *const *
     s->folder = epctx_path_folder(epctx_str_of(path));
     folder = epctx_arena_copy(s->arena, s->folder);
     if (folder != NULL && !s->no_memory) status = io->list_fn(io->user, folder, look_at, s, error);
-    if (folder == NULL || s->no_memory)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    if (folder == NULL || s->no_memory) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     if (status != EPCTX_OK || s->needing.count == 0) return status;
     status = epctx_fail(error, EPCTX_ERR_EXISTS,
                         "%s still need%s this binary: compile all models that share it "
@@ -240,8 +238,7 @@ static epctx_status add_note(compile_notes *notes, const char *line, epctx_error
     const char **lines =
         (const char **)epctx_arena_array(&notes->arena, notes->count + 1, sizeof *lines);
     char *copy = epctx_arena_copy(&notes->arena, epctx_str_of(line));
-    if (lines == NULL || copy == NULL)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    if (lines == NULL || copy == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     if (notes->count > 0) memcpy(lines, notes->lines, notes->count * sizeof *lines);
     notes->lines = lines;
     lines[notes->count++] = copy;
@@ -257,8 +254,8 @@ static epctx_status tell_left(const search *s, compile_notes *notes, epctx_error
     for (old = s->old; old != NULL && status == EPCTX_OK; old = old->next) {
         list_text(&old->leaving, leaving);
         if (old->staying.count > 0)
-            snprintf(line, sizeof line, "%s no longer share%s %.*s, which %s still need%s",
-                     leaving, old->leaving.count == 1 ? "s" : "", MOST_TEXT, old->name,
+            snprintf(line, sizeof line, "%s no longer share%s %.*s, which %s still need%s", leaving,
+                     old->leaving.count == 1 ? "s" : "", MOST_TEXT, old->name,
                      list_text(&old->staying, staying), old->staying.count == 1 ? "s" : "");
         else
             snprintf(line, sizeof line,
@@ -320,8 +317,7 @@ epctx_status compile_check_binary(const char *const *files, int count, const com
     status = binary_path(files[0], set, backend, path, error);
     if (status != EPCTX_OK) return status;
     memset(&s, 0, sizeof s);
-    if (!set->gen.embed &&
-        io->canonical_fn(io->user, path, real, sizeof real, NULL) == EPCTX_OK)
+    if (!set->gen.embed && io->canonical_fn(io->user, path, real, sizeof real, NULL) == EPCTX_OK)
         s.binary = real;
     s.arena = &notes->arena;
     epctx_map_init(&s.graphs, s.arena);
@@ -392,8 +388,7 @@ static epctx_status outputs_of(const char *file, const char *binary, const compi
     const char **inputs = NULL;
     size_t count = 0, i;
     epctx_status status = epctx_model_open_file(&model, file, &set->open, error);
-    if (status == EPCTX_OK)
-        status = epctx_model_files(&model, NULL, arena, &files, &count, error);
+    if (status == EPCTX_OK) status = epctx_model_files(&model, NULL, arena, &files, &count, error);
     memset(&in, 0, sizeof in);
     in.model_path = file;
     in.ep = backend->short_name;

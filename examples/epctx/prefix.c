@@ -75,8 +75,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_prefix = {
     "prefix",
-    "[--all-nodes] [--one-graph] [--ep NAME]" OUTPUT_USAGE
-    "MODEL PREFIX",
+    "[--all-nodes] [--one-graph] [--ep NAME]" OUTPUT_USAGE "MODEL PREFIX",
     "add a prefix to the names of EPContext nodes",
     "Prevents name clashes between models that will be merged. Some EPs find a node's\n"
     "graph in the binary by the node's name: such a node cannot be renamed unless the\n"

@@ -169,8 +169,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_rename = {
     "rename",
-    "[--any-io] [--ep NAME] [--nodes [--one-graph]]" OUTPUT_USAGE
-    "MODEL OLD NEW...",
+    "[--any-io] [--ep NAME] [--nodes [--one-graph]]" OUTPUT_USAGE "MODEL OLD NEW...",
     "rename values or nodes",
     "Renames values of the main graph wherever they are used: in nodes, inputs,\n"
     "outputs, initializers, value_info, quantization annotations, training info, and\n"

@@ -17,8 +17,8 @@ static void tell(void *user, const epctx_repair_note *note)
 {
     const repair_list *list = (const repair_list *)user;
     const bool nameless = !note->done && note->rule == EPCTX_RULE_SOURCE_ABSENT;
-    output_change(list->out, "%s %s%s%.*s%s: %s%s", note->done ? "repaired" : "left",
-                  note->info.id, note->name.size > 0 ? " '" : "", (int)note->name.size,
+    output_change(list->out, "%s %s%s%.*s%s: %s%s", note->done ? "repaired" : "left", note->info.id,
+                  note->name.size > 0 ? " '" : "", (int)note->name.size,
                   note->name.size > 0 ? note->name.data : "", note->name.size > 0 ? "'" : "",
                   note->text, nameless ? "; --ep NAME sets it" : "");
 }
@@ -98,11 +98,8 @@ static int run(int argc, char **argv)
     output_init(&out);
     list.out = &out;
     const cli_option options[] = {
-        OUTPUT_OPTIONS(out),
-        {"--rules", &rules, NULL},
-        {"--source", &source, NULL},
-        {"--ep", &ep, NULL},
-        {NULL, NULL, NULL},
+        OUTPUT_OPTIONS(out), {"--rules", &rules, NULL}, {"--source", &source, NULL},
+        {"--ep", &ep, NULL}, {NULL, NULL, NULL},
     };
     if (cli_parse(&cli_repair, argc, argv, options, &file, 1) && output_check(&out, file) &&
         read_rules(&list, rules) && (ep == NULL || cli_profile(ep, &list.opts.check.profile)))
@@ -113,8 +110,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_repair = {
     "repair",
-    "[--rules LIST] [--source MODEL] [--ep NAME]" OUTPUT_USAGE
-    "FILE",
+    "[--rules LIST] [--source MODEL] [--ep NAME]" OUTPUT_USAGE "FILE",
     "fix what lint finds",
     "Fixes findings that have exactly one right fix, with data from the model, from\n"
     "the files beside it, or from the source model. Prints what was fixed, what\n"

@@ -8,8 +8,7 @@ epctx_rule_info rule_info(int rule)
 {
     static const epctx_rule_info loads = {"E900", "context-loads",
                                           "the reference NPU cannot load its own context",
-                                          "compile the source model again",
-                                          EPCTX_SEVERITY_ERROR};
+                                          "compile the source model again", EPCTX_SEVERITY_ERROR};
     return rule < EPCTX_RULE_COUNT ? epctx_rule_of((epctx_rule)rule) : loads;
 }
 

@@ -148,8 +148,7 @@ static int run(int argc, char **argv)
         if (!cli_parse(&cli_run, argc, argv, options, &file, 1)) return CLI_USAGE;
     }
     if (seed != NULL && set.input_folder != NULL) {
-        fputs("epctx: --seed and --input-dir cannot be combined\n",
-              stderr);
+        fputs("epctx: --seed and --input-dir cannot be combined\n", stderr);
         return CLI_USAGE;
     }
     if (!cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set.seed) ||

@@ -144,8 +144,8 @@ static void needed_eps(const session *s, char *text, size_t capacity)
     }
     text[0] = '\0';
     if (found)
-        append_start(text, capacity, first.source.size > 0 ? first.source
-                                                          : epctx_str_of("an unnamed one"),
+        append_start(text, capacity,
+                     first.source.size > 0 ? first.source : epctx_str_of("an unnamed one"),
                      SHOWN_WORD);
     snprintf(text + strlen(text), capacity - strlen(text), "%s%s", more ? " and others" : "",
              cpu ? found ? ", and ONNX Runtime's CPU EP" : "ONNX Runtime's CPU EP" : "");
@@ -162,13 +162,14 @@ static epctx_status refuse_others(const session *s, epctx_error *error)
     needed_eps(s, eps, sizeof eps);
     while (next_other(s, &all, &node) && append_node(text, sizeof text, &node))
         listed++;
-    return epctx_fail(
-        error, EPCTX_ERR_UNSUPPORTED,
-        s->loaded.other_nodes == 1
-            ? "%u node needs an execution provider that this tool lacks (%s): %s%s"
-            : "%u nodes need an execution provider that this tool lacks (%s): %s%s",
-        (uint64_t)s->loaded.other_nodes, eps, text,
-        listed == s->loaded.other_nodes ? "" : listed > 0 ? " ..." : "...");
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                      s->loaded.other_nodes == 1
+                          ? "%u node needs an execution provider that this tool lacks (%s): %s%s"
+                          : "%u nodes need an execution provider that this tool lacks (%s): %s%s",
+                      (uint64_t)s->loaded.other_nodes, eps, text,
+                      listed == s->loaded.other_nodes ? ""
+                      : listed > 0                    ? " ..."
+                                                      : "...");
 }
 
 /* -- values -- */
@@ -219,8 +220,7 @@ static epctx_status use_value(session *s, epctx_str name, const epctx_value *typ
     epctx_status status;
     if (value != NULL && !same_type(&value->type, type))
         return epctx_fail(error, EPCTX_ERR_GRAPH,
-                          "value '%S' is produced with one type and used with another",
-                          &name);
+                          "value '%S' is produced with one type and used with another", &name);
     if (value == NULL) {
         value = &s->values[s->value_count];
         value->type = *type;
@@ -363,8 +363,8 @@ static epctx_status find_types(const session *s, const epctx_graph *graph, epctx
 
 static epctx_status add_model_inputs(session *s, const epctx_graph *graph, epctx_error *error)
 {
-    const epctx_value **known = (const epctx_value **)epctx_arena_array(
-        &s->arena, graph->input_count, sizeof *known);
+    const epctx_value **known =
+        (const epctx_value **)epctx_arena_array(&s->arena, graph->input_count, sizeof *known);
     epctx_status status;
     epctx_map names;
     size_t i;
@@ -501,8 +501,7 @@ static bool is_weightless(const epctx_model *model)
     return false;
 }
 
-static epctx_status open_steps(session *s, const char *file, const char *source,
-                               epctx_error *error)
+static epctx_status open_steps(session *s, const char *file, const char *source, epctx_error *error)
 {
     epctx_load_opts load;
     epctx_open_opts opts;
@@ -518,8 +517,7 @@ static epctx_status open_steps(session *s, const char *file, const char *source,
     if (status != EPCTX_OK) return status;
     if (!cli_first_epnode(&s->model, &node)) status = compile(s, error);
     if (status == EPCTX_OK && source != NULL && !is_weightless(&s->model))
-        status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "%s is %s: omit --source", file,
+        status = epctx_fail(error, EPCTX_ERR_ARG, "%s is %s: omit --source", file,
                             s->compiled ? "an ordinary model with its own weights"
                                         : "not weightless, its weights are in the context binary");
     memset(&load, 0, sizeof load);

@@ -73,8 +73,7 @@ static bool read_text(target_work *work, const char *text, epctx_str *value)
 static bool is_utf8(target_work *work, epctx_str what, epctx_str text)
 {
     if (epctx_str_is_utf8(text)) return true;
-    cli_say("epctx: %.*s: the text is not UTF-8, as ONNX requires\n", (int)what.size,
-            what.data);
+    cli_say("epctx: %.*s: the text is not UTF-8, as ONNX requires\n", (int)what.size, what.data);
     work->misused = true;
     return false;
 }
@@ -224,8 +223,7 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
     bool said = type_of_suffix(&attr->name, &attr->type);
     if (epctx_node_is_epnode(node) && type_of_schema(attr->name, &schema)) {
         if (said && attr->type != schema)
-            return misuse(work, node->name, attr->name,
-                          "has another type in the EPContext schema");
+            return misuse(work, node->name, attr->name, "has another type in the EPContext schema");
         attr->type = schema;
         return true;
     }
@@ -449,8 +447,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_set = {
     "set",
-    "[--node NODE | --all]" OUTPUT_USAGE
-    "MODEL WHAT=VALUE...",
+    "[--node NODE | --all]" OUTPUT_USAGE "MODEL WHAT=VALUE...",
     "set attributes, metadata, opset imports and other fields",
     "Changes only the given fields: all other bytes stay the same. WHAT is one of\n"
     "  ATTRIBUTE        an attribute of a node; if it is neither in the node nor in\n"

@@ -71,8 +71,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_split = {
     "split",
-    "[--inputs LIST] [--outputs LIST]" OUTPUT_USAGE
-    "FILE",
+    "[--inputs LIST] [--outputs LIST]" OUTPUT_USAGE "FILE",
     "extract a part of a model",
     "Extracts everything between the inputs and the outputs as a model, with the\n"
     "weights, functions and files that it needs.\n\n"

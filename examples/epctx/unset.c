@@ -92,8 +92,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_unset = {
     "unset",
-    "[--node NODE | --all]" OUTPUT_USAGE
-    "MODEL WHAT...",
+    "[--node NODE | --all]" OUTPUT_USAGE "MODEL WHAT...",
     "remove attributes, metadata, opset imports and other fields",
     "Removes only the given fields. WHAT is ATTRIBUTE, metadata:KEY, opset:DOMAIN,\n"
     "model:FIELD or graph:FIELD, as in `epctx set`.\n\n"

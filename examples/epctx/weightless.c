@@ -34,8 +34,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_weightless = {
     "weightless",
-    "[--self-contained] [--node NAME] [--source MODEL]" OUTPUT_USAGE
-    "FILE",
+    "[--self-contained] [--node NAME] [--source MODEL]" OUTPUT_USAGE "FILE",
     "read weights from the source model, or store them in the model",
     "EPContext nodes of a weightless compilation (ep.enable_weightless) take their\n"
     "weights as inputs, and the model may contain copies of them. Replaces each copy\n"

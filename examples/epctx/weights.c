@@ -226,8 +226,8 @@ static epctx_status share(work *w)
     for (i = 0; status == EPCTX_OK && i < w->item_count; i++) {
         item *it = &w->items[i];
         epctx_weight got;
-        status = epctx_weights_add(&w->table, it->tensor->data, it->tensor->size, 1, 0, &got,
-                                   w->error);
+        status =
+            epctx_weights_add(&w->table, it->tensor->data, it->tensor->size, 1, 0, &got, w->error);
         if (status != EPCTX_OK) break;
         it->place = got.index;
         if (got.fresh) {
@@ -350,12 +350,14 @@ static epctx_status find_misses(work *w)
         epctx_map counts;
         epctx_map_init(&counts, &w->arena);
         end = i;
-        while (end < w->item_count && w->items[end].source == w->items[i].source) end++;
+        while (end < w->item_count && w->items[end].source == w->items[i].source)
+            end++;
         for (k = i; status == EPCTX_OK && k < end; k++) {
             status = shape_key(w, &counts, k, &keys[k]);
             if (status == EPCTX_OK) find_miss(w, k, keys[k]);
         }
-        for (k = i; status == EPCTX_OK && k < end; k++) status = remember(w, k, keys[k]);
+        for (k = i; status == EPCTX_OK && k < end; k++)
+            status = remember(w, k, keys[k]);
     }
     if (w->miss_count > 0) qsort(w->misses, w->miss_count, sizeof *w->misses, by_size);
     return status;
@@ -367,7 +369,8 @@ static void put_shape(const epctx_tensor *t)
 {
     int32_t i;
     putchar('[');
-    for (i = 0; i < t->rank; i++) printf("%s%" PRId64, i > 0 ? ", " : "", t->dims[i]);
+    for (i = 0; i < t->rank; i++)
+        printf("%s%" PRId64, i > 0 ? ", " : "", t->dims[i]);
     putchar(']');
 }
 

@@ -53,9 +53,9 @@ static const qnn_type *find_type(const json *type)
 {
     size_t i;
     for (i = 0; type != NULL && i < sizeof qnn_types / sizeof qnn_types[0]; i++)
-        if (type->kind == JSON_STRING ? epctx_str_is(type->text, qnn_types[i].name)
-                                      : type->kind == JSON_NUMBER &&
-                                            (int64_t)type->number == qnn_types[i].number)
+        if (type->kind == JSON_STRING
+                ? epctx_str_is(type->text, qnn_types[i].name)
+                : type->kind == JSON_NUMBER && (int64_t)type->number == qnn_types[i].number)
             return &qnn_types[i];
     return NULL;
 }
@@ -69,9 +69,9 @@ static bool bad_io(const wrap_wish *w, epctx_str name, const char *what)
 /* Whether a value says yes, as a word of QNN or as a number. */
 static bool is_one_of(const json *value, const char *word, double number)
 {
-    return value != NULL && (value->kind == JSON_STRING ? epctx_str_is(value->text, word)
-                                                        : value->kind == JSON_NUMBER &&
-                                                              value->number == number);
+    return value != NULL &&
+           (value->kind == JSON_STRING ? epctx_str_is(value->text, word)
+                                       : value->kind == JSON_NUMBER && value->number == number);
 }
 
 /* One tensor; `params` is its quantization with the names of that file. */
@@ -102,8 +102,7 @@ static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const js
     if (!out->quantized) return true;
     if (scale == NULL || offset == NULL || scale->kind != JSON_NUMBER ||
         offset->kind != JSON_NUMBER)
-        return bad_io(w, name,
-                      "not quantized with a single scale and offset: use --quantized-io");
+        return bad_io(w, name, "not quantized with a single scale and offset: use --quantized-io");
     out->scale = (float)scale->number;
     out->zero_point = -(int64_t)offset->number; /* QNN adds its offset, ONNX takes it away */
     return true;
@@ -116,10 +115,9 @@ static bool read_tensors(wrap_wish *w, const json *list, epctx_wrap_value *out, 
         const json *info = json_get(entry, "info");
         const json *name = json_get(info, "name");
         const json *params = json_get(info, "quantizeParams");
-        bool defined =
-            is_one_of(json_get(params, "definition"), "QNN_DEFINITION_DEFINED", 1) &&
-            is_one_of(json_get(params, "quantizationEncoding"),
-                      "QNN_QUANTIZATION_ENCODING_SCALE_OFFSET", 0);
+        bool defined = is_one_of(json_get(params, "definition"), "QNN_DEFINITION_DEFINED", 1) &&
+                       is_one_of(json_get(params, "quantizationEncoding"),
+                                 "QNN_QUANTIZATION_ENCODING_SCALE_OFFSET", 0);
         if (!read_tensor(w, name != NULL ? name->text : epctx_str_of(""),
                          json_get(info, "dataType"), json_get(info, "dimensions"),
                          defined ? json_find(params, "scaleOffset.scale") : NULL,
@@ -420,8 +418,7 @@ const cli_command cli_wrap = {
     "--ep NAME (--inputs LIST --outputs LIST | --io FILE.json)\n"
     "             [--graph NAME] [--quantized-io] [--name GRAPH] [--partition NAME]\n"
     "             [--source NAME] [--sdk V] [--arch A] [--notes T] [--max-size N]\n"
-    "             [--embed] [--binary NAME]" OUTPUT_USAGE
-    "BINARY",
+    "             [--embed] [--binary NAME]" OUTPUT_USAGE "BINARY",
     "create an EPContext model for a vendor's binary",
     "Creates an EPContext model for a context binary, engine or blob of a vendor's\n"
     "tool; ONNX Runtime can load it with that EP. Values are NAME:TYPE[DIMS],\n"

@@ -121,6 +121,20 @@ static void fault(void)
 typedef void (*handler)(void);
 
 extern const handler vectors[16];
-__attribute__((section(".vectors"), used)) const handler vectors[16] = {
-    (handler)(uintptr_t)board_stack_top, reset, fault, fault, fault, fault, fault, NULL, NULL,
-    NULL, NULL, fault, fault, NULL, fault, fault};
+__attribute__((section(".vectors"), used))
+const handler vectors[16] = {(handler)(uintptr_t)board_stack_top,
+                             reset,
+                             fault,
+                             fault,
+                             fault,
+                             fault,
+                             fault,
+                             NULL,
+                             NULL,
+                             NULL,
+                             NULL,
+                             fault,
+                             fault,
+                             NULL,
+                             fault,
+                             fault};

@@ -40,8 +40,8 @@ static bool stream_read(pb_istream_t *stream, pb_byte_t *out, size_t count)
         size_t part;
         if (buffer_at == buffer_size) {
             buffer_at = 0;
-            buffer_size = size - spi.address < sizeof buffer ? (size_t)(size - spi.address)
-                                                             : sizeof buffer;
+            buffer_size =
+                size - spi.address < sizeof buffer ? (size_t)(size - spi.address) : sizeof buffer;
             if (buffer_size == 0) {
                 return false;
             }

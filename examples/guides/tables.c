@@ -121,8 +121,8 @@ static void put_hints(void)
 /* A list: keys and constants are too long for a table. */
 static void put_options(uint32_t phases)
 {
-    static const char *const types[] = {"switch", "text", "file", "folder", "file name", "number",
-                                        "choice"};
+    static const char *const types[] = {"switch",    "text",   "file",  "folder",
+                                        "file name", "number", "choice"};
     size_t count, i;
     const epctx_option_info *all = epctx_option_list(&count);
     for (i = 0; i < count; i++) {

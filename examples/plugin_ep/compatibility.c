@@ -10,8 +10,8 @@ static OrtStatus *judge(const ep_factory *factory, const epctx_backend *backend,
 {
     char here[300];
     epctx_error error;
-    EP_TRY(ep_status(&factory->api,
-                     epctx_backend_compatibility(backend, here, sizeof here, &error), &error));
+    EP_TRY(ep_status(&factory->api, epctx_backend_compatibility(backend, here, sizeof here, &error),
+                     &error));
     *out = epctx_compat_compare(NULL, epctx_str_of(text), epctx_str_of(here), NULL);
     return NULL;
 }
@@ -69,7 +69,7 @@ static OrtStatus *rank_candidate(const ep_factory *factory, const epctx_backend 
     const unsigned long count = text ? strtoul(text, NULL, 10) : 1;
     unsigned long i;
     *worst = count ? RANK_OPTIMAL : RANK_UNSUPPORTED;
-    for (i = 0; i < count && *worst > RANK_UNSUPPORTED; i++) {
+    for (i = 0; i<count && * worst> RANK_UNSUPPORTED; i++) {
         epctx_compat compat;
         char key[64];
         int rank;

@@ -459,8 +459,7 @@ OrtStatus *ep_context_model_path(const ep_session *session, const char *model_pa
                        "the context binary needs a folder and the model came from memory: set "
                        "ep.context_file_path, or ep.context_embed_mode=1");
     }
-    return ep_status(api,
-                     epctx_path_context_model(epctx_str_of(model_path), out, capacity, &error),
+    return ep_status(api, epctx_path_context_model(epctx_str_of(model_path), out, capacity, &error),
                      &error);
 }
 
@@ -544,8 +543,8 @@ static OrtStatus *compile_pieces(ep_context *context, const ep_record *records, 
     opts.weightless = session->weightless;
     opts.allocator = &allocator;
     epctx_error_clear(&error);
-    status = epctx_ep_begin(&context->made, &session->backend, &opts, count, &context->arena,
-                            &error);
+    status =
+        epctx_ep_begin(&context->made, &session->backend, &opts, count, &context->arena, &error);
     for (i = 0; i < count && status == EPCTX_OK; i++)
         status = epctx_ep_compile(&context->made, &records[i].graph, &error);
     if (status == EPCTX_OK) status = epctx_ep_finish(&context->made, &error);
@@ -600,8 +599,7 @@ OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
         epctx_epnode node;
         epctx_error error;
         epctx_error_clear(&error);
-        EP_TRY(
-            ep_status(session->api, epctx_epnode_from_record(&nodes[i], &node, &error), &error));
+        EP_TRY(ep_status(session->api, epctx_epnode_from_record(&nodes[i], &node, &error), &error));
         if (session->embed) {
             node.embed_mode = 1;
             node.ep_cache_context = epctx_str_of(NULL);
@@ -613,8 +611,8 @@ OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
         node.onnx_model_filename =
             epctx_path_file(epctx_str_of(ep_model_path(session, &records[i])));
         if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
-        EP_TRY(ep_context_node_create(session->api, fused[i], &node, weights_text(&nodes[i]),
-                                      arena, &out[i]));
+        EP_TRY(ep_context_node_create(session->api, fused[i], &node, weights_text(&nodes[i]), arena,
+                                      &out[i]));
     }
     return NULL;
 }
@@ -652,10 +650,10 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
     ep_record *records = (ep_record *)calloc(count, sizeof *records);
     binary_file *binary = (binary_file *)calloc(1, sizeof *binary);
     ep_context *context = ep_context_new(session, 0);
-    OrtStatus *status = records && binary && context
-                            ? build(session, context, records, binary, graphs, fused, count, infos,
-                                    context_nodes)
-                            : ep_no_memory(session->api);
+    OrtStatus *status =
+        records && binary && context
+            ? build(session, context, records, binary, graphs, fused, count, infos, context_nodes)
+            : ep_no_memory(session->api);
     size_t i;
     /* After a failure ORT does not read these arrays. */
     for (i = 0; status && i < count; i++) {

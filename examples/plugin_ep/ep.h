@@ -172,14 +172,14 @@ typedef struct ep_session {
     bool backend_open;        /* and ours: that of a sharing session belongs to the factory */
     OrtKeyValuePairs *config; /* a copy: ORT's options are gone after CreateEp */
     epctx_arena arena;
-    epctx_options options;    /* in that arena; the most used ones: */
-    bool generate;            /* ep.context_enable */
-    bool embed;               /* ep.context_embed_mode */
-    bool compile_only;        /* session.compile_only: nobody will run this session, so its context
+    epctx_options options; /* in that arena; the most used ones: */
+    bool generate;         /* ep.context_enable */
+    bool embed;            /* ep.context_embed_mode */
+    bool compile_only;     /* session.compile_only: nobody will run this session, so its context
                                  may be for hardware that is elsewhere */
     epctx_weightless_support weightless; /* ep.enable_weightless, if the backend supports it */
-    bool share;               /* ep.share_ep_contexts */
-    bool stop;                /* ep.stop_share_ep_contexts */
+    bool share;                          /* ep.share_ep_contexts */
+    bool stop;                           /* ep.stop_share_ep_contexts */
     char *joined; /* context model of this session in a group that is generated; NULL: none, or it
                      is written */
     const char *context_path; /* ep.context_file_path, "" when not set */
@@ -233,7 +233,7 @@ typedef struct ep_context {
     epctx_ep made;          /* what was compiled in this session */
     epctx_buffer *payloads; /* of EPContext nodes */
     size_t payload_count;
-    epctx_io io; /* of binaries that are in no file: `made`, or the application's buffers */
+    epctx_io io;        /* of binaries that are in no file: `made`, or the application's buffers */
     OrtStatus *refusal; /* of the application's read callback */
     epctx_loaded loaded;
 } ep_context;

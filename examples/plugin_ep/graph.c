@@ -532,8 +532,8 @@ static OrtStatus *read_nodes(reading *r, size_t *output_count)
     EP_TRY(get_memory(record, count, sizeof *r->node_inputs, &memory));
     r->node_inputs = (const OrtValueInfo ***)memory;
     for (i = 0; i < count; i++) {
-        EP_TRY(read_node(record, record->nodes[i], &opsets, &r->node_inputs[i], &ends,
-                         &r->nodes[i]));
+        EP_TRY(
+            read_node(record, record->nodes[i], &opsets, &r->node_inputs[i], &ends, &r->nodes[i]));
         r->nodes[i].id = (uint32_t)i;
         r->end_count += r->nodes[i].input_count;
         *output_count += r->nodes[i].output_count;

@@ -156,8 +156,8 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
                        OrtNode **context_nodes)
 {
     const ep_api *api = session->api;
-    const epctx_graph **pieces = (const epctx_graph **)epctx_arena_array(arena, count,
-                                                                         sizeof *pieces);
+    const epctx_graph **pieces =
+        (const epctx_graph **)epctx_arena_array(arena, count, sizeof *pieces);
     char *path = (char *)epctx_arena_alloc(arena, EPCTX_PATH_MAX);
     const epctx_node *nodes = NULL;
     const epctx_span none = {NULL, 0};
@@ -170,8 +170,8 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
         pieces[i] = &records[i].graph;
     }
     EP_TRY(ep_check_place(session, &records[0]));
-    EP_TRY(ep_context_model_path(session, ep_model_path(session, &records[0]), path,
-                                 EPCTX_PATH_MAX));
+    EP_TRY(
+        ep_context_model_path(session, ep_model_path(session, &records[0]), path, EPCTX_PATH_MAX));
     memset(&opts, 0, sizeof opts);
     opts.pieces = pieces;
     opts.piece_count = count;

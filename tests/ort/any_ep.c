@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define NAME "AnyEP"
+#define NAME   "AnyEP"
 
 EXPORT OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base,
                                     const OrtLogger *logger, OrtEpFactory **factories, size_t max,
@@ -81,7 +81,8 @@ static void release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count)
 {
     size_t i;
     (void)self;
-    for (i = 0; i < count; i++) free(infos[i]);
+    for (i = 0; i < count; i++)
+        free(infos[i]);
 }
 
 static const char *factory_name(const OrtEpFactory *self)

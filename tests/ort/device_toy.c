@@ -797,8 +797,8 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
     return EPCTX_OK;
 }
 
-static const char *const option_keys[] = {"architecture",   "fail_run", "fail_load",
-                                          "show_addresses", "layout",   "take_if", NULL};
+static const char *const option_keys[] = {"architecture", "fail_run", "fail_load", "show_addresses",
+                                          "layout",       "take_if",  NULL};
 
 static bool toy_present(void)
 {

@@ -143,8 +143,8 @@ static epctx_status find_or_put(carry *c, epctx_model *model, const epctx_depend
     if (*at != EPCTX_MAP_NONE) {
         return EPCTX_OK;
     }
-    OPS_TRY(epctx_model_map_file(model, epctx_str_of(dep->folder), dep->name, &file.bytes,
-                                 c->error));
+    OPS_TRY(
+        epctx_model_map_file(model, epctx_str_of(dep->folder), dep->name, &file.bytes, c->error));
     if (!alone && is_renamable(dep)) {
         OPS_TRY(find_equal(c, &file, at));
     }
@@ -173,8 +173,7 @@ static epctx_status carry_one(carry *c, epctx_model *model, size_t part,
     rename->use = dep->use;
     rename->from = dep->name;
     rename->to = now;
-    return ops_say(c->report, part, dep->name, c->error, "file '%S' is now '%S'", &dep->name,
-                   &now);
+    return ops_say(c->report, part, dep->name, c->error, "file '%S' is now '%S'", &dep->name, &now);
 }
 
 void carry_begin(carry *c, ops_report *report, epctx_model *result, const char *path,
@@ -207,8 +206,8 @@ epctx_status carry_files(carry *c, epctx_model *model, size_t part, bool alone)
         }
         /* A model may name files that only sessions with other options need. */
         if (file->status == EPCTX_OK && (is_renamable(file) || file->required)) {
-            OPS_TRY(carry_one(c, model, part, file, alone && file->use == EPCTX_USE_CONTEXT,
-                              &renames));
+            OPS_TRY(
+                carry_one(c, model, part, file, alone && file->use == EPCTX_USE_CONTEXT, &renames));
         }
     }
     return epctx_model_rename_files(model, (const epctx_file_rename *)renames.items, renames.count,

@@ -12,10 +12,10 @@ extern "C" {
 typedef struct carry {
     ops_report *report;
     epctx_model *result;
-    const char *path;        /* where the result will be written */
-    epctx_list files;        /* of the result */
-    epctx_map names, paths;  /* name in the result, canonical path -> number in `files` */
-    epctx_map alike;         /* size -> first file; size and hash -> file, for repeated sizes */
+    const char *path;       /* where the result will be written */
+    epctx_list files;       /* of the result */
+    epctx_map names, paths; /* name in the result, canonical path -> number in `files` */
+    epctx_map alike;        /* size -> first file; size and hash -> file, for repeated sizes */
     epctx_error *error;
 } carry;
 

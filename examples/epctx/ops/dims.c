@@ -15,8 +15,7 @@ static epctx_status dims_set(dims_work *w, epctx_view dim)
 }
 
 /* Sets the dimensions `param` of the values in field `number` of a graph. */
-static epctx_status dims_of_values(dims_work *w, epctx_view graph, uint32_t number,
-                                   epctx_str param)
+static epctx_status dims_of_values(dims_work *w, epctx_view graph, uint32_t number, epctx_str param)
 {
     epctx_cursor values = epctx_view_fields(graph, number);
     epctx_value_view value;
@@ -86,11 +85,10 @@ static epctx_status dims_fix_input(dims_work *w, epctx_str input, uint32_t axis)
     if (!dim.known || dim.value < 0) { /* a negative number means dynamic */
         return dims_set(w, view);
     }
-    return dim.value == w->value
-               ? EPCTX_OK
-               : epctx_fail(w->error, EPCTX_ERR_GRAPH,
-                            "dimension %u of input '%S' is %d and cannot be %d", (uint64_t)axis,
-                            &input, dim.value, w->value);
+    return dim.value == w->value ? EPCTX_OK
+                                 : epctx_fail(w->error, EPCTX_ERR_GRAPH,
+                                              "dimension %u of input '%S' is %d and cannot be %d",
+                                              (uint64_t)axis, &input, dim.value, w->value);
 }
 
 static epctx_status dims_begin(dims_work *w, epctx_model *model, int64_t value, size_t *count,
@@ -104,9 +102,9 @@ static epctx_status dims_begin(dims_work *w, epctx_model *model, int64_t value, 
     w->value = value;
     w->count = 0;
     w->error = error;
-    return value > 0 ? EPCTX_OK
-                     : epctx_fail(error, EPCTX_ERR_ARG,
-                                  "a dimension must be 1 or more, not %d", value);
+    return value > 0
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "a dimension must be 1 or more, not %d", value);
 }
 
 static epctx_status dims_end(dims_work *w, size_t mark, epctx_status status, size_t *count)

@@ -3,10 +3,10 @@
 
 typedef struct init_work {
     ops_conversion c;
-    epctx_str file;      /* that takes initializers, as the model names it */
-    epctx_list parts;    /* epctx_span: its bytes, */
-    uint64_t size;       /* and how many they are */
-    bool file_used;      /* by initializers that were in it before */
+    epctx_str file;   /* that takes initializers, as the model names it */
+    epctx_list parts; /* epctx_span: its bytes, */
+    uint64_t size;    /* and how many they are */
+    bool file_used;   /* by initializers that were in it before */
 } init_work;
 
 typedef epctx_status (*init_step)(init_work *w);

@@ -89,9 +89,9 @@ static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_st
             continue;
         }
         /* In the oneof of a type, any second member counts. */
-        bit = UINT32_C(1) << (type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT
-                                  ? 31
-                                  : info->number);
+        bit =
+            UINT32_C(1) << (type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31
+                                                                                   : info->number);
         if (!info->repeated && (seen & bit) != 0) {
             lint_say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
                      "field %s of a %s occurs twice: readers disagree on which one counts",
@@ -104,8 +104,8 @@ static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_st
                    !epctx_str_is_utf8(epctx_view_str(field.body))) {
             epctx_str text = epctx_view_str(field.body);
             lint_say(l, EPCTX_RULE_NOT_UTF8, node, attribute,
-                     "field %s of a %s is '%S', which is not UTF-8",
-                     ops_field_name(info).text, epctx_message_name(type), &text);
+                     "field %s of a %s is '%S', which is not UTF-8", ops_field_name(info).text,
+                     epctx_message_name(type), &text);
         }
     }
 }

@@ -15,8 +15,7 @@ extern "C" {
     X(WRONG_DOMAIN, "E003", "wrong-domain", "EPContext in a domain other than com.microsoft", \
       "set the node's domain to com.microsoft") \
     X(ATTRIBUTE_TYPE, "E004", "attribute-type", \
-      "an attribute has another type than in the schema", \
-      "store it with the type of the schema") \
+      "an attribute has another type than in the schema", "store it with the type of the schema") \
     X(ATTRIBUTE_VALUE, "E005", "attribute-value", "an attribute has an invalid value", \
       "use 0 or 1; for max_size, 0 or more") \
     X(DOUBLED_ATTRIBUTE, "E006", "doubled-attribute", "a node has two attributes of one name", \
@@ -98,8 +97,7 @@ extern "C" {
       "take the model from its source again") \
     X(DOUBLED_NODE, "E047", "doubled-node-name", "two nodes of a graph have the same name", \
       "rename one of them") \
-    X(CYCLE, "E048", "cycle", "nodes form a cycle", \
-      "take the model from its source again") \
+    X(CYCLE, "E048", "cycle", "nodes form a cycle", "take the model from its source again") \
     X(BODY_ORDER, "E049", "order-in-body", \
       "a body or function reads a value that a later node produces", \
       "sort the nodes: ORT sorts only the main graph") \
@@ -115,8 +113,8 @@ extern "C" {
     X(ELEMENT_TYPE, "E054", "element-type", \
       "an element type that does not exist, or that ORT does not support", \
       "take the model from its source again") \
-    X(OUTER_NAME, "E055", "outer-name-redefined", \
-      "a body redefines the name of an outer value", "rename the value in the body") \
+    X(OUTER_NAME, "E055", "outer-name-redefined", "a body redefines the name of an outer value", \
+      "rename the value in the body") \
     X(ATTRIBUTE_FORM, "E056", "attribute-form", \
       "an attribute without a name or type, or with a value of another type", \
       "take the model from its source again") \
@@ -154,8 +152,8 @@ extern "C" {
     X(PAYLOAD_IGNORED, "W003", "payload-ignored", \
       "a secondary node has a context that is not read", \
       "remove ep_cache_context, or set main_context 1") \
-    X(STALE_COMPAT, "W004", "compatibility-stale", \
-      "compatibility info of an EP without a node", "remove the metadata entry") \
+    X(STALE_COMPAT, "W004", "compatibility-stale", "compatibility info of an EP without a node", \
+      "remove the metadata entry") \
     X(COMPAT_SYNTAX, "W005", "compatibility-syntax", "compatibility info that the EP cannot read", \
       "remove the entry or compile again") \
     X(IN_BODY, "W006", "in-subgraph", "EPContext in a body or function", \
@@ -175,8 +173,7 @@ extern "C" {
       "store it as UTF-8: readers in Python and Java fail") \
     X(DOTS, "W015", "path-dots", "this EP rejects '..' anywhere in a path", "rename the file") \
     X(NEAR_LIMIT, "W017", "near-size-limit", \
-      "the model is close to the 2 GiB limit of libprotobuf", \
-      "move contexts into files") \
+      "the model is close to the 2 GiB limit of libprotobuf", "move contexts into files") \
     X(ORDER, "W018", "order", "a node reads a value that a later node produces", \
       "sort the nodes: ORT sorts the main graph itself, other tools do not") \
     X(ANNOTATION, "W019", "annotation-dangling", "an annotation for a value that does not exist", \
@@ -199,8 +196,7 @@ extern "C" {
     X(DOUBLED_OPSET, "W027", "opset-doubled", "a domain is imported twice", \
       "keep one import: ORT uses the last one") \
     X(DEFAULT_OPSET, "W028", "opset-defaulted", \
-      "the domain of a node is not imported; ORT uses its newest version", \
-      "add the opset import") \
+      "the domain of a node is not imported; ORT uses its newest version", "add the opset import") \
     X(IDLE_FUNCTION, "W029", "function-unused", "a function that nothing calls breaks a rule", \
       "remove the function") \
     X(IDLE_INITIALIZER, "W030", "initializer-unused", \

@@ -189,8 +189,7 @@ static epctx_status lint_source(linter *l, lint_judged *judged)
                  judged->profile->sources[0]);
     } else if (claim == EPCTX_CLAIM_NO) {
         lint_say(l, EPCTX_RULE_FOREIGN, node->name, "source",
-                 "is '%S': the node is not for EP '%s'", &node->source,
-                 judged->profile->name);
+                 "is '%S': the node is not for EP '%s'", &node->source, judged->profile->name);
     } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
         lint_say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
                  "is missing: only some EPs accept such a node");

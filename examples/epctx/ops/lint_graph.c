@@ -118,8 +118,8 @@ static epctx_status lint_constant(linter *l, lint_frame *scope, const epctx_node
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
     if (node->output_count != 1) {
-        lint_say(l, EPCTX_RULE_NODE_FORM, node->name, NULL,
-                 "a Constant has %u outputs, expected 1", (uint64_t)node->output_count);
+        lint_say(l, EPCTX_RULE_NODE_FORM, node->name, NULL, "a Constant has %u outputs, expected 1",
+                 (uint64_t)node->output_count);
     }
     if (!epctx_next_attr(&it, &attr)) {
         return EPCTX_OK;
@@ -593,8 +593,7 @@ LINT_APART static epctx_status lint_order(linter *l, lint_frame *scope, uint32_t
     OPS_TRY(ops_array(&l->arena, (size_t)nodes + 1, sizeof *order, &order, l->error));
     OPS_TRY(lint_ort_order(l, &scope->edges, nodes, order, &circle));
     if (circle) {
-        lint_say(l, EPCTX_RULE_CYCLE, epctx_str_of(""), NULL,
-                 "a node depends on its own output");
+        lint_say(l, EPCTX_RULE_CYCLE, epctx_str_of(""), NULL, "a node depends on its own output");
     }
     for (i = 0; i < scope->shadows.count; i++) {
         const lint_shadow_note *shadow = (const lint_shadow_note *)scope->shadows.items + i;

@@ -89,9 +89,9 @@ typedef struct lint_constant_note {
 /* A graph whose nodes are being checked. */
 typedef struct lint_frame {
     struct lint_frame *outer;
-    epctx_map names; /* value -> 0: input, 1: initializer, else 2 + position of its producer */
-    epctx_map used;  /* initializers that something reads */
-    uint32_t at;     /* position of the current node */
+    epctx_map names;    /* value -> 0: input, 1: initializer, else 2 + position of its producer */
+    epctx_map used;     /* initializers that something reads */
+    uint32_t at;        /* position of the current node */
     uint8_t *constants; /* which nodes are Constant, which ORT treats as initializers */
     epctx_list edges;   /* main graph: which node reads from which, bodies included */
     epctx_list shadows; /* main graph: lint_shadow_note */

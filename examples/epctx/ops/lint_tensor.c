@@ -257,8 +257,8 @@ void lint_tensor(linter *l, epctx_view view, epctx_str name)
         }
     } else if (counts[own] != numbers) {
         lint_say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
-                 "initializer '%S' has %u values of its type, but its shape needs %u",
-                 &tensor.name, counts[own], numbers);
+                 "initializer '%S' has %u values of its type, but its shape needs %u", &tensor.name,
+                 counts[own], numbers);
     }
 }
 
@@ -341,8 +341,7 @@ static const char *lint_indices_fault(epctx_view sparse, const epctx_tensor_view
             return "has an index outside its shape";
         }
     }
-    return found == (uint64_t)count * (uint64_t)dims[1] ? NULL
-                                                        : "has a wrong number of indices";
+    return found == (uint64_t)count * (uint64_t)dims[1] ? NULL : "has a wrong number of indices";
 }
 
 /* What is wrong with a sparse tensor, by which ORT makes a dense one; NULL when nothing is. */

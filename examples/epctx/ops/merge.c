@@ -46,11 +46,11 @@ typedef struct guest {
     epctx_error *error;
     size_t number;
     char own_prefix[32];
-    epctx_str prefix; /* explicit, or what clashes get */
-    bool always;      /* every name gets it */
-    bool never;       /* clashes are errors */
-    epctx_map fixed;  /* values that a compiled node finds by name */
-    epctx_map own;    /* names of values of the model, before and after */
+    epctx_str prefix;         /* explicit, or what clashes get */
+    bool always;              /* every name gets it */
+    bool never;               /* clashes are errors */
+    epctx_map fixed;          /* values that a compiled node finds by name */
+    epctx_map own;            /* names of values of the model, before and after */
     epctx_map own_nodes;      /* the same of nodes of the main graph */
     epctx_map from;           /* names of the main graph */
     epctx_map joined;         /* inputs (before) that an output feeds -> number of the end */
@@ -279,9 +279,8 @@ static bool same_type(const epctx_value_view *a, const epctx_value_view *b)
 static uint32_t end_of(const merge *w, const epctx_connection *link)
 {
     uint32_t at = epctx_map_get(&w->end_names, link->output);
-    while (at != EPCTX_MAP_NONE &&
-           (end_at(w, at)->input ||
-            (link->from != EPCTX_ANY_PART && end_at(w, at)->part != link->from))) {
+    while (at != EPCTX_MAP_NONE && (end_at(w, at)->input || (link->from != EPCTX_ANY_PART &&
+                                                             end_at(w, at)->part != link->from))) {
         at = end_at(w, at)->before;
     }
     return at;
@@ -412,10 +411,10 @@ static epctx_status guest_rename(guest *g, epctx_view scope, const epctx_list *b
             OPS_TRY(ops_add_name(&to, g->w->arena, ops_name_at(after, i), g->error));
         }
     }
-    return from.count == 0 ? EPCTX_OK
-                           : epctx_rename_values(g->model, scope, (const epctx_str *)from.items,
-                                                 (const epctx_str *)to.items, from.count, NULL,
-                                                 NULL, g->error);
+    return from.count == 0
+               ? EPCTX_OK
+               : epctx_rename_values(g->model, scope, (const epctx_str *)from.items,
+                                     (const epctx_str *)to.items, from.count, NULL, NULL, g->error);
 }
 
 /* Names in a body must not hide values of the main graphs. `now`: the new ones of its own. */
@@ -430,8 +429,8 @@ static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map 
     memset(&after, 0, sizeof after);
     epctx_map_init(&seen, g->w->arena);
     while (ops_next_definition(&d, &name)) {
-        bool hides = ops_has(&g->w->outer, name) ||
-                     (ops_has(now, name) && !ops_has(&g->from, name));
+        bool hides =
+            ops_has(&g->w->outer, name) || (ops_has(now, name) && !ops_has(&g->from, name));
         if (!hides || ops_has(&seen, name)) {
             continue;
         }
@@ -779,7 +778,7 @@ static epctx_status guest_opsets(guest *g)
 typedef struct merge_pairs {
     epctx_view owner;
     epctx_kind kind; /* of the owner: MODEL or GRAPH */
-    epctx_map keys; /* key -> number in `values` */
+    epctx_map keys;  /* key -> number in `values` */
     epctx_list values;
     epctx_view last; /* that was added */
 } merge_pairs;
@@ -1033,8 +1032,8 @@ static epctx_status guest_next(guest *g)
     OPS_TRY(guest_copy(g));
     OPS_TRY(guest_opsets(g));
     OPS_TRY(guest_functions(g));
-    OPS_TRY(guest_metadata(g, epctx_model_root(g->model), epctx_model_root(model),
-                           EPCTX_KIND_MODEL));
+    OPS_TRY(
+        guest_metadata(g, epctx_model_root(g->model), epctx_model_root(model), EPCTX_KIND_MODEL));
     OPS_TRY(guest_metadata(g, main_graph(g->model), main_graph(model), EPCTX_KIND_GRAPH));
     OPS_TRY(guest_settle(g));
     return guest_ends(g);
@@ -1113,8 +1112,7 @@ static epctx_status check_part(merge *w, size_t number)
         }
     }
     if (number > 0 && epctx_next_training(&trainings, &training)) {
-        return epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED,
-                          "training info cannot be merged");
+        return epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED, "training info cannot be merged");
     }
     if (!w->opts.allow_stale) {
         OPS_TRY(epctx_model_check_binary(model, NULL, w->error));
@@ -1165,8 +1163,8 @@ static epctx_status check_connection(merge *w, const epctx_connection *link)
                           &link->output, &link->input, &value.name);
     }
     return epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,
-                      "connection '%S' to '%S': no later model has the input",
-                      &link->output, &link->input);
+                      "connection '%S' to '%S': no later model has the input", &link->output,
+                      &link->input);
 }
 
 static epctx_status merge_run(merge *w)
@@ -1196,8 +1194,7 @@ static epctx_status merge_run(merge *w)
     OPS_TRY(merge_outputs(w));
     OPS_TRY(ops_drop_builds(&w->report, w->model, w->error));
     OPS_TRY(epctx_lint_verify(w->model, NULL, w->allowed, w->error));
-    return ops_check_size(w->model, "first move contexts and initializers into files",
-                          w->error);
+    return ops_check_size(w->model, "first move contexts and initializers into files", w->error);
 }
 
 static void merge_begin(merge *w, const epctx_part *parts, size_t count,

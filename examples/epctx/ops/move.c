@@ -209,10 +209,8 @@ static epctx_status move_edit(move_work *m, move_model *moved)
 static bool move_left(const move_work *m)
 {
     epctx_file_info from, to;
-    return m->inside != SIZE_MAX &&
-           m->io->stat_fn(m->io->user, m->from, &from, NULL) == EPCTX_OK &&
-           m->io->stat_fn(m->io->user, m->to, &to, NULL) == EPCTX_OK &&
-           epctx_file_same(&from, &to);
+    return m->inside != SIZE_MAX && m->io->stat_fn(m->io->user, m->from, &from, NULL) == EPCTX_OK &&
+           m->io->stat_fn(m->io->user, m->to, &to, NULL) == EPCTX_OK && epctx_file_same(&from, &to);
 }
 
 static epctx_status move_edits(move_work *m)
@@ -348,8 +346,8 @@ static void move_end(move_work *m, bool done)
 }
 
 epctx_status epctx_move_binary(const char *from, const char *to, const char *const *models,
-                               size_t count, const epctx_move_opts *opts,
-                               epctx_move_report *report, epctx_error *error)
+                               size_t count, const epctx_move_opts *opts, epctx_move_report *report,
+                               epctx_error *error)
 {
     static const epctx_move_opts defaults;
     move_work m;

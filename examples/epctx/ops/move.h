@@ -13,7 +13,7 @@ typedef struct epctx_move_opts {
     const epctx_io *io;               /* default epctx_io_files() */
     const epctx_allocator *allocator; /* default malloc */
     bool dry_run;                     /* only check */
-    bool derived; /* the user did not name the models: none may be a link */
+    bool derived;                     /* the user did not name the models: none may be a link */
     /* Called at the end with the path and number of nodes of each changed model; may be NULL. */
     void (*moved_fn)(void *user, const char *model, size_t nodes);
     void *user;
@@ -31,8 +31,8 @@ typedef struct epctx_move_report {
  * state is loadable, and repeating the call after a crash completes it. Does not change models that
  * do not name the file; EPCTX_ERR_NOT_FOUND if none does. `opts` and `report` may be NULL. */
 epctx_status epctx_move_binary(const char *from, const char *to, const char *const *models,
-                               size_t count, const epctx_move_opts *opts,
-                               epctx_move_report *report, epctx_error *error);
+                               size_t count, const epctx_move_opts *opts, epctx_move_report *report,
+                               epctx_error *error);
 
 #ifdef __cplusplus
 }

@@ -76,8 +76,8 @@ static inline epctx_status ops_add(epctx_list *list, epctx_arena *arena, size_t 
 static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b, epctx_str *out,
                                     epctx_error *error)
 {
-    char *text = a.size < SIZE_MAX - b.size ? (char *)epctx_arena_alloc(arena, a.size + b.size + 1)
-                                            : NULL;
+    char *text =
+        a.size < SIZE_MAX - b.size ? (char *)epctx_arena_alloc(arena, a.size + b.size + 1) : NULL;
     out->data = text;
     out->size = 0;
     if (text == NULL) {
@@ -342,8 +342,7 @@ static inline epctx_status ops_say(ops_report *report, size_t part, epctx_str na
 /* A file of one part beside a model that is written to `path` (NULL: its own). The bytes are
  * borrowed. */
 static inline epctx_status ops_file_of(epctx_model *model, const char *path, epctx_str name,
-                                       epctx_span data, epctx_output_file *out,
-                                       epctx_error *error)
+                                       epctx_span data, epctx_output_file *out, epctx_error *error)
 {
     epctx_span *part;
     OPS_TRY(ops_array(&model->arena, 1, sizeof *part, &part, error));

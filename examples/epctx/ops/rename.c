@@ -72,8 +72,7 @@ static epctx_status rename_field(rename_work *w, epctx_view field)
     epctx_str name = epctx_view_str(field);
     uint32_t i = rename_index(w, name);
     if (i == EPCTX_MAP_NONE) {
-        return w->apply || name.size == 0 ? EPCTX_OK
-                                          : rename_in_use(w, name, "the name is in use");
+        return w->apply || name.size == 0 ? EPCTX_OK : rename_in_use(w, name, "the name is in use");
     }
     w->uses++;
     return w->apply ? epctx_view_set_str(w->model, field, w->to[i], w->error) : EPCTX_OK;
@@ -157,8 +156,8 @@ static epctx_status rename_allowed(const rename_work *w, epctx_view message)
            (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
         if (rename_index(w, name) != EPCTX_MAP_NONE) {
             epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED,
-                       "value '%S' cannot be renamed: %s finds it in the binary by name",
-                       &name, profile->name);
+                       "value '%S' cannot be renamed: %s finds it in the binary by name", &name,
+                       profile->name);
             epctx_blame(w->error, NULL, &node.name, NULL);
             return EPCTX_ERR_UNSUPPORTED;
         }

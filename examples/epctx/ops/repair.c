@@ -59,8 +59,8 @@ static epctx_status repair_nodes(repair *r, repair_node_fn node_fn, epctx_error 
 
 /* -- fields that occur twice -- */
 
-static epctx_status repair_doubled_field(void *user, const epctx_field_info *field,
-                                         epctx_str node, epctx_error *error)
+static epctx_status repair_doubled_field(void *user, const epctx_field_info *field, epctx_str node,
+                                         epctx_error *error)
 {
     (void)error;
     repair_say((repair *)user, EPCTX_RULE_DOUBLED_FIELD, node,
@@ -109,11 +109,10 @@ static epctx_status repair_imports(repair *r, epctx_error *error)
             continue;
         }
         OPS_TRY(epctx_model_put_opset(r->model, node.domain, version, error));
-        repair_say(r,
-                   epctx_lint_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET
-                                                     : EPCTX_RULE_NO_OPSET,
-                   node.domain, "'%S' is imported, version %d as in the source model",
-                   &node.domain, version);
+        repair_say(
+            r, epctx_lint_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET : EPCTX_RULE_NO_OPSET,
+            node.domain, "'%S' is imported, version %d as in the source model", &node.domain,
+            version);
     }
     return EPCTX_OK;
 }
@@ -153,8 +152,8 @@ static epctx_status repair_sources(repair *r, const epctx_node_view *node, epctx
         OPS_TRY(repair_source(r, EPCTX_RULE_SOURCE_SPELLING, node,
                               repair_spelling(profile, ep.source), error));
     }
-    missing = (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT
-                                                       : EPCTX_RULE_NO_SOURCE;
+    missing =
+        (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT : EPCTX_RULE_NO_SOURCE;
     /* Only the caller knows the EP of the node. */
     if ((ep.present & 1u << EPCTX_EP_SOURCE) == 0 && r->opts->check.profile != NULL &&
         profile->sources[0] != NULL && r->wanted[missing]) {
@@ -192,15 +191,14 @@ static epctx_status repair_attributes(repair *r, const epctx_node_view *node, ep
         if ((need & defaults[i].bit) != 0) {
             OPS_TRY(epctx_node_set_int(r->model, node->view, defaults[i].name, defaults[i].value,
                                        error));
-            repair_say(r, rule, node->name, "%s %d is stored", defaults[i].name,
-                       defaults[i].value);
+            repair_say(r, rule, node->name, "%s %d is stored", defaults[i].name, defaults[i].value);
         }
     }
     /* A secondary node of an embedded context: OpenVINO stores an empty string there. */
     if ((need & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 && ep.main_context == 0 &&
         ep.embed_mode == 1) {
-        OPS_TRY(epctx_node_set_str(r->model, node->view, "ep_cache_context", epctx_str_of(""),
-                                   error));
+        OPS_TRY(
+            epctx_node_set_str(r->model, node->view, "ep_cache_context", epctx_str_of(""), error));
         repair_say(r, rule, node->name, "an empty ep_cache_context is stored");
     }
     return EPCTX_OK;
@@ -216,8 +214,8 @@ static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epc
         epctx_epnode_read(node, &ep, NULL) != EPCTX_OK || ep.embed_mode != 1 ||
         ep.ep_cache_context.size == 0 || ep.ep_cache_context.size >= 1024 ||
         epctx_path_find(epctx_model_io(r->model), epctx_path_folder(model_path),
-                        ep.ep_cache_context,
-                        r->model->path_flags, path, sizeof path, NULL) != EPCTX_OK) {
+                        ep.ep_cache_context, r->model->path_flags, path, sizeof path,
+                        NULL) != EPCTX_OK) {
         return EPCTX_OK;
     }
     OPS_TRY(epctx_node_set_int(r->model, node->view, "embed_mode", 0, error));
@@ -272,7 +270,7 @@ static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_n
                                 epctx_error *error)
 {
     bool compiled = epctx_node_is_epnode(node);
-    epctx_rule rule = !compiled ? EPCTX_RULE_DOUBLED_NODE
+    epctx_rule rule = !compiled             ? EPCTX_RULE_DOUBLED_NODE
                       : node->name.size > 0 ? EPCTX_RULE_DOUBLED_EPNODE
                                             : EPCTX_RULE_NO_NAME;
     epctx_str name = node->name;
@@ -283,8 +281,8 @@ static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_n
         return ops_put(&maps->seen, name, 1, error);
     }
     if (!r->wanted[rule] ||
-        (compiled && repair_profile(r, epctx_node_attr_str(node, "source"))->key ==
-                         EPCTX_KEY_NODE_NAME)) {
+        (compiled &&
+         repair_profile(r, epctx_node_attr_str(node, "source"))->key == EPCTX_KEY_NODE_NAME)) {
         return EPCTX_OK;
     }
     OPS_TRY(repair_free_name(r, &maps->all, name, &name, error));
@@ -349,8 +347,8 @@ static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx
         } else { /* the same as the one before: which one comes last does not change */
             OPS_TRY(ops_add_view(&gone, r->arena, view, error));
             repair_say(r, list->rule, node.size > 0 ? node : name,
-                       "%s '%S' occurred twice with the same content; one was removed",
-                       list->what, &name);
+                       "%s '%S' occurred twice with the same content; one was removed", list->what,
+                       &name);
         }
     }
     return ops_remove_views(r->model, &gone, error);
@@ -381,9 +379,8 @@ static epctx_status repair_entries(repair *r, epctx_error *error)
 static epctx_status repair_doubled_attributes(repair *r, const epctx_node_view *node,
                                               epctx_error *error)
 {
-    static const repair_entry_list list = {EPCTX_RULE_DOUBLED_ATTRIBUTE,
-                                           EPCTX_FIELD_NODE_ATTRIBUTE, EPCTX_FIELD_ATTR_NAME,
-                                           "attribute"};
+    static const repair_entry_list list = {EPCTX_RULE_DOUBLED_ATTRIBUTE, EPCTX_FIELD_NODE_ATTRIBUTE,
+                                           EPCTX_FIELD_ATTR_NAME, "attribute"};
     return repair_equal(r, &list, node->view, node->name, error);
 }
 
@@ -410,8 +407,7 @@ static epctx_str repair_candidate(const repair *r, const epctx_dependency *file,
         name.size = size - start;
         if (!epctx_str_eq(name, file->name) &&
             epctx_path_find(epctx_model_io(r->model), epctx_str_of(file->folder), name,
-                            r->model->path_flags,
-                            path, sizeof path, NULL) == EPCTX_OK) {
+                            r->model->path_flags, path, sizeof path, NULL) == EPCTX_OK) {
             return name;
         }
         while (start < size && text[start] != '/') {
@@ -643,8 +639,8 @@ static epctx_status typing_known(repair *r, typing *t, epctx_error *error)
     epctx_value_view value;
     typing_begin(graph, lists);
     while (typing_next(lists, &value)) {
-        OPS_TRY(ops_put(&t->known, value.name, value.is_tensor ? (uint32_t)value.elem_type : 0,
-                        error));
+        OPS_TRY(
+            ops_put(&t->known, value.name, value.is_tensor ? (uint32_t)value.elem_type : 0, error));
     }
     while (epctx_next_tensor(&tensors, &tensor)) {
         OPS_TRY(ops_put(&t->known, tensor.name, (uint32_t)tensor.elem_type, error));
@@ -670,9 +666,9 @@ static epctx_status typing_source(repair *r, typing *t, epctx_error *error)
 /* Operators whose inputs all have the same type. */
 static bool typing_is_uniform(epctx_str op)
 {
-    static const char *const ops[] = {"Add", "Sub", "Mul", "Div", "MatMul", "Gemm", "Conv",
-                                      "Concat", "Max", "Min", "Sum", "Mean", "PRelu", "Equal",
-                                      "Less", "Greater", "ConvTranspose"};
+    static const char *const ops[] = {"Add",   "Sub",    "Mul",  "Div",     "MatMul",       "Gemm",
+                                      "Conv",  "Concat", "Max",  "Min",     "Sum",          "Mean",
+                                      "PRelu", "Equal",  "Less", "Greater", "ConvTranspose"};
     size_t i;
     for (i = 0; i < sizeof ops / sizeof ops[0]; i++) {
         if (epctx_str_is(op, ops[i])) {
@@ -743,8 +739,8 @@ static epctx_status repair_type(repair *r, const typing *t, epctx_str node, epct
         OPS_TRY(epctx_message_put_copy(r->model, epctx_model_graph(r->model).view,
                                        EPCTX_FIELD_GRAPH_VALUE_INFO, ops_view_at(&t->views, at),
                                        none, NULL, error));
-        repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, node,
-                   "'%S' now has its type from the source model", &name);
+        repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, node, "'%S' now has its type from the source model",
+                   &name);
     } else if (elem != 0) {
         memset(&value, 0, sizeof value);
         value.name = name;

@@ -13,10 +13,10 @@ extern "C" {
 typedef struct epctx_repair_note {
     epctx_rule rule;
     epctx_rule_info info;
-    bool done;        /* else `text` is the reason */
+    bool done;         /* else `text` is the reason */
     bool needs_source; /* not done because epctx_repair_opts.source is NULL */
-    epctx_str name;   /* of the node, value or metadata key; may be empty */
-    const char *text; /* what was done */
+    epctx_str name;    /* of the node, value or metadata key; may be empty */
+    const char *text;  /* what was done */
 } epctx_repair_note;
 
 typedef void (*epctx_repair_fn)(void *user, const epctx_repair_note *note);

@@ -90,10 +90,8 @@ bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config
     if (!epctx_next_view(cursor, &config->view)) {
         return false;
     }
-    config->configuration_id =
-        sharding_str(config->view, EPCTX_FIELD_NODE_CONFIG_CONFIGURATION_ID);
-    config->has_stage =
-        sharding_int(config->view, EPCTX_FIELD_NODE_CONFIG_PIPELINE_STAGE, &stage);
+    config->configuration_id = sharding_str(config->view, EPCTX_FIELD_NODE_CONFIG_CONFIGURATION_ID);
+    config->has_stage = sharding_int(config->view, EPCTX_FIELD_NODE_CONFIG_PIPELINE_STAGE, &stage);
     config->pipeline_stage = (int32_t)(uint32_t)stage;
     return true;
 }

@@ -6,7 +6,7 @@
 
 typedef struct split {
     epctx_model *model;
-    epctx_view graph; /* its main graph, for edits */
+    epctx_view graph;   /* its main graph, for edits */
     epctx_arena *arena; /* of the model, for everything here */
     epctx_error *error;
     ops_report report;
@@ -323,8 +323,8 @@ static epctx_status tensor_type(split *s, epctx_str name, epctx_value *out)
     return EPCTX_OK;
 }
 
-static epctx_status put_end(split *s, const epctx_value *wish, bool input,
-                            const split_types *types, epctx_view *last)
+static epctx_status put_end(split *s, const epctx_value *wish, bool input, const split_types *types,
+                            epctx_view *last)
 {
     uint32_t at = epctx_map_get(&types->names, wish->name);
     epctx_view none = epctx_view_none();
@@ -518,8 +518,8 @@ static epctx_status mark_calls(split *s, epctx_view body, epctx_kind kind, split
     while (epctx_walk_next(&walk, &node)) {
         epctx_str key;
         uint32_t at;
-        OPS_TRY(ops_function_key(s->arena, node.domain, node.op_type, node.overload, &key,
-                                 s->error));
+        OPS_TRY(
+            ops_function_key(s->arena, node.domain, node.op_type, node.overload, &key, s->error));
         at = epctx_map_get(&calls->numbers, key);
         if (at != EPCTX_MAP_NONE && !calls->used[at]) {
             calls->used[at] = true;

@@ -18,20 +18,20 @@ typedef struct epctx_function_view {
 } epctx_function_view;
 
 typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field number */
-    EPCTX_TYPE_NONE = 0,
-    EPCTX_TYPE_TENSOR = 1,
-    EPCTX_TYPE_SEQUENCE = 4,
-    EPCTX_TYPE_MAP = 5,
-    EPCTX_TYPE_OPAQUE = 7,
-    EPCTX_TYPE_SPARSE = 8,
-    EPCTX_TYPE_OPTIONAL = 9
+                               EPCTX_TYPE_NONE = 0,
+                               EPCTX_TYPE_TENSOR = 1,
+                               EPCTX_TYPE_SEQUENCE = 4,
+                               EPCTX_TYPE_MAP = 5,
+                               EPCTX_TYPE_OPAQUE = 7,
+                               EPCTX_TYPE_SPARSE = 8,
+                               EPCTX_TYPE_OPTIONAL = 9
 } epctx_type_kind;
 
 /* TypeProto; the kind is EPCTX_TYPE_NONE if there is no type. */
 typedef struct epctx_type_view {
     epctx_view view;
     epctx_type_kind kind;
-    int32_t elem_type;  /* of tensors and sparse tensors; the key type of maps */
+    int32_t elem_type; /* of tensors and sparse tensors; the key type of maps */
     bool has_shape;
     epctx_view shape;   /* TensorShapeProto */
     epctx_view element; /* TypeProto of a sequence's or optional's element, of a map's value */

@@ -84,8 +84,7 @@ static epctx_status weightless_find_weights(weightless_work *w)
 }
 
 static epctx_status weightless_run(epctx_model *model, const epctx_convert_opts *opts,
-                                   weightless_step step, epctx_changes *changes,
-                                   epctx_error *error)
+                                   weightless_step step, epctx_changes *changes, epctx_error *error)
 {
     epctx_status status;
     weightless_work w;
@@ -195,8 +194,8 @@ static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
                                why);
     }
     OPS_TRY(weightless_place(w, source, &theirs, &location, &offset));
-    OPS_TRY(epctx_tensor_set_external(w->c.model, mine->view, location, offset, a.size,
-                                      w->c.error));
+    OPS_TRY(
+        epctx_tensor_set_external(w->c.model, mine->view, location, offset, a.size, w->c.error));
     return weightless_note(w, EPCTX_CHANGE_EXTERNAL, mine->name, location, a.size, NULL);
 }
 
@@ -275,8 +274,7 @@ static epctx_status weightless_check_binary(weightless_work *w, const weightless
     epctx_node_view view = epctx_node_of(node->view);
     epctx_str context = node->node.ep_cache_context;
     bool stripped = ops_ends(context, ".stripped.engine");
-    if (!node->chosen ||
-        (!stripped && epctx_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
+    if (!node->chosen || (!stripped && epctx_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
         return EPCTX_OK;
     }
     epctx_fail(w->c.error, EPCTX_ERR_UNSUPPORTED,

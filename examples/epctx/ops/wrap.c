@@ -58,8 +58,9 @@ static epctx_status check_value(wrap *w, const epctx_wrap_value *v)
     const wrap_range *range = range_of(v->value.elem_type);
     int32_t i;
     if (!epctx_lint_allows(v->value.elem_type)) {
-        return refuse(w, v, "EPContext takes tensors of integers of 8 to 64 bits, floats of 16 to "
-                            "64 bits and bool");
+        return refuse(w, v,
+                      "EPContext takes tensors of integers of 8 to 64 bits, floats of 16 to "
+                      "64 bits and bool");
     }
     for (i = 0; i < v->value.rank; i++) {
         if (v->value.dims[i] < 0 && (w->opts->profile->traits & EPCTX_STATIC_SHAPES) != 0) {
@@ -109,8 +110,7 @@ static epctx_status put_graph_value(wrap *w, const epctx_value *value, bool inpu
 }
 
 /* The node that converts a value of the binary to or from float32. */
-static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input,
-                                  epctx_str outside)
+static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input, epctx_str outside)
 {
     epctx_view none = epctx_view_none();
     epctx_str inside = v->value.name;
@@ -260,8 +260,7 @@ static epctx_status wrap_run(wrap *w, epctx_span binary)
     return ops_check_size(model, "do not embed the binary", w->error);
 }
 
-static epctx_status check_arguments(epctx_span binary, const epctx_wrap_opts *o,
-                                    epctx_error *error)
+static epctx_status check_arguments(epctx_span binary, const epctx_wrap_opts *o, epctx_error *error)
 {
     if (o == NULL || o->profile == NULL || o->name == NULL || o->name[0] == '\0' ||
         o->output_count == 0 || (!o->embed && o->binary_name == NULL)) {
