@@ -21,14 +21,18 @@ time.sleep(60)" & echo $! >>"$pids"; wait'
 program session 'setsid sleep 7 & sleep 60'
 program long 'touch "$TMPDIR/file"; sleep 60 & echo $! >>"$pids"; echo $$ >>"$pids"; wait'
 
-runner() { (cd "$work" && TMPDIR=$work/tmp timeout 30 "$tree/tests/run" "$@") >"$out" 2>"$err"; code=$?; }
+runner() {
+    (cd "$work" && TMPDIR=$work/tmp timeout 30 "$tree/tests/run" "$@") >"$out" 2>"$err"
+    code=$?
+}
 
 # ended: whether the processes of $work/pids have ended; the kernel may take a moment.
 ended() {
     for _ in 1 2 3 4 5 6 7 8 9 10; do
         alive=
         while read -r pid; do
-            grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$pid/status" 2>/dev/null && alive=$pid
+            grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$pid/status" 2>/dev/null &&
+                alive=$pid
         done <"$work/pids"
         [ -n "$alive" ] || return 0
         sleep 0.2

@@ -199,6 +199,7 @@ static void run_experiment(const experiment *e, const char *folder)
     make_folder("src");
     make_folder("out");
     e->run();
+    now->returned = true;
     fflush(NULL);
     _exit(0); /* whether an orderly end works is an experiment of its own */
 }
@@ -227,7 +228,7 @@ static void judge_end(const experiment *e, bool ended, int status, size_t from)
     } else if (WIFSIGNALED(status)) {
         snprintf(why, sizeof why, "the process was ended by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
-    } else if (WEXITSTATUS(status) != 0) {
+    } else if (WEXITSTATUS(status) != 0 || !now->returned) {
         snprintf(why, sizeof why, "the process ended with exit code %d", WEXITSTATUS(status));
     } else {
         put_rest(e, from, *now->gave_up ? now->gave_up : "the experiment did not come to it");
@@ -249,6 +250,7 @@ static void try_experiment(size_t at, const char *base)
     bool ended;
     pid_t child;
     now->experiment = at;
+    now->returned = false;
     now->judging[0] = now->gave_up[0] = '\0';
     snprintf(now->doing, sizeof now->doing, "%s", e->name);
     if (missing) {
@@ -415,6 +417,10 @@ int main(int argc, char **argv)
     }
     if (c.junit && !report_junit(c.junit)) {
         fprintf(stderr, "epctx-conformance: %s: %s\n", c.junit, strerror(errno));
+        return 2;
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "epctx-conformance: the report: %s\n", strerror(errno));
         return 2;
     }
     return has_failed() ? 1 : 0;
