@@ -95,8 +95,15 @@ CC_arm64   := aarch64-linux-gnu-gcc
 CC_armhf   := arm-linux-gnueabihf-gcc
 CC_powerpc := powerpc-linux-gnu-gcc
 CC_musl    := musl-gcc
+# What is printed is C99's, also with the C library that is part of every Windows.
+CC_windows    := x86_64-w64-mingw32-gcc
+FLAGS_windows := -D__USE_MINGW_ANSI_STDIO=1 -D_WIN32_WINNT=0x0601
+LIBS_windows  := -lpthread
 tests_of    = $(foreach p,$(1),$(TEST_SOURCES:tests/%.c=build/$(p)/tests/%))
 programs_of = $(call tests_of,$(1)) $(1:%=build/%/epctx)
+# What tests/windows.sh runs.
+WINDOWS_TESTS := windows test_basics test_epnode test_npu_blob test_npu_compile test_npu_kernels \
+                 test_onnx test_partition test_scan test_wire $(ORT_TESTS:tests/%.c=%)
 
 TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
 ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
@@ -119,12 +126,17 @@ QUICK_HOSTILE := wire scan scan_small onnx epnode io_outputs io_buffers io_chang
 QUICK_ASAN    := $(QUICK_HOSTILE:%=build/quick/asan/tests/test_%)
 # Left out: what compares whole builds by other compilers and for other processors.
 QUICK_SCRIPTS := $(filter-out %/test_platforms.sh,$(TEST_SCRIPTS))
+# The plugin on Windows, where nothing has to be installed for it.
+WINE          := $(and $(shell command -v wine),$(shell command -v x86_64-w64-mingw32-gcc),$(wildcard \
+                 $(EPCTX_CACHE)/onnxruntime-node-*-win32-x64))
+QUICK_WINDOWS := $(if $(WINE),$(addprefix build/quick/windows/,epctx_ep.dll toy_ep.dll \
+                 tests/test_plugin.exe))
 QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted \
                   build/quick/guide_tables \
                   $(QUICK_TESTS) \
                   $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
                   build/quick/epctx-conformance \
-                  $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire
+                  $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire $(QUICK_WINDOWS)
 
 .DELETE_ON_ERROR:
 .PHONY: force all test check demo guide-tables bench mutate size coverage analyze guards fuzz plugin \
@@ -149,7 +161,8 @@ ALONE = mkdir -p build && flock build/lock
 ## test     the quick tests, minutes: everything built once, unoptimised; readers also under ASan
 test:
 	@$(ALONE) $(MAKE) --no-print-directory test-programs
-	@EPCTX_BUILD=build/quick EPCTX_TEST_QUICK=1 tests/run $(QUICK_SCRIPTS) $(QUICK_TESTS) \
+	@EPCTX_BUILD=build/quick EPCTX_TEST_QUICK=1 tests/run $(QUICK_SCRIPTS) tests/windows.sh \
+	    $(QUICK_TESTS) \
 	    $(QUICK_ASAN) $(QUICK_PLUGIN)
 test-programs: deps-test $(QUICK_PROGRAMS)
 
@@ -168,11 +181,14 @@ plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 ## conformance  build/epctx-conformance, which judges any plugin EP by the rules of ORT's documents
 conformance: deps-plugin build/epctx-conformance
 
-## matrix   more processors, C libraries and Windows, and the plugin EP in older ONNX Runtimes
+## matrix   more processors, C libraries, Windows, packages; the plugin EP in ONNX Runtime's older
+##          libraries and in those for Windows and arm64
 matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
-        $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS))
+        $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS)) \
+        $(WINDOWS_TESTS:%=build/windows/tests/%.exe) $(PLUGINS:lib%.so=build/windows/%.dll) \
+        $(ORT_TESTS:tests/%.c=build/arm64/tests/%) $(PLUGINS:%=build/arm64/%)
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
-	    tests/windows.sh tests/packages.sh \
+	    tests/windows.sh tests/arm64.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## guide-tables  the tables of examples/guides, again from the library and the tool
@@ -265,9 +281,47 @@ deps-check: deps-build
 
 # ---------------------------------------------------------------- objects
 
+# The plugin EPs, and the tests that include ONNX Runtime's headers.
+# $(1) the folder under build/, $(2) the compiler with its flags, $(3) more flags for plugins,
+# $(4), $(5) how the names of libraries begin and end, $(6) how those of programs end
+define plugins
+build/$(1)plugin/%.o: %.c Makefile | deps-plugin
+	@mkdir -p $$(@D)
+	$(2) $$(PLUGIN_FLAGS) $$(HEADER_CFLAGS) -c $$< -o $$@
+
+build/$(1)$(4)epctx_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                          build/$(1)plugin/examples/plugin_ep/device_npu.o
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
+build/$(1)$(4)toy_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                        build/$(1)plugin/tests/ort/device_toy.o
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
+# What the tests ask of any device, and no more.
+build/$(1)$(4)five_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                         build/$(1)plugin/tests/ort/device_five.o
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
+# The toy again, with allocations that fail on demand: its own, not those of what it is linked with.
+build/$(1)plugin/toy_oom.o: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                            build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
+	$(2) -r -nostdlib $$^ -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o $$@
+build/$(1)$(4)toy_oom_ep$(5): build/$(1)plugin/toy_oom.o
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
+build/$(1)$(4)bad_ep$(5): build/$(1)plugin/tests/ort/bad_ep.o
+	$(2) -shared $$^ $(3) -o $$@
+
+$(ORT_TESTS:%.c=build/$(1)obj/%.o) $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o): \
+    build/$(1)obj/%.o: %.c Makefile | deps-plugin
+	@mkdir -p $$(@D)
+	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
+
+$(ORT_TESTS:%.c=build/$(1)%$(6)): build/$(1)obj/examples/conformance/ort_driver.o
+
+# The toy device also without ORT, for models that go from one to the other.
+build/$(1)tests/test_plugin$(6): build/$(1)obj/tests/ort/device_toy.o
+endef
+
 # The same rules for every kind of build: plain, quick, sanitized, for coverage, and clang's for the
 # fuzzers.
-# $(1) the folder under build/, $(2) the compiler with its flags, $(3) more flags for plugins
+# $(1) the folder under build/, $(2) the compiler with its flags
 define rules
 build/$(1)obj/header/%.o: %.h Makefile | deps-build
 	@mkdir -p $$(@D)
@@ -289,41 +343,9 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 	@rm -f $$@
 	ar rcs $$@ $$^
 
-# Objects of the plugin EPs. ORT reads the models: no wire, no nanopb.
-build/$(1)plugin/%.o: %.c Makefile | deps-plugin
-	@mkdir -p $$(@D)
-	$(2) $$(PLUGIN_FLAGS) $$(HEADER_CFLAGS) -c $$< -o $$@
-
-build/$(1)libepctx_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                          build/$(1)plugin/examples/plugin_ep/device_npu.o
-	$(2) -shared $$^ $(3) -lm -o $$@
-build/$(1)libtoy_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                        build/$(1)plugin/tests/ort/device_toy.o
-	$(2) -shared $$^ $(3) -lm -o $$@
-# What the tests ask of any device, and no more.
-build/$(1)libfive_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                         build/$(1)plugin/tests/ort/device_five.o
-	$(2) -shared $$^ $(3) -lm -o $$@
-# The toy again, with allocations that fail on demand.
-build/$(1)libtoy_oom_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                            build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
-	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -lm -o $$@
-build/$(1)libbad_ep.so: build/$(1)plugin/tests/ort/bad_ep.o
-	$(2) -shared $$^ $(3) -o $$@
-
-$(ORT_TESTS:%.c=build/$(1)obj/%.o) $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o): \
-    build/$(1)obj/%.o: %.c Makefile | deps-plugin
-	@mkdir -p $$(@D)
-	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
-
-$(ORT_TESTS:%.c=build/$(1)%): build/$(1)obj/examples/conformance/ort_driver.o
-
 # Any plugin EP, judged by the rules of ONNX Runtime's documents.
 build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) -o $$@
-
-# The toy device also without ORT, for models that go from one to the other.
-build/$(1)tests/test_plugin: build/$(1)obj/tests/ort/device_toy.o
 
 build/$(1)obj/examples/epctx/main.o: build/cli_libs
 build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx_ops.a \
@@ -350,17 +372,22 @@ build/$(1)tests/%: build/$(1)obj/tests/%.o build/$(1)libepctx_ops.a build/$(1)li
 endef
 
 ORT_HEADERS  = $(shell sh tests/deps.sh where ort-headers)
-PLUGIN_FLAGS = -fPIC -fvisibility=hidden -DEPCTX_NO_WIRE -Iexamples/plugin_ep \
-               -isystem "$(ORT_HEADERS)"
+PLUGIN_FLAGS = -fPIC -fvisibility=hidden -Iexamples/plugin_ep -isystem "$(ORT_HEADERS)"
+# ORT reads the models, but for the sources of weightless ones: nanopb, hidden inside.
+PLUGIN_LIBS  = $(LIBS) -lm -Wl,--exclude-libs,ALL
 
 comma := ,
-$(eval $(call rules,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs))
+$(eval $(call rules,,$(COMPILE)))
+$(eval $(call plugins,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs,lib,.so))
 $(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
+$(eval $(call plugins,asan/,$(COMPILE) $(SANITIZE),,lib,.so))
 THREAD_SANITIZE = -O1 -fsanitize=thread -fno-omit-frame-pointer
 $(eval $(call rules,tsan/,$(COMPILE) $(THREAD_SANITIZE)))
+$(eval $(call plugins,tsan/,$(COMPILE) $(THREAD_SANITIZE),,lib,.so))
 COVERAGE = -O0 --coverage -fprofile-update=prefer-atomic -DEPCTX_COVERAGE $(PIECES)
 $(eval $(call rules,coverage/,$(COMPILE) $(COVERAGE)))
 $(eval $(call rules,quick/,$(COMPILE) -O0))
+$(eval $(call plugins,quick/,$(COMPILE) -O0,,lib,.so))
 # What everything calls is worth five seconds of optimising, the kernels most of all.
 build/quick/obj/header/%.o build/quick/plugin/examples/plugin_ep/device_npu.o: HEADER_CFLAGS = -O1
 $(eval $(call rules,quick/asan/,$(COMPILE) $(SANITIZE) -O0))
@@ -410,7 +437,7 @@ build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
 
 # A platform has no libraries of its own here: nanopb from its sources, everything static.
-# $(1) its name
+# $(1) its folder under build/, ends in its name, $(2) how its programs' names end
 define platform
 build/$(1)/obj/%.o: %.c Makefile | deps-test
 	@mkdir -p $$(@D)
@@ -421,7 +448,7 @@ build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 	    -o $$@
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
-	$$(CC_$(1)) -O2 -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
+	$$(CC_$(notdir $(1))) -O2 -fPIC -fvisibility=hidden -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
 build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
 	@rm -f $$@
@@ -429,19 +456,32 @@ build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
 build/$(1)/libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)/obj/%.o)
 	@rm -f $$@
 	ar rcs $$@ $$^
-build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build/$(1)/libepctx.a
+build/$(1)/tests/%$(2): build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build/$(1)/libepctx.a
 	@mkdir -p $$(@D)
-	$$(CC_$(1)) -static $$^ -lm -o $$@
+	$$(CC_$(notdir $(1))) $$(LINK) $$^ -lm $$(LIBS_$(notdir $(1))) -o $$@
 build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx_ops.a \
                 build/$(1)/libepctx.a
-	$$(CC_$(1)) -static $$^ -lm -o $$@
-build/$(1)/%: CROSS = $$(CC_$(1)) $(WARNINGS) -MMD -MP -I. -I"$$(NANOPB_FOLDER)" -O2 -D_FILE_OFFSET_BITS=64 \
-                 -DEPCTX_CLI_NO_PACKAGE
+	$$(CC_$(notdir $(1))) -static $$^ -lm -o $$@
+build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP -I. -isystem "$$(NANOPB_FOLDER)" \
+                 $(if $(filter quick/%,$(1)),-O0,-O2) -D_FILE_OFFSET_BITS=64 -DEPCTX_CLI_NO_PACKAGE \
+                 $$(FLAGS_$(notdir $(1))) $$(LAYER)
+build/$(1)/%: LINK = -static
+build/$(1)/%: PLUGIN_LIBS = $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode) -lm
+$(PLUGINS:lib%.so=build/$(1)/%.dll) $(PLUGINS:%=build/$(1)/%): | build/$(1)/libepctx.a
 -include $(wildcard build/$(1)/obj/*/*.d build/$(1)/obj/*/*/*.d build/$(1)/obj/*/*/*/*.d)
 endef
 NANOPB_FOLDER = $(shell sh tests/deps.sh where nanopb-source)
 $(foreach p,$(PLATFORMS) $(MORE_PLATFORMS),$(eval $(call platform,$(p))))
-$(call programs_of,$(MORE_PLATFORMS)): | deps-matrix
+# The plugin inside ONNX Runtime's library for another processor, which is loaded at run time.
+$(eval $(call plugins,arm64/,$$(CROSS),,lib,.so))
+$(ORT_TESTS:tests/%.c=build/arm64/tests/%): LINK = -pthread -ldl
+# In build/windows for `make matrix`, in build/quick/windows for `make test`. The tests see
+# POSIX, and an isnan() that takes what it is given for a float.
+$(foreach f,windows quick/windows,$(eval $(call platform,$(f),.exe)))
+$(foreach f,windows quick/windows,$(eval $(call plugins,$(f)/,$$(CROSS),-static -lpthread,,.dll,.exe)))
+$(foreach f,windows quick/windows,$(addprefix build/$(f)/,obj/tests/%.o plugin/tests/%.o \
+    obj/examples/conformance/%.o)): LAYER = -include tests/windows.h -Wno-float-conversion
+$(call programs_of,$(MORE_PLATFORMS)) $(WINDOWS_TESTS:%=build/windows/tests/%.exe): | deps-matrix
 
 .SECONDARY:
 

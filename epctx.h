@@ -444,6 +444,7 @@ typedef struct epctx_file_info {
     uint64_t device, inode; /* identity; both 0: unknown */
     uint64_t written;       /* when the bytes were; 0: unknown */
     uint64_t changed;       /* when anything was, also the name; 0: unknown */
+    bool guarded; /* only this user and root can write it, by owner and mode */
 } epctx_file_info;
 
 /* Whether both are one file with the same bytes; false when unknown. */
@@ -608,6 +609,8 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 /* Context binaries stay in their mapped file or model instead of being copied: only for folders
  * without other writers, and for backends that copy what they check (see epctx_mapping). */
 #define EPCTX_PATH_IN_PLACE 2u
+/* The same where the file and the model's folder are `guarded`. */
+#define EPCTX_PATH_GUARDED 8u
 /* A name may contain ".." if it ends up in the folder, as in ORT's external data locations. */
 #define EPCTX_PATH_DETOURS 4u
 /* The canonical, terminated path of `name`, an existing regular, non-empty file in `folder` (a link
@@ -2019,9 +2022,8 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
  *
  * Two weights share a place only when every byte agrees; hashes only save comparisons. Three steps,
  * each for weights that the previous one cannot distinguish: size, kind and epctx_hash of a sample
- * from all over the weight; a fast hash of all bytes; all bytes. Distinct weights of 64 KiB are
- * many times as fast as XXH3, those that differ in a few bytes about as fast (`make bench`). With
- * crafted collisions of both hashes one of n weights is read up to log n times.
+ * from all over the weight; a fast hash of all bytes; all bytes. With crafted collisions of both
+ * hashes one of n weights is read up to log n times.
  * ==================================================================== */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
@@ -2548,13 +2550,12 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
 
 /* -- generating: somebody else has the model --
  *
- * For an EP inside ONNX Runtime, which gets graphs, gives EPContext nodes, and leaves the EPContext
- * models to ORT. A session calls epctx_share_compile in Compile; the last one, when its model is
- * written, epctx_share_finish (OnSessionInitializationEnd). Until then the models do not load; the
- * graph hashes in the nodes tell an older binary of that name apart. They have no build stamp.
- * A session that fails in epctx_share_compile is not in the group. One whose model is not written,
+ * For an EP inside ONNX Runtime, which leaves the EPContext models to ORT. A session calls
+ * epctx_share_compile in Compile; the last one, when its model is written, epctx_share_finish
+ * (OnSessionInitializationEnd). Until then the models do not load. They have no build stamp.
+ * A session that fails in epctx_share_compile is not in the group; one whose model is not written,
  * also the last one, must epctx_share_withdraw, or its place stays taken. When epctx_share_finish
- * fails, the group is gone: what was written of it does not load, and its sessions start over. */
+ * fails, the group is gone, and its sessions start over. */
 
 typedef struct epctx_share_opts {
     const char *group; /* NULL: the only one of this EP */
@@ -2612,19 +2613,19 @@ typedef struct epctx_load_opts {
                                      the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
     const epctx_hooks *hooks;         /* may be NULL */
-    /* Weightless contexts. NULL: epctx_load finds the source model. Returns the weight ref->name
-     * after epctx_weight_verify; its data live until epctx_unload. */
+    /* Weightless contexts. Returns the weight ref->name after epctx_weight_verify; its data live
+     * until epctx_unload. NULL or EPCTX_ERR_NOT_FOUND: it is in the source model. */
     epctx_status (*weight_fn)(void *user, const struct epctx_bound *bound,
                               const epctx_weight_ref *ref, epctx_tensor *out, epctx_error *error);
     void *weight_user;
-    /* epctx_load: */
-    epctx_span source_model; /* the source model's bytes, for weightless contexts; borrowed until
-                                epctx_unload. Its external data: in the model's external_folder,
-                                else beside the model */
-    const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
+    epctx_span source_model; /* its bytes, borrowed until epctx_unload. Its external data: in
+                                external_folder, else beside the model. Not with EPCTX_NO_WIRE */
+    const char *source_model_path; /* else this file (ep.context_source_model_path), anywhere; else
+                                      onnx_model_filename beside the model */
     /* epctx_load_nodes: */
     const char *model_path; /* of the EPContext model; NULL or "": from memory */
-    uint32_t path_flags;    /* as in epctx_open_opts */
+    uint32_t path_flags;    /* as in epctx_open_opts; epctx_load has the model's */
+    const char *external_folder; /* the same */
 } epctx_load_opts;
 
 /* An EPContext node of this backend, bound to the graph that runs it. */
@@ -2673,11 +2674,9 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
 #ifndef EPCTX_NO_WIRE
 
-/* The same for the main graph of a model, which must stay open until epctx_unload. Weightless
- * contexts get their weights from opts->source_model, else source_model_path, else
- * onnx_model_filename beside the model. A binary file must have the size in the build stamp; its
- * hash is compared only after a failure, for the message: hashing would read every byte of a binary
- * that the backend may only map, and the hash in `notes` detects other generations. */
+/* The same for the main graph of a model, which must stay open until epctx_unload. Weights that are
+ * inputs of their node are the model's own initializers. A binary file must have the size in the
+ * build stamp; its hash is compared only after a failure, for the message. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error);
@@ -4208,6 +4207,21 @@ static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[E
     return true;
 }
 
+/* The length of an open file's path without links, 0 on an error. Wine has room for 260 characters
+ * only: there a longer path is on the drive of `asked`. */
+static DWORD epctx__wide_real(HANDLE file, const WCHAR *asked, WCHAR out[EPCTX__WIDE_MAX])
+{
+    DWORD size = GetFinalPathNameByHandleW(file, out, EPCTX__WIDE_MAX, 0);
+    if (size == 0 && GetLastError() == ERROR_MORE_DATA && asked[5] == L':' &&
+        GetFileInformationByHandleEx(file, FileNameInfo, out + 4, 2 * EPCTX_PATH_MAX)) {
+        memcpy(&size, out + 4, sizeof size); /* in front of the name */
+        size = 6 + size / 2;
+        memcpy(out, asked, 12);
+        out[size] = L'\0';
+    }
+    return size < EPCTX__WIDE_MAX ? size : 0;
+}
+
 /* Opens a file or folder (`access` 0: to examine it), or creates a file to write. `inside`: through
  * no link. */
 static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access,
@@ -4228,8 +4242,8 @@ static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWOR
     if (opened == EPCTX__NO_HANDLE || !inside) {
         return opened;
     }
-    size = GetFinalPathNameByHandleW(opened, real, EPCTX__WIDE_MAX, 0);
-    if (size > 0 && size < EPCTX__WIDE_MAX && wcsncmp(real, wide, size) == 0 &&
+    size = epctx__wide_real(opened, wide, real);
+    if (size > 0 && wcsncmp(real, wide, size) == 0 &&
         (wide[size] == L'\0' || wcscmp(wide + size, L"\\") == 0)) {
         return opened;
     }
@@ -4312,15 +4326,16 @@ static void *epctx__sys_map(HANDLE file, size_t size)
 static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
 {
     HANDLE file = epctx__wide_open(NULL, path, 0, false);
+    WCHAR asked[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
     WCHAR *from = wide;
     DWORD size;
     if (file == EPCTX__NO_HANDLE) {
         return false;
     }
-    size = GetFinalPathNameByHandleW(file, wide, EPCTX__WIDE_MAX, 0);
+    size = epctx__wide(NULL, path, asked) ? epctx__wide_real(file, asked, wide) : 0;
     CloseHandle(file);
-    if (size == 0 || size >= EPCTX__WIDE_MAX) {
+    if (size == 0) {
         return false;
     }
     if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
@@ -4531,6 +4546,8 @@ static bool epctx__sys_stat(const char *path, int fd, epctx_file_info *info)
         info->size = (uint64_t)from.st_size;
         info->device = (uint64_t)from.st_dev;
         info->inode = (uint64_t)from.st_ino;
+        info->guarded = (from.st_uid == 0 || from.st_uid == geteuid()) &&
+                        (from.st_mode & (S_IWGRP | S_IWOTH)) == 0;
         info->written = (uint64_t)written.tv_sec * 1000000000u + (uint64_t)written.tv_nsec;
         info->changed = (uint64_t)changed.tv_sec * 1000000000u + (uint64_t)changed.tv_nsec;
         return true;
@@ -5632,8 +5649,10 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
                                       uint32_t flags, epctx_mapping *out, char *path,
                                       epctx_error *error)
 {
+    bool copy = (flags & EPCTX__PATH_COPY) != 0;
     char root[EPCTX_PATH_MAX];
     char full[EPCTX_PATH_MAX];
+    epctx_file_info info;
     epctx_str inside;
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx__path_locate(io, folder, name, flags, full, sizeof full, root, error));
@@ -5641,8 +5660,15 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
         memcpy(path, full, strlen(full) + 1);
     }
     (void)epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, NULL);
-    EPCTX__TRY(
-        io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out, error));
+    if (copy && (flags & EPCTX_PATH_GUARDED) != 0) {
+        EPCTX__TRY(io->stat_fn(io->user, root, &info, error));
+        copy = !info.guarded;
+    }
+    EPCTX__TRY(io->map_fn(io->user, root, inside.data, copy, out, error));
+    if ((flags & EPCTX__PATH_COPY) != 0 && !copy && !out->info.guarded) {
+        io->unmap_fn(io->user, out);
+        EPCTX__TRY(io->map_fn(io->user, root, inside.data, true, out, error));
+    }
     if (out->size == 0) {
         io->unmap_fn(io->user, out);
         return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
@@ -8797,14 +8823,6 @@ EPCTX_API const char *epctx_option_text(const epctx_options *o, epctx_option opt
         return "1";
     }
     return epctx__options[option].fallback;
-}
-
-/* NULL: not set, or empty. */
-static EPCTX__UNUSED const char *epctx__option_set(const epctx_options *o,
-                                                   epctx_option option)
-{
-    const char *text = epctx_option_text(o, option);
-    return text[0] != '\0' ? text : NULL;
 }
 
 EPCTX_API bool epctx_option_on(const epctx_options *o, epctx_option option)
@@ -14699,6 +14717,13 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
 
 #ifndef EPCTX_NO_EDIT
 
+/* NULL: not set, or empty. */
+static const char *epctx__option_set(const epctx_options *o, epctx_option option)
+{
+    const char *text = epctx_option_text(o, option);
+    return text[0] != '\0' ? text : NULL;
+}
+
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options)
 {
     epctx_gen_opts opts;
@@ -16908,8 +16933,7 @@ typedef struct epctx__loading {
     epctx_map taken;       /* graphs of this set */
     size_t misses;         /* contexts without the graph of a node */
     const char *attribute; /* of a failure, or NULL */
-    /* epctx_load: */
-    const struct epctx_model *model;
+    const struct epctx_model *model;    /* epctx_load */
     const epctx_bound *weighted;        /* last node whose weights were loaded */
     struct epctx__weight_model *source; /* the model with them */
 } epctx__loading;
@@ -17110,6 +17134,152 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
     return EPCTX_ERR_CONTEXT;
 }
 
+#ifndef EPCTX_NO_WIRE
+
+/* Canonical path of the source: from the caller, else from the node, beside the model. */
+static epctx_status epctx__weights_find(const epctx__loading *l, const epctx_open_opts *how,
+                                        epctx_str name, char *path, epctx_error *error)
+{
+    epctx_str folder = epctx_str_of(l->opts.source_model_path);
+    epctx_error why;
+    epctx_status status;
+    if (folder.size > 0) {
+        return epctx__path_join(path, EPCTX_PATH_MAX, &folder, 1, error);
+    }
+    if (name.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
+                          "the weights are in the source model, which the node does not name: set "
+                          "ep.context_source_model_path");
+    }
+    epctx_error_clear(&why);
+    status = epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
+                             &folder, &why);
+    if (status == EPCTX_OK) {
+        status = epctx_path_find(how->io, folder, name, how->path_flags, path, EPCTX_PATH_MAX,
+                                 &why);
+    }
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status,
+                   "the weights are in the source model '%S', which is not beside this one (%s): "
+                   "set ep.context_source_model_path",
+                   &name, why.message);
+    }
+    return status;
+}
+
+/* The model with a node's weights, opened once even if nodes write its path in different ways.
+ * Where they are inputs of the node: the EPContext model. */
+static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *bound,
+                                          epctx_error *error)
+{
+    const epctx_model *model = l->model;
+    epctx_span bytes = model != NULL && bound->view.input_count > bound->info.input_count
+                           ? model->source
+                           : l->opts.source_model;
+    epctx_arena *arena = &l->loaded->arena;
+    epctx__weight_model *source = l->loaded->sources;
+    char path[EPCTX_PATH_MAX];
+    epctx_open_opts how;
+    epctx_str folder;
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    size_t count = 0;
+    memset(&how, 0, sizeof how);
+    how.allocator = &arena->allocator;
+    how.io = epctx_io_files();
+    how.path_flags = l->opts.path_flags;
+    how.external_folder = l->opts.external_folder;
+    if (model != NULL) {
+        how.io = epctx_model_io(model);
+        how.limits = model->limits;
+    }
+    if (bytes.data == NULL) {
+        EPCTX__TRY(epctx__weights_find(l, &how, bound->node.onnx_model_filename, path, error));
+    }
+    while (source != NULL && (bytes.data != NULL ? source->model.source.data != bytes.data
+                                                 : strcmp(source->model.path, path) != 0)) {
+        source = source->next;
+    }
+    l->source = source;
+    if (source != NULL) {
+        return EPCTX_OK;
+    }
+    EPCTX__NEW(source, epctx__weight_model, 1, arena, error);
+    if (bytes.data == NULL) {
+        EPCTX__TRY(epctx_model_open_file(&source->model, path, &how, error));
+    } else { /* bytes have no folder */
+        if (epctx_str_of(how.external_folder).size == 0 &&
+            epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
+                            &folder, NULL) == EPCTX_OK) {
+            EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
+                                   &how.external_folder, error));
+        }
+        EPCTX__TRY(
+            epctx_model_open_memory(&source->model, bytes.data, bytes.size, &how, error));
+    }
+    source->next = l->loaded->sources;
+    l->loaded->sources = l->source = source;
+    it = epctx_graph_initializers(epctx_model_graph(&source->model));
+    EPCTX__NEW(source->weights, epctx__source_weight, epctx_cursor_count(it), arena, error);
+    epctx_map_init(&source->names, arena);
+    for (; epctx_next_tensor(&it, &tensor); count++) {
+        source->weights[count].view = tensor.view;
+        EPCTX__TRY(epctx__map_set(&source->names, tensor.name, count, error));
+    }
+    return EPCTX_OK;
+}
+
+/* A weight of a node, from such a model; each is verified once. */
+static epctx_status epctx__weight_get(epctx__loading *l, const epctx_bound *bound,
+                                      const epctx_weight_ref *ref, epctx_tensor *out,
+                                      epctx_error *error)
+{
+    epctx__source_weight *weight;
+    const char *file;
+    uint32_t at;
+    if (l->weighted != bound) {
+        EPCTX__TRY(epctx__weights_source(l, bound, error));
+        l->weighted = bound;
+    }
+    file = l->source->model.path[0] != '\0' ? l->source->model.path : "(from memory)";
+    at = epctx_map_get(&l->source->names, ref->name);
+    if (at == EPCTX_MAP_NONE) {
+        return epctx_weight_verify(ref, NULL, file, error);
+    }
+    weight = &l->source->weights[at];
+    if (weight->tensor.data == NULL || weight->tensor.size != ref->size ||
+        weight->hash != ref->hash) {
+        EPCTX__TRY(
+            epctx_tensor_load(&l->source->model, weight->view, &l->loaded->arena, out, error));
+        EPCTX__TRY(epctx_weight_verify(ref, out, file, error));
+        weight->tensor = *out;
+        weight->hash = ref->hash;
+    }
+    *out = weight->tensor;
+    return EPCTX_OK;
+}
+
+#endif
+
+static epctx_status epctx__load_weight(epctx__loading *l, const epctx_bound *bound,
+                                       const epctx_weight_ref *ref, epctx_tensor *out,
+                                       epctx_error *error)
+{
+    epctx_status status = EPCTX_ERR_NOT_FOUND;
+    if (l->opts.weight_fn != NULL) {
+        status = l->opts.weight_fn(l->opts.weight_user, bound, ref, out, error);
+    }
+    if (status != EPCTX_ERR_NOT_FOUND) {
+        return status;
+    }
+    epctx_error_clear(error);
+#ifndef EPCTX_NO_WIRE
+    return epctx__weight_get(l, bound, ref, out, error);
+#else
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "weight '%S' is no input of its node", &ref->name);
+#endif
+}
+
 static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const epctx_backend *b = l->loaded->backend;
@@ -17130,14 +17300,14 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "line %u does not name a weight",
                           (uint64_t)count + 1);
     }
-    if (b->weights_fn == NULL || l->opts.weight_fn == NULL) {
+    if (b->weights_fn == NULL) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "the context is weightless, which this %s cannot load", b->source);
     }
     EPCTX__NEW(tensors, epctx_tensor, count, &l->loaded->arena, error);
     rest = bound->weights;
     for (i = 0; epctx_next_weight(&rest, &ref); i++) {
-        EPCTX__TRY(l->opts.weight_fn(l->opts.weight_user, bound, &ref, &tensors[i], error));
+        EPCTX__TRY(epctx__load_weight(l, bound, &ref, &tensors[i], error));
     }
     EPCTX__TRY(b->weights_fn(b->self, bound->graph, tensors, count, error));
     bound->weighted = true;
@@ -17317,125 +17487,6 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
 
 /* -- a model's bytes -- */
 
-/* Canonical path of the source: from the caller, else from the node, beside the model; "": in
- * memory. */
-static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name, char *path,
-                                        epctx_error *error)
-{
-    const epctx_model *model = l->model;
-    epctx_str folder = epctx_str_of(l->opts.source_model_path);
-    epctx_error why;
-    epctx_status status;
-    path[0] = '\0';
-    if (l->opts.source_model.data != NULL) {
-        return EPCTX_OK;
-    }
-    if (folder.size > 0) {
-        return epctx__path_join(path, EPCTX_PATH_MAX, &folder, 1, error);
-    }
-    if (name.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
-                          "the weights are in the source model, which the node does not name: set "
-                          "ep.context_source_model_path");
-    }
-    epctx_error_clear(&why);
-    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
-                             &folder, &why);
-    if (status == EPCTX_OK) {
-        status = epctx_path_find(epctx_model_io(model), folder, name, model->path_flags, path,
-                                 EPCTX_PATH_MAX, &why);
-    }
-    return status == EPCTX_OK
-               ? EPCTX_OK
-               : epctx_fail(error, status,
-                            "the weights are in the source model '%S', which is not beside this "
-                            "one (%s): set ep.context_source_model_path",
-                            &name, why.message);
-}
-
-/* The source of a node, opened once even if nodes write its path in different ways. */
-static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epctx_error *error)
-{
-    const epctx_model *model = l->model;
-    epctx_arena *arena = &l->loaded->arena;
-    epctx__weight_model *source = l->loaded->sources;
-    char path[EPCTX_PATH_MAX];
-    epctx_open_opts how;
-    epctx_str folder;
-    epctx_cursor it;
-    epctx_tensor_view tensor;
-    size_t count = 0;
-    EPCTX__TRY(epctx__weights_find(l, name, path, error));
-    while (source != NULL && strcmp(source->model.path, path) != 0) {
-        source = source->next;
-    }
-    l->source = source;
-    if (source != NULL) {
-        return EPCTX_OK;
-    }
-    EPCTX__NEW(source, epctx__weight_model, 1, arena, error);
-    memset(&how, 0, sizeof how);
-    how.allocator = &arena->allocator;
-    how.io = epctx_model_io(model);
-    how.path_flags = model->path_flags;
-    how.limits = model->limits;
-    how.external_folder = model->external_folder;
-    if (path[0] != '\0') {
-        EPCTX__TRY(epctx_model_open_file(&source->model, path, &how, error));
-    } else {
-        /* Bytes have no folder. */
-        if (epctx_str_of(how.external_folder).size == 0 &&
-            epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
-                            &folder, NULL) == EPCTX_OK) {
-            EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
-                                   &how.external_folder, error));
-        }
-        EPCTX__TRY(epctx_model_open_memory(&source->model, l->opts.source_model.data,
-                                           l->opts.source_model.size, &how, error));
-    }
-    source->next = l->loaded->sources;
-    l->loaded->sources = l->source = source;
-    it = epctx_graph_initializers(epctx_model_graph(&source->model));
-    EPCTX__NEW(source->weights, epctx__source_weight, epctx_cursor_count(it), arena, error);
-    epctx_map_init(&source->names, arena);
-    for (; epctx_next_tensor(&it, &tensor); count++) {
-        source->weights[count].view = tensor.view;
-        EPCTX__TRY(epctx__map_set(&source->names, tensor.name, count, error));
-    }
-    return EPCTX_OK;
-}
-
-/* A weight of a node, from the source; each is verified once. */
-static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
-                                      const epctx_weight_ref *ref, epctx_tensor *out,
-                                      epctx_error *error)
-{
-    epctx__loading *l = (epctx__loading *)user;
-    epctx__source_weight *weight;
-    const char *file;
-    uint32_t at;
-    if (l->weighted != bound) {
-        EPCTX__TRY(epctx__weights_source(l, bound->node.onnx_model_filename, error));
-        l->weighted = bound;
-    }
-    file = l->source->model.path[0] != '\0' ? l->source->model.path : "(from memory)";
-    at = epctx_map_get(&l->source->names, ref->name);
-    if (at == EPCTX_MAP_NONE) {
-        return epctx_weight_verify(ref, NULL, file, error);
-    }
-    weight = &l->source->weights[at];
-    if (weight->tensor.data == NULL || weight->tensor.size != ref->size ||
-        weight->hash != ref->hash) {
-        EPCTX__TRY(
-            epctx_tensor_load(&l->source->model, weight->view, &l->loaded->arena, out, error));
-        EPCTX__TRY(epctx_weight_verify(ref, out, file, error));
-        weight->tensor = *out;
-        weight->hash = ref->hash;
-    }
-    *out = weight->tensor;
-    return EPCTX_OK;
-}
-
 /* Adds to the message if the refused binary is of another compilation. */
 static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
                               epctx_status status, epctx_error *error)
@@ -17498,11 +17549,10 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
         l.file.io = epctx_model_io(model);
         l.file.path_flags = model->path_flags;
     }
-    l.changes = model->mapping.shared && (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
-    if (l.opts.weight_fn == NULL) {
-        l.opts.weight_fn = epctx__weight_get;
-        l.opts.weight_user = &l;
-    }
+    l.opts.path_flags = model->path_flags;
+    l.opts.external_folder = model->external_folder;
+    l.changes = model->mapping.shared && (model->path_flags & EPCTX_PATH_IN_PLACE) == 0 &&
+                !(model->mapping.info.guarded && (model->path_flags & EPCTX_PATH_GUARDED) != 0);
     stamped = epctx__stamp_binary(model, epctx_str_of(backend->source), &made, &node) &&
               node.embed_mode == 0;
     l.size = stamped ? made.size : 0;

@@ -13,8 +13,8 @@
 #     nanopb   nanopb's sources
 #     docs     Doxygen
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
-#                                ort | ort-VERSION | ort-headers | blazeface | onnx-buf |
-#                                nanopb-source
+#                                ort | ort-VERSION | ort-windows | ort-arm64 | ort-headers |
+#                                blazeface | onnx-buf | nanopb-source
 #
 # Environment:
 #   EPCTX_CACHE   where downloads are kept and unpacked   (default build/deps)
@@ -213,7 +213,8 @@ want_platform() {
     i386) have i686-linux-gnu-gcc || need gcc-i686-linux-gnu
           [ -e /usr/i686-linux-gnu/include/stdio.h ] || need libc6-dev-i386-cross ;;
     s390x) want_cross s390x s390x-linux-gnu qemu-s390x ;;
-    arm64) want_cross arm64 aarch64-linux-gnu qemu-aarch64 ;;
+    arm64) want_cross arm64 aarch64-linux-gnu qemu-aarch64
+           [ -e /usr/aarch64-linux-gnu/lib/libstdc++.so.6 ] || need libstdc++6-arm64-cross ;;
     armhf) want_cross armhf arm-linux-gnueabihf qemu-arm ;;
     powerpc) want_cross powerpc powerpc-linux-gnu qemu-ppc ;;
     musl) have musl-gcc || need musl-tools ;;
@@ -313,6 +314,14 @@ ort_arch() {
     esac
 }
 
+# Where the package has the libraries for another system.
+ort_members() {
+    case $1 in
+    ort-windows) echo bin/napi-v6/win32/x64 ;;
+    ort-arm64) echo bin/napi-v6/linux/arm64 ;;
+    esac
+}
+
 # ORT_HOME may be the package or the folder with the binding itself.
 ort_binding() {
     for b in "$1"/bin/napi-v*/linux/"$(ort_arch)"/onnxruntime_binding.node \
@@ -326,15 +335,18 @@ folder() {
     case $1 in
     ort) echo "${ORT_HOME:-$cache/$ort_pkg-$ort_version}" ;;
     ort-[0-9]*) echo "$cache/$ort_pkg-${1#ort-}" ;;
+    ort-windows) echo "$cache/$ort_pkg-$ort_version-win32-x64" ;;
+    ort-arm64) echo "$cache/$ort_pkg-$ort_version-linux-arm64" ;;
     ort-headers) echo "${ORT_INCLUDE:-$cache/$headers_pkg-$headers_version/$headers_path}" ;;
     blazeface) echo "$cache/$blazeface_pkg-$blazeface_version" ;;
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
     nanopb-source) echo "${NANOPB_SOURCE:-$cache/nanopb-$nanopb_version}" ;;
-    *) die "unknown package '$1': ort, ort-headers, blazeface, onnx-buf or nanopb-source" ;;
+    *) die "unknown package '$1': ort, ort-windows, ort-arm64, ort-headers, blazeface, onnx-buf or nanopb-source" ;;
     esac
 }
 
 packages=
+into=
 downloads_missing() {
     for p in $packages; do [ -d "$(folder "$p")" ] || return 0; done
     return 1
@@ -348,15 +360,15 @@ answers() {
 }
 
 # fetch NAME VERSION SHA512 [MEMBER...]: the tarball, then the members wanted
-# of it. Both get their final name by a rename when complete and checked, so
+# of it, into $into or a folder called as the tarball. Both get their final name by a rename when complete and checked, so
 # what an interrupted run leaves behind is never taken for finished.
 fetch() {
     pkg=$1 version=$2 sha512=$3
     shift 3
-    dir=$cache/$pkg-$version
+    dir=${into:-$cache/$pkg-$version}
     [ ! -d "$dir" ] || return 0
     mkdir -p "$cache"
-    tgz=$dir.tgz
+    tgz=$cache/$pkg-$version.tgz
     tmp=$(mktemp -d "$cache/.tmp.XXXXXX")
     trap 'rm -rf "$tmp"' EXIT
     trap 'exit 130' INT
@@ -404,6 +416,10 @@ fetch_one() {
             fetch $ort_pkg $ort_version $ort_sha512 package/package.json \
                 package/dist package/lib "package/bin/napi-v6/linux/$(ort_arch)"
         fi ;;
+    ort-windows | ort-arm64)
+        into=$(folder "$1")
+        fetch $ort_pkg $ort_version $ort_sha512 "package/$(ort_members "$1")"
+        into= ;;
     ort-[0-9]*)
         for o in $ort_older; do
             [ "${1#ort-}" = "${o%%=*}" ] || continue
@@ -447,7 +463,7 @@ collect() {
         packages="$packages ort blazeface"
         want_node ;;
     matrix)
-        packages="$packages ort-headers nanopb-source onnx-buf"
+        packages="$packages ort ort-headers ort-windows ort-arm64 blazeface nanopb-source onnx-buf"
         for o in $ort_older; do packages="$packages ort-${o%%=*}"; done
         if downloads_missing; then want_node; fi
         for p in arm64 armhf powerpc musl windows; do want_platform $p; done
@@ -485,6 +501,8 @@ announce() {
 what_is() {
     case $1 in
     ort) echo "ONNX Runtime $ort_version, of npm's $ort_pkg (114 MB)" ;;
+    ort-windows | ort-arm64)
+        echo "ONNX Runtime $ort_version for ${1#ort-}, of npm's $ort_pkg (114 MB)" ;;
     ort-[0-9]*) echo "ONNX Runtime ${1#ort-}, of npm's $ort_pkg (50 to 110 MB)" ;;
     ort-headers) echo "ONNX Runtime's C headers, of npm's $headers_pkg (150 MB)" ;;
     blazeface) echo "the demo's model, of npm's $blazeface_pkg (1 MB)" ;;
@@ -495,6 +513,10 @@ what_is() {
 
 if [ "${1:-}" = where ]; then
     case ${2:-} in
+    ort-windows | ort-arm64)
+        dir=$(folder "$2")/$(ort_members "$2")
+        [ -d "$dir" ] || die "ONNX Runtime for ${2#ort-} is not there: tests/deps.sh matrix"
+        echo "$dir" ;;
     ort) ort_binding "$(folder ort)" || die "ONNX Runtime is not there: tests/deps.sh demo" ;;
     ort-[0-9]*) ort_binding "$(folder "$2")" || die "ONNX Runtime ${2#ort-} is not there" ;;
     *)

@@ -37,10 +37,15 @@ static const char *test_name; /* the running case; NULL once it has reported */
 static int test_failures;
 
 #if defined(__GNUC__)
-#define TEST_UNUSED       __attribute__((unused))
-#define TEST_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define TEST_UNUSED __attribute__((unused))
 #else
 #define TEST_UNUSED
+#endif
+#if defined(__MINGW_PRINTF_FORMAT) /* Windows has two printf */
+#define TEST_PRINTF(f, a) __attribute__((format(__MINGW_PRINTF_FORMAT, f, a)))
+#elif defined(__GNUC__)
+#define TEST_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
 #define TEST_PRINTF(f, a)
 #endif
 

@@ -775,7 +775,7 @@ TEST(dangling_link)
 
 TEST(same_file)
 {
-    static const epctx_file_info file = {EPCTX_FILE_REGULAR, 4, 1, 2, 3, 4};
+    static const epctx_file_info file = {EPCTX_FILE_REGULAR, 4, 1, 2, 3, 4, true};
     epctx_file_info other = file;
     CHECK_TRUE(epctx_file_same(&file, &other));
     other.size++;

@@ -223,9 +223,19 @@ static epctx_status note_place(void *self, epctx_span binary, void **context, ep
     return fake_load(self, binary, context, error);
 }
 
-/* An embedded payload is copied out of a mapped file, unless the caller says it does not change. */
+/* An embedded payload is copied out of a mapped file, unless the caller says it does not change or
+ * nobody else can write it. */
 TEST(in_place)
 {
+    static const struct {
+        uint32_t flags;
+        unsigned mode;
+        int in_place;
+    } rows[] = {{0, 0600, 0},
+                {EPCTX_PATH_IN_PLACE, 0666, 1},
+                {EPCTX_PATH_GUARDED, 0644, 1},
+                {EPCTX_PATH_GUARDED, 0664, 0},
+                {EPCTX_PATH_GUARDED, 0646, 0}};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_open_opts open = {0};
@@ -236,14 +246,16 @@ TEST(in_place)
     clear_root();
     save_bytes("m_ctx.onnx", &b);
     backend.load_fn = note_place;
-    for (int in_place = 0; in_place < 2; in_place++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uintptr_t start, place;
-        open.path_flags = in_place ? EPCTX_PATH_IN_PLACE : 0;
+        open.path_flags = rows[i].flags;
+        CHECK_INT(chmod(at("m_ctx.onnx"), rows[i].mode), 0);
         CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), &open, &error), EPCTX_OK);
         CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_OK);
         start = (uintptr_t)model.source.data;
         place = (uintptr_t)loaded_from;
-        CHECK_INT(place >= start && place < start + model.source.size, in_place);
+        CHECK(rows[i].in_place == (place >= start && place < start + model.source.size), "row %zu",
+              i);
         epctx_unload(&loaded);
         epctx_model_close(&model);
     }
@@ -382,14 +394,21 @@ static epctx_status give_numbers(void *user, const epctx_bound *bound, const epc
     return EPCTX_OK;
 }
 
-/* Who has the weights gives them; nodes without a model have no source. */
+static epctx_status has_none(void *user, const epctx_bound *bound, const epctx_weight_ref *ref,
+                             epctx_tensor *out, epctx_error *error)
+{
+    (void)user, (void)bound, (void)out;
+    return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "not '%S'", &ref->name);
+}
+
+/* Who has the weights gives them; what he has not is in the source. */
 TEST(weights_from_the_application)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_load_opts opts = {0};
     epctx_error error;
-    bytes graph = {0}, b;
+    bytes graph = {0}, b, source = weight_model(numbers, NULL);
     size_t bound, others;
     add_weightless(&graph, "node", "x", "y", "gone.onnx",
                    weight_line("w", numbers, sizeof numbers));
@@ -402,9 +421,53 @@ TEST(weights_from_the_application)
     CHECK_OK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), error);
     CHECK_TRUE(given_weights == numbers);
     CHECK_INT(epctx_status_to_ort(load_nodes_of(&b, &backend, &bound, &others, &error)), 10);
-    CHECK_HAS(error.message, "which this FakeEP cannot load");
+    CHECK_HAS(error.message, "set ep.context_source_model_path");
+    opts.weight_fn = has_none;
+    CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error)), 10);
+    CHECK_HAS(error.message, "the weights are in the source model 'gone.onnx'");
+    given_weights = NULL;
+    opts.source_model.data = source.data;
+    opts.source_model.size = source.size;
+    CHECK_OK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), error);
+    CHECK_TRUE(given_weights != NULL);
     CHECK_INT(f.alive, 0);
     bytes_free(&b);
+    bytes_free(&source);
+}
+
+/* ONNX Runtime leaves the weights in the model, as inputs of the node: they come before a source,
+ * and each is the one that was compiled. */
+TEST(weights_that_are_inputs)
+{
+    static const float others[2] = {7, 8};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_load_opts opts = {0};
+    epctx_error error;
+    bytes source = weight_model(others, NULL);
+    int changed;
+    backend.weights_fn = note_weights;
+    opts.source_model.data = source.data;
+    opts.source_model.size = source.size;
+    for (changed = 0; changed < 2; changed++) {
+        bytes graph = {0}, b;
+        add_weightless(&graph, "node", "x,w", "y", "gone.onnx",
+                       weight_line("w", numbers, sizeof numbers));
+        add_floats(&graph, "w", changed ? others : numbers, 2);
+        b = new_model(&graph);
+        given_weights = NULL;
+        if (changed) {
+            CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error)),
+                      10);
+            CHECK_HAS(error.message, "it has changed, compile again");
+        } else {
+            CHECK_OK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), error);
+            CHECK_UINT(given_count, 1);
+        }
+        bytes_free(&b);
+    }
+    CHECK_INT(f.alive, 0);
+    bytes_free(&source);
 }
 
 TEST(source_in_memory)
@@ -1320,6 +1383,7 @@ int main(int argc, char **argv)
     RUN(nodes_of_others);
     RUN(paths_that_are_none);
     RUN(weights_from_the_application);
+    RUN(weights_that_are_inputs);
     RUN(source_in_memory);
     RUN(two_sources);
     RUN(one_source_spelled_differently);

@@ -19,7 +19,7 @@ for library in libepctx_ep.so libtoy_ep.so; do
         fail "plugin $library exports two functions" "expected CreateEpFactories and \
 ReleaseEpFactory, found $exports"
     fi
-    # ORT hands its functions over; nanopb has nothing to do here.
+    # ORT hands its functions over; nanopb is inside.
     foreign=$(nm -D --undefined-only "$build/$library" | awk '{ print $2 }' | grep -E '^(Ort|pb_)')
     if [ -z "$foreign" ]; then
         ok "plugin $library needs neither libonnxruntime nor nanopb"
@@ -58,7 +58,8 @@ done
 # ----------------------------------------------------- the tool and ORT
 
 # tests/test_plugin --run CONTEXT_MODEL SOURCE_MODEL: ORT with our EP on the first gives the
-# outputs of ORT's CPU EP on the second. --write SOURCE OUT: ORT writes a context model.
+# outputs of ORT's CPU EP on the second. --write SOURCE OUT [KEY]: ORT writes a context model, with
+# KEY=1 in the session options.
 # --dump MODEL FOLDER: inputs and outputs of ORT's CPU EP, as `epctx run --input-dir` takes them.
 driver=$build/tests/test_plugin
 model=$(find "$(sh tests/deps.sh where blazeface)" -name '*front*.onnx' 2>/dev/null | head -n 1)
@@ -67,27 +68,44 @@ if ! [ -x "$plain" ] || ! [ -e "$build/libepctx_ep.so" ] || [ -z "$model" ]; the
     exit $status
 fi
 cp "$model" $work/m.onnx
-for how in "" --embed; do
-    name="plugin tool to ORT ${how:---external}"
-    # shellcheck disable=SC2086 # none or one word
-    if "$plain" compile $work/m.onnx -o $work/tool${how}_ctx.onnx $how >$work/log 2>&1 &&
-        $driver --run $work/tool${how}_ctx.onnx $work/m.onnx >>$work/log 2>&1; then
+# interchange NAME TOOL_OPTION ORT_OPTION: the same model, compiled by the one, runs in the other.
+interchange() {
+    mkdir $work/$1
+    cp $work/m.onnx $work/$1
+    name="plugin tool to ORT, $1"
+    # shellcheck disable=SC2086 # none or two words
+    if "$plain" compile $work/$1/m.onnx -o $work/$1/tool_ctx.onnx $2 >$work/log 2>&1 &&
+        $driver --run $work/$1/tool_ctx.onnx $work/m.onnx >>$work/log 2>&1; then
         ok "$name"
     else
         fail "$name" "$(tail -n 1 $work/log)"
     fi
-    name="plugin ORT to tool ${how:---external}"
+    name="plugin ORT to tool, $1"
     # shellcheck disable=SC2086 # none or one word
-    if $driver --write $work/m.onnx $work/ort${how}_ctx.onnx $how >$work/log 2>&1 &&
-        $driver --dump $work/m.onnx $work/cpu$how >>$work/log 2>&1 &&
-        "$plain" run --input-dir $work/cpu$how --output-dir $work/own$how \
-            $work/ort${how}_ctx.onnx >>$work/log 2>&1 &&
-        $driver --compare $work/own$how $work/cpu$how >>$work/log 2>&1; then
+    if $driver --write $work/$1/m.onnx $work/$1/ort_ctx.onnx $3 >$work/log 2>&1 &&
+        $driver --dump $work/m.onnx $work/$1/cpu >>$work/log 2>&1 &&
+        "$plain" run --input-dir $work/$1/cpu --output-dir $work/$1/own \
+            $work/$1/ort_ctx.onnx >>$work/log 2>&1 &&
+        $driver --compare $work/$1/own $work/$1/cpu >>$work/log 2>&1; then
         ok "$name"
     else
         fail "$name" "$(tail -n 1 $work/log)"
+    fi
+}
+interchange external "" ""
+interchange embedded --embed ep.context_embed_mode
+interchange weightless --weightless ep.enable_weightless
+for side in "tool read from the source model" "ort inputs of the node"; do
+    name="plugin info of a weightless model by ${side%% *}"
+    if "$plain" info $work/weightless/${side%% *}_ctx.onnx 2>&1 | tee $work/log |
+        grep -q "weights  .*, ${side#* }"; then
+        ok "$name"
+    else
+        fail "$name" "expected weights that are ${side#* }: $(grep weights $work/log)"
     fi
 done
+interchange weightless_by_the_former_key "-C ep.enable_weightless_ep_context_nodes|1" \
+    ep.enable_weightless_ep_context_nodes
 
 # --------------------------- for authors of EPs: the test programs with another device
 
@@ -151,8 +169,31 @@ node(graph, "Add", "for the NPU", ("x", "w"), ("y",))
 node(graph, "Det", "not for the NPU", ("w",), ("z",))
 open(sys.argv[1], "wb").write(model.SerializeToString())
 END
+# MatMul and Add, which ORT joins to a Gemm: the device of five operators does not know it.
+"${PYTHON:-/usr/bin/python3}" - $work/joined.onnx <<'END'
+import sys
+sys.path.insert(0, "tests/judge")
+from make_model import FLOAT, ModelProto, node, value, weights
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=17)
+graph = model.graph
+graph.name = "joined"
+value(graph.input, "x", FLOAT, ("rows", 2))
+value(graph.output, "y", FLOAT, ("rows", 2))
+weights(graph, "w", FLOAT, (2, 2))
+weights(graph, "b", FLOAT, (2,))
+node(graph, "Relu", "first", ("x",), ("r",))
+node(graph, "MatMul", "product", ("r", "w"), ("p",))
+node(graph, "Add", "sum", ("p", "b"), ("y",))
+open(sys.argv[1], "wb").write(model.SerializeToString())
+END
+five="$build/libfive_ep.so FiveExecutionProvider"
 # shellcheck disable=SC2086 # a library and a name
 {
+    try "--try tells what the optimization level does" 0 \
+        "without graph optimizations no node is left" --dim rows=3 $five $work/joined.onnx
+    try "--try with a free dimension" 1 "no node ran" $five $work/joined.onnx
+    try "--try with a wrong dimension" 2 "usage" --dim rows=0 $five $work/joined.onnx
     try "--try" 0 "embedded: generated, reloaded: 1 EPContext node," $npu $work/m.onnx
     try "--try tells why a node is left" 0 "Det 'not for the NPU' is left to other EPs: " \
         $npu $work/half.onnx

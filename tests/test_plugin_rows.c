@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE 1
 #include <pthread.h>
-#include <sys/wait.h>
 
 #include "epctx_npu.h"
 #include "examples/plugin_ep/device.h"
@@ -300,7 +299,7 @@ TEST(workload_type)
     bool ok, kept = false, given = false, failed = false;
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_ORT(oom_open(&oom));
-    ok = register_library("oom", "libtoy_oom_ep.so") && ort_session(&spec, &session) &&
+    ok = register_library("oom", PLUGIN("toy_oom_ep")) && ort_session(&spec, &session) &&
          run_once(session, NULL);
     oom.arm(1);
     ok = ok && run_once(session, NULL);
@@ -823,43 +822,35 @@ TEST(factory_by_hand)
 }
 
 /* Registers the toy with a function that ends the process, and makes a session of its NPU or CPU
- * that runs: true when ORT never called it. */
-static bool never_called(const char *what)
+ * that runs: 0 when ORT never called it. */
+static int with_trap(const char *name, const char *model)
 {
-    char path[PATH_MAX + 64];
-    int state = 0;
-    pid_t child;
-    fflush(NULL);
-    child = fork();
-    if (child < 0) return false;
-    if (child == 0) {
-        ort_spec spec = spec_of(in_folder("m.onnx"));
-        snprintf(path, sizeof path, "%s/libtoy_ep.so", plugins);
-        setenv("EPCTX_TOY_EP", path, 1);
-        setenv("EPCTX_BAD_EP", what, 1);
-        if (!register_library("bad.virtual", "libbad_ep.so")) _exit(3);
-        if (!make_session(&spec)) _exit(4);
-        spec.npu = ort_version >= 27;
-        spec.config = generate;
-        if (!make_session(&spec)) _exit(5);
-        _exit(0);
-    }
-    if (waitpid(child, &state, 0) != child) return false;
-    return WIFEXITED(state) && WEXITSTATUS(state) == 0;
+    ort_spec spec;
+    if (!run_self_begin(name) || !register_library("bad.virtual", PLUGIN("bad_ep"))) return 3;
+    spec = spec_of(model);
+    if (!make_session(&spec)) return 4;
+    spec.npu = ort_version >= 27;
+    spec.config = generate;
+    return make_session(&spec) ? 0 : 5;
+}
+
+static int trap(const char *what)
+{
+    char *words[] = {program, "--trap", NULL, NULL};
+    char model[512];
+    snprintf(model, sizeof model, "%s", in_folder("m.onnx"));
+    words[2] = model;
+    remove(in_folder("m_ctx.onnx"));
+    return run_self(words, what);
 }
 
 /* Why factory_by_hand asks for the vendor: ORT does not. */
 TEST(vendor_id_is_not_asked)
 {
-    bool never, asked;
     CHECK_TRUE(make_one("m.onnx"));
-    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
-    never = never_called("vendor_id");
-    remove(in_folder("m_ctx.onnx"));
-    asked = !never_called("version"); /* which ORT asks for: shows that the trap works */
-    CHECK_ORT(register_library(ep->label, ep->library));
-    CHECK(asked, "the trap does not spring");
-    CHECK(never, "%s asks for the vendor: test it through ORT", ort_base->GetVersionString());
+    CHECK_INT(trap("version"), 9); /* which ORT asks for: shows that the trap works */
+    CHECK(trap("vendor_id") == 0, "%s asks for the vendor: test it through ORT",
+          ort_base->GetVersionString());
 }
 
 /* ----------------------------------------------------------- named buffers */
@@ -1065,17 +1056,20 @@ TEST(profile_of_a_session)
 }
 
 /* The path of the one file in the folder that begins with "run". */
-static bool run_profile(char *out, size_t size)
+static char profile_found[PATH_MAX];
+
+static int find_profile(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
-    char command[400];
-    FILE *pipe;
-    snprintf(command, sizeof command, "ls '%s'/run* 2>/dev/null", folder);
-    pipe = popen(command, "r");
-    if (!pipe) return false;
-    if (!fgets(out, (int)size, pipe)) out[0] = '\0';
-    pclose(pipe);
-    out[strcspn(out, "\n")] = '\0';
-    return *out != '\0';
+    const char *name = strrchr(path, '/');
+    (void)st, (void)kind, (void)ftw;
+    if (!name || strncmp(name, "/run", 4) != 0) return 0;
+    snprintf(profile_found, sizeof profile_found, "%s", path);
+    return 1;
+}
+
+static bool run_profile(void)
+{
+    return nftw(folder, find_profile, 8, FTW_PHYS) == 1;
 }
 
 /* A profile of one run has the events of that run alone. */
@@ -1084,19 +1078,18 @@ TEST(profile_of_a_run)
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     OrtRunOptions *options;
-    char path[512];
     if (ort_version < 25) SKIP("EPs take part in profiles since ONNX Runtime 1.25");
     CHECK_TRUE(make_three("m.onnx"));
     spec.allow_cpu = true;
     CHECK_ORT(ort_session(&spec, &session));
     CHECK_ORT(run_once(session, NULL));
     options = run_options(NULL, NULL, NULL);
-    CHECK_ORT(ort_ok(ort->RunOptionsEnableProfiling(options, in_folder("run"))));
+    CHECK_ORT(ort_ok(ort->RunOptionsEnableProfiling(options, ort_path(in_folder("run")))));
     CHECK_ORT(run_and_release(session, options));
     CHECK_ORT(run_once(session, NULL));
     ort->ReleaseSession(session);
-    CHECK(run_profile(path, sizeof path), "ORT wrote no profile of the run");
-    CHECK_INT(occurrences(path, "\"ort_event\""), 3);
+    CHECK(run_profile(), "ORT wrote no profile of the run");
+    CHECK_INT(occurrences(profile_found, "\"ort_event\""), 3);
 }
 
 /* Also when another run passes while this one is in the device. */
@@ -1106,7 +1099,6 @@ TEST(profiles_apart)
     OrtSession *session = NULL;
     pthread_t thread;
     runner profiled = {0};
-    char path[512];
     bool held, passed;
     if (ort_version < 25) SKIP("EPs take part in profiles since ONNX Runtime 1.25");
     CHECK_TRUE(make_three("m.onnx"));
@@ -1114,7 +1106,7 @@ TEST(profiles_apart)
     CHECK_ORT(ort_session(&spec, &session));
     profiled.session = session;
     profiled.options = run_options(NULL, NULL, NULL);
-    CHECK_ORT(ort_ok(ort->RunOptionsEnableProfiling(profiled.options, in_folder("run"))));
+    CHECK_ORT(ort_ok(ort->RunOptionsEnableProfiling(profiled.options, ort_path(in_folder("run")))));
     CHECK_ORT(set_dynamic(session, "ep.dynamic.toy_hold", "first"));
     if (pthread_create(&thread, NULL, run_in_thread, &profiled) != 0) exit(1);
     held = set_dynamic(session, "ep.dynamic.toy_hold", "held");
@@ -1125,8 +1117,8 @@ TEST(profiles_apart)
     ort->ReleaseSession(session);
     CHECK(held && passed, "no run passed another");
     CHECK(profiled.code == 0, "%s", profiled.text);
-    CHECK(run_profile(path, sizeof path), "ORT wrote no profile of the run");
-    CHECK_INT(occurrences(path, "\"ort_event\""), 3);
+    CHECK(run_profile(), "ORT wrote no profile of the run");
+    CHECK_INT(occurrences(profile_found, "\"ort_event\""), 3);
 }
 
 /* ------------------------------------------------------------- out of memory */
@@ -1139,7 +1131,7 @@ static bool whole_life(void)
     OrtSession *session = NULL;
     const OrtEpDevice *device;
     OrtSyncStream *stream = NULL;
-    bool ok = register_library("oom.virtual", "libtoy_oom_ep.so");
+    bool ok = register_library("oom.virtual", PLUGIN("toy_oom_ep"));
     if (!ok) return false;
     device = ort_device(ep->ep, OrtHardwareDeviceType_NPU);
     if (device && ort_version >= 27) {
@@ -1207,8 +1199,10 @@ static const ort_case cases[] = {
     ORT_CASE_OF("toy", out_of_memory),
 };
 
-int main(int argc, char **argv)
+int main(int argc, char **given)
 {
+    char **argv = ort_words(argc, given);
+    if (argc == 3 && strcmp(argv[1], "--trap") == 0) return with_trap(argv[0], argv[2]);
     if (!ort_test_begin(argv[0])) return ort_test_end();
     ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);
     return ort_test_end();

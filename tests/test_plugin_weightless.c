@@ -4,6 +4,9 @@
  * EPContext node.
  */
 #define _GNU_SOURCE 1
+#include <errno.h>
+
+#include "epctx_npu.h"
 #include "ort/ort_test.h"
 
 enum { SIDE = 64, COUNT = SIDE * SIDE, BYTES = COUNT * 4 };
@@ -217,38 +220,114 @@ TEST(changed_weight)
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "it has changed, compile again");
 }
 
-/* Another context that names its weights, but does not get them as inputs: epctx.h writes such
- * models. This plugin reads no models, so it says what it misses. */
-TEST(weights_elsewhere)
+/* What `epctx compile` makes of the folder's m.onnx: nodes that name their weights, which stay in
+ * the source model. */
+static bool generate_ours(epctx_weightless_support which)
+{
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_model model;
+    epctx_gen_opts opts;
+    epctx_error error;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.weightless = which;
+    epctx_error_clear(&error);
+    status = epctx_npu_init(&npu, NULL, &backend, &error);
+    if (status == EPCTX_OK) {
+        status = epctx_model_open_file(&model, in_folder("m.onnx"), NULL, &error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_generate(&model, &backend, &opts, NULL, &error);
+        epctx_model_close(&model);
+    }
+    snprintf(ort_text, sizeof ort_text, "%s", error.message);
+    return status == EPCTX_OK;
+}
+
+static const void *source_data; /* SessionOptionsSetWeightlessSourceModelBuffer */
+static size_t source_size;
+
+static void give_source(OrtSessionOptions *options)
+{
+    ort_ok(ort->SessionOptionsSetWeightlessSourceModelBuffer(options, source_data, source_size));
+}
+
+static bool move_away(const char *name)
+{
+    char to[PATH_MAX];
+    snprintf(to, sizeof to, "%s", in_folder("away"));
+    if (mkdir(to, 0700) != 0 && errno != EEXIST) return false;
+    snprintf(to, sizeof to, "%s/%s", in_folder("away"), name);
+    return rename(in_folder(name), to) == 0;
+}
+
+/* Weights that stay in the source model: found by the node's attribute, by the session's option and
+ * in the application's buffer, in the order that ORT recommends: buffer, path, attribute. */
+TEST(source_model)
+{
+    int external;
+    for (external = 0; external < 2; external++) {
+        ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+        const char *config[] = {"ep.context_source_model_path", NULL, NULL, NULL, NULL, NULL, NULL};
+        char source[PATH_MAX], other[PATH_MAX];
+        uint8_t *bytes;
+        size_t named, inputs;
+        clear_folder();
+        CHECK_TRUE(make_heavy("other.onnx", false, 2) && make_heavy("m.onnx", external, 1));
+        CHECK(generate_ours(external ? EPCTX_WEIGHTLESS_EXTERNAL_ONLY : EPCTX_WEIGHTLESS_ALL), "%s",
+              ort_text);
+        CHECK(read_weights("m_ctx.onnx", &named, &inputs), "%s", ort_text);
+        CHECK_INT(named, external ? 1 : 2);
+        CHECK_INT(inputs, 1);
+        /* The attribute: m.onnx beside the model. */
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+        snprintf(source, sizeof source, "%s", in_folder("away/m.onnx"));
+        snprintf(other, sizeof other, "%s", in_folder("other.onnx"));
+        bytes = (uint8_t *)slurp("m.onnx", &source_size);
+        CHECK_TRUE(bytes);
+        /* The path goes before it... */
+        config[1] = other;
+        spec.config = config;
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "source model '");
+        CHECK_HAS(ort_text, "other.onnx");
+        /* ...and serves where there is nothing beside the model. */
+        CHECK_TRUE(move_away("m.onnx") && (!external || move_away("weights.bin")));
+        config[1] = source;
+        CHECK(check_run(&spec, source) == 1, "%s", ort_text);
+        spec.config = NULL;
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "set ep.context_source_model_path");
+        /* The buffer goes before both. It has no folder: its external data are where the session
+         * looks for initializers, and then ORT hides where the model is. */
+        source_data = bytes;
+        spec.more = give_source;
+        spec.config = config;
+        config[1] = other;
+        if (external) {
+            config[2] = "session.model_external_initializers_file_folder_path";
+            config[3] = in_folder("away");
+            config[4] = "ep.context_file_path";
+            config[5] = in_folder("m_ctx.onnx");
+        }
+        CHECK(check_run(&spec, source) == 1, "external %d: %s", external, ort_text);
+        source_data = "no model";
+        source_size = 8;
+        CHECK(!make_session(&spec), "expected a refusal of a buffer that is no model");
+        free(bytes);
+    }
+}
+
+/* Weights that are inputs of the node come before any source. */
+TEST(inputs_first)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
-    char partition[200];
-    context_spec c;
-    onnx_model m;
-    onnx_bytes attrs = {0};
-    const int64_t dims[2] = {SIDE, SIDE};
-    nodes n;
+    const char *const config[] = {"ep.context_source_model_path", "/nowhere/m.onnx", NULL};
     CHECK_TRUE(make_heavy("m.onnx", false, 1));
     spec.config = weightless;
     CHECK_ORT(make_session(&spec));
-    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
-    keep(partition, sizeof partition, n.list[0].partition_name);
-    epctx_model_close(&n.model);
-    c = context_of(binary_name("m"), partition);
-    onnx_begin(&m);
-    onnx_input(&m.graph, "x", 2, dims);
-    onnx_attr_int(&attrs, "embed_mode", 0);
-    onnx_attr_text(&attrs, "ep_cache_context", c.path);
-    onnx_attr_text(&attrs, "source", c.source);
-    onnx_attr_text(&attrs, "partition_name", c.partition);
-    onnx_attr_text(&attrs, EPCTX_WEIGHTS_ATTR, "16384 0123456789abcdef 0 1 w 0 \n");
-    onnx_node(&m.graph, "EPContext", "com.microsoft", "ctx", "x", "y", &attrs);
-    onnx_output(&m.graph, "y", 2, dims);
-    CHECK_TRUE(save_model("other_ctx.onnx", &m));
-    spec.path = in_folder("other_ctx.onnx");
-    spec.config = NULL;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "weight 'w' is no input");
-    CHECK_HAS(ort_text, "reads no source model");
+    spec.path = in_folder("m_ctx.onnx");
+    spec.config = config;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
 }
 
 /* Weightless and shared. */
@@ -296,13 +375,10 @@ TEST(unsupported)
 }
 
 static const ort_case cases[] = {
-    ORT_CASE_OF("npu", generate_and_load),
-    ORT_CASE_OF("npu", compiled_now),
-    ORT_CASE_OF("npu", former_option),
-    ORT_CASE_OF("npu", quantized),
-    ORT_CASE_OF("npu", changed_weight),
-    ORT_CASE_OF("npu", weights_elsewhere),
-    ORT_CASE_OF("npu", shared),
+    ORT_CASE_OF("npu", generate_and_load), ORT_CASE_OF("npu", compiled_now),
+    ORT_CASE_OF("npu", former_option),     ORT_CASE_OF("npu", quantized),
+    ORT_CASE_OF("npu", changed_weight),    ORT_CASE_OF("npu", source_model),
+    ORT_CASE_OF("npu", inputs_first),      ORT_CASE_OF("npu", shared),
     ORT_CASE_OF("toy", unsupported),
 };
 

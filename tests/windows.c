@@ -293,15 +293,18 @@ int main(int argc, char **argv)
     {
         WCHAR folder[128];
         char name[200];
+        int n = 0;
         GetTempPathW(128, folder);
         if (GetLongPathNameW(folder, folder, 128) == 0) return 1;
         WideCharToMultiByte(CP_UTF8, 0, folder, -1, name, sizeof name, NULL, NULL);
         for (char *c = name; *c != '\0'; c++)
             if (*c == '\\') *c = '/';
-        snprintf(root, sizeof root, "%sepctx_%lu_\xc3\xa9\xce\xb1\xe6\xa8\xa1", name,
-                 (unsigned long)GetCurrentProcessId());
-        if (!make_folder(root)) {
-            printf("FAIL folder: %s cannot be made, is it there from an earlier run?\n", root);
+        do { /* of a run that failed one may be there: process numbers come again */
+            snprintf(root, sizeof root, "%sepctx_%lu_%d_\xc3\xa9\xce\xb1\xe6\xa8\xa1", name,
+                     (unsigned long)GetCurrentProcessId(), n);
+        } while (!make_folder(root) && ++n < 100);
+        if (n == 100) {
+            printf("FAIL folder: %s cannot be made\n", root);
             return 1;
         }
     }

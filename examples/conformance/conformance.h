@@ -157,7 +157,7 @@ void report_rules(FILE *out);
 typedef enum model_kind {
     MODEL_CHAIN,   /* S-S-S */
     MODEL_SUB,     /* two inputs of different shapes, two outputs, order-sensitive */
-    MODEL_ISLAND,  /* S-B-S-B-S, B left to the CPU */
+    MODEL_ISLAND,  /* S-S-B-S-S-B-S-S, B left to the CPU */
     MODEL_FAN,     /* a value of S is graph output, goes to S and to B */
     MODEL_WEIGHTS, /* weights in the model */
     MODEL_WEXT,    /* in a file, in a subfolder */

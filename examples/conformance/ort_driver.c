@@ -2,7 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "ort_driver.h"
 
+#if !defined(_WIN32) /* tests/windows.h is in front of us */
 #include <dlfcn.h>
+#endif
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,6 +23,8 @@ _Thread_local char ort_text[4096];
 char ort_log[1 << 16];
 const char *ort_log_also;
 char ort_free_dims[8][64];
+bool ort_free_batch[8];
+int64_t ort_free_size[8];
 size_t ort_free_count;
 int64_t ort_free_length = 1;
 double ort_relative;
@@ -54,6 +58,30 @@ void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *
     used = strlen(ort_log);
     snprintf(ort_log + used, sizeof ort_log - used, "%s\n", message);
     pthread_mutex_unlock(&ort_log_lock);
+}
+
+const ORTCHAR_T *ort_path(const char *path)
+{
+#if defined(_WIN32)
+    static _Thread_local WCHAR wide[8][4096];
+    static _Thread_local unsigned next;
+    WCHAR *out = wide[next++ % 8];
+    if (MultiByteToWideChar(CP_UTF8, 0, path, -1, out, 4096) == 0) *out = L'\0';
+    return out;
+#else
+    return path;
+#endif
+}
+
+char **ort_words(int count, char **given)
+{
+#if defined(_WIN32)
+    (void)given;
+    return windows_words(count);
+#else
+    (void)count;
+    return given;
+#endif
 }
 
 bool ort_library(char *out, size_t size)
@@ -144,7 +172,8 @@ const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type)
 
 int64_t ort_free_value(size_t i)
 {
-    return strncmp(ort_free_dims[i], "batch", 5) == 0 ? 1 : ort_free_length;
+    if (ort_free_size[i]) return ort_free_size[i];
+    return ort_free_batch[i] ? 1 : ort_free_length;
 }
 
 bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
@@ -170,7 +199,7 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
     if (ok && spec->tell) {
         ok = ort_ok(ort->SetSessionLogSeverityLevel(*out, ORT_LOGGING_LEVEL_INFO));
     }
-    if (ok && spec->profile) ok = ort_ok(ort->EnableProfiling(*out, spec->profile));
+    if (ok && spec->profile) ok = ort_ok(ort->EnableProfiling(*out, ort_path(spec->profile)));
     if (ok && spec->more) spec->more(*out);
     if (!ok || !spec->ep) return ok;
     if (!spec->allow_cpu) {
@@ -205,7 +234,7 @@ bool ort_session(const ort_spec *spec, OrtSession **out)
     bool ok = ort_options(spec, &options);
     *out = NULL;
     if (ok) {
-        ok = spec->path ? ort_ok(ort->CreateSession(ort_env, spec->path, options, out))
+        ok = spec->path ? ort_ok(ort->CreateSession(ort_env, ort_path(spec->path), options, out))
                         : ort_ok(ort->CreateSessionFromArray(ort_env, spec->data, spec->size,
                                                              options, out));
     }
@@ -227,7 +256,7 @@ size_t ort_assigned(const OrtSession *session, const char *ep)
             !ort_ok(ort->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &count))) {
             return SIZE_MAX;
         }
-        if (strcmp(name, ep) == 0) total += count;
+        if (!ep || strcmp(name, ep) == 0) total += count;
     }
     return total;
 }
@@ -414,15 +443,17 @@ bool ort_same(const ort_values *a, const ort_values *b)
         outliers = 0;
         for (k = 0, largest = 0; k < size_a / sizeof(float); k++) {
             const double size = fabs((double)((const float *)data_b)[k]);
-            if (size > largest) largest = size;
+            if (size > largest && !isinf(size)) largest = size;
         }
         for (k = 0; k < size_a / sizeof(float); k++) {
             const double got = (double)((const float *)data_a)[k];
             const double want = (double)((const float *)data_b)[k];
-            if (fabs(got - want) <=
-                    1e-5 * (1 + largest) + 1e-3 * fabs(want) + ort_relative * largest ||
-                (isnan(got) && isnan(want)) || !(got < want || got > want)) {
-                continue;
+            if (isnan(got) || isnan(want)) {
+                if (isnan(got) && isnan(want)) continue;
+            } else if (fabs(got - want) <=
+                           1e-5 * (1 + largest) + 1e-3 * fabs(want) + ort_relative * largest ||
+                       !(got < want || got > want)) {
+                continue; /* the latter: the same infinity */
             }
             if (ort_relative > 0 && fabs(got - want) <= largest / 12 &&
                 ++outliers <= size_a / sizeof(float) / 100) {
@@ -462,12 +493,13 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out)
     if (options) ort->ReleaseSessionOptions(options);
     if (ok) {
         ok = spec->path
-                 ? ort_ok(ort_compile->ModelCompilationOptions_SetInputModelPath(mo, spec->path))
+                 ? ort_ok(ort_compile->ModelCompilationOptions_SetInputModelPath(
+                       mo, ort_path(spec->path)))
                  : ort_ok(ort_compile->ModelCompilationOptions_SetInputModelFromBuffer(
                        mo, spec->data, spec->size));
     }
     if (ok && out->path) {
-        ok = ort_ok(ort_compile->ModelCompilationOptions_SetOutputModelPath(mo, out->path));
+        ok = ort_ok(ort_compile->ModelCompilationOptions_SetOutputModelPath(mo, ort_path(out->path)));
     } else if (ok && out->to_function) {
         ok = ort_ok(
             ort_compile->ModelCompilationOptions_SetOutputModelWriteFunc(mo, ort_write, out));
@@ -480,11 +512,11 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out)
     }
     if (ok && out->folder) {
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetEpContextBinaryInformation(
-            mo, out->folder, out->name));
+            mo, ort_path(out->folder), ort_path(out->name)));
     }
     if (ok && out->initializers) {
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetOutputModelExternalInitializersFile(
-            mo, out->initializers, 0));
+            mo, ort_path(out->initializers), 0));
     }
     if (ok && out->flags) {
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetFlags(mo, out->flags));

@@ -36,6 +36,10 @@ void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *
                              const char *logid, const char *code, const char *message);
 /* An exported function of a library, without a cast between pointer kinds. */
 bool ort_symbol(void *library, const char *name, void *function, size_t size);
+/* A path as ORT takes it, on Windows wide; valid until eight further calls of this thread. */
+const ORTCHAR_T *ort_path(const char *path);
+/* The words of the command line in UTF-8. */
+char **ort_words(int count, char **given);
 /* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
 bool ort_library(char *out, size_t size);
 /* Loads ONNX Runtime and makes its environment. */
@@ -61,9 +65,11 @@ typedef struct ort_spec {
     bool tell;                                /* ORT_LEFT goes into ort_log */
 } ort_spec;
 
-/* Free dimensions that get a number in every session: those of a batch 1, others
- * ort_free_length. */
+/* Free dimensions that get a number in every session: ort_free_size unless it is 0, those of a
+ * batch 1, others ort_free_length. */
 extern char ort_free_dims[8][64];
+extern bool ort_free_batch[8];
+extern int64_t ort_free_size[8];
 extern size_t ort_free_count;
 extern int64_t ort_free_length;
 
@@ -73,7 +79,7 @@ int64_t ort_free_value(size_t i);
 const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type);
 bool ort_options(const ort_spec *spec, OrtSessionOptions **out);
 bool ort_session(const ort_spec *spec, OrtSession **out);
-/* How many nodes of the session's model run on the EP; SIZE_MAX on an error. */
+/* How many nodes of the session's model run on the EP (NULL: on any); SIZE_MAX on an error. */
 size_t ort_assigned(const OrtSession *session, const char *ep);
 
 /* --------------------------------------------------------------------- run */

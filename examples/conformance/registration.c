@@ -39,6 +39,14 @@ static bool is_mapped(void)
     return found;
 }
 
+/* C++ can do that to a library, too: its "unique" symbols keep it. */
+static void still_mapped(void)
+{
+    remark("PLG-048",
+           "after unregistration the library is still in the process: something keeps it, "
+           "a static of C++ (-fno-gnu-unique) or a second dlopen");
+}
+
 static size_t count_devices(void)
 {
     const OrtEpDevice *const *devices = NULL;
@@ -102,10 +110,7 @@ static void registration(void)
     judging("PLG-049", "the second after unregistration");
     usleep(600000); /* a thread that still runs in the library crashes now */
     holds("PLG-049");
-    judge("PLG-046 PLG-048", !is_mapped(),
-          "after unregistration the library is still mapped: it was not "
-          "unloaded, or loaded twice (does CreateEpFactories say 0 "
-          "factories?)");
+    if (is_mapped()) still_mapped();
     if (register_as("with.dots.in-it", name) && register_as(long_name, name)) {
         register_as("plain", name);
     }

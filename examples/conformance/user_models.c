@@ -51,6 +51,23 @@ static const char *milliseconds(double seconds)
     return out;
 }
 
+static size_t size_of(const char *path)
+{
+    size_t size = 0;
+    free(read_file(path, &size));
+    return size;
+}
+
+static void tell_sizes(const char *source, const char *context)
+{
+    char binary[PATH_MAX];
+    tell_fact("source model", "%zu bytes", size_of(source));
+    tell_fact("context model", "%zu bytes", size_of(context));
+    if (binary_of(context, "out", binary, sizeof binary)) {
+        tell_fact("context binary", "%zu bytes", size_of(binary));
+    }
+}
+
 static void times(void)
 {
     const char *source = in_folder("src/m.onnx"), *context = in_folder("out/m_ctx.onnx");
@@ -68,6 +85,7 @@ static void times(void)
     spec = spec_of(context);
     load = best_of(&spec, 5);
     tell_fact("session, from a context model", "%s", milliseconds(load));
+    tell_sizes(source, context);
     tell_fact("memory of the process", "%zu KiB", memory_now() / 1024);
     /* The documents give no number; only what is absurd counts. */
     judge("EPC-002", load >= 0 && load < 10 * compiling + 0.2,

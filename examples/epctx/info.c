@@ -166,6 +166,16 @@ static bool is_known(epctx_str name)
     return false;
 }
 
+/* ORT makes all weights inputs of a weightless node, epctx none. */
+static bool is_input(const epctx_node_view *node, epctx_str name)
+{
+    epctx_cursor it = epctx_node_inputs(node);
+    epctx_str input;
+    while (epctx_next_str(&it, &input))
+        if (epctx_str_eq(input, name)) return true;
+    return false;
+}
+
 /* Attributes that the schema does not have: many EPs have their own. */
 static void put_extras(const report_part *part)
 {
@@ -175,11 +185,13 @@ static void put_extras(const report_part *part)
         epctx_str rest = attr.s;
         epctx_weight_ref ref;
         size_t count = 0;
+        bool inputs = false;
         if (is_known(attr.name)) continue;
         if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR) && attr.type == EPCTX_ATTR_STRING) {
-            while (epctx_next_weight(&rest, &ref))
-                count++;
-            printf("    %-20s %zu, read from the source model\n", "weights", count);
+            for (; epctx_next_weight(&rest, &ref); count++)
+                if (count == 0) inputs = is_input(&part->view, ref.name);
+            printf("    %-20s %zu, %s\n", "weights", count,
+                   inputs ? "inputs of the node" : "read from the source model");
             continue;
         }
         fputs("    attribute            ", stdout);

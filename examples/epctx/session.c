@@ -239,19 +239,65 @@ static epctx_status use_value(session *s, epctx_str name, const epctx_value *typ
 
 /* -- steps -- */
 
+/* The weights among a node's inputs, where ONNX Runtime puts them: epctx_load has given them to the
+ * graph. Empty ones have no line in EPCTX_WEIGHTS_ATTR. */
+static epctx_status find_weights(const epctx_bound *bound, const epctx_graph *graph,
+                                 epctx_map *weights, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_str rest = bound->weights;
+    epctx_weight_ref ref;
+    size_t i;
+    if (bound->view.input_count <= bound->info.input_count) return EPCTX_OK;
+    while (status == EPCTX_OK && epctx_next_weight(&rest, &ref))
+        status = epctx_map_put(weights, ref.name, 1);
+    for (i = 0; status == EPCTX_OK && i < graph->initializer_count; i++)
+        if (graph->initializers[i].size == 0)
+            status = epctx_map_put(weights, graph->initializers[i].name, 1);
+    return status == EPCTX_OK ? EPCTX_OK : no_memory(error);
+}
+
+/* The names of what the graph gets when it runs. */
+static epctx_status name_inputs(session *s, const epctx_graph *graph, session_step *step,
+                                epctx_error *error)
+{
+    const epctx_bound *bound = step->bound;
+    const epctx_graph_info *info = &bound->info;
+    epctx_cursor it = epctx_node_inputs(&bound->view);
+    epctx_map weights;
+    epctx_str name;
+    size_t count = 0;
+    epctx_status status;
+    step->names =
+        (epctx_str *)epctx_arena_array(&s->arena, info->input_count + 1, sizeof *step->names);
+    if (step->names == NULL) return no_memory(error);
+    epctx_map_init(&weights, &s->arena);
+    status = find_weights(bound, graph, &weights, error);
+    if (status != EPCTX_OK) return status;
+    while (epctx_next_str(&it, &name)) {
+        if (epctx_map_get(&weights, name) != EPCTX_MAP_NONE) continue;
+        if (count < info->input_count) step->names[count] = name;
+        count++;
+    }
+    if (info->input_count != count || info->output_count != bound->view.output_count)
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "the node has %u inputs and %u outputs, its compiled graph %u and %u",
+                          (uint64_t)count, (uint64_t)bound->view.output_count,
+                          (uint64_t)info->input_count, (uint64_t)info->output_count);
+    return EPCTX_OK;
+}
+
 static epctx_status add_inputs(session *s, session_step *step, epctx_error *error)
 {
     const epctx_bound *bound = step->bound;
-    epctx_cursor it = epctx_node_inputs(&bound->view);
-    epctx_str name;
     size_t i;
-    for (i = 0; epctx_next_str(&it, &name); i++) {
+    for (i = 0; i < bound->info.input_count; i++) {
         session_value *value;
-        epctx_status status = use_value(s, name, &bound->info.inputs[i], &value, error);
+        epctx_status status = use_value(s, step->names[i], &bound->info.inputs[i], &value, error);
         if (status != EPCTX_OK) return status;
         if (!value->made)
             return epctx_fail(error, EPCTX_ERR_GRAPH, "no earlier node produces its input '%S'",
-                              &name);
+                              &step->names[i]);
         step->inputs[i].data = value->data;
         step->inputs[i].size = value->size;
     }
@@ -277,18 +323,12 @@ static epctx_status add_outputs(session *s, session_step *step, epctx_error *err
     return EPCTX_OK;
 }
 
-static epctx_status add_step(session *s, session_step *step, const epctx_bound *bound,
+static epctx_status add_step(session *s, const epctx_graph *graph, session_step *step,
                              epctx_error *error)
 {
-    const epctx_graph_info *info = &bound->info;
+    const epctx_graph_info *info = &step->bound->info;
     epctx_status status;
-    step->bound = bound;
-    if (info->input_count != bound->view.input_count ||
-        info->output_count != bound->view.output_count)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "the node has %u inputs and %u outputs, its compiled graph %u and %u",
-                          (uint64_t)bound->view.input_count, (uint64_t)bound->view.output_count,
-                          (uint64_t)info->input_count, (uint64_t)info->output_count);
+    (void)graph;
     step->inputs =
         (epctx_span *)epctx_arena_array(&s->arena, info->input_count, sizeof *step->inputs);
     step->outputs =
@@ -313,10 +353,8 @@ static epctx_status find_types(const session *s, const epctx_graph *graph, epctx
     }
     for (i = 0; i < s->loaded.bound_count; i++) {
         const epctx_bound *bound = &s->loaded.bound[i];
-        epctx_cursor it = epctx_node_inputs(&bound->view);
-        epctx_str name;
-        for (k = 0; k < bound->info.input_count && epctx_next_str(&it, &name); k++) {
-            uint32_t at = epctx_map_get(names, name);
+        for (k = 0; k < bound->info.input_count; k++) {
+            uint32_t at = epctx_map_get(names, s->steps[i].names[k]);
             if (at != EPCTX_MAP_NONE && known[at] == NULL) known[at] = &bound->info.inputs[k];
         }
     }
@@ -396,21 +434,31 @@ static size_t count_values(const session *s, const epctx_graph *graph)
     return count;
 }
 
-static epctx_status add_steps(session *s, epctx_error *error)
+typedef epctx_status (*step_fn)(session *s, const epctx_graph *graph, session_step *step,
+                                epctx_error *error);
+
+static epctx_status each_step(session *s, const epctx_graph *graph, step_fn fn, epctx_error *error)
+{
+    size_t i;
+    for (i = 0; i < s->loaded.bound_count; i++) {
+        epctx_status status = fn(s, graph, &s->steps[i], error);
+        if (status != EPCTX_OK) {
+            epctx_blame(error, NULL, &s->loaded.bound[i].node.name, NULL);
+            return status;
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status begin_steps(session *s, const epctx_graph *graph, epctx_error *error)
 {
     size_t i;
     s->steps =
         (session_step *)epctx_arena_array(&s->arena, s->loaded.bound_count, sizeof *s->steps);
     if (s->steps == NULL) return no_memory(error);
-    for (i = 0; i < s->loaded.bound_count; i++) {
-        const epctx_bound *bound = &s->loaded.bound[i];
-        epctx_status status = add_step(s, &s->steps[i], bound, error);
-        if (status != EPCTX_OK) {
-            epctx_blame(error, NULL, &bound->node.name, NULL);
-            return status;
-        }
-    }
-    return EPCTX_OK;
+    for (i = 0; i < s->loaded.bound_count; i++)
+        s->steps[i].bound = &s->loaded.bound[i];
+    return each_step(s, graph, name_inputs, error);
 }
 
 static epctx_status connect(session *s, epctx_error *error)
@@ -424,9 +472,10 @@ static epctx_status connect(session *s, epctx_error *error)
     s->values =
         (session_value *)epctx_arena_array(&s->arena, count_values(s, &graph), sizeof *s->values);
     if (s->values == NULL) return no_memory(error);
-    status = add_model_inputs(s, &graph, error);
+    status = begin_steps(s, &graph, error);
+    if (status == EPCTX_OK) status = add_model_inputs(s, &graph, error);
     if (status == EPCTX_OK) status = add_initializers(s, &graph, error);
-    if (status == EPCTX_OK) status = add_steps(s, error);
+    if (status == EPCTX_OK) status = each_step(s, &graph, add_step, error);
     if (status == EPCTX_OK) status = add_model_outputs(s, &graph, error);
     if (status != EPCTX_OK) return status;
     if (s->scratch_size > SIZE_MAX - alignment) return no_memory(error);

@@ -16,6 +16,7 @@ typedef struct session_value {
 /* One EPContext node with its arguments. */
 typedef struct session_step {
     const epctx_bound *bound;
+    epctx_str *names; /* of its inputs */
     epctx_span *inputs;
     epctx_memory *outputs;
 } session_step;

@@ -1,15 +1,17 @@
-/* device_mine.c - the device to begin with: it knows one operator, Relu of float tensors with a
- * fixed shape, and is complete in everything else. examples/README.md walks through it: copy the
- * file, give it your names, then replace one part marked YOURS after the other by your SDK.
+/* device_mine.c - the device to begin with: it knows Relu, Add, Sub and Mul of float tensors with a
+ * fixed shape, without broadcasting, and is complete in everything else. examples/README.md walks
+ * through it: copy the file, give it your names, then replace one part marked YOURS after the other
+ * by your SDK.
  *
- * Context binary: "MINE1\0\0\0", then one `mine_graph` after the other as this machine stores them.
+ * Context binary: "MINE1\0\0\0", then for each graph a `mine_graph`, its steps and its weights, as
+ * this machine stores them.
  */
 #include "device.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANK = 6, MAX_ENDS = 8, NAME = 192 };
+enum { MAX_RANK = 6, MAX_ENDS = 8, MAX_STEPS = 4096, NAME = 192 };
 
 typedef struct mine_value {
     char name[NAME];
@@ -17,18 +19,43 @@ typedef struct mine_value {
     int64_t dims[MAX_RANK];
 } mine_value;
 
-/* A compiled graph: output i is the Relu of input source[i]. */
+/* A graph computes numbered values: first its inputs, then one in each step. */
+enum { STEP_WEIGHT, STEP_RELU, STEP_ADD, STEP_SUB, STEP_MUL };
+
+typedef struct mine_step {
+    uint32_t kind;
+    uint32_t from[2]; /* values */
+    uint32_t unused;
+    uint64_t count; /* elements */
+    uint64_t at;    /* STEP_WEIGHT: offset among the weights; else, when loaded, in scratch */
+} mine_step;
+
 typedef struct mine_graph {
     char name[NAME];
     uint64_t hash;
-    uint32_t input_count, output_count;
+    uint32_t input_count, output_count, step_count;
+    uint32_t source[MAX_ENDS]; /* the value of each output */
     mine_value inputs[MAX_ENDS], outputs[MAX_ENDS];
-    uint32_t source[MAX_ENDS];
+    uint64_t weight_size;
 } mine_graph;
 
 /* YOURS: eight bytes of your own. Two EPs with one magic take each other's binaries for theirs;
  * with a new number at the end for each change of the format old ones are refused, not misread. */
 static const char magic[8] = "MINE1";
+
+/* False for more than this device computes. */
+static bool count_elements(int32_t rank, const int64_t *dims, uint64_t *count)
+{
+    int32_t i;
+    *count = 1;
+    if (rank < 0 || rank > MAX_RANK) return false;
+    for (i = 0; i < rank; i++) {
+        if (dims[i] < 0 || dims[i] > 1 << 20) return false;
+        *count *= (uint64_t)dims[i];
+        if (*count > 1 << 28) return false;
+    }
+    return true;
+}
 
 /* ------------------------------------------------- 1. which nodes are taken */
 
@@ -41,25 +68,82 @@ static const epctx_value *find_value(const epctx_value *values, size_t count, ep
     return NULL;
 }
 
-static const epctx_value *find_in_graph(const epctx_graph *graph, epctx_str name)
+/* YOURS, if you have weights: they are the graph's initializers, their bytes in `data`. */
+static const epctx_tensor *find_weight(const epctx_graph *graph, epctx_str name)
 {
+    size_t i;
+    for (i = 0; i < graph->initializer_count; i++) {
+        if (epctx_str_eq(graph->initializers[i].name, name)) return &graph->initializers[i];
+    }
+    return NULL;
+}
+
+/* What is called `name`, a weight or a value; false if there is no such thing. */
+static bool find_type(const epctx_graph *graph, epctx_str name, epctx_value *out)
+{
+    const epctx_tensor *weight = find_weight(graph, name);
     const epctx_value *found = find_value(graph->values, graph->value_count, name);
     if (!found) found = find_value(graph->inputs, graph->input_count, name);
     if (!found) found = find_value(graph->outputs, graph->output_count, name);
-    return found;
+    memset(out, 0, sizeof *out);
+    if (found) *out = *found;
+    if (!found && weight && weight->data) {
+        out->name = weight->name;
+        out->elem_type = weight->elem_type;
+        out->rank = weight->rank;
+        out->dims = weight->dims;
+    }
+    return found || (weight && weight->data);
 }
 
-static bool value_fits(const epctx_value *value)
+static bool type_fits(const epctx_value *type)
 {
-    int32_t i;
-    if (!value || value->elem_type != EPCTX_ONNX_FLOAT || value->rank < 0 ||
-        value->rank > MAX_RANK || value->name.size >= NAME) {
-        return false;
+    uint64_t count;
+    return type->elem_type == EPCTX_ONNX_FLOAT && type->name.size < NAME &&
+           count_elements(type->rank, type->dims, &count);
+}
+
+static bool same_shape(const epctx_value *a, const epctx_value *b)
+{
+    return a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
+}
+
+/* The step that a node is; STEP_WEIGHT: none. */
+static uint32_t step_of(const epctx_node *node)
+{
+    static const char *const names[] = {"", "Relu", "Add", "Sub", "Mul"};
+    uint32_t i;
+    for (i = STEP_RELU; i <= STEP_MUL; i++) {
+        if (node->domain.size == 0 && epctx_str_is(node->op_type, names[i])) return i;
     }
-    for (i = 0; i < value->rank; i++) {
-        if (value->dims[i] < 0) return false;
+    return STEP_WEIGHT;
+}
+
+static size_t operands_of(uint32_t kind)
+{
+    return kind == STEP_WEIGHT ? 0 : kind == STEP_RELU ? 1 : 2;
+}
+
+/* Why a node is not for this device; NULL: it is. */
+static const char *refusal(const epctx_graph *graph, const epctx_node *node)
+{
+    const size_t count = operands_of(step_of(node));
+    epctx_value out, in;
+    size_t i;
+    if (count == 0 || node->input_count != count || node->output_count != 1) {
+        return "the device computes Relu, Add, Sub and Mul";
     }
-    return true;
+    if (!find_type(graph, node->outputs[0], &out) || !type_fits(&out)) {
+        return "its output is not float of a fixed shape";
+    }
+    for (i = 0; i < count; i++) {
+        if (!find_type(graph, node->inputs[i], &in) || !type_fits(&in)) {
+            return "an input is not float of a fixed shape";
+        }
+        if (!same_shape(&in, &out)) return "it broadcasts an input";
+    }
+    return NULL;
 }
 
 /* YOURS: ask your SDK, node by node. Types are in the graph's inputs, outputs and values, weights
@@ -70,13 +154,18 @@ static epctx_status mine_capability(void *self, const epctx_graph *graph, uint8_
 {
     size_t i;
     (void)self, (void)error;
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        if (!epctx_str_is(node->op_type, "Relu") || node->domain.size) continue;
-        take[i] = value_fits(find_in_graph(graph, node->inputs[0])) &&
-                  value_fits(find_in_graph(graph, node->outputs[0]));
-    }
+    for (i = 0; i < graph->node_count; i++)
+        take[i] = !refusal(graph, &graph->nodes[i]);
     return EPCTX_OK;
+}
+
+/* YOURS: what a user reads who wonders why a node is on the CPU. */
+static epctx_status mine_explain(void *self, const epctx_graph *graph, size_t index,
+                                 epctx_error *error)
+{
+    const char *why = refusal(graph, &graph->nodes[index]);
+    (void)self;
+    return why ? epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s", why) : EPCTX_OK;
 }
 
 /* ------------------------------------------------------------- 2. compiling */
@@ -99,10 +188,76 @@ static void mine_discard(void *self, void *build)
     free(build);
 }
 
-/* The ends of a graph need not be those of the nodes that mine_capability saw: look again. */
-static epctx_status copy_value(mine_value *to, const epctx_value *from, epctx_error *error)
+/* A graph on its way into the binary. */
+typedef struct compiling {
+    mine_graph head;
+    epctx_buffer steps, weights;
+    epctx_arena arena;
+    epctx_map values; /* name -> number */
+} compiling;
+
+/* Adds a step; its value is called `name`. */
+static epctx_status add_step(compiling *c, epctx_str name, mine_step *step, epctx_error *error)
 {
-    if (!value_fits(from)) {
+    const uint32_t value = c->head.input_count + c->head.step_count;
+    if (c->head.step_count == MAX_STEPS) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "a graph of more than %u steps",
+                          (uint64_t)MAX_STEPS);
+    }
+    c->head.step_count++;
+    return epctx_map_put(&c->values, name, value) == EPCTX_OK
+               ? epctx_buffer_append(&c->steps, step, sizeof *step)
+               : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
+}
+
+/* The number of the value `name`; a weight becomes one when it is first used. */
+static epctx_status use_value(compiling *c, const epctx_graph *graph, epctx_str name, uint32_t *out,
+                              epctx_error *error)
+{
+    const epctx_tensor *weight = find_weight(graph, name);
+    mine_step step;
+    epctx_status status;
+    *out = epctx_map_get(&c->values, name);
+    if (*out != EPCTX_MAP_NONE) return EPCTX_OK;
+    memset(&step, 0, sizeof step);
+    if (!weight || !weight->data || !count_elements(weight->rank, weight->dims, &step.count) ||
+        weight->size != step.count * sizeof(float)) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "value '%S' comes from nowhere", &name);
+    }
+    step.kind = STEP_WEIGHT;
+    step.at = c->weights.size;
+    status = epctx_buffer_append(&c->weights, weight->data, weight->size);
+    if (status == EPCTX_OK) status = add_step(c, name, &step, error);
+    *out = epctx_map_get(&c->values, name);
+    return status;
+}
+
+static epctx_status add_node(compiling *c, const epctx_graph *graph, const epctx_node *node,
+                             epctx_error *error)
+{
+    const uint32_t kind = step_of(node);
+    const size_t count = operands_of(kind);
+    epctx_status status = EPCTX_OK;
+    epctx_value type;
+    mine_step step;
+    size_t i;
+    memset(&step, 0, sizeof step); /* no stray bytes in the binary */
+    step.kind = kind;
+    for (i = 0; i < count && status == EPCTX_OK; i++)
+        status = use_value(c, graph, node->inputs[i], &step.from[i], error);
+    if (status != EPCTX_OK) return status;
+    if (!find_type(graph, node->outputs[0], &type) || refusal(graph, node) ||
+        !count_elements(type.rank, type.dims, &step.count)) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "node '%S' is not for this device",
+                          &node->name);
+    }
+    return add_step(c, node->outputs[0], &step, error);
+}
+
+/* The ends of a graph need not be those of the nodes that mine_capability saw: look again. */
+static epctx_status copy_end(mine_value *to, const epctx_value *from, epctx_error *error)
+{
+    if (!type_fits(from)) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "'%S' has a type or a name that does not fit",
                           &from->name);
     }
@@ -112,50 +267,58 @@ static epctx_status copy_value(mine_value *to, const epctx_value *from, epctx_er
     return EPCTX_OK;
 }
 
-/* The input a value comes from, through a chain of Relus. */
-static uint32_t source_of(const epctx_graph *graph, epctx_str name)
+static epctx_status add_graph(compiling *c, const epctx_graph *graph, epctx_error *error)
 {
-    size_t i, k;
-    for (i = graph->node_count; i-- > 0;) {
-        if (epctx_str_eq(graph->nodes[i].outputs[0], name)) name = graph->nodes[i].inputs[0];
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < graph->input_count && status == EPCTX_OK; i++) {
+        status = copy_end(&c->head.inputs[i], &graph->inputs[i], error);
+        if (status == EPCTX_OK) {
+            status = epctx_map_put(&c->values, graph->inputs[i].name, (uint32_t)i);
+        }
     }
-    for (k = 0; k < graph->input_count; k++) {
-        if (epctx_str_eq(graph->inputs[k].name, name)) return (uint32_t)k;
+    for (i = 0; i < graph->node_count && status == EPCTX_OK; i++)
+        status = add_node(c, graph, &graph->nodes[i], error);
+    for (i = 0; i < graph->output_count && status == EPCTX_OK; i++) {
+        status = copy_end(&c->head.outputs[i], &graph->outputs[i], error);
+        if (status == EPCTX_OK) {
+            status = use_value(c, graph, graph->outputs[i].name, &c->head.source[i], error);
+        }
     }
-    return UINT32_MAX;
+    c->head.weight_size = c->weights.size;
+    return status;
 }
 
 /* YOURS: turn the graph into what your hardware runs. Store `hash`, mine_find gives it back. */
 static epctx_status mine_compile(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                  uint64_t hash, epctx_error *error)
 {
-    mine_graph *out;
-    epctx_status status = EPCTX_OK;
-    size_t i;
+    epctx_buffer *out = (epctx_buffer *)build;
+    const size_t before = out->size;
+    compiling c;
+    epctx_status status;
     (void)self;
     if (graph->input_count > MAX_ENDS || graph->output_count > MAX_ENDS || name.size >= NAME) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "graph '%S' has too many inputs or outputs",
                           &name);
     }
-    out = (mine_graph *)calloc(1, sizeof *out); /* zeroed: no stray bytes in the binary */
-    if (!out) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
-    memcpy(out->name, name.data, name.size);
-    out->hash = hash;
-    out->input_count = (uint32_t)graph->input_count;
-    out->output_count = (uint32_t)graph->output_count;
-    for (i = 0; i < graph->input_count && status == EPCTX_OK; i++)
-        status = copy_value(&out->inputs[i], &graph->inputs[i], error);
-    for (i = 0; i < graph->output_count && status == EPCTX_OK; i++) {
-        status = copy_value(&out->outputs[i], &graph->outputs[i], error);
-        if (status != EPCTX_OK) break;
-        out->source[i] = source_of(graph, graph->outputs[i].name);
-        if (out->source[i] == UINT32_MAX) {
-            status = epctx_fail(error, EPCTX_ERR_BACKEND, "output '%S' comes from nowhere",
-                                &graph->outputs[i].name);
-        }
-    }
-    if (status == EPCTX_OK) status = epctx_buffer_append((epctx_buffer *)build, out, sizeof *out);
-    free(out);
+    memset(&c, 0, sizeof c);
+    memcpy(c.head.name, name.data, name.size);
+    c.head.hash = hash;
+    c.head.input_count = (uint32_t)graph->input_count;
+    c.head.output_count = (uint32_t)graph->output_count;
+    epctx_buffer_init(&c.steps, NULL);
+    epctx_buffer_init(&c.weights, NULL);
+    epctx_arena_init(&c.arena, NULL);
+    epctx_map_init(&c.values, &c.arena);
+    status = add_graph(&c, graph, error);
+    if (status == EPCTX_OK) status = epctx_buffer_append(out, &c.head, sizeof c.head);
+    if (status == EPCTX_OK) status = epctx_buffer_append(out, c.steps.data, c.steps.size);
+    if (status == EPCTX_OK) status = epctx_buffer_append(out, c.weights.data, c.weights.size);
+    if (status != EPCTX_OK) out->size = before; /* other graphs may follow */
+    epctx_buffer_free(&c.steps);
+    epctx_buffer_free(&c.weights);
+    epctx_arena_free(&c.arena);
     return status;
 }
 
@@ -172,6 +335,9 @@ static epctx_status mine_finish(void *self, void *build, epctx_buffer *out, epct
 
 typedef struct mine_loaded {
     mine_graph graph;
+    mine_step *steps;
+    const uint8_t *weights; /* in the binary */
+    size_t scratch_size;
     epctx_value inputs[MAX_ENDS], outputs[MAX_ENDS];
 } mine_loaded;
 
@@ -182,62 +348,102 @@ typedef struct mine_context {
 
 static void mine_unload(void *self, void *context)
 {
+    mine_context *c = (mine_context *)context;
+    size_t i;
     (void)self;
-    free(((mine_context *)context)->graphs);
-    free(context);
+    for (i = 0; i < c->count; i++)
+        free(c->graphs[i].steps);
+    free(c->graphs);
+    free(c);
 }
 
 /* The binary came from a file that anybody may have changed: do not trust anything in it. */
-static bool value_is_sane(const mine_value *value)
+static bool expose(epctx_value *to, const mine_value *from)
 {
-    int32_t i;
-    int64_t elements = 1;
-    if (!memchr(value->name, 0, NAME) || value->rank < 0 || value->rank > MAX_RANK) return false;
-    for (i = 0; i < value->rank; i++) {
-        if (value->dims[i] < 0 || value->dims[i] > 1 << 20) return false;
-        elements *= value->dims[i];
-        if (elements > 1 << 28) return false;
+    uint64_t count;
+    if (!memchr(from->name, 0, NAME) || !count_elements(from->rank, from->dims, &count)) {
+        return false;
     }
-    return true;
-}
-
-static int64_t elements_of(const mine_value *value)
-{
-    int64_t elements = 1;
-    int32_t i;
-    for (i = 0; i < value->rank; i++)
-        elements *= value->dims[i];
-    return elements;
-}
-
-static void expose(epctx_value *to, const mine_value *from)
-{
     to->name = epctx_str_of(from->name);
     to->elem_type = EPCTX_ONNX_FLOAT;
     to->rank = from->rank;
     to->dims = from->dims;
+    return true;
 }
 
-static bool take_graph(mine_loaded *to)
+/* The elements of a value that `at` steps have computed; UINT64_MAX: there is none. */
+static uint64_t count_of(const mine_loaded *g, uint32_t value, uint32_t at)
 {
-    const mine_graph *graph = &to->graph;
+    uint64_t count = UINT64_MAX;
+    if (value < g->graph.input_count) {
+        count_elements(g->inputs[value].rank, g->inputs[value].dims, &count);
+    } else if (value - g->graph.input_count < at) {
+        count = g->steps[value - g->graph.input_count].count;
+    }
+    return count;
+}
+
+static bool step_is_sane(const mine_loaded *g, uint32_t at)
+{
+    const mine_step *step = &g->steps[at];
+    const uint64_t size = step->count * sizeof(float);
+    if (step->count > 1 << 28 || step->kind > STEP_MUL) return false;
+    if (step->kind == STEP_WEIGHT) {
+        return step->at <= g->graph.weight_size && size <= g->graph.weight_size - step->at;
+    }
+    return count_of(g, step->from[0], at) == step->count &&
+           (step->kind == STEP_RELU || count_of(g, step->from[1], at) == step->count);
+}
+
+static bool graph_is_sane(mine_loaded *g)
+{
     uint32_t i;
-    if (!memchr(graph->name, 0, NAME) || graph->input_count > MAX_ENDS ||
-        graph->output_count > MAX_ENDS) {
-        return false;
+    for (i = 0; i < g->graph.input_count; i++) {
+        if (!expose(&g->inputs[i], &g->graph.inputs[i])) return false;
     }
-    for (i = 0; i < graph->input_count; i++) {
-        if (!value_is_sane(&graph->inputs[i])) return false;
-        expose(&to->inputs[i], &graph->inputs[i]);
+    for (i = 0; i < g->graph.step_count; i++) {
+        mine_step *step = &g->steps[i];
+        if (!step_is_sane(g, i) || g->scratch_size > SIZE_MAX / 4) return false;
+        if (step->kind == STEP_WEIGHT) continue;
+        step->at = g->scratch_size; /* one result behind the other */
+        g->scratch_size += ((size_t)step->count * sizeof(float) + 63) / 64 * 64;
     }
-    for (i = 0; i < graph->output_count; i++) {
-        if (!value_is_sane(&graph->outputs[i]) || graph->source[i] >= graph->input_count ||
-            elements_of(&graph->outputs[i]) != elements_of(&graph->inputs[graph->source[i]])) {
+    for (i = 0; i < g->graph.output_count; i++) {
+        uint64_t count;
+        if (!expose(&g->outputs[i], &g->graph.outputs[i]) ||
+            !count_elements(g->outputs[i].rank, g->outputs[i].dims, &count) ||
+            count_of(g, g->graph.source[i], g->graph.step_count) != count) {
             return false;
         }
-        expose(&to->outputs[i], &graph->outputs[i]);
     }
     return true;
+}
+
+/* Takes a graph from the front of `rest`. What is checked is copied: the file may be mapped, and
+ * change. Weights are only numbers and stay where they are. */
+static bool take_graph(epctx_span *rest, mine_loaded *to, bool *memory)
+{
+    mine_graph *graph = &to->graph;
+    size_t size;
+    if (rest->size < sizeof *graph) return false;
+    memcpy(graph, rest->data, sizeof *graph);
+    rest->data += sizeof *graph;
+    rest->size -= sizeof *graph;
+    size = (size_t)graph->step_count * sizeof *to->steps;
+    if (!memchr(graph->name, 0, NAME) || graph->input_count > MAX_ENDS ||
+        graph->output_count > MAX_ENDS || graph->step_count > MAX_STEPS || size > rest->size ||
+        graph->weight_size > rest->size - size) {
+        return false;
+    }
+    to->steps = (mine_step *)malloc(size + 1);
+    *memory = to->steps != NULL;
+    if (!*memory) return false;
+    memcpy(to->steps, rest->data, size);
+    to->weights = rest->data + size;
+    size += (size_t)graph->weight_size;
+    rest->data += size;
+    rest->size -= size;
+    return graph_is_sane(to);
 }
 
 static const char sdk_version[] = "1.0.0", architecture[] = "mine1";
@@ -263,29 +469,32 @@ static epctx_status mine_check(void *self, const epctx_epnode *node, epctx_error
     return EPCTX_OK;
 }
 
-/* YOURS: hand the binary to your SDK. It stays valid until mine_unload, so nothing need be copied;
- * this device copies because its structs are not aligned in a file. */
+/* YOURS: hand the binary to your SDK. It stays valid until mine_unload, so weights need not be
+ * copied. */
 static epctx_status mine_load(void *self, epctx_span binary, void **out, epctx_error *error)
 {
+    epctx_span rest = binary;
     mine_context *context;
-    size_t i;
-    if (binary.size < sizeof magic || memcmp(binary.data, magic, sizeof magic) != 0 ||
-        (binary.size - sizeof magic) % sizeof(mine_graph) != 0) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "not a context binary of this EP, or damaged");
+    bool memory = true;
+    if (binary.size < sizeof magic || memcmp(binary.data, magic, sizeof magic) != 0) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "not a context binary of this EP");
     }
+    rest.data += sizeof magic;
+    rest.size -= sizeof magic;
     context = (mine_context *)calloc(1, sizeof *context);
     if (!context) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
-    context->count = (binary.size - sizeof magic) / sizeof(mine_graph);
-    context->graphs = (mine_loaded *)calloc(context->count + 1, sizeof *context->graphs);
-    for (i = 0; context->graphs && i < context->count; i++) {
-        memcpy(&context->graphs[i].graph, binary.data + sizeof magic + i * sizeof(mine_graph),
-               sizeof(mine_graph));
-        if (take_graph(&context->graphs[i])) continue;
+    context->graphs =
+        (mine_loaded *)calloc(rest.size / sizeof(mine_graph) + 1, sizeof *context->graphs);
+    memory = context->graphs != NULL;
+    while (memory && rest.size > 0) {
+        if (take_graph(&rest, &context->graphs[context->count++], &memory)) continue;
+        if (!memory) break;
+        epctx_fail(error, EPCTX_ERR_CONTEXT, "graph %u of the binary is damaged",
+                   (uint64_t)context->count - 1);
         mine_unload(self, context);
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "graph %u of the binary is damaged",
-                          (uint64_t)i);
+        return EPCTX_ERR_CONTEXT;
     }
-    if (!context->graphs) {
+    if (!memory) {
         mine_unload(self, context);
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
     }
@@ -302,8 +511,9 @@ static epctx_status mine_find(void *self, void *context, epctx_str name, uint64_
     for (i = 0; i < c->count; i++) {
         if (!epctx_str_is(name, c->graphs[i].graph.name)) continue;
         if (hash && hash != c->graphs[i].graph.hash) {
-            return epctx_fail(error, EPCTX_ERR_VERSION, "graph '%S' is of another generation",
-                              &name);
+            return epctx_fail(error, EPCTX_ERR_VERSION,
+                              "graph '%S' is of another generation: expected %x, found %x", &name,
+                              hash, c->graphs[i].graph.hash);
         }
         *graph = &c->graphs[i];
         return EPCTX_OK;
@@ -322,25 +532,70 @@ static epctx_status mine_info(void *self, void *graph, epctx_graph_info *info, e
     info->input_count = loaded->graph.input_count;
     info->outputs = loaded->outputs;
     info->output_count = loaded->graph.output_count;
-    info->scratch_size = 0;
+    info->scratch_size = loaded->scratch_size;
     return EPCTX_OK;
 }
 
-/* YOURS: start the hardware and wait. Inputs and outputs are ORT's own tensors. Several threads may
- * be here at once, each with its own scratch. */
+/* Where a value is in this run. */
+static const uint8_t *place_of(const mine_loaded *g, uint32_t value, const epctx_span *inputs,
+                               const uint8_t *scratch)
+{
+    const mine_step *step;
+    if (value < g->graph.input_count) return inputs[value].data;
+    step = &g->steps[value - g->graph.input_count];
+    return (step->kind == STEP_WEIGHT ? g->weights : scratch) + step->at;
+}
+
+/* Weights may be anywhere in the binary: not aligned. */
+static float number_at(const uint8_t *from, size_t index)
+{
+    float number;
+    memcpy(&number, from + index * sizeof number, sizeof number);
+    return number;
+}
+
+static float compute(uint32_t kind, float x, float y)
+{
+    switch (kind) {
+    case STEP_ADD:
+        return x + y;
+    case STEP_SUB:
+        return x - y;
+    case STEP_MUL:
+        return x * y;
+    default:
+        return x > 0 ? x : 0;
+    }
+}
+
+static void run_step(const mine_step *step, const uint8_t *a, const uint8_t *b, float *out)
+{
+    size_t i;
+    for (i = 0; i < step->count; i++)
+        out[i] = compute(step->kind, number_at(a, i), number_at(b, i));
+}
+
+/* YOURS: start the hardware and wait. Inputs and outputs are ORT's own tensors, `scratch` has
+ * mine_info's bytes, aligned to 64. Several threads may be here at once, each with its own
+ * scratch. */
 static epctx_status mine_run(void *self, void *graph, const epctx_span *inputs,
                              const epctx_memory *outputs, void *scratch, size_t scratch_size,
                              epctx_error *error)
 {
-    const mine_loaded *loaded = (const mine_loaded *)graph;
+    const mine_loaded *g = (const mine_loaded *)graph;
+    uint8_t *results = (uint8_t *)scratch;
     uint32_t i;
-    size_t k;
-    (void)self, (void)scratch, (void)scratch_size, (void)error;
-    for (i = 0; i < loaded->graph.output_count; i++) {
-        const float *in = (const float *)(const void *)inputs[loaded->graph.source[i]].data;
-        float *out = (float *)outputs[i].data;
-        for (k = 0; k < outputs[i].size / sizeof *out; k++)
-            out[k] = in[k] > 0 ? in[k] : 0;
+    (void)self, (void)scratch_size, (void)error;
+    for (i = 0; i < g->graph.step_count; i++) {
+        const mine_step *step = &g->steps[i];
+        if (step->kind == STEP_WEIGHT) continue;
+        run_step(step, place_of(g, step->from[0], inputs, results),
+                 place_of(g, step->from[step->kind != STEP_RELU], inputs, results),
+                 (float *)(void *)(results + step->at));
+    }
+    for (i = 0; i < g->graph.output_count; i++) {
+        const uint8_t *from = place_of(g, g->graph.source[i], inputs, results);
+        if (outputs[i].size) memcpy(outputs[i].data, from, outputs[i].size);
     }
     return EPCTX_OK;
 }
@@ -373,6 +628,7 @@ static epctx_status mine_open(const ep_options *options, epctx_backend *backend,
     backend->find_fn = mine_find;
     backend->info_fn = mine_info;
     backend->run_fn = mine_run;
+    backend->explain_fn = mine_explain;
     backend->check_fn = mine_check;
     return EPCTX_OK;
 }
@@ -389,6 +645,7 @@ static const ep_device device = {
     NULL,
     NULL,
     NULL, /* YOURS: the names of the EP options that mine_open reads */
+    NULL, /* YOURS: is the device in this machine? */
 };
 
 const ep_device *ep_device_get(void)

@@ -155,7 +155,8 @@ OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const
             EPCTX_OP_TYPE, EPCTX_DOMAIN, name, (const char *const *)inputs, input_count,
             (const char *const *)outputs, output_count, made, count, out);
     }
-    /* CreateNode copied them. */
+    /* CreateNode takes them and clears the array; after a failure they are ours. So release what is
+     * left in this array, and keep no other pointer to them. */
     for (i = 0; i < count; i++) {
         if (made[i]) api->ort->ReleaseOpAttr(made[i]);
     }
@@ -219,13 +220,7 @@ static epctx_status weight_of(void *user, const epctx_bound *bound, const epctx_
     if (l->named != bound) status = name_constants(l, bound, graph);
     if (status != EPCTX_OK) return epctx_fail(error, status, "no memory for names");
     at = epctx_map_get(&l->names, ref->name);
-    if (at == EPCTX_MAP_NONE) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "weight '%S' is no input of its EPContext node, and this EP reads no "
-                          "source model: generate the context model through ONNX Runtime, or with "
-                          "its weights inside",
-                          &ref->name);
-    }
+    if (at == EPCTX_MAP_NONE) return EPCTX_ERR_NOT_FOUND; /* in the source model */
     found = &graph->initializers[at];
     status = epctx_weight_verify(ref, found, "(inputs of the EPContext node)", error);
     if (status != EPCTX_OK) return status;
@@ -278,7 +273,7 @@ static bool is_cached(const loader *l, const epctx_node *node)
     epctx_epnode content;
     epctx_str folder;
     char path[EPCTX_PATH_MAX];
-    return session->path_flags == 0 &&
+    return (session->path_flags & EPCTX_PATH_HUGGING_FACE) == 0 &&
            epctx_epnode_from_record(node, &content, NULL) == EPCTX_OK && content.embed_mode == 0 &&
            epctx_path_base(epctx_str_of(model), epctx_str_of(session->context_path), &folder,
                            NULL) == EPCTX_OK &&
@@ -389,6 +384,10 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
     }
     opts.model_path = ep_model_path(session, &l->records[0]);
     opts.context_file_path = session->context_path;
+    opts.source_model = session->source_model;
+    opts.source_model_path = epctx_option_text(&session->options, EPCTX_OPTION_SOURCE_MODEL_PATH);
+    opts.external_folder =
+        epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER);
     if (session->share) opts.workspace = ep_sharing_workspace(session->factory);
     if (session->buffers.read_fn) opts.io = &context->io;
     EP_TRY(load_nodes(l, l->nodes, &opts));

@@ -75,6 +75,7 @@ static const ep_device device = {
     NULL, /* channels first */
     NULL,
     option_keys,
+    NULL, /* it is software, and always there */
 };
 
 const ep_device *ep_device_get(void)

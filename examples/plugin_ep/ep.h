@@ -21,6 +21,7 @@
 
 #include <onnxruntime_c_api.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "device.h"
 
@@ -40,6 +41,7 @@ typedef struct ep_api {
 #define EP_BODIES_API 29
 /* session.compile_only is set by the compile API of 1.29, not by that of 1.24.3. */
 #define EP_COMPILE_ONLY_API 29
+#define EP_WEIGHTLESS_API   29
 /* Before OrtEp::GetDefaultMemoryDevice there was, ORT refuses sessions on devices of different
  * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU
  * has the machine's memory, and no streams. */
@@ -48,7 +50,9 @@ typedef struct ep_api {
 /* Since then ORT tells when a session is complete and its context model written. */
 #define EP_INITIALIZED_API 27
 
-#if defined(__GNUC__)
+#if defined(__MINGW_PRINTF_FORMAT) /* Windows has two printf */
+#define EP_PRINTF(text, first) __attribute__((format(__MINGW_PRINTF_FORMAT, text, first)))
+#elif defined(__GNUC__)
 #define EP_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define EP_PRINTF(text, first)
@@ -179,6 +183,8 @@ typedef struct ep_session {
     char *joined; /* context model of this session in a group that is generated; NULL: none, or it
                      is written */
     const char *context_path; /* ep.context_file_path, "" when not set */
+    epctx_span source_model;  /* SessionOptionsSetWeightlessSourceModelBuffer: the application's
+                                 bytes, there as long as the session */
     const char *prefix;       /* ep.context_node_name_prefix */
     uint32_t path_flags;      /* of binaries that are loaded */
     epctx_status refusal;     /* set in GetCapability, which cannot fail a session, for Compile */

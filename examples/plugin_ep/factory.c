@@ -120,6 +120,7 @@ static OrtStatus *ORT_API_CALL get_supported_devices(OrtEpFactory *self,
     ep_factory *factory = factory_of(self);
     OrtStatus *status;
     *count = 0;
+    if (factory->device->present_fn && !factory->device->present_fn()) return NULL;
     status = add_devices(factory, devices, device_count, out, max, count);
     while (status && *count > 0) /* ORT takes none of them */
         factory->api.ep->ReleaseEpDevice(out[--*count]);
@@ -222,6 +223,9 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     ep_compatibility_register(factory);
     ep_memory_register(factory);
     ep_stream_register(factory);
+    /* Always one: a library without factories is loaded twice and never unloaded. Whatever can fail
+     * did so above or does in GetSupportedDevices: later ORT has the devices in its list already,
+     * and leaves them there when it unloads the library. */
     factories[0] = &factory->ort;
     *count = 1;
     return NULL;

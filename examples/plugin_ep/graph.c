@@ -2,6 +2,12 @@
  * lists, pointers. Weights are read where ORT keeps them. */
 #include "ep.h"
 
+#include <stdlib.h>
+
+#if defined(_WIN32)
+#include <windows.h>
+#endif
+
 /* ORT numbers the element types as onnx.proto does, except the three newest. */
 static int32_t elem_type_of(ONNXTensorElementDataType type)
 {
@@ -322,6 +328,11 @@ static bool is_onnx(const char *domain)
     return !*domain || strcmp(domain, "ai.onnx") == 0;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const epctx_attr *)a)->name.data, ((const epctx_attr *)b)->name.data);
+}
+
 static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset *opsets,
                             const OrtValueInfo ***inputs, const OrtValueInfo ***outputs,
                             epctx_node *out)
@@ -365,6 +376,8 @@ static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset 
     for (i = 0; i < out->attr_count; i++) {
         EP_TRY(read_attr(record, list[i], ep_is_context_node(out), &attrs[i]));
     }
+    /* ORT has them in a hash table: in another order on every system, which would be in the hash. */
+    qsort(attrs, out->attr_count, sizeof *attrs, by_name);
     out->attrs = attrs;
     return NULL;
 }
@@ -424,20 +437,40 @@ static OrtStatus *read_inputs(ep_record *record, const OrtValueInfo **infos, siz
     return NULL;
 }
 
+/* A copy of a path of ORT's, in UTF-8: on Windows ORT's paths are wide. NULL becomes "". */
+static OrtStatus *read_path(ep_record *record, const ORTCHAR_T *path, const char **out)
+{
+#if defined(_WIN32)
+    const WCHAR *wide = path ? path : L"";
+    const int size =
+        WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, wide, -1, NULL, 0, NULL, NULL);
+    char *copy = (char *)epctx_arena_alloc(&record->arena, (size_t)size + 1);
+    if (size <= 0) {
+        return ep_fail(record->api, EPCTX_ERR_PATH,
+                       "a path of ONNX Runtime is no valid UTF-16: the EP cannot name it");
+    }
+    if (copy) WideCharToMultiByte(CP_UTF8, 0, wide, -1, copy, size, NULL, NULL);
+#else
+    const char *copy = epctx_arena_copy(&record->arena, epctx_str_of(path));
+#endif
+    *out = copy;
+    return copy ? NULL : ep_no_memory(record->api);
+}
+
 /* The location of an initializer in a file, if any. */
 static OrtStatus *read_location(ep_record *record, const OrtValueInfo *info, epctx_tensor *tensor)
 {
     const OrtApi *ort = record->api->ort;
     OrtExternalInitializerInfo *external = NULL;
-    const char *path, *copy;
+    OrtStatus *status;
+    const char *path = NULL;
     EP_TRY(ort->ValueInfo_GetExternalInitializerInfo(info, &external));
     if (!external) return NULL;
-    path = ort->ExternalInitializerInfo_GetFilePath(external);
-    copy = epctx_arena_copy(&record->arena, epctx_str_of(path));
-    tensor->location = epctx_path_file(epctx_str_of(copy));
+    status = read_path(record, ort->ExternalInitializerInfo_GetFilePath(external), &path);
+    tensor->location = epctx_path_file(epctx_str_of(path));
     tensor->offset = (uint64_t)ort->ExternalInitializerInfo_GetFileOffset(external);
     ort->ReleaseExternalInitializerInfo(external);
-    return copy ? NULL : ep_no_memory(record->api);
+    return status;
 }
 
 /* A name that no input and no node of this graph explains: a constant, or (in the body of a
@@ -598,6 +631,7 @@ static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const Ort
     epctx_value *inputs;
     epctx_map constants;
     reading r;
+    const ORTCHAR_T *path = NULL;
     const char *text = NULL;
     size_t count, output_count = 0;
     memset(&r, 0, sizeof r);
@@ -608,8 +642,8 @@ static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const Ort
     epctx_map_init(&constants, &record->arena);
     EP_TRY(ort->Graph_GetName(graph, &text));
     record->graph.name = epctx_str_of(text);
-    EP_TRY(ort->Graph_GetModelPath(graph, &text));
-    record->model_path = text ? text : "";
+    EP_TRY(ort->Graph_GetModelPath(graph, &path));
+    EP_TRY(read_path(record, path, &record->model_path));
     EP_TRY(read_nodes(&r, &output_count));
     EP_TRY(read_values(&r, output_count));
     EP_TRY(graph_ends(&r, false, &ends, &count));

@@ -8,12 +8,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 #if defined(_WIN32)
 #include <windows.h>
 typedef DWORD thread_id;
 #else
 #include <pthread.h>
+#include <time.h>
 typedef pthread_t thread_id;
 #endif
 
@@ -64,13 +64,17 @@ static thread_id this_thread(void)
 
 static int64_t now_ns(void)
 {
-    struct timespec t = {0, 0};
 #if defined(_WIN32)
-    timespec_get(&t, TIME_UTC);
+    LARGE_INTEGER now, second;
+    QueryPerformanceCounter(&now);
+    QueryPerformanceFrequency(&second);
+    return now.QuadPart / second.QuadPart * 1000000000 +
+           now.QuadPart % second.QuadPart * 1000000000 / second.QuadPart;
 #else
+    struct timespec t = {0, 0};
     clock_gettime(CLOCK_MONOTONIC, &t);
-#endif
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+#endif
 }
 
 /* Held only briefly. */

@@ -49,7 +49,7 @@ void ep_option_key(const ep_session *session, const char *key, char *out, size_t
 }
 
 /* Options of all EPs built from this folder. write_control_flow is for tests of ORT. */
-static const char *const common_keys[] = {"device_memory_limit", "hugging_face_cache",
+static const char *const common_keys[] = {"device_memory_limit", "hugging_face_cache", "map_binary",
                                           "write_control_flow", NULL};
 
 static bool is_among(const char *const *names, const char *name)
@@ -430,13 +430,14 @@ static OrtStatus *log_refusals(const claim *c)
     const ep_session *session = c->session;
     const epctx_graph *graph = &c->record->graph;
     OrtLoggingLevel level = ORT_LOGGING_LEVEL_FATAL;
-    size_t i;
+    size_t i, left = 0;
     EP_TRY(session->api->ort->Logger_GetLoggingSeverityLevel(session->logger, &level));
     if (level > ORT_LOGGING_LEVEL_INFO) return NULL;
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         const char *why = c->why[i];
         if (c->owner[i] != NOBODY) continue;
+        left++;
         if (!why && !c->take[i]) why = explanation(c, graph, i);
         if (!why && !c->take[i]) why = "the backend does not take it";
         if (!why) {
@@ -446,6 +447,9 @@ static OrtStatus *log_refusals(const claim *c)
                "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size, node->op_type.data,
                (int)node->name.size, node->name.data, why);
     }
+    ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
+           "%s takes %zu of %zu nodes, as they are after ONNX Runtime's basic graph optimizations",
+           session->factory->device->ep_name, graph->node_count - left, graph->node_count);
     return NULL;
 }
 
@@ -751,6 +755,39 @@ static OrtStatus *session_ready(ep_session *session)
                      &error);
 }
 
+static OrtStatus *read_source_model(ep_session *session, const OrtSessionOptions *options)
+{
+    const void *data = NULL;
+    size_t size = 0;
+    if (session->api->version < EP_WEIGHTLESS_API) return NULL;
+    EP_TRY(session->api->ep->SessionOptionsGetWeightlessSourceModelBuffer(options, &data, &size));
+    session->source_model.data = (const uint8_t *)data;
+    session->source_model.size = size;
+    return NULL;
+}
+
+/* How files of context binaries are found and read. */
+static epctx_status read_path_flags(const ep_options *ep, uint32_t *flags, epctx_error *error)
+{
+    static const struct {
+        const char *name;
+        uint32_t flags;
+    } ways[] = {{"never", 0}, {"auto", EPCTX_PATH_GUARDED}, {"always", EPCTX_PATH_IN_PLACE}};
+    const char *map = ep_option_get(ep, "map_binary");
+    bool hugging_face;
+    size_t i;
+    epctx_status status = ep_option_switch(ep, "hugging_face_cache", &hugging_face, error);
+    if (status != EPCTX_OK) return status;
+    *flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
+    for (i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (strcmp(map ? map : "auto", ways[i].name) != 0) continue;
+        *flags |= ways[i].flags;
+        return EPCTX_OK;
+    }
+    return epctx_fail(error, EPCTX_ERR_ARG,
+                      "option map_binary: expected never, auto or always, found '%s'", map);
+}
+
 static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options)
 {
     const ep_api *api = session->api;
@@ -758,16 +795,14 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     ep_options ep;
     epctx_error error;
     epctx_status status;
-    bool hugging_face = false;
     EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
     EP_TRY(check_keys(session));
     EP_TRY(read_options(session, session->config));
     EP_TRY(ep_buffers_open(api, options, &session->buffers));
+    EP_TRY(read_source_model(session, options));
     ep_options_of(session, &ep);
     epctx_error_clear(&error);
-    EP_TRY(
-        ep_status(api, ep_option_switch(&ep, "hugging_face_cache", &hugging_face, &error), &error));
-    session->path_flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
+    EP_TRY(ep_status(api, read_path_flags(&ep, &session->path_flags, &error), &error));
     if (session->share && (session->buffers.read_fn || session->buffers.write_fn)) {
         return ep_fail(api, EPCTX_ERR_ARG,
                        "ep.share_ep_contexts needs files: binaries that the application reads or "
@@ -807,7 +842,8 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     if (factory->api.version >= EP_INITIALIZED_API) {
         session->ort.OnSessionInitializationEnd = initialization_end;
     }
-    if (session->api->version >= 29) session->ort.GetWeightlessSupport = get_weightless;
+    if (session->api->version >= EP_WEIGHTLESS_API)
+        session->ort.GetWeightlessSupport = get_weightless;
     if (factory->device->channels_last_fn) session->ort.GetPreferredDataLayout = get_layout;
     if (factory->device->convert_fn) session->ort.ShouldConvertDataLayoutForOp = should_convert;
     ep_compatibility_register_session(session);

@@ -46,6 +46,7 @@ static const ep_device five = {
     NULL,
     NULL,
     NULL,
+    NULL,
 };
 
 const ep_device *ep_device_get(void)

@@ -800,6 +800,11 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
 static const char *const option_keys[] = {"architecture",   "fail_run", "fail_load",
                                           "show_addresses", "layout",   "take_if", NULL};
 
+static bool toy_present(void)
+{
+    return !getenv("TOY_ABSENT");
+}
+
 static const ep_device device = {
     "ToyExecutionProvider",
     "epctx tests",
@@ -812,6 +817,7 @@ static const ep_device device = {
     toy_channels_last,
     toy_convert,
     option_keys,
+    toy_present,
 };
 
 const ep_device *ep_device_get(void)

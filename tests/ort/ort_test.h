@@ -24,17 +24,30 @@
 #ifndef _GNU_SOURCE
 #error "define _GNU_SOURCE before the first include"
 #endif
+#include <pthread.h>
+#if !defined(_WIN32) /* tests/windows.h is in front of us */
 #include <dlfcn.h>
 #include <ftw.h>
 #include <limits.h>
-#include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include "../test.h"
 #include "epctx.h"
 #include "onnx_bytes.h"
 #include "examples/conformance/ort_driver.h"
+
+/* How the makefile calls a plugin, and what the system calls the folder for passing files. */
+#if defined(_WIN32)
+#define PLUGIN(name) name ".dll"
+#define TEMPORARY    "TEMP"
+#else
+#define PLUGIN(name) "lib" name ".so"
+#define TEMPORARY    "TMPDIR"
+#endif
 
 typedef struct subject {
     const char *label;      /* of the cases */
@@ -50,7 +63,7 @@ typedef struct subject {
 
 static const subject subjects[] = {
     {"toy",
-     "libtoy_ep.so",
+     PLUGIN("toy_ep"),
      "ToyExecutionProvider",
      "toy",
      "epctx tests",
@@ -61,7 +74,7 @@ static const subject subjects[] = {
      "1.99.0",
      {"architecture", "slide-rule", NULL}},
     {"npu",
-     "libepctx_ep.so",
+     PLUGIN("epctx_ep"),
      "EpctxNpuExecutionProvider",
      "npu",
      "epctx",
@@ -75,8 +88,10 @@ static const subject subjects[] = {
 enum { SUBJECT_COUNT = sizeof subjects / sizeof subjects[0] };
 static subject other_ep;       /* of EPCTX_TEST_EP, instead of all these */
 static const subject *ep;      /* the one under test */
+static char program[PATH_MAX]; /* this one, absolute */
 static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
 static char folder[256];       /* for the files of the running case; empty at its start */
+static size_t folder_files;
 
 #if defined(__GNUC__)
 #define ORT_UNUSED __attribute__((unused))
@@ -124,7 +139,7 @@ ORT_UNUSED static void clear_folder(void)
 /* "folder/name", valid until 64 further calls. */
 ORT_UNUSED static const char *in_folder(const char *name)
 {
-    static char paths[64][512];
+    static char paths[64][1024];
     static unsigned next;
     char *path = paths[next++ % 64];
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
@@ -169,16 +184,18 @@ ORT_UNUSED static void *slurp(const char *name, size_t *size)
     return data;
 }
 
+ORT_UNUSED static int count_entry(const char *path, const struct stat *st, int kind,
+                                  struct FTW *ftw)
+{
+    (void)path, (void)st, (void)kind;
+    folder_files += ftw->level == 1;
+    return 0;
+}
+
 ORT_UNUSED static size_t count_files(void)
 {
-    char command[400], line[32] = "0";
-    FILE *pipe;
-    snprintf(command, sizeof command, "ls -A '%s' | wc -l", folder);
-    pipe = popen(command, "r");
-    if (!pipe) return SIZE_MAX;
-    if (!fgets(line, sizeof line, pipe)) line[0] = '\0';
-    pclose(pipe);
-    return (size_t)strtoul(line, NULL, 10);
+    folder_files = 0;
+    return nftw(folder, count_entry, 8, FTW_PHYS) == 0 ? folder_files : SIZE_MAX;
 }
 
 /* "[stem]_[ep].bin" */
@@ -301,6 +318,8 @@ ORT_UNUSED static bool as_on_cpu(const char *model, const ort_values *got)
     return same;
 }
 
+static size_t nodes_left; /* to other EPs, in the session of the last check_run */
+
 /* Makes a session of `spec`, runs it, compares with the CPU's outputs of `model`, and answers
  * how many nodes of ours ran (0: something failed, see ort_text). */
 ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model)
@@ -312,6 +331,7 @@ ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model)
     memset(&got, 0, sizeof got);
     if (ort_session(spec, &session) && ort_run(session, 7, &got) && as_on_cpu(model, &got)) {
         nodes = ort_assigned(session, ep->ep);
+        nodes_left = ort_assigned(session, NULL) - nodes;
         if (nodes == 0) snprintf(ort_text, sizeof ort_text, "no node ran on %s", ep->ep);
     }
     memcpy(text, ort_text, sizeof text);
@@ -473,10 +493,11 @@ const char *__tsan_default_options(void)
 
 /* The program is build/tests/test_X, or build/asan/..., build/tsan/...; the plugins made by the
  * same compiler flags are two steps up. */
-ORT_UNUSED static bool find_plugins(const char *program)
+ORT_UNUSED static bool find_plugins(const char *name)
 {
     int i;
-    if (!realpath(program, plugins)) return false;
+    if (!realpath(name, program)) return false;
+    memcpy(plugins, program, sizeof plugins);
     for (i = 0; i < 2; i++) {
         char *slash = strrchr(plugins, '/');
         if (!slash) return false;
@@ -498,7 +519,7 @@ ORT_UNUSED static const char *library_path(const char *file)
 ORT_UNUSED static bool register_library(const char *name, const char *file)
 {
     const char *path = library_path(file);
-    return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, path));
+    return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, ort_path(path)));
 }
 
 /* The toy whose Nth allocation fails, in the place of the plugin under test. */
@@ -512,11 +533,11 @@ typedef struct oom_library {
 ORT_UNUSED static bool oom_open(oom_library *oom)
 {
     memset(oom, 0, sizeof *oom);
-    oom->library = dlopen(library_path("libtoy_oom_ep.so"), RTLD_NOW | RTLD_LOCAL);
+    oom->library = dlopen(library_path(PLUGIN("toy_oom_ep")), RTLD_NOW | RTLD_LOCAL);
     if (!oom->library || !ort_symbol(oom->library, "oom_arm", &oom->arm, sizeof oom->arm) ||
         !ort_symbol(oom->library, "oom_fired", &oom->fired, sizeof oom->fired) ||
         !ort_symbol(oom->library, "oom_alive", &oom->alive, sizeof oom->alive)) {
-        snprintf(ort_text, sizeof ort_text, "libtoy_oom_ep.so: %s", dlerror());
+        snprintf(ort_text, sizeof ort_text, PLUGIN("toy_oom_ep") ": %s", dlerror());
         return false;
     }
     return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
@@ -527,6 +548,50 @@ ORT_UNUSED static bool oom_close(oom_library *oom)
     oom->arm(0);
     dlclose(oom->library);
     return register_library(ep->label, ep->library);
+}
+
+/* Runs this program again, with two words behind its name and the defect `what` for bad_ep.c: its
+ * exit code, or -1 when it did not get that far. */
+ORT_UNUSED static int run_self(char *const *words, const char *what)
+{
+#if !defined(_WIN32)
+    int state = 0;
+    pid_t child;
+#endif
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/" PLUGIN("toy_ep"), plugins);
+    setenv("EPCTX_TOY_EP", path, 1);
+    setenv("EPCTX_BAD_EP", what, 1);
+    fflush(NULL);
+#if defined(_WIN32)
+    return windows_run(words);
+#else
+    child = fork();
+    if (child == 0) {
+        /* Another processor's programs need something that runs them. */
+        const char *runner = getenv("EPCTX_TEST_RUNNER");
+        if (runner) execl(runner, runner, words[0], words[1], words[2], (char *)NULL);
+        execv(words[0], words);
+        _exit(127);
+    }
+    if (child < 0 || waitpid(child, &state, 0) != child) return 127;
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+#endif
+}
+
+/* The beginning of that process, without a folder: what ends it does not clear away. The broken EP is
+ * the toy. An exception ends it, whoever else would like to see it. */
+ORT_UNUSED static bool run_self_begin(const char *name)
+{
+#if defined(_WIN32)
+    SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX);
+#else
+    FILE *quiet = freopen("/dev/null", "w", stderr);
+    (void)quiet;
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer would catch it */
+#endif
+    ep = &subjects[0];
+    return find_plugins(name) && ort_open(false);
 }
 
 ORT_UNUSED static void run_case(const char *name, void (*body)(void))
@@ -555,11 +620,13 @@ typedef struct ort_case {
 
 /* Finds the plugins, makes the folder and opens ORT. False: nothing can be tested, which is
  * told. */
-ORT_UNUSED static bool ort_test_begin(const char *program)
+ORT_UNUSED static bool ort_test_begin(const char *name)
 {
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/epctx_plugin_XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!find_plugins(program) || !mkdtemp(folder)) {
+    const char *tmp = getenv(TEMPORARY);
+    char real[PATH_MAX];
+    if (!tmp || !*tmp || !realpath(tmp, real)) snprintf(real, sizeof real, "/tmp");
+    snprintf(folder, sizeof folder, "%.200s/epctx_\xc3\xa9_XXXXXX", real);
+    if (!find_plugins(name) || !mkdtemp(folder)) {
         printf("FAIL plugin: no folder for the files, or none of this program\n");
         folder[0] = '\0';
         test_failures++;
