@@ -191,10 +191,28 @@ static const char *missing_need(unsigned needs)
     return NULL;
 }
 
+static volatile sig_atomic_t stopped; /* the signal that ends this program */
+
+static void stop(int number)
+{
+    stopped = number;
+}
+
+/* What ends this program; ignored signals (nohup) stay so. */
+static void on_signals(void (*handler)(int))
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    size_t i;
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (signal(numbers[i], handler) == SIG_IGN) signal(numbers[i], SIG_IGN);
+    }
+}
+
 /* In the child. */
 static void run_experiment(const experiment *e, const char *folder)
 {
     setpgid(0, 0); /* it may have children of its own: they end with it */
+    on_signals(SIG_DFL);
     if (chdir(folder) != 0) _exit(3);
     make_folder("src");
     make_folder("out");
@@ -209,7 +227,7 @@ static bool wait_for(pid_t child, int *status)
 {
     const double start = seconds_now();
     pid_t ended = 0;
-    while (ended == 0 && seconds_now() - start < TIME_LIMIT) {
+    while (ended == 0 && !stopped && seconds_now() - start < TIME_LIMIT) {
         ended = waitpid(child, status, WNOHANG);
         if (ended == 0) usleep(2000);
     }
@@ -406,10 +424,15 @@ int main(int argc, char **argv)
         remove_tree(base);
         return 2;
     }
-    for (i = 0; experiment_at(i); i++) {
+    on_signals(stop);
+    for (i = 0; experiment_at(i) && !stopped; i++) {
         if (is_wanted(experiment_at(i), c.only)) try_experiment(i, base);
     }
     remove_tree(base);
+    if (stopped) {
+        on_signals(SIG_DFL);
+        raise(stopped);
+    }
     if (c.json) {
         report_json(stdout);
     } else {
