@@ -144,7 +144,7 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
         programs test-programs check-programs \
         install install-headers install-tool uninstall dist deb amalgamate docs \
         deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
-        deps-test deps-check clean help
+        format lint deps-lint deps-test deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -166,10 +166,10 @@ test:
 	    $(QUICK_ASAN) $(QUICK_PLUGIN)
 test-programs: deps-test $(QUICK_PROGRAMS)
 
-## check    all tests, optimised and sanitized; compile matrix, fuzzers, other processors
+## check    lint; all tests, optimised and sanitized; compile matrix, fuzzers, other processors
 check:
 	@$(ALONE) $(MAKE) --no-print-directory check-programs
-	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
+	@tests/run tests/lint.sh $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
 	    $(call tests_of,$(PLATFORMS))
 check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
                 $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted \
@@ -221,6 +221,14 @@ coverage: deps-test $(COVERAGE_PROGRAMS)
 ## analyze  clang-tidy, gcc -fanalyzer, cppcheck, and stack use of the headers; takes minutes
 analyze: deps-build
 	@TEST_TIMEOUT=3600 tests/run tests/analyze.sh
+
+## format   lay out the C and C++ sources as .clang-format says
+format: deps-lint
+	@tests/format.py
+
+## lint     a look at the sources, a minute: layout, scripts, Python, YAML, man page, mutations
+lint: deps-lint
+	@tests/run tests/lint.sh
 
 ## guards   take the checks of epctx.h and of the blob verifier out one at a time: does a test notice?
 guards: deps-test
@@ -274,6 +282,8 @@ deps-nanopb:
 	@sh tests/deps.sh nanopb
 deps-docs:
 	@sh tests/deps.sh docs
+deps-lint:
+	@sh tests/deps.sh lint
 deps-test: deps-build
 	@sh tests/deps.sh test
 deps-check: deps-build

@@ -1085,7 +1085,8 @@ typedef struct epctx_tensor {
                            sub-byte types; 0: none */
 } epctx_tensor;
 
-typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
+/* onnx.proto AttributeProto.AttributeType. */
+typedef enum epctx_attr_type {
     EPCTX_ATTR_UNDEFINED = 0,
     EPCTX_ATTR_FLOAT = 1,
     EPCTX_ATTR_INT = 2,
@@ -1262,8 +1263,7 @@ typedef enum epctx_key {
 #define EPCTX_QNN_COMPAT        0x4000u /* QNN's compatibility string (epctx_compat_compare) */
 #define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights */
-#define EPCTX_EACH_CONTEXT      0x20000u /* each node has its own context; else secondary nodes
-                                            take their graph from that of a primary one */
+#define EPCTX_EACH_CONTEXT      0x20000u /* each node has its own context, not a primary node's */
 #define EPCTX_EMBEDS            0x40000u /* embeds by default */
 
 /* One EP; you may define your own. Strings are borrowed while it is used. */
@@ -1556,6 +1556,7 @@ typedef enum epctx_scan_event {
 #if EPCTX_SCAN_DEPTH != 100 || EPCTX_SCAN_TEXT != 192
 #define EPCTX__SCAN_JOIN(name, depth, text) name##_##depth##_##text
 #define EPCTX__SCAN_SIZED(name, depth, text) EPCTX__SCAN_JOIN(name, depth, text)
+
 #define EPCTX__SCAN_NAME(name) EPCTX__SCAN_SIZED(name, EPCTX_SCAN_DEPTH, EPCTX_SCAN_TEXT)
 #define epctx_scan_begin        EPCTX__SCAN_NAME(epctx_scan_begin)
 #define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_begin_stream_of)
@@ -5279,11 +5280,13 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
                : status;
 }
 
+/* clang-format off */
 #define EPCTX__CALLBACKS(map_fn) \
     {NULL, map_fn, epctx__file_unmap, epctx__file_stat, epctx__file_canonical, epctx__file_create, \
      epctx__file_write, epctx__file_sync, epctx__file_commit, epctx__file_back, epctx__file_close, \
      epctx__file_clear, epctx__file_remove, epctx__file_second, epctx__file_link, \
      epctx__file_list, epctx__file_lock}
+/* clang-format on */
 static const epctx_io epctx__io_files = EPCTX__CALLBACKS(epctx__file_map);
 static const epctx_io epctx__io_private = EPCTX__CALLBACKS(epctx__file_read);
 #define EPCTX__FILES   (&epctx__io_files)
@@ -5567,10 +5570,12 @@ static void epctx__buf_close(void *user, epctx_io_file *file)
 
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
 {
+    /* clang-format off */
     epctx_io io = {
         NULL, epctx__buf_map, epctx__buf_unmap, epctx__buf_stat, epctx__buf_canonical,
         epctx__buf_create, epctx__buf_write, epctx__buf_sync, epctx__buf_commit, epctx__buf_back,
         epctx__buf_close, epctx__buf_clear, epctx__buf_remove, NULL, NULL, NULL, NULL};
+    /* clang-format on */
     io.user = buffers;
     return io;
 }
@@ -6859,6 +6864,7 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
+/* clang-format off */
 #define EPCTX__AT(f, type, of, m) {EPCTX_FIELD_##f, EPCTX__##type, offsetof(epctx_##of, m)}
 #define EPCTX__VIEW(of)           {0, EPCTX__SELF, offsetof(epctx_##of, view)}
 
@@ -6916,6 +6922,7 @@ static const epctx__member epctx__type_members[] = {
     EPCTX__AT(TYPE_TENSOR_SHAPE, BODY, value_view, shape), {0, EPCTX__END, 0}};
 #undef EPCTX__VIEW
 #undef EPCTX__AT
+/* clang-format on */
 
 #define EPCTX__VIEW_OF(name, type) \
     EPCTX_API type epctx_##name##_of(epctx_view view) \
@@ -8355,6 +8362,7 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 
 #define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
 
+/* clang-format off */
 static const epctx_profile epctx__profiles[] = {
     /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources
      * lower-cased; the graph is found by the node's name; one binary, node 0 is main; file name
@@ -8416,6 +8424,7 @@ static const epctx_profile epctx__profiles[] = {
     {"generic", {NULL}, EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE, 0,
      "{model}_*.bin", {NULL}},
 };
+/* clang-format on */
 
 #define EPCTX__PROFILE_COUNT (sizeof epctx__profiles / sizeof epctx__profiles[0])
 
@@ -8585,6 +8594,7 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
 #define EPCTX__OPTION_WORDS_NUMBER ""
 #define EPCTX__OPTION_WORDS_CHOICE "error copy nothing" /* in the order of epctx_no_nodes */
 
+/* clang-format off */
 static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
 #define EPCTX__OPTION_ROW(id, key, ort, type, fallback, phase, text) \
     {key, ort, EPCTX_OPTION_TYPE_##type, fallback, EPCTX__OPTION_WORDS_##type, \
@@ -8592,6 +8602,7 @@ static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
     EPCTX_OPTION_LIST(EPCTX__OPTION_ROW)
 #undef EPCTX__OPTION_ROW
 };
+/* clang-format on */
 
 /* Provider options, some of them obsolete, that equal a session option. */
 static const struct epctx__option_alias {

@@ -4077,8 +4077,8 @@ static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
      outs, \
      required, \
      sizeof(type) / 4, \
-     ((EPCTX_NPU_SELECT) & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__check_##name : NULL, \
-     ((EPCTX_NPU_SELECT) & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__run_##name : NULL},
+     (EPCTX_NPU_OP(id) & (EPCTX_NPU_SELECT)) != 0 ? epctx_npu__check_##name : NULL, \
+     (EPCTX_NPU_OP(id) & (EPCTX_NPU_SELECT)) != 0 ? epctx_npu__run_##name : NULL},
     EPCTX_NPU_OP_LIST(EPCTX_NPU__OP_ROW)
 #undef EPCTX_NPU__OP_ROW
 };
@@ -11449,10 +11449,12 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
                                           const epctx_npu__graph_record *r, uint64_t base,
                                           uint64_t maker, bool makes)
 {
+    /* clang-format off */
     const uint64_t words[EPCTX_NPU__GRAPH_WORDS] = {
         r->name_at, r->name_size, r->hash & UINT32_MAX, r->hash >> 32, r->scratch & UINT32_MAX,
         r->scratch >> 32, r->io_at + base, r->inputs, r->outputs, r->commands_at + base,
         r->command_words, r->commands, maker, makes};
+    /* clang-format on */
     uint32_t i;
     for (i = 0; i < EPCTX_NPU__GRAPH_WORDS; i++) {
         EPCTX__TRY(epctx_npu__word(c, out, words[i]));

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Static analysis of both headers: clang-tidy (.clang-tidy), gcc -fanalyzer, cppcheck, and the stack
-# that functions use. Takes minutes, so it is no part of `make check`. Whoever is missing is skipped.
+# that functions use. Takes minutes, so it is no part of `make check`. Whoever is missing is
+# skipped.
 #
-# A finding fails unless analyze_known.txt has its source line, with the reason. Stack: no function may
-# take more than STACK bytes (default 20480; paths of 4096 bytes live there), no chain of calls more
-# than STACK_CHAIN (default 102400: models nested as deep as allowed; see stack.py).
+# A finding fails unless analyze_known.txt has its source line, with the reason. Stack: no function
+# may take more than STACK bytes (default 20480; paths of 4096 bytes live there), no chain of calls
+# more than STACK_CHAIN (default 102400: models nested as deep as allowed; see stack.py).
 set -u
 cd "$(dirname "$0")/.."
 work=build/analyze
@@ -15,7 +16,8 @@ mkdir -p $work
 # Analyzers cannot look into a variadic function, and think that epctx_fail might return EPCTX_OK
 # although it returns its argument: they are told so, in copies of the headers.
 for h in epctx epctx_npu; do
-    sed 's/^EPCTX_API epctx_status epctx_fail(/EPCTX_API epctx_status (epctx_fail)(/' $h.h >$work/$h.h
+    sed 's/^EPCTX_API epctx_status epctx_fail(/EPCTX_API epctx_status (epctx_fail)(/' $h.h \
+        >$work/$h.h
     macro=$(echo $h | tr '[:lower:]' '[:upper:]')_IMPLEMENTATION
     cat >$work/$h.c <<END
 #define _XOPEN_SOURCE 700
@@ -33,8 +35,8 @@ judge() { # NAME LOG
             header=epctx${place%%:*}
             number=$(echo "$place" | cut -d : -f 2)
             text=$(sed -n "${number}p" "$work/${header}" 2>/dev/null)
-            grep -v '^#' tests/analyze_known.txt | cut -f 1 | grep -qxF -e "$(printf '%s\n' "$text" |
-                sed 's/^ *//')" || printf '%s\n' \
+            grep -v '^#' tests/analyze_known.txt | cut -f 1 |
+                grep -qxF -e "$(printf '%s\n' "$text" | sed 's/^ *//')" || printf '%s\n' \
                 "FAIL $1 $header:$number: ${line##*: } | $text"
         done >"$2.new"
     if [ -s "$2.new" ]; then

@@ -11,7 +11,7 @@ if ! [ -e "$headers/onnxruntime_c_api.h" ]; then
     echo "bench_models.sh: no headers of ONNX Runtime: tests/deps.sh plugin" >&2
     exit 1
 fi
-objects=$(ls build/obj/examples/epctx/*.o | grep -v '/main\.o$')
+objects=$(find build/obj/examples/epctx -maxdepth 1 -name '*.o' ! -name main.o)
 # shellcheck disable=SC2086
 ${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -isystem "$headers" tests/bench_models.c \
     examples/conformance/ort_driver.c $objects \

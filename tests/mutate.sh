@@ -2,15 +2,16 @@
 # Breaks rules one at a time and expects the test of the rule's row in README.md to notice.
 #
 #     tests/mutate.sh [RULE...]
+#     tests/mutate.sh --check      only: does each change concern one line?
 #
 # mutations.txt has a line for each change: the rule, the file, the test (a program test_x or a
 # script test_x.sh) and a sed expression that changes one line, separated by tabs. The test runs
 # alone: of a program only the cases that the row names, and of a script a line "FAIL ..." with the
 # words of the row is expected. A crash is noticed, too; what does not compile or hangs is not.
 #
-# Everything is built once, unoptimised, in a copy; a change takes what depends on it, in a folder of
-# its own, TEST_JOBS at a time. A change to a header with a test that needs nothing but the headers
-# is compiled here, which is quicker than `make`.
+# Everything is built once, unoptimised, in a copy; a change takes what depends on it, in a folder
+# of its own, TEST_JOBS at a time. A change to a header with a test that needs nothing but the
+# headers is compiled here, which is quicker than `make`.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 work=$PWD/build/mutate
@@ -71,7 +72,8 @@ targets() {
 # build TEST...: in this folder
 build() {
     # shellcheck disable=SC2046 # a list
-    make -j"${make_jobs:-1}" CFLAGS="-O0 -Wno-error" $(for t in "$@"; do targets "$t"; done | sort -u)
+    make -j"${make_jobs:-1}" CFLAGS="-O0 -Wno-error" \
+        $(for t in "$@"; do targets "$t"; done | sort -u)
 }
 
 # cases RULE TEST: those of this test in the rule's row, a line each
@@ -110,7 +112,8 @@ say() { printf '%s\n' "$*"; }
 report() {
     case $7 in
     0)
-        said=$(grep '^FAIL ' "$6" | { [ -e "$6.words" ] && grep -m 1 -F -f "$6.words" || head -n 1; } |
+        said=$(grep '^FAIL ' "$6" |
+            { [ -e "$6.words" ] && grep -m 1 -F -f "$6.words" || head -n 1; } |
             grep -o '^FAIL [^:]*' || sed -n 's/^case \(.*\)/crash in \1/p' "$6" | tail -n 1)
         echo "ok mutation $1 ($3: ${said:-crash})"
         ;;
@@ -151,6 +154,9 @@ with_make() {
     )
 }
 
+# changed FILE: how many of its lines are others in standard input
+changed() { diff "$1" - | grep -c '^<'; }
+
 # change RULE FILE TEST EXPRESSION NAME: makes it in a folder of that name, and runs the test
 change() {
     mine=$work/$5
@@ -158,7 +164,7 @@ change() {
     cp epctx.h epctx_npu.h "$mine"
     sed "$4" "$2" >"$mine/$2"
     wanted=$(cases "$1" "$3")
-    lines=$(diff "$2" "$mine/$2" | grep -c '^<')
+    lines=$(changed "$2" <"$mine/$2")
     if [ "$lines" -ne 1 ]; then
         say "FAIL mutation $1: '$4' changes $lines lines of $2, expected one"
     elif [ -z "$wanted" ] && [ "$1" != PLUGIN ]; then
@@ -176,6 +182,16 @@ change() {
     fi
     rm -rf "$mine"
 }
+
+if [ "${1:-}" = --check ]; then
+    grep -v -e '^#' -e '^$' tests/mutations.txt |
+        while IFS="$(printf '\t')" read -r rule file test expression; do
+            lines=$(sed "$expression" "$file" | changed "$file")
+            [ "$lines" -eq 1 ] ||
+                say "$rule, $test: '$expression' changes $lines lines of $file, expected one"
+        done
+    exit
+fi
 
 if [ "${1:-}" = --line ]; then
     IFS="$(printf '\t')" read -r rule file test expression <<LINE
@@ -209,7 +225,8 @@ while IFS="$(printf '\t')" read -r rule file test expression; do
 done <tests/mutations.txt >"$work/list"
 touch "$work/quick" "$work/slow"
 
-header . epctx "$base/epctx.o" && header . epctx_npu "$base/epctx_npu.o" && operations . "$base" || exit 1
+header . epctx "$base/epctx.o" && header . epctx_npu "$base/epctx_npu.o" &&
+    operations . "$base" || exit 1
 for test in $(sort -u "$work/quick"); do
     compile -I. -Itests "tests/$test.c" -o "$base/$test.o" &&
         link "$base/$test" "$base/$test.o" "$base" || exit 1

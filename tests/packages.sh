@@ -26,6 +26,7 @@ for package in "$deb"/epctx_*.deb "$deb"/libepctx-dev_*.deb; do
     works "unpack ${package##*/}" dpkg-deb -x "$package" root
 done
 works "packaged tool" root/usr/bin/epctx --version
+# shellcheck disable=SC2046 # a list of flags
 works "packaged headers" gcc -O0 -Iroot/usr/include -o by_deb main.c epctx.c \
     $(PKG_CONFIG_PATH=root/usr/share/pkgconfig pkg-config --libs epctx)
 works "packaged headers: program" ./by_deb

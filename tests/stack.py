@@ -205,7 +205,8 @@ def main():
     public = sorted((n for n in frames if n.startswith("epctx_") and "__" not in n),
                     key=lambda n: (-depth.get(n, frames[n]), n))
     # The deepest ones, and those that a firmware calls.
-    wanted = public[:5] + ["epctx_model_open_file", "epctx_load", "epctx_scan_next", "epctx_npu_load",
+    wanted = public[:5] + ["epctx_model_open_file", "epctx_load", "epctx_scan_next",
+                           "epctx_npu_load",
                           "epctx_npu_run"]
     for name in wanted:
         if name in frames:

@@ -468,6 +468,7 @@ TEST(hostile_text)
     static const struct {
         const char *text, *want; /* NULL: as it is */
     } cases[] = {
+        /* clang-format off */
         {"\x1b[2J", "\\x1b[2J"},
         {"a\x7f\r\n\tb", "a\\x7f\\x0d\\x0a\\x09" "b"},
         {"a\xc2\x9b" "2J", "a\\xc2\\x9b" "2J"}, /* CSI as one character */
@@ -483,6 +484,7 @@ TEST(hostile_text)
         {"a\xf3\xa0\x81\xa1", "a\\xf3\\xa0\\x81\\xa1"}, /* a tag */
         {"a\xc2\xad" "b", "a\\xc2\\xad" "b"},
         {"a\xe2\x80\x8d" "b\xe2\x80\x8c", "a\\xe2\\x80\\x8d" "b\\xe2\\x80\\x8c"},
+        /* clang-format on */
         {"\xe2\x80\x94\xe2\x80\x8d", "\xe2\x80\x94\\xe2\\x80\\x8d"}, /* a dash joins nothing */
         {"\xef\xbb\xbf\xe2\x80\x8d", "\\xef\\xbb\\xbf\\xe2\\x80\\x8d"},
         {"\xc3", "\\xc3"},
@@ -628,8 +630,8 @@ static void check_keys(const char *what, const char *keys, size_t size, uint32_t
     epctx_map_init(&map, &arena);
     for (i = 0; i < count; i++) {
         epctx_str key = {keys + i * size, size};
-        CHECK(epctx_map_get(&map, key) == EPCTX_MAP_NONE, "%s: key %" PRIu32 " is there before it "
-              "is put", what, i);
+        CHECK(epctx_map_get(&map, key) == EPCTX_MAP_NONE,
+              "%s: key %" PRIu32 " is there before it is put", what, i);
         CHECK_INT(epctx_map_put(&map, key, i), EPCTX_OK);
         CHECK((clock() - begin) / CLOCKS_PER_SEC < 5, "%s: key %" PRIu32 " after 5 s", what, i);
     }

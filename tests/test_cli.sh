@@ -10,7 +10,8 @@ cd "$work" || exit 1
 
 # -- usage --
 epctx --help; result "help" 0 "usage: epctx COMMAND"
-epctx --version; result "version" 0 "epctx $(sed -n 's/^#define EPCTX_VERSION_STRING "\(.*\)"/\1/p' "$top/epctx.h")"
+epctx --version
+result "version" 0 "epctx $(sed -n 's/^#define EPCTX_VERSION_STRING "\(.*\)"/\1/p' "$top/epctx.h")"
 for command in compile info run copy dump; do
     epctx $command --help; result "help of $command" 0 "usage: epctx $command"
     epctx $command --nonsense; result "$command with an unknown option" 2 "--nonsense"
@@ -55,7 +56,8 @@ epctx run --seed; result "option without its value" 2 "--seed"
 epctx run --seed many plain.onnx; result "seed that is no number" 2 "many"
 epctx run --seed=1 --seed=2 plain.onnx; result "option given twice" 2 "given twice"
 epctx run --repeat 0 plain.onnx; result "repeat out of range" 2 "--repeat"
-epctx run --seed 18446744073709551616 plain.onnx; result "seed out of range" 2 "0..18446744073709551615"
+epctx run --seed 18446744073709551616 plain.onnx
+result "seed out of range" 2 "0..18446744073709551615"
 epctx run --seed 18446744073709551615 plain.onnx; result "the greatest seed" 0
 epctx copy --rebuild=yes plain.onnx x.onnx; result "switch with a value" 2 "--rebuild"
 
@@ -103,15 +105,18 @@ epctx compile -f plain.onnx; result "compile -f" 0
 same "compiling is reproducible" plain_ctx.onnx kept.onnx
 epctx compile --overwrite replace plain.onnx; result "compile --overwrite replace" 0
 epctx compile --overwrite fail plain.onnx; result "compile --overwrite fail" 1 "-f replaces it"
-epctx compile --overwrite backup plain.onnx; result "compile keeps no old files" 2 "must be fail or replace"
-epctx compile -f --overwrite replace plain.onnx; result "compile -f --overwrite" 2 "cannot be combined"
+epctx compile --overwrite backup plain.onnx
+result "compile keeps no old files" 2 "must be fail or replace"
+epctx compile -f --overwrite replace plain.onnx
+result "compile -f --overwrite" 2 "cannot be combined"
 epctx compile --overwrite fail -C "epctx.overwrite|1" plain.onnx
 result "compile --overwrite against -C" 2 "contradicts -C"
 epctx compile -n --output=planned.onnx plain.onnx; result "compile -n" 0 "nothing was compiled"
 [ -e planned.onnx ] && fail "compile -n" "wrote a model"
 mkdir other
 epctx copy plain_ctx.onnx other/x.onnx
-result "copy without the binary" 0 "note: other/x.onnx needs 'plain_npu.bin', which is not in its folder"
+result "copy without the binary" 0 \
+    "note: other/x.onnx needs 'plain_npu.bin', which is not in its folder"
 epctx set plain_ctx.onnx -o other/y.onnx --json metadata:k=v
 result "set without the binary" 0 "\"other/y.onnx needs 'plain_npu.bin'"
 epctx check --fresh --source plain.onnx other/x.onnx
@@ -160,7 +165,8 @@ END
 then echo "ok info --json content"; else fail "info --json content" "see below"; fi
 mkdir alone
 cp plain_ctx.onnx alone
-epctx info alone/plain_ctx.onnx; result "info without the binary" 1 "required item is missing or unusable"
+epctx info alone/plain_ctx.onnx
+result "info without the binary" 1 "required item is missing or unusable"
 grep -q '^warning: .*plain_npu.bin' out || fail "info without the binary" "no warning line"
 
 # -- run --
@@ -277,7 +283,8 @@ epctx compile dynamic.onnx plain.onnx -f --dim N=2
 result "in a group" 0 "files          3"
 epctx compile -v -f partly.onnx -o partly_ctx.onnx
 if [ "$code" -eq 0 ] &&
-    grep -q "^left           1 node, e.g. Strange 'strange': operator Strange of domain test.domain is" out; then
+    grep -q "^left           1 node, e.g. Strange 'strange': operator Strange of domain test" out
+then
     echo "ok -v says why a node stays"
 else fail "-v says why a node stays" "no line"; fi
 epctx compile -f partly.onnx -o partly_ctx.onnx
@@ -291,13 +298,14 @@ assert [l["nodes"] for l in left] == [1] and left[0]["example"] == "strange", le
 else fail "--json says why a node stays" "other content"; fi
 mkdir elsewhere
 epctx compile --weightless plain.onnx -o elsewhere/w_ctx.onnx
-result "a source that is not there" 0 "elsewhere/w_ctx.onnx reads its weights from 'plain.onnx', which \
-is not in its folder"
+result "a source that is not there" 0 "elsewhere/w_ctx.onnx reads its weights from \
+'plain.onnx', which is not in its folder"
 epctx compile --weightless plain.onnx -o w_ctx.onnx
 if grep -q '^note' out; then fail "a source that is there" "a note"
 else echo "ok a source that is there"; fi
 cd .. && rm -rf left
-epctx get --node wrong partly_ctx.onnx source; result "get of a wrong node" 1 "no EPContext node 'wrong'"
+epctx get --node wrong partly_ctx.onnx source
+result "get of a wrong node" 1 "no EPContext node 'wrong'"
 grep -q "^  #1 '.*_0'$" err && grep -q "^  #2 '.*_1'$" err || fail "get of a wrong node" "no names"
 epctx get plain_ctx.onnx sauce; result "get of a wrong attribute" 1 "no attribute 'sauce'"
 grep -q '^  source$' err || fail "get of a wrong attribute" "no names"
@@ -326,19 +334,23 @@ head -c 1 away.bin >tensors.bin
 epctx diff raw.onnx external.onnx
 found=$(grep -c "unreadable: it ends beyond the file 'tensors.bin'" out)
 if [ "$missing" -gt 2 ] && [ "$found" -eq "$missing" ]; then ok "diff with a data file that was cut"
-else fail "diff with a data file that was cut" "expected $missing unreadable tensors, found $found"; fi
+else
+    fail "diff with a data file that was cut" "expected $missing unreadable tensors, found $found"
+fi
 mv away.bin tensors.bin
 
 # -- diff: what has another name --
 epctx prefix plain_ctx.onnx pre_ -o renamed.onnx -f; result "prefix before diff" 0
 epctx diff plain_ctx.onnx renamed.onnx
 if [ $code -eq 1 ] && [ "$(wc -l <out)" -eq 1 ] && grep -q "^> node '\(.*\)' -> node 'pre_\1'$" out
-then echo "ok diff of a renamed context"; else fail "diff of a renamed context" "expected one line"; fi
+then echo "ok diff of a renamed context"
+else fail "diff of a renamed context" "expected one line"; fi
 epctx diff --json plain_ctx.onnx renamed.onnx
 grep -q '"change": "renamed", "what": "node .*"old": "node .*"new": "node ' out ||
     fail "diff --json of a renamed context" "expected one change"
 epctx rename plain.onnx c c2 w w2 -o values.onnx -f; result "rename before diff" 0
-epctx rename --nodes values.onnx relu relu2 -o renamed.onnx -f; result "rename --nodes before diff" 0
+epctx rename --nodes values.onnx relu relu2 -o renamed.onnx -f
+result "rename --nodes before diff" 0
 epctx diff plain.onnx renamed.onnx; cp out found
 cat >want <<'END'
 > node 'relu' -> node 'relu2'
@@ -379,25 +391,31 @@ same "diff of renamed nodes in a body" want found
 
 # -- what a first user met --
 head -c 200 plain.onnx >cut.onnx
-epctx scan cut.onnx; result "scan of a truncated file" 1 "cut.onnx: not an ONNX protobuf: byte 18 of 200: \
+epctx scan cut.onnx
+result "scan of a truncated file" 1 "cut.onnx: not an ONNX protobuf: byte 18 of 200: \
 a field is longer than what is left: is it cut off?"
 epctx info cut.onnx; result "info of a truncated file" 1 "is it cut off?"
 "$epctx" scan - <cut.onnx >out 2>err; code=$?
 result "scan of a truncated stream" 1 "is it cut off?"
-epctx check --ep zzz plain_ctx.onnx; result "check of an unknown EP" 0 "no compatibility info for 'zzz'"
+epctx check --ep zzz plain_ctx.onnx
+result "check of an unknown EP" 0 "no compatibility info for 'zzz'"
 grep -q "QNNExecutionProvider" out || fail "check of an unknown EP" "the known ones are not listed"
 epctx check --ep QNNExecutionProvider plain_ctx.onnx
 result "check of an EP that the model does not name" 0 "no compatibility info for 'QNNExec"
 [ "$(wc -l <out)" -eq 1 ] || fail "check of an EP that the model does not name" "a list"
 epctx check --fresh --ep zzz plain_ctx.onnx
-[ $code -eq 2 ] && grep -q "no build stamp for 'zzz'" out || fail "check --fresh of an unknown EP" "text"
+[ $code -eq 2 ] && grep -q "no build stamp for 'zzz'" out ||
+    fail "check --fresh of an unknown EP" "text"
 epctx set plain_ctx.onnx foo:ints=1,-2 -o set.onnx -f; result "set of a list" 0 "foo = [1,-2] (new)"
 epctx set set.onnx foo:strings=a,b -o set2.onnx -f
 result "set of texts" 0 "foo = a value of type STRINGS (was [1,-2])"
-epctx set plain_ctx.onnx foo:ints=$(seq -s , 100) -o set.onnx -f; result "set of a long list" 0 ",...] (new)"
-epctx compile plain.onnx missing.onnx; result "one of two models is missing" 1 "missing.onnx: cannot open"
+epctx set plain_ctx.onnx foo:ints=$(seq -s , 100) -o set.onnx -f
+result "set of a long list" 0 ",...] (new)"
+epctx compile plain.onnx missing.onnx
+result "one of two models is missing" 1 "missing.onnx: cannot open"
 [ -s out ] && fail "one of two models is missing" "it says something on standard output"
-epctx compile plain.onnx -f -C "foo|bar"; result "compile -C with an unknown key" 2 "'foo' is not an option"
+epctx compile plain.onnx -f -C "foo|bar"
+result "compile -C with an unknown key" 2 "'foo' is not an option"
 grep -q '^  ep.context_embed_mode$' err || fail "compile -C with an unknown key" "no list of keys"
 epctx compile plain.onnx -f -C "ep.context_embed_mode|1" -C "epctx.overwrite|1"
 result "compile with two -C" 2 "given twice (perhaps under two names): -C"
@@ -408,8 +426,10 @@ result "compile with two output paths" 2 "contradicts -C ep.context_file_path"
 epctx compile plain.onnx -f -C "ep.context_embed_mode|0	 session.x|"
 result "compile -C with another unknown key" 2 "'session.x' is not an option"
 epctx set plain_ctx.onnx partition_name=other -o set.onnx -f; result "another partition" 0
-epctx run set.onnx; result "run of a graph that the binary has not" 1 "expected graph 'other', found 'EpctxNpu"
-if (cd "$top" && EPCTX_CACHE=$work/nothing "$python" tests/judge/make_model.py plain x.onnx) >out 2>err
+epctx run set.onnx
+result "run of a graph that the binary has not" 1 "expected graph 'other', found 'EpctxNpu"
+if (cd "$top" && EPCTX_CACHE=$work/nothing "$python" tests/judge/make_model.py plain x.onnx) \
+    >out 2>err
 then fail "judge without its schema" "it works"
 elif grep -q Traceback err; then fail "judge without its schema" "a traceback"
 elif grep -q "tests/deps.sh test" err; then echo "ok judge without its schema"
@@ -480,7 +500,8 @@ then
 import sys
 sys.path.insert(0, sys.argv[1])
 from onnx_schema import ModelProto
-head, tail = (ModelProto.FromString(open(f, "rb").read()) for f in ("head_ctx.onnx", "tail_ctx.onnx"))
+head, tail = (ModelProto.FromString(open(f, "rb").read())
+              for f in ("head_ctx.onnx", "tail_ctx.onnx"))
 head.graph.node.extend(tail.graph.node)
 del head.graph.output[:]
 head.graph.output.extend(tail.graph.output)
@@ -504,7 +525,8 @@ epctx info --json hostile.onnx
 result "control characters in JSON" 0 'a\u009b\ufffd2J\u202eb'
 # What is printable is shown as it is: paths of Windows, other scripts.
 printf '\010\010\022\017C:\134builds \303\251\346\274\242' >hostile.onnx
-epctx info hostile.onnx; result "printable characters" 0 "$(printf 'C:\134builds \303\251\346\274\242')"
+epctx info hostile.onnx
+result "printable characters" 0 "$(printf 'C:\134builds \303\251\346\274\242')"
 # So are arguments, which file names of others get into, and names of nodes in messages of the tool.
 odd=$(printf 'q\302\2331m\342\200\256\033[2J\377')
 for words in "$odd" "help $odd" "info --$odd x" "get plain.onnx metadata:$odd" "lint --ep $odd x" \
@@ -617,7 +639,8 @@ for name in qnn QNN QNNExecutionProvider qnnexecutionprovider; do
     [ $code -ne 2 ] && echo "ok repair --ep $name" || fail "repair --ep $name" "wrong usage"
 done
 epctx check --ep NPU plain_ctx.onnx; said "check --ep of a profile" 1 "arch = generic"
-epctx compile -e EpctxNPUExecutionProvider --dry-run plain.onnx -o e_ctx.onnx; result "compile -e" 0 "e_ctx"
+epctx compile -e EpctxNPUExecutionProvider --dry-run plain.onnx -o e_ctx.onnx
+result "compile -e" 0 "e_ctx"
 # -- slips of the hand --
 epctx lnit plain.onnx; result "letters that changed places" 2 "did you mean 'lint'?"
 epctx help help; result "help help" 0 "usage: epctx COMMAND"
@@ -646,7 +669,8 @@ epctx compile -v shapeless.onnx -o never_ctx.onnx
 result "-v of a missing shape" 1 "graph input 'x' has no shape"
 epctx compile --embed -o - plain.onnx; result "compile --embed -o -" 2 "use -o FILE"
 mkdir -p into
-epctx merge from/a.onnx from/b.onnx -o into/m.onnx; result "merge into folders" 0 "into/deep/er/x.bin"
+epctx merge from/a.onnx from/b.onnx -o into/m.onnx
+result "merge into folders" 0 "into/deep/er/x.bin"
 [ -f into/deep/er/x.bin ] || fail "merge into folders" "no binary"
 rm -rf into && mkdir into
 epctx merge from/a.onnx from/b.onnx --dry-run -o into/m.onnx; result "merge --dry-run" 0 "dry run"

@@ -101,13 +101,16 @@ done_well "dry run" "nothing was written"
 [ "$(state)" = "$before" ] && echo "ok dry run writes nothing" ||
     fail "dry run writes nothing" "files changed"
 epctx merge plain.onnx plain.onnx -o new.onnx --dry-run --json
-"$python" -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["dry_run"] and r["changes"]' \
+"$python" -c 'import json,sys
+r = json.load(open(sys.argv[1]))
+assert r["dry_run"] and r["changes"]' \
     "$out" && echo "ok plan as JSON" || fail "plan as JSON" "no such object"
 "$epctx" merge plain.onnx plain.onnx -o - >../piped.onnx 2>"$err" && "$epctx" lint ../piped.onnx \
     >"$out" && echo "ok standard output" || fail "standard output" "no model"
 
 # -- the only graph of a binary of the NPU need not be named --
-epctx wrap plain_npu.bin --ep npu --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' -o w.onnx
+epctx wrap plain_npu.bin --ep npu --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' \
+    -o w.onnx
 done_well "wrap without --name" "write w.onnx"
 epctx run w.onnx; done_well "and the result runs" "output 0       'y'"
 
@@ -118,7 +121,8 @@ epctx merge plain.onnx partly.onnx; refused "merge without output" 2 "specify th
 epctx merge plain.onnx gone.onnx -o new.onnx; refused "missing model" 1 "gone.onnx"
 epctx merge plain.onnx plain_npu.bin -o new.onnx; refused "no model" 1 "plain_npu.bin"
 epctx merge plain.onnx plain.onnx -o partly.onnx; refused "output exists" 1 "-f replaces it"
-epctx merge plain.onnx plain.onnx -o gone/new.onnx; refused "no folder" 1 "its folder does not exist"
+epctx merge plain.onnx plain.onnx -o gone/new.onnx
+refused "no folder" 1 "its folder does not exist"
 epctx merge plain.onnx plain.onnx --chain -o new.onnx
 refused "nothing to chain" 1 "specify the connections"
 epctx merge plain.onnx plain.onnx --connect y -o new.onnx

@@ -1,5 +1,5 @@
-/* >>commit, and what >>edit hands to it: streams that end, backups while every call of the io fails,
- * paths, locks. */
+/* >>commit, and what >>edit hands to it: streams that end, backups while every call of the io
+ * fails, paths, locks. */
 #define _XOPEN_SOURCE 700
 #include "edit.h"
 #include "flaky.h"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# epctx-conformance: every rule holds for the reference NPU, the toy, the device of five operators and
-# the EP of the afternoon guide; each fault of tests/faults.txt, planted in tests/ort/bad_ep.c, is
-# found, and the rule that it breaks is named. A quick run tries one EP and a sample of the faults.
+# epctx-conformance: every rule holds for the reference NPU, the toy, the device of five operators
+# and the EP of the afternoon guide; each fault of tests/faults.txt, planted in tests/ort/bad_ep.c,
+# is found, and the rule that it breaks is named. A quick run tries one EP and a sample of the
+# faults.
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

@@ -99,7 +99,8 @@ result "the name in a folder" 0 "deep/er.bin"
 epctx mv mv/deep/er.bin mv/m_npu.bin mv/one_ctx.onnx mv/two_ctx.onnx; result "mv of given models" 0
 same "mv there and back" mv/one_ctx.onnx m_ctx.onnx
 epctx mv mv/m_npu.bin mv/m_npu.bin; result "mv onto itself" 1 "already has this name"
-# All models are renamed and the old name is still there: a kill at the end. An equal file is no rest.
+# All models are renamed and the old name is still there: a kill at the end. An equal file is no
+# rest.
 ln mv/m_npu.bin mv/old.bin
 epctx mv mv/old.bin mv/m_npu.bin; result "mv completes what was left" 0
 [ -e mv/old.bin ] && fail "mv completes what was left" "the old name stays"
@@ -111,7 +112,8 @@ epctx mv plain.onnx other.bin mv/one_ctx.onnx
 result "mv of a file that no node names" 1 "nothing is renamed"
 echo broken >mv/broken.onnx
 mkdir mv/folder.onnx # nobody knows what is in it
-epctx mv mv/m_npu.bin mv/x.bin; result "mv beside what cannot be read" 1 "mv/folder.onnx: is a folder"
+epctx mv mv/m_npu.bin mv/x.bin
+result "mv beside what cannot be read" 1 "mv/folder.onnx: is a folder"
 rmdir mv/folder.onnx
 epctx mv mv/m_npu.bin mv/x.bin; result "mv beside a broken model" 0 "skipped mv/broken.onnx"
 epctx mv mv/x.bin mv/y.bin mv/one_ctx.onnx mv/two_ctx.onnx mv/broken.onnx
@@ -138,13 +140,14 @@ bad "name of the model" "the model itself" "$epctx" extract --in-place bad/e.onn
 bad "name out of the folder" "'..'" "$epctx" extract --in-place bad/e.onnx --name ../x.bin
 bad "missing folder" "folder does not exist" "$epctx" extract --in-place bad/e.onnx --name no/x.bin
 bad "result exists" "-f replaces it" "$epctx" embed bad/m_ctx.onnx -o bad/e.onnx
-bad "mv onto a file" "exists with other bytes" "$epctx" mv bad/m_npu.bin bad/clash.bin bad/m_ctx.onnx
+bad "mv onto a file" "exists with other bytes" \
+    "$epctx" mv bad/m_npu.bin bad/clash.bin bad/m_ctx.onnx
 bad "profile forbids" "31977" "$epctx" embed --ep qnn --in-place bad/m_ctx.onnx
 bad "profile forbids files" "embedded contexts only" \
     "$epctx" extract --ep telum --in-place bad/e.onnx
 # A file size limit: writing fails as on a full disk.
 bad "no room for the binary" "bad/e_npu.bin" sh -c "trap '' XFSZ; ulimit -f 1
-exec '$epctx' extract --in-place bad/e.onnx" 
+exec '$epctx' extract --in-place bad/e.onnx"
 bad "no room for the model" "bad/m_ctx.onnx" sh -c "trap '' XFSZ; ulimit -f 1
 exec '$epctx' embed --in-place bad/m_ctx.onnx"
 if mkdir tiny && mount -t tmpfs -o size=8k none tiny 2>/dev/null; then
@@ -268,7 +271,8 @@ driver=$build/tests/test_plugin
 model=$(find "$(sh "$top/tests/deps.sh" where blazeface)" -name '*front*.onnx' 2>/dev/null |
     head -n 1)
 if ! [ -x "$driver" ] || ! [ -e "$build/libepctx_ep.so" ] || [ -z "$model" ]; then
-    echo "skip conversions in ONNX Runtime: needs tests/test_plugin, libepctx_ep.so and the demo's model"
+    echo "skip conversions in ONNX Runtime: needs tests/test_plugin, libepctx_ep.so and the" \
+        "demo's model"
     exit $status
 fi
 mkdir ort

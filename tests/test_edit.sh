@@ -112,7 +112,8 @@ refuses "set on an unknown node" 1 "there is no node 'nobody'" \
 grep -q "EPContext nodes: 'EpctxNpuExecutionProvider_.*_0' 'EpctxNpu" "$err" ||
     fail "set on an unknown node" "the nodes are not listed"
 refuses "set without an EPContext node" 1 "'conv' 'relu' 'pool'" set plain.onnx -o x.onnx notes=x
-refuses "set an order that is none" 2 "each name exactly once" set plain.onnx -o x.onnx graph:outputs=y,y
+refuses "set an order that is none" 2 "each name exactly once" \
+    set plain.onnx -o x.onnx graph:outputs=y,y
 refuses "unset what is not there" 1 "ep_cache_context" unset plain_ctx.onnx -o x.onnx colour
 refuses "unset metadata that is not there" 1 "no metadata key" \
     unset plain_ctx.onnx -o x.onnx metadata:colour
@@ -159,7 +160,8 @@ before=$(state)
 refused "no room for the file in place" 1 "b.onnx"
 # A payload is never copied to memory: 300 MB go through 8 MB.
 truncate -s 300M huge
-if (ulimit -d 8192; "$top/${EPCTX_BUILD:-build}/epctx" set plain_ctx.onnx -o huge.onnx notes=@huge) \
+if (ulimit -d 8192; "$top/${EPCTX_BUILD:-build}/epctx" set plain_ctx.onnx \
+    -o huge.onnx notes=@huge) \
     >"$out" 2>"$err" && [ "$(stat -c %s huge.onnx)" -gt 314572800 ] &&
     (ulimit -d 8192; "$top/${EPCTX_BUILD:-build}/epctx" prefix huge.onnx --in-place big_) \
         >>"$out" 2>>"$err"; then
@@ -207,10 +209,12 @@ epctx rename --nodes partly.onnx -o n.onnx strange odd; worked "rename a node" "
 refuses "rename a node to a name in use" 1 "another node" rename --nodes partly.onnx -o x.onnx \
     strange relu
 epctx prefix partly_ctx.onnx -o p_ctx.onnx left_; worked "prefix" "now 'left_Epctx"
-epctx rename p_ctx.onnx --in-place x image; worked "rename in a compiled model" "occurrences in total"
+epctx rename p_ctx.onnx --in-place x image
+worked "rename in a compiled model" "occurrences in total"
 refuses "rename what the EP finds by name" 1 "--any-io" \
     rename --ep qnn plain_ctx.onnx -o x.onnx x image
-epctx rename --ep qnn --any-io plain_ctx.onnx -o i_ctx.onnx x image; worked "rename --any-io" "image"
+epctx rename --ep qnn --any-io plain_ctx.onnx -o i_ctx.onnx x image
+worked "rename --any-io" "image"
 epctx prefix plain_ctx.onnx -o q_ctx.onnx left_; worked "prefix of one node" "left_"
 for m in plain_ctx q_ctx i_ctx; do
     "$epctx" run $m.onnx --seed 7 --dump $m.io >"$out" 2>"$err" || fail "run" "$m.onnx"
@@ -222,7 +226,7 @@ refuses "prefix where the name is a key" 1 "several nodes share a context" \
 epctx prefix plain_ctx.onnx --ep qnn -o alone.onnx left_
 worked "prefix where the build stamp tells of one graph" "left_"
 for op in embed extract; do
-    epctx $op $([ $op = embed ] && echo plain || echo embed)_ctx.onnx -o ${op}_ctx.onnx -f
+    epctx $op "$([ $op = embed ] && echo plain || echo embed)_ctx.onnx" -o ${op}_ctx.onnx -f
     epctx prefix ${op}_ctx.onnx --ep qnn -o alone.onnx -f left_
     worked "prefix after $op" "left_"
 done
@@ -235,9 +239,11 @@ for m in unsaid unsaid_embed; do
         rename --nodes ${m}_ctx.onnx --ep qnn -o x.onnx "$("$epctx" dump plain_ctx.onnx |
         sed -n "s/.*\(EpctxNpuExecutionProvider_[0-9a-f]*_0\).*/\1/p" | head -n 1)" new
 done
-epctx prefix unsaid_ctx.onnx --ep qnn --one-graph -o q.onnx left_; worked "prefix --one-graph" "left_"
+epctx prefix unsaid_ctx.onnx --ep qnn --one-graph -o q.onnx left_
+worked "prefix --one-graph" "left_"
 refuses "prefix of no EPContext node" 1 "no EPContext node" prefix plain.onnx -o x.onnx left_
-first=$("$epctx" dump partly_ctx.onnx | sed -n "s/.*\(EpctxNpuExecutionProvider_[0-9a-f]*_0\).*/\1/p" | head -n 1)
+first=$("$epctx" dump partly_ctx.onnx |
+    sed -n "s/.*\(EpctxNpuExecutionProvider_[0-9a-f]*_0\).*/\1/p" | head -n 1)
 epctx rename --nodes partly_ctx.onnx -o clash.onnx strange "left_$first"
 worked "a name that a prefix will meet" "now 'left_"
 refuses "prefix that makes a clash" 1 "another node" prefix clash.onnx -o x.onnx left_
@@ -245,6 +251,7 @@ refuses "prefix that makes a clash" 1 "another node" prefix clash.onnx -o x.onnx
 # -- judged --
 cd "$top" || exit 1
 if [ -d $data ]; then
+    # shellcheck disable=SC2046 # a list of files
     set -- $(find $data -name '*.onnx' -size -200k | LC_ALL=C sort | awk 'NR % 25 == 0') \
         $data/node/test_if/model.onnx $data/node/test_scan_sum/model.onnx \
         $data/node/test_loop16_seq_none/model.onnx
@@ -255,7 +262,8 @@ fi
 for name in ort_qdq_multi_consumer mlpt_kws_int8 gtcrn_simple; do
     [ -f "$models/onnx/$name.onnx" ] && set -- "$@" "$models/onnx/$name.onnx"
 done
-"$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" "$work/plain_ctx.onnx" "$@" || status=1
+"$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" "$work/plain_ctx.onnx" \
+    "$@" || status=1
 
 # -- in ONNX Runtime --
 set --
@@ -269,6 +277,7 @@ if [ $# -eq 0 ]; then
     echo "skip edits in ONNX Runtime: neither libonnx-testdata nor EPCTX_TEST_MODELS is there"
 else
     ORT_BINDING=$(tests/deps.sh where ort) ORT_DISABLE_TELEMETRY=1 \
-        "$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" --ort "$@" || status=1
+        "$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" --ort "$@" ||
+            status=1
 fi
 exit $status

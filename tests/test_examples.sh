@@ -91,7 +91,8 @@ m_npu.bin.sealed" ] || { echo "other files than expected: $(ls $dir)"; return 1;
             return 1
         fi
     done
-    $1 run $dir/key $dir/m_ctx.onnx >$dir/sealed.out && $1 run - $dir/plain_ctx.onnx >$dir/plain.out ||
+    $1 run $dir/key $dir/m_ctx.onnx >$dir/sealed.out &&
+        $1 run - $dir/plain_ctx.onnx >$dir/plain.out ||
         return 1
     [ -s $dir/sealed.out ] && cmp $dir/sealed.out $dir/plain.out || return 1
     # Any byte changed, another file in its place, another key, a plain file: refused with a reason.
@@ -100,7 +101,8 @@ m_npu.bin.sealed" ] || { echo "other files than expected: $(ls $dir)"; return 1;
     size=$(wc -c <$dir/m_npu.bin.sealed)
     for at in 0 8 40 $((size / 2)) $((size - 1)); do
         { head -c $at $dir/kept/m_npu.bin.sealed
-          tail -c +$((at + 1)) $dir/kept/m_npu.bin.sealed | head -c 1 | LC_ALL=C tr '\000-\377' '\001-\377\000'
+          tail -c +$((at + 1)) $dir/kept/m_npu.bin.sealed | head -c 1 |
+              LC_ALL=C tr '\000-\377' '\001-\377\000'
           tail -c +$((at + 2)) $dir/kept/m_npu.bin.sealed; } >$dir/m_npu.bin.sealed
         refused $1 $dir "byte $at changed" "\(sealed file\|match this name and key\)" || return 1
     done

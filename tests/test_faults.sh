@@ -1,8 +1,8 @@
 #!/bin/sh
 # Every command that writes, killed at every system call that writes; the same calls failing (disk
 # full, input/output error); and a disk that really is full. What is there afterwards is all old or
-# all new. After a kill every model is the old one or its complete successor, which may still use the
-# second name of a new binary (FILE.new), beside files of its own generation.
+# all new. After a kill every model is the old one or its complete successor, which may still use
+# the second name of a new binary (FILE.new), beside files of its own generation.
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -54,7 +54,7 @@ state() {
     rm -rf rest
     cp -r now rest
     rm -rf rest/*.tmp rest/*.lock rest/*.part-*
-    model= binary= wrong=
+    model='' binary='' wrong=''
     for file in before/*.onnx; do
         [ -e "$file" ] || continue
         [ -e "rest/${file#before/}" ] || wrong="$wrong ${file#before/} is gone"
@@ -132,7 +132,8 @@ inject() {
             n=$((n + $(rounds 1 3)))
         done
     done
-    if [ $count -lt "$(rounds 3 1)" ]; then fail "$name" "$count injections only"; else ok "$name ($count)"; fi
+    if [ $count -lt "$(rounds 3 1)" ]; then fail "$name" "$count injections only"
+    else ok "$name ($count)"; fi
 }
 
 writing="write fsync fchmod link linkat rename renameat renameat2 unlink unlinkat mkdir mkdirat"

@@ -32,7 +32,8 @@ if strace -qq -o /dev/null true 2>/dev/null; then
     # Where unfinished files have names; one command of a kind is enough.
     if ${CC:-gcc} -shared -fPIC -o "$work/no_tmpfile.so" "$top/tests/judge/no_tmpfile.c" -ldl; then
         only='^(compile -f|extract --in-place -f|mv|merge|set|get -o|package|run --dump)$'
-        FILES_PRELOAD="$work/no_tmpfile.so" FILES_ONLY="$only" areas modes races kills signals errors
+        FILES_PRELOAD="$work/no_tmpfile.so" FILES_ONLY="$only" areas \
+            modes races kills signals errors
     else
         echo "FAIL no_tmpfile: judge/no_tmpfile.c does not compile"
         status=1

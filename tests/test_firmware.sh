@@ -1,6 +1,6 @@
 #!/bin/sh
-# The firmware of examples/firmware on an emulated Cortex-M4, and on a Cortex-M33: what it prints, and
-# what it needs.
+# The firmware of examples/firmware on an emulated Cortex-M4, and on a Cortex-M33: what it prints,
+# and what it needs.
 # Code is everything in the image but model and input: board, libc and nanopb count, too. RAM is
 # data, zeroed data and the stack at its deepest.
 set -u

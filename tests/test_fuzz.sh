@@ -71,7 +71,8 @@ $(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
     if "$fuzzer" -max_total_time="$seconds" $options -max_len=65536 \
         -artifact_prefix=build/failures/"$name"- "$@" >"$log" 2>&1; then
         echo "ok $name new inputs"
-        echo "note $name: $(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\).*/\1 inputs in \2 s/p' "$log"), \
+        echo "note $name: \
+$(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\).*/\1 inputs in \2 s/p' "$log"), \
 $(sed -n 's/^#.*\(cov: [0-9]* ft: [0-9]*\).*/\1/p' "$log" | tail -n 1)"
     else
         echo "FAIL $name new inputs: expected no finding in $seconds s, found: \

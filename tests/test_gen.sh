@@ -28,7 +28,8 @@ for kind in plain extras partly digits; do
     judge "a node names the binary: $kind" binary ${kind}_ctx.onnx ${kind}_npu.bin
 done
 compile partly.onnx -o out.d/m_ctx.onnx
-judge "EPContext nodes stand for the compiled ones: another folder" nodes partly.onnx out.d/m_ctx.onnx
+judge "EPContext nodes stand for the compiled ones: another folder" \
+    nodes partly.onnx out.d/m_ctx.onnx
 judge "the path is relative to the model: another folder" binary out.d/m_ctx.onnx m_npu.bin
 compile partly.onnx -o "$work/deep/er/m_ctx.onnx"
 judge "the path is relative to the model: absolute output" binary deep/er/m_ctx.onnx m_npu.bin

@@ -31,7 +31,8 @@ counted "rules in rules.md" "$("$plain" lint --rules | wc -l)" "$(count '^| <a i
 traits=$(sed -n '/^\/\* Bits of epctx_profile.traits/,/^$/p' epctx.h | grep -c '^#define')
 counted "traits in profiles.md" "$traits" \
     "$(count '^| `EPCTX_' profiles.md)"
-counted "options in session-options.md" "$(grep -cE '^    X\([A-Z_]+, "(ep|session|epctx)\.' epctx.h)" \
+counted "options in session-options.md" \
+    "$(grep -cE '^    X\([A-Z_]+, "(ep|session|epctx)\.' epctx.h)" \
     "$(count '^\* `' session-options.md)"
 counted "profiles in profiles.md" "$(grep -cE '^    \{"[a-z_]+", \{("|NULL)' epctx.h)" \
     "$(count '^### ' profiles.md)"

@@ -190,11 +190,11 @@ for part in library reader executor; do
         options="$options -DEPCTX_NPU_NO_COMPILER"
     fi
     object=$work/$part.thumbv7m.o
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2086,SC2046 # lists
     try "$part for thumbv7m" clang --target=thumbv7m-none-eabi $(rounds -Os -O0) -std=c99 \
         $c_warnings $bare $options -c "$work/$part.c" -o "$object"
     names "$part for thumbv7m needs nothing else" \
-        '^(mem(cpy|move|set|cmp|chr)|str(len|cmp|ncmp)|pb_[a-z0-9_]+|__aeabi_[a-z0-9]+|epctx_[a-z0-9_]+)$' \
+        '^(mem(cpy|move|set|cmp|chr)|str(len|cmp|ncmp)|(pb|epctx)_[a-z0-9_]+|__aeabi_[a-z0-9]+)$' \
         --undefined-only "$object"
     [ -e "$object" ] && echo "note thumbv7m $part: $(size "$object" | awk 'NR == 2 {
         print $1 " bytes of code and constants, " $2 " of data, " $3 " of zeroed data"}')"

@@ -267,7 +267,9 @@ for compiler in "$CC -std=c99" "$CXX -x c++ -std=c++17"; do
     $compiler -O0 -Wall -Wextra -Wpedantic -Werror -H -I$all -o without $all/epctx_all.c npu.c \
         program/main.c -lm >"$out" 2>"$err"
     code=$?
-    if grep -E '^\.+ .*/pb(_[a-z]*)?\.h' "$err"; then fail "amalgamate" "nanopb's headers are read"; fi
+    if grep -E '^\.+ .*/pb(_[a-z]*)?\.h' "$err"; then
+        fail "amalgamate" "nanopb's headers are read"
+    fi
     prints "amalgamate, ${compiler##* }" ./without
 done
 

@@ -1006,6 +1006,7 @@ typedef struct rule_case {
 #define VAI_SOURCE "MorphiZenExecutionProvider"
 #define NPU_SOURCE "EpctxNpuExecutionProvider"
 
+/* clang-format off */
 static const rule_case cases[] = {
     {EPCTX_RULE_DOUBLED_FIELD, NULL, {.node_fn = second_name}, {.two = false}},
     {EPCTX_RULE_NO_GRAPH, NULL, {.model_fn = empty_model}, {.two = false}},
@@ -1375,6 +1376,7 @@ static const rule_case cases[] = {
      {.first = {.source = OV_SOURCE}}},
     {EPCTX_RULE_NO_SDK, NULL, {.first = {.sdk = ABSENT}}, {.two = false}},
 };
+/* clang-format on */
 #define CASE_COUNT (sizeof cases / sizeof cases[0])
 
 /* -- running lint -- */

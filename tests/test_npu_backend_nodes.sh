@@ -7,5 +7,6 @@ if ! [ -d $data ]; then
     echo "skip backend nodes: $data is not there"
     exit 0
 fi
-exec "${PYTHON:-/usr/bin/python3}" tests/judge/backend_nodes.py "${EPCTX_BUILD:-build}/epctx" $data \
+exec "${PYTHON:-/usr/bin/python3}" tests/judge/backend_nodes.py \
+    "${EPCTX_BUILD:-build}/epctx" $data \
     tests/backend_nodes_unsupported.txt

@@ -10,9 +10,9 @@ models=${EPCTX_TEST_MODELS:-}/onnx
 
 # What the reference NPU runs completely. A name leaves this list only when its
 # operators leave epctx_npu.h.
-whole="blazeface_front_128 burn_mnist deeploy_cct2_opset20 dtln_1 dtln_2 espcn_subpixel_float fastestdet
-       gtcrn_simple light_resnet50 light_shufflenet light_squeezenet mlpt_ad_int8 mlpt_ic_fp32
-       mlpt_ic_int8 mlpt_kws_fp32 mlpt_kws_int8 mlpt_vww_fp32 mlpt_vww_int8 mnist_8
+whole="blazeface_front_128 burn_mnist deeploy_cct2_opset20 dtln_1 dtln_2 espcn_subpixel_float
+       fastestdet gtcrn_simple light_resnet50 light_shufflenet light_squeezenet mlpt_ad_int8
+       mlpt_ic_fp32 mlpt_ic_int8 mlpt_kws_fp32 mlpt_kws_int8 mlpt_vww_fp32 mlpt_vww_int8 mnist_8
        ort_cnn_mnist_pytorch ortex_ultraface_rfb320 ultraface_version-RFB-320"
 
 # What it runs completely once the dimensions that they leave open have numbers.

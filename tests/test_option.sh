@@ -64,7 +64,8 @@ touch before after out
 dry "dry run names the binary" 0 "binary         m_npu.bin" m.onnx
 dry "dry run names the model" 0 "model          m_ctx.onnx" m.onnx
 dry "dry run embedded" 0 "binary         embedded" --embed m.onnx
-dry "dry run without a folder" 1 "nowhere/m.onnx: its folder does not exist" -o nowhere/m.onnx m.onnx
+dry "dry run without a folder" 1 "nowhere/m.onnx: its folder does not exist" \
+    -o nowhere/m.onnx m.onnx
 dry "dry run onto the source" 1 "belongs to the source model" -f -o m.onnx m.onnx
 dry "dry run with a folder as output" 1 "should not point to a folder" -o out.d/ m.onnx
 touch m_npu.bin

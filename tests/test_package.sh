@@ -49,7 +49,8 @@ model/plain_ctx/ort_info.json
 model/plain_ctx/plain_ctx.onnx
 model/plain_ctx/plain_npu.bin" "$(cd one && find . -type f | sed 's|^\./||' | LC_ALL=C sort)"
 hashes "one variant" one 0
-cmp -s plain_ctx.onnx one/model/plain_ctx/plain_ctx.onnx || fail "one variant" "the model has changed"
+cmp -s plain_ctx.onnx one/model/plain_ctx/plain_ctx.onnx ||
+    fail "one variant" "the model has changed"
 
 # Several: the binary of two and the source are assets, once.
 epctx package -o all --source plain.onnx --name demo --version 1.2 a=plain_ctx.onnx \
@@ -57,7 +58,7 @@ epctx package -o all --source plain.onnx --name demo --version 1.2 a=plain_ctx.o
 result "several variants" 0 "variant c: EpctxNpuExecutionProvider, epctx=1"
 hashes "several variants" all 2
 equal "several variants: one binary" 1 "$(find all -name '*.bin' | wc -l)"
-"$python" - all <<'END' && echo "ok several variants: JSON" || fail "several variants: JSON" "see above"
+"$python" - all <<'END' && ok "several variants: JSON" || fail "several variants: JSON" "see above"
 import json, os, sys
 root = sys.argv[1]
 load = lambda *path: json.load(open(os.path.join(root, *path)))
@@ -87,7 +88,8 @@ result "source: set" 0
 epctx package -o named --device cpu --source plain.onnx named.onnx
 result "source" 0
 hashes "source" named 1
-option=$(sed -n 's/.*"ep.context_source_model_path": "sha256:\(.*\)".*/\1/p' named/model/named/ort_info.json)
+option=$(sed -n 's/.*"ep.context_source_model_path": "sha256:\(.*\)".*/\1/p' \
+    named/model/named/ort_info.json)
 equal "source: is where the option says" plain.onnx "${option#*/}"
 cmp plain.onnx "named/shared_assets/sha256-$option" && echo "ok source: bytes" ||
     fail "source: bytes" "another file"
@@ -97,11 +99,12 @@ epctx package -o again --source plain.onnx --name demo --version 1.2 a=plain_ctx
     b=second_ctx.onnx c=inside_ctx.onnx
 diff -r all again >stdout 2>stderr && echo "ok same bytes" || fail "same bytes" "they differ"
 epctx package --json -o plan a=plain_ctx.onnx
-cp stdout done
+cp stdout planned
 rm -r plan
 epctx package --json --dry-run -o plan a=plain_ctx.onnx
 result "dry run" 0 '"dry_run": true'
-equal "dry run: same plan" "$(sed 's/"dry_run": [a-z]*//' done)" "$(sed 's/"dry_run": [a-z]*//' stdout)"
+equal "dry run: same plan" "$(sed 's/"dry_run": [a-z]*//' planned)" \
+    "$(sed 's/"dry_run": [a-z]*//' stdout)"
 "$python" -m json.tool <stdout >/dev/null && echo "ok JSON report" || fail "JSON report" "no JSON"
 [ -e plan ] && fail "dry run" "it wrote"
 
@@ -116,7 +119,8 @@ epctx package -o new --component shared_assets plain_ctx.onnx; result "name of t
 epctx package -o new --device tpu plain_ctx.onnx; result "device" 2 "cpu, gpu or npu"
 epctx package -o new plain.onnx; result "no EPContext node" 1 "--source"
 epctx package -o none/new plain_ctx.onnx; result "no parent" 1 "none/new"
-"$epctx" wrap plain_npu.bin --ep qnn --inputs 'q:float32[1]' --outputs 'r:float32[1]' -o q_ctx.onnx &&
+"$epctx" wrap plain_npu.bin --ep qnn --inputs 'q:float32[1]' --outputs 'r:float32[1]' \
+    -o q_ctx.onnx &&
     "$epctx" merge inside_ctx.onnx q_ctx.onnx -o both_ctx.onnx >/dev/null
 epctx package -o new both_ctx.onnx; result "two EPs" 1 "but a variant is for one EP"
 rm q_ctx.onnx both_ctx.onnx
@@ -127,8 +131,9 @@ equal "nothing is left behind" "$before" "$(ls -a)"
 
 # Killed at any rename or write: no package, or all of it.
 if strace -f -o trace "$top/${EPCTX_BUILD:-build}/epctx" --version >/dev/null 2>&1; then
-    strace -o trace "$top/${EPCTX_BUILD:-build}/epctx" package -o traced plain_ctx.onnx >/dev/null 2>&1
-    bad= count=0
+    strace -o trace "$top/${EPCTX_BUILD:-build}/epctx" package -o traced plain_ctx.onnx \
+        >/dev/null 2>&1
+    bad='' count=0
     for call in write rename mkdir fsync; do
         at=$(grep -c "^$call(" trace)
         while [ "$at" -gt 0 ]; do
@@ -168,7 +173,8 @@ age() { # age PACKAGE VERSION...: of the variants, in order; one word each
     done >ages
     awk 'NR == FNR { age[NR] = $0; next }
         /compatibility_string/ { n++; if (age[n] != "new") sub(/sdk=[0-9.]*/, "sdk=" age[n]) }
-        { print }' ages "$1/model/component.json" >aged.json && mv aged.json "$1/model/component.json"
+        { print }' ages "$1/model/component.json" >aged.json &&
+        mv aged.json "$1/model/component.json"
 }
 for name in aged dated; do
     epctx package -o $name --source plain.onnx a=plain_ctx.onnx b=second_ctx.onnx c=inside_ctx.onnx

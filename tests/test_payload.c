@@ -1084,8 +1084,7 @@ TEST(mv_failing_io)
             epctx_error error;
             epctx_status status = mv_with_failure(&io_state, no_links, n, false, &error);
             bool moved;
-            CHECK(io_state.opens == 0 && io_state.maps == 0, "call %d: %d files, %d mappings are "
-                  "left", n, io_state.opens, io_state.maps);
+            CHECK(io_state.opens == 0 && io_state.maps == 0, "call %d: %d files, %d mappings are left", n, io_state.opens, io_state.maps);
             CHECK(lint_clean("m.onnx") && lint_clean("n.onnx"), "call %d leaves %s: %s", n,
                   listing(), error.message);
             moved = strcmp(listing(), "c.bin m.onnx n.onnx other.onnx ") == 0;

@@ -89,7 +89,8 @@ make_with() {
         -c epctx.h -o "$work/$name/epctx.o" &&
         "$compiler" "$@" $warnings -x "$language" -isystem "$nanopb" -DEPCTX_NPU_IMPLEMENTATION \
             -c epctx_npu.h -o "$work/$name/epctx_npu.o" &&
-        "$compiler" "$@" build/obj/examples/epctx/*.o build/obj/examples/epctx/ops/*.o "$work/$name"/*.o -lm -lsodium \
+        "$compiler" "$@" build/obj/examples/epctx/*.o build/obj/examples/epctx/ops/*.o \
+            "$work/$name"/*.o -lm -lsodium \
             -o "$work/$name/epctx"
 }
 
@@ -125,7 +126,8 @@ gate() {
     shift
     for language in c-c99 c-c17 c++-c++17; do
         for header in epctx epctx_npu; do
-            if clang -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror \
+            if clang -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow \
+                -Wcast-qual -Werror \
                     -x "${language%%-*}" -std="${language#*-}" -nostdinc \
                     -isystem "$(clang -print-resource-dir)/include" -isystem "$nanopb" -I. \
                     -DEPCTX_IMPLEMENTATION -DEPCTX_NPU_IMPLEMENTATION -D_FILE_OFFSET_BITS=64 "$@" \
@@ -145,7 +147,8 @@ if [ -n "${EPCTX_PLATFORMS:-}" ]; then
         -isystem /usr/arm-linux-gnueabihf/include
     # Windows with the types and macros of MSVC: its branches of the headers, since clang does not
     # tell its name; mingw-w64's headers, which have to believe in gcc.
-    printf '%s\n' '#define __GNUC__ 4' '#define __GNUC_MINOR__ 2' '#define __MINGW_ATTRIB_NORETURN' \
+    printf '%s\n' '#define __GNUC__ 4' '#define __GNUC_MINOR__ 2' \
+        '#define __MINGW_ATTRIB_NORETURN' \
         '#define __MINGW_ATTRIB_DEPRECATED' '#include <windows.h>' '#include <float.h>' \
         '#include <math.h>' '#include <stdio.h>' '#include <stdlib.h>' '#include <string.h>' \
         '#undef __GNUC__' '#undef __clang__' >"$work/msvc.h"

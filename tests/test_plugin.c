@@ -158,7 +158,7 @@ TEST(partitions_in_one_binary)
     CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
 }
 
-/* Letters of several alphabets, one outside the basic plane, blanks, and more than 260 characters. */
+/* Letters of several alphabets, one outside the basic plane, blanks, more than 260 characters. */
 #define LETTERS "\xc3\xa9 \xd0\xb6 \xe6\xa8\xa1 \xf0\x9f\x90\xb3 "
 #define PART    LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS "end"
 #define AWAY    PART "/" PART "/" PART "/" PART "/"

@@ -108,7 +108,7 @@ sound() {
         fi
     done
 }
-complete() {
+all_new() {
     for m in a b; do
         "$share" --judge crash/${m}_ctx.onnx new/$m.onnx new/$m.onnx >log 2>&1 || return 1
         grep -q "runs as 0" log || return 1
@@ -141,7 +141,7 @@ crash() {
                 fail "$name" "killed at $call $n it leaves $(ls crash | tr '\n' ' ')"
                 return
             fi
-            if ! "$share" --compile crash/a.onnx crash/b.onnx >log 2>&1 || ! complete; then
+            if ! "$share" --compile crash/a.onnx crash/b.onnx >log 2>&1 || ! all_new; then
                 fail "$name" "killed at $call $n it cannot be completed"
                 return
             fi

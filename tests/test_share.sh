@@ -18,7 +18,7 @@ expect() {
 
 # files NAME LIST: what is in the folder besides the inputs.
 files() {
-    found=$(ls | grep -v -x -e out -e err -e plain.onnx -e partly.onnx | tr '\n' ' ')
+    found=$(printf '%s\n' * | grep -v -x -e out -e err -e plain.onnx -e partly.onnx | tr '\n' ' ')
     if [ "$found" = "$2" ]; then echo "ok $1"; else fail "$1" "found '$found', expected '$2'"; fi
 }
 
@@ -62,7 +62,8 @@ mkdir single
 for m in prefill decode; do
     "$plain" compile pair/$m.onnx -o single/${m}_ctx.onnx >out 2>err
     for d in pair single; do
-        "$plain" run $d/${m}_ctx.onnx --seed 5 --dump $d/$m >out 2>err || fail "run of $m" "it fails"
+        "$plain" run $d/${m}_ctx.onnx --seed 5 --dump $d/$m >out 2>err ||
+            fail "run of $m" "it fails"
     done
     if diff -r pair/$m single/$m >out 2>err; then echo "ok $m gives what it gives alone"
     else fail "$m gives what it gives alone" "outputs differ"; fi
@@ -110,7 +111,8 @@ which a_ctx.onnx still needs\"]" compile -f --json c.onnx
 expect "binaries that are left over" 0 \
     "b_npu.bin is kept although no model here needs it any more; last used by b_ctx.onnx" \
     compile -f a.onnx b.onnx
-expect "embedding leaves one, too" 0 "c_npu.bin is kept although no model here needs it any more; last used by c_ctx.onnx" \
+expect "embedding leaves one, too" 0 \
+    "c_npu.bin is kept although no model here needs it any more; last used by c_ctx.onnx" \
     compile -f --embed c.onnx
 rm -f b_npu.bin c_npu.bin
 expect "the same again leaves nothing" 0 "partitions" compile -f --embed c.onnx

@@ -237,9 +237,11 @@ TEST(one_key)
         CHECK_TRUE(begin(&f));
         memset(data[0], last ? 0xff : 0, SIZE);
         /* Factors 0 empty the four lanes, then factors 1 fill them. */
+        /* clang-format off */
         const uint64_t words[] = {p1, 0, p2, 0, p3, 0, p5, 0,
                                   p1 ^ 1, p4 ^ 1, p2 ^ 1, p1 ^ 1, p3 ^ 1,
                                   epctx_hash(data[0], SIZE, SIZE * p1) ^ p2 ^ p5, p5 ^ 1, 1};
+        /* clang-format on */
         for (size_t i = 0; i < 16; i++) put_le64(data[2] + REST - 64 + 8 * i, words[i]);
         data[2][16] = 0x80; /* neither the first nor the last */
         collide(data[2], data[1], SIZE, 0);
@@ -321,8 +323,8 @@ TEST(kinds_share_nothing)
         data[17] = (uint8_t)(i / 3);
         CHECK_INT(epctx_weights_add(&f.weights, data, sizeof data, 1, kind, &f.got, &f.error),
                   EPCTX_OK);
-        CHECK(f.got.fresh && f.got.kind == kind, "weight %" PRIu32 " of kind %" PRIu32 ": one of "
-              "kind %" PRIu32, i / 3, kind, f.got.kind);
+        CHECK(f.got.fresh && f.got.kind == kind,
+              "weight %" PRIu32 " of kind %" PRIu32 ": one of kind %" PRIu32, i / 3, kind, f.got.kind);
     }
     end(&f);
 }
@@ -447,8 +449,7 @@ TEST(hostile_hashes)
                   (unsigned)f.got.index);
         }
     stats = f.weights.stats;
-    CHECK(stats.compared_bytes > (uint64_t)COUNT * 8 * AT, "the fast hash tells them apart: "
-          "%" PRIu64 " bytes compared", stats.compared_bytes);
+    CHECK(stats.compared_bytes > (uint64_t)COUNT * 8 * AT, "the fast hash tells them apart: %" PRIu64 " bytes compared", stats.compared_bytes);
     CHECK(stats.compared_bytes <= (uint64_t)COUNT * (2 * 32 * (AT + 16) + SIZE),
           "%" PRIu64 " bytes were compared", stats.compared_bytes);
     end(&f);

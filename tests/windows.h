@@ -1,5 +1,5 @@
-/* What the test programs use of POSIX, for Windows: included in front of each of them. Names of files
- * are UTF-8, as long as they want to be. */
+/* What the test programs use of POSIX, for Windows: included in front of each of them. Names of
+ * files are UTF-8, as long as they want to be. */
 #ifndef EPCTX_TEST_WINDOWS_H
 #define EPCTX_TEST_WINDOWS_H
 

@@ -39,7 +39,8 @@ run() {
     timeout 600 wine "$@" >"$work/$name.log" 2>"$work/$name.err"
     code=$?
     tr -d '\r' <"$work/$name.log" | sed -n "s/^\(ok\|FAIL\|skip\|note\) /\1 $name /p"
-    [ $code -le 1 ] || fail "$name" "ended with code $code in $(grep '^case' "$work/$name.err" | tail -n 1)"
+    [ $code -le 1 ] ||
+        fail "$name" "ended with code $code in $(grep '^case' "$work/$name.err" | tail -n 1)"
     [ $code -eq 0 ] || status=1
     grep -q '^ok' "$work/$name.log" || fail "$name" "no case passed"
 }
@@ -48,7 +49,8 @@ run() {
 
 for library in epctx_ep toy_ep; do
     x86_64-w64-mingw32-objdump -p "$windows/$library.dll" >"$work/log"
-    exports=$(sed -n '/Ordinal\/Name Pointer/,/^$/p' "$work/log" | awk '/\[ *[0-9]+\]/ { print $NF }' |
+    exports=$(sed -n '/Ordinal\/Name Pointer/,/^$/p' "$work/log" |
+        awk '/\[ *[0-9]+\]/ { print $NF }' |
         tr '\n' ' ')
     if [ "$exports" = "CreateEpFactories ReleaseEpFactory " ]; then
         ok "windows $library.dll exports two functions"
@@ -65,7 +67,8 @@ for library in epctx_ep toy_ep; do
 done
 
 if quick; then
-    run test_plugin "$plugin" jit generate_by_options generate_embedded far_folder reload_from_memory \
+    run test_plugin "$plugin" jit generate_by_options generate_embedded far_folder \
+        reload_from_memory \
         bad_contexts
     exit $status
 fi
@@ -115,7 +118,8 @@ for how in "" ep.context_embed_mode; do
     rm -f "$work"/*/*_ctx.onnx
     # shellcheck disable=SC2086 # none or one word
     (unset EPCTX_ORT_LIBRARY
-     "$build/tests/test_plugin" --write-bytes "$MODEL" "$work/host/m_ctx.onnx" $how) >"$work/log" 2>&1
+     "$build/tests/test_plugin" --write-bytes "$MODEL" "$work/host/m_ctx.onnx" $how) \
+        >"$work/log" 2>&1
     # shellcheck disable=SC2086
     wine "$plugin" --write-bytes "$MODEL" "$work/wine/m_ctx.onnx" $how >>"$work/log" 2>&1
     # ORT's library for Windows has one operator domain more.
@@ -123,9 +127,11 @@ for how in "" ep.context_embed_mode; do
     if [ "$(cat "$work/diff")" = "+ opset 'com.microsoft.dml': 1" ]; then
         ok "windows ORT writes the host's model${how:+, embedded}"
     else
-        fail "windows ORT writes the host's model${how:+, embedded}" "$(head -n 3 "$work/diff" "$work/log")"
+        fail "windows ORT writes the host's model${how:+, embedded}" \
+            "$(head -n 3 "$work/diff" "$work/log")"
     fi
-    [ -n "$how" ] || same "windows ORT: the host's binary" "$work/host/m_npu.bin" "$work/wine/m_npu.bin"
+    [ -n "$how" ] || same "windows ORT: the host's binary" "$work/host/m_npu.bin" \
+        "$work/wine/m_npu.bin"
     works "windows loads what the host wrote${how:+, embedded}" \
         wine "$plugin" --run "$work/host/m_ctx.onnx" "$MODEL"
     works "the host loads what Windows wrote${how:+, embedded}" \

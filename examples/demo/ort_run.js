@@ -92,14 +92,18 @@ function parseArguments(argv) {
         if (option) options[option[1]] = Number(argv[++i]);
         else rest.push(argv[i]);
     }
-    if (rest.length !== 3) fail('usage: ort_run.js MODEL IN_DIR OUT_DIR [--repeat N] [--threads N] [--exact 1]');
+    if (rest.length !== 3) {
+        fail('usage: ort_run.js MODEL IN_DIR OUT_DIR [--repeat N] [--threads N] [--exact 1]');
+    }
     [options.model, options.inputs, options.outputs] = rest;
     return options;
 }
 
 function main() {
     const options = parseArguments(process.argv.slice(2));
-    if (!process.env.ORT_BINDING) fail('ORT_BINDING is not set: the path of onnxruntime_binding.node');
+    if (!process.env.ORT_BINDING) {
+        fail('ORT_BINDING is not set: the path of onnxruntime_binding.node');
+    }
 
     const rows = parseIo(path.join(options.inputs, 'io.txt'));
     const feeds = {};
@@ -128,7 +132,8 @@ function main() {
 
     const outputs = rows.filter((row) => row.what === 'output');
     if (outputs.length !== session.outputMetadata.length)
-        fail(`io.txt lists ${outputs.length} outputs, the model has ${session.outputMetadata.length}`);
+        fail(`io.txt lists ${outputs.length} outputs, ` +
+             `the model has ${session.outputMetadata.length}`);
     fs.mkdirSync(options.outputs, { recursive: true });
     const lines = [];
     for (const row of outputs) {

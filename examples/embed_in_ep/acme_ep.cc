@@ -315,8 +315,9 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
     return {};
 }
 
-// Primary and secondary nodes in any order, payloads inside or in files beside the context model (or
-// beside ep.context_file_path, for a model from memory); a name that leaves that folder is refused.
+// Primary and secondary nodes in any order, payloads inside or in files beside the context model
+// (or beside ep.context_file_path, for a model from memory); a name that leaves that folder is
+// refused.
 host::Status AcmeExecutionProvider::Load(const std::vector<host::FusedNodeAndGraph> &graphs)
 {
     const epctx_backend backend = LoadingBackend();

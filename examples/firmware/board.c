@@ -35,7 +35,7 @@ void board_print(const char *text)
     semihost(4, text);
 }
 
-/* Divides 16 bits at a time: the processor has no division of 64 bits, and the compiler's is large. */
+/* Divides 16 bits at a time: the processor cannot divide 64 bits, the compiler's way is large. */
 void board_number(uint64_t number)
 {
     char digits[21];

@@ -4,8 +4,8 @@
 #     examples/firmware/build.sh PROGRAM OUT.elf FLASH_FILE [INPUT_FILE [FLAGS...]]
 #
 # PROGRAM is reader, stream or executor. Boards: MPS2 with AN386 (M4) or AN505 (M33, which starts in
-# the secure state, so in the secure half of the memory map). CROSS (default arm-none-eabi-) and NANOPB_SOURCE, a folder
-# with nanopb's .c files, come from the environment.
+# the secure state, so in the secure half of the memory map). CROSS (default arm-none-eabi-) and
+# NANOPB_SOURCE, a folder with nanopb's .c files, come from the environment.
 set -eu
 here=$(dirname "$0")
 top=$here/../..
@@ -20,7 +20,8 @@ executor) ;;
 esac
 case ${CPU:-cortex-m4} in
 cortex-m4) cpu="-mcpu=cortex-m4 -mfpu=fpv4-sp-d16" flash_at=0x00000000 ram_at=0x20000000 clock=25 ;;
-cortex-m33) cpu="-mcpu=cortex-m33 -mfpu=fpv5-sp-d16" flash_at=0x10000000 ram_at=0x38000000 clock=20 ;;
+cortex-m33) cpu="-mcpu=cortex-m33 -mfpu=fpv5-sp-d16" \
+    flash_at=0x10000000 ram_at=0x38000000 clock=20 ;;
 *) echo "CPU: cortex-m4 or cortex-m33" >&2; exit 2 ;;
 esac
 # shellcheck disable=SC2086 # lists

@@ -87,7 +87,7 @@ int main(void)
             return 1;
         }
         if (event == EPCTX_SCAN_EPNODE && !scan.broken && scan.node.embed_mode == 1) {
-            payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT]; /* certain only at the end: read it there */
+            payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT]; /* certain only at the end */
         }
     }
     if (payload.length == 0) {

@@ -3,8 +3,8 @@
  *     guide_tables PAGE.md epctx.h >NEW.md          (`make guide-tables` does so with every page)
  *
  * prints PAGE.md with everything between a line "<!-- table NAME -->" and the next "<!-- end -->"
- * replaced by the table NAME. What the API does not tell, the meaning of a trait and the sources of a
- * profile, is in comments of epctx.h and taken from there. */
+ * replaced by the table NAME. What the API does not tell, the meaning of a trait and the sources of
+ * a profile, is in comments of epctx.h and taken from there. */
 #include "../epctx/rules.h"
 
 #include <stdarg.h>

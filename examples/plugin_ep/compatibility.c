@@ -115,7 +115,7 @@ static OrtStatus *ORT_API_CALL select_best(OrtEpFactory *self, const OrtHardware
     memset(&backend, 0, sizeof backend);
     epctx_error_clear(&error);
     EP_TRY(ep_status(&factory->api, factory->device->open_fn(NULL, &backend, &error), &error));
-    for (i = 0; i < count && !status; i++) { /* the first one wins a tie: the package's order counts */
+    for (i = 0; i < count && !status; i++) { /* the first wins a tie: the package's order counts */
         int rank = RANK_UNSUPPORTED;
         status = rank_candidate(factory, &backend, candidates[i], strict, &rank);
         if (status || rank <= best) continue;

@@ -376,7 +376,7 @@ static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset 
     for (i = 0; i < out->attr_count; i++) {
         EP_TRY(read_attr(record, list[i], ep_is_context_node(out), &attrs[i]));
     }
-    /* ORT has them in a hash table: in another order on every system, which would be in the hash. */
+    /* ORT has them in a hash table: in another order on every system, so with another hash. */
     qsort(attrs, out->attr_count, sizeof *attrs, by_name);
     out->attrs = attrs;
     return NULL;

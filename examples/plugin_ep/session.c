@@ -332,10 +332,10 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
 }
 
 /* ORT 1.30 loses data when it writes a context model around control flow: initializers of a body
- * are written twice ("initializer name is not unique"), and a body cannot refer to an initializer of
- * the main graph. Such a model would not load again, so Compile refuses. True: found it. (A backend that compiles control flow
- * may claim the whole node: then no body is left to write, and ORT hands the bodies over with their
- * constants.) */
+ * are written twice ("initializer name is not unique"), and a body cannot refer to an initializer
+ * of the main graph. Such a model would not load again, so Compile refuses. True: found it. (A
+ * backend that compiles control flow may claim the whole node: then no body is left to write, and
+ * ORT hands the bodies over with their constants.) */
 static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epctx_arena *arena,
                                      bool *found)
 {

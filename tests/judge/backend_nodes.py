@@ -50,12 +50,15 @@ SUPERSEDED = {"test_resize_downsample_scales_cubic_align_corners",
 
 # Input positions that hold parameters.
 PARAMETERS = {
-    "BatchNormalization": (1, 2, 3, 4), "Clip": (1, 2), "ConstantOfShape": (0,), "Conv": (1, 2), "ConvTranspose": (1, 2),
-    "ConvInteger": (1, 2, 3), "DequantizeLinear": (1, 2), "Dropout": (1, 2), "Expand": (1,), "GRU": (1, 2, 3), "Gemm": (1, 2),
+    "BatchNormalization": (1, 2, 3, 4), "Clip": (1, 2), "ConstantOfShape": (0,), "Conv": (1, 2),
+    "ConvTranspose": (1, 2),
+    "ConvInteger": (1, 2, 3), "DequantizeLinear": (1, 2), "Dropout": (1, 2), "Expand": (1,),
+    "GRU": (1, 2, 3), "Gemm": (1, 2),
     "LSTM": (1, 2, 3), "LayerNormalization": (1, 2), "MatMul": (1,), "MatMulInteger": (1, 2, 3),
     "OneHot": (1, 2),
     "Pad": (1, 2, 3), "QLinearConv": (1, 2, 3, 4, 5, 6, 7, 8),
-    "QLinearMatMul": (1, 2, 3, 4, 5, 6, 7), "QuantizeLinear": (1, 2), "RNN": (1, 2, 3), "Range": (0, 1, 2),
+    "QLinearMatMul": (1, 2, 3, 4, 5, 6, 7), "QuantizeLinear": (1, 2), "RNN": (1, 2, 3),
+    "Range": (0, 1, 2),
     "ReduceL1": (1,), "ReduceL2": (1,), "ReduceLogSum": (1,), "ReduceLogSumExp": (1,),
     "ReduceMax": (1,), "ReduceMean": (1,), "ReduceMin": (1,), "ReduceProd": (1,),
     "ReduceSum": (1,), "ReduceSumSquare": (1,), "Reshape": (1,), "Resize": (1, 2, 3),
@@ -120,7 +123,8 @@ def cases_of(folder):
     """The cases that one test folder gives; none when it is not selected."""
     model = onnx_schema.parse(read(os.path.join(folder, "model.onnx")))
     graph = model.graph
-    if os.path.basename(folder) in SUPERSEDED or not graph.node or any(n.op_type in OUTSIDE or n.domain for n in graph.node):
+    if (os.path.basename(folder) in SUPERSEDED or not graph.node
+            or any(n.op_type in OUTSIDE or n.domain for n in graph.node)):
         return
     if not all(map(usable, list(graph.input) + list(graph.output))):
         return

@@ -598,7 +598,7 @@ def changing(command):
 
 
 def on_paths(command):
-    """The calls that name something in the folder; of equal ones in a row the first and the last."""
+    """The calls that name something in the folder; of equal ones in a row first and last."""
     here = os.path.abspath("now")
     calls = [(name, number) for name, number, rest in trace(command, CALLS)
              if '"now' in rest or f'"{here}' in rest]
@@ -884,7 +884,8 @@ def check_full(command):
                     elif data == FOLDER:
                         os.makedirs(path, exist_ok=True)
                 disk = os.statvfs("now")
-                subprocess.run(["mount", "-o", f"remount,nr_inodes={disk.f_files - disk.f_ffree + inodes},size="
+                subprocess.run(["mount", "-o", "remount,"
+                                f"nr_inodes={disk.f_files - disk.f_ffree + inodes},size="
                                 f"{(disk.f_blocks - disk.f_bfree + room) * disk.f_frsize}", "now"],
                                check=True)
                 result = run(command.args)
@@ -930,17 +931,20 @@ def make_pairs():
         (two, "compile @p.onnx -o @o_ctx.onnx", "compile @q.onnx -o @o_ctx.onnx"),
         *([(two, "open-or-compile @p.onnx", "compile -f @q.onnx -o @p_ctx.onnx"),
            (two, "open-or-compile @p.onnx", "open-or-compile @p.onnx")] if OPENER else []),
-        (old_inside, "compile -f --embed @r.onnx -o @o_ctx.onnx", "compile -f @r.onnx -o @o_ctx.onnx"),
+        (old_inside, "compile -f --embed @r.onnx -o @o_ctx.onnx",
+         "compile -f @r.onnx -o @o_ctx.onnx"),
         ({**older, "here": (LINK, ".")}, "compile -f @p.onnx -o @o_ctx.onnx",
          "compile -f @q.onnx -o @here/o_ctx.onnx"),
         ({**older, "l_ctx.onnx": (LINK, "o_ctx.onnx")}, "compile -f @p.onnx -o @o_ctx.onnx",
          "compile -f @q.onnx -o @l_ctx.onnx"),
         (older, "compile -f @p.onnx -o @o_ctx.onnx", "set --in-place @o_ctx.onnx metadata:a=1"),
-        ({**two, "s.onnx": partly}, "compile -f @p.onnx @s.onnx", "compile -f @q.onnx -o @p_ctx.onnx"),
+        ({**two, "s.onnx": partly}, "compile -f @p.onnx @s.onnx",
+         "compile -f @q.onnx -o @p_ctx.onnx"),
         ({"p.onnx": plain, "s.onnx": partly, "t.onnx": model("partly", other_weights)},
          "compile -f @p.onnx @s.onnx", "compile -f @p.onnx @t.onnx"),
         (inside, "extract -f @a.onnx -o @o.onnx", "extract -f @b.onnx -o @o.onnx"),
-        ({**inside, **two}, "extract -f @a.onnx -o @o_ctx.onnx", "compile -f @q.onnx -o @o_ctx.onnx"),
+        ({**inside, **two}, "extract -f @a.onnx -o @o_ctx.onnx",
+         "compile -f @q.onnx -o @o_ctx.onnx"),
         (two, "init --external --threshold 0 -f @p.onnx -o @o.onnx",
          "init --external --threshold 0 -f @q.onnx -o @o.onnx"),
         ({**data}, f"wrap -f @v.bin {wrap}", f"wrap -f @w.bin {wrap}"),
@@ -1095,7 +1099,8 @@ def check_names():
          "_npu.bin"),
         ("mv", c, "mv @c_npu.bin @NAME.bin", ".bin"),
         ("init", source, "init --external --threshold 0 -f @p.onnx -o @NAME.onnx", ".onnx.data"),
-        ("init --in-place", {"NAME.onnx": plain}, "init --external --threshold 0 --in-place @NAME.onnx",
+        ("init --in-place", {"NAME.onnx": plain},
+         "init --external --threshold 0 --in-place @NAME.onnx",
          ".onnx.data"),
         ("merge", {**c, **inside}, "merge -f --allow-stale @in.onnx @c_ctx.onnx -o @NAME.onnx",
          ".onnx"),
@@ -1167,11 +1172,15 @@ def check_real():
         return {"real/" + n: d for n, d in files.items()}
 
     rows = [
-        ("init --in-place", real({"m.onnx": plain}), "init --external --threshold 0 --in-place @a/m.onnx", "m.onnx"),
+        ("init --in-place", real({"m.onnx": plain}),
+         "init --external --threshold 0 --in-place @a/m.onnx", "m.onnx"),
         ("extract --in-place", real({"m.onnx": inside}), "extract --in-place @a/m.onnx", "m.onnx"),
-        ("set --in-place", real({"m.onnx": plain}), "set --in-place @a/m.onnx metadata:a=1", "m.onnx"),
-        ("rename --in-place", real({"m.onnx": plain}), "rename --in-place @a/m.onnx x z --any-io", "m.onnx"),
-        ("init -o", {**old, "p.onnx": plain}, "init --external --threshold 0 -f @p.onnx -o @a/o.onnx", "o.onnx"),
+        ("set --in-place", real({"m.onnx": plain}), "set --in-place @a/m.onnx metadata:a=1",
+         "m.onnx"),
+        ("rename --in-place", real({"m.onnx": plain}), "rename --in-place @a/m.onnx x z --any-io",
+         "m.onnx"),
+        ("init -o", {**old, "p.onnx": plain},
+         "init --external --threshold 0 -f @p.onnx -o @a/o.onnx", "o.onnx"),
         ("extract -o", {**old, "m.onnx": inside}, "extract -f @m.onnx -o @a/o.onnx", "o.onnx"),
         ("compile -o", {**real({n: d[n] for n in ("o_ctx.onnx", "o_npu.bin")}), "p.onnx": plain},
          "compile -f @p.onnx -o @a/o_ctx.onnx", "o_ctx.onnx"),
@@ -1182,8 +1191,10 @@ def check_real():
         ("embed -o", {**old, **c}, "embed -f @c_ctx.onnx -o @a/o.onnx", "o.onnx"),
         ("merge", {**old, **c, "i.onnx": inside},
          "merge -f --allow-stale @c_ctx.onnx @i.onnx -o @a/o.onnx", "o.onnx"),
-        ("split", {**old, **wide}, "split -f --inputs x --outputs c @p.onnx -o @a/o.onnx", "o.onnx"),
-        ("wrap", {**old, "v.bin": b"vendor"}, f"wrap --ep qnn {values} -f @v.bin -o @a/o.onnx", "o.onnx"),
+        ("split", {**old, **wide}, "split -f --inputs x --outputs c @p.onnx -o @a/o.onnx",
+         "o.onnx"),
+        ("wrap", {**old, "v.bin": b"vendor"}, f"wrap --ep qnn {values} -f @v.bin -o @a/o.onnx",
+         "o.onnx"),
         ("mv", real(c), "mv @real/c_npu.bin @real/n.bin @a/c_ctx.onnx", "c_ctx.onnx"),
         ("mv of a link", {**real(c), "a/c_npu.bin": (LINK, "../real/c_npu.bin")},
          "mv @a/c_npu.bin @a/n.bin", "c_ctx.onnx"),

@@ -53,7 +53,8 @@ def check_nodes(source_path, context_path):
     kept = [n.SerializeToString() for n in left]
     at = -1
     for i, node in enumerate(kept):
-        check(node in before[at + 1:], f"{left[i].name} is no node of the source, or in another order")
+        check(node in before[at + 1:],
+              f"{left[i].name} is no node of the source, or in another order")
         at = before.index(node, at + 1)
     gone = [n for n in source.graph.node if n.SerializeToString() not in kept]
     check(gone, "nothing was compiled")
@@ -74,7 +75,8 @@ def check_nodes(source_path, context_path):
     wanted = {i for n in gone for i in n.input if i}
     outside = {v.name for v in source.graph.input} - constants | {o for n in left for o in n.output}
     check(wanted & outside == taken - given,
-          f"EPContext nodes read {sorted(taken - given)}, the compiled ones {sorted(wanted & outside)}")
+          f"EPContext nodes read {sorted(taken - given)}, "
+          f"the compiled ones {sorted(wanted & outside)}")
     known = {v.name for v in context.graph.input} | {t.name for t in context.graph.initializer}
     for node in context.graph.node:
         check({i for i in node.input if i} <= known, f"{node.name} reads what is not made yet")
@@ -83,7 +85,8 @@ def check_nodes(source_path, context_path):
     check({v.name for v in context.graph.output} <= known, "an output of the graph is not made")
     # What only compiled nodes read is left out.
     still = {i for n in left for i in n.input}
-    check({t.name for t in context.graph.initializer} <= still, "weights of compiled nodes are left")
+    check({t.name for t in context.graph.initializer} <= still,
+          "weights of compiled nodes are left")
 
 
 def check_binary(context_path, name):
@@ -110,8 +113,8 @@ def check_embedded(context_path):
 
 
 def check_group(name, *context_paths):
-    """Each model of a group has a primary node, and all of these name the one binary. Names of nodes
-    and graphs are each one's own."""
+    """Each model of a group has a primary node, and all of these name the one binary. Names of
+    nodes and graphs are each one's own."""
     keys = []
     for path in context_paths:
         check_binary(path, name)

@@ -16,13 +16,14 @@ A guide may hold these fenced blocks, and no others:
     console, text behind it           shown only: what needs root or a network
 
 A line <!-- needs NAME... --> says what the reader has from README.md beside the guide, which is run
-first. C files are C99 without one of the project's warnings; a line <!-- C++17 --> says that they are
-C++17, too. Links have to lead to a file and a heading of it, and README.md has to list each guide.
+first. C files are C99 without one of the project's warnings; a line <!-- C++17 --> says that they
+are C++17, too. Links have to lead to a file and a heading of it, and README.md has to list each
+guide.
 
 `run` makes WORK/GUIDE for each guide, with TOOL as `epctx` and this interpreter as `python3` on the
 path, and the headers' folder in EPCTX. `quick` takes the first program of a README and the commands
-below it: it writes that file, named by the commands, and `commands`, and prints the name of the model
-that they use.
+below it: it writes that file, named by the commands, and `commands`, and prints the name of the
+model that they use.
 """
 import os
 import re

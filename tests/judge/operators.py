@@ -26,8 +26,10 @@ import onnx_schema  # noqa: E402
 FLOAT, UINT8, INT8, INT32, INT64, BOOL = 1, 2, 3, 6, 7, 9
 CODES = {FLOAT: "f", UINT8: "B", INT8: "b", INT32: "i", INT64: "q", BOOL: "B"}
 EXTREMES = [0.0, -0.0, 1e-45, -1e-45, 1e-40, 1.1754944e-38, 1e-30, -1e-20, 1e-8, 0.1, 0.5, -0.5,
-            0.9999999, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, 10.0, -10.0, 17.0, 40.0, 88.0, 88.8, -88.8, 103.9, -104.0,
-            1e4, 65536.0, -8388607.5, 1e10, -1e10, 1e20, -1e30, 3e38, -3e38, math.inf, -math.inf, math.nan]
+            0.9999999, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, 10.0, -10.0, 17.0, 40.0, 88.0, 88.8, -88.8,
+            103.9, -104.0,
+            1e4, 65536.0, -8388607.5, 1e10, -1e10, 1e20, -1e30, 3e38, -3e38, math.inf, -math.inf,
+            math.nan]
 
 
 def product(dims):
@@ -37,12 +39,14 @@ def product(dims):
 class Case:
     """One node. inputs: (elem_type, dims, values, constant) or None for one left out."""
 
-    def __init__(self, op, version, inputs, outputs, relative=1e-5, absolute=1e-6, domain="", **attrs):
+    def __init__(self, op, version, inputs, outputs, relative=1e-5, absolute=1e-6, domain="",
+                 **attrs):
         self.op, self.version, self.inputs, self.outputs = op, version, inputs, outputs
         self.relative, self.absolute, self.domain, self.attrs = relative, absolute, domain, attrs
 
     def __str__(self):
-        shapes = [i and f"{CODES[i[0]]}{list(i[1])}" + (str(i[2]) if i[3] and len(i[2]) < 20 else "")
+        shapes = [i and f"{CODES[i[0]]}{list(i[1])}" + (str(i[2]) if i[3] and len(i[2]) < 20
+                                                        else "")
                   for i in self.inputs]
         return f"{self.op}-{self.version} {shapes} {self.attrs}"
 
@@ -141,12 +145,15 @@ def resize(r):
     if version == 10:
         dims = [1, 2, r.randint(1, 9), r.randint(1, 9)]
         scales = [1.0, 1.0, r.choice([0.5, 0.75, 1.5, 2.0, 3.0]), r.uniform(0.4, 3.0)]
-        return Case("Resize", 10, [floats(r, dims), (FLOAT, [4], array.array("f", scales).tolist(), True)], [FLOAT], 1e-4, 2e-5,
+        return Case("Resize", 10, [floats(r, dims),
+                                   (FLOAT, [4], array.array("f", scales).tolist(), True)], [FLOAT],
+                    1e-4, 2e-5,
                     mode=r.choice(["nearest", "linear"]))
     mode = r.choice(["nearest", "linear", "linear", "cubic", "cubic"])
     rank = r.choice({"nearest": [1, 2, 3, 4], "linear": [2, 3, 4, 4], "cubic": [2, 4, 4]}[mode])
     dims = [r.randint(1, 9) for _ in range(rank)]
-    transforms = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
+    transforms = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+                  "tf_crop_and_resize"]
     transforms += ["tf_half_pixel_for_nn"] if version < 13 else []
     transforms += ["half_pixel_symmetric"] if version >= 19 else []
     transform = r.choice(transforms)
@@ -160,7 +167,8 @@ def resize(r):
     if rank == 4 and mode != "nearest":  # ORT has no others
         moved = {2, 3} & set(axes)
     if mode == "nearest":
-        attrs["nearest_mode"] = r.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+        attrs["nearest_mode"] = r.choice(["round_prefer_floor", "round_prefer_ceil", "floor",
+                                          "ceil"])
     if mode == "cubic":
         attrs["cubic_coeff_a"] = r.choice([None, -0.5, -0.75, -1.0, 0.25])
     if mode != "nearest" and version >= 18 and r.random() < 0.5:
@@ -176,33 +184,41 @@ def resize(r):
     scales = sizes = None
     if r.random() < 0.5:
         nice = [0.25, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 1 / 3, 0.2, 4.0]
-        chosen = [(r.choice(nice) if r.random() < 0.7 else r.uniform(0.2, 4.0)) if a in moved else 1.0
+        chosen = [(r.choice(nice) if r.random() < 0.7 else r.uniform(0.2, 4.0)) if a in moved
+                  else 1.0
                   for a in axes]
         scales = (FLOAT, [len(axes)], array.array("f", chosen).tolist(), True)
     else:
         sizes = whole([r.randint(1, 20) if a in moved else dims[a] for a in axes])
-        if version >= 18 and r.random() < 0.3 and transform != "tf_crop_and_resize" and min(attrs.get("axes", [0])) >= 0:
+        if (version >= 18 and r.random() < 0.3 and transform != "tf_crop_and_resize"
+                and min(attrs.get("axes", [0])) >= 0):
             attrs["keep_aspect_ratio_policy"] = r.choice(["not_larger", "not_smaller", "stretch"])
     empty = (FLOAT, [0], [], True)
     none = empty if version == 11 else None
     inputs = [floats(r, dims), roi or none, scales or (empty if sizes else none)]
-    return Case("Resize", version, inputs + ([sizes] if sizes else []), [FLOAT], 1e-4, 2e-5, **attrs)
+    return Case("Resize", version, inputs + ([sizes] if sizes else []), [FLOAT], 1e-4, 2e-5,
+                **attrs)
 
 
 # -- element by element --
 
 UNARY = {  # version, attributes by chance, relative, absolute
-    "Abs": 13, "Acos": 7, "Acosh": 9, "Asin": 7, "Asinh": 9, "Atan": 7, "Atanh": 9, "Ceil": 13, "Celu": 12, "Cos": 7,
-    "Cosh": 9, "Elu": 6, "Erf": 13, "Exp": 13, "Floor": 13, "Gelu": 20, "HardSigmoid": 6, "HardSwish": 14, "LeakyRelu": 16,
-    "Log": 13, "Mish": 18, "Neg": 13, "Reciprocal": 13, "Relu": 14, "Round": 11, "Selu": 6, "Sigmoid": 13,
-    "Sign": 13, "Sin": 7, "Sinh": 9, "Softplus": 1, "Softsign": 1, "Sqrt": 13, "Tan": 7, "Tanh": 13, "ThresholdedRelu": 10, "Shrink": 9, "IsNaN": 13, "IsInf": 10}
+    "Abs": 13, "Acos": 7, "Acosh": 9, "Asin": 7, "Asinh": 9, "Atan": 7, "Atanh": 9, "Ceil": 13,
+    "Celu": 12, "Cos": 7,
+    "Cosh": 9, "Elu": 6, "Erf": 13, "Exp": 13, "Floor": 13, "Gelu": 20, "HardSigmoid": 6,
+    "HardSwish": 14, "LeakyRelu": 16,
+    "Log": 13, "Mish": 18, "Neg": 13, "Reciprocal": 13, "Relu": 14, "Round": 11, "Selu": 6,
+    "Sigmoid": 13,
+    "Sign": 13, "Sin": 7, "Sinh": 9, "Softplus": 1, "Softsign": 1, "Sqrt": 13, "Tan": 7, "Tanh": 13,
+    "ThresholdedRelu": 10, "Shrink": 9, "IsNaN": 13, "IsInf": 10}
 
 
 def unary(op):
     def make(r):
         dims = shape_of(r)
         attrs = {}
-        if op in ("Elu", "Celu", "LeakyRelu", "ThresholdedRelu", "HardSigmoid") and r.random() < 0.5:
+        if op in ("Elu", "Celu", "LeakyRelu", "ThresholdedRelu",
+                  "HardSigmoid") and r.random() < 0.5:
             attrs["alpha"] = array.array("f", [r.uniform(0.1, 2)])[0]
         if op == "Gelu":
             attrs["approximate"] = r.choice(["none", "tanh"])
@@ -217,8 +233,10 @@ def other_shape(r, dims):
     return [1 if r.random() < 0.3 else d for d in dims[r.choice([0, 0, r.randint(0, len(dims))]):]]
 
 
-BINARY = {"Add": 14, "Sub": 14, "Mul": 14, "Div": 14, "Pow": 15, "Mod": 13, "Min": 13, "Max": 13, "PRelu": 16, "Equal": 13,
-          "Less": 13, "Greater": 13, "LessOrEqual": 16, "GreaterOrEqual": 16, "And": 7, "Or": 7, "Xor": 7, "BitShift": 11,
+BINARY = {"Add": 14, "Sub": 14, "Mul": 14, "Div": 14, "Pow": 15, "Mod": 13, "Min": 13, "Max": 13,
+          "PRelu": 16, "Equal": 13,
+          "Less": 13, "Greater": 13, "LessOrEqual": 16, "GreaterOrEqual": 16, "And": 7, "Or": 7,
+          "Xor": 7, "BitShift": 11,
           "BitwiseAnd": 18}
 
 
@@ -235,14 +253,16 @@ def binary(op):
             inputs = [ints(r, UINT8, dims, 0, 255), ints(r, UINT8, second, 0, 7)]
             attrs["direction"] = r.choice(["LEFT", "RIGHT"])
         elif op == "BitwiseAnd" or (op != "PRelu" and r.random() < 0.4):
-            elem_type = r.choice([INT32, INT64] + ([] if op in ("Less", "Greater", "Equal", "LessOrEqual", "GreaterOrEqual", "Pow") else [INT8, UINT8]))
+            wide = op in ("Less", "Greater", "Equal", "LessOrEqual", "GreaterOrEqual", "Pow")
+            elem_type = r.choice([INT32, INT64] + ([] if wide else [INT8, UINT8]))
             top = {INT32: 2 ** 31 - 1, INT64: 2 ** 63 - 1, INT8: 127, UINT8: 255}[elem_type]
             top = r.choice([top, min(top, 30), 3])
             low = 0 if elem_type == UINT8 else -top
             if op == "Pow":
                 inputs = [ints(r, elem_type, dims, -9, 9), ints(r, elem_type, second, 0, 5)]
             else:
-                inputs = [ints(r, elem_type, dims, low, top), ints(r, elem_type, second, 1 if op in ("Div", "Mod") else low, top)]
+                inputs = [ints(r, elem_type, dims, low, top),
+                          ints(r, elem_type, second, 1 if op in ("Div", "Mod") else low, top)]
             if op == "Mod":
                 attrs["fmod"] = r.choice([0, 1])
         else:
@@ -263,14 +283,20 @@ def reduction(op):
         dims = shape_of(r, 0 if op == "ReduceSum" else 1)
         axes = r.sample(range(len(dims)), r.randint(0, len(dims)))
         version = 13 if op == "ReduceSum" else r.choice([13, 18])
-        axes_given = whole([a - len(dims) if r.random() < 0.3 else a for a in axes]) if axes else None
+        axes_given = whole([a - len(dims) if r.random() < 0.3 else a
+                            for a in axes]) if axes else None
         attrs = {"keepdims": r.choice([0, 1])}
         wide = 10.0 ** r.choice([-2, 0, 0, 2]) if op != "ReduceProd" else 2.0
-        extreme = r.choice([0, 0, 0.1]) if op in ("ReduceMax", "ReduceMin", "ReduceLogSumExp", "ReduceL1", "ReduceL2", "ReduceSum", "ReduceMean") else 0
+        extreme = 0
+        if op in ("ReduceMax", "ReduceMin", "ReduceLogSumExp", "ReduceL1", "ReduceL2", "ReduceSum",
+                  "ReduceMean"):
+            extreme = r.choice([0, 0, 0.1])
         low = 0.01 if op == "ReduceLogSum" else -wide
         x = floats(r, dims, extreme=extreme, low=low, high=wide)
-        if r.random() < 0.2 and op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"):
-            x = ints(r, r.choice([INT32, INT64]), dims, -1, 1) if op == "ReduceProd" else ints(r, r.choice([INT32, INT64]), dims, -3, 9)
+        if r.random() < 0.2 and op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean",
+                                       "ReduceProd"):
+            low, high = (-1, 1) if op == "ReduceProd" else (-3, 9)
+            x = ints(r, r.choice([INT32, INT64]), dims, low, high)
         if extreme:  # overflow within a sum depends on the order
             x = (x[0], x[1], [v if abs(v) < 1e15 or math.isinf(v) else 3.0 for v in x[2]], x[3])
         inputs = [x]
@@ -307,15 +333,20 @@ def norm(op):
             return Case(op, 15, [floats(r, dims)] + [floats(r, [c], fixed) for _ in range(3)] +
                         [floats(r, [c], fixed, low=0.1)], [FLOAT], 1e-4, 1e-4, epsilon=epsilon)
         if op == "InstanceNormalization":
-            return Case(op, 6, [floats(r, dims), floats(r, [c], fixed), floats(r, [c], fixed)], [FLOAT], 1e-3, 1e-3, epsilon=epsilon)
+            return Case(op, 6, [floats(r, dims), floats(r, [c], fixed), floats(r, [c], fixed)],
+                        [FLOAT], 1e-3, 1e-3, epsilon=epsilon)
         if op == "LRN":
-            return Case(op, 13, [floats(r, dims)], [FLOAT], 1e-4, 1e-5, size=r.choice([1, 3, 5, 7]), alpha=epsilon, beta=0.75, bias=1.0)
+            return Case(op, 13, [floats(r, dims)], [FLOAT], 1e-4, 1e-5, size=r.choice([1, 3, 5, 7]),
+                        alpha=epsilon, beta=0.75, bias=1.0)
         if op == "LpNormalization":
-            return Case(op, 1, [floats(r, dims)], [FLOAT], 1e-4, 1e-5, axis=r.randint(0, len(dims) - 1), p=r.choice([1, 2]))
+            return Case(op, 1, [floats(r, dims)], [FLOAT], 1e-4, 1e-5,
+                        axis=r.randint(0, len(dims) - 1), p=r.choice([1, 2]))
         axis = r.randint(-len(dims), len(dims) - 1)
         tail = dims[axis:] if axis < 0 else dims[axis:]
-        scale = [floats(r, tail, fixed)] + ([floats(r, tail, fixed)] if r.random() < 0.5 and op == "LayerNormalization" else [])
-        return Case(op, 23 if op == "RMSNormalization" else 17, [floats(r, dims)] + scale, [FLOAT], 1e-3, 1e-3, axis=axis, epsilon=epsilon)
+        scale = [floats(r, tail, fixed)] + ([floats(r, tail, fixed)] if r.random() < 0.5
+                                            and op == "LayerNormalization" else [])
+        return Case(op, 23 if op == "RMSNormalization" else 17, [floats(r, dims)] + scale, [FLOAT],
+                    1e-3, 1e-3, axis=axis, epsilon=epsilon)
     return make
 
 
@@ -341,7 +372,8 @@ def bytes_of(r, dims, elem_type, constant=False, edge=False, beside=None):
 
 def zero_of(r, elem_type, constant=True, dims=()):
     low, high = (-128, 127) if elem_type == INT8 else (0, 255)
-    return ints(r, elem_type, list(dims), r.choice([low, r.randint(low, high), 0]), high, constant) if r.random() < 0.7 else \
+    return ints(r, elem_type, list(dims), r.choice([low, r.randint(low, high), 0]), high,
+                constant) if r.random() < 0.7 else \
         (elem_type, list(dims), [0] * product(dims), constant)
 
 
@@ -361,7 +393,8 @@ def matmul(op):
                 inputs += [zero_of(r, ta), zero_of(r, tb, True, [b[-1]] if column else [])]
             return Case(op, 10, inputs, [INT32])
         scale = lambda low, high: floats(r, [], True, low=low, high=high)
-        return Case(op, 10, [xa, scale(0.01, 0.05), zero_of(r, ta), xb, scale(0.01, 0.05), zero_of(r, tb),
+        return Case(op, 10, [xa, scale(0.01, 0.05), zero_of(r, ta), xb, scale(0.01, 0.05),
+                             zero_of(r, tb),
                              scale(0.1, 3), zero_of(r, ta)], [ta], 0, 0)
     return make
 
@@ -389,21 +422,27 @@ def conv(op):
         x, w = [r.randint(1, 2), channels] + spatial, [outs, channels // group] + kernel
         if op == "Conv":
             bias = [floats(r, [outs], True)] if r.random() < 0.5 else []
-            return Case(op, 11, [floats(r, x), floats(r, w, r.random() < 0.8)] + bias, [FLOAT], 1e-4, 1e-3, **attrs)
+            return Case(op, 11, [floats(r, x), floats(r, w, r.random() < 0.8)] + bias, [FLOAT],
+                        1e-4, 1e-3, **attrs)
         if op == "ConvTranspose":
             attrs.pop("auto_pad", None)
             w = [channels, outs // group] + kernel
-            return Case(op, 11, [floats(r, x), floats(r, w, r.random() < 0.8)], [FLOAT], 1e-4, 1e-3, **attrs)
+            return Case(op, 11, [floats(r, x), floats(r, w, r.random() < 0.8)], [FLOAT], 1e-4, 1e-3,
+                        **attrs)
         tx, edge = UINT8 if op == "ConvInteger" else r.choice([UINT8, INT8]), r.random() < 0.4
         tw = UINT8 if op == "ConvInteger" else r.choice([UINT8, INT8]) if tx == UINT8 else INT8
         xx, xw = bytes_of(r, x, tx, False, edge), bytes_of(r, w, tw, r.random() < 0.7, edge, tx)
         if op == "ConvInteger":
-            return Case(op, 10, [xx, xw] + ([zero_of(r, tx)] + ([zero_of(r, tw)] if r.random() < 0.7 else []) if r.random() < 0.7 else []), [INT32], **attrs)
+            zeros = []
+            if r.random() < 0.7:
+                zeros = [zero_of(r, tx)] + ([zero_of(r, tw)] if r.random() < 0.7 else [])
+            return Case(op, 10, [xx, xw] + zeros, [INT32], **attrs)
         scale = lambda low, high, dims=(): floats(r, list(dims), True, low=low, high=high)
         channel = [outs] if r.random() < 0.4 else []
         zero = (tw, channel, [0 if tw == INT8 else 128] * product(channel), True)
         bias = [ints(r, INT32, [outs], -3000, 3000, True)] if r.random() < 0.5 else []
-        return Case(op, 10, [xx, scale(0.01, 0.05), zero_of(r, tx), xw, scale(0.01, 0.05, channel), zero,
+        return Case(op, 10, [xx, scale(0.01, 0.05), zero_of(r, tx), xw, scale(0.01, 0.05, channel),
+                             zero,
                              scale(0.1, 3), zero_of(r, tx)] + bias, [tx], 0, 0, **attrs)
     return make
 
@@ -411,9 +450,12 @@ def conv(op):
 def gemm(r):
     m, n, k = r.randint(1, 7), r.randint(1, 20), r.randint(1, 40)
     ta, tb = r.choice([0, 1]), r.choice([0, 1])
-    c = [floats(r, r.choice([[], [n], [1, n], [m, 1], [m, n], [1]]), r.random() < 0.5)] if r.random() < 0.7 else []
-    return Case("Gemm", 13, [floats(r, [k, m] if ta else [m, k]), floats(r, [n, k] if tb else [k, n], r.random() < 0.5)] + c,
-                [FLOAT], 1e-4, 1e-4, transA=ta, transB=tb, alpha=r.choice([1.0, 0.5]), beta=r.choice([1.0, 0.25, 0.0]))
+    c = [floats(r, r.choice([[], [n], [1, n], [m, 1], [m, n], [1]]),
+                r.random() < 0.5)] if r.random() < 0.7 else []
+    return Case("Gemm", 13, [floats(r, [k, m] if ta else [m, k]),
+                             floats(r, [n, k] if tb else [k, n], r.random() < 0.5)] + c,
+                [FLOAT], 1e-4, 1e-4, transA=ta, transB=tb, alpha=r.choice([1.0, 0.5]),
+                beta=r.choice([1.0, 0.25, 0.0]))
 
 
 def pool(op):
@@ -434,7 +476,8 @@ def pool(op):
             attrs["count_include_pad"] = 1
         if r.random() < 0.2 and min(x[2:]) > 5:
             attrs["dilations"] = [2] * len(kernel)
-        return Case(op, 19 if op == "AveragePool" else 12, [floats(r, x)], [FLOAT], 1e-5, 1e-5, **attrs)
+        return Case(op, 19 if op == "AveragePool" else 12, [floats(r, x)], [FLOAT], 1e-5, 1e-5,
+                    **attrs)
     return make
 
 
@@ -448,8 +491,10 @@ def quantize(r):
     x = (x[0], x[1], [v if v == v else 0.5 for v in x[2]], False)
     axis = r.randint(0, len(dims) - 1)
     per = [dims[axis]] if r.random() < 0.4 else []
-    return Case("QuantizeLinear", 13, [x, (FLOAT, per, [r.choice([0.5, 0.25, 0.1, 0.013]) for _ in range(product(per))], True),
-                                       zero_of(r, elem_type, True, per)], [elem_type], 0, 0, axis=axis if per else None)
+    scales = [r.choice([0.5, 0.25, 0.1, 0.013]) for _ in range(product(per))]
+    return Case("QuantizeLinear", 13, [x, (FLOAT, per, scales, True),
+                                       zero_of(r, elem_type, True, per)], [elem_type], 0, 0,
+                                       axis=axis if per else None)
 
 
 def dequantize(r):
@@ -457,14 +502,18 @@ def dequantize(r):
     elem_type = r.choice([UINT8, INT8, INT32])
     axis = r.randint(0, len(dims) - 1)
     per = [dims[axis]] if r.random() < 0.4 else []
-    x = ints(r, INT32, dims, -2 ** 31, 2 ** 31 - 1) if elem_type == INT32 else bytes_of(r, dims, elem_type)
+    x = ints(r, INT32, dims, -2 ** 31, 2 ** 31 - 1) if elem_type == INT32 else bytes_of(r, dims,
+                                                                                        elem_type)
     zero = [] if elem_type == INT32 else [zero_of(r, elem_type, True, per)]
-    return Case("DequantizeLinear", 13, [x, floats(r, per, True, low=0.01, high=2.0)] + zero, [FLOAT], 1e-7, 0, axis=axis if per else None)
+    return Case("DequantizeLinear", 13, [x, floats(r, per, True, low=0.01, high=2.0)] + zero,
+                [FLOAT], 1e-7, 0, axis=axis if per else None)
 
 
 def dynamic_quantize(r):
     wide = r.choice([0.1, 1.0, 100.0])
-    return Case("DynamicQuantizeLinear", 11, [floats(r, shape_of(r), low=-wide * r.random(), high=wide)], [UINT8, FLOAT, UINT8], 1e-6, 0)
+    return Case("DynamicQuantizeLinear", 11,
+                [floats(r, shape_of(r), low=-wide * r.random(), high=wide)], [UINT8, FLOAT, UINT8],
+                1e-6, 0)
 
 
 # -- moves --
@@ -474,22 +523,29 @@ def moves(op):
         dims = shape_of(r, 1, 4)
         rank = len(dims)
         elem_type = r.choice([FLOAT, INT64, INT32, UINT8, INT8])
-        x = floats(r, dims, extreme=0.0 if op.startswith("Arg") else 0.05) if elem_type == FLOAT else ints(r, elem_type, dims, 0, 100)
+        x = floats(r, dims, extreme=0.0 if op.startswith("Arg")
+                   else 0.05) if elem_type == FLOAT else ints(r, elem_type, dims, 0, 100)
         if op == "Transpose":
             return Case(op, 13, [x], [elem_type], perm=r.sample(range(rank), rank))
         if op == "Slice":
             axes = r.sample(range(rank), r.randint(1, rank))
-            return Case(op, 13, [x, whole([r.randint(-9, 8) for _ in axes]), whole([r.choice([r.randint(-9, 9), 2 ** 63 - 1, -2 ** 63]) for _ in axes]),
-                                 whole(axes), whole([r.choice([1, 1, 2, -1, -2]) for _ in axes])], [elem_type])
+            return Case(op, 13, [x, whole([r.randint(-9, 8) for _ in axes]),
+                                 whole([r.choice([r.randint(-9, 9), 2 ** 63 - 1, -2 ** 63])
+                                        for _ in axes]),
+                                 whole(axes), whole([r.choice([1, 1, 2, -1, -2]) for _ in axes])],
+                                 [elem_type])
         if op == "Pad":
             mode = r.choice(["constant", "reflect", "edge", "wrap"])
-            pads = [r.randint(-1 if mode == "constant" else 0, 2) if mode != "reflect" else r.randint(0, min(2, d - 1)) for d in dims * 2]
+            pads = [r.randint(-1 if mode == "constant" else 0, 2) if mode != "reflect"
+                    else r.randint(0, min(2, d - 1)) for d in dims * 2]
             fill = [(elem_type, [], [3], True)] if r.random() < 0.5 and mode == "constant" else []
-            return Case(op, 19 if mode == "wrap" else 13, [x, whole(pads)] + fill, [elem_type], mode=mode)
+            return Case(op, 19 if mode == "wrap" else 13, [x, whole(pads)] + fill, [elem_type],
+                        mode=mode)
         if op in ("Gather", "GatherElements"):
             axis = r.randint(0, rank - 1)
             shape = shape_of(r, 0, 2, 4) if op == "Gather" else [r.randint(1, d) for d in dims]
-            index = ints(r, r.choice([INT64, INT32]), shape, -dims[axis], dims[axis] - 1, r.random() < 0.5)
+            index = ints(r, r.choice([INT64, INT32]), shape, -dims[axis], dims[axis] - 1,
+                         r.random() < 0.5)
             return Case(op, 13, [x, index], [elem_type], axis=axis)
         if op == "Concat":
             axis = r.randint(-rank, rank - 1)
@@ -498,12 +554,19 @@ def moves(op):
             y = floats(r, more) if elem_type == FLOAT else ints(r, elem_type, more, 0, 100)
             return Case(op, 13, [x, y, x], [elem_type], axis=axis)
         if op == "Expand":
-            return Case(op, 13, [x, whole(shape_of(r, 1, 2, 3)[:0] + [r.choice([1, d]) if d > 1 else r.randint(1, 4) for d in dims])], [elem_type])
+            wanted = shape_of(r, 1, 2, 3)[:0] + [r.choice([1, d]) if d > 1 else r.randint(1, 4)
+                                                 for d in dims]
+            return Case(op, 13, [x, whole(wanted)], [elem_type])
         if op == "Tile":
             return Case(op, 13, [x, whole([r.randint(1, 3) for _ in dims])], [elem_type])
         if op in ("ArgMax", "ArgMin"):
-            return Case(op, 13, [floats(r, dims) if elem_type in (INT64, UINT8, INT8) else ints(r, INT32, dims, 0, 3) if elem_type == INT32 else x], [INT64],
-                        axis=r.randint(-rank, rank - 1), keepdims=r.choice([0, 1]), select_last_index=r.choice([0, 1]))
+            if elem_type in (INT64, UINT8, INT8):
+                x = floats(r, dims)
+            elif elem_type == INT32:
+                x = ints(r, INT32, dims, 0, 3)
+            return Case(op, 13, [x], [INT64],
+                        axis=r.randint(-rank, rank - 1), keepdims=r.choice([0, 1]),
+                        select_last_index=r.choice([0, 1]))
         if op == "Cast":
             to = r.choice([FLOAT, INT64, INT32, UINT8, INT8, BOOL])
             if elem_type == FLOAT:
@@ -511,31 +574,40 @@ def moves(op):
             return Case(op, 13, [x], [to], to=to)
         if op == "Trilu":
             x = floats(r, dims + [3]) if elem_type != INT64 else ints(r, INT64, dims + [3], 0, 9)
-            return Case(op, 14, [x, (INT64, [], [r.randint(-3, 3)], True)], [x[0]], upper=r.choice([0, 1]))
+            return Case(op, 14, [x, (INT64, [], [r.randint(-3, 3)], True)], [x[0]],
+                        upper=r.choice([0, 1]))
         if op == "CumSum":
-            return Case(op, 14, [floats(r, dims), (INT64, [], [r.randint(-rank, rank - 1)], True)], [FLOAT], 1e-5, 1e-5,
+            return Case(op, 14, [floats(r, dims), (INT64, [], [r.randint(-rank, rank - 1)], True)],
+                        [FLOAT], 1e-5, 1e-5,
                         exclusive=r.choice([0, 1]), reverse=r.choice([0, 1]))
         if op == "Where":
             second = other_shape(r, dims)
-            return Case(op, 16, [ints(r, BOOL, other_shape(r, dims), 0, 1), floats(r, dims, extreme=0.1), floats(r, second)], [FLOAT])
+            return Case(op, 16, [ints(r, BOOL, other_shape(r, dims), 0, 1),
+                                 floats(r, dims, extreme=0.1), floats(r, second)], [FLOAT])
         if op == "Clip":
             low = r.uniform(-2, 2)
-            bound = lambda v: (FLOAT, [], array.array("f", [v]).tolist(), True) if r.random() < 0.8 else None
-            return Case(op, 13, [floats(r, dims, extreme=0.2), bound(low), bound(low + r.uniform(-0.5, 3))], [FLOAT])
+            bound = lambda v: (FLOAT, [], array.array("f", [v]).tolist(),
+                               True) if r.random() < 0.8 else None
+            return Case(op, 13, [floats(r, dims, extreme=0.2), bound(low),
+                                 bound(low + r.uniform(-0.5, 3))], [FLOAT])
         if op == "DepthToSpace":
-            return Case(op, 13, [floats(r, [1, 4 * r.randint(1, 3), 3, 2])], [FLOAT], blocksize=2, mode=r.choice(["DCR", "CRD"]))
+            return Case(op, 13, [floats(r, [1, 4 * r.randint(1, 3), 3, 2])], [FLOAT], blocksize=2,
+                        mode=r.choice(["DCR", "CRD"]))
         return Case(op, 13, [floats(r, [2, 3, 4, 6])], [FLOAT], blocksize=2)
     return make
 
 
 def cells(op):
     def make(r):
-        length, batch, size, hidden = r.randint(1, 5), r.randint(1, 3), r.randint(1, 5), r.randint(1, 5)
+        length, batch = r.randint(1, 5), r.randint(1, 3)
+        size, hidden = r.randint(1, 5), r.randint(1, 5)
         direction = r.choice(["forward", "reverse", "bidirectional"])
         d, gates = 2 if direction == "bidirectional" else 1, {"RNN": 1, "GRU": 3, "LSTM": 4}[op]
-        inputs = [floats(r, [length, batch, size]), floats(r, [d, gates * hidden, size], True, low=-1, high=1),
+        inputs = [floats(r, [length, batch, size]),
+                  floats(r, [d, gates * hidden, size], True, low=-1, high=1),
                   floats(r, [d, gates * hidden, hidden], True, low=-1, high=1),
-                  floats(r, [d, 2 * gates * hidden], True, low=-1, high=1) if r.random() < 0.7 else None,
+                  floats(r, [d, 2 * gates * hidden], True, low=-1,
+                         high=1) if r.random() < 0.7 else None,
                   None, floats(r, [d, batch, hidden]) if r.random() < 0.5 else None]
         attrs = {"hidden_size": hidden, "direction": direction}
         if op == "GRU":
@@ -548,17 +620,21 @@ def cells(op):
     return make
 
 
-MAKERS = {"Resize": resize, "Gemm": gemm, "QuantizeLinear": quantize, "DequantizeLinear": dequantize,
+MAKERS = {"Resize": resize, "Gemm": gemm, "QuantizeLinear": quantize,
+          "DequantizeLinear": dequantize,
           "DynamicQuantizeLinear": dynamic_quantize}
 for names, maker in (
         (UNARY, unary), (BINARY, binary),
-        (["Reduce" + n for n in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")], reduction),
+        (["Reduce" + n for n in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum",
+                                 "LogSumExp", "SumSquare")], reduction),
         (["Softmax", "LogSoftmax", "Hardmax"], softmax),
-        (["BatchNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization", "LRN", "LpNormalization"], norm),
+        (["BatchNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization",
+          "LRN", "LpNormalization"], norm),
         (["MatMul", "MatMulInteger", "QLinearMatMul"], matmul),
         (["Conv", "ConvTranspose", "ConvInteger", "QLinearConv"], conv),
         (["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"], pool),
-        (["Transpose", "Slice", "Pad", "Gather", "GatherElements", "Concat", "Expand", "Tile", "ArgMax", "ArgMin", "Cast", "Trilu",
+        (["Transpose", "Slice", "Pad", "Gather", "GatherElements", "Concat", "Expand", "Tile",
+          "ArgMax", "ArgMin", "Cast", "Trilu",
           "CumSum", "Where", "Clip", "DepthToSpace", "SpaceToDepth"], moves),
         (["RNN", "GRU", "LSTM"], cells)):
     MAKERS.update((name, maker(name)) for name in names)
@@ -587,7 +663,8 @@ def verdict(case, folder, result):
         return ("both refuse" if refused else "refused"), message
     if refused:
         return "only ours", read(os.path.join(folder, "ort_error.txt")).decode()
-    rows = [line.split(" ")[3] for line in read(os.path.join(folder, "out", "io.txt")).decode().splitlines()
+    rows = [line.split(" ")[3] for line in read(os.path.join(folder, "out",
+                                                             "io.txt")).decode().splitlines()
             if line.startswith("output")]
     for i, elem_type in enumerate(case.outputs):
         dims = read(os.path.join(folder, f"ort_{i}.dims")).decode()
@@ -599,7 +676,8 @@ def verdict(case, folder, result):
         at = case.close(got, want)
         if at is not None:
             x = case.inputs[0][2]
-            return "wrong", f"output {i}, element {at} of {len(want)} is {got[at]!r}, expected {want[at]!r}" + (
+            return "wrong", (f"output {i}, element {at} of {len(want)} is {got[at]!r}, "
+                             f"expected {want[at]!r}") + (
                 f" of {x[at]!r}" if len(x) == len(want) else "")
     return "ok", ""
 
@@ -609,7 +687,8 @@ def batch(epctx, cases, root, threads):
     for case, folder in zip(cases, folders):
         case.write(folder)
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ort_cases.js")
-    with subprocess.Popen(["node", script] + folders) as runtime, concurrent.futures.ThreadPoolExecutor(threads) as workers:
+    with (subprocess.Popen(["node", script] + folders) as runtime,
+          concurrent.futures.ThreadPoolExecutor(threads) as workers):
         results = list(workers.map(lambda folder: ours(epctx, folder), folders))
     if runtime.returncode != 0:
         sys.exit(f"ort_cases.js ended with exit code {runtime.returncode}")
@@ -633,12 +712,15 @@ def main():
         part = cases[first:first + 500]
         root = tempfile.mkdtemp()
         try:
-            for i, (case, (word, text)) in enumerate(zip(part, batch(words[0], part, root, os.cpu_count() or 1))):
+            for i, (case, (word, text)) in enumerate(zip(part,
+                                                         batch(words[0], part, root, os.cpu_count()
+                                                               or 1))):
                 counts[word] = counts.get(word, 0) + 1
                 if word == "wrong":
                     failed.setdefault(case.op, []).append(f"case {first + i}, {case}: {text}")
                     if options["--keep"]:
-                        shutil.copytree(os.path.join(root, str(i)), os.path.join(options["--keep"], f"{case.op}_{first + i}"))
+                        shutil.copytree(os.path.join(root, str(i)),
+                                        os.path.join(options["--keep"], f"{case.op}_{first + i}"))
                 elif options["--keep"] and word == "refused":
                     print(f"note {word}: {case}: {text}")
         finally:

@@ -4,7 +4,7 @@
 //     ort_cases.js FOLDER...
 //
 // Each folder holds model.onnx and what ort_run.js reads: io.txt and input_<i>.bin. Writes
-// ort_<i>.bin and ort_<i>.dims for every output, or ort_error.txt when the session or the run fails.
+// ort_<i>.bin and ort_<i>.dims for every output, or ort_error.txt when session or run fails.
 'use strict';
 
 const fs = require('fs');
@@ -15,10 +15,13 @@ const { InferenceSession, initOrtOnce } = require(path.resolve(process.env.ORT_B
 function runCase(folder) {
     const rows = parseIo(path.join(folder, 'io.txt'));
     const feeds = {};
-    for (const row of rows.filter((r) => r.what === 'input'))
-        feeds[row.name] = readTensor(path.join(folder, `input_${row.index}.bin`), row.elemType, row.dims);
+    for (const row of rows.filter((r) => r.what === 'input')) {
+        const file = path.join(folder, `input_${row.index}.bin`);
+        feeds[row.name] = readTensor(file, row.elemType, row.dims);
+    }
     const session = new InferenceSession();
-    session.loadModel(path.join(folder, 'model.onnx'), { intraOpNumThreads: 1, interOpNumThreads: 1 });
+    session.loadModel(path.join(folder, 'model.onnx'),
+                      { intraOpNumThreads: 1, interOpNumThreads: 1 });
     const fetches = {};
     for (const output of session.outputMetadata) fetches[output.name] = null;
     const results = session.run(feeds, fetches, {});

@@ -651,7 +651,8 @@ def init_again(rng, m):
     g = any_graph(rng, m, lambda g: g.initializer)
     if g is None: return False
     t = g.initializer.add()
-    t.CopyFrom(g.initializer[0 if len(g.initializer) == 1 else rng.randrange(len(g.initializer) - 1)])
+    t.CopyFrom(g.initializer[0 if len(g.initializer) == 1
+                             else rng.randrange(len(g.initializer) - 1)])
 
 
 def init_same_name(rng, m):
@@ -926,7 +927,8 @@ def unknown_field(rng, m):
 
 def doubled_bytes(rng, m):
     """Singular fields a second time: bytes to append."""
-    return rng.choice((b"\x08\x08", b"\x08\x00", b"\x12\x01x\x12\x01y", b"\x3a\x00", b"\x28\x01\x28\x02",
+    return rng.choice((b"\x08\x08", b"\x08\x00", b"\x12\x01x\x12\x01y", b"\x3a\x00",
+                       b"\x28\x01\x28\x02",
                        b"\x3a\x07\x12\x05twice", b"\x08\x63"))
 
 
@@ -1003,7 +1005,8 @@ def ort_verdicts(program, ep, paths):
         for line in done.stdout.decode("utf-8", "backslashreplace").split("\n"):
             parts = line.split("\t")
             if len(parts) >= 3:
-                text = re.sub(r"/onnxruntime_src/\S+ .*?\) (?=\[ONNX|[^)]*$)", "", "\t".join(parts[2:]))
+                text = re.sub(r"/onnxruntime_src/\S+ .*?\) (?=\[ONNX|[^)]*$)", "",
+                              "\t".join(parts[2:]))
                 text = re.sub(r"^Load model from \S+ failed:", "", text)
                 out[parts[0]] = (int(parts[1]), text)
         rest = [p for p in left if p not in out]

@@ -44,7 +44,8 @@ def compile_model(epctx, folder, kind, *options):
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0 or not os.path.exists(result):
-        return model, None, f"exit code {done.returncode}: " + done.stdout.decode("utf-8", "backslashreplace").strip()
+        said = done.stdout.decode("utf-8", "backslashreplace").strip()
+        return model, None, f"exit code {done.returncode}: {said}"
     with open(result, "rb") as written:
         return model, onnx_schema.parse(written.read()), "no sound model was written"
 

@@ -104,7 +104,8 @@ def main():
         want = ["%s-%03d" % (kind, i + 1) for i in range(count)]
         got = [name for name in seen if name.startswith(kind)]
         if got != want:
-            odd = sorted(set(want) ^ set(got)) or [n for n in set(got) if got.count(n) > 1] or ["order"]
+            odd = sorted(set(want) ^ set(got)) or [n for n in set(got)
+                                                   if got.count(n) > 1] or ["order"]
             print("FAIL rules %s: each of 1 to %d once and in order is expected, look at %s" %
                   (kind, count, ", ".join(odd)))
             failed = True
@@ -122,8 +123,8 @@ def main():
             failed = True
     if not failed:
         print("ok rules")
-    print("note rules: %d with a test (%d of these tried with mutations, %d lines), %d open, %d not "
-          "ours" % (states["tested"], len(tried & set(seen)), len(lines), states["open"],
+    print("note rules: %d with a test (%d of these tried with mutations, %d lines), %d open, "
+          "%d not ours" % (states["tested"], len(tried & set(seen)), len(lines), states["open"],
                     states["not ours"]))
     sys.exit(1 if failed else 0)
 

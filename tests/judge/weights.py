@@ -22,7 +22,8 @@ EXTERNAL, TENSOR = 1, 4
 
 
 def floats(count, seed):
-    return struct.pack("<%df" % count, *(((i * 37 + seed * 11) % 101 - 50) / 16 for i in range(count)))
+    return struct.pack("<%df" % count, *(((i * 37 + seed * 11) % 101 - 50) / 16
+                                         for i in range(count)))
 
 
 def model(path, weights):

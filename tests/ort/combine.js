@@ -1,6 +1,6 @@
 // What merge, chain and split make, run by the real ONNX Runtime.
 //
-//     combine.js spec MODEL VALUE...            NAME:TYPE[DIMS] of outputs, for epctx split --inputs
+//     combine.js spec MODEL VALUE...            NAME:TYPE[DIMS] of outputs, for split --inputs
 //     combine.js side MERGED A B ...            MERGED gives what its parts give side by side
 //     combine.js row CHAINED A B ...            y of each feeds x of the next
 //     combine.js halves MODEL FIRST SECOND WHOLE
@@ -55,7 +55,8 @@ function makeInput(seed, type, dims) {
 
 function open(file) {
     const session = new InferenceSession();
-    session.loadModel(file, { intraOpNumThreads: 1, interOpNumThreads: 1, graphOptimizationLevel: 'disabled' });
+    session.loadModel(file, { intraOpNumThreads: 1, interOpNumThreads: 1,
+                              graphOptimizationLevel: 'disabled' });
     return session;
 }
 
@@ -64,7 +65,8 @@ function run(session, given, seed) {
     const feeds = {};
     for (const input of session.inputMetadata) {
         const dims = (input.shape || []).map((d) => (typeof d === 'number' && d >= 0 ? d : 1));
-        feeds[input.name] = given[input.name] || makeInput(seed + input.name, NAMES[input.type] || input.type, dims);
+        feeds[input.name] = given[input.name] ||
+            makeInput(seed + input.name, NAMES[input.type] || input.type, dims);
     }
     const fetches = {};
     for (const output of session.outputMetadata) fetches[output.name] = null;
@@ -102,7 +104,8 @@ if (command === 'spec') {
         for (const name in results) wanted.push([now(name, outputs), results[name]]);
     });
     if (Object.keys(given).length !== merged.inputMetadata.length)
-        fail(`${files[0]}: ${merged.inputMetadata.length} inputs, expected ${Object.keys(given).length}`);
+        fail(`${files[0]}: ${merged.inputMetadata.length} inputs, ` +
+             `expected ${Object.keys(given).length}`);
     const { results } = run(merged, given, '');
     if (wanted.length !== merged.outputMetadata.length)
         fail(`${files[0]}: ${merged.outputMetadata.length} outputs, expected ${wanted.length}`);

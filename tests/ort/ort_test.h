@@ -1,8 +1,9 @@
 /*
  * The harness of the test programs for the plugin EP: the unmodified ONNX Runtime, driven through
- * its public C API alone (examples/conformance/ort_driver.h). Every case runs with the toy device (device_toy.c) and
- * with the reference NPU: the same scaffolding on two backends. Here are a folder for the files of
- * a case, small models, the comparison with ORT's CPU EP while ours is absent, and the program:
+ * its public C API alone (examples/conformance/ort_driver.h). Every case runs with the toy device
+ * (device_toy.c) and with the reference NPU: the same scaffolding on two backends. Here are a
+ * folder for the files of a case, small models, the comparison with ORT's CPU EP while ours is
+ * absent, and the program:
  *
  *     static const ort_case cases[] = {ORT_CASE(jit), ORT_CASE_OF("toy", run_fails)};
  *
@@ -579,8 +580,8 @@ ORT_UNUSED static int run_self(char *const *words, const char *what)
 #endif
 }
 
-/* The beginning of that process, without a folder: what ends it does not clear away. The broken EP is
- * the toy. An exception ends it, whoever else would like to see it. */
+/* The beginning of that process, without a folder: what ends it does not clear away. The broken EP
+ * is the toy. An exception ends it, whoever else would like to see it. */
 ORT_UNUSED static bool run_self_begin(const char *name)
 {
 #if defined(_WIN32)

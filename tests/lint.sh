@@ -1,0 +1,87 @@
+#!/bin/sh
+# What a look at the sources tells, in a minute: `make lint`, and part of `make check`. Both install
+# programs that are missing; without one its part is skipped. `make analyze` looks deeper, and takes
+# longer.
+set -u
+cd "$(dirname "$0")/.."
+. tests/script.sh
+start lint
+
+# finds NAME COMMAND...: the command prints what is wrong, and nothing when all is well
+finds() {
+    what=$1
+    shift
+    if "$@" >"$work/found" 2>&1 && ! [ -s "$work/found" ]; then
+        ok "$what"
+    else
+        [ -s "$work/found" ] || echo "$1 fails" >"$work/found"
+        sed "s|^|FAIL $what: |" "$work/found"
+        status=1
+    fi
+}
+
+# with PROGRAM NAME COMMAND...: the same, where there is such a program
+with() {
+    program=$1
+    shift
+    if command -v "$program" >/dev/null; then finds "$@"
+    else echo "skip $1: $program is not here"; fi
+}
+
+# sources [EXPRESSION...]: the files of the tree, as `find` knows them
+sources() {
+    find . '(' -name build -o -name .git -o -name __pycache__ ')' -prune -o \
+        -path './fuzz/corpus/*' -prune -o -path './fuzz/regressions/*' -prune -o \
+        -type f "$@" -print | sed 's|^\./||' | LC_ALL=C sort
+}
+
+# SC2034, SC2154: variables of and for the scripts that are sourced. SC2164: the script's own folder
+# is there. SC3045: every sh here has `ulimit -d`.
+shell_scripts() {
+    sources -exec grep -qIE '^#!/(bin/sh|usr/bin/env bash)' '{}' ';' |
+        xargs -P "$(nproc)" -n 8 shellcheck -S warning -f gcc -e SC2034,SC2154,SC2164,SC3045 \
+            >"$work/shell"
+    sort "$work/shell"
+}
+
+python_names() { sources '(' -name '*.py' -o -path ./tests/run ')' | xargs pyflakes3; }
+
+yaml() {
+    sources '(' -name '*.yml' -o -name .clang-format -o -name .clang-tidy ')' |
+        xargs "$python" -c '
+import sys, yaml
+for name in sys.argv[1:]:
+    try:
+        yaml.safe_load(open(name, encoding="utf-8"))
+    except yaml.YAMLError as error:
+        print(name, str(error).replace("\n", " "))'
+}
+
+man_page() { groff -man -ww -z -Kutf8 examples/epctx/epctx.1; }
+
+# A test has the name of a section, of an operation, of a command, or one that is listed here.
+test_names() {
+    words=$(sed -n 's/^ \* >>\([a-z]*\)\(:.*\)*$/\1/p' epctx.h | sort -u)
+    words="$words npu $(basename -s .h examples/epctx/ops/*.h)"
+    words="$words $(basename -s .c examples/epctx/*.c)"
+    words="$words faults threads plugin api bad build cli conformance demo deps docs embed examples"
+    words="$words files firmware fuzz guide guides headers install platforms readme rules scaling"
+    for file in tests/test_*.c tests/test_*.sh; do
+        name=${file#tests/test_}
+        case " $(echo "$words" | tr '\n' ' ') " in
+        *" ${name%%[_.]*} "*) ;;
+        *) echo "$file: no section, operation or command has this name (tests/README.md)" ;;
+        esac
+    done
+}
+
+"$python" -B tests/format.py --check || status=1
+with shellcheck "shell scripts" shell_scripts
+with pyflakes3 "Python" python_names
+if "$python" -c 'import yaml' 2>/dev/null; then finds "YAML" yaml
+else echo "skip YAML: python3-yaml is not here"; fi
+with groff "man page" man_page
+finds "lines" "$python" -B tests/judge/lines.py
+finds "mutations" tests/mutate.sh --check
+finds "names of tests" test_names
+exit $status
