@@ -87,6 +87,24 @@ command_line "an EP option that the EP refuses" 1 "has no option 'nonsense'" \
     "$EPCTX_TOY_EP" --ep-opt nonsense=1 --only PLG-032
 ${CC:-gcc} -shared -x c /dev/null -o "$work/libempty.so"
 command_line "no plugin" 1 "CreateEpFactories is not exported" "$work/libempty.so" --only PLG-001
+echo '#include <stdlib.h>
+__attribute__((constructor)) static void leave(void) { exit(0); }' >"$work/leaves.c"
+${CC:-gcc} -shared -fPIC "$work/leaves.c" -o "$work/libleaves.so"
+command_line "a library that ends the process" 1 "ended with exit code 0" "$work/libleaves.so" \
+    --only PLG-001
+echo '#include <unistd.h>
+__attribute__((constructor)) static void hang(void) { sleep(60); }' >"$work/hangs.c"
+${CC:-gcc} -shared -fPIC "$work/hangs.c" -o "$work/libhangs.so"
+mkdir "$work/tmp"
+TMPDIR=$work/tmp timeout 2 "$program" "$work/libhangs.so" --only PLG-001 >"$out" 2>"$err"
+sleep 0.2
+if [ -n "$(ls -A "$work/tmp")" ] || pgrep -f "$work/libhangs.so" >/dev/null; then
+    fail "conformance SIGTERM" "a folder or a process stays"
+else ok "conformance SIGTERM: nothing is left"; fi
+"$program" "$EPCTX_TOY_EP" --only PLG-001 >/dev/full 2>"$err"
+code=$?
+: >"$out"
+said "conformance a report that cannot be written" 2 "the report: "
 make_models plain
 command_line "a model of the user" 0 "plain.onnx" "$EPCTX_TOY_EP" --model "$work/plain.onnx" \
     --only EPC-119

@@ -125,6 +125,12 @@ if pkg-config --cflags epctx | grep -q -- '-I/n' &&
     pkg-config --libs epctx | grep -q -- '-L/n -lnano'; then ok "pkg-config, nanopb from elsewhere"
 else fail "pkg-config, nanopb from elsewhere" "not in epctx.pc"; fi
 
+top_make install-headers PREFIX="$work/with spaces"
+flags=$(PKG_CONFIG_PATH="$work/with spaces/share/pkgconfig" pkg-config --cflags epctx)
+if eval "$CC -fsyntax-only main.c $flags" >"$out" 2>"$err"; then
+    ok "pkg-config, a prefix with spaces"
+else fail "pkg-config, a prefix with spaces" "not quoted in epctx.pc"; fi
+
 # -- CMake, from an installation that was moved --
 mv "$work/first" "$work/moved"
 cat >CMakeLists.txt <<'E3'
@@ -203,6 +209,17 @@ works "dist again" make --no-print-directory -C "$work/clone" dist
 same "dist: the same bytes" "$work/first.tar.gz" "$work/clone/build/dist/$archive"
 same "dist: from another folder" "$work/first.tar.gz" \
     "$work/a longer name/clone/build/dist/$archive"
+echo '# changed' >>"$work/clone/examples/packaging/conan/conanfile.py.in"
+works "dist with changes" make --no-print-directory -C "$work/clone" dist
+if grep -q changed "$work/clone/build/dist/recipes/conan/conanfile.py"; then
+    fail "dist: changes are left out" "the recipe for Conan has one"
+else ok "dist: changes are left out"; fi
+sed -i 's/^#define EPCTX_VERSION_STRING ".*"/#define EPCTX_VERSION_STRING "77.0.0"/' \
+    "$work/clone/epctx.h"
+make --no-print-directory -C "$work/clone" dist >"$out" 2>"$err"
+code=$?
+said "dist: a version that is not committed" 2 "epctx.h has version 77.0.0"
+git -C "$work/clone" checkout -q .
 cd "$work/clone/build/dist" || exit 1
 works "SHA256SUMS" sha256sum -c SHA256SUMS
 cd "$work" || exit 1

@@ -71,6 +71,7 @@ typedef struct board {
     fact facts[MAX_FACTS]; /* reported, not judged: times, sizes */
     /* Of the experiment that runs: */
     size_t experiment;
+    bool returned;     /* it came to its end: nobody else ended the process */
     char judging[32];  /* the rule that a crash would break */
     char doing[300];   /* and what the EP is asked to do */
     char gave_up[600]; /* why the rest of it is not applicable; "" */

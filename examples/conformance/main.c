@@ -191,14 +191,33 @@ static const char *missing_need(unsigned needs)
     return NULL;
 }
 
+static volatile sig_atomic_t stopped; /* the signal that ends this program */
+
+static void stop(int number)
+{
+    stopped = number;
+}
+
+/* What ends this program; ignored signals (nohup) stay so. */
+static void on_signals(void (*handler)(int))
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    size_t i;
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (signal(numbers[i], handler) == SIG_IGN) signal(numbers[i], SIG_IGN);
+    }
+}
+
 /* In the child. */
 static void run_experiment(const experiment *e, const char *folder)
 {
     setpgid(0, 0); /* it may have children of its own: they end with it */
+    on_signals(SIG_DFL);
     if (chdir(folder) != 0) _exit(3);
     make_folder("src");
     make_folder("out");
     e->run();
+    now->returned = true;
     fflush(NULL);
     _exit(0); /* whether an orderly end works is an experiment of its own */
 }
@@ -208,7 +227,7 @@ static bool wait_for(pid_t child, int *status)
 {
     const double start = seconds_now();
     pid_t ended = 0;
-    while (ended == 0 && seconds_now() - start < TIME_LIMIT) {
+    while (ended == 0 && !stopped && seconds_now() - start < TIME_LIMIT) {
         ended = waitpid(child, status, WNOHANG);
         if (ended == 0) usleep(2000);
     }
@@ -227,7 +246,7 @@ static void judge_end(const experiment *e, bool ended, int status, size_t from)
     } else if (WIFSIGNALED(status)) {
         snprintf(why, sizeof why, "the process was ended by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
-    } else if (WEXITSTATUS(status) != 0) {
+    } else if (WEXITSTATUS(status) != 0 || !now->returned) {
         snprintf(why, sizeof why, "the process ended with exit code %d", WEXITSTATUS(status));
     } else {
         put_rest(e, from, *now->gave_up ? now->gave_up : "the experiment did not come to it");
@@ -249,6 +268,7 @@ static void try_experiment(size_t at, const char *base)
     bool ended;
     pid_t child;
     now->experiment = at;
+    now->returned = false;
     now->judging[0] = now->gave_up[0] = '\0';
     snprintf(now->doing, sizeof now->doing, "%s", e->name);
     if (missing) {
@@ -404,10 +424,15 @@ int main(int argc, char **argv)
         remove_tree(base);
         return 2;
     }
-    for (i = 0; experiment_at(i); i++) {
+    on_signals(stop);
+    for (i = 0; experiment_at(i) && !stopped; i++) {
         if (is_wanted(experiment_at(i), c.only)) try_experiment(i, base);
     }
     remove_tree(base);
+    if (stopped) {
+        on_signals(SIG_DFL);
+        raise(stopped);
+    }
     if (c.json) {
         report_json(stdout);
     } else {
@@ -415,6 +440,10 @@ int main(int argc, char **argv)
     }
     if (c.junit && !report_junit(c.junit)) {
         fprintf(stderr, "epctx-conformance: %s: %s\n", c.junit, strerror(errno));
+        return 2;
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "epctx-conformance: the report: %s\n", strerror(errno));
         return 2;
     }
     return has_failed() ? 1 : 0;

@@ -7,8 +7,12 @@ set -eu
 name=dist
 cd "$(dirname "$0")/../.."
 . examples/packaging/common.sh
-[ "$(git rev-parse --show-cdup 2>/dev/null || echo no)" = "" ] ||
-    die "archives are made of a commit: this is no git repository of epctx"
+# Git may have reasons of its own, such as a folder of another user.
+above=$(git rev-parse --show-cdup 2>&1) ||
+    die "archives are made of a commit: this is no git repository of epctx ($above)"
+[ -z "$above" ] || die "archives are made of a commit: this is no git repository of epctx"
+git show HEAD:epctx.h | grep -qxF "#define EPCTX_VERSION_STRING \"$version\"" ||
+    die "epctx.h has version $version, that of the commit has another: commit it first"
 [ -z "$(git status --porcelain --untracked-files=no)" ] ||
     echo "dist: changes that are not committed are left out" >&2
 
@@ -16,14 +20,14 @@ out=build/dist
 archive=epctx-$version.tar.gz
 rm -rf "$out"
 mkdir -p "$out"
-git -c tar.umask=0022 -c core.autocrlf=false archive --format=tar --prefix="epctx-$version/" HEAD |
-    gzip -9n >"$out/$archive"
+git -c tar.umask=0022 -c core.autocrlf=false -c core.attributesFile=/dev/null \
+    archive --format=tar --prefix="epctx-$version/" HEAD | gzip -9n >"$out/$archive"
 (cd "$out" && sha256sum "$archive" >SHA256SUMS)
 
 # recipe TEMPLATE TARGET
 recipe() {
     mkdir -p "$out/recipes/$(dirname "$2")"
-    fill "examples/packaging/$1" VERSION="$version" \
+    git show "HEAD:examples/packaging/$1" | fill - VERSION="$version" \
         URL="${RELEASE_URL:-https://example.org/epctx}/$archive" ARCHIVE="$archive" \
         SHA256="$(sha256sum "$out/$archive" | cut -d ' ' -f 1)" \
         SHA512="$(sha512sum "$out/$archive" | cut -d ' ' -f 1)" >"$out/recipes/$2"

@@ -1,0 +1,97 @@
+#!/bin/sh
+# The runner, in a tree of its own: programs that hang, leave processes behind or are not there, and
+# signals, end without a process or a folder that stays.
+set -u
+cd "$(dirname "$0")/.."
+. tests/script.sh
+start run
+tree=$work/tree out=$work/out err=$work/err
+mkdir -p "$tree/tests" "$work/tmp"
+cp tests/run "$tree/tests/run"
+# What the runner of this test says to its tests is not for those of that runner.
+unset EPCTX_TEST_FOLDER EPCTX_TEST_COMPLETE EPCTX_TEST_TALLY EPCTX_TEST_KEEP TEST_TIMEOUT
+
+# program NAME LINES: a test of that runner; "$pids" takes the processes that have to end.
+program() { printf 'pids=%s\n%s\n' "$work/pids" "$2" >"$work/$1.sh"; }
+program good 'echo ok fine'
+program child 'sleep 60 >/dev/null 2>&1 & echo $! >>"$pids"; echo ok fine'
+program group '"'"$python"'" -c "import os, time
+os.setpgid(0, 0)
+time.sleep(60)" & echo $! >>"$pids"; wait'
+program session 'setsid sleep 7 & sleep 60'
+program long 'touch "$TMPDIR/file"; sleep 60 & echo $! >>"$pids"; echo $$ >>"$pids"; wait'
+
+runner() {
+    (cd "$work" && TMPDIR=$work/tmp timeout 30 "$tree/tests/run" "$@") >"$out" 2>"$err"
+    code=$?
+}
+
+# ended: whether the processes of $work/pids have ended; the kernel may take a moment.
+ended() {
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        alive=
+        while read -r pid; do
+            grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$pid/status" 2>/dev/null &&
+                alive=$pid
+        done <"$work/pids"
+        [ -n "$alive" ] || return 0
+        sleep 0.2
+    done
+    return 1
+}
+
+# leaves_nothing NAME
+leaves_nothing() {
+    left=$(ls -A "$tree/build" "$work/tmp" | grep -v ':$')
+    if [ -n "$left" ]; then fail "$1" "folders stay: $left"
+    elif [ -e "$work/pids" ] && ! ended; then fail "$1" "process $alive stays"
+    else ok "$1: nothing is left"; fi
+    rm -rf "$work/pids" "$tree/build" "$work/tmp"
+    mkdir "$work/tmp"
+}
+
+runner "$work/good.sh"
+said "a program that passes" 0 "1 passed, 0 failed"
+leaves_nothing "a program that passes"
+runner "$work/good.sh" "$work/none.sh"
+said "a script that is not there" 1 "1 passed, 1 failed"
+leaves_nothing "a script that is not there"
+runner "$work/child.sh"
+said "a child in the background" 0 "1 passed, 0 failed"
+leaves_nothing "a child in the background"
+TEST_TIMEOUT=1 runner "$work/group.sh"
+said "a process group of its own" 1 "did not end within 1 s"
+leaves_nothing "a process group of its own"
+TEST_TIMEOUT=1 runner "$work/session.sh"
+said "a session of its own that holds the output" 1 "did not end within 1 s"
+leaves_nothing "a session of its own that holds the output"
+
+for pair in INT:130 TERM:143 HUP:129; do
+    name=${pair%:*}
+    # Of a shell without job control, programs in the background ignore SIGINT: not of Python.
+    (cd "$work" && TMPDIR=$work/tmp "$python" -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+os.execv(sys.argv[1], sys.argv[1:])' "$tree/tests/run" "$work/long.sh" "$work/good.sh" \
+        "$work/long.sh") >"$out" 2>"$err" &
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ "$(cat "$work/pids" 2>/dev/null | wc -l)" -ge 2 ] && break
+        sleep 0.2
+    done
+    kill -$name $!
+    wait $!
+    code=$?
+    said "SIG$name" ${pair#*:} "stopped by SIG$name"
+    leaves_nothing "SIG$name"
+done
+
+for variable in TEST_JOBS=0 TEST_JOBS=some TEST_TIMEOUT=-1; do
+    (export "$variable" && runner "$work/good.sh"; exit $code)
+    code=$?
+    said "$variable" 1 "expected a whole number above 0, found '${variable#*=}'"
+done
+touch "$tree/build"
+runner "$work/good.sh"
+said "no folder to work in" 1 "tests/run: "
+if grep -q Traceback "$err"; then fail "no folder to work in" "expected a message"; fi
+cd "$top" && rm -rf "$work"
+exit $status
