@@ -42,7 +42,7 @@ ended() {
 
 # leaves_nothing NAME
 leaves_nothing() {
-    left=$(ls -A "$tree/build" "$work/tmp" | grep -v ':$')
+    left=$(find "$tree/build" "$work/tmp" -mindepth 1)
     if [ -n "$left" ]; then fail "$1" "folders stay: $left"
     elif [ -e "$work/pids" ] && ! ended; then fail "$1" "process $alive stays"
     else ok "$1: nothing is left"; fi
@@ -85,7 +85,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$tree/tests/run" "$work/long.sh" "$work/go
 done
 
 for variable in TEST_JOBS=0 TEST_JOBS=some TEST_TIMEOUT=-1; do
-    (export "$variable" && runner "$work/good.sh"; exit $code)
+    (eval "export $variable" && runner "$work/good.sh"; exit $code)
     code=$?
     said "$variable" 1 "expected a whole number above 0, found '${variable#*=}'"
 done
