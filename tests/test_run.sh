@@ -68,9 +68,10 @@ leaves_nothing "a session of its own that holds the output"
 
 for pair in INT:130 TERM:143 HUP:129; do
     name=${pair%:*}
-    # Of a shell without job control, programs in the background ignore SIGINT: not of Python.
+    # Programs in the background of a shell ignore SIGINT, and all those of nohup SIGHUP: not these.
     (cd "$work" && TMPDIR=$work/tmp "$python" -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$tree/tests/run" "$work/long.sh" "$work/good.sh" \
         "$work/long.sh") >"$out" 2>"$err" &
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
