@@ -14,7 +14,7 @@
 #   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
 #   EPCTX_TEST_MODELS  a folder of further models to test with
 #   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make check` 12)
-#   TEST_JOBS          tests run side by side     (default: the number of cores)
+#   TEST_JOBS          tests run side by side     (default: the cores; in `make test` one more)
 #   NANOPB_SOURCE      nanopb's sources, for other processors and `make amalgamate`
 #                      (default: Debian's source package)
 #   EPCTX_NO_PACKAGE   1: the tool without `epctx package` and libsodium (not for the tests)
