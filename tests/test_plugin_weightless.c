@@ -268,6 +268,7 @@ static bool move_away(const char *name)
 TEST(source_model)
 {
     int external;
+    if (ort_version < 29) SKIP("buffers of source models came with ONNX Runtime 1.29");
     for (external = 0; external < 2; external++) {
         ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
         const char *config[] = {"ep.context_source_model_path", NULL, NULL, NULL, NULL, NULL, NULL};

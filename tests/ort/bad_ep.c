@@ -778,8 +778,10 @@ static const char *ORT_API_CALL get_version(void)
 
 static void between(const OrtApiBase *base)
 {
+    unsigned minor = ORT_API_VERSION;
+    (void)sscanf(base->GetVersionString(), "1.%u", &minor);
     true_base = base;
-    real = base->GetApi(ORT_API_VERSION);
+    real = base->GetApi(minor < ORT_API_VERSION ? minor : ORT_API_VERSION);
     real_ep = real->GetEpApi();
     real_editor = real->GetModelEditorApi();
     api = *real;
