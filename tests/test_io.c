@@ -92,8 +92,10 @@ static int sys_open(const char *path, int flags, ...)
     return sys_wrong("open") != 0 ? -1 : open(path, flags, mode);
 }
 
-#ifdef __O_TMPFILE
+#if defined(__O_TMPFILE)
 #define UNNAMED __O_TMPFILE
+#elif defined(O_TMPFILE) /* musl */
+#define UNNAMED (O_TMPFILE & ~O_DIRECTORY)
 #else
 #define UNNAMED 0
 #endif
