@@ -296,11 +296,17 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
  * >>compile: options and statistics
  * ============================================================ */
 
+/* Whether loading verifies the checksum of the weights: damaged ones only change results. */
+typedef enum epctx_npu_check {
+    EPCTX_NPU_CHECK_AUTO = 0, /* up to 16 MiB, which takes some ms */
+    EPCTX_NPU_CHECK_ALWAYS = 1,
+    EPCTX_NPU_CHECK_NEVER = 2
+} epctx_npu_check;
+
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
     const epctx_allocator *allocator; /* default malloc; copied */
-    bool check_weights;               /* loading also verifies the checksum of all weights;
-                                         default off: damaged weights only change results */
+    epctx_npu_check check_weights;
     uint64_t max_work;        /* loading refuses graphs with more `work`: a hostile binary of some
                                  megabytes can run for hours. Default: no limit */
     const epctx_hooks *hooks; /* borrowed; may be NULL. Uses only cancel_fn: called before each
@@ -329,14 +335,15 @@ typedef struct epctx_npu {
     epctx_npu_stats stats;
     epctx_allocator allocator;
     const epctx_npu_arch *arch;
-    bool check_weights;
+    epctx_npu_check check_weights;
     uint64_t max_work;
     const epctx_hooks *hooks;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are in use and needs no
- * release. `opts` NULL: defaults. EPCTX_ERR_ARG: unknown architecture, or no allocator with
- * EPCTX_NO_MALLOC. EPCTX_ERR_UNSUPPORTED: this build has no kernels for the architecture. */
+ * release. `opts` NULL: defaults. EPCTX_ERR_ARG: unknown architecture or check_weights, or no
+ * allocator with EPCTX_NO_MALLOC. EPCTX_ERR_UNSUPPORTED: this build has no kernels for the
+ * architecture. */
 EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts,
                                       epctx_backend *backend, epctx_error *error);
 
@@ -12104,7 +12111,9 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
                                     epctx_error *error)
 {
     const epctx_npu *npu = (const epctx_npu *)self;
+    const uint64_t most[] = {16 << 20, UINT64_MAX, 0}; /* bytes of weights that are verified */
     const size_t head = (sizeof(epctx_npu_context) + 15) & ~(size_t)15;
+    epctx_npu_context *loaded;
     uint8_t *memory;
     size_t size;
     epctx_status status;
@@ -12115,14 +12124,12 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes",
                           (uint64_t)(head + size));
     }
-    status =
-        epctx_npu_load((epctx_npu_context *)(void *)memory, binary, memory + head, size, error);
-    if (status == EPCTX_OK && npu->max_work > 0) {
-        status = epctx_npu__check_work((epctx_npu_context *)(void *)memory, npu->max_work, error);
-    }
-    if (status == EPCTX_OK && npu->check_weights) {
-        status = epctx_npu_check_weights((epctx_npu_context *)(void *)memory, error);
-    }
+    loaded = (epctx_npu_context *)(void *)memory;
+    status = epctx_npu_load(loaded, binary, memory + head, size, error);
+    if (status == EPCTX_OK && npu->max_work > 0)
+        status = epctx_npu__check_work(loaded, npu->max_work, error);
+    if (status == EPCTX_OK && loaded->weight_size <= most[npu->check_weights])
+        status = epctx_npu_check_weights(loaded, error);
     if (status != EPCTX_OK) {
         npu->allocator.free_fn(npu->allocator.user, memory);
         return status;
@@ -12248,6 +12255,8 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     if (npu->arch == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "unknown hardware architecture '%s'", wanted);
     }
+    if (opts != NULL && (unsigned)opts->check_weights > EPCTX_NPU_CHECK_NEVER)
+        return epctx_fail(error, EPCTX_ERR_ARG, "check_weights: expected an epctx_npu_check");
     if (!npu->arch->runnable) {
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                           "hardware architecture: this build has kernels for '%s', not for '%s'",
@@ -12259,7 +12268,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     if (npu->allocator.alloc_fn == NULL || npu->allocator.free_fn == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "expected an allocator (EPCTX_NO_MALLOC)");
     }
-    npu->check_weights = opts != NULL && opts->check_weights;
+    npu->check_weights = opts != NULL ? opts->check_weights : EPCTX_NPU_CHECK_AUTO;
     npu->max_work = opts != NULL ? opts->max_work : 0;
     npu->hooks = opts != NULL ? opts->hooks : NULL;
     backend->version = EPCTX_BACKEND_VERSION;

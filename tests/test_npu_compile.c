@@ -803,6 +803,10 @@ TEST(architectures)
     CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "z80");
     opts.architecture = "generic";
+    opts.check_weights = (epctx_npu_check)3;
+    CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "check_weights");
+    opts.check_weights = EPCTX_NPU_CHECK_NEVER;
     CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_OK);
     CHECK_STR(backend.hardware_architecture, "generic");
     CHECK_STR(backend.source, "EpctxNpuExecutionProvider");

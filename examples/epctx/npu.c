@@ -32,7 +32,7 @@ epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *
     epctx_npu_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.architecture = arch;
-    opts.check_weights = true; /* who comes here with a file suspects it */
+    opts.check_weights = EPCTX_NPU_CHECK_ALWAYS; /* who comes here with a file suspects it */
     opts.max_work = max_work;
     if (arch != NULL && epctx_npu_arch_find(epctx_str_of(arch)) == NULL)
         return unknown(arch, error);

@@ -24,6 +24,9 @@ const char *ep_option_get(const ep_options *options, const char *key);
 /* The same for an option that is "0" (the default) or "1"; anything else is EPCTX_ERR_ARG. */
 epctx_status ep_option_switch(const ep_options *options, const char *key, bool *out,
                               epctx_error *error);
+/* Of never, auto, always; absent: auto. 0 auto, 1 always, 2 never. */
+epctx_status ep_option_choice(const ep_options *options, const char *key, unsigned *out,
+                              epctx_error *error);
 
 /* One execution provider. Everything is constant and lives as long as the library. */
 typedef struct ep_device {

@@ -19,17 +19,18 @@ static bool npu_cancelled(void *user)
     return atomic_load_explicit(&((npu_session *)user)->cancelled, memory_order_relaxed);
 }
 
-/* hardware_architecture: one of epctx_npu_arch_list. check_weights: 1: loading a context also reads
- * its weights and compares their checksum; 0, the default: a damaged weight computes damaged
- * numbers. */
+/* hardware_architecture: one of epctx_npu_arch_list. check_weights: whether loading a context also
+ * reads its weights and compares their checksum: never, auto (epctx_npu_check), always. */
 static const char *const option_keys[] = {"hardware_architecture", "check_weights", NULL};
 
 static epctx_status npu_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
     epctx_npu_opts opts = {0};
     npu_session *session;
-    epctx_status status = ep_option_switch(options, "check_weights", &opts.check_weights, error);
+    unsigned check; /* in the order of epctx_npu_check */
+    epctx_status status = ep_option_choice(options, "check_weights", &check, error);
     if (status != EPCTX_OK) return status;
+    opts.check_weights = (epctx_npu_check)check;
     session = (npu_session *)calloc(1, sizeof *session);
     if (!session) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for the NPU's state");
     session->hooks.user = session;

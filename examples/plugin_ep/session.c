@@ -22,6 +22,17 @@ epctx_status ep_option_switch(const ep_options *options, const char *key, bool *
     return epctx_fail(error, EPCTX_ERR_ARG, "option %s: expected 0 or 1, found '%s'", key, value);
 }
 
+epctx_status ep_option_choice(const ep_options *options, const char *key, unsigned *out,
+                              epctx_error *error)
+{
+    static const char *const words[] = {"auto", "always", "never"};
+    const char *value = ep_option_get(options, key);
+    for (*out = 0; *out < 3; ++*out)
+        if (strcmp(value ? value : "auto", words[*out]) == 0) return EPCTX_OK;
+    return epctx_fail(error, EPCTX_ERR_ARG, "option %s: expected never, auto or always, found '%s'",
+                      key, value);
+}
+
 /* ORT prefixes the options of an EP with "ep.", the EP's name in lower case, and a dot. */
 static void options_init(ep_options *options, const ep_api *api, const OrtKeyValuePairs *pairs,
                          const char *ep_name)
@@ -769,23 +780,13 @@ static OrtStatus *read_source_model(ep_session *session, const OrtSessionOptions
 /* How files of context binaries are found and read. */
 static epctx_status read_path_flags(const ep_options *ep, uint32_t *flags, epctx_error *error)
 {
-    static const struct {
-        const char *name;
-        uint32_t flags;
-    } ways[] = {{"never", 0}, {"auto", EPCTX_PATH_GUARDED}, {"always", EPCTX_PATH_IN_PLACE}};
-    const char *map = ep_option_get(ep, "map_binary");
+    static const uint32_t ways[] = {EPCTX_PATH_GUARDED, EPCTX_PATH_IN_PLACE, 0};
     bool hugging_face;
-    size_t i;
+    unsigned map = 0;
     epctx_status status = ep_option_switch(ep, "hugging_face_cache", &hugging_face, error);
-    if (status != EPCTX_OK) return status;
-    *flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
-    for (i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (strcmp(map ? map : "auto", ways[i].name) != 0) continue;
-        *flags |= ways[i].flags;
-        return EPCTX_OK;
-    }
-    return epctx_fail(error, EPCTX_ERR_ARG,
-                      "option map_binary: expected never, auto or always, found '%s'", map);
+    if (status == EPCTX_OK) status = ep_option_choice(ep, "map_binary", &map, error);
+    if (status == EPCTX_OK) *flags = ways[map] | (hugging_face ? EPCTX_PATH_HUGGING_FACE : 0);
+    return status;
 }
 
 static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options)
