@@ -482,10 +482,9 @@ epctx_status Check(void *, const epctx_epnode *node, epctx_error *error)
         epctx::Try([&](epctx_error *e) {
             return epctx_backend_compatibility(&there, theirs, sizeof theirs, e);
         });
-        epctx_error why{};
-        if (epctx_compat_compare(nullptr, epctx_str_of(theirs), epctx_str_of(ours), &why) ==
+        if (epctx_compat_compare(nullptr, epctx_str_of(theirs), epctx_str_of(ours), nullptr) ==
             EPCTX_COMPAT_UNSUPPORTED) {
-            epctx::Fail(EPCTX_ERR_VERSION, "%s", why.message);
+            epctx::Fail(EPCTX_ERR_VERSION, "expected what runs on %s, found %s", ours, theirs);
         }
     });
 }

@@ -51,6 +51,7 @@ struct Ep : OrtEp {
   private:
     void ClaimGroup(const std::vector<const OrtNode *> &nodes, bool drop_weights,
                     OrtEpGraphSupportInfo *info);
+    const char *ModelPath(const epctx::Record &record) const;
     std::string ContextPath(const epctx::Record &record) const;
     void CompileAlone(const Records &records, const OrtNode **fused, const Kernels &kernels,
                       OrtNode **context_nodes);
@@ -118,8 +119,9 @@ std::vector<size_t> Places(const std::vector<std::string> &wanted, const OrtNode
         if (found != names.end()) places.push_back(static_cast<size_t>(found - names.begin()));
     }
     if (places.size() != expected || wanted.size() != expected) {
-        throw Ort::Exception("the context's graph has other inputs or outputs than its node",
-                             ORT_INVALID_GRAPH);
+        epctx::Fail(EPCTX_ERR_CONTEXT, "the context's graph has %u %s, the node has %u",
+                    std::uint64_t{expected}, outputs ? "outputs" : "inputs",
+                    std::uint64_t{names.size()});
     }
     return places;
 }
@@ -135,21 +137,31 @@ void Kernel::Bind(std::shared_ptr<const Context> from, const epctx_bound &bound,
     out = Places(outputs, fused, true, info.output_count);
 }
 
+// "float32[1,3]"
+std::string Described(std::int32_t type, const std::vector<std::int64_t> &dims)
+{
+    std::string text = epctx_elem_name(type) + std::string("[");
+    for (size_t i = 0; i < dims.size(); i++)
+        text += (i ? "," : "") + std::to_string(dims[i]);
+    return text + "]";
+}
+
 void Kernel::Run(Ort::KernelContext ort) const
 {
     if (!graph) {
-        epctx::Fail(EPCTX_ERR_UNSUPPORTED, "this session only compiles: load its context model");
+        epctx::Fail(EPCTX_ERR_UNSUPPORTED, "this session only compiles: load the context model to run it");
     }
     std::vector<epctx_span> inputs(in.size());
     for (size_t i = 0; i < in.size(); i++) {
         const epctx_value &want = info.inputs[i];
         const Ort::ConstValue value = ort.GetInput(in[i]);
         const auto type = value.GetTensorTypeAndShapeInfo();
-        const std::vector<std::int64_t> shape = type.GetShape();
-        if (static_cast<std::int32_t>(type.GetElementType()) != want.elem_type ||
-            !std::equal(shape.begin(), shape.end(), want.dims, want.dims + want.rank)) {
-            epctx::Fail(EPCTX_ERR_ARG, "input '%S' has another type or shape than was compiled",
-                        &want.name);
+        const std::string expected = Described(want.elem_type, {want.dims, want.dims + want.rank});
+        const std::string found =
+            Described(static_cast<std::int32_t>(type.GetElementType()), type.GetShape());
+        if (found != expected) {
+            epctx::Fail(EPCTX_ERR_ARG, "input '%S' of graph '%S': expected %s, found %s",
+                        &want.name, &info.name, expected.c_str(), found.c_str());
         }
         inputs[i].data = static_cast<const std::uint8_t *>(value.GetTensorRawData());
         inputs[i].size = value.GetTensorSizeInBytes();
@@ -225,18 +237,26 @@ void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info)
 
 // ------------------------------------------------------------------------------------ compiling
 
+// "" when the model came from memory, and when ORT does not tell where it is.
+const char *Ep::ModelPath(const epctx::Record &record) const
+{
+    const char *folder = options.Text(EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER);
+    return ep_path_is_hidden(record.ModelPath(), folder) ? "" : record.ModelPath();
+}
+
 // Where ORT will write the context model; the binary goes beside it.
 std::string Ep::ContextPath(const epctx::Record &record) const
 {
     const char *given = options.Text(EPCTX_OPTION_CONTEXT_FILE_PATH);
     if (*given) return given;
-    if (!*record.ModelPath()) {
-        epctx::Fail(EPCTX_ERR_ARG, "the context binary needs a folder and the model came from "
-                                   "memory: set ep.context_file_path, or ep.context_embed_mode=1");
+    if (!*ModelPath(record)) {
+        epctx::Fail(EPCTX_ERR_ARG, "the context binary needs a folder, and ONNX Runtime tells none "
+                                   "of a model from memory or with a folder for initializers: set "
+                                   "ep.context_file_path, or ep.context_embed_mode=1");
     }
     char path[EPCTX_PATH_MAX];
     epctx::Try([&](epctx_error *error) {
-        return epctx_path_context_model(epctx_str_of(record.ModelPath()), path, sizeof path, error);
+        return epctx_path_context_model(epctx_str_of(ModelPath(record)), path, sizeof path, error);
     });
     return path;
 }
@@ -256,9 +276,12 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
 {
     const bool generate = On(EPCTX_OPTION_CONTEXT_ENABLE);
     const bool file = generate && !On(EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    // ORT would write the context model into the folder for initializers.
+    const bool misplaced = generate && !On(EPCTX_OPTION_COMPILE_ONLY) &&
+                           *records[0].ModelPath() && !*ModelPath(records[0]);
     char name[EPCTX_PATH_MAX] = "", path[EPCTX_PATH_MAX] = "";
+    const std::string model = file || misplaced ? ContextPath(records[0]) : std::string();
     if (file) {
-        const std::string model = ContextPath(records[0]);
         epctx::Try([&](epctx_error *error) {
             return epctx_path_binary(epctx::View(model), epctx_str_of(factory.backend.short_name),
                                      name, sizeof name, error);
@@ -304,7 +327,7 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
         });
     }
     if (generate) {
-        epctx::GiveNodes(nodes, fused, made, file ? name : nullptr, records[0].ModelPath(),
+        epctx::GiveNodes(nodes, fused, made, file ? name : nullptr, ModelPath(records[0]),
                          context_nodes);
     }
 }
@@ -332,7 +355,7 @@ void Ep::CompileShared(const Records &records, const OrtNode **fused, OrtNode **
                                    error);
     });
     joined = std::move(path);
-    epctx::GiveNodes(nodes, fused, records.size(), nullptr, records[0].ModelPath(), context_nodes);
+    epctx::GiveNodes(nodes, fused, records.size(), nullptr, ModelPath(records[0]), context_nodes);
 }
 
 // ORT has written the session's context model. The last session writes the binary.
@@ -355,7 +378,7 @@ void Ep::Load(const Records &records, const OrtNode **fused, const Kernels &kern
     context->backend = &factory.backend;
     context->nodes = std::make_unique<epctx::ContextNodes>(records);
     epctx_load_opts opts{};
-    opts.model_path = records[0].ModelPath();
+    opts.model_path = ModelPath(records[0]);
     opts.context_file_path = options.Text(EPCTX_OPTION_CONTEXT_FILE_PATH);
     if (On(EPCTX_OPTION_SHARE_EP_CONTEXTS)) opts.workspace = factory.workspace;
     context->loaded.Load(context->nodes->Nodes(), factory.backend, opts);

@@ -76,6 +76,9 @@ OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *
                           const OrtNode *fused);
 /* May be called on a zeroed record, and twice. */
 void ep_record_free(ep_record *record);
+/* Under session.model_external_initializers_file_folder_path (`folder`, "" when not set) ORT hides
+ * the model's path behind a made-up one in that folder, where only initializers belong. */
+bool ep_path_is_hidden(const char *model_path, const char *folder);
 /* Size in bytes of an attribute's value. ORT answers a question for the size with an error unless
  * the size is 0. */
 OrtStatus *ep_attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrType type, size_t *size);

@@ -115,12 +115,10 @@ void ep_context_drop(ep_context *context)
 
 /* ------------------------------------------------------------------ loading */
 
-/* Under session.model_external_initializers_file_folder_path ORT hides the model's path behind a
- * made-up one in that folder, where only initializers belong. */
 static bool is_hidden(const ep_session *session, const char *model_path)
 {
-    return *epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER) &&
-           epctx_str_is(epctx_path_file(epctx_str_of(model_path)), "virtual_model.onnx");
+    return ep_path_is_hidden(model_path, epctx_option_text(&session->options,
+                                                           EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER));
 }
 
 const char *ep_model_path(const ep_session *session, const ep_record *record)

@@ -432,6 +432,12 @@ static OrtStatus *read_path(ep_record *record, const ORTCHAR_T *path, const char
     return copy ? NULL : ep_no_memory(record->api);
 }
 
+bool ep_path_is_hidden(const char *model_path, const char *folder)
+{
+    return *folder &&
+           epctx_str_is(epctx_path_file(epctx_str_of(model_path)), "virtual_model.onnx");
+}
+
 /* The location of an initializer in a file, if any. */
 static OrtStatus *read_location(ep_record *record, const OrtValueInfo *info, epctx_tensor *tensor)
 {
