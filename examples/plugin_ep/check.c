@@ -73,6 +73,11 @@ static epctx_status check_backend(const ep_device *device, const epctx_backend *
                           "epctx_backend.source is '%s', expected the EP's name '%s'",
                           backend->source, device->ep_name);
     }
+    if (strpbrk(backend->short_name, "/\\")) {
+        return epctx_fail(error, EPCTX_ERR_CONFIG,
+                          "epctx_backend.short_name is '%s', expected a part of a file name",
+                          backend->short_name);
+    }
     return EPCTX_OK;
 }
 
