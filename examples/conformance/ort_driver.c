@@ -228,7 +228,8 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
             snprintf(ort_text, sizeof ort_text, "no device of %s", spec->ep);
             return false;
         }
-        for (i = 0; spec->options && spec->options[i] && count <= ORT_MAX_OPTIONS; i += 2, count++) {
+        for (i = 0; spec->options && spec->options[i] && count <= ORT_MAX_OPTIONS;
+             i += 2, count++) {
             keys[count] = spec->options[i];
             values[count] = spec->options[i + 1];
         }

@@ -26,7 +26,7 @@ typedef struct mine_device {
 
 /* A graph computes numbered values: first its inputs, then one in each step. */
 typedef struct mine_step {
-    uint32_t kind; /* STEP_WEIGHT or a place in `operators` */
+    uint32_t kind;    /* STEP_WEIGHT or a place in `operators` */
     uint32_t from[2]; /* values */
     uint32_t unused;
     uint64_t count; /* elements */
@@ -78,10 +78,7 @@ typedef struct mine_operator {
 /* YOURS: what the hardware computes. Binaries hold places in this list: append to it. */
 static const mine_operator operators[] = {
     {"", 0, NULL}, /* STEP_WEIGHT: a value that is there */
-    {"Relu", 1, relu},
-    {"Add", 2, add},
-    {"Sub", 2, subtract},
-    {"Mul", 2, multiply},
+    {"Relu", 1, relu}, {"Add", 2, add}, {"Sub", 2, subtract}, {"Mul", 2, multiply},
 };
 
 enum { STEP_WEIGHT, OPERATOR_COUNT = sizeof operators / sizeof operators[0] };
@@ -650,8 +647,8 @@ static epctx_status mine_open(const ep_options *options, epctx_backend *backend,
     uint64_t max_elements = UINT64_MAX;
     mine_device *self;
     if (text && !epctx_str_number(epctx_str_of(text), &max_elements)) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "option max_elements: expected a number, found '%s'",
-                          text);
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "option max_elements: expected a number, found '%s'", text);
     }
     self = (mine_device *)calloc(1, sizeof *self);
     if (!self) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");

@@ -8,8 +8,14 @@ typedef struct member {
 } member;
 
 /* Pointers to functions and to texts; an empty text is a missing one. */
-#define FUNCTION(object, name) {#name, (object)->name != NULL}
-#define TEXT(object, name)     {#name, (object)->name && *(object)->name}
+#define FUNCTION(object, name) \
+    { \
+#name, (object)->name != NULL \
+    }
+#define TEXT(object, name) \
+    { \
+#name, (object)->name &&*(object)->name \
+    }
 
 static const char *missing(const member *members, size_t count)
 {
@@ -35,9 +41,10 @@ epctx_status ep_device_check(const ep_device *device, epctx_error *error)
                           (uint64_t)EP_NAME_MAX);
     }
     if (!device->dynamic_keys != !device->dynamic_fn) {
-        return epctx_fail(error, EPCTX_ERR_CONFIG,
-                          "ep_device.dynamic_keys and dynamic_fn are for each other: only %s is set",
-                          device->dynamic_fn ? "dynamic_fn" : "dynamic_keys");
+        return epctx_fail(
+            error, EPCTX_ERR_CONFIG,
+            "ep_device.dynamic_keys and dynamic_fn are for each other: only %s is set",
+            device->dynamic_fn ? "dynamic_fn" : "dynamic_keys");
     }
     if (device->convert_fn && !device->channels_last_fn) {
         return epctx_fail(error, EPCTX_ERR_CONFIG,
@@ -51,13 +58,20 @@ static epctx_status check_backend(const ep_device *device, const epctx_backend *
 {
     const bool weightless = backend->weightless != EPCTX_WEIGHTLESS_NONE;
     const member members[] = {
-        TEXT(backend, source),           TEXT(backend, short_name),
-        FUNCTION(backend, sdk_version),  FUNCTION(backend, hardware_architecture),
-        FUNCTION(backend, capability_fn), FUNCTION(backend, begin_fn),
-        FUNCTION(backend, compile_fn),   FUNCTION(backend, finish_fn),
-        FUNCTION(backend, discard_fn),   FUNCTION(backend, load_fn),
-        FUNCTION(backend, unload_fn),    FUNCTION(backend, find_fn),
-        FUNCTION(backend, info_fn),      FUNCTION(backend, run_fn),
+        TEXT(backend, source),
+        TEXT(backend, short_name),
+        FUNCTION(backend, sdk_version),
+        FUNCTION(backend, hardware_architecture),
+        FUNCTION(backend, capability_fn),
+        FUNCTION(backend, begin_fn),
+        FUNCTION(backend, compile_fn),
+        FUNCTION(backend, finish_fn),
+        FUNCTION(backend, discard_fn),
+        FUNCTION(backend, load_fn),
+        FUNCTION(backend, unload_fn),
+        FUNCTION(backend, find_fn),
+        FUNCTION(backend, info_fn),
+        FUNCTION(backend, run_fn),
         {"setup_fn", backend->setup_fn || !weightless},
         {"weights_fn", backend->weights_fn || !weightless},
     };

@@ -22,8 +22,14 @@ typedef struct member {
     size_t at; /* a pointer: to a text, a list or a function */
 } member;
 
-#define OF_DEVICE(name)  {"device." #name, offsetof(ep_device, name)}
-#define OF_BACKEND(name) {"backend." #name, offsetof(epctx_backend, name)}
+#define OF_DEVICE(name) \
+    { \
+        "device." #name, offsetof(ep_device, name) \
+    }
+#define OF_BACKEND(name) \
+    { \
+        "backend." #name, offsetof(epctx_backend, name) \
+    }
 
 static const member device_members[] = {
     OF_DEVICE(ep_name), OF_DEVICE(vendor),   OF_DEVICE(version),
@@ -97,15 +103,15 @@ static epctx_status finish(void *self, void *build, epctx_buffer *out, epctx_err
 
 static epctx_status load(void *self, epctx_span binary, void **context, epctx_error *error)
 {
-    return mistake("load_fails") ? fails(error, "load_fn") : mine_load(self, binary, context, error);
+    return mistake("load_fails") ? fails(error, "load_fn")
+                                 : mine_load(self, binary, context, error);
 }
 
 static epctx_status find(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
                          epctx_error *error)
 {
     if (mistake("find_fails")) return fails(error, "find_fn");
-    return mistake("find_forgets") ? EPCTX_OK
-                                   : mine_find(self, context, name, hash, graph, error);
+    return mistake("find_forgets") ? EPCTX_OK : mine_find(self, context, name, hash, graph, error);
 }
 
 static epctx_status info(void *self, void *graph, epctx_graph_info *out, epctx_error *error)
