@@ -210,7 +210,7 @@ five="$build/libfive_ep.so FiveExecutionProvider"
     try "--try with an EP option" 1 "expected never, auto or always, found 'x'" \
         --ep-opt map_binary=x $npu $work/m.onnx
     try "--try with an EP option that no EP has" 1 \
-        "has no option 'map_binry', did you mean 'map_binary'?: it knows hardware_architecture, check_weights, " \
+        "has no option 'map_binry', did you mean 'map_binary'?: it knows hardware" \
         --ep-opt map_binry=auto $npu $work/m.onnx
     try "--try with an EP option without a value" 2 "usage" --ep-opt map_binary $npu $work/m.onnx
     try "--try with an EP option at the end" 2 "usage" --ep-opt
