@@ -694,7 +694,8 @@ def attention(r):
     shown = r.random() < 0.3
     return Case("Attention", 23, inputs, [FLOAT] * (4 if shown else 3 if past else 1), 1e-4, 1e-5,
                 qk_matmul_output_mode=r.randint(0, 3) if shown else None,
-                is_causal=r.choice([0, 1]), q_num_heads=heads if flat else None, kv_num_heads=kv_heads if flat else None,
+                is_causal=r.choice([0, 1]), q_num_heads=heads if flat else None,
+                kv_num_heads=kv_heads if flat else None,
                 scale=r.choice([None, 0.5]), softcap=r.choice([None, None, 2.0]))
 
 
