@@ -538,8 +538,7 @@ epctx_status Run(void *, void *handle, const epctx_span *inputs, const epctx_mem
             to[i] = Compute(step.kind, left[i], right[i]);
     }
     for (std::size_t i = 0; i < graph.outputs.size(); i++) {
-        if (outputs[i].size)
-            std::memcpy(outputs[i].data, place(graph.results[i]), outputs[i].size);
+        if (outputs[i].size) std::memcpy(outputs[i].data, place(graph.results[i]), outputs[i].size);
     }
     return EPCTX_OK;
 }

@@ -149,7 +149,8 @@ std::string Described(std::int32_t type, const std::vector<std::int64_t> &dims)
 void Kernel::Run(Ort::KernelContext ort) const
 {
     if (!graph) {
-        epctx::Fail(EPCTX_ERR_UNSUPPORTED, "this session only compiles: load the context model to run it");
+        epctx::Fail(EPCTX_ERR_UNSUPPORTED,
+                    "this session only compiles: load the context model to run it");
     }
     std::vector<epctx_span> inputs(in.size());
     for (size_t i = 0; i < in.size(); i++) {
@@ -191,8 +192,8 @@ void Ep::ClaimGroup(const std::vector<const OrtNode *> &nodes, bool drop_weights
     OrtNodeFusionOptions fusion{};
     fusion.ort_version_supported = ORT_API_VERSION;
     fusion.drop_constant_initializers = drop_weights;
-    Ort::ThrowOnError(
-        Ort::GetEpApi().EpGraphSupportInfo_AddNodesToFuse(info, nodes.data(), nodes.size(), &fusion));
+    Ort::ThrowOnError(Ort::GetEpApi().EpGraphSupportInfo_AddNodesToFuse(info, nodes.data(),
+                                                                        nodes.size(), &fusion));
 }
 
 void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info)
@@ -277,8 +278,8 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
     const bool generate = On(EPCTX_OPTION_CONTEXT_ENABLE);
     const bool file = generate && !On(EPCTX_OPTION_CONTEXT_EMBED_MODE);
     // ORT would write the context model into the folder for initializers.
-    const bool misplaced = generate && !On(EPCTX_OPTION_COMPILE_ONLY) &&
-                           *records[0].ModelPath() && !*ModelPath(records[0]);
+    const bool misplaced = generate && !On(EPCTX_OPTION_COMPILE_ONLY) && *records[0].ModelPath() &&
+                           !*ModelPath(records[0]);
     char name[EPCTX_PATH_MAX] = "", path[EPCTX_PATH_MAX] = "";
     const std::string model = file || misplaced ? ContextPath(records[0]) : std::string();
     if (file) {
@@ -300,8 +301,8 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
     opts.embed = true;
     opts.prepare_only = On(EPCTX_OPTION_COMPILE_ONLY);
     epctx::Try([&](epctx_error *error) {
-        return epctx_ep_begin(&context->made, &factory.backend, &opts, records.size(), context->arena.get(),
-                              error);
+        return epctx_ep_begin(&context->made, &factory.backend, &opts, records.size(),
+                              context->arena.get(), error);
     });
     for (const epctx::Record &record : records) {
         epctx::Try([&](epctx_error *error) {
@@ -315,8 +316,8 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
     for (size_t i = 0; i < kernels.size(); i++) {
         const epctx_graph &graph = records[i].Graph();
         kernels[i]->Bind(context, context->loaded[i], fused[i],
-                                              ValueNames(graph.inputs, graph.input_count),
-                                              ValueNames(graph.outputs, graph.output_count));
+                         ValueNames(graph.inputs, graph.input_count),
+                         ValueNames(graph.outputs, graph.output_count));
     }
     if (file) {
         const epctx_span bytes = epctx_ep_binary(&context->made);
@@ -384,8 +385,8 @@ void Ep::Load(const Records &records, const OrtNode **fused, const Kernels &kern
     context->loaded.Load(context->nodes->Nodes(), factory.backend, opts);
     for (size_t i = 0; i < kernels.size(); i++) {
         const Ort::ConstNode node = records[i].Node(0);
-        kernels[i]->Bind(context, context->loaded[i], fused[i],
-                                              epctx::Names(node, false), epctx::Names(node, true));
+        kernels[i]->Bind(context, context->loaded[i], fused[i], epctx::Names(node, false),
+                         epctx::Names(node, true));
     }
 }
 
@@ -417,8 +418,7 @@ void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
         infos[i] = kernels[i].release();
 }
 
-Ep::Ep(Factory &owner, Ort::ConstSessionOptions session)
-    : OrtEp{}, factory(owner), options(session)
+Ep::Ep(Factory &owner, Ort::ConstSessionOptions session) : OrtEp{}, factory(owner), options(session)
 {
     ort_version_supported = ORT_API_VERSION;
     GetName = [](const OrtEp *) noexcept { return vector::kName; };
@@ -428,9 +428,8 @@ Ep::Ep(Factory &owner, Ort::ConstSessionOptions session)
     };
     OrtEp::Compile = [](OrtEp *self, const OrtGraph **graphs, const OrtNode **fused, size_t count,
                         OrtNodeComputeInfo **infos, OrtNode **context_nodes) noexcept {
-        return epctx::Guard([&] {
-            static_cast<Ep *>(self)->Compile(graphs, fused, count, infos, context_nodes);
-        });
+        return epctx::Guard(
+            [&] { static_cast<Ep *>(self)->Compile(graphs, fused, count, infos, context_nodes); });
     };
     ReleaseNodeComputeInfos = [](OrtEp *, OrtNodeComputeInfo **infos, size_t count) noexcept {
         for (size_t i = 0; i < count; i++)

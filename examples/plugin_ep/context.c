@@ -117,8 +117,9 @@ void ep_context_drop(ep_context *context)
 
 static bool is_hidden(const ep_session *session, const char *model_path)
 {
-    return ep_path_is_hidden(model_path, epctx_option_text(&session->options,
-                                                           EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER));
+    return ep_path_is_hidden(
+        model_path,
+        epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER));
 }
 
 const char *ep_model_path(const ep_session *session, const ep_record *record)
@@ -471,6 +472,10 @@ static OrtStatus *compile_pieces(ep_context *context, const ep_record *records, 
     for (i = 0; i < count && status == EPCTX_OK; i++)
         status = epctx_ep_compile(&context->made, &records[i].graph, &error);
     if (status == EPCTX_OK) status = epctx_ep_finish(&context->made, &error);
+    if (status == EPCTX_OK && epctx_ep_binary(&context->made).size == 0) {
+        status = epctx_fail(&error, EPCTX_ERR_BACKEND, "finish_fn of %s makes an empty binary",
+                            session->backend.source);
+    }
     return ep_status(session->api, status, &error);
 }
 

@@ -42,6 +42,17 @@
 /* Since then ORT tells when a session is complete and its context model written. */
 #define EP_INITIALIZED_API 27
 
+/* ----------------------------------------------------------------- check.c */
+
+/* Of ep_device.ep_name: it is a part of keys and names. */
+enum { EP_NAME_MAX = 128 };
+
+/* Is everything there that nobody asks about later? `device` may be NULL. */
+epctx_status ep_device_check(const ep_device *device, epctx_error *error);
+/* open_fn, and the same question for what it made. The caller calls close_fn after a success. */
+epctx_status ep_backend_open(const ep_device *device, const ep_options *options, epctx_backend *out,
+                             epctx_error *error);
+
 /* --------------------------------------------------------------- session.c */
 
 struct ep_options {

@@ -434,8 +434,7 @@ static OrtStatus *read_path(ep_record *record, const ORTCHAR_T *path, const char
 
 bool ep_path_is_hidden(const char *model_path, const char *folder)
 {
-    return *folder &&
-           epctx_str_is(epctx_path_file(epctx_str_of(model_path)), "virtual_model.onnx");
+    return *folder && epctx_str_is(epctx_path_file(epctx_str_of(model_path)), "virtual_model.onnx");
 }
 
 /* The location of an initializer in a file, if any. */
