@@ -2,9 +2,9 @@
 // epctx.h calls is an Answer: what is thrown inside becomes a status with its message.
 //
 // Context binary, as this machine stores numbers: "VECTOR1\0", u64 hash of the rest, then for each
-// graph: text name, u64 hash; list of inputs (text name, list of u64 dims), list of steps (u64 kind,
-// u64 left, u64 right, u64 count, list of floats: of a weight), list of outputs (as inputs), list of
-// their values (u64). A list is its u64 length and its members.
+// graph: text name, u64 hash, list of inputs (text name, list of u64 dims), list of steps (u64
+// kind, u64 left, u64 right, u64 count, list of floats: of a weight), list of outputs (as inputs),
+// list of their values (u64). A list is its u64 length and its members.
 #include "vector_device.hpp"
 
 #include <algorithm>

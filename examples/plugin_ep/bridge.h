@@ -1,5 +1,5 @@
-/* bridge.h - ORT's graph as records of epctx.h and EPContext nodes back to ORT, with ORT's C API and
- * nothing of this EP: graph.c, node.c and status.c are for any EP, also one in C++
+/* bridge.h - ORT's graph as records of epctx.h and EPContext nodes back to ORT, with ORT's C API
+ * and nothing of this EP: graph.c, node.c and status.c are for any EP, also one in C++
  * (../embed_in_ep/epctx_ort.hpp). */
 #ifndef EP_BRIDGE_H
 #define EP_BRIDGE_H
@@ -71,7 +71,7 @@ typedef struct ep_record {
 
 /* `fused`: take inputs and outputs, and their order, from this node; NULL: from the graph.
  * With `fused` nodes have `rest`, as epctx_graph_hash needs it.
- * The payload attribute of EPContext nodes stays empty, it may be gigabytes: ep_context_node_read. */
+ * The payload of EPContext nodes stays empty, it may be gigabytes: ep_context_node_read. */
 OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
                           const OrtNode *fused);
 /* May be called on a zeroed record, and twice. */
@@ -95,7 +95,7 @@ OrtStatus *ep_node_names(const ep_api *api, const OrtNode *node, bool outputs, e
 OrtStatus *ep_context_node_read(const ep_record *record, size_t index, epctx_buffer *payload,
                                 epctx_arena *arena, epctx_node *out);
 /* The node that ORT writes in the place of `fused`, with its name, inputs and outputs: ORT replaces
- * the one by the other by name. `weights`: EPCTX_WEIGHTS_ATTR, empty without. The caller owns it. */
+ * the one by the other by name. `weights`: EPCTX_WEIGHTS_ATTR, or empty. The caller owns it. */
 OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
                                   epctx_str weights, epctx_arena *arena, OrtNode **out);
 
