@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "epctx.h"
+
 #include <onnxruntime_c_api.h>
 
 extern const OrtApi *ort;
@@ -46,6 +48,8 @@ bool ort_library(char *out, size_t size);
 bool ort_open(bool virtual_devices);
 
 /* ---------------------------------------------------------------- sessions */
+
+enum { ORT_MAX_OPTIONS = 256 }; /* of an EP */
 
 /* What a session is made of; everything optional. Lists are key, value, ..., NULL. */
 typedef struct ort_spec {
@@ -131,5 +135,16 @@ typedef struct ort_output {
 } ort_output;
 
 bool ort_compile_model(const ort_spec *spec, ort_output *out);
+
+/* The EPContext nodes of a model; their texts are the model's. */
+typedef struct ort_contexts {
+    epctx_model model;
+    size_t count, others, primaries;
+    epctx_epnode list[16];
+    epctx_node_view views[16];
+} ort_contexts;
+
+/* epctx_model_close(&out->model) in any case. */
+bool ort_read_contexts(const char *path, ort_contexts *out);
 
 #endif

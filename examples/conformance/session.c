@@ -9,9 +9,9 @@
 
 /* -------------------------------------------------------------------- probe */
 
-/* Sessions of the probe: where none can be created, the EP is at fault and not the models. */
-static size_t sessions_tried, sessions_opened;
-static char first_refusal[1000];
+/* Sessions of the probe. */
+static size_t sessions_opened;
+static char first_refusal[1100];
 
 /* The node assignment names the EP that made the session, the device the factory. */
 static void check_assignment(const OrtSession *session)
@@ -28,31 +28,63 @@ static void check_assignment(const OrtSession *session)
     }
 }
 
+/* There is no session of a model that the CPU EP takes. */
+static void note_refusal(const ort_spec *spec)
+{
+    ort_spec cpu = *spec;
+    char text[sizeof first_refusal];
+    snprintf(text, sizeof text, "%d: %.980s", ort_code, ort_text);
+    cpu.ep = NULL;
+    if (!*first_refusal && session_opens(&cpu)) {
+        snprintf(first_refusal, sizeof first_refusal, "%s: expected success, found %.700s",
+                 now->doing, text);
+    }
+}
+
 /* How many nodes of a model the EP takes; 0 also when there is no session. */
 static size_t claimed(const char *path)
 {
     const ort_spec spec = spec_of(path);
     OrtSession *session = NULL;
     size_t count = 0;
-    sessions_tried++;
     if (ort_session(&spec, &session)) {
         sessions_opened++;
         count = ort_assigned(session, now->ep.name);
         if (count == 0) check_assignment(session);
         ort->ReleaseSession(session);
-    } else if (!*first_refusal) {
-        snprintf(first_refusal, sizeof first_refusal, "%d: %.980s", ort_code, ort_text);
+    } else {
+        note_refusal(&spec);
     }
     return count == SIZE_MAX ? 0 : count;
 }
 
+/* CreateEp refuses, or what was claimed is not compiled. */
+static void judge_refusal(void)
+{
+    const char *ids = "PLG-008";
+    if (!*first_refusal) return;
+    if (strstr(first_refusal, "creating execution provider")) ids = "PLG-032";
+    if (strstr(first_refusal, "ort_version_supported")) ids = "PLG-006 PLG-032";
+    judge(ids, false, "%s%s",
+          sessions_opened ? ""
+                          : "no session can be created, whatever the "
+                            "model: ",
+          first_refusal);
+}
+
 static void judge_probe(void)
 {
+    ep_facts *ep = &now->ep;
     const char *log = strstr(ort_log, "GetCapability");
-    if (sessions_tried > 0 && sessions_opened == 0) {
-        judge(strstr(first_refusal, "ort_version_supported") ? "PLG-006 PLG-032" : "PLG-032", false,
-              "no session can be created, whatever the model: %s", first_refusal);
+    judge_refusal();
+    if (*ep->unary || *ep->weighted) {
+        holds("PLG-008 PLG-032 PLG-051 PLG-053 PLG-056 PLG-074");
+        return;
     }
+    snprintf(ep->no_claim, sizeof ep->no_claim, sessions_opened ? "%s" : "%s: %.500s",
+             sessions_opened ? "the EP claims none of the operators that were tried"
+                             : "no session can be created",
+             first_refusal);
     judge("PLG-008", !log, "nothing is claimed, and the log says: %.300s", log ? log : "");
 }
 
@@ -108,12 +140,12 @@ static void find_contexts(void)
     ep_facts *ep = &now->ep;
     const char *source = in_folder("src/probe.onnx");
     const char *out = in_folder("out/probe_ctx.onnx");
-    contexts c;
+    ort_contexts c;
     bool embed;
     int mode;
     if (!make_model(MODEL_CHAIN, source)) return;
     snprintf(ep->no_contexts, sizeof ep->no_contexts,
-             "compiling the model writes no EPContext node");
+             "CompileModel did not return, or ended the process");
     for (mode = 0; mode < 2; mode++) {
         embed = mode == 1;
         judging("PLG-010", "CompileModel with embed mode %d", mode);
@@ -129,15 +161,54 @@ static void find_contexts(void)
             }
             continue;
         }
-        if (read_contexts(out, &c) && c.count > 0) {
+        if (ort_read_contexts(out, &c) && c.count > 0) {
             ep->contexts = true;
             ep->files |= c.list[0].embed_mode == 0;
             check_mode(embed, c.list[0].embed_mode == 1);
             ep->embeds |= c.list[0].embed_mode == 1;
         }
-        close_contexts(&c);
+        epctx_model_close(&c.model);
+        if (!ep->contexts) {
+            snprintf(ep->no_contexts, sizeof ep->no_contexts,
+                     "compiling the model writes no EPContext node");
+        }
         remove(out);
     }
+}
+
+/* Its device shows itself at once, or where virtual devices are allowed. */
+static bool open_any(void)
+{
+    ep_facts *ep = &now->ep;
+    if (open_ep()) return true;
+    snprintf(ep->no_device, sizeof ep->no_device, "%.590s", ort_text);
+    if (!ort_env || !unregister_ep(registration_of("conformance"))) return false;
+    ep->is_virtual = true;
+    judging("PLG-041", "registration with virtual devices");
+    if (register_ep(registration_of("conformance")) && find_device()) return true;
+    ep->is_virtual = false;
+    return false;
+}
+
+/* A device that only compiles says so in the first run. */
+static void find_runs(void)
+{
+    const char *source = in_folder("src/probe.onnx");
+    const ort_spec spec = spec_of(source);
+    OrtSession *session = NULL;
+    ort_values out;
+    now->ep.runs = true;
+    if (!now->ep.is_virtual || !make_model(MODEL_CHAIN, source)) return;
+    judging("PLG-009", "a run on a virtual device");
+    if (!ort_session(&spec, &session)) return;
+    if (ort_run(session, 1, &out)) {
+        ort_values_free(&out);
+    } else if (ort_code == ORT_NOT_IMPLEMENTED) {
+        now->ep.runs = false;
+        snprintf(now->ep.no_runs, sizeof now->ep.no_runs,
+                 "the virtual device only compiles: %.400s", ort_text);
+    }
+    ort->ReleaseSession(session);
 }
 
 static void probe(void)
@@ -146,10 +217,7 @@ static void probe(void)
     const OrtEpDevice *device;
     const char *version;
     int how;
-    if (!open_ep()) {
-        snprintf(ep->no_contexts, sizeof ep->no_contexts, "%.590s", ort_text);
-        return;
-    }
+    if (!open_any()) return;
     device = find_device();
     version = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version");
     ep->device = true;
@@ -162,14 +230,18 @@ static void probe(void)
         find_op(ep->form, weighted_ops, false, ep->weighted);
         find_op(ep->form, binary_ops, true, ep->binary);
     }
+    if (ep->is_virtual) tell_fact("device", "virtual");
     tell_fact("operators claimed", "%s %s %s%s", ep->unary, ep->weighted, ep->binary,
               ep->form == FORM_QDQ ? ", quantized" : "");
+    now->probed = true;
     if (!*ep->unary && !*ep->weighted) {
         judge_probe();
         return;
     }
     prefer_chain();
     find_foreign(ep->foreign);
+    judge_probe();
+    find_runs();
     find_contexts();
 }
 
@@ -259,8 +331,8 @@ static void odd_models(void)
         judging("PLG-008", "model '%s' in a session", model_names[kind]);
         ort_log_clear();
         spec = spec_of(model);
-        if (!judge("PLG-008 PLG-005", session_opens(&spec),
-                   "model '%s': expected a session, found %s", model_names[kind], ort_answer)) {
+        if (!judge("PLG-008", session_opens(&spec), "model '%s': expected a session, found %s",
+                   model_names[kind], ort_answer)) {
             continue;
         }
         judging("PLG-009", "model '%s', a run", model_names[kind]);
@@ -752,7 +824,7 @@ static void open_shapes(void)
 /* Besides the options of the user. */
 static void odd_ep_option(const char *model, const char *value, const char *what, bool tell)
 {
-    const char *odd[67];
+    const char *odd[2 * ORT_MAX_OPTIONS + 1];
     size_t count = 0;
     ort_spec spec = spec_of(model);
     for (; wanted.options[count]; count++)
@@ -960,21 +1032,23 @@ static void memory(void)
 }
 
 const experiment session_experiments[] = {
-    {"probe", probe, FINDS_FACTS, "EPC-071 PLG-006 PLG-008 PLG-010 PLG-027 PLG-032"},
-    {"session", jit, NEEDS_DEVICE | NEEDS_CLAIM,
+    {"probe", probe, FINDS_FACTS,
+     "EPC-071 PLG-006 PLG-008 PLG-010 PLG-027 PLG-032 PLG-051 PLG-053 PLG-056 PLG-074"},
+    {"session", jit, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM,
      "PLG-006 PLG-008 PLG-009 PLG-011 PLG-027 PLG-032 PLG-033 PLG-051 PLG-053 PLG-056 PLG-072 "
      "PLG-073 "
      "PLG-074 "
      "EPC-037 EPC-063 EPC-098"},
-    {"odd models", odd_models, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-005 PLG-008 PLG-009"},
-    {"optimization levels", levels, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-008"},
-    {"several sessions", many_sessions, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-011 PLG-032 PLG-033"},
-    {"many runs", many_runs, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009 PLG-011"},
-    {"threads", threads, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009 PLG-032"},
-    {"odd runs", odd_runs, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009"},
-    {"open shapes", open_shapes, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009"},
-    {"options", options, NEEDS_DEVICE | NEEDS_CLAIM, "EPC-054 PLG-016 PLG-055"},
-    {"selection", policies, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-057 PLG-058 PLG-059"},
+    {"odd models", odd_models, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-005 PLG-008 PLG-009"},
+    {"optimization levels", levels, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-008"},
+    {"several sessions", many_sessions, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM,
+     "PLG-011 PLG-032 PLG-033"},
+    {"many runs", many_runs, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009 PLG-011"},
+    {"threads", threads, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009 PLG-032"},
+    {"odd runs", odd_runs, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009"},
+    {"open shapes", open_shapes, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009"},
+    {"options", options, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "EPC-054 PLG-016 PLG-055"},
+    {"selection", policies, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-057 PLG-058 PLG-059"},
     {"memory and streams", memory, NEEDS_DEVICE,
      "PLG-020 PLG-035 PLG-036 PLG-037 PLG-038 PLG-039 PLG-040"},
     {NULL, NULL, 0, NULL},
