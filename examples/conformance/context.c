@@ -329,6 +329,7 @@ static size_t first_with(const ort_contexts *c, size_t n)
 /* Binaries go to out/deeper/moved<n>.bin, and the nodes name them there. */
 static bool move_deeper(const char *to)
 {
+    char names[16][40]; /* borrowed until the model is written */
     ort_contexts c;
     epctx_error error;
     epctx_status status = EPCTX_OK;
@@ -337,9 +338,9 @@ static bool move_deeper(const char *to)
     epctx_error_clear(&error);
     for (i = 0; ok && i < c.count && status == EPCTX_OK; i++) {
         const epctx_str was = c.list[i].ep_cache_context;
-        char name[40], here[PATH_MAX], there[80];
+        char *name = names[i], here[PATH_MAX], there[80];
         if (c.list[i].embed_mode != 0 || was.size == 0) continue;
-        snprintf(name, sizeof name, "deeper/moved%zu.bin", first_with(&c, i));
+        snprintf(name, sizeof names[0], "deeper/moved%zu.bin", first_with(&c, i));
         snprintf(here, sizeof here, "out/%.*s", STR(was));
         snprintf(there, sizeof there, "out/%s", name);
         rename(here, there); /* the first node that names it did so */
@@ -615,6 +616,7 @@ static bool reverse_nodes(const char *from, const char *to)
 /* The order of nodes in the file means nothing; names of nodes are ORT's. */
 static void reordered(void)
 {
+    char names[16][40]; /* borrowed until the model is written */
     ort_spec spec;
     ort_contexts c;
     epctx_error error;
@@ -635,10 +637,9 @@ static void reordered(void)
     epctx_error_clear(&error);
     if (ort_read_contexts("out/m_ctx.onnx", &c)) {
         for (i = 0; i < c.count; i++) {
-            char name[40];
-            snprintf(name, sizeof name, "renamed %zu", i);
+            snprintf(names[i], sizeof names[i], "renamed %zu", i);
             epctx_message_set_str(&c.model, c.views[i].view, EPCTX_FIELD_NODE_NAME,
-                                  epctx_str_of(name), &error);
+                                  epctx_str_of(names[i]), &error);
         }
         epctx_model_write_file(&c.model, "out/names_ctx.onnx", NULL, &error);
     }

@@ -3,6 +3,9 @@
 #include "conformance.h"
 
 #include <errno.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -180,7 +183,8 @@ static const char *missing_need(unsigned needs)
 {
     const ep_facts *ep = &now->ep;
     if ((needs & NEEDS_DEVICE) && !ep->device) {
-        return *ep->no_device ? ep->no_device : "the EP could not be opened";
+        if (*ep->no_device) return ep->no_device;
+        return now->hung ? "the EP could not be opened: it hung" : "the EP could not be opened";
     }
     if ((needs & NEEDS_CLAIM) && !*ep->unary && !*ep->weighted) {
         return now->probed ? ep->no_claim : "the probe, which asks what the EP claims, failed";
@@ -218,6 +222,9 @@ static void run_experiment(const experiment *e, const char *folder)
 {
     setpgid(0, 0); /* it may have children of its own: they end with it */
     on_signals(SIG_DFL);
+#if defined(__GLIBC__) /* who uses memory that was given back, or never written, sees it */
+    mallopt(M_PERTURB, 0xa5);
+#endif
     if (chdir(folder) != 0) _exit(3);
     make_folder("src");
     make_folder("out");
@@ -302,7 +309,8 @@ static void try_experiment(size_t at, const char *base)
     if (is_hopeless(e)) {
         snprintf(why, sizeof why, "not tried: %s hung in the experiment '%s'", now->hung,
                  experiment_name(now->hung_in));
-        judge_break(e, why, from);
+        judge(now->hung == step_load ? "PLG-001" : "PLG-041", false, "%s", why);
+        put_rest(e, from, why);
         return;
     }
     snprintf(folder, sizeof folder, "%s/%zu", base, at);

@@ -258,6 +258,7 @@ static void identity(void)
     } else {
         does_not_apply("PLG-062 PLG-064", "the library has one EP");
     }
+    does_not_apply("EPC-088", "one EP is tried, beside the CPU's");
 }
 
 const experiment registration_experiments[] = {
@@ -270,7 +271,7 @@ const experiment registration_experiments[] = {
 /* After the probe, which opens the EP for the first time. */
 const experiment identity_experiments[] = {
     {"identity", identity, NEEDS_DEVICE,
-     "PLG-004 PLG-007 PLG-028 PLG-030 PLG-031 PLG-047 PLG-060 PLG-062 PLG-064"},
+     "EPC-088 PLG-004 PLG-007 PLG-028 PLG-030 PLG-031 PLG-047 PLG-060 PLG-062 PLG-064"},
     {"another place", other_place, NEEDS_DEVICE, "PLG-041"},
     {"the end of a process", ends, NEEDS_DEVICE, "PLG-003 PLG-049"},
     {NULL, NULL, 0, NULL},

@@ -950,36 +950,51 @@ static void policies(void)
 
 /* ------------------------------------------------------------------- memory */
 
-/* Bytes go to the device's memory and come back. */
-static void round_trip(const OrtEpDevice *device, OrtAllocator *allocator)
+enum { COPIED = 64 };
+
+/* A tensor of COPIED floats, on the CPU. */
+static OrtValue *cpu_tensor(float **data)
 {
-    static const int64_t dims[1] = {64};
+    static const int64_t dims[1] = {COPIED};
     OrtAllocator *cpu = NULL;
-    OrtValue *from = NULL, *to = NULL, *there = NULL;
-    void *a = NULL, *b = NULL;
-    const ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
-    (void)device;
+    OrtValue *value = NULL;
+    void *bytes = NULL;
     if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&cpu)) ||
-        !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, type, &from)) ||
-        !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, type, &to)) ||
-        !ort_ok(ort->GetTensorMutableData(from, &a)) ||
-        !ort_ok(ort->GetTensorMutableData(to, &b))) {
-        return;
+        !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
+                                            &value)) ||
+        !ort_ok(ort->GetTensorMutableData(value, &bytes))) {
+        return NULL;
     }
-    ort_fill(a, 64, type, 9);
-    memset(b, 0, 64 * sizeof(float));
-    judging("PLG-035", "a tensor in the device's memory");
-    if (judge("PLG-035 PLG-036",
-              ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, 1, type, &there)),
-              "a tensor in the device's memory: %s", ort_answer)) {
-        judging("PLG-038", "CopyTensors to the device and back");
-        judge(
-            "PLG-038",
-            ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&from, &there, NULL, 1)) &&
-                ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&there, &to, NULL, 1)) &&
-                memcmp(a, b, 64 * sizeof(float)) == 0,
-            "CopyTensors to the device and back: expected the same bytes, found %s", ort_answer);
-        judging("PLG-037", "the release of a tensor in the device's memory");
+    *data = (float *)bytes;
+    return value;
+}
+
+static bool copy(const OrtValue *from, OrtValue *to, OrtSyncStream *stream)
+{
+    return ort_ok(ort->CopyTensors(ort_env, &from, &to, stream, 1));
+}
+
+/* Bytes go to memory of `allocator` and come back; `stream` may be NULL. */
+static void round_trip(const char *ids, OrtAllocator *allocator, OrtSyncStream *stream,
+                       const char *what)
+{
+    static const int64_t dims[1] = {COPIED};
+    float *a = NULL, *b = NULL;
+    OrtValue *from = cpu_tensor(&a), *to = cpu_tensor(&b), *there = NULL;
+    if (!from || !to) return;
+    ort_fill(a, COPIED, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 9);
+    memset(b, 0, COPIED * sizeof *b);
+    judging("PLG-035", "a tensor in %s", what);
+    if (judge(ids,
+              ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, 1,
+                                                 ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &there)),
+              "a tensor in %s: %s", what, ort_answer)) {
+        judging("PLG-038", "CopyTensors to %s and back", what);
+        judge("PLG-038",
+              copy(from, there, stream) && copy(there, to, stream) &&
+                  memcmp(a, b, COPIED * sizeof *a) == 0,
+              "CopyTensors to %s and back: expected the same bytes, found %s", what, ort_answer);
+        judging("PLG-037", "the release of a tensor in %s", what);
         ort->ReleaseValue(there);
         holds("PLG-037");
     }
@@ -987,48 +1002,207 @@ static void round_trip(const OrtEpDevice *device, OrtAllocator *allocator)
     ort->ReleaseValue(to);
 }
 
+static void shared_memory(const OrtEpDevice *device, OrtDeviceMemoryType type)
+{
+    const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, type);
+    OrtAllocator *allocator = NULL;
+    if (!info) return;
+    judge("PLG-020", ort->MemoryInfoGetDeviceMemType(info) == type,
+          "memory announced as type %d says type %d", (int)type,
+          (int)ort->MemoryInfoGetDeviceMemType(info));
+    judging("PLG-035", "GetSharedAllocator");
+    if (judge("PLG-035 PLG-020",
+              ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator,
+              "the device announces memory, but there is no allocator for it: %s", ort_text)) {
+        round_trip("PLG-035 PLG-036", allocator, NULL, "the device's memory");
+    }
+}
+
+/* A run whose output stays in the device's memory, and is read after the session's end. */
+static OrtValue *run_on_device(OrtSession *session, const OrtMemoryInfo *info)
+{
+    OrtIoBinding *binding = NULL;
+    OrtAllocator *cpu = NULL;
+    OrtValue **values = NULL, *out = NULL;
+    size_t count = 0;
+    ort_values inputs;
+
+    memset(&inputs, 0, sizeof inputs);
+    inputs.count = 1;
+    if (ort_ok(ort->GetAllocatorWithDefaultOptions(&cpu)) &&
+        ort_make_input(session, 0, cpu, 1, &inputs) &&
+        ort_ok(ort->CreateIoBinding(session, &binding)) &&
+        ort_ok(ort->BindInput(binding, inputs.names[0], inputs.values[0])) &&
+        ort_ok(ort->BindOutputToDevice(binding, "y", info)) &&
+        ort_ok(ort->RunWithBinding(session, NULL, binding)) &&
+        ort_ok(ort->GetBoundOutputValues(binding, cpu, &values, &count)) && count == 1) {
+        out = values[0];
+    }
+    if (values) cpu->Free(cpu, values);
+    if (binding) ort->ReleaseIoBinding(binding);
+    ort_values_free(&inputs);
+    return out;
+}
+
+/* The bytes of a value of the device, as the CPU EP's output of `model`. */
+static bool is_output_of(const OrtValue *there, const char *model)
+{
+    static char y[] = "y";
+    const ort_spec spec = {.path = model, .plain = true};
+    OrtSession *cpu = NULL;
+    ort_values want, got;
+    OrtAllocator *allocator = NULL;
+    const int64_t *dims = NULL;
+    size_t rank = 0;
+    ONNXTensorElementDataType type;
+    bool ok;
+    memset(&got, 0, sizeof got);
+    got.count = 1;
+    got.names[0] = y;
+    if (!ort_session(&spec, &cpu) || !ort_run(cpu, 1, &want)) return false;
+    ok = ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) &&
+         ort_ok(ort->GetTensorElementTypeAndShapeDataReference(there, &type, &dims, &rank)) &&
+         ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, rank, type, &got.values[0])) &&
+         copy(there, got.values[0], NULL) && ort_same(&got, &want);
+    if (got.values[0]) ort->ReleaseValue(got.values[0]);
+    ort_values_free(&want);
+    ort->ReleaseSession(cpu);
+    return ok;
+}
+
+/* The EP's own allocator and stream of a session; options of both come with the session's. */
+static void session_memory(const OrtEpDevice *device, const OrtMemoryInfo *info, bool streams)
+{
+    const char *model = in_folder("src/m.onnx");
+    ort_spec spec = spec_of(model);
+    OrtSession *session = NULL;
+    OrtAllocator *allocator = NULL;
+    OrtValue *out;
+    spec.device = device;
+    judging("PLG-019", "a session on the device with memory of its own");
+    if (!make_model(MODEL_CHAIN, model) || !ort_session(&spec, &session)) {
+        does_not_apply("PLG-019 PLG-021 PLG-022 PLG-023", "no session there: %s", ort_text);
+        return;
+    }
+    judging("PLG-019", "CreateAllocator of a session");
+    if (judge("PLG-019", ort_ok(ort->CreateAllocator(session, info, &allocator)),
+              "the allocator of a session: expected success, found %s", ort_answer)) {
+        round_trip("PLG-019", allocator, NULL, "the memory of a session");
+        ort->ReleaseAllocator(allocator);
+    }
+    judging("PLG-019", "a run whose output is in the device's memory");
+    out = run_on_device(session, info);
+    judge("PLG-019", out != NULL, "a run whose output is in the device's memory: %s", ort_answer);
+    judging("PLG-035", "a value in the device's memory that outlives its session");
+    ort->ReleaseSession(session);
+    if (!out) return;
+    judge(streams ? "PLG-022 PLG-023 PLG-035" : "PLG-035", is_output_of(out, model),
+          "a value in the device's memory, read after its session's end: expected the CPU EP's "
+          "output, found %s",
+          ort_answer);
+    ort->ReleaseValue(out);
+}
+
+/* A stream of the factory, and a copy on it. */
+static bool device_stream(const OrtEpDevice *device, const OrtMemoryInfo *info)
+{
+    OrtSyncStream *stream = NULL;
+    OrtAllocator *allocator = NULL;
+    judging("PLG-040", "CreateSyncStreamForEpDevice");
+    if (!ort_ok(ort->CreateSyncStreamForEpDevice(device, NULL, &stream))) {
+        if (ort_code == ORT_NOT_IMPLEMENTED || strstr(ort_text, "stream aware")) return false;
+        judge("PLG-040", *ort_text != '\0', "a refusal without a text");
+        return false;
+    }
+    if (ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator) {
+        round_trip("PLG-040", allocator, stream, "the device's memory, on a stream");
+    }
+    judging("PLG-040", "the release of a stream");
+    ort->ReleaseSyncStream(stream);
+    holds("PLG-039 PLG-040");
+    return true;
+}
+
+/* Devices of the EP, also virtual ones: these may have memory where others work in the CPU's. */
 static void memory(void)
 {
-    static const OrtDeviceMemoryType types[] = {OrtDeviceMemoryType_DEFAULT,
-                                                OrtDeviceMemoryType_HOST_ACCESSIBLE};
-    const OrtEpDevice *device;
-    OrtSyncStream *stream = NULL;
-    bool found = false;
-    size_t i;
-    if (!open_ep()) {
+    const OrtEpDevice *const *devices = NULL;
+    size_t count = 0, i, found = 0;
+    bool streams = false;
+    if (!ort_open(false) || !register_ep("memory.virtual") ||
+        !ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) {
         give_up("%s", ort_text);
         return;
     }
-    device = find_device();
-    for (i = 0; i < 2; i++) {
-        const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, types[i]);
-        OrtAllocator *allocator = NULL;
-        if (!info) continue;
-        found = true;
-        judging("PLG-035", "GetSharedAllocator");
-        if (judge("PLG-035 PLG-020",
-                  ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator,
-                  "the device announces memory, but there is no allocator for it: %s", ort_text)) {
-            round_trip(device, allocator);
-        }
+    for (i = 0; i < count; i++) {
+        const OrtMemoryInfo *info =
+            ort->EpDevice_MemoryInfo(devices[i], OrtDeviceMemoryType_DEFAULT);
+        if (strcmp(ort->EpDevice_EpName(devices[i]), now->ep.name) != 0 || !info) continue;
+        found++;
+        shared_memory(devices[i], OrtDeviceMemoryType_DEFAULT);
+        shared_memory(devices[i], OrtDeviceMemoryType_HOST_ACCESSIBLE);
+        streams |= device_stream(devices[i], info);
+        session_memory(devices[i], info, streams);
     }
     if (!found) {
-        does_not_apply("PLG-020 PLG-035 PLG-036 PLG-037",
-                       "the device announces no memory of its own: it works in the CPU's");
-        holds("PLG-038");
-    }
-    judging("PLG-040", "CreateSyncStreamForEpDevice");
-    if (ort_ok(ort->CreateSyncStreamForEpDevice(device, NULL, &stream))) {
-        judging("PLG-040", "the release of a stream");
-        ort->ReleaseSyncStream(stream);
-        holds("PLG-039 PLG-040");
-    } else if (ort_code == ORT_NOT_IMPLEMENTED) {
-        holds("PLG-039");
-        does_not_apply("PLG-040", "the EP has no streams: %s", ort_text);
+        give_up("no device announces memory of its own: the EP works in the CPU's");
+    } else if (!streams) {
+        give_up("the EP has no streams");
     } else {
-        judge("PLG-040", *ort_text != '\0', "a refusal without a text");
-        remark("PLG-039", "%s", ort_text);
+        does_not_apply("PLG-021", "only the EP knows which options its allocators have");
     }
+}
+
+/* ------------------------------------------------------------------- layout */
+
+static bool is_converted(const OrtSession *session)
+{
+    const OrtEpAssignedSubgraph *const *graphs = NULL;
+    const OrtEpAssignedNode *const *nodes = NULL;
+    const char *domain = NULL;
+    size_t graph_count = 0, count = 0, i, k;
+    if (!ort_ok(ort->Session_GetEpGraphAssignmentInfo(session, &graphs, &graph_count)))
+        return false;
+    for (i = 0; i < graph_count; i++) {
+        if (!ort_ok(ort->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &count))) return false;
+        for (k = 0; k < count; k++) {
+            if (ort_ok(ort->EpAssignedNode_GetDomain(nodes[k], &domain)) &&
+                strcmp(domain, "com.ms.internal.nhwc") == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Who prefers NHWC gets convolutions in a domain of ORT's own. */
+static void layout(void)
+{
+    const char *model = in_folder("src/m.onnx");
+    OrtSession *session = NULL;
+    ort_spec spec;
+    if (!open_ep() || !make_probe(now->ep.form, "Conv", model)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = spec_of(model);
+    spec.plain = false;
+    judging("PLG-014", "a session with two nodes Conv");
+    if (!judge("PLG-013", ort_session(&spec, &session),
+               "a session with two nodes Conv: expected success, found %s", ort_answer)) {
+        return;
+    }
+    if (is_converted(session)) {
+        judge("PLG-013 PLG-014 PLG-015", equals_cpu(session, model, 1),
+              "convolutions in NHWC: expected the CPU EP's outputs, found %s", ort_answer);
+    } else if (ort_assigned(session, now->ep.name) == 0) {
+        does_not_apply("PLG-013 PLG-014 PLG-015", "the EP claims no Conv, whatever its layout");
+    } else {
+        judge("PLG-013", equals_cpu(session, model, 1),
+              "convolutions in NCHW: expected the CPU EP's outputs, found %s", ort_answer);
+        does_not_apply("PLG-014 PLG-015", "the EP prefers no other layout than NCHW");
+    }
+    ort->ReleaseSession(session);
 }
 
 const experiment session_experiments[] = {
@@ -1050,6 +1224,7 @@ const experiment session_experiments[] = {
     {"options", options, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "EPC-054 PLG-016 PLG-055"},
     {"selection", policies, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-057 PLG-058 PLG-059"},
     {"memory and streams", memory, NEEDS_DEVICE,
-     "PLG-020 PLG-035 PLG-036 PLG-037 PLG-038 PLG-039 PLG-040"},
+     "PLG-019 PLG-020 PLG-021 PLG-022 PLG-023 PLG-035 PLG-036 PLG-037 PLG-038 PLG-039 PLG-040"},
+    {"data layout", layout, NEEDS_DEVICE | NEEDS_RUNS, "PLG-013 PLG-014 PLG-015"},
     {NULL, NULL, 0, NULL},
 };
