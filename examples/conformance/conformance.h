@@ -90,12 +90,12 @@ extern const char step_load[], step_register[];
 
 extern board *now;
 
-/* What the user asked for. One EP option is ours. */
-enum { MAX_OPTIONS = ORT_MAX_OPTIONS - 1, MAX_MODELS = 64 };
+/* What the user asked for. */
+enum { MAX_MODELS = 64 };
 typedef struct request {
-    const char *library;                      /* absolute */
-    const char *name;                         /* of the EP; NULL: the first of the library */
-    const char *options[2 * MAX_OPTIONS + 1]; /* EP options: key, value, ..., NULL */
+    const char *library; /* absolute */
+    const char *name;    /* of the EP; NULL: the first of the library */
+    ort_ep_options options;
     const char *models[MAX_MODELS];
     size_t model_count;
     double time_limit; /* seconds for one experiment */

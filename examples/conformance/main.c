@@ -354,7 +354,6 @@ static int usage(void)
 typedef struct command {
     bool json;
     const char *junit, *only;
-    size_t option_count;
 } command;
 
 /* Returns false. */
@@ -362,22 +361,6 @@ static bool refuse(const char *what, const char *why)
 {
     fprintf(stderr, "epctx-conformance: %s: %s\n", what, why);
     return false;
-}
-
-/* KEY=VALUE, which is cut in two. */
-static bool read_option(char *text, command *c)
-{
-    char why[80];
-    char *equals = strchr(text, '=');
-    if (!equals || equals == text) return refuse(text, "expected --ep-opt KEY=VALUE");
-    if (c->option_count == 2 * MAX_OPTIONS) {
-        snprintf(why, sizeof why, "more than %d --ep-opt", MAX_OPTIONS);
-        return refuse(text, why);
-    }
-    *equals = '\0';
-    wanted.options[c->option_count++] = text;
-    wanted.options[c->option_count++] = equals + 1;
-    return true;
 }
 
 static bool read_timeout(const char *text)
@@ -406,7 +389,9 @@ static bool read_argument(const char *name, char *value, command *c)
     if (!value) return refuse(name, "a value is missing, or there is no such option");
     if (strcmp(name, "--timeout") == 0) return read_timeout(value);
     if (strcmp(name, "--model") == 0) return read_model(value);
-    if (strcmp(name, "--ep-opt") == 0) return read_option(value, c);
+    if (strcmp(name, "--ep-opt") == 0) {
+        return ort_read_option(value, &wanted.options) || refuse(value, ort_text);
+    }
     if (strcmp(name, "--junit") == 0) return (c->junit = value) != NULL;
     if (strcmp(name, "--only") == 0) return (c->only = value) != NULL;
     if (strcmp(name, "--ort") == 0) return setenv("EPCTX_ORT_LIBRARY", value, 1) == 0;

@@ -84,6 +84,23 @@ char **ort_words(int count, char **given)
 #endif
 }
 
+bool ort_read_option(char *text, ort_ep_options *to)
+{
+    char *equals = strchr(text, '=');
+    if (!equals || equals == text) {
+        snprintf(ort_text, sizeof ort_text, "expected --ep-opt KEY=VALUE");
+        return false;
+    }
+    if (to->count == 2 * ORT_MAX_OPTIONS) {
+        snprintf(ort_text, sizeof ort_text, "more than %d --ep-opt", ORT_MAX_OPTIONS);
+        return false;
+    }
+    *equals = '\0';
+    to->list[to->count++] = text;
+    to->list[to->count++] = equals + 1;
+    return true;
+}
+
 bool ort_library(char *out, size_t size)
 {
     const char *set = getenv("EPCTX_ORT_LIBRARY");
@@ -178,7 +195,7 @@ int64_t ort_free_value(size_t i)
 
 bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
 {
-    const char *keys[ORT_MAX_OPTIONS], *values[ORT_MAX_OPTIONS];
+    const char *keys[ORT_MAX_OPTIONS + 1], *values[ORT_MAX_OPTIONS + 1];
     size_t count = 0, i;
     bool ok = ort_ok(ort->CreateSessionOptions(out));
     for (i = 0; ok && spec->config && spec->config[i]; i += 2) {
@@ -219,7 +236,7 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
             return false;
         }
         for (i = 0; spec->options && spec->options[i]; i += 2, count++) {
-            if (count == ORT_MAX_OPTIONS) {
+            if (count > ORT_MAX_OPTIONS) {
                 snprintf(ort_text, sizeof ort_text, "more than %d EP options", ORT_MAX_OPTIONS);
                 return false;
             }

@@ -42,14 +42,20 @@ bool ort_symbol(void *library, const char *name, void *function, size_t size);
 const ORTCHAR_T *ort_path(const char *path);
 /* The words of the command line in UTF-8. */
 char **ort_words(int count, char **given);
+/* The value of --ep-opt: KEY=VALUE, which is cut in two. False: see ort_text. An ort_spec may have
+ * one option more. */
+enum { ORT_MAX_OPTIONS = 255 };
+typedef struct ort_ep_options {
+    const char *list[2 * ORT_MAX_OPTIONS + 1]; /* key, value, ..., NULL */
+    size_t count;                              /* of words */
+} ort_ep_options;
+bool ort_read_option(char *text, ort_ep_options *to);
 /* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
 bool ort_library(char *out, size_t size);
 /* Loads ONNX Runtime and makes its environment. */
 bool ort_open(bool virtual_devices);
 
 /* ---------------------------------------------------------------- sessions */
-
-enum { ORT_MAX_OPTIONS = 256 }; /* of an EP */
 
 /* What a session is made of; everything optional. Lists are key, value, ..., NULL. */
 typedef struct ort_spec {
