@@ -86,7 +86,8 @@ command_line "an EP option without a value" 2 "expected --ep-opt KEY=VALUE" "$EP
 command_line "too many EP options" 2 "more than 255 --ep-opt" "$EPCTX_TOY_EP" \
     $(seq -f '--ep-opt k%.0f=1' 256)
 command_line "a time limit that is none" 2 "expected --timeout SECONDS" "$EPCTX_TOY_EP" --timeout 0
-command_line "a report in no folder" 2 "its folder does not exist" "$EPCTX_TOY_EP" --junit "$work/none/x.xml"
+command_line "a report in no folder" 2 "its folder does not exist" "$EPCTX_TOY_EP" \
+    --junit "$work/none/x.xml"
 command_line "an unknown rule" 2 "no rule 'EPC-999'" "$EPCTX_TOY_EP" --only EPC-999
 command_line "no ONNX Runtime" 2 "cannot open shared object" "$EPCTX_TOY_EP" --ort "$work/none.so"
 command_line "an EP that the library has not" 0 "lists no device here of Other" \
