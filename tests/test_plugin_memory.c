@@ -1,7 +1,9 @@
 /*
  * How much memory and time the plugin EP needs inside ONNX Runtime for a model with many weights:
  * to compile it and to load it again, beside ORT's own CPU EP with the same model. Each case prints
- * what it measured and fails when a copy of the weights is held that is not needed.
+ * what it measured and fails when a copy of the weights is held that is not needed. The limits
+ * include ONNX Runtime 1.30's own copies: one while it compiles, two or three more of an embedded
+ * binary.
  * EPCTX_TEST_LARGE_MIB: another size of the weights.
  */
 #define _GNU_SOURCE 1
@@ -19,14 +21,6 @@
 enum { WEIGHTS = 4 };
 
 static double mib; /* of all weights */
-
-#if defined(_WIN32)
-static const char *const unmeasured = "/proc tells what a process needs, and is not on Windows";
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const char *const unmeasured = "a sanitizer keeps memory that was freed";
-#else
-static const char *const unmeasured;
-#endif
 
 /* ------------------------------------------------------------- measurement */
 
@@ -60,6 +54,18 @@ static bool reset_peak(void)
     return file && fclose(file) == 0 && ok;
 }
 
+/* Why nothing can be measured here, or NULL. */
+static const char *unmeasured(void)
+{
+#if defined(_WIN32)
+    return "/proc tells what a process needs, and is not on Windows";
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return "a sanitizer keeps memory that was freed";
+#else
+    return reset_peak() ? NULL : "/proc/self/clear_refs cannot be written";
+#endif
+}
+
 static void stamp(cost *c)
 {
 #if !defined(_WIN32)
@@ -73,25 +79,29 @@ static void stamp(cost *c)
     c->left = status_mib("VmRSS:");
 }
 
-static bool work_begin(cost *c)
+static void work_begin(cost *c)
 {
-    const bool ok = reset_peak();
+    reset_peak();
     stamp(c);
-    return ok;
 }
 
-/* `c` from work_begin becomes what was used since. */
-static void work_end(const char *what, cost *c)
+/* Prints what was used since `from` of work_begin; `most`: limit of the peak, in sizes of the
+ * weights; 0: it is ONNX Runtime's alone. */
+static void work_end(const char *what, const cost *from, double most)
 {
-    const cost from = *c;
+    cost used, *c = &used;
     stamp(c);
-    c->peak = status_mib("VmHWM:") - from.left;
-    c->left -= from.left;
-    c->user -= from.user;
-    c->wall -= from.wall;
+    c->peak = status_mib("VmHWM:") - from->left;
+    c->left -= from->left;
+    c->user -= from->user;
+    c->wall -= from->wall;
     printf(
         "note %s: %-44s peak %7.1f MiB (%4.2f of the weights), left %7.1f, %5.2f s, user %5.2f\n",
         ep->label, what, c->peak, c->peak / mib, c->left, c->wall, c->user);
+    if (most > 0 && strncmp(ort_base->GetVersionString(), "1.30.", 5) == 0) {
+        CHECK(c->peak < most * mib, "%s: expected a peak below %.2f of the weights, found %.2f",
+              what, most, c->peak / mib);
+    }
 }
 
 /* ------------------------------------------------------------------ models */
@@ -141,13 +151,16 @@ static void optimized_too(OrtSessionOptions *options)
     ort_ok(ort->SetOptimizedModelFilePath(options, ort_path(in_folder("optimized.onnx"))));
 }
 
-static bool measure_session(const char *what, const ort_spec *spec, cost *c)
+static void measure_session(const char *what, const ort_spec *spec, double most)
 {
     OrtSession *session = NULL;
-    const bool ok = work_begin(c) && ort_session(spec, &session);
-    work_end(what, c);
+    cost from;
+    bool ok;
+    work_begin(&from);
+    ok = ort_session(spec, &session);
+    work_end(what, &from, most);
     if (session) ort->ReleaseSession(session);
-    return ok;
+    CHECK(ok, "%s: %s", what, ort_text);
 }
 
 /* ------------------------------------------------------------------- cases */
@@ -157,43 +170,45 @@ static void compile_by_options(bool external)
     const char *const where = external ? "external weights" : "inline weights";
     ort_spec cpu = {0}, spec = spec_of(in_folder("m.onnx"));
     char what[128];
-    cost c;
     int embed;
     CHECK_TRUE(make_weighty("m.onnx", external));
     cpu.path = spec.path;
     snprintf(what, sizeof what, "%s, CPU EP", where);
-    CHECK_ORT(measure_session(what, &cpu, &c));
+    measure_session(what, &cpu, 0);
     cpu.more = optimized_too;
     snprintf(what, sizeof what, "%s, CPU EP, optimized model", where);
-    CHECK_ORT(measure_session(what, &cpu, &c));
+    measure_session(what, &cpu, 0);
     remove(in_folder("optimized.onnx"));
     snprintf(what, sizeof what, "%s, compiled now", where);
-    CHECK_ORT(measure_session(what, &spec, &c));
+    measure_session(what, &spec, 2.5);
     for (embed = 0; embed < 2; embed++) {
         spec.config = embed ? generate_embed : generate;
         snprintf(what, sizeof what, "%s, by options, embed %d", where, embed);
-        CHECK_ORT(measure_session(what, &spec, &c));
+        measure_session(what, &spec, embed ? 5.3 : 2.5); /* the session runs: it keeps the binary */
         remove(in_folder("m_ctx.onnx"));
     }
 }
 
 TEST(compile_external)
 {
-    if (unmeasured) SKIP("%s", unmeasured);
+    const char *why = unmeasured();
+    if (why) SKIP("%s", why);
     compile_by_options(true);
 }
 
 TEST(compile_inline)
 {
-    if (unmeasured) SKIP("%s", unmeasured);
+    const char *why = unmeasured();
+    if (why) SKIP("%s", why);
     compile_by_options(false);
 }
 
 TEST(compile_api)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
+    const char *why = unmeasured();
     int external, to, embed;
-    if (unmeasured) SKIP("%s", unmeasured);
+    if (why) SKIP("%s", why);
     for (external = 1; external >= 0; external--) {
         clear_folder();
         CHECK_TRUE(make_weighty("m.onnx", external));
@@ -201,7 +216,7 @@ TEST(compile_api)
             for (embed = 0; embed < 2; embed++) {
                 ort_output out = {0};
                 char slash[300], what[128];
-                cost c;
+                cost from;
                 bool ok;
                 snprintf(slash, sizeof slash, "%s/", folder);
                 out.embed = embed;
@@ -209,8 +224,9 @@ TEST(compile_api)
                 if (to != 0) out.folder = slash, out.name = "m";
                 snprintf(what, sizeof what, "%s weights, compile API to %s, embed %d",
                          external ? "external" : "inline", to == 0 ? "file" : "buffer", embed);
-                ok = work_begin(&c) && ort_compile_model(&spec, &out);
-                work_end(what, &c);
+                work_begin(&from);
+                ok = ort_compile_model(&spec, &out);
+                work_end(what, &from, embed ? 4.3 : 2.5);
                 free(out.data);
                 CHECK_ORT(ok);
                 remove(in_folder("m_ctx.onnx"));
@@ -222,13 +238,13 @@ TEST(compile_api)
 TEST(load)
 {
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    const char *why = unmeasured();
     int embed;
-    cost c;
-    if (unmeasured) SKIP("%s", unmeasured);
+    if (why) SKIP("%s", why);
     CHECK_TRUE(make_weighty("m.onnx", true));
     for (embed = 0; embed < 2; embed++) {
         CHECK_ORT(generate_one(embed ? generate_embed : generate));
-        CHECK_ORT(measure_session(embed ? "load, embed 1" : "load, embed 0", &spec, &c));
+        measure_session(embed ? "load, embed 1" : "load, embed 0", &spec, embed ? 4.3 : 0.25);
         remove(in_folder("m_ctx.onnx"));
     }
 }
@@ -242,6 +258,9 @@ static const ort_case cases[] = {
 
 int main(int argc, char **argv)
 {
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, 1 << 20); /* what is freed goes back to the system */
+#endif
     if (!ort_test_begin(argv[0])) return ort_test_end();
     ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);
     return ort_test_end();
