@@ -78,7 +78,8 @@ HEADERS := $(wildcard epctx.h epctx_npu.h)
 
 # The plugin EP: everything but the device is the same for every device.
 PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples/plugin_ep/*.c))
-PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) libtoy_ep.so libtoy_oom_ep.so libbad_ep.so
+PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) libtoy_ep.so libtoy_oom_ep.so \
+                  libmistaken_ep.so libbad_ep.so
 CONFORMANCE_SOURCES := $(wildcard examples/conformance/*.c)
 # Plain, under ASan + UBSan and, the threads of ORT's users with it, under ThreadSanitizer.
 PLUGIN_KINDS   := build build/asan build/tsan
@@ -308,6 +309,10 @@ build/$(1)$(4)toy_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
 # What the tests ask of any device, and no more.
 build/$(1)$(4)five_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                          build/$(1)plugin/tests/ort/device_five.o
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
+# The template with one mistake of its author.
+build/$(1)$(4)mistaken_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                             build/$(1)plugin/tests/ort/device_mistaken.o
 	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 # The toy again, with allocations that fail on demand: its own, not those of what it is linked with.
 build/$(1)plugin/toy_oom.o: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \

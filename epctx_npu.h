@@ -80,17 +80,18 @@
  * WHAT IS COMPILED
  *   ai.onnx operators up to opset 24, with fixed shapes of rank <= 8 and float32, int8, uint8,
  *   int32, int64 or bool where ONNX allows them: Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh
- *   Atan Atanh AveragePool BatchNormalization BitShift BitwiseAnd BitwiseOr BitwiseXor Cast
- *   CastLike Ceil Celu Clip Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos
- *   Cosh DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Elu Equal Erf Exp Expand
- *   EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool
- *   GlobalMaxPool Greater GreaterOrEqual GroupNormalization HardSigmoid HardSwish Hardmax Identity
- *   InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log
- *   LogSoftmax MatMul MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul
- *   Neg NegativeLogLikelihoodLoss Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul
- *   QuantizeLinear RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum
- *   ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu
- *   Reshape Resize Round Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign
+ *   Atan Atanh Attention AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr
+ *   BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip Concat Constant ConstantOfShape Conv
+ *   ConvInteger ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div Dropout
+ *   DynamicQuantizeLinear Elu Equal Erf Exp Expand EyeLike Flatten Floor GRU Gather GatherElements
+ *   GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual
+ *   GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN
+ *   LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization MatMul
+ *   MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul Neg
+ *   NegativeLogLikelihoodLoss Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear
+ *   RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
+ *   ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize RotaryEmbedding
+ *   Round Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign
  *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
  *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile Transpose
  *   Trilu Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from
@@ -6822,25 +6823,17 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
 
 /* -- moving data -- */
 
-static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
+/* Axis i of the result is axis perm[i] of `x`. */
+static epctx_status epctx_npu__emit_transpose(epctx_npu__compiler *c, uint32_t x,
+                                              const int64_t *perm, uint32_t *y)
 {
-    int64_t perm[EPCTX_NPU_MAX_RANK], dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK];
-    int64_t to[EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    epctx_npu__shape shape;
-    uint32_t x, y, i, rank, last = 0;
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape shape = c->tensors[x].shape;
+    uint32_t i, last = 0;
     bool moves = false;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    shape = c->tensors[x].shape;
-    rank = shape.rank;
-    EPCTX__TRY(epctx_npu__ints(c, "perm", rank, 0, perm));
-    for (i = 0; i < rank && epctx_node_attr(c->node, "perm") == NULL; i++) {
-        perm[i] = (int64_t)(rank - 1 - i);
-    }
-    EPCTX__TRY(epctx_npu__mark_axes(c, perm, rank, rank, marked));
     epctx_npu__dense(&c->tensors[x].shape, dense);
-    for (i = 0; i < rank; i++) {
-        uint32_t axis = (uint32_t)(perm[i] < 0 ? perm[i] + (int64_t)rank : perm[i]);
+    for (i = 0; i < shape.rank; i++) {
+        const uint32_t axis = (uint32_t)(perm[i] < 0 ? perm[i] + (int64_t)shape.rank : perm[i]);
         shape.dims[i] = c->tensors[x].shape.dims[axis];
         from[i] = dense[axis];
         if (shape.dims[i] != 1) { /* permuting dimensions of 1 moves no data */
@@ -6849,17 +6842,43 @@ static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
         }
     }
     if (!moves) {
-        return epctx_npu__lower_alias(c, x, &shape);
+        return epctx_npu__alias(c, x, &shape, 0, y);
     }
     epctx_npu__dense(&shape, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &shape, 0, 0, from, to));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
+    return epctx_npu__emit_move(c, x, *y, &shape, 0, 0, from, to);
+}
+
+static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
+{
+    int64_t perm[EPCTX_NPU_MAX_RANK];
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    uint32_t x, y, i, rank;
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    rank = c->tensors[x].shape.rank;
+    EPCTX__TRY(epctx_npu__ints(c, "perm", rank, 0, perm));
+    for (i = 0; i < rank && epctx_node_attr(c->node, "perm") == NULL; i++) {
+        perm[i] = (int64_t)(rank - 1 - i);
+    }
+    EPCTX__TRY(epctx_npu__mark_axes(c, perm, rank, rank, marked));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, x, perm, &y));
     return epctx_npu__output(c, 0, y);
+}
+
+/* Copies `x` into `y`, from place `at` of an axis on. */
+static epctx_status epctx_npu__put_part(epctx_npu__compiler *c, uint32_t x, uint32_t y,
+                                        uint32_t axis, int64_t at)
+{
+    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    const epctx_npu__shape part = c->tensors[x].shape;
+    epctx_npu__dense(&part, from);
+    epctx_npu__dense(&c->tensors[y].shape, to);
+    return epctx_npu__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to);
 }
 
 static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
 {
-    int64_t to[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], at = 0;
+    int64_t at = 0;
     epctx_npu__shape shape;
     uint32_t x, y, axis, j;
     size_t i;
@@ -6884,17 +6903,12 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
         shape.dims[axis] += c->tensors[t].shape.dims[axis];
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    epctx_npu__dense(&shape, to);
     for (i = 0; i < c->node->input_count; i++) {
-        epctx_npu__shape part;
         EPCTX__TRY(epctx_npu__input(c, i, &x));
-        part = c->tensors[x].shape;
-        if (c->tensors[x].count == 0 && !c->folding) {
-            continue;
+        if (c->tensors[x].count > 0 || c->folding) {
+            EPCTX__TRY(epctx_npu__put_part(c, x, y, axis, at));
         }
-        epctx_npu__dense(&part, from);
-        EPCTX__TRY(epctx_npu__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to));
-        at += part.dims[axis];
+        at += c->tensors[x].shape.dims[axis];
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -7234,17 +7248,16 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
+static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
+                                           uint32_t axis, uint32_t *y)
 {
     epctx_npu__shape shape = {0, {0}};
     const epctx_npu__shape *in, *index;
     epctx_npu__step s;
     epctx_npu__gather_params *p = &s.params.gather;
-    uint32_t x, indices, y, axis, i;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    uint32_t i;
     in = &c->tensors[x].shape;
     index = &c->tensors[indices].shape;
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), in->rank, 0, &axis));
     if (c->tensors[indices].elem == EPCTX_ONNX_FLOAT ||
         in->rank + index->rank - 1 > EPCTX_NPU_MAX_RANK || c->tensors[x].count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -7280,9 +7293,18 @@ static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
             }
         }
     }
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    s.out = y;
-    EPCTX__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
+    s.out = *y;
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
+{
+    uint32_t x, indices, y, axis;
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    EPCTX__TRY(
+        epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__emit_gather(c, x, indices, axis, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8184,8 +8206,11 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, x, EPCTX_NPU__NONE, 0);
     EPCTX__TRY(epctx_npu__window_of(c, &xs, kernel, &p->window));
     if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
-        (p->window.dilation_h != 1 || p->window.dilation_w != 1)) {
-        return epctx_npu__bad_attr(c, "auto_pad", "no SAME with dilations: runtimes differ");
+        (p->window.dilation_h != 1 || p->window.dilation_w != 1 ||
+         (average &&
+          (p->window.stride_h > p->window.kernel_h || p->window.stride_w > p->window.kernel_w)))) {
+        return epctx_npu__bad_attr(c, "auto_pad",
+                                   "no SAME with dilations or windows apart: runtimes differ");
     }
     p->planes = (uint32_t)(xs.dims[0] * xs.dims[1]);
     p->average = average;
@@ -8478,25 +8503,30 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
+/* Over axes `axis` to `end`. */
+static epctx_status epctx_npu__emit_softmax(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
+                                            uint32_t end, bool log, uint32_t *y)
 {
-    const bool log = c->variant != 0;
-    const bool old = c->node->version < 13; /* flattens from the axis on */
-    epctx_npu__shape shape;
+    const epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
-    uint32_t x, y, axis;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
-    shape = c->tensors[x].shape;
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), shape.rank,
-                               old ? 1 : 0, &axis));
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, y);
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, *y);
     s.params.softmax.log = log;
     s.params.softmax.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
-    s.params.softmax.count =
-        (uint32_t)epctx_npu__product(&shape, axis, old ? shape.rank : axis + 1);
-    s.params.softmax.inner = (uint32_t)(old ? 1 : epctx_npu__product(&shape, axis + 1, shape.rank));
-    EPCTX__TRY(epctx_npu__emit(c, &s));
+    s.params.softmax.count = (uint32_t)epctx_npu__product(&shape, axis, end);
+    s.params.softmax.inner = (uint32_t)epctx_npu__product(&shape, end, shape.rank);
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
+{
+    const bool old = c->node->version < 13; /* flattens from the axis on */
+    uint32_t x, y, axis, rank;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    rank = c->tensors[x].shape.rank;
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), rank, old ? 1 : 0,
+                               &axis));
+    EPCTX__TRY(epctx_npu__emit_softmax(c, x, axis, old ? rank : axis + 1, c->variant != 0, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -10068,6 +10098,437 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, x);
 }
 
+/* -- operators composed of others -- */
+
+static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c)
+{
+    uint32_t x, ones, y;
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    if (c->tensors[x].elem == EPCTX_ONNX_FLOAT || c->tensors[x].elem == EPCTX_ONNX_BOOL) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected integers");
+    }
+    EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, -1, &ones));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, ones, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* |x|^p */
+static epctx_status epctx_npu__powers(epctx_npu__compiler *c, uint32_t x, int64_t p, uint32_t *y)
+{
+    if (p == 2) {
+        return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, y);
+    }
+    EPCTX__TRY(epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_ABS, 0.0f, 0.0f, y));
+    return p == 1 ? EPCTX_OK : epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, *y, (float)p, y);
+}
+
+/* x^(1/p) */
+static epctx_status epctx_npu__root(epctx_npu__compiler *c, uint32_t x, int64_t p, uint32_t *y)
+{
+    *y = x;
+    if (p == 2) {
+        return epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, y);
+    }
+    return p == 1 ? EPCTX_OK
+                  : epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, x,
+                                           epctx_npu__f_div(1.0f, (float)p), y);
+}
+
+static epctx_status epctx_npu__p_attr(epctx_npu__compiler *c, int64_t *p)
+{
+    *p = epctx_node_int(c->node, "p", 2);
+    return *p >= 1 && *p <= 64 ? EPCTX_OK : epctx_npu__bad_attr(c, "p", "1 to 64");
+}
+
+static epctx_status epctx_npu__lower_lp_norm(epctx_npu__compiler *c)
+{
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    uint32_t x, y, axis;
+    int64_t p;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__p_attr(c, &p));
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), c->tensors[x].shape.rank, 0,
+                               &axis));
+    marked[axis] = true;
+    EPCTX__TRY(epctx_npu__powers(c, x, p, &y));
+    EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, y, marked, true, &y));
+    EPCTX__TRY(epctx_npu__root(c, y, p, &y));
+    EPCTX__TRY(/* zeros stay zeros */
+               epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MAX, y, FLT_MIN, &y));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_global_lp_pool(epctx_npu__compiler *c)
+{
+    bool marked[EPCTX_NPU_MAX_RANK];
+    uint32_t x, y, i;
+    int64_t p;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__p_attr(c, &p));
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        marked[i] = i >= 2 && i < c->tensors[x].shape.rank;
+    }
+    EPCTX__TRY(epctx_npu__powers(c, x, p, &y));
+    EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, y, marked, true, &y));
+    EPCTX__TRY(epctx_npu__root(c, y, p, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Running sums in log2(n) rounds: each adds to every sum the one `by` places before it. */
+static epctx_status epctx_npu__lower_cumsum(epctx_npu__compiler *c)
+{
+    const bool reverse = epctx_node_int(c->node, "reverse", 0) != 0;
+    bool move = epctx_node_int(c->node, "exclusive", 0) != 0; /* the first round only moves */
+    int64_t given[1], n, by;
+    epctx_npu__shape shape;
+    uint32_t x, y, sums, part, late, axis, id;
+    size_t count;
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "axis", 1, given, &count));
+    shape = c->tensors[x].shape;
+    EPCTX__TRY(epctx_npu__axis(c, count == 1 ? given[0] : INT64_MAX, shape.rank, 0, &axis));
+    n = shape.dims[axis];
+    y = x;
+    for (by = 1; by < n || move; by *= move ? 1 : 2, move = false) {
+        EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &sums));
+        if (move) {
+            EPCTX__TRY(epctx_npu__emit_fill(c, sums, 0));
+        } else {
+            EPCTX__TRY(epctx_npu__take_one(c, y, axis, reverse ? n - by : 0, by, &part));
+            EPCTX__TRY(epctx_npu__put_part(c, part, sums, axis, reverse ? n - by : 0));
+        }
+        if (by < n) {
+            EPCTX__TRY(epctx_npu__take_one(c, y, axis, reverse ? by : 0, n - by, &part));
+            if (!move) {
+                EPCTX__TRY(epctx_npu__take_one(c, y, axis, reverse ? 0 : by, n - by, &late));
+                EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_ADD, late, part, &part));
+            }
+            EPCTX__TRY(epctx_npu__put_part(c, part, sums, axis, reverse ? 0 : by));
+        }
+        y = sums;
+    }
+    return epctx_npu__lower_alias(c, y, &shape);
+}
+
+static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c)
+{
+    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK], before;
+    epctx_npu__shape shape;
+    uint32_t x, y, id, axis;
+    size_t count, axis_count, i;
+    bool found;
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
+    shape = c->tensors[x].shape;
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
+    EPCTX__TRY(epctx_npu__ints_of(c, "axes", 0, INT64_MAX, axes, &axis_count, &found));
+    if (count != (found ? axis_count : shape.rank)) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: expected a size for each axis");
+    }
+    for (i = 0; i < count; i++) {
+        EPCTX__TRY(epctx_npu__axis(c, found ? axes[i] : (int64_t)i, shape.rank, 0, &axis));
+        if (sizes[i] < 1) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "shape: expected >= 1, found %d",
+                              sizes[i]);
+        }
+        before = (sizes[i] - shape.dims[axis]) / 2;
+        if (sizes[i] < shape.dims[axis]) {
+            EPCTX__TRY(
+                epctx_npu__take_one(c, x, axis, (shape.dims[axis] - sizes[i]) / 2, sizes[i], &x));
+        } else if (sizes[i] > shape.dims[axis]) {
+            shape.dims[axis] = sizes[i];
+            EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+            EPCTX__TRY(epctx_npu__emit_fill(c, y, 0));
+            EPCTX__TRY(epctx_npu__put_part(c, x, y, axis, before));
+            x = y;
+        }
+        shape.dims[axis] = sizes[i];
+    }
+    return epctx_npu__lower_alias(c, x, &shape);
+}
+
+/* -- Attention: values of shape [batch, heads, length, width] -- */
+
+/* Those of an input [batch, length, heads * width] change places. `turned`: [.., width, length]. */
+static epctx_status epctx_npu__heads(epctx_npu__compiler *c, uint32_t x, int64_t heads, bool turned,
+                                     uint32_t *y)
+{
+    static const int64_t perms[2][2][4] = {{{0, 1, 2, 3}, {0, 1, 3, 2}},
+                                           {{0, 2, 1, 3}, {0, 2, 3, 1}}};
+    epctx_npu__shape shape = c->tensors[x].shape;
+    const bool flat = shape.rank == 3;
+    if (flat && heads > 0 && shape.dims[2] % heads == 0) {
+        shape.rank = 4;
+        shape.dims[3] = shape.dims[2] / heads;
+        shape.dims[2] = heads;
+        EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    }
+    if (shape.rank != 4) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected rank 4, or rank 3 and a number of heads that divides it");
+    }
+    return epctx_npu__emit_transpose(c, x, perms[flat][turned], y);
+}
+
+/* [batch, heads, length, width] as the node's input 0 has it. */
+static epctx_status epctx_npu__unheads(epctx_npu__compiler *c, uint32_t y, bool flat)
+{
+    static const int64_t perm[4] = {0, 2, 1, 3};
+    epctx_npu__shape shape;
+    if (flat) {
+        EPCTX__TRY(epctx_npu__emit_transpose(c, y, perm, &y));
+        shape = c->tensors[y].shape;
+        shape.rank = 3;
+        shape.dims[2] *= shape.dims[3];
+        return epctx_npu__lower_alias(c, y, &shape);
+    }
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Keys or values: behind those of the past, which are input `past`; given back as output `present`.
+ * Each of their heads serves `group` heads of the queries. */
+static epctx_status epctx_npu__history(epctx_npu__compiler *c, size_t input, size_t past,
+                                       size_t present, int64_t heads, int64_t queries, uint32_t *y)
+{
+    epctx_npu__shape shape;
+    uint32_t x, old;
+    EPCTX__TRY(epctx_npu__float_input(c, input, &x));
+    EPCTX__TRY(epctx_npu__heads(c, x, heads, false, &x));
+    EPCTX__TRY(epctx_npu__optional(c, past, &old));
+    shape = c->tensors[x].shape;
+    if (old != EPCTX_NPU__NONE) {
+        epctx_npu__shape like = c->tensors[old].shape;
+        const int64_t before = like.dims[2];
+        like.dims[2] = shape.dims[2];
+        if (!epctx_npu__same_shape(&like, &shape) || c->tensors[old].elem != c->tensors[x].elem) {
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                              "input '%S': expected the shape of the new ones but for the length",
+                              &c->node->inputs[past]);
+        }
+        shape.dims[2] += before;
+        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+        EPCTX__TRY(epctx_npu__put_part(c, old, *y, 2, 0));
+        EPCTX__TRY(epctx_npu__put_part(c, x, *y, 2, before));
+        x = *y;
+    }
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, y)); /* the output's name is not this one's */
+    EPCTX__TRY(epctx_npu__output(c, present, *y));
+    if (queries == shape.dims[1]) {
+        *y = x;
+        return EPCTX_OK;
+    }
+    if (shape.dims[1] == 0 || queries % shape.dims[1] != 0) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%d heads do not serve %d", shape.dims[1],
+                          queries);
+    }
+    shape.rank = 5;
+    shape.dims[4] = shape.dims[3];
+    shape.dims[3] = shape.dims[2];
+    shape.dims[2] = 1;
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    shape.dims[2] = queries / shape.dims[1];
+    EPCTX__TRY(epctx_npu__expand_to(c, x, &shape, &x));
+    shape.rank = 4;
+    shape.dims[1] = queries;
+    shape.dims[2] = shape.dims[3];
+    shape.dims[3] = shape.dims[4];
+    return epctx_npu__alias(c, x, &shape, 0, y);
+}
+
+/* Adds input 3, a bool or float mask; positions of a shorter one behind its end are masked. */
+static epctx_status epctx_npu__attention_mask(epctx_npu__compiler *c, uint32_t *scores)
+{
+    const int64_t total = c->tensors[*scores].shape.dims[3];
+    uint32_t mask, zero, low, wide;
+    epctx_npu__shape shape;
+    EPCTX__TRY(epctx_npu__optional(c, 3, &mask));
+    if (mask == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_SUB, zero, FLT_MAX, &low));
+    if (c->tensors[mask].elem == EPCTX_ONNX_BOOL) {
+        EPCTX__TRY(epctx_npu__emit_where(c, mask, zero, low, &mask));
+    }
+    EPCTX__TRY(epctx_npu__want_float(c, mask));
+    shape = c->tensors[mask].shape;
+    if (shape.rank > 0 && shape.dims[shape.rank - 1] < total && shape.dims[shape.rank - 1] > 1) {
+        shape.dims[shape.rank - 1] = total;
+        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &wide));
+        EPCTX__TRY(epctx_npu__emit_fill(c, wide, epctx_npu__bits_of(-FLT_MAX)));
+        EPCTX__TRY(epctx_npu__put_part(c, mask, wide, shape.rank - 1, 0));
+        mask = wide;
+    }
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, *scores, mask, scores);
+}
+
+/* Query i sees keys up to `past` + i. */
+static epctx_status epctx_npu__attention_causal(epctx_npu__compiler *c, int64_t past,
+                                                uint32_t *scores)
+{
+    epctx_npu__shape shape = {2, {0}};
+    int64_t i, j;
+    float *data;
+    uint32_t id;
+    shape.dims[0] = c->tensors[*scores].shape.dims[2];
+    shape.dims[1] = c->tensors[*scores].shape.dims[3];
+    EPCTX__TRY(epctx_npu__add_floats(c, epctx_npu__count(&shape), &data, &id));
+    c->tensors[id].shape = shape;
+    for (i = 0; i < shape.dims[0]; i++) {
+        for (j = 0; j < shape.dims[1]; j++) {
+            *data++ = j <= past + i ? 0.0f : -FLT_MAX;
+        }
+    }
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, *scores, id, scores);
+}
+
+static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c)
+{
+    static const int64_t turn[4] = {0, 1, 3, 2};
+    const float cap = epctx_node_float(c->node, "softcap", 0.0f);
+    const int64_t mode = epctx_node_int(c->node, "qk_matmul_output_mode", 0);
+    uint32_t q, k, v, past, scores, shown[4];
+    epctx_npu__shape shape;
+    int64_t heads, before;
+    float scale;
+    bool flat;
+    EPCTX__TRY(epctx_npu__unused_outputs(c, 4));
+    if (c->node->input_count > 6 && c->node->inputs[6].size > 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "nonpad_kv_seqlen is not supported");
+    }
+    if (mode < 0 || mode > 3) {
+        return epctx_npu__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
+    }
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &q));
+    flat = c->tensors[q].shape.rank == 3;
+    EPCTX__TRY(epctx_npu__heads(c, q, epctx_node_int(c->node, "q_num_heads", 0), false, &q));
+    heads = c->tensors[q].shape.dims[1];
+    shape = c->tensors[q].shape;
+    scale = epctx_node_float(c->node, "scale", 1.0f / epctx_npu__sqrt((float)shape.dims[3]));
+    EPCTX__TRY(
+        epctx_npu__history(c, 1, 4, 1, epctx_node_int(c->node, "kv_num_heads", 0), heads, &k));
+    EPCTX__TRY(
+        epctx_npu__history(c, 2, 5, 2, epctx_node_int(c->node, "kv_num_heads", 0), heads, &v));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, q, scale, &q));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, k, turn, &k));
+    EPCTX__TRY(epctx_npu__matmul_of(c, q, k, &scores));
+    shown[0] = scores;
+    if (cap > 0.0f) {
+        EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, scores, cap, &scores));
+        EPCTX__TRY(epctx_npu__emit_act(c, scores, EPCTX_NPU__ACT_TANH, 0.0f, 0.0f, &scores));
+        EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, scores, cap, &scores));
+    }
+    shown[1] = scores;
+    EPCTX__TRY(epctx_npu__optional(c, 4, &past));
+    before = past != EPCTX_NPU__NONE ? c->tensors[past].shape.dims[2] : 0;
+    if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
+        (before == 0 || c->tensors[q].shape.dims[2] > 1)) { /* as ONNX Runtime: it is the newest */
+        EPCTX__TRY(epctx_npu__attention_causal(c, before, &scores));
+    }
+    EPCTX__TRY(epctx_npu__attention_mask(c, &scores));
+    if (scores != shown[1]) { /* masked twice is not minus infinity: a softmax of those is NaN */
+        EPCTX__TRY(epctx_npu__emit_act(c, scores, EPCTX_NPU__ACT_CLIP, -FLT_MAX, FLT_MAX, &scores));
+    }
+    shown[2] = scores;
+    EPCTX__TRY(epctx_npu__emit_softmax(c, scores, 3, 4, false, &scores));
+    shown[3] = scores;
+    if (c->node->output_count > 3) {
+        EPCTX__TRY(epctx_npu__alias(c, shown[mode], &c->tensors[scores].shape, 0, &shown[mode]));
+        EPCTX__TRY(epctx_npu__output(c, 3, shown[mode]));
+    }
+    EPCTX__TRY(epctx_npu__matmul_of(c, scores, v, &v));
+    return epctx_npu__unheads(c, v, flat);
+}
+
+/* -- RotaryEmbedding -- */
+
+/* Half `part` of the first `width` of the last dimension: the other elements or the other half. */
+static void epctx_npu__half(bool interleaved, int64_t part, int64_t width, int64_t *start,
+                            int64_t *step)
+{
+    *start = interleaved ? part : part * width / 2;
+    *step = interleaved ? 2 : 1;
+}
+
+/* Cosines or sines, input `i`: [batch, length, 1, width / 2], or where heads come before length. */
+static epctx_status epctx_npu__angles(epctx_npu__compiler *c, size_t i, bool flat, uint32_t *y)
+{
+    epctx_npu__shape shape;
+    uint32_t positions;
+    EPCTX__TRY(epctx_npu__float_input(c, i, y));
+    EPCTX__TRY(epctx_npu__optional(c, 3, &positions));
+    if (positions != EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__emit_gather(c, *y, positions, 0, y));
+    }
+    shape = c->tensors[*y].shape;
+    if (shape.rank != 3) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input '%S': expected rank %s",
+                          &c->node->inputs[i], positions != EPCTX_NPU__NONE ? "2" : "3");
+    }
+    shape.rank = 4;
+    shape.dims[3] = shape.dims[2];
+    shape.dims[2] = flat ? 1 : shape.dims[1];
+    shape.dims[1] = flat ? shape.dims[1] : 1;
+    return epctx_npu__alias(c, *y, &shape, 0, y);
+}
+
+static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c)
+{
+    const bool interleaved = epctx_node_int(c->node, "interleaved", 0) != 0;
+    const int64_t heads = epctx_node_int(c->node, "num_heads", 0);
+    int64_t start[4] = {0, 0, 0, 0}, step[4] = {1, 1, 1, 1}, dense[4], from[4], width, part;
+    epctx_npu__shape shape, given, box;
+    uint32_t x, y, angles[2], halves[2], a, b;
+    bool flat;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    shape = given = c->tensors[x].shape;
+    flat = shape.rank == 3;
+    if (flat && heads > 0 && shape.dims[2] % heads == 0) {
+        shape.rank = 4;
+        shape.dims[3] = shape.dims[2] / heads;
+        shape.dims[2] = heads;
+    }
+    if (shape.rank != 4) {
+        return epctx_npu__bad_attr(c, "num_heads", "a divisor of the last dimension");
+    }
+    width = epctx_node_int(c->node, "rotary_embedding_dim", 0);
+    width = width == 0 ? shape.dims[3] : width;
+    if (width < 2 || width % 2 != 0 || width > shape.dims[3]) {
+        return epctx_npu__bad_attr(c, "rotary_embedding_dim", "an even part of the width");
+    }
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    EPCTX__TRY(epctx_npu__angles(c, 1, flat, &angles[0]));
+    EPCTX__TRY(epctx_npu__angles(c, 2, flat, &angles[1]));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    box = shape;
+    box.dims[3] = width / 2;
+    epctx_npu__dense(&shape, dense);
+    for (part = 0; part < 2; part++) {
+        epctx_npu__half(interleaved, part, width, &start[3], &step[3]);
+        EPCTX__TRY(epctx_npu__take_box(c, x, &box, start, step, &halves[part]));
+    }
+    for (part = 0; part < 2; part++) { /* cos * a - sin * b, sin * a + cos * b */
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, halves[0], angles[part], &a));
+        EPCTX__TRY(
+            epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, halves[1], angles[1 - part], &b));
+        EPCTX__TRY(epctx_npu__emit_binary(
+            c, part == 0 ? EPCTX_NPU__BINARY_SUB : EPCTX_NPU__BINARY_ADD, a, b, &a));
+        if (!epctx_npu__same_shape(&c->tensors[a].shape, &box)) {
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                              "cosines and sines do not fit the input's batch and length");
+        }
+        epctx_npu__half(interleaved, part, width, &start[3], &step[3]);
+        epctx_npu__dense(&box, from);
+        dense[3] = step[3];
+        EPCTX__TRY(epctx_npu__emit_move(c, a, y, &box, 0, (uint64_t)start[3], from, dense));
+    }
+    if (width < shape.dims[3]) {
+        EPCTX__TRY(epctx_npu__take_one(c, x, 3, width, shape.dims[3] - width, &a));
+        EPCTX__TRY(epctx_npu__put_part(c, a, y, 3, width));
+    }
+    return epctx_npu__lower_alias(c, y, &given);
+}
+
 /* -- the table of operators -- */
 
 typedef struct epctx_npu__lower {
@@ -10088,16 +10549,19 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Asinh", epctx_npu__lower_act, EPCTX_NPU__ACT_ASINH},
     {"Atan", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
     {"Atanh", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
+    {"Attention", epctx_npu__lower_attention, 0},
     {"AveragePool", epctx_npu__lower_pool, true},
     {"BatchNormalization", epctx_npu__lower_batch_norm, 0},
     {"BitShift", epctx_npu__lower_bit_shift, 0},
     {"BitwiseAnd", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
+    {"BitwiseNot", epctx_npu__lower_bitwise_not, 0},
     {"BitwiseOr", epctx_npu__lower_exact, EPCTX_NPU__EXACT_OR},
     {"BitwiseXor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
     {"Cast", epctx_npu__lower_cast, false},
     {"CastLike", epctx_npu__lower_cast, true},
     {"Ceil", epctx_npu__lower_act, EPCTX_NPU__ACT_CEIL},
     {"Celu", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
+    {"CenterCropPad", epctx_npu__lower_center_crop_pad, 0},
     {"Clip", epctx_npu__lower_clip, 0},
     {"Concat", epctx_npu__lower_concat, 0},
     {"Constant", epctx_npu__lower_constant, 0},
@@ -10107,6 +10571,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"ConvTranspose", epctx_npu__lower_conv_transpose, 0},
     {"Cos", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
     {"Cosh", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
+    {"CumSum", epctx_npu__lower_cumsum, 0},
     {"DepthToSpace", epctx_npu__lower_depth_to_space, 0},
     {"DequantizeLinear", epctx_npu__lower_dequantize, 0},
     {"Div", epctx_npu__lower_binary, EPCTX_NPU__BINARY_DIV},
@@ -10127,6 +10592,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Gelu", epctx_npu__lower_gelu, 0},
     {"Gemm", epctx_npu__lower_gemm, 0},
     {"GlobalAveragePool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
+    {"GlobalLpPool", epctx_npu__lower_global_lp_pool, 0},
     {"GlobalMaxPool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MAX},
     {"Greater", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS | EPCTX_NPU__SWAPPED},
     {"GreaterOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL | EPCTX_NPU__SWAPPED},
@@ -10146,6 +10612,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"LessOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL},
     {"Log", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
     {"LogSoftmax", epctx_npu__lower_softmax, true},
+    {"LpNormalization", epctx_npu__lower_lp_norm, 0},
     {"MatMul", epctx_npu__lower_matmul, 0},
     {"MatMulInteger", epctx_npu__lower_integer, 0},
     {"Max", epctx_npu__lower_many, EPCTX_NPU__BINARY_MAX},
@@ -10184,6 +10651,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Relu", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
     {"Reshape", epctx_npu__lower_reshape, 0},
     {"Resize", epctx_npu__lower_resize, 0},
+    {"RotaryEmbedding", epctx_npu__lower_rotary, 0},
     {"Round", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
     {"Scatter", epctx_npu__lower_scatter_elements, 0},
     {"ScatterElements", epctx_npu__lower_scatter_elements, 0},

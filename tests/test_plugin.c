@@ -3040,6 +3040,18 @@ static bool compare_folders(const char *got, const char *want)
     }
 }
 
+/* Prints the lines of ORT's log that hold `text`. */
+static void tell_lines(const char *text)
+{
+    const char *line = ort_log;
+    while (*line) {
+        const size_t size = strcspn(line, "\n");
+        const char *found = strstr(line, text);
+        if (found && found < line + size) printf("  %.*s\n", (int)size, line);
+        line += size + (line[size] != '\0');
+    }
+}
+
 /* Compiles the model now and tells which nodes the EP leaves, and why. `plain`: without graph
  * optimizations, as the compile API does it unless it is told otherwise. The lines of the first
  * call are not told again. */
@@ -3059,6 +3071,7 @@ static bool try_level(ort_spec *spec, bool plain, const char *told, char **left)
                count, count == 1 ? "" : "s", nodes_left);
     } else {
         printf("compiled now: failed\n");
+        tell_lines("GetCapability"); /* its errors end no session */
     }
     if (told && *left && strcmp(told, *left) == 0) {
         printf("%s", **left ? "  the same nodes are left\n" : "");
@@ -3086,10 +3099,16 @@ static bool try_levels(ort_spec *spec)
     return ok;
 }
 
+/* What --try is told before its words. */
+typedef struct try_options {
+    bool strict; /* every node must be taken */
+    ort_ep_options ep;
+} try_options;
+
 /* For authors of EPs: --try LIBRARY EP MODEL compiles a model with the EP, generates and reloads
- * its context model both ways, and compares every run with the CPU. `strict`: every node must be
- * taken. */
-static int try_ep(const char *library, const char *name, const char *model, bool strict)
+ * its context model both ways, and compares every run with the CPU. */
+static int try_ep(const char *library, const char *name, const char *model,
+                  const try_options *options)
 {
     const char *const where[] = {"ep.context_enable", "1", "ep.context_file_path",
                                  in_folder("try_ctx.onnx"), NULL};
@@ -3118,7 +3137,8 @@ static int try_ep(const char *library, const char *name, const char *model, bool
         return 1;
     }
     spec = spec_of(model);
-    spec.allow_cpu = !strict;
+    spec.allow_cpu = !options->strict;
+    spec.options = options->ep.list;
     ok = try_levels(&spec);
     for (i = 0; i < 2 && ok; i++) {
         spec.path = model;
@@ -3341,36 +3361,49 @@ static bool read_dim(const char *text)
     return ort_free_size[at] > 0;
 }
 
+/* The options of --try, which begin at argv[2]. False: one is wrong. `first`: the word behind. */
+static bool read_try_options(int argc, char **argv, try_options *out, int *first)
+{
+    for (*first = 2; *first < argc && argv[*first][0] == '-'; ++*first) {
+        const char *name = argv[*first];
+        if (strcmp(name, "--strict") == 0) {
+            out->strict = true;
+            continue;
+        }
+        if (++*first == argc) return false;
+        if (!(strcmp(name, "--dim") == 0 && read_dim(argv[*first])) &&
+            !(strcmp(name, "--ep-opt") == 0 && ort_read_option(argv[*first], &out->ep))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int main(int argc, char **given)
 {
     char **argv = ort_words(argc, given);
     const bool trying = argc > 1 && strcmp(argv[1], "--try") == 0;
-    bool strict = false, wrong = false;
+    try_options options;
+    bool wrong;
     size_t i;
-    int first = 2; /* of the words that are no options */
-    while (trying && first < argc && argv[first][0] == '-' && !wrong) {
-        if (strcmp(argv[first], "--strict") == 0) {
-            strict = true;
-            first++;
-        } else {
-            wrong = strcmp(argv[first], "--dim") != 0 || first + 1 == argc ||
-                    !read_dim(argv[first + 1]);
-            first += 2;
-        }
-    }
+    int first = 2;
+    memset(&options, 0, sizeof options);
+    wrong = trying && !read_try_options(argc, argv, &options, &first);
     if (argc == 3 && strcmp(argv[1], "--broken") == 0) return with_broken_ep(argv[0], argv[2]);
     if (argc > 3 && argv[1][0] == '-' && !trying) return tool(argc, argv);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || (trying && (wrong || argc != first + 3)))) {
         fprintf(stderr,
                 "usage: %s [CASE...]\n"
-                "       %s --try [--strict] [--dim NAME=SIZE]... LIBRARY EP_NAME MODEL\n"
-                "--strict: no node may be left to the CPU; --dim: of a free dimension\n",
+                "       %s --try [--strict] [--dim NAME=SIZE]... [--ep-opt KEY=VALUE]...\n"
+                "           LIBRARY EP_NAME MODEL\n"
+                "--strict: no node may be left to the CPU; --dim: of a free dimension;\n"
+                "--ep-opt: an EP option for every session\n",
                 argv[0], argv[0]);
         return 2;
     }
     if (!ort_test_begin(argv[0])) return ort_test_end() || trying;
     if (trying) {
-        test_failures = try_ep(argv[first], argv[first + 1], argv[first + 2], strict);
+        test_failures = try_ep(argv[first], argv[first + 1], argv[first + 2], &options);
     } else if (ort_version < 24) {
         for (i = 0; i < SUBJECT_COUNT; i++) {
             ep = &subjects[i];

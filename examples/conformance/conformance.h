@@ -81,9 +81,9 @@ extern board *now;
 
 /* What the user asked for. */
 typedef struct request {
-    const char *library;     /* absolute */
-    const char *name;        /* of the EP; NULL: the first of the library */
-    const char *options[65]; /* EP options: key, value, ..., NULL */
+    const char *library; /* absolute */
+    const char *name;    /* of the EP; NULL: the first of the library */
+    ort_ep_options options;
     const char *models[64];
     size_t model_count;
 } request;

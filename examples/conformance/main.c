@@ -315,23 +315,11 @@ static int usage(void)
 typedef struct command {
     bool json;
     const char *junit, *only;
-    size_t option_count;
 } command;
-
-/* KEY=VALUE, which is cut in two. */
-static bool read_option(char *text, command *c)
-{
-    char *equals = strchr(text, '=');
-    if (!equals || equals == text || c->option_count + 2 >= 64) return false;
-    *equals = '\0';
-    wanted.options[c->option_count++] = text;
-    wanted.options[c->option_count++] = equals + 1;
-    return true;
-}
 
 static bool read_argument(const char *name, char *value, command *c)
 {
-    if (strcmp(name, "--ep-opt") == 0) return read_option(value, c);
+    if (strcmp(name, "--ep-opt") == 0) return ort_read_option(value, &wanted.options);
     if (strcmp(name, "--junit") == 0) return (c->junit = value) != NULL;
     if (strcmp(name, "--only") == 0) return (c->only = value) != NULL;
     if (strcmp(name, "--ort") == 0) return setenv("EPCTX_ORT_LIBRARY", value, 1) == 0;

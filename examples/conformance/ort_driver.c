@@ -84,6 +84,16 @@ char **ort_words(int count, char **given)
 #endif
 }
 
+bool ort_read_option(char *text, ort_ep_options *to)
+{
+    char *equals = strchr(text, '=');
+    if (!equals || equals == text || to->count == 2 * ORT_MAX_OPTIONS) return false;
+    *equals = '\0';
+    to->list[to->count++] = text;
+    to->list[to->count++] = equals + 1;
+    return true;
+}
+
 bool ort_library(char *out, size_t size)
 {
     const char *set = getenv("EPCTX_ORT_LIBRARY");
@@ -178,7 +188,7 @@ int64_t ort_free_value(size_t i)
 
 bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
 {
-    const char *keys[16], *values[16];
+    const char *keys[ORT_MAX_OPTIONS + 1], *values[ORT_MAX_OPTIONS + 1];
     size_t count = 0, i;
     bool ok = ort_ok(ort->CreateSessionOptions(out));
     for (i = 0; ok && spec->config && spec->config[i]; i += 2) {
@@ -218,7 +228,8 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
             snprintf(ort_text, sizeof ort_text, "no device of %s", spec->ep);
             return false;
         }
-        for (i = 0; spec->options && spec->options[i] && count < 16; i += 2, count++) {
+        for (i = 0; spec->options && spec->options[i] && count <= ORT_MAX_OPTIONS;
+             i += 2, count++) {
             keys[count] = spec->options[i];
             values[count] = spec->options[i + 1];
         }

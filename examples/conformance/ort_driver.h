@@ -40,6 +40,13 @@ bool ort_symbol(void *library, const char *name, void *function, size_t size);
 const ORTCHAR_T *ort_path(const char *path);
 /* The words of the command line in UTF-8. */
 char **ort_words(int count, char **given);
+/* The value of --ep-opt: KEY=VALUE, which is cut in two. */
+enum { ORT_MAX_OPTIONS = 16 };
+typedef struct ort_ep_options {
+    const char *list[2 * ORT_MAX_OPTIONS + 1]; /* key, value, ..., NULL */
+    size_t count;                              /* of words */
+} ort_ep_options;
+bool ort_read_option(char *text, ort_ep_options *to);
 /* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
 bool ort_library(char *out, size_t size);
 /* Loads ONNX Runtime and makes its environment. */

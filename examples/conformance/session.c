@@ -752,11 +752,11 @@ static void open_shapes(void)
 /* Besides the options of the user. */
 static void odd_ep_option(const char *model, const char *value, const char *what, bool tell)
 {
-    const char *odd[67];
+    const char *odd[2 * ORT_MAX_OPTIONS + 3];
     size_t count = 0;
     ort_spec spec = spec_of(model);
-    for (; wanted.options[count]; count++)
-        odd[count] = wanted.options[count];
+    for (; wanted.options.list[count]; count++)
+        odd[count] = wanted.options.list[count];
     odd[count] = "conformance_no_such_option";
     odd[count + 1] = value;
     odd[count + 2] = NULL;

@@ -167,7 +167,7 @@ ort_spec spec_of(const char *path)
     memset(&spec, 0, sizeof spec);
     spec.ep = now->ep.name;
     spec.device = find_device();
-    spec.options = wanted.options;
+    spec.options = wanted.options.list;
     spec.path = path;
     spec.allow_cpu = true;
     spec.plain = true;

@@ -83,6 +83,17 @@ EP_PRINTF(4, 5)
 void ep_log(const ep_api *api, const OrtLogger *logger, OrtLoggingLevel level, const char *format,
             ...);
 
+/* ----------------------------------------------------------------- check.c */
+
+/* Of ep_device.ep_name: it is a part of keys and names. */
+enum { EP_NAME_MAX = 128 };
+
+/* Is everything there that nobody asks about later? `device` may be NULL. */
+epctx_status ep_device_check(const ep_device *device, epctx_error *error);
+/* open_fn, and the same question for what it made. The caller calls close_fn after a success. */
+epctx_status ep_backend_open(const ep_device *device, const ep_options *options, epctx_backend *out,
+                             epctx_error *error);
+
 /* ----------------------------------------------------------------- graph.c */
 
 /* An OrtGraph as records. Weights and names are borrowed from ORT: a record lives no longer than
