@@ -16167,6 +16167,9 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
     epctx_error_clear(error);
     epctx__unlock(w);
     status = b->find_fn(b->self, entry->context, asked->key, asked->hash, &out->graph, error);
+    if (status == EPCTX_OK && out->graph == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_BACKEND, "find_fn sets no graph");
+    }
     if (status == EPCTX_OK) {
         status = b->info_fn(b->self, out->graph, &out->info, error);
     }

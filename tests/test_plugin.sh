@@ -304,6 +304,7 @@ while read -r code name text; do mistake "$code" "$name" "$text"; done <<'END'
 1 load_fails the SDK is not well in load_fn
 1 check_fails the SDK is not well in check_fn
 1 find_fails the SDK is not well in find_fn
+1 find_forgets find_fn sets no graph
 1 info_fails the SDK is not well in info_fn
 1 info_forgets the context's graph has 0 inputs, the node has 1
 1 info_without_values info_fn gives graph 'MineExecutionProvider_

@@ -118,7 +118,7 @@ OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *
 void ep_record_free(ep_record *record);
 
 bool ep_is_context_node(const epctx_node *node);
-/* A string attribute of any size, appended to `out`. */
+/* A string attribute of any size, into the empty `out`. */
 OrtStatus *ep_node_bytes(const ep_api *api, const OrtNode *node, const char *name,
                          epctx_buffer *out);
 /* Names of the node's inputs (outputs) in `arena`. */

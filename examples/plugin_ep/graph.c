@@ -259,7 +259,6 @@ OrtStatus *ep_node_bytes(const ep_api *api, const OrtNode *node, const char *nam
 {
     const OrtOpAttr *attr = NULL;
     OrtStatus *status = api->ort->Node_GetAttributeByName(node, name, &attr);
-    const size_t start = out->size;
     size_t size = 0;
     if (status || !attr) {
         if (status) api->ort->ReleaseStatus(status);
@@ -267,8 +266,11 @@ OrtStatus *ep_node_bytes(const ep_api *api, const OrtNode *node, const char *nam
     }
     EP_TRY(attr_size(api, attr, ORT_OP_ATTR_STRING, &size));
     if (size == 0) return NULL;
-    if (epctx_buffer_append(out, NULL, size) != EPCTX_OK) return ep_no_memory(api);
-    return api->ort->ReadOpAttr(attr, ORT_OP_ATTR_STRING, out->data + start, size, &size);
+    /* epctx_buffer_append would fill all of it with zeros first, and reserve more. */
+    out->data = (uint8_t *)out->allocator.alloc_fn(out->allocator.user, size);
+    if (!out->data) return ep_no_memory(api);
+    out->capacity = size;
+    return api->ort->ReadOpAttr(attr, ORT_OP_ATTR_STRING, out->data, size, &out->size);
 }
 
 /* ------------------------------------------------------------------- nodes */
