@@ -569,7 +569,10 @@ static OrtStatus *build(ep_session *session, ep_context *context, ep_record *rec
     nodes = epctx_ep_context_nodes(&context->made, &made);
     EP_TRY(ep_give_nodes(session, records, nodes, fused, count, bytes, &context->arena,
                          context_nodes));
-    return session->embed ? NULL : binary_write(session, binary, bytes);
+    if (!session->embed) EP_TRY(binary_write(session, binary, bytes));
+    /* Nothing will run: ORT writes the model without a second copy of the binary beside it. */
+    if (session->compile_only) epctx_ep_end(&context->made);
+    return NULL;
 }
 
 OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,

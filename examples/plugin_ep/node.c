@@ -8,13 +8,12 @@ bool ep_is_context_node(const epctx_node *node)
 
 /* ----------------------------------------------------------------- reading */
 
-/* Appends a string attribute of any size. */
+/* A string attribute of any size, into the empty `out`. */
 static OrtStatus *read_bytes(const ep_api *api, const OrtNode *node, const char *name,
                              epctx_buffer *out)
 {
     const OrtOpAttr *attr = NULL;
     OrtStatus *status = api->ort->Node_GetAttributeByName(node, name, &attr);
-    const size_t start = out->size;
     size_t size = 0;
     if (status || !attr) {
         if (status) api->ort->ReleaseStatus(status);
@@ -22,8 +21,11 @@ static OrtStatus *read_bytes(const ep_api *api, const OrtNode *node, const char 
     }
     EP_TRY(ep_attr_size(api, attr, ORT_OP_ATTR_STRING, &size));
     if (size == 0) return NULL;
-    if (epctx_buffer_append(out, NULL, size) != EPCTX_OK) return ep_no_memory(api);
-    return api->ort->ReadOpAttr(attr, ORT_OP_ATTR_STRING, out->data + start, size, &size);
+    /* epctx_buffer_append would fill all of it with zeros first, and reserve more. */
+    out->data = (uint8_t *)out->allocator.alloc_fn(out->allocator.user, size);
+    if (!out->data) return ep_no_memory(api);
+    out->capacity = size;
+    return api->ort->ReadOpAttr(attr, ORT_OP_ATTR_STRING, out->data, size, &out->size);
 }
 
 OrtStatus *ep_context_node_read(const ep_record *record, size_t index, epctx_buffer *payload,
