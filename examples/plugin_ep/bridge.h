@@ -5,6 +5,7 @@
 #define EP_BRIDGE_H
 
 #include <onnxruntime_c_api.h>
+#include <stdio.h>
 
 #include "epctx.h"
 
