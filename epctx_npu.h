@@ -584,22 +584,41 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
  * >>numbers: bit-identical arithmetic on every machine
  * ============================================================ */
 
-static float epctx_npu__float_of(uint32_t bits)
+static EPCTX_NPU__INLINE float epctx_npu__float_of(uint32_t bits)
 {
     float f;
     memcpy(&f, &bits, 4);
     return f;
 }
 
-static uint32_t epctx_npu__bits_of(float f)
+static EPCTX_NPU__INLINE uint32_t epctx_npu__bits_of(float f)
 {
     uint32_t bits;
     memcpy(&bits, &f, 4);
     return bits;
 }
 
+/* condition ? a : b, always from both: no branch, so that loops vectorize. */
+static EPCTX_NPU__INLINE float epctx_npu__choose(bool condition, float a, float b)
+{
+    const uint32_t mask = 0u - (uint32_t)condition;
+    return epctx_npu__float_of((epctx_npu__bits_of(a) & mask) | (epctx_npu__bits_of(b) & ~mask));
+}
+
+static EPCTX_NPU__INLINE float epctx_npu__abs(float x)
+{
+    return epctx_npu__float_of(epctx_npu__bits_of(x) & 0x7fffffffu);
+}
+
+/* `y` with the sign of x. */
+static EPCTX_NPU__INLINE float epctx_npu__signed(float y, float x)
+{
+    return epctx_npu__float_of((epctx_npu__bits_of(y) & 0x7fffffffu) |
+                               (epctx_npu__bits_of(x) & 0x80000000u));
+}
+
 /* e^r - 1 for |r| <= ln(2)/2: power series; the first omitted term is below 2^-27 of r. */
-static float epctx_npu__expm1_core(float r)
+static EPCTX_NPU__INLINE float epctx_npu__expm1_core(float r)
 {
     float p = 1.0f / 5040.0f;
     p = p * r + 1.0f / 720.0f;
@@ -611,17 +630,17 @@ static float epctx_npu__expm1_core(float r)
 }
 
 /* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. */
-static int32_t epctx_npu__exp_split(float x, float *r)
+static EPCTX_NPU__INLINE int32_t epctx_npu__exp_split(float x, float *r)
 {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    int32_t n = (int32_t)(x * 1.44269504f + (x < 0.0f ? -0.5f : 0.5f));
+    int32_t n = (int32_t)(x * 1.44269504f + epctx_npu__signed(0.5f, x));
     float t = x - (float)n * high;
     *r = t - (float)n * low;
     return n;
 }
 
 /* 2^n for n in -126..127 */
-static float epctx_npu__pow2(int32_t n)
+static EPCTX_NPU__INLINE float epctx_npu__pow2(int32_t n)
 {
     return epctx_npu__float_of((uint32_t)(n + 127) << 23);
 }
@@ -629,68 +648,53 @@ static float epctx_npu__pow2(int32_t n)
 static EPCTX_NPU__INLINE float epctx_npu__exp(float x)
 {
     float r, y;
-    float c = x > -104.0f ? x : -104.0f; /* also keeps NaN away from the conversion below */
+    float c = epctx_npu__choose(x > -104.0f, x, -104.0f); /* keeps NaN from the conversion below */
     int32_t n, half;
-    c = c < 89.0f ? c : 89.0f;
+    c = epctx_npu__choose(c < 89.0f, c, 89.0f);
     n = epctx_npu__exp_split(c, &r);
     half = n / 2;
     y = (1.0f + epctx_npu__expm1_core(r)) * epctx_npu__pow2(half) * epctx_npu__pow2(n - half);
-    return x != x ? x : y;
+    return epctx_npu__choose(x != x, x, y);
 }
 
 /* tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, formed without cancellation. */
-static float epctx_npu__tanh(float x)
+static EPCTX_NPU__INLINE float epctx_npu__tanh(float x)
 {
-    float a = x < 0.0f ? -x : x;
-    float c = a < 10.0f ? a : 10.0f;
-    float r, e, y;
+    const float a = epctx_npu__abs(x), c = epctx_npu__choose(a < 10.0f, a, 10.0f);
+    float r, e;
     int32_t n = epctx_npu__exp_split(2.0f * c, &r);
     float scale = epctx_npu__pow2(n);
     e = scale * epctx_npu__expm1_core(r) + (scale - 1.0f);
-    y = e / (e + 2.0f);
-    y = x < 0.0f ? -y : y;
-    return x != x || x == 0.0f ? x : y;
+    return epctx_npu__choose(x != x, x, epctx_npu__signed(e / (e + 2.0f), x));
 }
 
-static float epctx_npu__sigmoid(float x)
+static EPCTX_NPU__INLINE float epctx_npu__sigmoid(float x)
 {
-    const float e = epctx_npu__exp(x < 0.0f ? x : -x), y = 1.0f / (1.0f + e);
-    return x < 0.0f ? e * y : y;
+    const float e = epctx_npu__exp(-epctx_npu__abs(x)), y = 1.0f / (1.0f + e);
+    return epctx_npu__choose(x < 0.0f, e * y, y);
 }
 
-/* e^x - 1, at full precision for small x; x > 0 occurs only if the alpha of Celu is negative. */
-static float epctx_npu__expm1(float x)
+/* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
+static EPCTX_NPU__INLINE float epctx_npu__expm1(float x)
 {
-    const float c = x > -20.0f ? x : -20.0f; /* NaN, too */
-    float r, scale = epctx_npu__pow2(epctx_npu__exp_split(c < 1.0f ? c : 1.0f, &r));
-    r = scale * epctx_npu__expm1_core(r) + (scale - 1.0f);
-    return x != x || x == 0.0f ? x : x > 1.0f ? epctx_npu__exp(x) - 1.0f : r;
+    float c = epctx_npu__choose(x > -20.0f, x, -20.0f); /* NaN, too */
+    float r, half;
+    c = epctx_npu__choose(c < 89.0f, c, 89.0f);
+    half = epctx_npu__pow2(epctx_npu__exp_split(c, &r) - 1);
+    r = 2.0f * (half * epctx_npu__expm1_core(r) + (half - 0.5f));
+    return epctx_npu__choose((x != x) | (x == 0.0f), x, r);
 }
 
 /* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)), m in sqrt(1/2)..sqrt(2) */
-static float epctx_npu__log(float x)
+static EPCTX_NPU__INLINE float epctx_npu__log(float x)
 {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    float m = x, s, z, p;
-    uint32_t bits;
-    int32_t n = 0;
-    if (!(x > 0.0f)) {
-        return epctx_npu__float_of(x == 0.0f ? 0xff800000u : 0x7fc00000u);
-    }
-    if (x > FLT_MAX) {
-        return x;
-    }
-    if (x < FLT_MIN) {
-        m = x * 8388608.0f;
-        n = -23;
-    }
-    bits = epctx_npu__bits_of(m);
-    n += (int32_t)(bits >> 23) - 127;
-    m = epctx_npu__float_of((bits & 0x7fffffu) | 0x3f800000u);
-    if (m > 1.41421356f) {
-        m *= 0.5f;
-        n++;
-    }
+    const int32_t tiny = x < FLT_MIN;
+    const uint32_t bits = epctx_npu__bits_of(tiny ? x * 8388608.0f : x);
+    float m = epctx_npu__float_of((bits & 0x7fffffu) | 0x3f800000u), s, z, p, n;
+    const int32_t more = m > 1.41421356f;
+    n = (float)((int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more);
+    m *= more ? 0.5f : 1.0f;
     s = (m - 1.0f) / (m + 1.0f);
     z = s * s;
     p = 1.0f / 9.0f;
@@ -698,7 +702,10 @@ static float epctx_npu__log(float x)
     p = p * z + 1.0f / 5.0f;
     p = p * z + 1.0f / 3.0f;
     p = 2.0f * s + 2.0f * s * z * p;
-    return ((float)n * low + p) + (float)n * high;
+    p = (n * low + p) + n * high;
+    p = epctx_npu__choose(x > FLT_MAX, x, p);
+    p = epctx_npu__choose(x > 0.0f, p, epctx_npu__float_of(0x7fc00000u));
+    return epctx_npu__choose(x == 0.0f, epctx_npu__float_of(0xff800000u), p);
 }
 
 /* Correctly rounded, as the compiler uses it too: bit by bit, in integers. */
@@ -743,7 +750,7 @@ static float epctx_npu__sqrt(float x)
 /* erf: power series below 1, else Abramowitz and Stegun 7.1.26, with a small relative error. */
 static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
 {
-    const float a = x < 0.0f ? -x : x, z = x * x;
+    const float a = epctx_npu__abs(x), z = x * x;
     float p, t, y;
     p = 1.6462114e-6f - z * 1.6365845e-7f;
     p = 1.4925650e-5f - z * p;
@@ -760,41 +767,30 @@ static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
     y = y * t - 0.284496736f;
     y = y * t + 0.254829592f;
     y = 1.0f - y * t * epctx_npu__exp(-z);
-    y = x < 0.0f ? -y : y;
-    return a < 1.0f ? p : y;
-}
-
-static float epctx_npu__abs(float x)
-{
-    return epctx_npu__float_of(epctx_npu__bits_of(x) & 0x7fffffffu);
-}
-
-/* `y` with the sign of x. */
-static float epctx_npu__signed(float y, float x)
-{
-    return epctx_npu__float_of((epctx_npu__bits_of(y) & 0x7fffffffu) |
-                               (epctx_npu__bits_of(x) & 0x80000000u));
+    return epctx_npu__choose(a < 1.0f, p, epctx_npu__signed(y, x));
 }
 
 /* Rounds towards zero; floats from 2^23 on are integers. */
-static float epctx_npu__trunc(float x)
+static EPCTX_NPU__INLINE float epctx_npu__trunc(float x)
 {
-    return epctx_npu__abs(x) < 8388608.0f ? epctx_npu__signed((float)(int32_t)x, x) : x;
+    const bool small = epctx_npu__abs(x) < 8388608.0f;
+    const float t = (float)(int32_t)epctx_npu__choose(small, x, 0.0f);
+    return epctx_npu__choose(small, epctx_npu__signed(t, x), x);
 }
 
-static float epctx_npu__floor(float x)
+static EPCTX_NPU__INLINE float epctx_npu__floor(float x)
 {
     const float t = epctx_npu__trunc(x);
-    return t > x ? t - 1.0f : t;
+    return epctx_npu__choose(t > x, t - 1.0f, t);
 }
 
 /* Rounds to the nearest integer, ties to even. */
-static float epctx_npu__round(float x)
+static EPCTX_NPU__INLINE float epctx_npu__round(float x)
 {
     const float t = epctx_npu__trunc(x), rest = x - t; /* exact */
-    const float away = rest < 0.0f ? -1.0f : 1.0f, size = rest * away;
+    const float away = epctx_npu__signed(1.0f, rest), size = epctx_npu__abs(rest);
     const bool odd = t * 0.5f != epctx_npu__trunc(t * 0.5f);
-    return size > 0.5f || (size == 0.5f && odd) ? t + away : t;
+    return epctx_npu__choose((size > 0.5f) | ((size == 0.5f) & odd), t + away, t);
 }
 
 /* sin(x + quarter * pi/2). x is m 2^e; in integers, m times the fraction bits of 2^(e-2) 2/pi gives
@@ -1010,12 +1006,12 @@ static float epctx_npu__atanh(float x)
                              x);
 }
 
-static float epctx_npu__softplus(float x)
+static EPCTX_NPU__INLINE float epctx_npu__softplus(float x)
 {
-    const float a = x < 0.0f ? -x : x, e = epctx_npu__exp(-a);
+    const float e = epctx_npu__exp(-epctx_npu__abs(x));
     const float u = 1.0f + e, d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
-    const float tail = d == 0.0f ? e : epctx_npu__log(u) * (e / d);
-    return x > 0.0f ? x + tail : tail;
+    const float tail = epctx_npu__choose(d == 0.0f, e, epctx_npu__log(u) * (e / d));
+    return epctx_npu__choose(x > 0.0f, x + tail, tail);
 }
 
 static EPCTX_NPU__INLINE float epctx_npu__gelu(float x)
@@ -1023,9 +1019,14 @@ static EPCTX_NPU__INLINE float epctx_npu__gelu(float x)
     return 0.5f * x * (1.0f + epctx_npu__erf(x * 0.70710678f));
 }
 
-static float epctx_npu__gelu_tanh(float x)
+static EPCTX_NPU__INLINE float epctx_npu__gelu_tanh(float x)
 {
     return 0.5f * x * (1.0f + epctx_npu__tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
+static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height)
+{
+    return epctx_npu__choose(x < 0.0f, height * epctx_npu__expm1(x / width), x);
 }
 
 /* A loop over `count` elements, first in chunks of constant length: gcc -O2 vectorizes those, but
@@ -1055,11 +1056,23 @@ static float epctx_npu__gelu_tanh(float x)
     } while (0)
 #endif
 
+/* The same for a multiple of 16 elements. */
+#define EPCTX_NPU__BLOCKS(at, count, statement) \
+    do { \
+        size_t epctx_npu__i, epctx_npu__j; \
+        for (epctx_npu__i = 0; epctx_npu__i < (count); epctx_npu__i += 16) { \
+            for (epctx_npu__j = 0; epctx_npu__j < 16; epctx_npu__j++) { \
+                const size_t at = epctx_npu__i + epctx_npu__j; \
+                statement \
+            } \
+        } \
+    } while (0)
+
 /* -- activations: unary functions, alone or fused into another kernel -- */
 
 #define EPCTX_NPU_ACT_LIST(X) \
     X(RELU, v < 0.0f ? 0.0f : v) \
-    X(CLIP, v < a ? a : (v > b ? b : v)) \
+    X(CLIP, epctx_npu__choose(v < a, a, v > b ? b : v)) \
     X(LEAKY, v < 0.0f ? v * a : v) \
     X(SIGMOID, epctx_npu__sigmoid(v)) \
     X(TANH, epctx_npu__tanh(v)) \
@@ -1070,9 +1083,9 @@ static float epctx_npu__gelu_tanh(float x)
     X(NEG, -v) \
     X(HARD_SIGMOID, epctx_npu__unit(a *v + b)) \
     X(HARD_SWISH, v *epctx_npu__unit(a *v + b)) \
-    X(ELU, v < 0.0f ? a * epctx_npu__expm1(v) : v) \
-    X(CELU, v < 0.0f ? a * epctx_npu__expm1(v / a) : v) \
-    X(SELU, b *(v < 0.0f ? a * epctx_npu__expm1(v) : v)) \
+    X(ELU, epctx_npu__elu(v, 1.0f, a)) \
+    X(CELU, epctx_npu__elu(v, a, a)) \
+    X(SELU, b *epctx_npu__elu(v, 1.0f, a)) \
     X(RECIPROCAL, 1.0f / v) \
     X(ERF, epctx_npu__erf(v)) \
     X(GELU, epctx_npu__gelu(v)) \
@@ -1082,8 +1095,8 @@ static float epctx_npu__gelu_tanh(float x)
     X(SOFTPLUS, epctx_npu__softplus(v)) \
     X(SOFTSIGN, v / (1.0f + (v < 0.0f ? -v : v))) \
     X(THRESHOLD, v > a ? v : 0.0f) \
-    X(SHRINK, v < -a ? v + b : (v > a ? v - b : 0.0f)) \
-    X(SIGN, v > 0.0f ? 1.0f : (v < 0.0f ? -1.0f : v)) \
+    X(SHRINK, epctx_npu__choose(v < -a, v + b, epctx_npu__choose(v > a, v - b, 0.0f))) \
+    X(SIGN, epctx_npu__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
     X(FLOOR, epctx_npu__floor(v)) \
     X(CEIL, -epctx_npu__floor(-v)) \
     X(ROUND, epctx_npu__round(v)) \
@@ -1119,30 +1132,9 @@ typedef struct epctx_npu__act {
     float a, b;
 } epctx_npu__act;
 
-static float epctx_npu__unit(float v)
+static EPCTX_NPU__INLINE float epctx_npu__unit(float v)
 {
     return v < 0.0f ? 0.0f : (v > 1.0f ? 1.0f : v);
-}
-
-static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *act)
-{
-    const float a = act->a, b = act->b;
-    (void)a;
-    (void)b;
-    switch (act->kind) {
-    case EPCTX_NPU__ACT_NONE:
-        break;
-#define EPCTX_NPU__ACT_CASE(name, value) \
-    case EPCTX_NPU__ACT_##name: \
-        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) { \
-            EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;); \
-        } \
-        break;
-        EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
-#undef EPCTX_NPU__ACT_CASE
-    default:
-        break;
-    }
 }
 
 /* ============================================================
@@ -1422,13 +1414,111 @@ static bool epctx_npu__check_unary(const void *params, epctx_npu__needs *needs)
     return epctx_npu__act_ok(&p->act);
 }
 
+static epctx_npu__level epctx_npu__level_here(void);
+
+/* Activations up to `last`; with `blocks`, of a multiple of 16 elements. */
+static EPCTX_NPU__INLINE void epctx_npu__act_each(float *y, size_t count,
+                                                  const epctx_npu__act *act, uint32_t last,
+                                                  bool blocks)
+{
+    const float a = act->a, b = act->b;
+    (void)a;
+    (void)b;
+    switch (act->kind) {
+#define EPCTX_NPU__ACT_CASE(name, value) \
+    case EPCTX_NPU__ACT_##name: \
+        if (EPCTX_NPU__ACT_##name > last) { \
+        } else if (blocks) { \
+            EPCTX_NPU__BLOCKS(i, count, const float v = y[i]; y[i] = value;); \
+        } else { \
+            EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;); \
+        } \
+        break;
+        EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
+#undef EPCTX_NPU__ACT_CASE
+    default:
+        break;
+    }
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+/* Those after it compute in double. */
+#define EPCTX_NPU__ACT_FAST \
+    (EPCTX_NPU__ACT_LAST < EPCTX_NPU__ACT_ROUND ? EPCTX_NPU__ACT_LAST : EPCTX_NPU__ACT_ROUND)
+
+/* The instruction gives other NaNs than epctx_npu__sqrt. */
+EPCTX_NPU__TARGET static void epctx_npu__sqrt_avx2(float *y, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i += 8) {
+        const __m256 v = _mm256_loadu_ps(y + i);
+        const __m256 below = _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_LT_OQ);
+        __m256 r = _mm256_blendv_ps(_mm256_sqrt_ps(v), v, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+        r = _mm256_blendv_ps(r, _mm256_set1_ps(epctx_npu__float_of(0x7fc00000u)), below);
+        _mm256_storeu_ps(y + i, r);
+    }
+}
+
+EPCTX_NPU__TARGET static void epctx_npu__act_avx2(float *y, size_t count,
+                                                  const epctx_npu__act *act)
+{
+    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_FAST, true);
+}
+
+EPCTX_NPU__WIDE static void epctx_npu__act_wide(float *y, size_t count, const epctx_npu__act *act)
+{
+    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_FAST, true);
+}
+
+/* A multiple of 16 elements. */
+static void epctx_npu__act_blocks(epctx_npu__level fast, float *y, size_t count,
+                                  const epctx_npu__act *act)
+{
+    if (act->kind == EPCTX_NPU__ACT_SQRT) {
+        epctx_npu__sqrt_avx2(y, count);
+    } else if (fast == EPCTX_NPU__LEVEL_AVX512) {
+        epctx_npu__act_wide(y, count, act);
+    } else {
+        epctx_npu__act_avx2(y, count, act);
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *act)
+{
+#ifdef EPCTX_NPU__AVX2
+    const epctx_npu__level fast = epctx_npu__level_here();
+    const size_t rest = count % 16;
+    if (act->kind == EPCTX_NPU__ACT_NONE) {
+        return;
+    }
+    if (fast != EPCTX_NPU__PORTABLE && act->kind <= EPCTX_NPU__ACT_FAST) {
+        float last[16] = {0};
+        epctx_npu__act_blocks(fast, y, count - rest, act);
+        memcpy(last, y + (count - rest), rest * sizeof *y);
+        epctx_npu__act_blocks(fast, last, rest != 0 ? 16 : 0, act);
+        memcpy(y + (count - rest), last, rest * sizeof *y);
+        return;
+    }
+#endif
+    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_LAST, false);
+}
+
 static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__args *args,
                                          epctx_error *error)
 {
     const epctx_npu__unary *p = (const epctx_npu__unary *)params;
+    const float *x = (const float *)args->in[0];
+    float *y = (float *)args->out[0];
+    size_t i;
     (void)error;
-    memcpy(args->out[0], args->in[0], (size_t)p->count * sizeof(float));
-    epctx_npu__activate((float *)args->out[0], p->count, &p->act);
+    for (i = 0; i < p->count; i += 2048) { /* in the cache from the copy to the function */
+        const size_t count = p->count - i < 2048 ? p->count - i : 2048;
+        memcpy(y + i, x + i, count * sizeof *y);
+        epctx_npu__activate(y + i, count, &p->act);
+    }
     return EPCTX_OK;
 }
 
