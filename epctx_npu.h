@@ -714,15 +714,21 @@ static EPCTX_NPU__INLINE float epctx_npu__log(float x)
     return epctx_npu__choose(x == 0.0f, epctx_npu__float_of(0xff800000u), p);
 }
 
-/* Correctly rounded, as the compiler uses it too: bit by bit, in integers. */
+/* Correctly rounded, as the compiler uses it too: the instruction, else bit by bit, in integers. */
 static float epctx_npu__sqrt(float x)
 {
-    uint32_t bits = epctx_npu__bits_of(x), root = 0, bit;
+    uint32_t bits = epctx_npu__bits_of(x);
+#ifndef EPCTX_NPU__AVX2
+    uint32_t root = 0, bit;
     int32_t exponent;
     uint64_t m, rest;
+#endif
     if (!(x > 0.0f) || bits >= 0x7f800000u) {
         return x < 0.0f ? epctx_npu__float_of(0x7fc00000u) : x;
     }
+#ifdef EPCTX_NPU__AVX2
+    return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
+#else
     exponent = (int32_t)(bits >> 23);
     m = bits & 0x7fffffu;
     if (exponent == 0) {
@@ -751,6 +757,7 @@ static float epctx_npu__sqrt(float x)
     root = (root + 1) >> 1;
     exponent = exponent / 2 + 1;
     return (float)root * epctx_npu__pow2(exponent);
+#endif
 }
 
 /* erf: power series below 1, else Abramowitz and Stegun 7.1.26, with a small relative error. */
@@ -1178,6 +1185,35 @@ typedef struct epctx_npu__args {
     void *out[EPCTX_NPU__MAX_OUT];
     epctx_npu__level fast;
 } epctx_npu__args;
+
+/* Defines name(fast, ...), which calls name_body, compiled for each instruction set. */
+#ifdef EPCTX_NPU__AVX2
+#define EPCTX_NPU__FORMS(name, parameters, arguments) \
+    EPCTX_NPU__FUSED EPCTX_NPU__TARGET static void name##_avx2 parameters \
+    { \
+        name##_body arguments; \
+    } \
+    EPCTX_NPU__FUSED EPCTX_NPU__WIDE static void name##_wide parameters \
+    { \
+        name##_body arguments; \
+    } \
+    static void name parameters \
+    { \
+        if (fast == EPCTX_NPU__LEVEL_AVX512) { \
+            name##_wide arguments; \
+        } else if (fast == EPCTX_NPU__LEVEL_AVX2) { \
+            name##_avx2 arguments; \
+        } else { \
+            name##_body arguments; \
+        } \
+    }
+#else
+#define EPCTX_NPU__FORMS(name, parameters, arguments) \
+    static void name parameters \
+    { \
+        name##_body arguments; \
+    }
+#endif
 
 static epctx_npu__extent epctx_npu__floats(uint64_t count)
 {
@@ -2952,32 +2988,140 @@ static bool epctx_npu__check_reduce(const void *params, epctx_npu__needs *needs)
     return elem != 0 && p->kind < EPCTX_NPU__REDUCE_COUNT && p->count >= 1;
 }
 
-/* Sums in double: long means would lose digits in float. Float sums are never folded. */
-static float epctx_npu__reduce_one(const epctx_npu__reduce *p, const float *x)
+/* Combines element v with `best`; NaN wins. */
+static EPCTX_NPU__INLINE float epctx_npu__reduce_step(uint32_t kind, float best, float v)
 {
-    float best = x[0];
-    double sum = 0.0, product = 1.0;
-    size_t i;
-    if (p->kind <= EPCTX_NPU__REDUCE_MEAN) {
-        for (i = 0; i < p->count; i++) {
-            sum += (double)x[i * p->inner];
-        }
-        return (float)(p->kind == EPCTX_NPU__REDUCE_MEAN ? sum / (double)p->count : sum);
-    }
-    if (p->kind == EPCTX_NPU__REDUCE_PROD) {
-        for (i = 0; i < p->count; i++) {
-            product *= (double)x[i * p->inner];
-        }
-        return (float)product;
-    }
-    for (i = 1; i < p->count; i++) {
-        const float v = x[i * p->inner];
-        if (p->kind == EPCTX_NPU__REDUCE_MAX ? v > best || v != v : v < best || v != v) {
-            best = v;
-        }
-    }
-    return best;
+    const bool better = kind == EPCTX_NPU__REDUCE_MAX ? v > best : v < best;
+    return epctx_npu__choose(better | (v != v), v, best);
 }
+
+/* Up to 16 results, `step` apart in x and adjacent in y. Sums in double: long means would lose
+ * digits in float. Float sums are never folded. */
+static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float *x, size_t count,
+                                                      size_t step, size_t width, float *y)
+{
+    double sum[16];
+    float best[16];
+    size_t i, j;
+    for (j = 0; j < width; j++) {
+        best[j] = x[j];
+        sum[j] = (double)x[j];
+    }
+    for (i = 1; i < count; i++) {
+        x += step;
+        for (j = 0; j < width; j++) {
+            if (kind <= EPCTX_NPU__REDUCE_MEAN) {
+                sum[j] += (double)x[j];
+            } else if (kind == EPCTX_NPU__REDUCE_PROD) {
+                sum[j] *= (double)x[j];
+            } else {
+                best[j] = epctx_npu__reduce_step(kind, best[j], x[j]);
+            }
+        }
+    }
+    for (j = 0; j < width; j++) {
+        sum[j] = kind == EPCTX_NPU__REDUCE_MEAN ? sum[j] / (double)count : sum[j];
+        y[j] = kind == EPCTX_NPU__REDUCE_MAX || kind == EPCTX_NPU__REDUCE_MIN ? best[j]
+                                                                              : (float)sum[j];
+    }
+}
+
+/* The sum of (x - mean), or of its square. */
+static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count, float mean,
+                                                   bool square)
+{
+    double sum[16] = {0.0};
+    size_t i, j;
+    for (i = 0; count - i >= 16; i += 16) {
+        for (j = 0; j < 16; j++) {
+            const double d = (double)(x[i + j] - mean);
+            sum[j] += square ? d * d : d;
+        }
+    }
+    for (j = 0; i < count; i++, j++) {
+        const double d = (double)(x[i] - mean);
+        sum[j] += square ? d * d : d;
+    }
+    for (i = 8; i > 0; i /= 2) {
+        for (j = 0; j < i; j++) {
+            sum[j] += sum[j + i];
+        }
+    }
+    return sum[0];
+}
+
+/* The maximum or minimum. */
+static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x, size_t count)
+{
+    float best[16];
+    size_t i, j;
+    for (j = 0; j < 16; j++) {
+        best[j] = x[j < count ? j : 0];
+    }
+    for (i = 16; i + 16 <= count; i += 16) {
+        for (j = 0; j < 16; j++) {
+            best[j] = epctx_npu__reduce_step(kind, best[j], x[i + j]);
+        }
+    }
+    for (j = 0; i < count; i++, j++) {
+        best[j] = epctx_npu__reduce_step(kind, best[j], x[i]);
+    }
+    for (i = 8; i > 0; i /= 2) {
+        for (j = 0; j < i; j++) {
+            best[j] = epctx_npu__reduce_step(kind, best[j], best[j + i]);
+        }
+    }
+    return best[0];
+}
+
+/* One of [count][inner]. */
+static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const float *x, size_t count,
+                                                        size_t inner, float *y)
+{
+    size_t i = 0;
+    if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MEAN) {
+        const double sum = epctx_npu__row_sum(x, count, 0.0f, false);
+        *y = (float)(kind == EPCTX_NPU__REDUCE_MEAN ? sum / (double)count : sum);
+    } else if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MIN) {
+        *y = epctx_npu__row_best(kind, x, count);
+    } else {
+        for (; inner - i >= 16; i += 16) {
+            epctx_npu__reduce_strip(kind, x + i, count, inner, 16, y + i);
+        }
+        if (i < inner) {
+            epctx_npu__reduce_strip(kind, x + i, count, inner, inner - i, y + i);
+        }
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__reduce_floats_body(epctx_npu__level fast, uint32_t kind,
+                                                            const float *x, size_t count,
+                                                            size_t inner, float *y)
+{
+    (void)fast;
+    switch (kind) {
+    case EPCTX_NPU__REDUCE_SUM:
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, x, count, inner, y);
+        break;
+    case EPCTX_NPU__REDUCE_MEAN:
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MEAN, x, count, inner, y);
+        break;
+    case EPCTX_NPU__REDUCE_MAX:
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MAX, x, count, inner, y);
+        break;
+    case EPCTX_NPU__REDUCE_MIN:
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MIN, x, count, inner, y);
+        break;
+    default:
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_PROD, x, count, inner, y);
+        break;
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__reduce_floats,
+                 (epctx_npu__level fast, uint32_t kind, const float *x, size_t count, size_t inner,
+                  float *y),
+                 (fast, kind, x, count, inner, y))
 
 static int64_t epctx_npu__reduce_ints(const epctx_npu__reduce *p, const uint8_t *x, size_t first)
 {
@@ -3011,15 +3155,14 @@ static epctx_status epctx_npu__run_reduce(const void *params, const epctx_npu__a
     (void)error;
     for (o = 0; o < p->outer; o++) {
         const size_t first = o * p->count * p->inner;
+        if (p->type == EPCTX_ONNX_FLOAT) {
+            epctx_npu__reduce_floats(args->fast, p->kind, (const float *)args->in[0] + first,
+                                     p->count, p->inner, (float *)args->out[0] + o * p->inner);
+            continue;
+        }
         for (i = 0; i < p->inner; i++, n++) {
-            if (p->type == EPCTX_ONNX_FLOAT) {
-                ((float *)args->out[0])[n] =
-                    epctx_npu__reduce_one(p, (const float *)args->in[0] + first + i);
-            } else {
-                epctx_npu__store_int(
-                    (uint8_t *)args->out[0], n, p->type,
-                    epctx_npu__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
-            }
+            epctx_npu__store_int((uint8_t *)args->out[0], n, p->type,
+                                 epctx_npu__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
         }
     }
     return EPCTX_OK;
@@ -3038,30 +3181,110 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
     return p->log <= 1 && p->count >= 1;
 }
 
-static void epctx_npu__softmax_one(const float *x, float *y, size_t count, size_t step, bool log)
+/* y = e^(x - top), added to sum. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_part(const float *x, const float *top, size_t width,
+                                                      float *sum, float *y)
 {
-    float top = x[0], sum = 0.0f, scale;
-    size_t i;
-    for (i = 1; i < count; i++) {
-        top = x[i * step] > top ? x[i * step] : top;
+    float e[16]; /* of its own: vectorizes without a look at what overlaps */
+    size_t j;
+    for (j = 0; j < width; j++) {
+        e[j] = x[j] - top[j];
     }
-    for (i = 0; i < count; i++) {
-        const float e = epctx_npu__exp(x[i * step] - top);
-        sum += e;
-        y[i * step] = e;
+    for (j = 0; j < width; j++) {
+        e[j] = epctx_npu__exp(e[j]);
     }
-    if (log) {
-        scale = epctx_npu__log(sum);
-        for (i = 0; i < count; i++) {
-            y[i * step] = (x[i * step] - top) - scale;
-        }
-        return;
+    for (j = 0; j < width; j++) {
+        sum[j] += e[j];
     }
-    scale = 1.0f / sum;
-    for (i = 0; i < count; i++) {
-        y[i * step] *= scale;
+    for (j = 0; j < width; j++) {
+        y[j] = e[j];
     }
 }
+
+/* Up to 16 columns, `step` elements from row to row. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_strip(const float *x, float *y, size_t count,
+                                                       size_t step, size_t width, bool log)
+{
+    float top[16], sum[16] = {0.0f};
+    size_t i, j;
+    for (j = 0; j < width; j++) {
+        top[j] = x[j];
+    }
+    for (i = 1; i < count; i++) {
+        for (j = 0; j < width; j++) {
+            top[j] = x[i * step + j] > top[j] ? x[i * step + j] : top[j];
+        }
+    }
+    for (i = 0; i < count; i++) {
+        epctx_npu__softmax_part(x + i * step, top, width, sum, y + i * step);
+    }
+    for (j = 0; j < width; j++) {
+        sum[j] = log ? epctx_npu__log(sum[j]) : 1.0f / sum[j];
+    }
+    for (i = 0; i < count; i++) {
+        float v[16];
+        for (j = 0; j < width; j++) {
+            v[j] = log ? x[i * step + j] - top[j] - sum[j] : y[i * step + j] * sum[j];
+        }
+        for (j = 0; j < width; j++) {
+            y[i * step + j] = v[j];
+        }
+    }
+}
+
+/* Adjacent elements. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, size_t count,
+                                                     bool log)
+{
+    const float best = epctx_npu__row_best(EPCTX_NPU__REDUCE_MAX, x, count);
+    float top[16], sum[16] = {0.0f}, last[16], scale;
+    size_t i, j;
+    for (j = 0; j < 16; j++) {
+        top[j] = best;
+        last[j] = -FLT_MAX;
+    }
+    for (i = 0; count - i >= 16; i += 16) {
+        epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
+    }
+    memcpy(last, x + i, (count - i) * sizeof *x);
+    epctx_npu__softmax_part(last, top, 16, sum, last);
+    memcpy(y + i, last, (count - i) * sizeof *y);
+    for (i = 8; i > 0; i /= 2) {
+        for (j = 0; j < i; j++) {
+            sum[j] += sum[j + i];
+        }
+    }
+    scale = log ? epctx_npu__log(sum[0]) : 1.0f / sum[0];
+    if (log) {
+        memcpy(y, x, count * sizeof *y);
+        EPCTX_NPU__EACH(at, count, y[at] = y[at] - best - scale;);
+    } else {
+        EPCTX_NPU__EACH(at, count, y[at] *= scale;);
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__softmax_of_body(epctx_npu__level fast, const float *x,
+                                                         float *y, size_t count, size_t inner,
+                                                         bool log)
+{
+    size_t i = 0;
+    (void)fast;
+    if (inner == 1) {
+        epctx_npu__softmax_row(x, y, count, log);
+        return;
+    }
+    for (; inner - i >= 16; i += 16) {
+        epctx_npu__softmax_strip(x + i, y + i, count, inner, 16, log);
+    }
+    if (i < inner) {
+        epctx_npu__softmax_strip(x + i, y + i, count, inner, inner - i, log);
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__softmax_of,
+                 (epctx_npu__level fast, const float *x, float *y, size_t count, size_t inner,
+                  bool log),
+                 (fast, x, y, count, inner, log))
 
 static epctx_status epctx_npu__run_softmax(const void *params, const epctx_npu__args *args,
                                            epctx_error *error)
@@ -3070,13 +3293,11 @@ static epctx_status epctx_npu__run_softmax(const void *params, const epctx_npu__
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     const size_t block = (size_t)p->count * p->inner;
-    size_t o, i;
+    size_t o;
     (void)error;
     for (o = 0; o < p->outer; o++) {
-        for (i = 0; i < p->inner; i++) {
-            epctx_npu__softmax_one(x + o * block + i, y + o * block + i, p->count, p->inner,
-                                   p->log != 0);
-        }
+        epctx_npu__softmax_of(args->fast, x + o * block, y + o * block, p->count, p->inner,
+                              p->log != 0);
     }
     return EPCTX_OK;
 }
@@ -3421,36 +3642,65 @@ static void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, 
                                   size_t first, float *y)
 {
     size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
-    for (i = 0; i < p->count;) {
-        const size_t end = p->count - i < left ? p->count : i + left;
+    for (i = 0; i < p->count; i += left) {
         const float f = scale != NULL ? scale[c] : 1.0f, g = shift != NULL ? shift[c] : 0.0f;
-        for (; i < end; i++) {
-            y[i] = y[i] * f + g;
-        }
-        left = p->inner;
+        float *to = y + i;
+        left = i == 0 ? left : p->inner;
+        left = p->count - i < left ? p->count - i : left;
+        EPCTX_NPU__EACH(at, left, to[at] = to[at] * f + g;);
         c = c + 1 < p->channels ? c + 1 : 0;
     }
 }
 
-/* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
-static void epctx_npu__norm_row(const epctx_npu__norm *p, const float *x, float *y)
+/* 16 or fewer elements; `scale` and `shift` may be NULL. */
+static EPCTX_NPU__INLINE void epctx_npu__norm_part(const float *x, float mean, float factor,
+                                                   const float *scale, const float *shift,
+                                                   size_t width, float *y)
 {
-    double sum = 0.0, square = 0.0;
-    float mean = 0.0f, factor;
-    size_t i;
-    if (p->centred != 0) {
-        for (i = 0; i < p->count; i++) {
-            sum += (double)x[i];
-        }
-        mean = (float)(sum / (double)p->count);
+    float v[16];
+    size_t j;
+    for (j = 0; j < width; j++) {
+        v[j] = (x[j] - mean) * factor;
     }
-    for (i = 0; i < p->count; i++) {
-        const float d = x[i] - mean;
-        square += (double)d * (double)d;
+    for (j = 0; scale != NULL && j < width; j++) {
+        v[j] *= scale[j];
     }
-    factor = 1.0f / epctx_npu__sqrt((float)(square / (double)p->count + (double)p->epsilon));
-    EPCTX_NPU__EACH(at, p->count, y[at] = (x[at] - mean) * factor;);
+    for (j = 0; shift != NULL && j < width; j++) {
+        v[j] += shift[j];
+    }
+    for (j = 0; j < width; j++) {
+        y[j] = v[j];
+    }
 }
+
+/* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
+static EPCTX_NPU__INLINE void epctx_npu__norm_row_body(epctx_npu__level fast,
+                                                       const epctx_npu__norm *p, const float *x,
+                                                       const float *scale, const float *shift,
+                                                       float *y)
+{
+    const size_t count = p->count;
+    const double all = (double)count;
+    const float mean =
+        p->centred != 0 ? (float)(epctx_npu__row_sum(x, count, 0.0f, false) / all) : 0.0f;
+    const double square = epctx_npu__row_sum(x, count, mean, true) / all;
+    const float factor = 1.0f / epctx_npu__sqrt((float)(square + (double)p->epsilon));
+    size_t i;
+    (void)fast;
+    for (i = 0; count - i >= 16; i += 16) {
+        epctx_npu__norm_part(x + i, mean, factor, scale != NULL ? scale + i : NULL,
+                             shift != NULL ? shift + i : NULL, 16, y + i);
+    }
+    if (i < count) {
+        epctx_npu__norm_part(x + i, mean, factor, scale != NULL ? scale + i : NULL,
+                             shift != NULL ? shift + i : NULL, count - i, y + i);
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__norm_row,
+                 (epctx_npu__level fast, const epctx_npu__norm *p, const float *x,
+                  const float *scale, const float *shift, float *y),
+                 (fast, p, x, scale, shift, y))
 
 static epctx_status epctx_npu__run_norm(const void *params, const epctx_npu__args *args,
                                         epctx_error *error)
@@ -3461,13 +3711,11 @@ static epctx_status epctx_npu__run_norm(const void *params, const epctx_npu__arg
     (void)error;
     for (r = 0; r < p->rows; r++) {
         const size_t first = r * p->count;
+        const bool own = p->inner == 1 && p->channels == p->count; /* one for each element */
         float *y = (float *)args->out[0] + first;
-        epctx_npu__norm_row(p, (const float *)args->in[0] + first, y);
-        if ((scale != NULL || shift != NULL) && p->inner == 1 && p->channels == p->count) {
-            EPCTX_NPU__EACH(i, p->count,
-                            y[i] = y[i] * (scale != NULL ? scale[i] : 1.0f) +
-                                   (shift != NULL ? shift[i] : 0.0f););
-        } else if (scale != NULL || shift != NULL) {
+        epctx_npu__norm_row(args->fast, p, (const float *)args->in[0] + first, own ? scale : NULL,
+                            own ? shift : NULL, y);
+        if ((scale != NULL || shift != NULL) && !own) {
             epctx_npu__norm_scale(p, scale, shift, first, y);
         }
     }
