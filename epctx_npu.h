@@ -1081,6 +1081,20 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
         } \
     } while (0)
 
+/* Calls `statement` for strips of `width` (16, the last one fewer) of `count`, from `at`. */
+#define EPCTX_NPU__STRIPS(at, count, width, statement) \
+    do { \
+        size_t at; \
+        for (at = 0; (count)-at >= 16; at += 16) { \
+            const size_t width = 16; \
+            statement \
+        } \
+        if (at < (count)) { \
+            const size_t width = (count)-at; \
+            statement \
+        } \
+    } while (0)
+
 /* -- activations: unary functions, alone or fused into another kernel -- */
 
 #define EPCTX_NPU_ACT_LIST(X) \
@@ -1912,35 +1926,6 @@ EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const float *const *a, size_t
     epctx_npu__epilogue_tile(f, tile);
 }
 
-/* Four partial sums, each of every fourth step, hide the latency of the additions. */
-EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, const float *b,
-                                                  size_t depth, const epctx_npu__epilogue *f)
-{
-    float tile[EPCTX_NPU__COLUMNS];
-    __m256 c[4], d[4], x;
-    size_t k, j;
-    for (j = 0; j < 4; j++) {
-        c[j] = d[j] = _mm256_setzero_ps();
-    }
-    for (k = 0; k + 4 <= depth; k += 4) {
-        for (j = 0; j < 4; j++) {
-            x = _mm256_broadcast_ss(a + (k + j) * step);
-            c[j] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + j * EPCTX_NPU__COLUMNS), c[j]);
-            d[j] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + j * EPCTX_NPU__COLUMNS + 8), d[j]);
-        }
-        b += 4 * EPCTX_NPU__COLUMNS;
-    }
-    for (; k < depth; k++) {
-        x = _mm256_broadcast_ss(a + k * step);
-        c[0] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b), c[0]);
-        d[0] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + 8), d[0]);
-        b += EPCTX_NPU__COLUMNS;
-    }
-    _mm256_storeu_ps(tile, _mm256_add_ps(_mm256_add_ps(c[0], c[1]), _mm256_add_ps(c[2], c[3])));
-    _mm256_storeu_ps(tile + 8, _mm256_add_ps(_mm256_add_ps(d[0], d[1]), _mm256_add_ps(d[2], d[3])));
-    epctx_npu__epilogue_tile(f, tile);
-}
-
 /* The epilogue of 16 columns of row `r`; `mask`: the valid ones. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__epilogue_wide(const epctx_npu__epilogue *f,
                                                                        size_t r, size_t column,
@@ -2049,33 +2034,46 @@ static void epctx_npu__tile(epctx_npu__level fast, const float *const *a, size_t
     epctx_npu__epilogue_tile(f, tile);
 }
 
-/* One row by one block of columns. */
-static void epctx_npu__tile_row(epctx_npu__level fast, const float *a, size_t step, const float *b,
-                                size_t depth, const epctx_npu__epilogue *f)
+/* One row by one block of columns. Eight partial sums, each of every eighth step, hide the latency
+ * of the additions. */
+static EPCTX_NPU__INLINE void epctx_npu__tile_row_body(epctx_npu__level fast, const float *a,
+                                                       size_t step, const float *b, size_t depth,
+                                                       const epctx_npu__epilogue *f)
 {
-    float c[EPCTX_NPU__COLUMNS];
-    size_t k, j;
+    float c[8][EPCTX_NPU__COLUMNS];
+    size_t k, j, u;
     (void)fast;
-#ifdef EPCTX_NPU__AVX2
-    if (fast != EPCTX_NPU__PORTABLE) {
-        epctx_npu__row_avx2(a, step, b, depth, f);
-        return;
-    }
-#endif
     EPCTX_NPU__UNROLL
-    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-        c[j] = 0.0f;
-    }
-    for (k = 0; k < depth; k++) {
-        const float x = a[k * step];
-        EPCTX_NPU__UNROLL
+    for (u = 0; u < 8; u++) {
         for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-            c[j] += x * b[j];
+            c[u][j] = 0.0f;
         }
-        b += EPCTX_NPU__COLUMNS;
     }
-    epctx_npu__epilogue_tile(f, c);
+    for (k = 0; depth - k >= 8; k += 8) {
+        EPCTX_NPU__UNROLL
+        for (u = 0; u < 8; u++) {
+            const float x = a[(k + u) * step];
+            for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+                c[u][j] += x * b[(k + u) * EPCTX_NPU__COLUMNS + j];
+            }
+        }
+    }
+    for (; k < depth; k++) {
+        for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+            c[0][j] += a[k * step] * b[k * EPCTX_NPU__COLUMNS + j];
+        }
+    }
+    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+        c[0][j] = ((c[0][j] + c[1][j]) + (c[2][j] + c[3][j])) +
+                  ((c[4][j] + c[5][j]) + (c[6][j] + c[7][j]));
+    }
+    epctx_npu__epilogue_tile(f, c[0]);
 }
+
+EPCTX_NPU__FORMS(epctx_npu__tile_row,
+                 (epctx_npu__level fast, const float *a, size_t step, const float *b, size_t depth,
+                  const epctx_npu__epilogue *f),
+                 (fast, a, step, b, depth, f))
 
 /* -- Conv: 2-D convolution, NCHW -- */
 
@@ -2998,7 +2996,8 @@ static EPCTX_NPU__INLINE float epctx_npu__reduce_step(uint32_t kind, float best,
 /* Up to 16 results, `step` apart in x and adjacent in y. Sums in double: long means would lose
  * digits in float. Float sums are never folded. */
 static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float *x, size_t count,
-                                                      size_t step, size_t width, float *y)
+                                                      size_t step, size_t width, double divisor,
+                                                      float *y)
 {
     double sum[16];
     float best[16];
@@ -3020,9 +3019,9 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float
         }
     }
     for (j = 0; j < width; j++) {
-        sum[j] = kind == EPCTX_NPU__REDUCE_MEAN ? sum[j] / (double)count : sum[j];
-        y[j] = kind == EPCTX_NPU__REDUCE_MAX || kind == EPCTX_NPU__REDUCE_MIN ? best[j]
-                                                                              : (float)sum[j];
+        y[j] = kind == EPCTX_NPU__REDUCE_MAX || kind == EPCTX_NPU__REDUCE_MIN
+                   ? best[j]
+                   : (float)(sum[j] / divisor);
     }
 }
 
@@ -3076,21 +3075,15 @@ static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x
 
 /* One of [count][inner]. */
 static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const float *x, size_t count,
-                                                        size_t inner, float *y)
+                                                        size_t inner, double divisor, float *y)
 {
-    size_t i = 0;
     if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MEAN) {
-        const double sum = epctx_npu__row_sum(x, count, 0.0f, false);
-        *y = (float)(kind == EPCTX_NPU__REDUCE_MEAN ? sum / (double)count : sum);
+        *y = (float)(epctx_npu__row_sum(x, count, 0.0f, false) / divisor);
     } else if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MIN) {
         *y = epctx_npu__row_best(kind, x, count);
     } else {
-        for (; inner - i >= 16; i += 16) {
-            epctx_npu__reduce_strip(kind, x + i, count, inner, 16, y + i);
-        }
-        if (i < inner) {
-            epctx_npu__reduce_strip(kind, x + i, count, inner, inner - i, y + i);
-        }
+        EPCTX_NPU__STRIPS(i, inner, width,
+                          epctx_npu__reduce_strip(kind, x + i, count, inner, width, divisor, y + i););
     }
 }
 
@@ -3098,23 +3091,16 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_floats_body(epctx_npu__level fas
                                                             const float *x, size_t count,
                                                             size_t inner, float *y)
 {
+    const double divisor = kind == EPCTX_NPU__REDUCE_MEAN ? (double)count : 1.0;
     (void)fast;
-    switch (kind) {
-    case EPCTX_NPU__REDUCE_SUM:
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, x, count, inner, y);
-        break;
-    case EPCTX_NPU__REDUCE_MEAN:
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MEAN, x, count, inner, y);
-        break;
-    case EPCTX_NPU__REDUCE_MAX:
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MAX, x, count, inner, y);
-        break;
-    case EPCTX_NPU__REDUCE_MIN:
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MIN, x, count, inner, y);
-        break;
-    default:
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_PROD, x, count, inner, y);
-        break;
+    if (kind <= EPCTX_NPU__REDUCE_MEAN) { /* constants, so that the loops vectorize */
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, x, count, inner, divisor, y);
+    } else if (kind == EPCTX_NPU__REDUCE_MAX) {
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MAX, x, count, inner, divisor, y);
+    } else if (kind == EPCTX_NPU__REDUCE_MIN) {
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MIN, x, count, inner, divisor, y);
+    } else {
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_PROD, x, count, inner, divisor, y);
     }
 }
 
@@ -3246,9 +3232,11 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
     for (i = 0; count - i >= 16; i += 16) {
         epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
     }
-    memcpy(last, x + i, (count - i) * sizeof *x);
-    epctx_npu__softmax_part(last, top, 16, sum, last);
-    memcpy(y + i, last, (count - i) * sizeof *y);
+    if (i < count) {
+        memcpy(last, x + i, (count - i) * sizeof *x);
+        epctx_npu__softmax_part(last, top, 16, sum, last);
+        memcpy(y + i, last, (count - i) * sizeof *y);
+    }
     for (i = 8; i > 0; i /= 2) {
         for (j = 0; j < i; j++) {
             sum[j] += sum[j + i];
@@ -3267,17 +3255,12 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_of_body(epctx_npu__level fast, 
                                                          float *y, size_t count, size_t inner,
                                                          bool log)
 {
-    size_t i = 0;
     (void)fast;
     if (inner == 1) {
         epctx_npu__softmax_row(x, y, count, log);
-        return;
-    }
-    for (; inner - i >= 16; i += 16) {
-        epctx_npu__softmax_strip(x + i, y + i, count, inner, 16, log);
-    }
-    if (i < inner) {
-        epctx_npu__softmax_strip(x + i, y + i, count, inner, inner - i, log);
+    } else {
+        EPCTX_NPU__STRIPS(i, inner, width,
+                          epctx_npu__softmax_strip(x + i, y + i, count, inner, width, log););
     }
 }
 
@@ -3685,16 +3668,10 @@ static EPCTX_NPU__INLINE void epctx_npu__norm_row_body(epctx_npu__level fast,
         p->centred != 0 ? (float)(epctx_npu__row_sum(x, count, 0.0f, false) / all) : 0.0f;
     const double square = epctx_npu__row_sum(x, count, mean, true) / all;
     const float factor = 1.0f / epctx_npu__sqrt((float)(square + (double)p->epsilon));
-    size_t i;
     (void)fast;
-    for (i = 0; count - i >= 16; i += 16) {
-        epctx_npu__norm_part(x + i, mean, factor, scale != NULL ? scale + i : NULL,
-                             shift != NULL ? shift + i : NULL, 16, y + i);
-    }
-    if (i < count) {
-        epctx_npu__norm_part(x + i, mean, factor, scale != NULL ? scale + i : NULL,
-                             shift != NULL ? shift + i : NULL, count - i, y + i);
-    }
+    EPCTX_NPU__STRIPS(i, count, width,
+                      epctx_npu__norm_part(x + i, mean, factor, scale != NULL ? scale + i : NULL,
+                                           shift != NULL ? shift + i : NULL, width, y + i););
 }
 
 EPCTX_NPU__FORMS(epctx_npu__norm_row,
