@@ -3041,7 +3041,9 @@ static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count,
         const double d = (double)(x[i] - mean);
         sum[j] += square ? d * d : d;
     }
+    EPCTX_NPU__UNROLL
     for (i = 8; i > 0; i /= 2) {
+        EPCTX_NPU__UNROLL
         for (j = 0; j < i; j++) {
             sum[j] += sum[j + i];
         }
@@ -3065,7 +3067,9 @@ static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x
     for (j = 0; i < count; i++, j++) {
         best[j] = epctx_npu__reduce_step(kind, best[j], x[i]);
     }
+    EPCTX_NPU__UNROLL
     for (i = 8; i > 0; i /= 2) {
+        EPCTX_NPU__UNROLL
         for (j = 0; j < i; j++) {
             best[j] = epctx_npu__reduce_step(kind, best[j], best[j + i]);
         }
@@ -3168,22 +3172,14 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
 }
 
 /* y = e^(x - top), added to sum. */
-static EPCTX_NPU__INLINE void epctx_npu__softmax_part(const float *x, const float *top, size_t width,
-                                                      float *sum, float *y)
+static EPCTX_NPU__INLINE void
+epctx_npu__softmax_part(const float *EPCTX_NPU__RESTRICT x, const float *EPCTX_NPU__RESTRICT top,
+                        size_t width, float *EPCTX_NPU__RESTRICT sum, float *EPCTX_NPU__RESTRICT y)
 {
-    float e[16]; /* of its own: vectorizes without a look at what overlaps */
     size_t j;
     for (j = 0; j < width; j++) {
-        e[j] = x[j] - top[j];
-    }
-    for (j = 0; j < width; j++) {
-        e[j] = epctx_npu__exp(e[j]);
-    }
-    for (j = 0; j < width; j++) {
-        sum[j] += e[j];
-    }
-    for (j = 0; j < width; j++) {
-        y[j] = e[j];
+        y[j] = epctx_npu__exp(x[j] - top[j]);
+        sum[j] += y[j];
     }
 }
 
@@ -3223,7 +3219,7 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
                                                      bool log)
 {
     const float best = epctx_npu__row_best(EPCTX_NPU__REDUCE_MAX, x, count);
-    float top[16], sum[16] = {0.0f}, last[16], scale;
+    float top[16], sum[16] = {0.0f}, last[16], e[16], scale;
     size_t i, j;
     for (j = 0; j < 16; j++) {
         top[j] = best;
@@ -3234,10 +3230,12 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
     }
     if (i < count) {
         memcpy(last, x + i, (count - i) * sizeof *x);
-        epctx_npu__softmax_part(last, top, 16, sum, last);
-        memcpy(y + i, last, (count - i) * sizeof *y);
+        epctx_npu__softmax_part(last, top, 16, sum, e);
+        memcpy(y + i, e, (count - i) * sizeof *y);
     }
+    EPCTX_NPU__UNROLL
     for (i = 8; i > 0; i /= 2) {
+        EPCTX_NPU__UNROLL
         for (j = 0; j < i; j++) {
             sum[j] += sum[j + i];
         }
@@ -3636,23 +3634,20 @@ static void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, 
 }
 
 /* 16 or fewer elements; `scale` and `shift` may be NULL. */
-static EPCTX_NPU__INLINE void epctx_npu__norm_part(const float *x, float mean, float factor,
-                                                   const float *scale, const float *shift,
-                                                   size_t width, float *y)
+static EPCTX_NPU__INLINE void epctx_npu__norm_part(const float *EPCTX_NPU__RESTRICT x, float mean,
+                                                   float factor, const float *scale,
+                                                   const float *shift, size_t width,
+                                                   float *EPCTX_NPU__RESTRICT y)
 {
-    float v[16];
     size_t j;
     for (j = 0; j < width; j++) {
-        v[j] = (x[j] - mean) * factor;
+        y[j] = (x[j] - mean) * factor;
     }
     for (j = 0; scale != NULL && j < width; j++) {
-        v[j] *= scale[j];
+        y[j] *= scale[j];
     }
     for (j = 0; shift != NULL && j < width; j++) {
-        v[j] += shift[j];
-    }
-    for (j = 0; j < width; j++) {
-        y[j] = v[j];
+        y[j] += shift[j];
     }
 }
 
