@@ -1392,6 +1392,33 @@ static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, 
     }
 }
 
+#ifdef EPCTX_NPU__AVX2
+/* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows and columns.
+ * Tiles of 4 by 4, the last ones overlap; strips of 32 columns stay in the cache. */
+static void epctx_npu__turn(float *to, const float *from, size_t rows, size_t columns,
+                            ptrdiff_t to_step, ptrdiff_t from_step)
+{
+    size_t first, r, c;
+    for (first = 0; first < columns; first += 32) {
+        for (r = 0; r < rows; r += 4) {
+            const size_t row = r + 4 <= rows ? r : rows - 4;
+            for (c = first; c < columns && c < first + 32; c += 4) {
+                const size_t column = c + 4 <= columns ? c : columns - 4;
+                const float *x = from + (ptrdiff_t)column * from_step + row;
+                float *y = to + (ptrdiff_t)row * to_step + column;
+                __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
+                __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_loadu_ps(x + 3 * from_step);
+                _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
+                _mm_storeu_ps(y, v0);
+                _mm_storeu_ps(y + to_step, v1);
+                _mm_storeu_ps(y + 2 * to_step, v2);
+                _mm_storeu_ps(y + 3 * to_step, v3);
+            }
+        }
+    }
+}
+#endif
+
 static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__args *args,
                                         epctx_error *error)
 {
@@ -1400,20 +1427,38 @@ static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__arg
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
     const uint8_t *from = (const uint8_t *)args->in[0] + (size_t)p->from_start * p->elem;
     uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, i;
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, dims[EPCTX_NPU_MAX_RANK], rows = 0, i;
+    ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
     (void)error;
+    memcpy(dims, p->dims, sizeof dims);
+#ifdef EPCTX_NPU__AVX2
+    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && dims[last] >= 4; i++) {
+        if (p->from[i] == 1 && p->from[last] != 1 && dims[i] >= 4) {
+            rows = dims[i];
+            step = p->to[i];
+            dims[i] = 1;
+        }
+    }
+#endif
     for (;;) {
-        epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+        if (rows == 0) {
+            epctx_npu__move_row(to, from, dims[last], p->to[last], p->from[last], p->elem);
+#ifdef EPCTX_NPU__AVX2
+        } else {
+            epctx_npu__turn((float *)to, (const float *)from, rows, dims[last], step,
+                            p->from[last]);
+#endif
+        }
         for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
             uint32_t d = i - 1;
-            if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
+            if (++at[d] < dims[d]) { /* do not step past the end: the address may not exist */
                 from += p->from[d] * elem;
                 to += p->to[d] * elem;
                 break;
             }
             at[d] = 0;
-            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
-            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
+            from -= (ptrdiff_t)(dims[d] - 1) * p->from[d] * elem;
+            to -= (ptrdiff_t)(dims[d] - 1) * p->to[d] * elem;
         }
         if (i == 0) {
             return EPCTX_OK;
@@ -4116,41 +4161,87 @@ static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *need
     return p->taps >= 1;
 }
 
-static epctx_status epctx_npu__run_resample(const void *params, const epctx_npu__args *args,
-                                            epctx_error *error)
+/* Tap t of up to 16 adjacent outputs, from `n`, of every row; inner is 1. */
+static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resample *p,
+                                                        const uint8_t *positions,
+                                                        const float *weights, size_t t, size_t n,
+                                                        size_t width,
+                                                        const float *EPCTX_NPU__RESTRICT x,
+                                                        float *EPCTX_NPU__RESTRICT y)
 {
-    const epctx_npu__resample *p = (const epctx_npu__resample *)params;
-    const uint8_t *positions = (const uint8_t *)args->in[1];
-    const float *weights = (const float *)args->in[2];
-    const float *x = (const float *)args->in[0];
-    float *y = (float *)args->out[0];
-    size_t o, n, t;
-    (void)error;
+    int32_t from[16];
+    float w[16];
+    size_t o, j;
+    for (j = 0; j < width; j++) {
+        const size_t i = (n + j) * p->taps + t;
+        const int64_t at = epctx_npu__index(positions, i, 4);
+        const bool inside = at >= 0 && at < (int64_t)p->in;
+        from[j] = inside ? (int32_t)at : 0;
+        w[j] = inside ? weights[i] : 0.0f;
+    }
     for (o = 0; o < p->outer; o++) {
+        for (j = 0; j < width; j++) {
+            const float v = epctx_npu__choose(w[j] != 0.0f, x[from[j]] * w[j], 0.0f);
+            y[n + j] = epctx_npu__choose(t == 0, v, y[n + j] + v);
+        }
+        x += p->in;
+        y += p->out;
+    }
+}
+
+/* One output row of `inner` elements. */
+static EPCTX_NPU__INLINE void epctx_npu__resample_row(const epctx_npu__resample *p,
+                                                      const uint8_t *positions,
+                                                      const float *weights,
+                                                      const float *EPCTX_NPU__RESTRICT x,
+                                                      float *EPCTX_NPU__RESTRICT y)
+{
+    size_t t;
+    memset(y, 0, p->inner * sizeof *y);
+    for (t = 0; t < p->taps; t++) {
+        const int64_t at = epctx_npu__index(positions, t, 4);
+        const float w = weights[t];
+        if (at >= 0 && at < (int64_t)p->in) {
+            const float *EPCTX_NPU__RESTRICT from = x + (size_t)at * p->inner;
+            EPCTX_NPU__EACH(i, p->inner, y[i] += from[i] * w;);
+        }
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__resample_all_body(epctx_npu__level fast,
+                                                       const epctx_npu__resample *p,
+                                                       const uint8_t *positions,
+                                                       const float *weights, const float *x,
+                                                       float *y)
+{
+    size_t o, n, t;
+    (void)fast;
+    for (t = 0; t < p->taps && p->inner == 1; t++) {
+        EPCTX_NPU__STRIPS(
+            i, p->out, width,
+            epctx_npu__resample_strip(p, positions, weights, t, i, width, x, y););
+    }
+    for (o = 0; o < p->outer && p->inner > 1; o++) {
         for (n = 0; n < p->out; n++) {
-            bool first = true;
-            for (t = 0; t < p->taps; t++) {
-                const int64_t at = epctx_npu__index(positions, n * p->taps + t, 4);
-                const float w = weights[n * p->taps + t];
-                const float *from;
-                if (at < 0 || at >= (int64_t)p->in) {
-                    continue;
-                }
-                from = x + (size_t)at * p->inner;
-                if (first) {
-                    EPCTX_NPU__EACH(i, p->inner, y[i] = from[i] * w;);
-                } else {
-                    EPCTX_NPU__EACH(i, p->inner, y[i] += from[i] * w;);
-                }
-                first = false;
-            }
-            if (first) {
-                memset(y, 0, p->inner * sizeof *y);
-            }
+            epctx_npu__resample_row(p, positions + n * p->taps * 4, weights + n * p->taps, x, y);
             y += p->inner;
         }
         x += (size_t)p->in * p->inner;
     }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__resample_all,
+                 (epctx_npu__level fast, const epctx_npu__resample *p, const uint8_t *positions,
+                  const float *weights, const float *x, float *y),
+                 (fast, p, positions, weights, x, y))
+
+static epctx_status epctx_npu__run_resample(const void *params, const epctx_npu__args *args,
+                                            epctx_error *error)
+{
+    (void)error;
+    epctx_npu__resample_all(args->fast, (const epctx_npu__resample *)params,
+                            (const uint8_t *)args->in[1], (const float *)args->in[2],
+                            (const float *)args->in[0], (float *)args->out[0]);
     return EPCTX_OK;
 }
 
