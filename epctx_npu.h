@@ -1069,18 +1069,6 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
     } while (0)
 #endif
 
-/* The same for a multiple of 16 elements. */
-#define EPCTX_NPU__BLOCKS(at, count, statement) \
-    do { \
-        size_t epctx_npu__i, epctx_npu__j; \
-        for (epctx_npu__i = 0; epctx_npu__i < (count); epctx_npu__i += 16) { \
-            for (epctx_npu__j = 0; epctx_npu__j < 16; epctx_npu__j++) { \
-                const size_t at = epctx_npu__i + epctx_npu__j; \
-                statement \
-            } \
-        } \
-    } while (0)
-
 /* Calls `statement` for strips of `width` (16, the last one fewer) of `count`, from `at`. */
 #define EPCTX_NPU__STRIPS(at, count, width, statement) \
     do { \
@@ -1228,6 +1216,19 @@ typedef struct epctx_npu__args {
         name##_body arguments; \
     }
 #endif
+
+/* Defines epctx_npu__run_name, from epctx_npu__all_name_body(fast, params, args). */
+#define EPCTX_NPU__RUN(name) \
+    EPCTX_NPU__FORMS(epctx_npu__all_##name, \
+                     (epctx_npu__level fast, const void *params, const epctx_npu__args *args), \
+                     (fast, params, args)) \
+    static epctx_status epctx_npu__run_##name(const void *params, const epctx_npu__args *args, \
+                                              epctx_error *error) \
+    { \
+        (void)error; \
+        epctx_npu__all_##name(args->fast, params, args); \
+        return EPCTX_OK; \
+    }
 
 static epctx_npu__extent epctx_npu__floats(uint64_t count)
 {
@@ -1517,10 +1518,9 @@ static bool epctx_npu__check_unary(const void *params, epctx_npu__needs *needs)
 
 static epctx_npu__level epctx_npu__level_here(void);
 
-/* Activations up to `last`; with `blocks`, of a multiple of 16 elements. */
+/* Activations up to `last`. */
 static EPCTX_NPU__INLINE void epctx_npu__act_each(float *y, size_t count,
-                                                  const epctx_npu__act *act, uint32_t last,
-                                                  bool blocks)
+                                                  const epctx_npu__act *act, uint32_t last)
 {
     const float a = act->a, b = act->b;
     (void)a;
@@ -1528,10 +1528,7 @@ static EPCTX_NPU__INLINE void epctx_npu__act_each(float *y, size_t count,
     switch (act->kind) {
 #define EPCTX_NPU__ACT_CASE(name, value) \
     case EPCTX_NPU__ACT_##name: \
-        if (EPCTX_NPU__ACT_##name > last) { \
-        } else if (blocks) { \
-            EPCTX_NPU__BLOCKS(i, count, const float v = y[i]; y[i] = value;); \
-        } else { \
+        if (EPCTX_NPU__ACT_##name <= last) { \
             EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;); \
         } \
         break;
@@ -1564,12 +1561,12 @@ EPCTX_NPU__TARGET static void epctx_npu__sqrt_avx2(float *y, size_t count)
 EPCTX_NPU__FUSED EPCTX_NPU__TARGET static void epctx_npu__act_avx2(float *y, size_t count,
                                                   const epctx_npu__act *act)
 {
-    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_FAST, true);
+    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_FAST);
 }
 
 EPCTX_NPU__FUSED EPCTX_NPU__WIDE static void epctx_npu__act_wide(float *y, size_t count, const epctx_npu__act *act)
 {
-    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_FAST, true);
+    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_FAST);
 }
 
 /* A multiple of 16 elements. */
@@ -1604,7 +1601,7 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
         return;
     }
 #endif
-    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_LAST, false);
+    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_LAST);
 }
 
 static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__args *args,
@@ -3294,39 +3291,28 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
     }
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__softmax_of_body(epctx_npu__level fast, const float *x,
-                                                         float *y, size_t count, size_t inner,
-                                                         bool log)
-{
-    (void)fast;
-    if (inner == 1) {
-        epctx_npu__softmax_row(x, y, count, log);
-    } else {
-        EPCTX_NPU__STRIPS(i, inner, width,
-                          epctx_npu__softmax_strip(x + i, y + i, count, inner, width, log););
-    }
-}
-
-EPCTX_NPU__FORMS(epctx_npu__softmax_of,
-                 (epctx_npu__level fast, const float *x, float *y, size_t count, size_t inner,
-                  bool log),
-                 (fast, x, y, count, inner, log))
-
-static epctx_status epctx_npu__run_softmax(const void *params, const epctx_npu__args *args,
-                                           epctx_error *error)
+static EPCTX_NPU__INLINE void
+epctx_npu__all_softmax_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
 {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
-    const size_t block = (size_t)p->count * p->inner;
     size_t o;
-    (void)error;
+    (void)fast;
     for (o = 0; o < p->outer; o++) {
-        epctx_npu__softmax_of(args->fast, x + o * block, y + o * block, p->count, p->inner,
-                              p->log != 0);
+        if (p->inner == 1) {
+            epctx_npu__softmax_row(x, y, p->count, p->log != 0);
+        } else {
+            EPCTX_NPU__STRIPS(i, p->inner, width,
+                              epctx_npu__softmax_strip(x + i, y + i, p->count, p->inner, width,
+                                                       p->log != 0););
+        }
+        x += (size_t)p->count * p->inner;
+        y += (size_t)p->count * p->inner;
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(softmax)
 
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
@@ -3697,47 +3683,35 @@ static EPCTX_NPU__INLINE void epctx_npu__norm_part(const float *EPCTX_NPU__RESTR
 }
 
 /* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
-static EPCTX_NPU__INLINE void epctx_npu__norm_row_body(epctx_npu__level fast,
-                                                       const epctx_npu__norm *p, const float *x,
-                                                       const float *scale, const float *shift,
-                                                       float *y)
-{
-    const size_t count = p->count;
-    const double all = (double)count;
-    const float mean =
-        p->centred != 0 ? (float)(epctx_npu__row_sum(x, count, 0.0f, false) / all) : 0.0f;
-    const double square = epctx_npu__row_sum(x, count, mean, true) / all;
-    const float factor = 1.0f / epctx_npu__sqrt((float)(square + (double)p->epsilon));
-    (void)fast;
-    EPCTX_NPU__STRIPS(i, count, width,
-                      epctx_npu__norm_part(x + i, mean, factor, scale != NULL ? scale + i : NULL,
-                                           shift != NULL ? shift + i : NULL, width, y + i););
-}
-
-EPCTX_NPU__FORMS(epctx_npu__norm_row,
-                 (epctx_npu__level fast, const epctx_npu__norm *p, const float *x,
-                  const float *scale, const float *shift, float *y),
-                 (fast, p, x, scale, shift, y))
-
-static epctx_status epctx_npu__run_norm(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
+static EPCTX_NPU__INLINE void
+epctx_npu__all_norm_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
 {
     const epctx_npu__norm *p = (const epctx_npu__norm *)params;
+    const bool own = p->inner == 1 && p->channels == p->count; /* factors for each element */
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
+    const double all = (double)p->count;
     size_t r;
-    (void)error;
+    (void)fast;
     for (r = 0; r < p->rows; r++) {
         const size_t first = r * p->count;
-        const bool own = p->inner == 1 && p->channels == p->count; /* one for each element */
+        const float *x = (const float *)args->in[0] + first;
         float *y = (float *)args->out[0] + first;
-        epctx_npu__norm_row(args->fast, p, (const float *)args->in[0] + first, own ? scale : NULL,
-                            own ? shift : NULL, y);
+        const float mean =
+            p->centred != 0 ? (float)(epctx_npu__row_sum(x, p->count, 0.0f, false) / all) : 0.0f;
+        const double square = epctx_npu__row_sum(x, p->count, mean, true) / all;
+        const float factor = 1.0f / epctx_npu__sqrt((float)(square + (double)p->epsilon));
+        EPCTX_NPU__STRIPS(i, p->count, width,
+                          epctx_npu__norm_part(x + i, mean, factor,
+                                               own && scale != NULL ? scale + i : NULL,
+                                               own && shift != NULL ? shift + i : NULL, width,
+                                               y + i););
         if ((scale != NULL || shift != NULL) && !own) {
             epctx_npu__norm_scale(p, scale, shift, first, y);
         }
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(norm)
 
 /* -- Arg: index of the maximum or minimum over the middle of [outer][count][inner] -- */
 
@@ -4162,88 +4136,66 @@ static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *need
 }
 
 /* Tap t of up to 16 adjacent outputs, from `n`, of every row; inner is 1. */
-static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resample *p,
-                                                        const uint8_t *positions,
-                                                        const float *weights, size_t t, size_t n,
-                                                        size_t width,
-                                                        const float *EPCTX_NPU__RESTRICT x,
-                                                        float *EPCTX_NPU__RESTRICT y)
+static EPCTX_NPU__INLINE void
+epctx_npu__resample_strip(const epctx_npu__resample *p, const epctx_npu__args *args, size_t t,
+                          size_t n, size_t width, const float *EPCTX_NPU__RESTRICT x,
+                          float *EPCTX_NPU__RESTRICT y)
 {
     int32_t from[16];
     float w[16];
     size_t o, j;
     for (j = 0; j < width; j++) {
         const size_t i = (n + j) * p->taps + t;
-        const int64_t at = epctx_npu__index(positions, i, 4);
+        const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], i, 4);
         const bool inside = at >= 0 && at < (int64_t)p->in;
         from[j] = inside ? (int32_t)at : 0;
-        w[j] = inside ? weights[i] : 0.0f;
+        w[j] = inside ? ((const float *)args->in[2])[i] : 0.0f;
     }
     for (o = 0; o < p->outer; o++) {
         for (j = 0; j < width; j++) {
             const float v = epctx_npu__choose(w[j] != 0.0f, x[from[j]] * w[j], 0.0f);
-            y[n + j] = epctx_npu__choose(t == 0, v, y[n + j] + v);
+            y[j] = epctx_npu__choose(t == 0, v, y[j] + v);
         }
         x += p->in;
         y += p->out;
     }
 }
 
-/* One output row of `inner` elements. */
-static EPCTX_NPU__INLINE void epctx_npu__resample_row(const epctx_npu__resample *p,
-                                                      const uint8_t *positions,
-                                                      const float *weights,
-                                                      const float *EPCTX_NPU__RESTRICT x,
-                                                      float *EPCTX_NPU__RESTRICT y)
+static EPCTX_NPU__INLINE void epctx_npu__resample_row(const float *EPCTX_NPU__RESTRICT x, float w,
+                                                      size_t count, float *EPCTX_NPU__RESTRICT y)
 {
-    size_t t;
-    memset(y, 0, p->inner * sizeof *y);
-    for (t = 0; t < p->taps; t++) {
-        const int64_t at = epctx_npu__index(positions, t, 4);
-        const float w = weights[t];
-        if (at >= 0 && at < (int64_t)p->in) {
-            const float *EPCTX_NPU__RESTRICT from = x + (size_t)at * p->inner;
-            EPCTX_NPU__EACH(i, p->inner, y[i] += from[i] * w;);
-        }
-    }
+    EPCTX_NPU__EACH(i, count, y[i] += x[i] * w;);
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__resample_all_body(epctx_npu__level fast,
-                                                       const epctx_npu__resample *p,
-                                                       const uint8_t *positions,
-                                                       const float *weights, const float *x,
-                                                       float *y)
+static EPCTX_NPU__INLINE void
+epctx_npu__all_resample_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
 {
+    const epctx_npu__resample *p = (const epctx_npu__resample *)params;
+    const float *x = (const float *)args->in[0];
+    float *y = (float *)args->out[0];
     size_t o, n, t;
     (void)fast;
     for (t = 0; t < p->taps && p->inner == 1; t++) {
-        EPCTX_NPU__STRIPS(
-            i, p->out, width,
-            epctx_npu__resample_strip(p, positions, weights, t, i, width, x, y););
+        EPCTX_NPU__STRIPS(i, p->out, width,
+                          epctx_npu__resample_strip(p, args, t, i, width, x, y + i););
     }
     for (o = 0; o < p->outer && p->inner > 1; o++) {
         for (n = 0; n < p->out; n++) {
-            epctx_npu__resample_row(p, positions + n * p->taps * 4, weights + n * p->taps, x, y);
+            memset(y, 0, p->inner * sizeof *y);
+            for (t = n * p->taps; t < (n + 1) * p->taps; t++) {
+                const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], t, 4);
+                const float w = ((const float *)args->in[2])[t];
+                if (at >= 0 && at < (int64_t)p->in) {
+                    epctx_npu__resample_row(x + (size_t)at * p->inner, w, p->inner, y);
+                }
+            }
             y += p->inner;
         }
         x += (size_t)p->in * p->inner;
     }
 }
 
-EPCTX_NPU__FORMS(epctx_npu__resample_all,
-                 (epctx_npu__level fast, const epctx_npu__resample *p, const uint8_t *positions,
-                  const float *weights, const float *x, float *y),
-                 (fast, p, positions, weights, x, y))
-
-static epctx_status epctx_npu__run_resample(const void *params, const epctx_npu__args *args,
-                                            epctx_error *error)
-{
-    (void)error;
-    epctx_npu__resample_all(args->fast, (const epctx_npu__resample *)params,
-                            (const uint8_t *)args->in[1], (const float *)args->in[2],
-                            (const float *)args->in[0], (float *)args->out[0]);
-    return EPCTX_OK;
-}
+EPCTX_NPU__RUN(resample)
 
 /* -- Recurrent: RNN, GRU and LSTM over time; a Gemm has already computed the input products -- */
 
