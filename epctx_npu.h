@@ -121,7 +121,8 @@
  * DETERMINISM
  *   The same graph compiles to the same bytes in C and C++, on every word size, byte order and
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
- *   are bit-identical on one machine; other machines may order and round sums differently.
+ *   are bit-identical on one machine; other machines may order and round sums differently and give
+ *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
  *
  * BLOB FORMAT 2 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
@@ -1431,6 +1432,7 @@ static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__arg
     uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, dims[EPCTX_NPU_MAX_RANK], rows = 0, i;
     ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
     (void)error;
+    (void)step;
     memcpy(dims, p->dims, sizeof dims);
 #ifdef EPCTX_NPU__AVX2
     for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && dims[last] >= 4; i++) {
@@ -1518,17 +1520,17 @@ static bool epctx_npu__check_unary(const void *params, epctx_npu__needs *needs)
 
 static epctx_npu__level epctx_npu__level_here(void);
 
-/* Activations up to `last`. */
-static EPCTX_NPU__INLINE void epctx_npu__act_each(float *y, size_t count,
-                                                  const epctx_npu__act *act, uint32_t last)
+static EPCTX_NPU__INLINE void epctx_npu__act_each_body(epctx_npu__level fast, float *y,
+                                                       size_t count, const epctx_npu__act *act)
 {
     const float a = act->a, b = act->b;
     (void)a;
     (void)b;
+    (void)fast;
     switch (act->kind) {
 #define EPCTX_NPU__ACT_CASE(name, value) \
     case EPCTX_NPU__ACT_##name: \
-        if (EPCTX_NPU__ACT_##name <= last) { \
+        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) { \
             EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;); \
         } \
         break;
@@ -1539,13 +1541,13 @@ static EPCTX_NPU__INLINE void epctx_npu__act_each(float *y, size_t count,
     }
 }
 
+EPCTX_NPU__FORMS(epctx_npu__act_each,
+                 (epctx_npu__level fast, float *y, size_t count, const epctx_npu__act *act),
+                 (fast, y, count, act))
+
 #ifdef EPCTX_NPU__AVX2
 
-/* Those after it compute in double. */
-#define EPCTX_NPU__ACT_FAST \
-    (EPCTX_NPU__ACT_LAST < EPCTX_NPU__ACT_ROUND ? EPCTX_NPU__ACT_LAST : EPCTX_NPU__ACT_ROUND)
-
-/* The instruction gives other NaNs than epctx_npu__sqrt. */
+/* A multiple of 8 elements. The instruction gives other NaNs than epctx_npu__sqrt. */
 EPCTX_NPU__TARGET static void epctx_npu__sqrt_avx2(float *y, size_t count)
 {
     size_t i;
@@ -1558,50 +1560,31 @@ EPCTX_NPU__TARGET static void epctx_npu__sqrt_avx2(float *y, size_t count)
     }
 }
 
-EPCTX_NPU__FUSED EPCTX_NPU__TARGET static void epctx_npu__act_avx2(float *y, size_t count,
-                                                  const epctx_npu__act *act)
-{
-    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_FAST);
-}
-
-EPCTX_NPU__FUSED EPCTX_NPU__WIDE static void epctx_npu__act_wide(float *y, size_t count, const epctx_npu__act *act)
-{
-    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_FAST);
-}
-
-/* A multiple of 16 elements. */
-static void epctx_npu__act_blocks(epctx_npu__level fast, float *y, size_t count,
-                                  const epctx_npu__act *act)
-{
-    if (act->kind == EPCTX_NPU__ACT_SQRT) {
-        epctx_npu__sqrt_avx2(y, count);
-    } else if (fast == EPCTX_NPU__LEVEL_AVX512) {
-        epctx_npu__act_wide(y, count, act);
-    } else {
-        epctx_npu__act_avx2(y, count, act);
-    }
-}
-
 #endif /* EPCTX_NPU__AVX2 */
 
 static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *act)
 {
-#ifdef EPCTX_NPU__AVX2
     const epctx_npu__level fast = epctx_npu__level_here();
-    const size_t rest = count % 16;
+    const size_t rest = fast != EPCTX_NPU__PORTABLE ? count % 16 : 0, whole = count - rest;
+    float last[16] = {0.0f};
     if (act->kind == EPCTX_NPU__ACT_NONE) {
         return;
     }
-    if (fast != EPCTX_NPU__PORTABLE && act->kind <= EPCTX_NPU__ACT_FAST) {
-        float last[16] = {0};
-        epctx_npu__act_blocks(fast, y, count - rest, act);
-        memcpy(last, y + (count - rest), rest * sizeof *y);
-        epctx_npu__act_blocks(fast, last, rest != 0 ? 16 : 0, act);
-        memcpy(y + (count - rest), last, rest * sizeof *y);
+#ifdef EPCTX_NPU__AVX2
+    if (act->kind == EPCTX_NPU__ACT_SQRT && fast != EPCTX_NPU__PORTABLE) {
+        memcpy(last, y + whole, rest * sizeof *y);
+        epctx_npu__sqrt_avx2(y, whole);
+        epctx_npu__sqrt_avx2(last, 16);
+        memcpy(y + whole, last, rest * sizeof *y);
         return;
     }
 #endif
-    epctx_npu__act_each(y, count, act, EPCTX_NPU__ACT_LAST);
+    epctx_npu__act_each(fast, y, whole, act);
+    if (rest > 0) { /* a whole vector at once */
+        memcpy(last, y + whole, rest * sizeof *y);
+        epctx_npu__act_each(fast, last, 16, act);
+        memcpy(y + whole, last, rest * sizeof *y);
+    }
 }
 
 static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__args *args,
