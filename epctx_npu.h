@@ -657,7 +657,8 @@ static EPCTX_NPU__INLINE float epctx_npu__exp(float x)
     float c = epctx_npu__choose(x > -104.0f, x, -104.0f); /* keeps NaN from the conversion below */
     uint32_t n, half;
     c = epctx_npu__choose(c < 89.0f, c, 89.0f);
-    n = (uint32_t)(epctx_npu__exp_split(c, &r) + 254); /* the two powers are floats, 2^n may not be */
+    n = (uint32_t)(epctx_npu__exp_split(c, &r) +
+                   254); /* the two powers are floats, 2^n may not be */
     half = n >> 1;
     y = 1.0f + epctx_npu__expm1_core(r);
     y = y * epctx_npu__float_of(half << 23) * epctx_npu__float_of((n - half) << 23);
@@ -1088,7 +1089,7 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
 
 #define EPCTX_NPU_ACT_LIST(X) \
     X(RELU, v < 0.0f ? 0.0f : v) \
-    X(CLIP, epctx_npu__choose(v < a, a, v > b ? b : v)) \
+    X(CLIP, epctx_npu__choose(v<a, a, v> b ? b : v)) \
     X(LEAKY, v < 0.0f ? v * a : v) \
     X(SIGMOID, epctx_npu__sigmoid(v)) \
     X(TANH, epctx_npu__tanh(v)) \
@@ -3111,8 +3112,9 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const flo
     } else if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MIN) {
         *y = epctx_npu__row_best(kind, x, count);
     } else {
-        EPCTX_NPU__STRIPS(i, inner, width,
-                          epctx_npu__reduce_strip(kind, x + i, count, inner, width, divisor, y + i););
+        EPCTX_NPU__STRIPS(
+            i, inner, width,
+            epctx_npu__reduce_strip(kind, x + i, count, inner, width, divisor, y + i););
     }
 }
 
@@ -3176,8 +3178,9 @@ static epctx_status epctx_npu__run_reduce(const void *params, const epctx_npu__a
             continue;
         }
         for (i = 0; i < p->inner; i++, n++) {
-            epctx_npu__store_int((uint8_t *)args->out[0], n, p->type,
-                                 epctx_npu__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
+            epctx_npu__store_int(
+                (uint8_t *)args->out[0], n, p->type,
+                epctx_npu__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
         }
     }
     return EPCTX_OK;
@@ -3197,9 +3200,10 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
 }
 
 /* y = e^(x - top), added to sum. */
-static EPCTX_NPU__INLINE void
-epctx_npu__softmax_part(const float *EPCTX_NPU__RESTRICT x, const float *EPCTX_NPU__RESTRICT top,
-                        size_t width, float *EPCTX_NPU__RESTRICT sum, float *EPCTX_NPU__RESTRICT y)
+static EPCTX_NPU__INLINE void epctx_npu__softmax_part(const float *EPCTX_NPU__RESTRICT x,
+                                                      const float *EPCTX_NPU__RESTRICT top,
+                                                      size_t width, float *EPCTX_NPU__RESTRICT sum,
+                                                      float *EPCTX_NPU__RESTRICT y)
 {
     size_t j;
     for (j = 0; j < width; j++) {
@@ -3274,8 +3278,8 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
     }
 }
 
-static EPCTX_NPU__INLINE void
-epctx_npu__all_softmax_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
+static EPCTX_NPU__INLINE void epctx_npu__all_softmax_body(epctx_npu__level fast, const void *params,
+                                                          const epctx_npu__args *args)
 {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
     const float *x = (const float *)args->in[0];
@@ -3286,9 +3290,9 @@ epctx_npu__all_softmax_body(epctx_npu__level fast, const void *params, const epc
         if (p->inner == 1) {
             epctx_npu__softmax_row(x, y, p->count, p->log != 0);
         } else {
-            EPCTX_NPU__STRIPS(i, p->inner, width,
-                              epctx_npu__softmax_strip(x + i, y + i, p->count, p->inner, width,
-                                                       p->log != 0););
+            EPCTX_NPU__STRIPS(
+                i, p->inner, width,
+                epctx_npu__softmax_strip(x + i, y + i, p->count, p->inner, width, p->log != 0););
         }
         x += (size_t)p->count * p->inner;
         y += (size_t)p->count * p->inner;
@@ -3666,8 +3670,8 @@ static EPCTX_NPU__INLINE void epctx_npu__norm_part(const float *EPCTX_NPU__RESTR
 }
 
 /* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
-static EPCTX_NPU__INLINE void
-epctx_npu__all_norm_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
+static EPCTX_NPU__INLINE void epctx_npu__all_norm_body(epctx_npu__level fast, const void *params,
+                                                       const epctx_npu__args *args)
 {
     const epctx_npu__norm *p = (const epctx_npu__norm *)params;
     const bool own = p->inner == 1 && p->channels == p->count; /* factors for each element */
@@ -3683,11 +3687,10 @@ epctx_npu__all_norm_body(epctx_npu__level fast, const void *params, const epctx_
             p->centred != 0 ? (float)(epctx_npu__row_sum(x, p->count, 0.0f, false) / all) : 0.0f;
         const double square = epctx_npu__row_sum(x, p->count, mean, true) / all;
         const float factor = 1.0f / epctx_npu__sqrt((float)(square + (double)p->epsilon));
-        EPCTX_NPU__STRIPS(i, p->count, width,
-                          epctx_npu__norm_part(x + i, mean, factor,
-                                               own && scale != NULL ? scale + i : NULL,
-                                               own && shift != NULL ? shift + i : NULL, width,
-                                               y + i););
+        EPCTX_NPU__STRIPS(
+            i, p->count, width,
+            epctx_npu__norm_part(x + i, mean, factor, own && scale != NULL ? scale + i : NULL,
+                                 own && shift != NULL ? shift + i : NULL, width, y + i););
         if ((scale != NULL || shift != NULL) && !own) {
             epctx_npu__norm_scale(p, scale, shift, first, y);
         }
@@ -4119,10 +4122,11 @@ static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *need
 }
 
 /* Tap t of up to 16 adjacent outputs, from `n`, of every row; inner is 1. */
-static EPCTX_NPU__INLINE void
-epctx_npu__resample_strip(const epctx_npu__resample *p, const epctx_npu__args *args, size_t t,
-                          size_t n, size_t width, const float *EPCTX_NPU__RESTRICT x,
-                          float *EPCTX_NPU__RESTRICT y)
+static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resample *p,
+                                                        const epctx_npu__args *args, size_t t,
+                                                        size_t n, size_t width,
+                                                        const float *EPCTX_NPU__RESTRICT x,
+                                                        float *EPCTX_NPU__RESTRICT y)
 {
     int32_t from[16];
     float w[16];
