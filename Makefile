@@ -78,7 +78,8 @@ HEADERS := $(wildcard epctx.h epctx_npu.h)
 
 # The plugin EP: everything but the device is the same for every device.
 PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples/plugin_ep/*.c))
-PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) libtoy_ep.so libtoy_oom_ep.so libbad_ep.so
+PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) libtoy_ep.so libtoy_oom_ep.so \
+                  libmistaken_ep.so libbad_ep.so
 CONFORMANCE_SOURCES := $(wildcard examples/conformance/*.c)
 # Plain, under ASan + UBSan and, the threads of ORT's users with it, under ThreadSanitizer.
 PLUGIN_KINDS   := build build/asan build/tsan
@@ -309,6 +310,10 @@ build/$(1)$(4)toy_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
 build/$(1)$(4)five_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                          build/$(1)plugin/tests/ort/device_five.o
 	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
+# The template with one mistake of its author.
+build/$(1)$(4)mistaken_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                             build/$(1)plugin/tests/ort/device_mistaken.o
+	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 # The toy again, with allocations that fail on demand: its own, not those of what it is linked with.
 build/$(1)plugin/toy_oom.o: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                             build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
@@ -373,9 +378,10 @@ build/$(1)obj/examples/encrypted/%.o: | deps-test
 build/$(1)encrypted: build/$(1)obj/examples/encrypted/encrypted.o build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) -lsodium -o $$@
 
+# Archives last: objects that other rules add need them, too.
 build/$(1)tests/%: build/$(1)obj/tests/%.o build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	@mkdir -p $$(@D)
-	$(2) $$^ $$(LIBS) -o $$@
+	$(2) $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LIBS) -o $$@
 
 -include $(wildcard build/$(1)obj/*/*.d build/$(1)obj/*/*/*.d build/$(1)obj/*/*/*/*.d \
                     build/$(1)plugin/*/*/*.d)
@@ -468,7 +474,8 @@ build/$(1)/libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)/obj/%.o)
 	ar rcs $$@ $$^
 build/$(1)/tests/%$(2): build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build/$(1)/libepctx.a
 	@mkdir -p $$(@D)
-	$$(CC_$(notdir $(1))) $$(LINK) $$^ -lm $$(LIBS_$(notdir $(1))) -o $$@
+	$$(CC_$(notdir $(1))) $$(LINK) $$(filter %.o,$$^) $$(filter %.a,$$^) -lm \
+	    $$(LIBS_$(notdir $(1))) -o $$@
 build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx_ops.a \
                 build/$(1)/libepctx.a
 	$$(CC_$(notdir $(1))) -static $$^ -lm -o $$@

@@ -80,17 +80,18 @@
  * WHAT IS COMPILED
  *   ai.onnx operators up to opset 24, with fixed shapes of rank <= 8 and float32, int8, uint8,
  *   int32, int64 or bool where ONNX allows them: Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh
- *   Atan Atanh AveragePool BatchNormalization BitShift BitwiseAnd BitwiseOr BitwiseXor Cast
- *   CastLike Ceil Celu Clip Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos
- *   Cosh DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Elu Equal Erf Exp Expand
- *   EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool
- *   GlobalMaxPool Greater GreaterOrEqual GroupNormalization HardSigmoid HardSwish Hardmax Identity
- *   InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log
- *   LogSoftmax MatMul MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul
- *   Neg NegativeLogLikelihoodLoss Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul
- *   QuantizeLinear RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum
- *   ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu
- *   Reshape Resize Round Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign
+ *   Atan Atanh Attention AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr
+ *   BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip Concat Constant ConstantOfShape Conv
+ *   ConvInteger ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div Dropout
+ *   DynamicQuantizeLinear Elu Equal Erf Exp Expand EyeLike Flatten Floor GRU Gather GatherElements
+ *   GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual
+ *   GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN
+ *   LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization MatMul
+ *   MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul Neg
+ *   NegativeLogLikelihoodLoss Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear
+ *   RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
+ *   ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize RotaryEmbedding
+ *   Round Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign
  *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
  *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile Transpose
  *   Trilu Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from
@@ -299,15 +300,15 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
 
 /* Whether loading verifies the checksum of the weights: damaged ones only change results. */
 typedef enum epctx_npu_check {
-    EPCTX_NPU_CHECK_AUTO = 0, /* up to 16 MiB, which takes some ms */
-    EPCTX_NPU_CHECK_ALWAYS = 1,
-    EPCTX_NPU_CHECK_NEVER = 2
+    EPCTX_NPU_CHECK_AUTO = 0,   /* up to 16 MiB, which takes some ms */
+    EPCTX_NPU_CHECK_ALWAYS = 1, /* any size */
+    EPCTX_NPU_CHECK_NEVER = 2   /* those of a model are trusted */
 } epctx_npu_check;
 
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
     const epctx_allocator *allocator; /* default malloc; copied */
-    epctx_npu_check check_weights;
+    epctx_npu_check check_weights;    /* when a context is loaded */
     uint64_t max_work;        /* loading refuses graphs with more `work`: a hostile binary of some
                                  megabytes can run for hours. Default: no limit */
     const epctx_hooks *hooks; /* borrowed; may be NULL. Uses only cancel_fn: called before each
@@ -5491,13 +5492,9 @@ static epctx_status epctx_npu__grow(epctx_npu__compiler *c, void **array, size_t
 {
     void *bigger;
     size_t wanted = *room == 0 ? 16 : *room * 2;
-    if (count < *room) {
-        return EPCTX_OK;
-    }
+    if (count < *room) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__alloc(c, wanted, size, &bigger));
-    if (count > 0) {
-        memcpy(bigger, *array, count * size);
-    }
+    if (count > 0) memcpy(bigger, *array, count * size);
     *array = bigger;
     *room = wanted;
     return EPCTX_OK;
@@ -5589,12 +5586,8 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
     t->constant = c->tensors[source].constant;
     t->raw = c->tensors[source].raw;
     t->data = c->tensors[source].data;
-    if (t->raw != NULL) {
-        t->raw += bytes;
-    }
-    if (t->data != NULL) {
-        t->data = (const uint8_t *)t->data + bytes;
-    }
+    if (t->raw != NULL) t->raw += bytes;
+    if (t->data != NULL) t->data = (const uint8_t *)t->data + bytes;
     t->buffer = c->tensors[source].buffer;
     t->offset = c->tensors[source].offset + bytes;
     t->outside = c->tensors[source].outside;
@@ -5614,9 +5607,7 @@ static epctx_status epctx_npu__data(epctx_npu__compiler *c, uint32_t id, const v
             t->data = t->raw;
         } else {
             EPCTX__TRY(epctx_npu__alloc(c, t->count, elem, &copy));
-            if (t->count > 0) {
-                memcpy(copy, t->raw, (size_t)t->count * elem);
-            }
+            if (t->count > 0) memcpy(copy, t->raw, (size_t)t->count * elem);
             epctx_npu__to_host((uint8_t *)copy, t->count * elem, elem);
             t->data = copy;
         }
@@ -5692,9 +5683,7 @@ static epctx_status epctx_npu__record(epctx_npu__compiler *c, const epctx_npu__s
     void *array = c->makes;
     uint32_t i;
     for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
-        if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].outside) {
-            out->outside = true;
-        }
+        if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].outside) out->outside = true;
     }
     out->whole = s->out;
     EPCTX__TRY(epctx_npu__grow(c, &array, c->make_count, &c->make_room, sizeof *c->makes));
@@ -5717,16 +5706,10 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
         out->data = data;
         out->constant = true;
     }
-    if (out->count == 0) {
-        return EPCTX_OK;
-    }
-    if (c->weightless != EPCTX_WEIGHTLESS_NONE) {
-        EPCTX__TRY(epctx_npu__record(c, s));
-    }
+    if (out->count == 0) return EPCTX_OK;
+    if (c->weightless != EPCTX_WEIGHTLESS_NONE) EPCTX__TRY(epctx_npu__record(c, s));
     for (i = 0; i < op->in_count; i++) {
-        if (s->in[i] != EPCTX_NPU__NONE) {
-            EPCTX__TRY(epctx_npu__data(c, s->in[i], &args.in[i]));
-        }
+        if (s->in[i] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, s->in[i], &args.in[i]));
     }
     /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
@@ -5738,9 +5721,7 @@ static bool epctx_npu__all_constant(const epctx_npu__compiler *c, const epctx_np
 {
     uint32_t i;
     for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
-        if (s->in[i] != EPCTX_NPU__NONE && !c->tensors[s->in[i]].constant) {
-            return false;
-        }
+        if (s->in[i] != EPCTX_NPU__NONE && !c->tensors[s->in[i]].constant) return false;
     }
     return true;
 }
@@ -5782,9 +5763,7 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
     EPCTX__TRY(epctx_npu__grow(c, &array, c->step_count, &c->step_room, sizeof *c->steps));
     c->steps = (epctx_npu__step *)array;
     c->steps[c->step_count] = *s;
-    if (c->node != NULL) {
-        c->steps[c->step_count].name = c->node->name;
-    }
+    if (c->node != NULL) c->steps[c->step_count].name = c->node->name;
     c->step_count++;
     return EPCTX_OK;
 }
@@ -5793,9 +5772,7 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
 static epctx_npu__step *epctx_npu__producer(epctx_npu__compiler *c, uint32_t tensor)
 {
     const epctx_npu__tensor *t = &c->tensors[tensor];
-    if (t->constant || t->writer == EPCTX_NPU__NONE || t->uses != 1) {
-        return NULL;
-    }
+    if (t->constant || t->writer == EPCTX_NPU__NONE || t->uses != 1) return NULL;
     return &c->steps[t->writer];
 }
 
@@ -5807,9 +5784,7 @@ static uint32_t epctx_npu__collapse(int64_t *dims, uint32_t rank,
     for (i = 0; i < rank; i++) {
         const int64_t dim = dims[i];
         bool merge = n > 0;
-        if (dim == 1) {
-            continue;
-        }
+        if (dim == 1) continue;
         for (j = 0; merge && j < count; j++) {
             merge = strides[j][n - 1] == strides[j][i] * dim;
         }
@@ -7194,25 +7169,17 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
 
 /* -- moving data -- */
 
-static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
+/* Axis i of the result is axis perm[i] of `x`. */
+static epctx_status epctx_npu__emit_transpose(epctx_npu__compiler *c, uint32_t x,
+                                              const int64_t *perm, uint32_t *y)
 {
-    int64_t perm[EPCTX_NPU_MAX_RANK], dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK];
-    int64_t to[EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    epctx_npu__shape shape;
-    uint32_t x, y, i, rank, last = 0;
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape shape = c->tensors[x].shape;
+    uint32_t i, last = 0;
     bool moves = false;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    shape = c->tensors[x].shape;
-    rank = shape.rank;
-    EPCTX__TRY(epctx_npu__ints(c, "perm", rank, 0, perm));
-    for (i = 0; i < rank && epctx_node_attr(c->node, "perm") == NULL; i++) {
-        perm[i] = (int64_t)(rank - 1 - i);
-    }
-    EPCTX__TRY(epctx_npu__mark_axes(c, perm, rank, rank, marked));
     epctx_npu__dense(&c->tensors[x].shape, dense);
-    for (i = 0; i < rank; i++) {
-        uint32_t axis = (uint32_t)(perm[i] < 0 ? perm[i] + (int64_t)rank : perm[i]);
+    for (i = 0; i < shape.rank; i++) {
+        const uint32_t axis = (uint32_t)(perm[i] < 0 ? perm[i] + (int64_t)shape.rank : perm[i]);
         shape.dims[i] = c->tensors[x].shape.dims[axis];
         from[i] = dense[axis];
         if (shape.dims[i] != 1) { /* permuting dimensions of 1 moves no data */
@@ -7221,17 +7188,43 @@ static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
         }
     }
     if (!moves) {
-        return epctx_npu__lower_alias(c, x, &shape);
+        return epctx_npu__alias(c, x, &shape, 0, y);
     }
     epctx_npu__dense(&shape, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &shape, 0, 0, from, to));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
+    return epctx_npu__emit_move(c, x, *y, &shape, 0, 0, from, to);
+}
+
+static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
+{
+    int64_t perm[EPCTX_NPU_MAX_RANK];
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    uint32_t x, y, i, rank;
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    rank = c->tensors[x].shape.rank;
+    EPCTX__TRY(epctx_npu__ints(c, "perm", rank, 0, perm));
+    for (i = 0; i < rank && epctx_node_attr(c->node, "perm") == NULL; i++) {
+        perm[i] = (int64_t)(rank - 1 - i);
+    }
+    EPCTX__TRY(epctx_npu__mark_axes(c, perm, rank, rank, marked));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, x, perm, &y));
     return epctx_npu__output(c, 0, y);
+}
+
+/* Copies `x` into `y`, from place `at` of an axis on. */
+static epctx_status epctx_npu__put_part(epctx_npu__compiler *c, uint32_t x, uint32_t y,
+                                        uint32_t axis, int64_t at)
+{
+    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    const epctx_npu__shape part = c->tensors[x].shape;
+    epctx_npu__dense(&part, from);
+    epctx_npu__dense(&c->tensors[y].shape, to);
+    return epctx_npu__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to);
 }
 
 static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
 {
-    int64_t to[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], at = 0;
+    int64_t at = 0;
     epctx_npu__shape shape;
     uint32_t x, y, axis, j;
     size_t i;
@@ -7256,17 +7249,12 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
         shape.dims[axis] += c->tensors[t].shape.dims[axis];
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    epctx_npu__dense(&shape, to);
     for (i = 0; i < c->node->input_count; i++) {
-        epctx_npu__shape part;
         EPCTX__TRY(epctx_npu__input(c, i, &x));
-        part = c->tensors[x].shape;
-        if (c->tensors[x].count == 0 && !c->folding) {
-            continue;
+        if (c->tensors[x].count > 0 || c->folding) {
+            EPCTX__TRY(epctx_npu__put_part(c, x, y, axis, at));
         }
-        epctx_npu__dense(&part, from);
-        EPCTX__TRY(epctx_npu__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to));
-        at += part.dims[axis];
+        at += c->tensors[x].shape.dims[axis];
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -7606,17 +7594,16 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
+static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
+                                           uint32_t axis, uint32_t *y)
 {
     epctx_npu__shape shape = {0, {0}};
     const epctx_npu__shape *in, *index;
     epctx_npu__step s;
     epctx_npu__gather_params *p = &s.params.gather;
-    uint32_t x, indices, y, axis, i;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    uint32_t i;
     in = &c->tensors[x].shape;
     index = &c->tensors[indices].shape;
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), in->rank, 0, &axis));
     if (c->tensors[indices].elem == EPCTX_ONNX_FLOAT ||
         in->rank + index->rank - 1 > EPCTX_NPU_MAX_RANK || c->tensors[x].count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -7652,9 +7639,18 @@ static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
             }
         }
     }
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    s.out = y;
-    EPCTX__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
+    s.out = *y;
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
+{
+    uint32_t x, indices, y, axis;
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    EPCTX__TRY(
+        epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__emit_gather(c, x, indices, axis, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8556,8 +8552,11 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, x, EPCTX_NPU__NONE, 0);
     EPCTX__TRY(epctx_npu__window_of(c, &xs, kernel, &p->window));
     if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
-        (p->window.dilation_h != 1 || p->window.dilation_w != 1)) {
-        return epctx_npu__bad_attr(c, "auto_pad", "no SAME with dilations: runtimes differ");
+        (p->window.dilation_h != 1 || p->window.dilation_w != 1 ||
+         (average &&
+          (p->window.stride_h > p->window.kernel_h || p->window.stride_w > p->window.kernel_w)))) {
+        return epctx_npu__bad_attr(c, "auto_pad",
+                                   "no SAME with dilations or windows apart: runtimes differ");
     }
     p->planes = (uint32_t)(xs.dims[0] * xs.dims[1]);
     p->average = average;
@@ -8850,25 +8849,30 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
+/* Over axes `axis` to `end`. */
+static epctx_status epctx_npu__emit_softmax(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
+                                            uint32_t end, bool log, uint32_t *y)
 {
-    const bool log = c->variant != 0;
-    const bool old = c->node->version < 13; /* flattens from the axis on */
-    epctx_npu__shape shape;
+    const epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
-    uint32_t x, y, axis;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
-    shape = c->tensors[x].shape;
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), shape.rank,
-                               old ? 1 : 0, &axis));
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, y);
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, *y);
     s.params.softmax.log = log;
     s.params.softmax.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
-    s.params.softmax.count =
-        (uint32_t)epctx_npu__product(&shape, axis, old ? shape.rank : axis + 1);
-    s.params.softmax.inner = (uint32_t)(old ? 1 : epctx_npu__product(&shape, axis + 1, shape.rank));
-    EPCTX__TRY(epctx_npu__emit(c, &s));
+    s.params.softmax.count = (uint32_t)epctx_npu__product(&shape, axis, end);
+    s.params.softmax.inner = (uint32_t)epctx_npu__product(&shape, end, shape.rank);
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
+{
+    const bool old = c->node->version < 13; /* flattens from the axis on */
+    uint32_t x, y, axis, rank;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    rank = c->tensors[x].shape.rank;
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), rank, old ? 1 : 0,
+                               &axis));
+    EPCTX__TRY(epctx_npu__emit_softmax(c, x, axis, old ? rank : axis + 1, c->variant != 0, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -10440,6 +10444,437 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, x);
 }
 
+/* -- operators composed of others -- */
+
+static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c)
+{
+    uint32_t x, ones, y;
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    if (c->tensors[x].elem == EPCTX_ONNX_FLOAT || c->tensors[x].elem == EPCTX_ONNX_BOOL) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected integers");
+    }
+    EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, -1, &ones));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, ones, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* |x|^p */
+static epctx_status epctx_npu__powers(epctx_npu__compiler *c, uint32_t x, int64_t p, uint32_t *y)
+{
+    if (p == 2) {
+        return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, y);
+    }
+    EPCTX__TRY(epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_ABS, 0.0f, 0.0f, y));
+    return p == 1 ? EPCTX_OK : epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, *y, (float)p, y);
+}
+
+/* x^(1/p) */
+static epctx_status epctx_npu__root(epctx_npu__compiler *c, uint32_t x, int64_t p, uint32_t *y)
+{
+    *y = x;
+    if (p == 2) {
+        return epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, y);
+    }
+    return p == 1 ? EPCTX_OK
+                  : epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, x,
+                                           epctx_npu__f_div(1.0f, (float)p), y);
+}
+
+static epctx_status epctx_npu__p_attr(epctx_npu__compiler *c, int64_t *p)
+{
+    *p = epctx_node_int(c->node, "p", 2);
+    return *p >= 1 && *p <= 64 ? EPCTX_OK : epctx_npu__bad_attr(c, "p", "1 to 64");
+}
+
+static epctx_status epctx_npu__lower_lp_norm(epctx_npu__compiler *c)
+{
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    uint32_t x, y, axis;
+    int64_t p;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__p_attr(c, &p));
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), c->tensors[x].shape.rank, 0,
+                               &axis));
+    marked[axis] = true;
+    EPCTX__TRY(epctx_npu__powers(c, x, p, &y));
+    EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, y, marked, true, &y));
+    EPCTX__TRY(epctx_npu__root(c, y, p, &y));
+    EPCTX__TRY(/* zeros stay zeros */
+               epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MAX, y, FLT_MIN, &y));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_global_lp_pool(epctx_npu__compiler *c)
+{
+    bool marked[EPCTX_NPU_MAX_RANK];
+    uint32_t x, y, i;
+    int64_t p;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__p_attr(c, &p));
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        marked[i] = i >= 2 && i < c->tensors[x].shape.rank;
+    }
+    EPCTX__TRY(epctx_npu__powers(c, x, p, &y));
+    EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, y, marked, true, &y));
+    EPCTX__TRY(epctx_npu__root(c, y, p, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Running sums in log2(n) rounds: each adds to every sum the one `by` places before it. */
+static epctx_status epctx_npu__lower_cumsum(epctx_npu__compiler *c)
+{
+    const bool reverse = epctx_node_int(c->node, "reverse", 0) != 0;
+    bool move = epctx_node_int(c->node, "exclusive", 0) != 0; /* the first round only moves */
+    int64_t given[1], n, by;
+    epctx_npu__shape shape;
+    uint32_t x, y, sums, part, late, axis, id;
+    size_t count;
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "axis", 1, given, &count));
+    shape = c->tensors[x].shape;
+    EPCTX__TRY(epctx_npu__axis(c, count == 1 ? given[0] : INT64_MAX, shape.rank, 0, &axis));
+    n = shape.dims[axis];
+    y = x;
+    for (by = 1; by < n || move; by *= move ? 1 : 2, move = false) {
+        EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &sums));
+        if (move) {
+            EPCTX__TRY(epctx_npu__emit_fill(c, sums, 0));
+        } else {
+            EPCTX__TRY(epctx_npu__take_one(c, y, axis, reverse ? n - by : 0, by, &part));
+            EPCTX__TRY(epctx_npu__put_part(c, part, sums, axis, reverse ? n - by : 0));
+        }
+        if (by < n) {
+            EPCTX__TRY(epctx_npu__take_one(c, y, axis, reverse ? by : 0, n - by, &part));
+            if (!move) {
+                EPCTX__TRY(epctx_npu__take_one(c, y, axis, reverse ? 0 : by, n - by, &late));
+                EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_ADD, late, part, &part));
+            }
+            EPCTX__TRY(epctx_npu__put_part(c, part, sums, axis, reverse ? 0 : by));
+        }
+        y = sums;
+    }
+    return epctx_npu__lower_alias(c, y, &shape);
+}
+
+static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c)
+{
+    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK], before;
+    epctx_npu__shape shape;
+    uint32_t x, y, id, axis;
+    size_t count, axis_count, i;
+    bool found;
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
+    shape = c->tensors[x].shape;
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
+    EPCTX__TRY(epctx_npu__ints_of(c, "axes", 0, INT64_MAX, axes, &axis_count, &found));
+    if (count != (found ? axis_count : shape.rank)) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: expected a size for each axis");
+    }
+    for (i = 0; i < count; i++) {
+        EPCTX__TRY(epctx_npu__axis(c, found ? axes[i] : (int64_t)i, shape.rank, 0, &axis));
+        if (sizes[i] < 1) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "shape: expected >= 1, found %d",
+                              sizes[i]);
+        }
+        before = (sizes[i] - shape.dims[axis]) / 2;
+        if (sizes[i] < shape.dims[axis]) {
+            EPCTX__TRY(
+                epctx_npu__take_one(c, x, axis, (shape.dims[axis] - sizes[i]) / 2, sizes[i], &x));
+        } else if (sizes[i] > shape.dims[axis]) {
+            shape.dims[axis] = sizes[i];
+            EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+            EPCTX__TRY(epctx_npu__emit_fill(c, y, 0));
+            EPCTX__TRY(epctx_npu__put_part(c, x, y, axis, before));
+            x = y;
+        }
+        shape.dims[axis] = sizes[i];
+    }
+    return epctx_npu__lower_alias(c, x, &shape);
+}
+
+/* -- Attention: values of shape [batch, heads, length, width] -- */
+
+/* Those of an input [batch, length, heads * width] change places. `turned`: [.., width, length]. */
+static epctx_status epctx_npu__heads(epctx_npu__compiler *c, uint32_t x, int64_t heads, bool turned,
+                                     uint32_t *y)
+{
+    static const int64_t perms[2][2][4] = {{{0, 1, 2, 3}, {0, 1, 3, 2}},
+                                           {{0, 2, 1, 3}, {0, 2, 3, 1}}};
+    epctx_npu__shape shape = c->tensors[x].shape;
+    const bool flat = shape.rank == 3;
+    if (flat && heads > 0 && shape.dims[2] % heads == 0) {
+        shape.rank = 4;
+        shape.dims[3] = shape.dims[2] / heads;
+        shape.dims[2] = heads;
+        EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    }
+    if (shape.rank != 4) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected rank 4, or rank 3 and a number of heads that divides it");
+    }
+    return epctx_npu__emit_transpose(c, x, perms[flat][turned], y);
+}
+
+/* [batch, heads, length, width] as the node's input 0 has it. */
+static epctx_status epctx_npu__unheads(epctx_npu__compiler *c, uint32_t y, bool flat)
+{
+    static const int64_t perm[4] = {0, 2, 1, 3};
+    epctx_npu__shape shape;
+    if (flat) {
+        EPCTX__TRY(epctx_npu__emit_transpose(c, y, perm, &y));
+        shape = c->tensors[y].shape;
+        shape.rank = 3;
+        shape.dims[2] *= shape.dims[3];
+        return epctx_npu__lower_alias(c, y, &shape);
+    }
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Keys or values: behind those of the past, which are input `past`; given back as output `present`.
+ * Each of their heads serves `group` heads of the queries. */
+static epctx_status epctx_npu__history(epctx_npu__compiler *c, size_t input, size_t past,
+                                       size_t present, int64_t heads, int64_t queries, uint32_t *y)
+{
+    epctx_npu__shape shape;
+    uint32_t x, old;
+    EPCTX__TRY(epctx_npu__float_input(c, input, &x));
+    EPCTX__TRY(epctx_npu__heads(c, x, heads, false, &x));
+    EPCTX__TRY(epctx_npu__optional(c, past, &old));
+    shape = c->tensors[x].shape;
+    if (old != EPCTX_NPU__NONE) {
+        epctx_npu__shape like = c->tensors[old].shape;
+        const int64_t before = like.dims[2];
+        like.dims[2] = shape.dims[2];
+        if (!epctx_npu__same_shape(&like, &shape) || c->tensors[old].elem != c->tensors[x].elem) {
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                              "input '%S': expected the shape of the new ones but for the length",
+                              &c->node->inputs[past]);
+        }
+        shape.dims[2] += before;
+        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+        EPCTX__TRY(epctx_npu__put_part(c, old, *y, 2, 0));
+        EPCTX__TRY(epctx_npu__put_part(c, x, *y, 2, before));
+        x = *y;
+    }
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, y)); /* the output's name is not this one's */
+    EPCTX__TRY(epctx_npu__output(c, present, *y));
+    if (queries == shape.dims[1]) {
+        *y = x;
+        return EPCTX_OK;
+    }
+    if (shape.dims[1] == 0 || queries % shape.dims[1] != 0) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%d heads do not serve %d", shape.dims[1],
+                          queries);
+    }
+    shape.rank = 5;
+    shape.dims[4] = shape.dims[3];
+    shape.dims[3] = shape.dims[2];
+    shape.dims[2] = 1;
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    shape.dims[2] = queries / shape.dims[1];
+    EPCTX__TRY(epctx_npu__expand_to(c, x, &shape, &x));
+    shape.rank = 4;
+    shape.dims[1] = queries;
+    shape.dims[2] = shape.dims[3];
+    shape.dims[3] = shape.dims[4];
+    return epctx_npu__alias(c, x, &shape, 0, y);
+}
+
+/* Adds input 3, a bool or float mask; positions of a shorter one behind its end are masked. */
+static epctx_status epctx_npu__attention_mask(epctx_npu__compiler *c, uint32_t *scores)
+{
+    const int64_t total = c->tensors[*scores].shape.dims[3];
+    uint32_t mask, zero, low, wide;
+    epctx_npu__shape shape;
+    EPCTX__TRY(epctx_npu__optional(c, 3, &mask));
+    if (mask == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_SUB, zero, FLT_MAX, &low));
+    if (c->tensors[mask].elem == EPCTX_ONNX_BOOL) {
+        EPCTX__TRY(epctx_npu__emit_where(c, mask, zero, low, &mask));
+    }
+    EPCTX__TRY(epctx_npu__want_float(c, mask));
+    shape = c->tensors[mask].shape;
+    if (shape.rank > 0 && shape.dims[shape.rank - 1] < total && shape.dims[shape.rank - 1] > 1) {
+        shape.dims[shape.rank - 1] = total;
+        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &wide));
+        EPCTX__TRY(epctx_npu__emit_fill(c, wide, epctx_npu__bits_of(-FLT_MAX)));
+        EPCTX__TRY(epctx_npu__put_part(c, mask, wide, shape.rank - 1, 0));
+        mask = wide;
+    }
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, *scores, mask, scores);
+}
+
+/* Query i sees keys up to `past` + i. */
+static epctx_status epctx_npu__attention_causal(epctx_npu__compiler *c, int64_t past,
+                                                uint32_t *scores)
+{
+    epctx_npu__shape shape = {2, {0}};
+    int64_t i, j;
+    float *data;
+    uint32_t id;
+    shape.dims[0] = c->tensors[*scores].shape.dims[2];
+    shape.dims[1] = c->tensors[*scores].shape.dims[3];
+    EPCTX__TRY(epctx_npu__add_floats(c, epctx_npu__count(&shape), &data, &id));
+    c->tensors[id].shape = shape;
+    for (i = 0; i < shape.dims[0]; i++) {
+        for (j = 0; j < shape.dims[1]; j++) {
+            *data++ = j <= past + i ? 0.0f : -FLT_MAX;
+        }
+    }
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, *scores, id, scores);
+}
+
+static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c)
+{
+    static const int64_t turn[4] = {0, 1, 3, 2};
+    const float cap = epctx_node_float(c->node, "softcap", 0.0f);
+    const int64_t mode = epctx_node_int(c->node, "qk_matmul_output_mode", 0);
+    uint32_t q, k, v, past, scores, shown[4];
+    epctx_npu__shape shape;
+    int64_t heads, before;
+    float scale;
+    bool flat;
+    EPCTX__TRY(epctx_npu__unused_outputs(c, 4));
+    if (c->node->input_count > 6 && c->node->inputs[6].size > 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "nonpad_kv_seqlen is not supported");
+    }
+    if (mode < 0 || mode > 3) {
+        return epctx_npu__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
+    }
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &q));
+    flat = c->tensors[q].shape.rank == 3;
+    EPCTX__TRY(epctx_npu__heads(c, q, epctx_node_int(c->node, "q_num_heads", 0), false, &q));
+    heads = c->tensors[q].shape.dims[1];
+    shape = c->tensors[q].shape;
+    scale = epctx_node_float(c->node, "scale", 1.0f / epctx_npu__sqrt((float)shape.dims[3]));
+    EPCTX__TRY(
+        epctx_npu__history(c, 1, 4, 1, epctx_node_int(c->node, "kv_num_heads", 0), heads, &k));
+    EPCTX__TRY(
+        epctx_npu__history(c, 2, 5, 2, epctx_node_int(c->node, "kv_num_heads", 0), heads, &v));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, q, scale, &q));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, k, turn, &k));
+    EPCTX__TRY(epctx_npu__matmul_of(c, q, k, &scores));
+    shown[0] = scores;
+    if (cap > 0.0f) {
+        EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, scores, cap, &scores));
+        EPCTX__TRY(epctx_npu__emit_act(c, scores, EPCTX_NPU__ACT_TANH, 0.0f, 0.0f, &scores));
+        EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, scores, cap, &scores));
+    }
+    shown[1] = scores;
+    EPCTX__TRY(epctx_npu__optional(c, 4, &past));
+    before = past != EPCTX_NPU__NONE ? c->tensors[past].shape.dims[2] : 0;
+    if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
+        (before == 0 || c->tensors[q].shape.dims[2] > 1)) { /* as ONNX Runtime: it is the newest */
+        EPCTX__TRY(epctx_npu__attention_causal(c, before, &scores));
+    }
+    EPCTX__TRY(epctx_npu__attention_mask(c, &scores));
+    if (scores != shown[1]) { /* masked twice is not minus infinity: a softmax of those is NaN */
+        EPCTX__TRY(epctx_npu__emit_act(c, scores, EPCTX_NPU__ACT_CLIP, -FLT_MAX, FLT_MAX, &scores));
+    }
+    shown[2] = scores;
+    EPCTX__TRY(epctx_npu__emit_softmax(c, scores, 3, 4, false, &scores));
+    shown[3] = scores;
+    if (c->node->output_count > 3) {
+        EPCTX__TRY(epctx_npu__alias(c, shown[mode], &c->tensors[scores].shape, 0, &shown[mode]));
+        EPCTX__TRY(epctx_npu__output(c, 3, shown[mode]));
+    }
+    EPCTX__TRY(epctx_npu__matmul_of(c, scores, v, &v));
+    return epctx_npu__unheads(c, v, flat);
+}
+
+/* -- RotaryEmbedding -- */
+
+/* Half `part` of the first `width` of the last dimension: the other elements or the other half. */
+static void epctx_npu__half(bool interleaved, int64_t part, int64_t width, int64_t *start,
+                            int64_t *step)
+{
+    *start = interleaved ? part : part * width / 2;
+    *step = interleaved ? 2 : 1;
+}
+
+/* Cosines or sines, input `i`: [batch, length, 1, width / 2], or where heads come before length. */
+static epctx_status epctx_npu__angles(epctx_npu__compiler *c, size_t i, bool flat, uint32_t *y)
+{
+    epctx_npu__shape shape;
+    uint32_t positions;
+    EPCTX__TRY(epctx_npu__float_input(c, i, y));
+    EPCTX__TRY(epctx_npu__optional(c, 3, &positions));
+    if (positions != EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__emit_gather(c, *y, positions, 0, y));
+    }
+    shape = c->tensors[*y].shape;
+    if (shape.rank != 3) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input '%S': expected rank %s",
+                          &c->node->inputs[i], positions != EPCTX_NPU__NONE ? "2" : "3");
+    }
+    shape.rank = 4;
+    shape.dims[3] = shape.dims[2];
+    shape.dims[2] = flat ? 1 : shape.dims[1];
+    shape.dims[1] = flat ? shape.dims[1] : 1;
+    return epctx_npu__alias(c, *y, &shape, 0, y);
+}
+
+static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c)
+{
+    const bool interleaved = epctx_node_int(c->node, "interleaved", 0) != 0;
+    const int64_t heads = epctx_node_int(c->node, "num_heads", 0);
+    int64_t start[4] = {0, 0, 0, 0}, step[4] = {1, 1, 1, 1}, dense[4], from[4], width, part;
+    epctx_npu__shape shape, given, box;
+    uint32_t x, y, angles[2], halves[2], a, b;
+    bool flat;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    shape = given = c->tensors[x].shape;
+    flat = shape.rank == 3;
+    if (flat && heads > 0 && shape.dims[2] % heads == 0) {
+        shape.rank = 4;
+        shape.dims[3] = shape.dims[2] / heads;
+        shape.dims[2] = heads;
+    }
+    if (shape.rank != 4) {
+        return epctx_npu__bad_attr(c, "num_heads", "a divisor of the last dimension");
+    }
+    width = epctx_node_int(c->node, "rotary_embedding_dim", 0);
+    width = width == 0 ? shape.dims[3] : width;
+    if (width < 2 || width % 2 != 0 || width > shape.dims[3]) {
+        return epctx_npu__bad_attr(c, "rotary_embedding_dim", "an even part of the width");
+    }
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    EPCTX__TRY(epctx_npu__angles(c, 1, flat, &angles[0]));
+    EPCTX__TRY(epctx_npu__angles(c, 2, flat, &angles[1]));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    box = shape;
+    box.dims[3] = width / 2;
+    epctx_npu__dense(&shape, dense);
+    for (part = 0; part < 2; part++) {
+        epctx_npu__half(interleaved, part, width, &start[3], &step[3]);
+        EPCTX__TRY(epctx_npu__take_box(c, x, &box, start, step, &halves[part]));
+    }
+    for (part = 0; part < 2; part++) { /* cos * a - sin * b, sin * a + cos * b */
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, halves[0], angles[part], &a));
+        EPCTX__TRY(
+            epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, halves[1], angles[1 - part], &b));
+        EPCTX__TRY(epctx_npu__emit_binary(
+            c, part == 0 ? EPCTX_NPU__BINARY_SUB : EPCTX_NPU__BINARY_ADD, a, b, &a));
+        if (!epctx_npu__same_shape(&c->tensors[a].shape, &box)) {
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                              "cosines and sines do not fit the input's batch and length");
+        }
+        epctx_npu__half(interleaved, part, width, &start[3], &step[3]);
+        epctx_npu__dense(&box, from);
+        dense[3] = step[3];
+        EPCTX__TRY(epctx_npu__emit_move(c, a, y, &box, 0, (uint64_t)start[3], from, dense));
+    }
+    if (width < shape.dims[3]) {
+        EPCTX__TRY(epctx_npu__take_one(c, x, 3, width, shape.dims[3] - width, &a));
+        EPCTX__TRY(epctx_npu__put_part(c, a, y, 3, width));
+    }
+    return epctx_npu__lower_alias(c, y, &given);
+}
+
 /* -- the table of operators -- */
 
 typedef struct epctx_npu__lower {
@@ -10460,16 +10895,19 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Asinh", epctx_npu__lower_act, EPCTX_NPU__ACT_ASINH},
     {"Atan", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
     {"Atanh", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
+    {"Attention", epctx_npu__lower_attention, 0},
     {"AveragePool", epctx_npu__lower_pool, true},
     {"BatchNormalization", epctx_npu__lower_batch_norm, 0},
     {"BitShift", epctx_npu__lower_bit_shift, 0},
     {"BitwiseAnd", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
+    {"BitwiseNot", epctx_npu__lower_bitwise_not, 0},
     {"BitwiseOr", epctx_npu__lower_exact, EPCTX_NPU__EXACT_OR},
     {"BitwiseXor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
     {"Cast", epctx_npu__lower_cast, false},
     {"CastLike", epctx_npu__lower_cast, true},
     {"Ceil", epctx_npu__lower_act, EPCTX_NPU__ACT_CEIL},
     {"Celu", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
+    {"CenterCropPad", epctx_npu__lower_center_crop_pad, 0},
     {"Clip", epctx_npu__lower_clip, 0},
     {"Concat", epctx_npu__lower_concat, 0},
     {"Constant", epctx_npu__lower_constant, 0},
@@ -10479,6 +10917,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"ConvTranspose", epctx_npu__lower_conv_transpose, 0},
     {"Cos", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
     {"Cosh", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
+    {"CumSum", epctx_npu__lower_cumsum, 0},
     {"DepthToSpace", epctx_npu__lower_depth_to_space, 0},
     {"DequantizeLinear", epctx_npu__lower_dequantize, 0},
     {"Div", epctx_npu__lower_binary, EPCTX_NPU__BINARY_DIV},
@@ -10499,6 +10938,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Gelu", epctx_npu__lower_gelu, 0},
     {"Gemm", epctx_npu__lower_gemm, 0},
     {"GlobalAveragePool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
+    {"GlobalLpPool", epctx_npu__lower_global_lp_pool, 0},
     {"GlobalMaxPool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MAX},
     {"Greater", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS | EPCTX_NPU__SWAPPED},
     {"GreaterOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL | EPCTX_NPU__SWAPPED},
@@ -10518,6 +10958,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"LessOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL},
     {"Log", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
     {"LogSoftmax", epctx_npu__lower_softmax, true},
+    {"LpNormalization", epctx_npu__lower_lp_norm, 0},
     {"MatMul", epctx_npu__lower_matmul, 0},
     {"MatMulInteger", epctx_npu__lower_integer, 0},
     {"Max", epctx_npu__lower_many, EPCTX_NPU__BINARY_MAX},
@@ -10556,6 +10997,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Relu", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
     {"Reshape", epctx_npu__lower_reshape, 0},
     {"Resize", epctx_npu__lower_resize, 0},
+    {"RotaryEmbedding", epctx_npu__lower_rotary, 0},
     {"Round", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
     {"Scatter", epctx_npu__lower_scatter_elements, 0},
     {"ScatterElements", epctx_npu__lower_scatter_elements, 0},
@@ -10847,32 +11289,18 @@ static epctx_status epctx_npu__pack_outside(epctx_npu__compiler *c, const epctx_
     return epctx_npu__record(c, &pack);
 }
 
+/* Others are packed when they are written (epctx_npu__write_packed): one at a time in memory. */
 static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
 {
     size_t i;
     for (i = 0; i < c->step_count; i++) {
         epctx_npu__step *s = &c->steps[i];
-        const epctx_npu__pack *p = &s->pack;
-        epctx_npu__args args;
-        float *packed;
         uint32_t id;
-        if (s->dead || !s->packs) {
-            continue;
-        }
-        if (c->tensors[s->in[1]].outside) {
+        if (!s->dead && s->packs && c->tensors[s->in[1]].outside) {
             EPCTX__TRY(epctx_npu__pack_outside(c, s, &id));
             s->in[1] = id;
             s->packs = false;
-            continue;
         }
-        memset(&args, 0, sizeof args);
-        EPCTX__TRY(epctx_npu__data(c, s->in[1], &args.in[0]));
-        EPCTX__TRY(epctx_npu__add_floats(
-            c, epctx_npu__packed(p->batch, p->rows, p->depth, p->block), &packed, &id));
-        args.out[0] = packed;
-        EPCTX__TRY(epctx_npu__run_pack(p, &args, c->error));
-        s->in[1] = id;
-        s->packs = false;
     }
     return EPCTX_OK;
 }
@@ -10880,9 +11308,7 @@ static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
 static void epctx_npu__touch(epctx_npu__compiler *c, uint32_t buffer, size_t step)
 {
     epctx_npu__buffer *b = &c->buffers[buffer];
-    if (b->first == EPCTX_NPU__NONE) {
-        b->first = (uint32_t)step;
-    }
+    if (b->first == EPCTX_NPU__NONE) b->first = (uint32_t)step;
     b->last = (uint32_t)step;
 }
 
@@ -10892,18 +11318,14 @@ static void epctx_npu__lifetimes(epctx_npu__compiler *c)
     uint32_t j;
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
-        if (s->dead) {
-            continue;
-        }
+        if (s->dead) continue;
         for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
             if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant) {
                 epctx_npu__touch(c, c->tensors[s->in[j]].buffer, i);
             }
         }
         epctx_npu__touch(c, c->tensors[s->out].buffer, i);
-        if (s->temporary != EPCTX_NPU__NONE) {
-            epctx_npu__touch(c, s->temporary, i);
-        }
+        if (s->temporary != EPCTX_NPU__NONE) epctx_npu__touch(c, s->temporary, i);
     }
 }
 
@@ -10967,16 +11389,12 @@ static uint64_t epctx_npu__largest(const epctx_npu__tree *tree, size_t first, si
 static size_t epctx_npu__next_above(const epctx_npu__tree *tree, size_t i, uint64_t value)
 {
     size_t at = tree->leaves + i;
-    if (i >= tree->leaves) {
-        return tree->leaves;
-    }
+    if (i >= tree->leaves) return tree->leaves;
     while (tree->max[at] <= value) {
         while (at % 2 != 0) {
             at /= 2;
         }
-        if (at == 0) {
-            return tree->leaves;
-        }
+        if (at == 0) return tree->leaves;
         at++;
     }
     while (at < tree->leaves) {
@@ -11091,9 +11509,7 @@ static epctx_status epctx_npu__part_of(epctx_npu__compiler *c, uint32_t parts, u
                                        uint32_t *id)
 {
     epctx_npu__shape shape = {1, {0}};
-    if (*id == EPCTX_NPU__NONE) {
-        return EPCTX_OK;
-    }
+    if (*id == EPCTX_NPU__NONE) return EPCTX_OK;
     shape.dims[0] = (int64_t)(c->tensors[*id].count / parts);
     return epctx_npu__alias(c, *id, &shape, at * (uint64_t)shape.dims[0], id);
 }
@@ -11137,9 +11553,7 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
     for (i = 0; i < c->step_count; i++) {
         room += epctx_npu__pool_behind(c, i) != 0 ? 2 * c->steps[i].params.conv.out_channels : 0;
     }
-    if (room == c->step_count) {
-        return EPCTX_OK;
-    }
+    if (room == c->step_count) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__alloc(c, room, sizeof *steps, &memory));
     steps = (epctx_npu__step *)memory;
     for (i = 0; i < c->step_count; i++) {
@@ -11188,9 +11602,7 @@ typedef struct epctx_npu__item {
 /* By larger key, larger size, older buffer: a total order, so that every sort gives one plan. */
 static bool epctx_npu__before(const epctx_npu__item *x, const epctx_npu__item *y)
 {
-    if (x->key != y->key) {
-        return x->key > y->key;
-    }
+    if (x->key != y->key) return x->key > y->key;
     return x->bytes != y->bytes ? x->bytes > y->bytes : x->buffer < y->buffer;
 }
 
@@ -11199,15 +11611,9 @@ static void epctx_npu__sift(epctx_npu__item *heap, size_t count, size_t at)
     for (;;) {
         size_t child = 2 * at + 1;
         epctx_npu__item item;
-        if (child >= count) {
-            return;
-        }
-        if (child + 1 < count && epctx_npu__before(&heap[child], &heap[child + 1])) {
-            child++;
-        }
-        if (!epctx_npu__before(&heap[at], &heap[child])) {
-            return;
-        }
+        if (child >= count) return;
+        if (child + 1 < count && epctx_npu__before(&heap[child], &heap[child + 1])) child++;
+        if (!epctx_npu__before(&heap[at], &heap[child])) return;
         item = heap[at];
         heap[at] = heap[child];
         heap[child] = item;
@@ -11290,9 +11696,7 @@ static size_t epctx_npu__collect(const epctx_npu__compiler *c, epctx_npu__planne
     for (i = epctx_npu__next_above(&p->placed, 0, b->first); i < p->placed.leaves;
          i = epctx_npu__next_above(&p->placed, i + 1, b->first)) {
         const epctx_npu__buffer *other = &c->buffers[p->by_time[i].buffer];
-        if (other->first > b->last || p->pairs == 0) {
-            break;
-        }
+        if (other->first > b->last || p->pairs == 0) break;
         p->pairs--;
         p->beside[count] = p->by_time[i];
         p->beside[count].key = other->offset;
@@ -11312,9 +11716,7 @@ static void epctx_npu__place_buffer(const epctx_npu__compiler *c, epctx_npu__pla
     while (count > 0) {
         const epctx_npu__item *other = &p->beside[0];
         const uint64_t end = other->key + epctx_npu__aligned(other->bytes);
-        if (other->key >= b->offset && other->key - b->offset >= size) {
-            break;
-        }
+        if (other->key >= b->offset && other->key - b->offset >= size) break;
         b->offset = end > b->offset ? end : b->offset;
         p->beside[0] = p->beside[--count];
         epctx_npu__sift(p->beside, count, 0);
@@ -11376,9 +11778,7 @@ static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
             best = order;
         }
     }
-    if (best != order - 1) {
-        epctx_npu__try_order(c, &p, (epctx_npu__order)best);
-    }
+    if (best != order - 1) epctx_npu__try_order(c, &p, (epctx_npu__order)best);
     c->stats.scratch_size = best_size;
     return EPCTX_OK;
 }
@@ -11427,8 +11827,9 @@ typedef struct epctx_npu__build {
     epctx_allocator allocator;
     epctx_weightless_support weightless;
     epctx_buffer records, makers; /* of graphs, and of those that make their weights */
-    epctx_buffer words, strings, weights;
-    epctx_weights table; /* over `weights`; kind is the size of an element */
+    epctx_buffer words, strings;
+    epctx_weights table; /* kind is the size of an element */
+    epctx_buffer blocks; /* the bytes of each place in `table`, in memory of their own */
     epctx_arena arena;   /* the results of types_fn */
 } epctx_npu__build;
 
@@ -11473,20 +11874,60 @@ static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b,
     return name.size > 0 ? epctx_npu__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
 }
 
-/* Index of the weight blob with exactly these bytes; adds it if there is none. */
-static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__build *b,
-                                          const uint8_t *data, size_t size, uint32_t elem,
-                                          uint32_t *index)
+static uint8_t *epctx_npu__block(const epctx_npu__build *b, uint32_t index)
 {
-    epctx_weight place;
-    EPCTX__TRY(epctx_weights_add(&b->table, data, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
-    *index = place.index;
+    uint8_t *block;
+    memcpy(&block, b->blocks.data + index * sizeof block, sizeof block);
+    return block;
+}
+
+/* For the table: bytes of the last place that begins at `offset` or before. */
+static epctx_status epctx_npu__fetch(void *user, uint64_t offset, size_t size, const uint8_t **data,
+                                     epctx_error *error)
+{
+    const epctx_npu__build *b = (const epctx_npu__build *)user;
+    uint32_t low = 0, high = (uint32_t)b->table.stats.stored;
+    epctx_weight w = {0, 0, 0, 0, false};
+    (void)size, (void)error;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        (void)epctx_weights_at(&b->table, middle, &w);
+        low = w.offset <= offset ? middle : low;
+        high = w.offset <= offset ? high : middle;
+    }
+    (void)epctx_weights_at(&b->table, low, &w);
+    *data = epctx_npu__block(b, low) + (size_t)(offset - w.offset);
+    return EPCTX_OK;
+}
+
+/* Memory for epctx_npu__add_weight. */
+static epctx_status epctx_npu__new_block(epctx_npu__compiler *c, const epctx_npu__build *b,
+                                         uint64_t size, void **block)
+{
+    *block = size < SIZE_MAX ? b->allocator.alloc_fn(b->allocator.user, (size_t)size + 1) : NULL;
+    return *block != NULL ? EPCTX_OK : epctx_npu__nomem(c, size);
+}
+
+/* Index of the place with exactly the bytes of `block`; a new place keeps it, else it is freed. */
+static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__build *b, void *block,
+                                          size_t size, uint32_t elem, uint32_t *index)
+{
+    epctx_weight place = {0, 0, 0, 0, false};
+    epctx_status status = epctx_npu__append(c, &b->blocks, &block, sizeof block);
+    epctx_npu__to_host((uint8_t *)block, size, elem);
+    if (status == EPCTX_OK) { /* no place without its block: that is in `blocks` before */
+        b->blocks.size -= sizeof block;
+        status = epctx_weights_add(&b->table, block, size, EPCTX_NPU_ALIGN, elem, &place, c->error);
+    }
     if (place.fresh) {
+        b->blocks.size += sizeof block;
         c->stats.weight_size += size;
     } else {
+        b->allocator.free_fn(b->allocator.user, block);
         c->stats.weight_saved += size;
     }
-    return EPCTX_OK;
+    *index = place.index;
+    return status;
 }
 
 static epctx_status epctx_npu__add_constant_weight(epctx_npu__compiler *c, epctx_npu__build *b,
@@ -11496,15 +11937,30 @@ static epctx_status epctx_npu__add_constant_weight(epctx_npu__compiler *c, epctx
     const uint32_t elem = epctx_npu__elem_size(t->elem);
     const size_t size = (size_t)t->count * elem;
     const void *data;
-    void *copy;
+    void *block;
     EPCTX__TRY(epctx_npu__data(c, id, &data));
-    if (epctx_npu__big_endian()) {
-        EPCTX__TRY(epctx_npu__alloc(c, size, 1, &copy));
-        memcpy(copy, data, size);
-        epctx_npu__to_host((uint8_t *)copy, size, elem);
-        data = copy;
-    }
-    return epctx_npu__add_weight(c, b, (const uint8_t *)data, size, elem, index);
+    EPCTX__TRY(epctx_npu__new_block(c, b, size, &block));
+    memcpy(block, data, size);
+    return epctx_npu__add_weight(c, b, block, size, elem, index);
+}
+
+/* The weights of `s`, packed, as an operand. */
+static epctx_status epctx_npu__write_packed(epctx_npu__compiler *c, epctx_npu__build *b,
+                                            const epctx_npu__step *s)
+{
+    const epctx_npu__pack *p = &s->pack;
+    const uint64_t size =
+        epctx_npu__mul(epctx_npu__packed(p->batch, p->rows, p->depth, p->block), sizeof(float));
+    epctx_npu__args args;
+    uint32_t index;
+    memset(&args, 0, sizeof args);
+    EPCTX__TRY(epctx_npu__data(c, s->in[1], &args.in[0]));
+    EPCTX__TRY(epctx_npu__new_block(c, b, size, &args.out[0]));
+    (void)epctx_npu__run_pack(p, &args, c->error); /* it cannot fail */
+    EPCTX__TRY(epctx_npu__add_weight(c, b, args.out[0], (size_t)size, sizeof(float), &index));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, EPCTX_NPU__WEIGHT));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, index));
+    return epctx_npu__word64(c, &b->words, 0);
 }
 
 static epctx_status epctx_npu__write_operand(epctx_npu__compiler *c, epctx_npu__build *b,
@@ -11542,7 +11998,8 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
                                    op->param_words));
     EPCTX__TRY(epctx_npu__name(c, b, s->name));
     for (i = 0; i < op->in_count; i++) {
-        EPCTX__TRY(epctx_npu__write_operand(c, b, s->in[i]));
+        EPCTX__TRY(i == 1 && s->packs ? epctx_npu__write_packed(c, b, s)
+                                      : epctx_npu__write_operand(c, b, s->in[i]));
     }
     EPCTX__TRY(epctx_npu__write_operand(c, b, s->out));
     if (op->out_count > 1) {
@@ -11679,9 +12136,7 @@ static epctx_status epctx_npu__making_step(epctx_npu__making *m, const epctx_npu
         EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
     }
     for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
-        if (s.in[j] != EPCTX_NPU__NONE) {
-            EPCTX__TRY(epctx_npu__making_operand(m, s.in[j], &s.in[j]));
-        }
+        if (s.in[j] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__making_operand(m, s.in[j], &s.in[j]));
     }
     s.out = m->ids[s.out];
     return epctx_npu__emit(&m->c, &s);
@@ -11696,9 +12151,7 @@ static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
         const epctx_npu__tensor *t = &from->tensors[i];
         uint32_t buffer;
         size_t at = m->graph.input_count;
-        if (!m->needed[i]) {
-            continue;
-        }
+        if (!m->needed[i]) continue;
         EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
         EPCTX__TRY(epctx_npu__add_buffer(&m->c, t->count * epctx_npu__elem_size(t->elem), &buffer));
         m->c.buffers[buffer].place = EPCTX_NPU__INPUT;
@@ -11720,9 +12173,7 @@ static epctx_status epctx_npu__making_outputs(epctx_npu__making *m)
         const epctx_npu__tensor *t = &from->tensors[i];
         uint32_t id = m->ids[i];
         epctx_npu__buffer *buffer;
-        if (from->outputs[i] == EPCTX_NPU__NONE) {
-            continue;
-        }
+        if (from->outputs[i] == EPCTX_NPU__NONE) continue;
         if (i < from->graph->initializer_count) {
             EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &id));
             EPCTX__TRY(epctx_npu__emit_copy(&m->c, m->ids[i], id));
@@ -11746,9 +12197,7 @@ static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu_
     size_t i;
     *maker = 0;
     EPCTX__TRY(epctx_npu__number_outputs(from, &count));
-    if (count == 0) {
-        return EPCTX_OK;
-    }
+    if (count == 0) return EPCTX_OK;
     memset(&m, 0, sizeof m);
     m.from = from;
     m.c = epctx_npu__compiler_of(&m.graph, from->arch, from->arena, from->error);
@@ -11775,9 +12224,7 @@ static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu_
     }
     EPCTX__TRY(epctx_npu__making_inputs(&m));
     for (i = 0; i < from->make_count; i++) {
-        if (m.needed[from->makes[i].out]) {
-            EPCTX__TRY(epctx_npu__making_step(&m, &from->makes[i]));
-        }
+        if (m.needed[from->makes[i].out]) EPCTX__TRY(epctx_npu__making_step(&m, &from->makes[i]));
     }
     EPCTX__TRY(epctx_npu__making_outputs(&m));
     m.graph.inputs = m.values;
@@ -11808,7 +12255,26 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_npu__build *b,
+static uint64_t epctx_npu__weight_bytes(const epctx_npu__build *b)
+{
+    return b->table.stats.stored_bytes + b->table.stats.padding;
+}
+
+/* Memory for `more` bytes, which epctx_buffer_append would double and copy time and again. */
+static epctx_status epctx_npu__reserve(epctx_npu__compiler *c, epctx_buffer *out, uint64_t more)
+{
+    epctx_buffer room = *out;
+    room.capacity = more < SIZE_MAX - out->size ? out->size + (size_t)more : SIZE_MAX;
+    room.data = (uint8_t *)out->allocator.alloc_fn(out->allocator.user, room.capacity);
+    if (room.data == NULL) return epctx_npu__nomem(c, more);
+    if (out->size > 0) memcpy(room.data, out->data, out->size);
+    epctx_buffer_free(out);
+    *out = room;
+    return EPCTX_OK;
+}
+
+/* Each block is freed when it is in `out`. */
+static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, epctx_npu__build *b,
                                             epctx_buffer *out, size_t start)
 {
     const size_t graphs = b->records.size / sizeof(epctx_npu__graph_record);
@@ -11816,6 +12282,11 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
     epctx_weight w;
     uint32_t index;
     size_t i, size;
+    EPCTX__TRY(epctx_npu__reserve(c, out,
+                                  EPCTX_NPU_HEADER_SIZE + total * EPCTX_NPU__GRAPH_WORDS * 4 +
+                                      b->words.size + b->strings.size + EPCTX_NPU_ALIGN +
+                                      b->table.stats.stored * EPCTX_NPU__WEIGHT_WORDS * 4 +
+                                      epctx_npu__weight_bytes(b)));
     EPCTX__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
     for (i = 0; i < total; i++) {
         epctx_npu__graph_record r;
@@ -11835,14 +12306,21 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
     EPCTX__TRY(epctx_npu__append(c, out, b->strings.data, b->strings.size));
     size = out->size - start;
     EPCTX__TRY(epctx_npu__append(c, out, NULL, (size_t)(epctx_npu__aligned(size) - size)));
-    return epctx_npu__append(c, out, b->weights.data, b->weights.size);
+    for (index = 0, size = out->size; epctx_weights_at(&b->table, index, &w); index++) {
+        uint8_t *block = epctx_npu__block(b, index), *none = NULL;
+        EPCTX__TRY(epctx_npu__append(c, out, NULL, size + (size_t)w.offset - out->size));
+        EPCTX__TRY(epctx_npu__append(c, out, block, (size_t)w.size));
+        b->allocator.free_fn(b->allocator.user, block);
+        memcpy(b->blocks.data + index * sizeof none, &none, sizeof none);
+    }
+    return EPCTX_OK;
 }
 
 static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arch *arch, uint8_t *h,
                                   size_t size)
 {
     const size_t graphs = (b->records.size + b->makers.size) / sizeof(epctx_npu__graph_record);
-    const uint64_t weights = b->table.stats.stored;
+    const uint64_t weights = b->table.stats.stored, bytes = epctx_npu__weight_bytes(b);
     const uint64_t words =
         graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 + weights * EPCTX_NPU__WEIGHT_WORDS;
     const uint64_t strings = EPCTX_NPU_HEADER_SIZE + words * 4;
@@ -11855,12 +12333,12 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
     epctx_npu__put64(h + EPCTX_NPU__H_WORDS, words);
     epctx_npu__put64(h + EPCTX_NPU__H_STRINGS, strings);
     epctx_npu__put64(h + EPCTX_NPU__H_STRBYTES, b->strings.size);
-    epctx_npu__put64(h + EPCTX_NPU__H_WEIGHTS, size - b->weights.size);
-    epctx_npu__put64(h + EPCTX_NPU__H_WBYTES, b->weights.size);
+    epctx_npu__put64(h + EPCTX_NPU__H_WEIGHTS, size - bytes);
+    epctx_npu__put64(h + EPCTX_NPU__H_WBYTES, bytes);
     epctx_npu__put32(h + EPCTX_NPU__H_GRAPHS, (uint32_t)graphs);
     epctx_npu__put32(h + EPCTX_NPU__H_WCOUNT, (uint32_t)weights);
     epctx_npu__put64(h + EPCTX_NPU__H_DATA_SUM,
-                     epctx_hash(h + size - b->weights.size, b->weights.size, 0));
+                     epctx_hash(h + size - (size_t)bytes, (size_t)bytes, 0));
     epctx_npu__put64(h + EPCTX_NPU__H_META_SUM,
                      epctx_npu__meta_sum(h, h + EPCTX_NPU_HEADER_SIZE, (size_t)words * 4,
                                          h + strings, b->strings.size));
@@ -11985,9 +12463,7 @@ static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, siz
     epctx_error *error = c->error, ignored;
     const epctx_str name = value->name;
     int32_t elem;
-    if (epctx_npu__value_usable(value, &shape)) {
-        return;
-    }
+    if (epctx_npu__value_usable(value, &shape)) return;
     if (epctx_str_is(node->op_type, "If")) { /* if both branches agree */
         if (a != NULL && b != NULL && a->g != NULL && b->g != NULL && j < a->g->output_count &&
             j < b->g->output_count && a->g->outputs[j].elem_type == b->g->outputs[j].elem_type &&
@@ -12057,14 +12533,10 @@ static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_gr
         epctx_error_clear(&judging->reason);
         c.error = &judging->reason;
         status = epctx_npu__lower_node(&c, node);
-        if (status != EPCTX_OK) {
-            epctx_npu__blame(&c, node);
-        }
+        if (status != EPCTX_OK) epctx_npu__blame(&c, node);
         c.error = judging->error;
         judging->taken[i] = status == EPCTX_OK;
-        if (status == EPCTX_ERR_NOMEM) {
-            return epctx_npu__nomem(&c, judging->arena.missing);
-        }
+        if (status == EPCTX_ERR_NOMEM) return epctx_npu__nomem(&c, judging->arena.missing);
         c.step_count = status == EPCTX_OK ? c.step_count : steps;
         for (j = 0; status != EPCTX_OK && j < node->output_count; j++) {
             epctx_value value = epctx_npu__known_value(&judging->values, node->outputs[j]);
@@ -12074,9 +12546,7 @@ static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_gr
             }
         }
     }
-    if (end != NULL) {
-        *end = c;
-    }
+    if (end != NULL) *end = c;
     return EPCTX_OK;
 }
 
@@ -12096,9 +12566,7 @@ static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_ar
             epctx_value value = epctx_npu__known_value(&judging->values, name);
             const uint32_t id = epctx_map_get(&c.names, value.name);
             const epctx_npu__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
-            if (t == NULL || t->elem == 0 || epctx_npu__value_usable(&value, &shape)) {
-                continue;
-            }
+            if (t == NULL || t->elem == 0 || epctx_npu__value_usable(&value, &shape)) continue;
             if (!epctx_npu__tell(arena, t->elem, &t->shape, &value)) {
                 return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
             }
@@ -12169,22 +12637,14 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
     bool changed = true;
     int round;
-    if (status == EPCTX_OK) {
-        status = epctx_npu__judge(&judging, graph, graph->node_count, NULL);
-    }
-    if (status == EPCTX_OK) {
-        memcpy(take, judging.taken, graph->node_count);
-    }
+    if (status == EPCTX_OK) status = epctx_npu__judge(&judging, graph, graph->node_count, NULL);
+    if (status == EPCTX_OK) memcpy(take, judging.taken, graph->node_count);
     for (round = 0; status == EPCTX_OK && changed && round < EPCTX_NPU__ROUNDS; round++) {
         epctx_arena_free(&judging.arena); /* memory of the previous round */
         status = epctx_npu__judging_begin(&judging, self, graph, error);
-        if (status == EPCTX_OK) {
-            status = epctx_npu__judge_parts(&judging, take, &changed);
-        }
+        if (status == EPCTX_OK) status = epctx_npu__judge_parts(&judging, take, &changed);
     }
-    if (changed) {
-        memset(take, 0, graph->node_count);
-    }
+    if (changed) memset(take, 0, graph->node_count);
     return epctx_npu__judging_end(&judging, status);
 }
 
@@ -12194,9 +12654,7 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
 {
     epctx_npu__judging judging;
     epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
-    if (status == EPCTX_OK) {
-        status = epctx_npu__judge(&judging, graph, index + 1, NULL);
-    }
+    if (status == EPCTX_OK) status = epctx_npu__judge(&judging, graph, index + 1, NULL);
     if (status == EPCTX_OK && judging.taken[index]) {
         status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                             "its partition reads a value whose shape the model does not declare: "
@@ -12204,9 +12662,7 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
         epctx_blame(error, NULL, &graph->nodes[index].name, NULL);
     } else if (status == EPCTX_OK) {
         status = judging.reason.status;
-        if (error != NULL) {
-            *error = judging.reason;
-        }
+        if (error != NULL) *error = judging.reason;
     }
     return epctx_npu__judging_end(&judging, status);
 }
@@ -12214,15 +12670,18 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
 static void epctx_npu__discard(void *self, void *build)
 {
     epctx_npu__build *b = (epctx_npu__build *)build;
+    uint32_t i;
     (void)self;
-    if (b == NULL) {
-        return;
-    }
+    if (b == NULL) return;
     epctx_buffer_free(&b->records);
     epctx_buffer_free(&b->makers);
     epctx_buffer_free(&b->words);
     epctx_buffer_free(&b->strings);
-    epctx_buffer_free(&b->weights);
+    for (i = 0; i < b->blocks.size / sizeof(uint8_t *); i++) {
+        uint8_t *block = epctx_npu__block(b, i);
+        if (block != NULL) b->allocator.free_fn(b->allocator.user, block);
+    }
+    epctx_buffer_free(&b->blocks);
     epctx_weights_free(&b->table);
     epctx_arena_free(&b->arena);
     b->allocator.free_fn(b->allocator.user, b);
@@ -12245,11 +12704,12 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     epctx_buffer_init(&b->makers, &npu->allocator);
     epctx_buffer_init(&b->words, &npu->allocator);
     epctx_buffer_init(&b->strings, &npu->allocator);
-    epctx_buffer_init(&b->weights, &npu->allocator);
+    epctx_buffer_init(&b->blocks, &npu->allocator);
     epctx_arena_init(&b->arena, &npu->allocator);
     memset(&opts, 0, sizeof opts);
     opts.allocator = &npu->allocator;
-    opts.binary = &b->weights;
+    opts.fetch_fn = epctx_npu__fetch;
+    opts.user = b;
     return epctx_weights_init(&b->table, &opts, error);
 }
 
@@ -12316,9 +12776,7 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     if (status == EPCTX_OK && b->weightless != EPCTX_WEIGHTLESS_NONE) {
         status = epctx_npu__write_maker(&c, b, &maker);
     }
-    if (status == EPCTX_OK) {
-        status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
-    }
+    if (status == EPCTX_OK) status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
     if (status == EPCTX_OK) { /* moves the new record from the end to its position */
         epctx_npu__graph_record r;
         uint8_t *to = b->records.data + at * sizeof r,
@@ -12405,7 +12863,7 @@ static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out
     epctx_error_clear(error);
     memset(&c, 0, sizeof c);
     c.error = error;
-    status = epctx_npu__put_sections(&c, (const epctx_npu__build *)build, out, start);
+    status = epctx_npu__put_sections(&c, (epctx_npu__build *)build, out, start);
     if (status == EPCTX_OK) {
         epctx_npu__put_header((const epctx_npu__build *)build, npu->arch, out->data + start,
                               out->size - start);
@@ -12487,9 +12945,7 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
 static void epctx_npu__unload(void *self, void *context)
 {
     const epctx_npu *npu = (const epctx_npu *)self;
-    if (context != NULL) {
-        npu->allocator.free_fn(npu->allocator.user, context);
-    }
+    if (context != NULL) npu->allocator.free_fn(npu->allocator.user, context);
 }
 
 static epctx_status epctx_npu__find(void *self, void *context, epctx_str name, uint64_t hash,
@@ -12548,9 +13004,7 @@ static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tens
     size_t keep, spare;
     epctx_status status = epctx_npu_make_weights(g, NULL, 0, NULL, NULL, error);
     epctx_npu__free_kept(npu, old);
-    if (count == 0 || g->maker == NULL) {
-        return status;
-    }
+    if (count == 0 || g->maker == NULL) return status;
     EPCTX__TRY(epctx_npu_weights_size(g, &keep, &spare, error));
     kept = epctx_npu__alloc_kept(npu, keep);
     temporary = kept != NULL ? epctx_npu__alloc_kept(npu, spare) : NULL;
@@ -12559,9 +13013,7 @@ static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tens
                  : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes of weights",
                               (uint64_t)(keep + spare));
     epctx_npu__free_kept(npu, (const epctx_memory *)temporary);
-    if (status != EPCTX_OK) {
-        epctx_npu__free_kept(npu, (const epctx_memory *)kept);
-    }
+    if (status != EPCTX_OK) epctx_npu__free_kept(npu, (const epctx_memory *)kept);
     return status;
 }
 

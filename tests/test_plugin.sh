@@ -207,5 +207,111 @@ five="$build/libfive_ep.so FiveExecutionProvider"
         "is left to other EPs: all its inputs are constant" \
         --strict $npu $work/constant.onnx
     try "--try without a model" 2 "usage" $npu
+    try "--try with an EP option" 1 "expected never, auto or always, found 'x'" \
+        --ep-opt map_binary=x $npu $work/m.onnx
+    try "--try with an EP option that no EP has" 1 \
+        "has no option 'map_binry', did you mean 'map_binary'?: it knows hardware" \
+        --ep-opt map_binry=auto $npu $work/m.onnx
+    try "--try with an EP option without a value" 2 "usage" --ep-opt map_binary $npu $work/m.onnx
+    try "--try with an EP option at the end" 2 "usage" --ep-opt
 }
+
+# --------------------- for authors of EPs: mistakes in examples/my_ep/device_mine.c
+
+# mistake CODE NAME TEXT: what --try ends with, and what it tells
+mistake() {
+    EPCTX_MISTAKE=$2 $driver --try "$build/libmistaken_ep.so" MineExecutionProvider \
+        $work/mistaken.onnx >$work/log 2>&1
+    code=$?
+    if [ $code -ne "$1" ] || ! grep -qaF -e "$3" $work/log; then
+        fail "plugin tells of the mistake $2" \
+            "exit code $code, expected $1 and '$3': $(tail -n 2 $work/log)"
+    else
+        ok "plugin tells of the mistake $2"
+    fi
+}
+"${PYTHON:-/usr/bin/python3}" - $work/mistaken.onnx <<'END'
+import sys
+sys.path.insert(0, "tests/judge")
+from make_model import FLOAT, ModelProto, node, value, weights
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=17)
+graph = model.graph
+graph.name = "mistaken"
+value(graph.input, "x", FLOAT, (2, 2))
+value(graph.output, "y", FLOAT, (2, 2))
+weights(graph, "w", FLOAT, (2, 2))
+node(graph, "Relu", "first", ("x",), ("r",))
+node(graph, "Sigmoid", "second", ("r",), ("s",))
+node(graph, "Add", "third", ("s", "w"), ("y",))
+open(sys.argv[1], "wb").write(model.SerializeToString())
+END
+if ! [ -e "$build/libmistaken_ep.so" ]; then
+    echo "skip plugin tells of mistakes: libmistaken_ep.so is not built"
+    exit $status
+fi
+while read -r code name text; do mistake "$code" "$name" "$text"; done <<'END'
+0 none embedded: generated, reloaded: 2 EPContext nodes, outputs as on the CPU
+0 device.option_keys embedded: generated, reloaded: 2 EPContext nodes, outputs as on the CPU
+0 backend.explain_fn Sigmoid 'second' is left to other EPs: the backend does not take it
+0 explain_forgets Sigmoid 'second' is left to other EPs: the backend does not take it
+0 backend.check_fn embedded: generated, reloaded: 2 EPContext nodes, outputs as on the CPU
+1 no_device cannot be registered: ep_device_get returns NULL
+1 device.ep_name cannot be registered: ep_device.ep_name is not set
+1 empty_name cannot be registered: ep_device.ep_name is not set
+1 long_name cannot be registered: ep_device.ep_name has more than 128 characters
+1 device.vendor cannot be registered: ep_device.vendor is not set
+1 device.version cannot be registered: ep_device.version is not set
+1 device.open_fn cannot be registered: ep_device.open_fn is not set
+1 device.close_fn cannot be registered: ep_device.close_fn is not set
+1 dynamic_keys_alone dynamic_keys and dynamic_fn are for each other: only dynamic_keys is set
+1 dynamic_fn_alone dynamic_keys and dynamic_fn are for each other: only dynamic_fn is set
+1 convert_fn_alone ep_device.convert_fn is set without channels_last_fn
+1 absent no device of MineExecutionProvider
+1 open_fails EP_FAIL : the SDK is not well in open_fn
+1 open_fails_silently open_fn of MineExecutionProvider fails without a message
+1 open_fails_oddly open_fn of MineExecutionProvider fails without a message
+1 open_forgets backend version 0, expected 3
+1 old_version backend version 2, expected 3
+1 backend.source epctx_backend.source is not set
+1 empty_source epctx_backend.source is not set
+1 other_source is 'AcornExecutionProvider', expected the EP's name 'MineExecutionProvider'
+1 backend.short_name epctx_backend.short_name is not set
+1 folder_in_short_name epctx_backend.short_name is '../mine', expected a part of a file name
+1 backend.sdk_version epctx_backend.sdk_version is not set
+1 long_sdk_version the compatibility string is longer than 255 bytes
+1 backend.hardware_architecture epctx_backend.hardware_architecture is not set
+1 backend.capability_fn epctx_backend.capability_fn is not set
+1 backend.begin_fn epctx_backend.begin_fn is not set
+1 backend.compile_fn epctx_backend.compile_fn is not set
+1 backend.finish_fn epctx_backend.finish_fn is not set
+1 backend.discard_fn epctx_backend.discard_fn is not set
+1 backend.load_fn epctx_backend.load_fn is not set
+1 backend.unload_fn epctx_backend.unload_fn is not set
+1 backend.find_fn epctx_backend.find_fn is not set
+1 backend.info_fn epctx_backend.info_fn is not set
+1 backend.run_fn epctx_backend.run_fn is not set
+1 half_weightless epctx_backend.setup_fn is not set
+1 capability_fails failed with error: [ONNXRuntimeError] : 11 : EP_FAIL : the SDK is not well in
+1 takes_everything node 'second': the device has no such operator
+1 begin_fails the SDK is not well in begin_fn
+1 compile_fails the SDK is not well in compile_fn
+1 compile_fails_silently the backend failed
+1 compile_forgets the context has no graph 'MineExecutionProvider_
+1 hash_forgotten is of another generation: expected
+1 finish_fails the SDK is not well in finish_fn
+1 finish_forgets finish_fn of MineExecutionProvider makes an empty binary
+1 load_fails the SDK is not well in load_fn
+1 check_fails the SDK is not well in check_fn
+1 find_fails the SDK is not well in find_fn
+1 find_forgets find_fn sets no graph
+1 info_fails the SDK is not well in info_fn
+1 info_forgets the context's graph has 0 inputs, the node has 1
+1 info_without_values info_fn gives graph 'MineExecutionProvider_
+1 info_without_outputs the context's graph has 0 outputs, the node has 1
+1 scratch_without_end bytes of scratch that info_fn asks for
+1 run_fails the SDK is not well in run_fn
+1 run_fails_silently the backend failed
+1 run_forgets output y[0]: expected
+END
 exit $status

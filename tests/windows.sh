@@ -93,11 +93,41 @@ export MODEL
     awk '/^```windows$/ { on = 1; next } /^```$/ { on = 0 } on' examples/README.md
 } | sed "s/^make .*/:/; s|build/|$build/|g; s|$build/my_ep|$work/my_ep|g" >"$work/commands.sh"
 if sh -e "$work/commands.sh" >"$work/log" 2>&1 &&
-    [ "$(grep -c 'outputs as on the CPU' "$work/log")" -eq 6 ]; then
+    [ "$(grep -c 'outputs as on the CPU' "$work/log")" -eq 8 ]; then
     ok "windows: the guide's commands, plugin and template"
 else
     fail "windows: the guide's commands" "$(tail -n 1 "$work/log")"
 fi
+# tells NAME TEXT ARGUMENT...: --try fails and says TEXT.
+tells() {
+    name="windows $1" text=$2
+    shift 2
+    timeout 60 wine "$plugin" --try "$@" >"$work/log" 2>&1
+    code=$?
+    if [ $code -eq 1 ] && grep -qaF -e "$text" "$work/log"; then
+        ok "$name"
+    else
+        fail "$name" "exit code $code, expected 1 and '$text': $(tail -n 2 "$work/log")"
+    fi
+}
+tells "--try with an EP option that the template has not" \
+    "has no option 'max_element', did you mean 'max_elements'?: it knows max_elements, " \
+    --ep-opt max_element=1 "$work/my_ep/acorn_ep.dll" AcornExecutionProvider "$MODEL"
+while read -r mistake text; do
+    EPCTX_MISTAKE=$mistake tells "tells of the mistake $mistake" "$text" \
+        "$windows/mistaken_ep.dll" MineExecutionProvider "$MODEL" </dev/null
+done <<'END'
+no_device ep_device_get returns NULL
+device.vendor ep_device.vendor is not set
+open_forgets backend version 0, expected 3
+backend.run_fn epctx_backend.run_fn is not set
+other_source expected the EP's name 'MineExecutionProvider'
+capability_fails the SDK is not well in capability_fn
+finish_forgets finish_fn of MineExecutionProvider makes an empty binary
+info_without_values info_fn gives graph 'MineExecutionProvider_
+run_fails the SDK is not well in run_fn
+END
+
 EPCTX_TEST_EP="acorn $work/my_ep/acorn_ep.dll AcornExecutionProvider acorn" \
     run acorn "$plugin" other_hardware other_sdk
 

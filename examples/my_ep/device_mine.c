@@ -1,7 +1,7 @@
 /* device_mine.c - the device to begin with: it knows Relu, Add, Sub and Mul of float tensors with a
- * fixed shape, without broadcasting, and is complete in everything else. examples/README.md walks
- * through it: copy the file, give it your names, then replace one part marked YOURS after the other
- * by your SDK.
+ * fixed shape, without broadcasting, and one EP option, and is complete in everything else.
+ * examples/README.md walks through it: copy the file, give it your names, then replace one part
+ * marked YOURS after the other by your SDK.
  *
  * Context binary: "MINE1\0\0\0", then for each graph a `mine_graph`, its steps and its weights, as
  * this machine stores them.
@@ -19,11 +19,14 @@ typedef struct mine_value {
     int64_t dims[MAX_RANK];
 } mine_value;
 
-/* A graph computes numbered values: first its inputs, then one in each step. */
-enum { STEP_WEIGHT, STEP_RELU, STEP_ADD, STEP_SUB, STEP_MUL };
+/* A session's device. YOURS: the handle of your SDK. */
+typedef struct mine_device {
+    uint64_t max_elements; /* EP option: larger tensors are left to the CPU */
+} mine_device;
 
+/* A graph computes numbered values: first its inputs, then one in each step. */
 typedef struct mine_step {
-    uint32_t kind;
+    uint32_t kind;    /* STEP_WEIGHT or a place in `operators` */
     uint32_t from[2]; /* values */
     uint32_t unused;
     uint64_t count; /* elements */
@@ -42,6 +45,43 @@ typedef struct mine_graph {
 /* YOURS: eight bytes of your own. Two EPs with one magic take each other's binaries for theirs;
  * with a new number at the end for each change of the format old ones are refused, not misread. */
 static const char magic[8] = "MINE1";
+
+/* -------------------------------------------------------------- 0. operators */
+
+static float relu(float x, float y)
+{
+    (void)y;
+    return x > 0 ? x : 0;
+}
+
+static float add(float x, float y)
+{
+    return x + y;
+}
+
+static float subtract(float x, float y)
+{
+    return x - y;
+}
+
+static float multiply(float x, float y)
+{
+    return x * y;
+}
+
+typedef struct mine_operator {
+    const char *op_type;
+    uint32_t operands; /* 1 or 2 */
+    float (*compute_fn)(float x, float y);
+} mine_operator;
+
+/* YOURS: what the hardware computes. Binaries hold places in this list: append to it. */
+static const mine_operator operators[] = {
+    {"", 0, NULL}, /* STEP_WEIGHT: a value that is there */
+    {"Relu", 1, relu}, {"Add", 2, add}, {"Sub", 2, subtract}, {"Mul", 2, multiply},
+};
+
+enum { STEP_WEIGHT, OPERATOR_COUNT = sizeof operators / sizeof operators[0] };
 
 /* False for more than this device computes. */
 static bool count_elements(int32_t rank, const int64_t *dims, uint64_t *count)
@@ -109,35 +149,35 @@ static bool same_shape(const epctx_value *a, const epctx_value *b)
            (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
-/* The step that a node is; STEP_WEIGHT: none. */
-static uint32_t step_of(const epctx_node *node)
+/* The operator of a node; STEP_WEIGHT: none. */
+static uint32_t operator_of(const epctx_node *node)
 {
-    static const char *const names[] = {"", "Relu", "Add", "Sub", "Mul"};
     uint32_t i;
-    for (i = STEP_RELU; i <= STEP_MUL; i++) {
-        if (node->domain.size == 0 && epctx_str_is(node->op_type, names[i])) return i;
+    for (i = STEP_WEIGHT + 1; i < OPERATOR_COUNT; i++) {
+        if (node->domain.size == 0 && epctx_str_is(node->op_type, operators[i].op_type)) return i;
     }
     return STEP_WEIGHT;
 }
 
-static size_t operands_of(uint32_t kind)
-{
-    return kind == STEP_WEIGHT ? 0 : kind == STEP_RELU ? 1 : 2;
-}
-
 /* Why a node is not for this device; NULL: it is. */
-static const char *refusal(const epctx_graph *graph, const epctx_node *node)
+static const char *refusal(const mine_device *device, const epctx_graph *graph,
+                           const epctx_node *node)
 {
-    const size_t count = operands_of(step_of(node));
+    const uint32_t kind = operator_of(node);
+    uint64_t count;
     epctx_value out, in;
     size_t i;
-    if (count == 0 || node->input_count != count || node->output_count != 1) {
-        return "the device computes Relu, Add, Sub and Mul";
+    if (kind == STEP_WEIGHT) return "the device has no such operator";
+    if (node->input_count != operators[kind].operands || node->output_count != 1) {
+        return "the device has this operator with another number of inputs or outputs";
     }
     if (!find_type(graph, node->outputs[0], &out) || !type_fits(&out)) {
         return "its output is not float of a fixed shape";
     }
-    for (i = 0; i < count; i++) {
+    if (!count_elements(out.rank, out.dims, &count) || count > device->max_elements) {
+        return "its output has more elements than the EP option max_elements";
+    }
+    for (i = 0; i < node->input_count; i++) {
         if (!find_type(graph, node->inputs[i], &in) || !type_fits(&in)) {
             return "an input is not float of a fixed shape";
         }
@@ -153,9 +193,9 @@ static epctx_status mine_capability(void *self, const epctx_graph *graph, uint8_
                                     epctx_error *error)
 {
     size_t i;
-    (void)self, (void)error;
+    (void)error;
     for (i = 0; i < graph->node_count; i++)
-        take[i] = !refusal(graph, &graph->nodes[i]);
+        take[i] = !refusal((const mine_device *)self, graph, &graph->nodes[i]);
     return EPCTX_OK;
 }
 
@@ -163,8 +203,7 @@ static epctx_status mine_capability(void *self, const epctx_graph *graph, uint8_
 static epctx_status mine_explain(void *self, const epctx_graph *graph, size_t index,
                                  epctx_error *error)
 {
-    const char *why = refusal(graph, &graph->nodes[index]);
-    (void)self;
+    const char *why = refusal((const mine_device *)self, graph, &graph->nodes[index]);
     return why ? epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s", why) : EPCTX_OK;
 }
 
@@ -190,6 +229,7 @@ static void mine_discard(void *self, void *build)
 
 /* A graph on its way into the binary. */
 typedef struct compiling {
+    const mine_device *device;
     mine_graph head;
     epctx_buffer steps, weights;
     epctx_arena arena;
@@ -235,23 +275,21 @@ static epctx_status use_value(compiling *c, const epctx_graph *graph, epctx_str 
 static epctx_status add_node(compiling *c, const epctx_graph *graph, const epctx_node *node,
                              epctx_error *error)
 {
-    const uint32_t kind = step_of(node);
-    const size_t count = operands_of(kind);
+    const char *why = refusal(c->device, graph, node);
     epctx_status status = EPCTX_OK;
     epctx_value type;
     mine_step step;
     size_t i;
     memset(&step, 0, sizeof step); /* no stray bytes in the binary */
-    step.kind = kind;
-    for (i = 0; i < count && status == EPCTX_OK; i++)
-        status = use_value(c, graph, node->inputs[i], &step.from[i], error);
-    if (status != EPCTX_OK) return status;
-    if (!find_type(graph, node->outputs[0], &type) || refusal(graph, node) ||
+    step.kind = operator_of(node);
+    if (why || !find_type(graph, node->outputs[0], &type) ||
         !count_elements(type.rank, type.dims, &step.count)) {
-        return epctx_fail(error, EPCTX_ERR_BACKEND, "node '%S' is not for this device",
-                          &node->name);
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "node '%S': %s", &node->name,
+                          why ? why : "its output has no type");
     }
-    return add_step(c, node->outputs[0], &step, error);
+    for (i = 0; i < node->input_count && status == EPCTX_OK; i++)
+        status = use_value(c, graph, node->inputs[i], &step.from[i], error);
+    return status == EPCTX_OK ? add_step(c, node->outputs[0], &step, error) : status;
 }
 
 /* The ends of a graph need not be those of the nodes that mine_capability saw: look again. */
@@ -297,12 +335,12 @@ static epctx_status mine_compile(void *self, void *build, const epctx_graph *gra
     const size_t before = out->size;
     compiling c;
     epctx_status status;
-    (void)self;
     if (graph->input_count > MAX_ENDS || graph->output_count > MAX_ENDS || name.size >= NAME) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "graph '%S' has too many inputs or outputs",
                           &name);
     }
     memset(&c, 0, sizeof c);
+    c.device = (const mine_device *)self;
     memcpy(c.head.name, name.data, name.size);
     c.head.hash = hash;
     c.head.input_count = (uint32_t)graph->input_count;
@@ -387,12 +425,15 @@ static bool step_is_sane(const mine_loaded *g, uint32_t at)
 {
     const mine_step *step = &g->steps[at];
     const uint64_t size = step->count * sizeof(float);
-    if (step->count > 1 << 28 || step->kind > STEP_MUL) return false;
+    uint32_t i;
+    if (step->count > 1 << 28 || step->kind >= OPERATOR_COUNT) return false;
     if (step->kind == STEP_WEIGHT) {
         return step->at <= g->graph.weight_size && size <= g->graph.weight_size - step->at;
     }
-    return count_of(g, step->from[0], at) == step->count &&
-           (step->kind == STEP_RELU || count_of(g, step->from[1], at) == step->count);
+    for (i = 0; i < operators[step->kind].operands; i++) {
+        if (count_of(g, step->from[i], at) != step->count) return false;
+    }
+    return true;
 }
 
 static bool graph_is_sane(mine_loaded *g)
@@ -554,25 +595,12 @@ static float number_at(const uint8_t *from, size_t index)
     return number;
 }
 
-static float compute(uint32_t kind, float x, float y)
-{
-    switch (kind) {
-    case STEP_ADD:
-        return x + y;
-    case STEP_SUB:
-        return x - y;
-    case STEP_MUL:
-        return x * y;
-    default:
-        return x > 0 ? x : 0;
-    }
-}
-
 static void run_step(const mine_step *step, const uint8_t *a, const uint8_t *b, float *out)
 {
+    const mine_operator *op = &operators[step->kind];
     size_t i;
     for (i = 0; i < step->count; i++)
-        out[i] = compute(step->kind, number_at(a, i), number_at(b, i));
+        out[i] = op->compute_fn(number_at(a, i), number_at(b, i));
 }
 
 /* YOURS: start the hardware and wait. Inputs and outputs are ORT's own tensors, `scratch` has
@@ -590,7 +618,7 @@ static epctx_status mine_run(void *self, void *graph, const epctx_span *inputs,
         const mine_step *step = &g->steps[i];
         if (step->kind == STEP_WEIGHT) continue;
         run_step(step, place_of(g, step->from[0], inputs, results),
-                 place_of(g, step->from[step->kind != STEP_RELU], inputs, results),
+                 place_of(g, step->from[operators[step->kind].operands - 1], inputs, results),
                  (float *)(void *)(results + step->at));
     }
     for (i = 0; i < g->graph.output_count; i++) {
@@ -602,18 +630,32 @@ static epctx_status mine_run(void *self, void *graph, const epctx_span *inputs,
 
 /* ---------------------------------------------------------------- the device */
 
+/* YOURS: release what mine_open made. */
 static void mine_close(epctx_backend *backend)
 {
-    (void)backend;
+    free(backend->self);
 }
 
-/* YOURS: open the device. Each session calls this once; ep_option_get reads the EP options
- * that `device` lists. */
+/* YOURS: the names of the EP options that mine_open reads, then NULL. */
+static const char *const option_keys[] = {"max_elements", NULL};
+
+/* YOURS: open the device. Each session calls this once. A failure has a message, and leaves nothing
+ * behind. */
 static epctx_status mine_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
-    (void)options, (void)error;
+    const char *text = ep_option_get(options, "max_elements");
+    uint64_t max_elements = UINT64_MAX;
+    mine_device *self;
+    if (text && !epctx_str_number(epctx_str_of(text), &max_elements)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "option max_elements: expected a number, found '%s'", text);
+    }
+    self = (mine_device *)calloc(1, sizeof *self);
+    if (!self) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
+    self->max_elements = max_elements;
     memset(backend, 0, sizeof *backend);
     backend->version = EPCTX_BACKEND_VERSION;
+    backend->self = self;
     backend->source = "MineExecutionProvider"; /* marks our EPContext nodes */
     backend->short_name = "mine";              /* model_mine.bin */
     backend->sdk_version = sdk_version;
@@ -633,19 +675,20 @@ static epctx_status mine_open(const ep_options *options, epctx_backend *backend,
     return EPCTX_OK;
 }
 
+/* YOURS: the first four. */
 static const ep_device device = {
     "MineExecutionProvider",
-    "Mine, Inc.",
-    0x1234,
-    "1.0.0",
+    "Mine, Inc.", /* vendor */
+    0x1234,       /* vendor_id */
+    "1.0.0",      /* version of the EP, in three numbers */
     mine_open,
     mine_close,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL, /* YOURS: the names of the EP options that mine_open reads */
-    NULL, /* YOURS: is the device in this machine? */
+    NULL, /* dynamic_keys: nothing changes while a session lives */
+    NULL, /* dynamic_fn */
+    NULL, /* channels_last_fn: the device wants channels first */
+    NULL, /* convert_fn */
+    option_keys,
+    NULL, /* present_fn: YOURS, is the device in this machine? */
 };
 
 const ep_device *ep_device_get(void)

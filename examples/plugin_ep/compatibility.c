@@ -33,9 +33,8 @@ static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDev
     OrtStatus *status;
     (void)devices;
     (void)device_count;
-    memset(&backend, 0, sizeof backend);
-    epctx_error_clear(&error);
-    EP_TRY(ep_status(&factory->api, factory->device->open_fn(NULL, &backend, &error), &error));
+    EP_TRY(
+        ep_status(&factory->api, ep_backend_open(factory->device, NULL, &backend, &error), &error));
     status = judge(factory, &backend, text, &compat);
     factory->device->close_fn(&backend);
     *out = (OrtCompiledModelCompatibility)compat;
@@ -112,9 +111,8 @@ static OrtStatus *ORT_API_CALL select_best(OrtEpFactory *self, const OrtHardware
     (void)device; /* all of ours compute the same */
     *selected = SIZE_MAX;
     EP_TRY(is_strict(&factory->api, options, &strict));
-    memset(&backend, 0, sizeof backend);
-    epctx_error_clear(&error);
-    EP_TRY(ep_status(&factory->api, factory->device->open_fn(NULL, &backend, &error), &error));
+    EP_TRY(
+        ep_status(&factory->api, ep_backend_open(factory->device, NULL, &backend, &error), &error));
     for (i = 0; i < count && !status; i++) { /* the first wins a tie: the package's order counts */
         int rank = RANK_UNSUPPORTED;
         status = rank_candidate(factory, &backend, candidates[i], strict, &rank);

@@ -166,7 +166,7 @@ static uint32_t runtime_api(const OrtApiBase *base)
 }
 
 /* Only for the error message: any version of the API can create a status. */
-static OrtStatus *too_old(const OrtApiBase *base, const ep_device *device)
+static OrtStatus *too_old(const OrtApiBase *base, const char *ep_name)
 {
     char text[256];
     const OrtApi *ort = NULL;
@@ -177,7 +177,7 @@ static OrtStatus *too_old(const OrtApiBase *base, const ep_device *device)
     snprintf(text, sizeof text,
              "%s needs ONNX Runtime 1.%d or newer (OrtEpApi::CreateHardwareDevice, "
              "GetTensorElementTypeAndShapeDataReference); this is %s",
-             device->ep_name, EP_OLDEST_API, base->GetVersionString());
+             ep_name, EP_OLDEST_API, base->GetVersionString());
     return ort->CreateStatus(ORT_NOT_IMPLEMENTED, text);
 }
 
@@ -187,14 +187,19 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
 {
     const ep_device *device = ep_device_get();
     const uint32_t version = runtime_api(base);
+    epctx_error error;
+    epctx_status fault;
     ep_factory *factory;
     OrtStatus *status;
     ep_api api;
     (void)registration_name; /* the application's choice; the EP's name is its own */
+    epctx_error_clear(&error);
+    fault = ep_device_check(device, &error);
     *count = 0;
     api.version = version;
     api.ort = version >= EP_OLDEST_API ? base->GetApi(version) : NULL;
-    if (!api.ort) return too_old(base, device);
+    if (!api.ort) return too_old(base, fault == EPCTX_OK ? device->ep_name : "this EP");
+    if (fault != EPCTX_OK) return ep_status(&api, fault, &error);
     api.ep = api.ort->GetEpApi();
     api.editor = api.ort->GetModelEditorApi();
     if (!api.ep || !api.editor) {

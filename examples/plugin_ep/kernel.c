@@ -166,7 +166,11 @@ static OrtStatus *ORT_API_CALL compute(OrtNodeComputeInfo *self, void *state,
                        "this session only compiles: load the context model to run it");
     }
     block = take_block(kernel);
-    if (!block) return ep_no_memory(kernel->api);
+    if (!block) {
+        return ep_fail(kernel->api, EPCTX_ERR_NOMEM,
+                       "no memory for the %zu bytes of scratch that info_fn asks for",
+                       kernel->info.scratch_size);
+    }
     status = compute_in(kernel, ort_context, block);
     give_block(kernel, block);
     return status;
@@ -236,6 +240,10 @@ static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t inpu
     const epctx_graph_info *info = &kernel->info;
     const char **names;
     size_t arguments;
+    if ((info->input_count && !info->inputs) || (info->output_count && !info->outputs)) {
+        return ep_fail(api, EPCTX_ERR_BACKEND, "info_fn gives graph '%.*s' no list of its values",
+                       (int)info->name.size, info->name.data);
+    }
     kernel->slots =
         (uint32_t *)calloc(info->input_count + info->output_count + 1, sizeof(uint32_t));
     if (!kernel->slots) return ep_no_memory(api);

@@ -814,12 +814,8 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
         return session_ready(session);
     }
     epctx_error_clear(&error);
-    status = device->open_fn(&ep, &session->backend, &error);
+    status = ep_backend_open(device, &ep, &session->backend, &error);
     session->backend_open = status == EPCTX_OK;
-    if (status == EPCTX_OK && session->backend.version != EPCTX_BACKEND_VERSION) {
-        status = epctx_fail(&error, EPCTX_ERR_CONFIG, "backend version %u, expected %u",
-                            (uint64_t)session->backend.version, (uint64_t)EPCTX_BACKEND_VERSION);
-    }
     EP_TRY(ep_status(api, status, &error));
     return session_ready(session);
 }

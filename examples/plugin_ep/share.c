@@ -106,12 +106,7 @@ static epctx_status open_backend(ep_factory *factory, const ep_options *options,
     one = (shared_backend *)calloc(1, sizeof *one + strlen(text) + 1);
     if (!one) return EPCTX_ERR_NOMEM;
     memcpy(one->options, text, strlen(text) + 1);
-    status = factory->device->open_fn(options, &one->backend, error);
-    if (status == EPCTX_OK && one->backend.version != EPCTX_BACKEND_VERSION) {
-        status = epctx_fail(error, EPCTX_ERR_CONFIG, "backend version %u, expected %u",
-                            (uint64_t)one->backend.version, (uint64_t)EPCTX_BACKEND_VERSION);
-        factory->device->close_fn(&one->backend);
-    }
+    status = ep_backend_open(factory->device, options, &one->backend, error);
     if (status != EPCTX_OK) {
         free(one);
         return status;

@@ -1,0 +1,113 @@
+/* check.c - what the author of a device can forget: said with its name when the library is
+ * registered or a session is made. Without that ORT or this folder would crash on it later. */
+#include "ep.h"
+
+typedef struct member {
+    const char *name;
+    bool there;
+} member;
+
+/* Pointers to functions and to texts; an empty text is a missing one. */
+#define FUNCTION(object, name) \
+    { \
+#name, (object)->name != NULL \
+    }
+#define TEXT(object, name) \
+    { \
+#name, (object)->name &&*(object)->name \
+    }
+
+static const char *missing(const member *members, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (!members[i].there) return members[i].name;
+    }
+    return NULL;
+}
+
+epctx_status ep_device_check(const ep_device *device, epctx_error *error)
+{
+    if (!device) return epctx_fail(error, EPCTX_ERR_CONFIG, "ep_device_get returns NULL");
+    {
+        const member members[] = {TEXT(device, ep_name), TEXT(device, vendor),
+                                  TEXT(device, version), FUNCTION(device, open_fn),
+                                  FUNCTION(device, close_fn)};
+        const char *name = missing(members, sizeof members / sizeof *members);
+        if (name) return epctx_fail(error, EPCTX_ERR_CONFIG, "ep_device.%s is not set", name);
+    }
+    if (strlen(device->ep_name) > EP_NAME_MAX) {
+        return epctx_fail(error, EPCTX_ERR_CONFIG, "ep_device.ep_name has more than %u characters",
+                          (uint64_t)EP_NAME_MAX);
+    }
+    if (!device->dynamic_keys != !device->dynamic_fn) {
+        return epctx_fail(
+            error, EPCTX_ERR_CONFIG,
+            "ep_device.dynamic_keys and dynamic_fn are for each other: only %s is set",
+            device->dynamic_fn ? "dynamic_fn" : "dynamic_keys");
+    }
+    if (device->convert_fn && !device->channels_last_fn) {
+        return epctx_fail(error, EPCTX_ERR_CONFIG,
+                          "ep_device.convert_fn is set without channels_last_fn");
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status check_backend(const ep_device *device, const epctx_backend *backend,
+                                  epctx_error *error)
+{
+    const bool weightless = backend->weightless != EPCTX_WEIGHTLESS_NONE;
+    const member members[] = {
+        TEXT(backend, source),
+        TEXT(backend, short_name),
+        FUNCTION(backend, sdk_version),
+        FUNCTION(backend, hardware_architecture),
+        FUNCTION(backend, capability_fn),
+        FUNCTION(backend, begin_fn),
+        FUNCTION(backend, compile_fn),
+        FUNCTION(backend, finish_fn),
+        FUNCTION(backend, discard_fn),
+        FUNCTION(backend, load_fn),
+        FUNCTION(backend, unload_fn),
+        FUNCTION(backend, find_fn),
+        FUNCTION(backend, info_fn),
+        FUNCTION(backend, run_fn),
+        {"setup_fn", backend->setup_fn || !weightless},
+        {"weights_fn", backend->weights_fn || !weightless},
+    };
+    const char *name;
+    if (backend->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_CONFIG, "backend version %u, expected %u",
+                          (uint64_t)backend->version, (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    name = missing(members, sizeof members / sizeof *members);
+    if (name) return epctx_fail(error, EPCTX_ERR_CONFIG, "epctx_backend.%s is not set", name);
+    if (strcmp(backend->source, device->ep_name) != 0) {
+        return epctx_fail(error, EPCTX_ERR_CONFIG,
+                          "epctx_backend.source is '%s', expected the EP's name '%s'",
+                          backend->source, device->ep_name);
+    }
+    if (strpbrk(backend->short_name, "/\\")) {
+        return epctx_fail(error, EPCTX_ERR_CONFIG,
+                          "epctx_backend.short_name is '%s', expected a part of a file name",
+                          backend->short_name);
+    }
+    return EPCTX_OK;
+}
+
+epctx_status ep_backend_open(const ep_device *device, const ep_options *options, epctx_backend *out,
+                             epctx_error *error)
+{
+    epctx_status status;
+    memset(out, 0, sizeof *out);
+    epctx_error_clear(error);
+    status = device->open_fn(options, out, error);
+    if (status != EPCTX_OK) {
+        return *error->message ? status
+                               : epctx_fail(error, status, "open_fn of %s fails without a message",
+                                            device->ep_name);
+    }
+    status = check_backend(device, out, error);
+    if (status != EPCTX_OK) device->close_fn(out);
+    return status;
+}
