@@ -822,8 +822,8 @@ static epctx_status run_one(graph_builder *b, const float *x, float *y, epctx_er
 /* An element gives the same bits in a whole vector and in the rest of a row. */
 TEST(unary_of_any_count)
 {
-    static const char *const ops[12] = {"Exp",  "Tanh",  "Sigmoid", "Log",      "Sqrt", "Erf",
-                                        "Elu",  "Floor", "Round",   "Softplus", "Relu", "Ceil"};
+    static const char *const ops[12] = {"Exp", "Tanh",  "Sigmoid", "Log",      "Sqrt", "Erf",
+                                        "Elu", "Floor", "Round",   "Softplus", "Relu", "Ceil"};
     static const float special[12] = {-INFINITY, INFINITY, -0.0f, NAN,   1e-42f, -1e-42f,
                                       3e38f,     -3e38f,   0.5f,  -2.5f, 88.7f,  -103.5f};
     float x[40], whole[40], y[40];
@@ -919,9 +919,8 @@ TEST(transpose_planes)
                 for (r = 0; r < rows; r++)
                     for (c = 0; c < columns; c++) {
                         const float want = x[(n * rows + r) * columns + c];
-                        CHECK(y[(n * columns + c) * rows + r] == want,
-                              "%d by %d: element %d,%d,%d", (int)rows, (int)columns, (int)n,
-                              (int)r, (int)c);
+                        CHECK(y[(n * columns + c) * rows + r] == want, "%d by %d: element %d,%d,%d",
+                              (int)rows, (int)columns, (int)n, (int)r, (int)c);
                     }
             gb_free(&b);
         }
