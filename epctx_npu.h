@@ -122,7 +122,8 @@
  * DETERMINISM
  *   The same graph compiles to the same bytes in C and C++, on every word size, byte order and
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
- *   are bit-identical on one machine; other machines may order and round sums differently.
+ *   are bit-identical on one machine; other machines may order and round sums differently and give
+ *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
  *
  * BLOB FORMAT 2 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
@@ -411,6 +412,12 @@ extern "C" {
 #define EPCTX_NPU__AVX2
 #define EPCTX_NPU__TARGET __attribute__((target("avx2,fma")))
 #define EPCTX_NPU__WIDE   __attribute__((target("avx512f")))
+/* For functions in which a fused multiplication and addition may round once; clang's default. */
+#if defined(__clang__)
+#define EPCTX_NPU__FUSED
+#else
+#define EPCTX_NPU__FUSED __attribute__((optimize("fp-contract=fast")))
+#endif
 #endif
 /* Forced, so that functions with another target attribute compile the body for that target. */
 #if defined(EPCTX_NPU__AVX2) && defined(__OPTIMIZE__)
@@ -585,44 +592,62 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
  * >>numbers: bit-identical arithmetic on every machine
  * ============================================================ */
 
-static float epctx_npu__float_of(uint32_t bits)
+static EPCTX_NPU__INLINE float epctx_npu__float_of(uint32_t bits)
 {
     float f;
     memcpy(&f, &bits, 4);
     return f;
 }
 
-static uint32_t epctx_npu__bits_of(float f)
+static EPCTX_NPU__INLINE uint32_t epctx_npu__bits_of(float f)
 {
     uint32_t bits;
     memcpy(&bits, &f, 4);
     return bits;
 }
 
-/* e^r - 1 for |r| <= ln(2)/2: power series; the first omitted term is below 2^-27 of r. */
-static float epctx_npu__expm1_core(float r)
+/* condition ? a : b, always from both: no branch, so that loops vectorize. */
+static EPCTX_NPU__INLINE float epctx_npu__choose(bool condition, float a, float b)
 {
-    float p = 1.0f / 5040.0f;
-    p = p * r + 1.0f / 720.0f;
-    p = p * r + 1.0f / 120.0f;
-    p = p * r + 1.0f / 24.0f;
-    p = p * r + 1.0f / 6.0f;
+    const uint32_t mask = 0u - (uint32_t)condition;
+    return epctx_npu__float_of((epctx_npu__bits_of(a) & mask) | (epctx_npu__bits_of(b) & ~mask));
+}
+
+static EPCTX_NPU__INLINE float epctx_npu__abs(float x)
+{
+    return epctx_npu__float_of(epctx_npu__bits_of(x) & 0x7fffffffu);
+}
+
+/* `y` with the sign of x. */
+static EPCTX_NPU__INLINE float epctx_npu__signed(float y, float x)
+{
+    return epctx_npu__float_of((epctx_npu__bits_of(y) & 0x7fffffffu) |
+                               (epctx_npu__bits_of(x) & 0x80000000u));
+}
+
+/* e^r - 1 for |r| <= ln(2)/2: interpolated at Chebyshev nodes, to 2^-25 of the result. */
+static EPCTX_NPU__INLINE float epctx_npu__expm1_core(float r)
+{
+    float p = 1.39263256e-3f;
+    p = p * r + 8.36329275e-3f;
+    p = p * r + 4.16665538e-2f;
+    p = p * r + 0.166665763f;
     p = p * r + 0.5f;
     return r + r * r * p;
 }
 
 /* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. */
-static int32_t epctx_npu__exp_split(float x, float *r)
+static EPCTX_NPU__INLINE int32_t epctx_npu__exp_split(float x, float *r)
 {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    int32_t n = (int32_t)(x * 1.44269504f + (x < 0.0f ? -0.5f : 0.5f));
+    int32_t n = (int32_t)(x * 1.44269504f + epctx_npu__signed(0.5f, x));
     float t = x - (float)n * high;
     *r = t - (float)n * low;
     return n;
 }
 
 /* 2^n for n in -126..127 */
-static float epctx_npu__pow2(int32_t n)
+static EPCTX_NPU__INLINE float epctx_npu__pow2(int32_t n)
 {
     return epctx_npu__float_of((uint32_t)(n + 127) << 23);
 }
@@ -630,68 +655,55 @@ static float epctx_npu__pow2(int32_t n)
 static EPCTX_NPU__INLINE float epctx_npu__exp(float x)
 {
     float r, y;
-    float c = x > -104.0f ? x : -104.0f; /* also keeps NaN away from the conversion below */
-    int32_t n, half;
-    c = c < 89.0f ? c : 89.0f;
-    n = epctx_npu__exp_split(c, &r);
-    half = n / 2;
-    y = (1.0f + epctx_npu__expm1_core(r)) * epctx_npu__pow2(half) * epctx_npu__pow2(n - half);
-    return x != x ? x : y;
+    float c = epctx_npu__choose(x > -104.0f, x, -104.0f); /* keeps NaN from the conversion below */
+    uint32_t n, half;
+    c = epctx_npu__choose(c < 89.0f, c, 89.0f);
+    n = (uint32_t)(epctx_npu__exp_split(c, &r) +
+                   254); /* the two powers are floats, 2^n may not be */
+    half = n >> 1;
+    y = 1.0f + epctx_npu__expm1_core(r);
+    y = y * epctx_npu__float_of(half << 23) * epctx_npu__float_of((n - half) << 23);
+    return epctx_npu__choose(x != x, x, y);
 }
 
 /* tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, formed without cancellation. */
-static float epctx_npu__tanh(float x)
+static EPCTX_NPU__INLINE float epctx_npu__tanh(float x)
 {
-    float a = x < 0.0f ? -x : x;
-    float c = a < 10.0f ? a : 10.0f;
-    float r, e, y;
+    const float a = epctx_npu__abs(x), c = epctx_npu__choose(a < 10.0f, a, 10.0f);
+    float r, e;
     int32_t n = epctx_npu__exp_split(2.0f * c, &r);
     float scale = epctx_npu__pow2(n);
     e = scale * epctx_npu__expm1_core(r) + (scale - 1.0f);
-    y = e / (e + 2.0f);
-    y = x < 0.0f ? -y : y;
-    return x != x || x == 0.0f ? x : y;
+    return epctx_npu__choose(x != x, x, epctx_npu__signed(e / (e + 2.0f), x));
 }
 
-static float epctx_npu__sigmoid(float x)
+static EPCTX_NPU__INLINE float epctx_npu__sigmoid(float x)
 {
-    const float e = epctx_npu__exp(x < 0.0f ? x : -x), y = 1.0f / (1.0f + e);
-    return x < 0.0f ? e * y : y;
+    const float e = epctx_npu__exp(-epctx_npu__abs(x)), y = 1.0f / (1.0f + e);
+    return epctx_npu__choose(x < 0.0f, e * y, y);
 }
 
-/* e^x - 1, at full precision for small x; x > 0 occurs only if the alpha of Celu is negative. */
-static float epctx_npu__expm1(float x)
+/* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
+static EPCTX_NPU__INLINE float epctx_npu__expm1(float x)
 {
-    const float c = x > -20.0f ? x : -20.0f; /* NaN, too */
-    float r, scale = epctx_npu__pow2(epctx_npu__exp_split(c < 1.0f ? c : 1.0f, &r));
-    r = scale * epctx_npu__expm1_core(r) + (scale - 1.0f);
-    return x != x || x == 0.0f ? x : x > 1.0f ? epctx_npu__exp(x) - 1.0f : r;
+    float c = epctx_npu__choose(x > -20.0f, x, -20.0f); /* NaN, too */
+    float r, half;
+    c = epctx_npu__choose(c < 89.0f, c, 89.0f);
+    half = epctx_npu__pow2(epctx_npu__exp_split(c, &r) - 1);
+    r = 2.0f * (half * epctx_npu__expm1_core(r) + (half - 0.5f));
+    return epctx_npu__choose((x != x) | (x == 0.0f), x, r);
 }
 
 /* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)), m in sqrt(1/2)..sqrt(2) */
-static float epctx_npu__log(float x)
+static EPCTX_NPU__INLINE float epctx_npu__log(float x)
 {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    float m = x, s, z, p;
-    uint32_t bits;
-    int32_t n = 0;
-    if (!(x > 0.0f)) {
-        return epctx_npu__float_of(x == 0.0f ? 0xff800000u : 0x7fc00000u);
-    }
-    if (x > FLT_MAX) {
-        return x;
-    }
-    if (x < FLT_MIN) {
-        m = x * 8388608.0f;
-        n = -23;
-    }
-    bits = epctx_npu__bits_of(m);
-    n += (int32_t)(bits >> 23) - 127;
-    m = epctx_npu__float_of((bits & 0x7fffffu) | 0x3f800000u);
-    if (m > 1.41421356f) {
-        m *= 0.5f;
-        n++;
-    }
+    const int32_t tiny = x < FLT_MIN;
+    const uint32_t bits = epctx_npu__bits_of(tiny ? x * 8388608.0f : x);
+    float m = epctx_npu__float_of((bits & 0x7fffffu) | 0x3f800000u), s, z, p, n;
+    const int32_t more = m > 1.41421356f;
+    n = (float)((int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more);
+    m *= more ? 0.5f : 1.0f;
     s = (m - 1.0f) / (m + 1.0f);
     z = s * s;
     p = 1.0f / 9.0f;
@@ -699,18 +711,27 @@ static float epctx_npu__log(float x)
     p = p * z + 1.0f / 5.0f;
     p = p * z + 1.0f / 3.0f;
     p = 2.0f * s + 2.0f * s * z * p;
-    return ((float)n * low + p) + (float)n * high;
+    p = (n * low + p) + n * high;
+    p = epctx_npu__choose(x > FLT_MAX, x, p);
+    p = epctx_npu__choose(x > 0.0f, p, epctx_npu__float_of(0x7fc00000u));
+    return epctx_npu__choose(x == 0.0f, epctx_npu__float_of(0xff800000u), p);
 }
 
-/* Correctly rounded, as the compiler uses it too: bit by bit, in integers. */
+/* Correctly rounded, as the compiler uses it too: the instruction, else bit by bit, in integers. */
 static float epctx_npu__sqrt(float x)
 {
-    uint32_t bits = epctx_npu__bits_of(x), root = 0, bit;
+    uint32_t bits = epctx_npu__bits_of(x);
+#ifndef EPCTX_NPU__AVX2
+    uint32_t root = 0, bit;
     int32_t exponent;
     uint64_t m, rest;
+#endif
     if (!(x > 0.0f) || bits >= 0x7f800000u) {
         return x < 0.0f ? epctx_npu__float_of(0x7fc00000u) : x;
     }
+#ifdef EPCTX_NPU__AVX2
+    return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
+#else
     exponent = (int32_t)(bits >> 23);
     m = bits & 0x7fffffu;
     if (exponent == 0) {
@@ -739,12 +760,13 @@ static float epctx_npu__sqrt(float x)
     root = (root + 1) >> 1;
     exponent = exponent / 2 + 1;
     return (float)root * epctx_npu__pow2(exponent);
+#endif
 }
 
 /* erf: power series below 1, else Abramowitz and Stegun 7.1.26, with a small relative error. */
 static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
 {
-    const float a = x < 0.0f ? -x : x, z = x * x;
+    const float a = epctx_npu__abs(x), z = x * x;
     float p, t, y;
     p = 1.6462114e-6f - z * 1.6365845e-7f;
     p = 1.4925650e-5f - z * p;
@@ -761,41 +783,30 @@ static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
     y = y * t - 0.284496736f;
     y = y * t + 0.254829592f;
     y = 1.0f - y * t * epctx_npu__exp(-z);
-    y = x < 0.0f ? -y : y;
-    return a < 1.0f ? p : y;
-}
-
-static float epctx_npu__abs(float x)
-{
-    return epctx_npu__float_of(epctx_npu__bits_of(x) & 0x7fffffffu);
-}
-
-/* `y` with the sign of x. */
-static float epctx_npu__signed(float y, float x)
-{
-    return epctx_npu__float_of((epctx_npu__bits_of(y) & 0x7fffffffu) |
-                               (epctx_npu__bits_of(x) & 0x80000000u));
+    return epctx_npu__choose(a < 1.0f, p, epctx_npu__signed(y, x));
 }
 
 /* Rounds towards zero; floats from 2^23 on are integers. */
-static float epctx_npu__trunc(float x)
+static EPCTX_NPU__INLINE float epctx_npu__trunc(float x)
 {
-    return epctx_npu__abs(x) < 8388608.0f ? epctx_npu__signed((float)(int32_t)x, x) : x;
+    const bool small = epctx_npu__abs(x) < 8388608.0f;
+    const float t = (float)(int32_t)epctx_npu__choose(small, x, 0.0f);
+    return epctx_npu__choose(small, epctx_npu__signed(t, x), x);
 }
 
-static float epctx_npu__floor(float x)
+static EPCTX_NPU__INLINE float epctx_npu__floor(float x)
 {
     const float t = epctx_npu__trunc(x);
-    return t > x ? t - 1.0f : t;
+    return epctx_npu__choose(t > x, t - 1.0f, t);
 }
 
 /* Rounds to the nearest integer, ties to even. */
-static float epctx_npu__round(float x)
+static EPCTX_NPU__INLINE float epctx_npu__round(float x)
 {
     const float t = epctx_npu__trunc(x), rest = x - t; /* exact */
-    const float away = rest < 0.0f ? -1.0f : 1.0f, size = rest * away;
+    const float away = epctx_npu__signed(1.0f, rest), size = epctx_npu__abs(rest);
     const bool odd = t * 0.5f != epctx_npu__trunc(t * 0.5f);
-    return size > 0.5f || (size == 0.5f && odd) ? t + away : t;
+    return epctx_npu__choose((size > 0.5f) | ((size == 0.5f) & odd), t + away, t);
 }
 
 /* sin(x + quarter * pi/2). x is m 2^e; in integers, m times the fraction bits of 2^(e-2) 2/pi gives
@@ -1011,12 +1022,12 @@ static float epctx_npu__atanh(float x)
                              x);
 }
 
-static float epctx_npu__softplus(float x)
+static EPCTX_NPU__INLINE float epctx_npu__softplus(float x)
 {
-    const float a = x < 0.0f ? -x : x, e = epctx_npu__exp(-a);
+    const float e = epctx_npu__exp(-epctx_npu__abs(x));
     const float u = 1.0f + e, d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
-    const float tail = d == 0.0f ? e : epctx_npu__log(u) * (e / d);
-    return x > 0.0f ? x + tail : tail;
+    const float tail = epctx_npu__choose(d == 0.0f, e, epctx_npu__log(u) * (e / d));
+    return epctx_npu__choose(x > 0.0f, x + tail, tail);
 }
 
 static EPCTX_NPU__INLINE float epctx_npu__gelu(float x)
@@ -1024,9 +1035,14 @@ static EPCTX_NPU__INLINE float epctx_npu__gelu(float x)
     return 0.5f * x * (1.0f + epctx_npu__erf(x * 0.70710678f));
 }
 
-static float epctx_npu__gelu_tanh(float x)
+static EPCTX_NPU__INLINE float epctx_npu__gelu_tanh(float x)
 {
     return 0.5f * x * (1.0f + epctx_npu__tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
+static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height)
+{
+    return epctx_npu__choose(x < 0.0f, height * epctx_npu__expm1(x / width), x);
 }
 
 /* A loop over `count` elements, first in chunks of constant length: gcc -O2 vectorizes those, but
@@ -1056,11 +1072,25 @@ static float epctx_npu__gelu_tanh(float x)
     } while (0)
 #endif
 
+/* Calls `statement` for strips of `width` (16, the last one fewer) of `count`, from `at`. */
+#define EPCTX_NPU__STRIPS(at, count, width, statement) \
+    do { \
+        size_t at; \
+        for (at = 0; (count)-at >= 16; at += 16) { \
+            const size_t width = 16; \
+            statement \
+        } \
+        if (at < (count)) { \
+            const size_t width = (count)-at; \
+            statement \
+        } \
+    } while (0)
+
 /* -- activations: unary functions, alone or fused into another kernel -- */
 
 #define EPCTX_NPU_ACT_LIST(X) \
     X(RELU, v < 0.0f ? 0.0f : v) \
-    X(CLIP, v < a ? a : (v > b ? b : v)) \
+    X(CLIP, epctx_npu__choose(v<a, a, v> b ? b : v)) \
     X(LEAKY, v < 0.0f ? v * a : v) \
     X(SIGMOID, epctx_npu__sigmoid(v)) \
     X(TANH, epctx_npu__tanh(v)) \
@@ -1071,9 +1101,9 @@ static float epctx_npu__gelu_tanh(float x)
     X(NEG, -v) \
     X(HARD_SIGMOID, epctx_npu__unit(a *v + b)) \
     X(HARD_SWISH, v *epctx_npu__unit(a *v + b)) \
-    X(ELU, v < 0.0f ? a * epctx_npu__expm1(v) : v) \
-    X(CELU, v < 0.0f ? a * epctx_npu__expm1(v / a) : v) \
-    X(SELU, b *(v < 0.0f ? a * epctx_npu__expm1(v) : v)) \
+    X(ELU, epctx_npu__elu(v, 1.0f, a)) \
+    X(CELU, epctx_npu__elu(v, a, a)) \
+    X(SELU, b *epctx_npu__elu(v, 1.0f, a)) \
     X(RECIPROCAL, 1.0f / v) \
     X(ERF, epctx_npu__erf(v)) \
     X(GELU, epctx_npu__gelu(v)) \
@@ -1083,8 +1113,8 @@ static float epctx_npu__gelu_tanh(float x)
     X(SOFTPLUS, epctx_npu__softplus(v)) \
     X(SOFTSIGN, v / (1.0f + (v < 0.0f ? -v : v))) \
     X(THRESHOLD, v > a ? v : 0.0f) \
-    X(SHRINK, v < -a ? v + b : (v > a ? v - b : 0.0f)) \
-    X(SIGN, v > 0.0f ? 1.0f : (v < 0.0f ? -1.0f : v)) \
+    X(SHRINK, epctx_npu__choose(v < -a, v + b, epctx_npu__choose(v > a, v - b, 0.0f))) \
+    X(SIGN, epctx_npu__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
     X(FLOOR, epctx_npu__floor(v)) \
     X(CEIL, -epctx_npu__floor(-v)) \
     X(ROUND, epctx_npu__round(v)) \
@@ -1120,30 +1150,9 @@ typedef struct epctx_npu__act {
     float a, b;
 } epctx_npu__act;
 
-static float epctx_npu__unit(float v)
+static EPCTX_NPU__INLINE float epctx_npu__unit(float v)
 {
     return v < 0.0f ? 0.0f : (v > 1.0f ? 1.0f : v);
-}
-
-static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *act)
-{
-    const float a = act->a, b = act->b;
-    (void)a;
-    (void)b;
-    switch (act->kind) {
-    case EPCTX_NPU__ACT_NONE:
-        break;
-#define EPCTX_NPU__ACT_CASE(name, value) \
-    case EPCTX_NPU__ACT_##name: \
-        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) { \
-            EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;); \
-        } \
-        break;
-        EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
-#undef EPCTX_NPU__ACT_CASE
-    default:
-        break;
-    }
 }
 
 /* ============================================================
@@ -1181,6 +1190,48 @@ typedef struct epctx_npu__args {
     void *out[EPCTX_NPU__MAX_OUT];
     epctx_npu__level fast;
 } epctx_npu__args;
+
+/* Defines name(fast, ...), which calls name_body, compiled for each instruction set. */
+#ifdef EPCTX_NPU__AVX2
+#define EPCTX_NPU__FORMS(name, parameters, arguments) \
+    EPCTX_NPU__FUSED EPCTX_NPU__TARGET static void name##_avx2 parameters \
+    { \
+        name##_body arguments; \
+    } \
+    EPCTX_NPU__FUSED EPCTX_NPU__WIDE static void name##_wide parameters \
+    { \
+        name##_body arguments; \
+    } \
+    static void name parameters \
+    { \
+        if (fast == EPCTX_NPU__LEVEL_AVX512) { \
+            name##_wide arguments; \
+        } else if (fast == EPCTX_NPU__LEVEL_AVX2) { \
+            name##_avx2 arguments; \
+        } else { \
+            name##_body arguments; \
+        } \
+    }
+#else
+#define EPCTX_NPU__FORMS(name, parameters, arguments) \
+    static void name parameters \
+    { \
+        name##_body arguments; \
+    }
+#endif
+
+/* Defines epctx_npu__run_name, from epctx_npu__all_name_body(fast, params, args). */
+#define EPCTX_NPU__RUN(name) \
+    EPCTX_NPU__FORMS(epctx_npu__all_##name, \
+                     (epctx_npu__level fast, const void *params, const epctx_npu__args *args), \
+                     (fast, params, args)) \
+    static epctx_status epctx_npu__run_##name(const void *params, const epctx_npu__args *args, \
+                                              epctx_error *error) \
+    { \
+        (void)error; \
+        epctx_npu__all_##name(args->fast, params, args); \
+        return EPCTX_OK; \
+    }
 
 static epctx_npu__extent epctx_npu__floats(uint64_t count)
 {
@@ -1345,6 +1396,33 @@ static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, 
     }
 }
 
+#ifdef EPCTX_NPU__AVX2
+/* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows and columns.
+ * Tiles of 4 by 4, the last ones overlap; strips of 32 columns stay in the cache. */
+static void epctx_npu__turn(float *to, const float *from, size_t rows, size_t columns,
+                            ptrdiff_t to_step, ptrdiff_t from_step)
+{
+    size_t first, r, c;
+    for (first = 0; first < columns; first += 32) {
+        for (r = 0; r < rows; r += 4) {
+            const size_t row = r + 4 <= rows ? r : rows - 4;
+            for (c = first; c < columns && c < first + 32; c += 4) {
+                const size_t column = c + 4 <= columns ? c : columns - 4;
+                const float *x = from + (ptrdiff_t)column * from_step + row;
+                float *y = to + (ptrdiff_t)row * to_step + column;
+                __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
+                __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_loadu_ps(x + 3 * from_step);
+                _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
+                _mm_storeu_ps(y, v0);
+                _mm_storeu_ps(y + to_step, v1);
+                _mm_storeu_ps(y + 2 * to_step, v2);
+                _mm_storeu_ps(y + 3 * to_step, v3);
+            }
+        }
+    }
+}
+#endif
+
 static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__args *args,
                                         epctx_error *error)
 {
@@ -1353,20 +1431,39 @@ static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__arg
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
     const uint8_t *from = (const uint8_t *)args->in[0] + (size_t)p->from_start * p->elem;
     uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, i;
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, dims[EPCTX_NPU_MAX_RANK], rows = 0, i;
+    ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
     (void)error;
+    (void)step;
+    memcpy(dims, p->dims, sizeof dims);
+#ifdef EPCTX_NPU__AVX2
+    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && dims[last] >= 4; i++) {
+        if (p->from[i] == 1 && p->from[last] != 1 && dims[i] >= 4) {
+            rows = dims[i];
+            step = p->to[i];
+            dims[i] = 1;
+        }
+    }
+#endif
     for (;;) {
-        epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+        if (rows == 0) {
+            epctx_npu__move_row(to, from, dims[last], p->to[last], p->from[last], p->elem);
+#ifdef EPCTX_NPU__AVX2
+        } else {
+            epctx_npu__turn((float *)to, (const float *)from, rows, dims[last], step,
+                            p->from[last]);
+#endif
+        }
         for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
             uint32_t d = i - 1;
-            if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
+            if (++at[d] < dims[d]) { /* do not step past the end: the address may not exist */
                 from += p->from[d] * elem;
                 to += p->to[d] * elem;
                 break;
             }
             at[d] = 0;
-            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
-            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
+            from -= (ptrdiff_t)(dims[d] - 1) * p->from[d] * elem;
+            to -= (ptrdiff_t)(dims[d] - 1) * p->to[d] * elem;
         }
         if (i == 0) {
             return EPCTX_OK;
@@ -1423,13 +1520,88 @@ static bool epctx_npu__check_unary(const void *params, epctx_npu__needs *needs)
     return epctx_npu__act_ok(&p->act);
 }
 
+static epctx_npu__level epctx_npu__level_here(void);
+
+static EPCTX_NPU__INLINE void epctx_npu__act_each_body(epctx_npu__level fast, float *y,
+                                                       size_t count, const epctx_npu__act *act)
+{
+    const float a = act->a, b = act->b;
+    (void)a;
+    (void)b;
+    (void)fast;
+    switch (act->kind) {
+#define EPCTX_NPU__ACT_CASE(name, value) \
+    case EPCTX_NPU__ACT_##name: \
+        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) { \
+            EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;); \
+        } \
+        break;
+        EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
+#undef EPCTX_NPU__ACT_CASE
+    default:
+        break;
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__act_each,
+                 (epctx_npu__level fast, float *y, size_t count, const epctx_npu__act *act),
+                 (fast, y, count, act))
+
+#ifdef EPCTX_NPU__AVX2
+
+/* A multiple of 8 elements. The instruction gives other NaNs than epctx_npu__sqrt. */
+EPCTX_NPU__TARGET static void epctx_npu__sqrt_avx2(float *y, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i += 8) {
+        const __m256 v = _mm256_loadu_ps(y + i);
+        const __m256 below = _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_LT_OQ);
+        __m256 r = _mm256_blendv_ps(_mm256_sqrt_ps(v), v, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+        r = _mm256_blendv_ps(r, _mm256_set1_ps(epctx_npu__float_of(0x7fc00000u)), below);
+        _mm256_storeu_ps(y + i, r);
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *act)
+{
+    const epctx_npu__level fast = epctx_npu__level_here();
+    const size_t rest = fast != EPCTX_NPU__PORTABLE ? count % 16 : 0, whole = count - rest;
+    float last[16] = {0.0f};
+    if (act->kind == EPCTX_NPU__ACT_NONE) {
+        return;
+    }
+#ifdef EPCTX_NPU__AVX2
+    if (act->kind == EPCTX_NPU__ACT_SQRT && fast != EPCTX_NPU__PORTABLE) {
+        memcpy(last, y + whole, rest * sizeof *y);
+        epctx_npu__sqrt_avx2(y, whole);
+        epctx_npu__sqrt_avx2(last, 16);
+        memcpy(y + whole, last, rest * sizeof *y);
+        return;
+    }
+#endif
+    epctx_npu__act_each(fast, y, whole, act);
+    if (rest > 0) { /* a whole vector at once */
+        memcpy(last, y + whole, rest * sizeof *y);
+        epctx_npu__act_each(fast, last, 16, act);
+        memcpy(y + whole, last, rest * sizeof *y);
+    }
+}
+
 static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__args *args,
                                          epctx_error *error)
 {
     const epctx_npu__unary *p = (const epctx_npu__unary *)params;
+    const float *x = (const float *)args->in[0];
+    float *y = (float *)args->out[0];
+    size_t i;
     (void)error;
-    memcpy(args->out[0], args->in[0], (size_t)p->count * sizeof(float));
-    epctx_npu__activate((float *)args->out[0], p->count, &p->act);
+    for (i = 0; i < p->count; i += 2048) { /* in the cache from the copy to the function */
+        const size_t count = p->count - i < 2048 ? p->count - i : 2048;
+        memcpy(y + i, x + i, count * sizeof *y);
+        epctx_npu__activate(y + i, count, &p->act);
+    }
     return EPCTX_OK;
 }
 
@@ -1781,35 +1953,6 @@ EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const float *const *a, size_t
     epctx_npu__epilogue_tile(f, tile);
 }
 
-/* Four partial sums, each of every fourth step, hide the latency of the additions. */
-EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, const float *b,
-                                                  size_t depth, const epctx_npu__epilogue *f)
-{
-    float tile[EPCTX_NPU__COLUMNS];
-    __m256 c[4], d[4], x;
-    size_t k, j;
-    for (j = 0; j < 4; j++) {
-        c[j] = d[j] = _mm256_setzero_ps();
-    }
-    for (k = 0; k + 4 <= depth; k += 4) {
-        for (j = 0; j < 4; j++) {
-            x = _mm256_broadcast_ss(a + (k + j) * step);
-            c[j] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + j * EPCTX_NPU__COLUMNS), c[j]);
-            d[j] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + j * EPCTX_NPU__COLUMNS + 8), d[j]);
-        }
-        b += 4 * EPCTX_NPU__COLUMNS;
-    }
-    for (; k < depth; k++) {
-        x = _mm256_broadcast_ss(a + k * step);
-        c[0] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b), c[0]);
-        d[0] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + 8), d[0]);
-        b += EPCTX_NPU__COLUMNS;
-    }
-    _mm256_storeu_ps(tile, _mm256_add_ps(_mm256_add_ps(c[0], c[1]), _mm256_add_ps(c[2], c[3])));
-    _mm256_storeu_ps(tile + 8, _mm256_add_ps(_mm256_add_ps(d[0], d[1]), _mm256_add_ps(d[2], d[3])));
-    epctx_npu__epilogue_tile(f, tile);
-}
-
 /* The epilogue of 16 columns of row `r`; `mask`: the valid ones. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__epilogue_wide(const epctx_npu__epilogue *f,
                                                                        size_t r, size_t column,
@@ -1918,33 +2061,46 @@ static void epctx_npu__tile(epctx_npu__level fast, const float *const *a, size_t
     epctx_npu__epilogue_tile(f, tile);
 }
 
-/* One row by one block of columns. */
-static void epctx_npu__tile_row(epctx_npu__level fast, const float *a, size_t step, const float *b,
-                                size_t depth, const epctx_npu__epilogue *f)
+/* One row by one block of columns. Eight partial sums, each of every eighth step, hide the latency
+ * of the additions. */
+static EPCTX_NPU__INLINE void epctx_npu__tile_row_body(epctx_npu__level fast, const float *a,
+                                                       size_t step, const float *b, size_t depth,
+                                                       const epctx_npu__epilogue *f)
 {
-    float c[EPCTX_NPU__COLUMNS];
-    size_t k, j;
+    float c[8][EPCTX_NPU__COLUMNS];
+    size_t k, j, u;
     (void)fast;
-#ifdef EPCTX_NPU__AVX2
-    if (fast != EPCTX_NPU__PORTABLE) {
-        epctx_npu__row_avx2(a, step, b, depth, f);
-        return;
-    }
-#endif
     EPCTX_NPU__UNROLL
-    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-        c[j] = 0.0f;
-    }
-    for (k = 0; k < depth; k++) {
-        const float x = a[k * step];
-        EPCTX_NPU__UNROLL
+    for (u = 0; u < 8; u++) {
         for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-            c[j] += x * b[j];
+            c[u][j] = 0.0f;
         }
-        b += EPCTX_NPU__COLUMNS;
     }
-    epctx_npu__epilogue_tile(f, c);
+    for (k = 0; depth - k >= 8; k += 8) {
+        EPCTX_NPU__UNROLL
+        for (u = 0; u < 8; u++) {
+            const float x = a[(k + u) * step];
+            for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+                c[u][j] += x * b[(k + u) * EPCTX_NPU__COLUMNS + j];
+            }
+        }
+    }
+    for (; k < depth; k++) {
+        for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+            c[0][j] += a[k * step] * b[k * EPCTX_NPU__COLUMNS + j];
+        }
+    }
+    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+        c[0][j] = ((c[0][j] + c[1][j]) + (c[2][j] + c[3][j])) +
+                  ((c[4][j] + c[5][j]) + (c[6][j] + c[7][j]));
+    }
+    epctx_npu__epilogue_tile(f, c[0]);
 }
+
+EPCTX_NPU__FORMS(epctx_npu__tile_row,
+                 (epctx_npu__level fast, const float *a, size_t step, const float *b, size_t depth,
+                  const epctx_npu__epilogue *f),
+                 (fast, a, step, b, depth, f))
 
 /* -- Conv: 2-D convolution, NCHW -- */
 
@@ -2857,32 +3013,133 @@ static bool epctx_npu__check_reduce(const void *params, epctx_npu__needs *needs)
     return elem != 0 && p->kind < EPCTX_NPU__REDUCE_COUNT && p->count >= 1;
 }
 
-/* Sums in double: long means would lose digits in float. Float sums are never folded. */
-static float epctx_npu__reduce_one(const epctx_npu__reduce *p, const float *x)
+/* Combines element v with `best`; NaN wins. */
+static EPCTX_NPU__INLINE float epctx_npu__reduce_step(uint32_t kind, float best, float v)
 {
-    float best = x[0];
-    double sum = 0.0, product = 1.0;
-    size_t i;
-    if (p->kind <= EPCTX_NPU__REDUCE_MEAN) {
-        for (i = 0; i < p->count; i++) {
-            sum += (double)x[i * p->inner];
-        }
-        return (float)(p->kind == EPCTX_NPU__REDUCE_MEAN ? sum / (double)p->count : sum);
-    }
-    if (p->kind == EPCTX_NPU__REDUCE_PROD) {
-        for (i = 0; i < p->count; i++) {
-            product *= (double)x[i * p->inner];
-        }
-        return (float)product;
-    }
-    for (i = 1; i < p->count; i++) {
-        const float v = x[i * p->inner];
-        if (p->kind == EPCTX_NPU__REDUCE_MAX ? v > best || v != v : v < best || v != v) {
-            best = v;
-        }
-    }
-    return best;
+    const bool better = kind == EPCTX_NPU__REDUCE_MAX ? v > best : v < best;
+    return epctx_npu__choose(better | (v != v), v, best);
 }
+
+/* Up to 16 results, `step` apart in x and adjacent in y. Sums in double: long means would lose
+ * digits in float. Float sums are never folded. */
+static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float *x, size_t count,
+                                                      size_t step, size_t width, double divisor,
+                                                      float *y)
+{
+    double sum[16];
+    float best[16];
+    size_t i, j;
+    for (j = 0; j < width; j++) {
+        best[j] = x[j];
+        sum[j] = (double)x[j];
+    }
+    for (i = 1; i < count; i++) {
+        x += step;
+        for (j = 0; j < width; j++) {
+            if (kind <= EPCTX_NPU__REDUCE_MEAN) {
+                sum[j] += (double)x[j];
+            } else if (kind == EPCTX_NPU__REDUCE_PROD) {
+                sum[j] *= (double)x[j];
+            } else {
+                best[j] = epctx_npu__reduce_step(kind, best[j], x[j]);
+            }
+        }
+    }
+    for (j = 0; j < width; j++) {
+        y[j] = kind == EPCTX_NPU__REDUCE_MAX || kind == EPCTX_NPU__REDUCE_MIN
+                   ? best[j]
+                   : (float)(sum[j] / divisor);
+    }
+}
+
+/* The sum of (x - mean), or of its square. */
+static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count, float mean,
+                                                   bool square)
+{
+    double sum[16] = {0.0};
+    size_t i, j;
+    for (i = 0; count - i >= 16; i += 16) {
+        for (j = 0; j < 16; j++) {
+            const double d = (double)(x[i + j] - mean);
+            sum[j] += square ? d * d : d;
+        }
+    }
+    for (j = 0; i < count; i++, j++) {
+        const double d = (double)(x[i] - mean);
+        sum[j] += square ? d * d : d;
+    }
+    EPCTX_NPU__UNROLL
+    for (i = 8; i > 0; i /= 2) {
+        EPCTX_NPU__UNROLL
+        for (j = 0; j < i; j++) {
+            sum[j] += sum[j + i];
+        }
+    }
+    return sum[0];
+}
+
+/* The maximum or minimum. */
+static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x, size_t count)
+{
+    float best[16];
+    size_t i, j;
+    for (j = 0; j < 16; j++) {
+        best[j] = x[j < count ? j : 0];
+    }
+    for (i = 16; i + 16 <= count; i += 16) {
+        for (j = 0; j < 16; j++) {
+            best[j] = epctx_npu__reduce_step(kind, best[j], x[i + j]);
+        }
+    }
+    for (j = 0; i < count; i++, j++) {
+        best[j] = epctx_npu__reduce_step(kind, best[j], x[i]);
+    }
+    EPCTX_NPU__UNROLL
+    for (i = 8; i > 0; i /= 2) {
+        EPCTX_NPU__UNROLL
+        for (j = 0; j < i; j++) {
+            best[j] = epctx_npu__reduce_step(kind, best[j], best[j + i]);
+        }
+    }
+    return best[0];
+}
+
+/* One of [count][inner]. */
+static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const float *x, size_t count,
+                                                        size_t inner, double divisor, float *y)
+{
+    if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MEAN) {
+        *y = (float)(epctx_npu__row_sum(x, count, 0.0f, false) / divisor);
+    } else if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MIN) {
+        *y = epctx_npu__row_best(kind, x, count);
+    } else {
+        EPCTX_NPU__STRIPS(
+            i, inner, width,
+            epctx_npu__reduce_strip(kind, x + i, count, inner, width, divisor, y + i););
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__reduce_floats_body(epctx_npu__level fast, uint32_t kind,
+                                                            const float *x, size_t count,
+                                                            size_t inner, float *y)
+{
+    const double divisor = kind == EPCTX_NPU__REDUCE_MEAN ? (double)count : 1.0;
+    (void)fast;
+    if (kind <= EPCTX_NPU__REDUCE_MEAN) { /* constants, so that the loops vectorize */
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, x, count, inner, divisor, y);
+    } else if (kind == EPCTX_NPU__REDUCE_MAX) {
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MAX, x, count, inner, divisor, y);
+    } else if (kind == EPCTX_NPU__REDUCE_MIN) {
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MIN, x, count, inner, divisor, y);
+    } else {
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_PROD, x, count, inner, divisor, y);
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__reduce_floats,
+                 (epctx_npu__level fast, uint32_t kind, const float *x, size_t count, size_t inner,
+                  float *y),
+                 (fast, kind, x, count, inner, y))
 
 static int64_t epctx_npu__reduce_ints(const epctx_npu__reduce *p, const uint8_t *x, size_t first)
 {
@@ -2916,15 +3173,15 @@ static epctx_status epctx_npu__run_reduce(const void *params, const epctx_npu__a
     (void)error;
     for (o = 0; o < p->outer; o++) {
         const size_t first = o * p->count * p->inner;
+        if (p->type == EPCTX_ONNX_FLOAT) {
+            epctx_npu__reduce_floats(args->fast, p->kind, (const float *)args->in[0] + first,
+                                     p->count, p->inner, (float *)args->out[0] + o * p->inner);
+            continue;
+        }
         for (i = 0; i < p->inner; i++, n++) {
-            if (p->type == EPCTX_ONNX_FLOAT) {
-                ((float *)args->out[0])[n] =
-                    epctx_npu__reduce_one(p, (const float *)args->in[0] + first + i);
-            } else {
-                epctx_npu__store_int(
-                    (uint8_t *)args->out[0], n, p->type,
-                    epctx_npu__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
-            }
+            epctx_npu__store_int(
+                (uint8_t *)args->out[0], n, p->type,
+                epctx_npu__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
         }
     }
     return EPCTX_OK;
@@ -2943,48 +3200,107 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
     return p->log <= 1 && p->count >= 1;
 }
 
-static void epctx_npu__softmax_one(const float *x, float *y, size_t count, size_t step, bool log)
+/* y = e^(x - top), added to sum. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_part(const float *EPCTX_NPU__RESTRICT x,
+                                                      const float *EPCTX_NPU__RESTRICT top,
+                                                      size_t width, float *EPCTX_NPU__RESTRICT sum,
+                                                      float *EPCTX_NPU__RESTRICT y)
 {
-    float top = x[0], sum = 0.0f, scale;
-    size_t i;
-    for (i = 1; i < count; i++) {
-        top = x[i * step] > top ? x[i * step] : top;
-    }
-    for (i = 0; i < count; i++) {
-        const float e = epctx_npu__exp(x[i * step] - top);
-        sum += e;
-        y[i * step] = e;
-    }
-    if (log) {
-        scale = epctx_npu__log(sum);
-        for (i = 0; i < count; i++) {
-            y[i * step] = (x[i * step] - top) - scale;
-        }
-        return;
-    }
-    scale = 1.0f / sum;
-    for (i = 0; i < count; i++) {
-        y[i * step] *= scale;
+    size_t j;
+    for (j = 0; j < width; j++) {
+        y[j] = epctx_npu__exp(x[j] - top[j]);
+        sum[j] += y[j];
     }
 }
 
-static epctx_status epctx_npu__run_softmax(const void *params, const epctx_npu__args *args,
-                                           epctx_error *error)
+/* Up to 16 columns, `step` elements from row to row. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_strip(const float *x, float *y, size_t count,
+                                                       size_t step, size_t width, bool log)
+{
+    float top[16], sum[16] = {0.0f};
+    size_t i, j;
+    for (j = 0; j < width; j++) {
+        top[j] = x[j];
+    }
+    for (i = 1; i < count; i++) {
+        for (j = 0; j < width; j++) {
+            top[j] = x[i * step + j] > top[j] ? x[i * step + j] : top[j];
+        }
+    }
+    for (i = 0; i < count; i++) {
+        epctx_npu__softmax_part(x + i * step, top, width, sum, y + i * step);
+    }
+    for (j = 0; j < width; j++) {
+        sum[j] = log ? epctx_npu__log(sum[j]) : 1.0f / sum[j];
+    }
+    for (i = 0; i < count; i++) {
+        float v[16];
+        for (j = 0; j < width; j++) {
+            v[j] = log ? x[i * step + j] - top[j] - sum[j] : y[i * step + j] * sum[j];
+        }
+        for (j = 0; j < width; j++) {
+            y[i * step + j] = v[j];
+        }
+    }
+}
+
+/* Adjacent elements. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, size_t count,
+                                                     bool log)
+{
+    const float best = epctx_npu__row_best(EPCTX_NPU__REDUCE_MAX, x, count);
+    float top[16], sum[16] = {0.0f}, last[16], e[16], scale;
+    size_t i, j;
+    for (j = 0; j < 16; j++) {
+        top[j] = best;
+        last[j] = -FLT_MAX;
+    }
+    for (i = 0; count - i >= 16; i += 16) {
+        epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
+    }
+    if (i < count) {
+        memcpy(last, x + i, (count - i) * sizeof *x);
+        epctx_npu__softmax_part(last, top, 16, sum, e);
+        memcpy(y + i, e, (count - i) * sizeof *y);
+    }
+    EPCTX_NPU__UNROLL
+    for (i = 8; i > 0; i /= 2) {
+        EPCTX_NPU__UNROLL
+        for (j = 0; j < i; j++) {
+            sum[j] += sum[j + i];
+        }
+    }
+    scale = log ? epctx_npu__log(sum[0]) : 1.0f / sum[0];
+    if (log) {
+        memcpy(y, x, count * sizeof *y);
+        EPCTX_NPU__EACH(at, count, y[at] = y[at] - best - scale;);
+    } else {
+        EPCTX_NPU__EACH(at, count, y[at] *= scale;);
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__all_softmax_body(epctx_npu__level fast, const void *params,
+                                                          const epctx_npu__args *args)
 {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
-    const size_t block = (size_t)p->count * p->inner;
-    size_t o, i;
-    (void)error;
+    size_t o;
+    (void)fast;
     for (o = 0; o < p->outer; o++) {
-        for (i = 0; i < p->inner; i++) {
-            epctx_npu__softmax_one(x + o * block + i, y + o * block + i, p->count, p->inner,
-                                   p->log != 0);
+        if (p->inner == 1) {
+            epctx_npu__softmax_row(x, y, p->count, p->log != 0);
+        } else {
+            EPCTX_NPU__STRIPS(
+                i, p->inner, width,
+                epctx_npu__softmax_strip(x + i, y + i, p->count, p->inner, width, p->log != 0););
         }
+        x += (size_t)p->count * p->inner;
+        y += (size_t)p->count * p->inner;
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(softmax)
 
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
@@ -3326,58 +3642,63 @@ static void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, 
                                   size_t first, float *y)
 {
     size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
-    for (i = 0; i < p->count;) {
-        const size_t end = p->count - i < left ? p->count : i + left;
+    for (i = 0; i < p->count; i += left) {
         const float f = scale != NULL ? scale[c] : 1.0f, g = shift != NULL ? shift[c] : 0.0f;
-        for (; i < end; i++) {
-            y[i] = y[i] * f + g;
-        }
-        left = p->inner;
+        float *to = y + i;
+        left = i == 0 ? left : p->inner;
+        left = p->count - i < left ? p->count - i : left;
+        EPCTX_NPU__EACH(at, left, to[at] = to[at] * f + g;);
         c = c + 1 < p->channels ? c + 1 : 0;
     }
 }
 
-/* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
-static void epctx_npu__norm_row(const epctx_npu__norm *p, const float *x, float *y)
+/* 16 or fewer elements; `scale` and `shift` may be NULL. */
+static EPCTX_NPU__INLINE void epctx_npu__norm_part(const float *EPCTX_NPU__RESTRICT x, float mean,
+                                                   float factor, const float *scale,
+                                                   const float *shift, size_t width,
+                                                   float *EPCTX_NPU__RESTRICT y)
 {
-    double sum = 0.0, square = 0.0;
-    float mean = 0.0f, factor;
-    size_t i;
-    if (p->centred != 0) {
-        for (i = 0; i < p->count; i++) {
-            sum += (double)x[i];
-        }
-        mean = (float)(sum / (double)p->count);
+    size_t j;
+    for (j = 0; j < width; j++) {
+        y[j] = (x[j] - mean) * factor;
     }
-    for (i = 0; i < p->count; i++) {
-        const float d = x[i] - mean;
-        square += (double)d * (double)d;
+    for (j = 0; scale != NULL && j < width; j++) {
+        y[j] *= scale[j];
     }
-    factor = 1.0f / epctx_npu__sqrt((float)(square / (double)p->count + (double)p->epsilon));
-    EPCTX_NPU__EACH(at, p->count, y[at] = (x[at] - mean) * factor;);
+    for (j = 0; shift != NULL && j < width; j++) {
+        y[j] += shift[j];
+    }
 }
 
-static epctx_status epctx_npu__run_norm(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
+/* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
+static EPCTX_NPU__INLINE void epctx_npu__all_norm_body(epctx_npu__level fast, const void *params,
+                                                       const epctx_npu__args *args)
 {
     const epctx_npu__norm *p = (const epctx_npu__norm *)params;
+    const bool own = p->inner == 1 && p->channels == p->count; /* factors for each element */
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
+    const double all = (double)p->count;
     size_t r;
-    (void)error;
+    (void)fast;
     for (r = 0; r < p->rows; r++) {
         const size_t first = r * p->count;
+        const float *x = (const float *)args->in[0] + first;
         float *y = (float *)args->out[0] + first;
-        epctx_npu__norm_row(p, (const float *)args->in[0] + first, y);
-        if ((scale != NULL || shift != NULL) && p->inner == 1 && p->channels == p->count) {
-            EPCTX_NPU__EACH(i, p->count,
-                            y[i] = y[i] * (scale != NULL ? scale[i] : 1.0f) +
-                                   (shift != NULL ? shift[i] : 0.0f););
-        } else if (scale != NULL || shift != NULL) {
+        const float mean =
+            p->centred != 0 ? (float)(epctx_npu__row_sum(x, p->count, 0.0f, false) / all) : 0.0f;
+        const double square = epctx_npu__row_sum(x, p->count, mean, true) / all;
+        const float factor = 1.0f / epctx_npu__sqrt((float)(square + (double)p->epsilon));
+        EPCTX_NPU__STRIPS(
+            i, p->count, width,
+            epctx_npu__norm_part(x + i, mean, factor, own && scale != NULL ? scale + i : NULL,
+                                 own && shift != NULL ? shift + i : NULL, width, y + i););
+        if ((scale != NULL || shift != NULL) && !own) {
             epctx_npu__norm_scale(p, scale, shift, first, y);
         }
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(norm)
 
 /* -- Arg: index of the maximum or minimum over the middle of [outer][count][inner] -- */
 
@@ -3801,43 +4122,68 @@ static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *need
     return p->taps >= 1;
 }
 
-static epctx_status epctx_npu__run_resample(const void *params, const epctx_npu__args *args,
-                                            epctx_error *error)
+/* Tap t of up to 16 adjacent outputs, from `n`, of every row; inner is 1. */
+static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resample *p,
+                                                        const epctx_npu__args *args, size_t t,
+                                                        size_t n, size_t width,
+                                                        const float *EPCTX_NPU__RESTRICT x,
+                                                        float *EPCTX_NPU__RESTRICT y)
+{
+    int32_t from[16];
+    float w[16];
+    size_t o, j;
+    for (j = 0; j < width; j++) {
+        const size_t i = (n + j) * p->taps + t;
+        const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], i, 4);
+        const bool inside = at >= 0 && at < (int64_t)p->in;
+        from[j] = inside ? (int32_t)at : 0;
+        w[j] = inside ? ((const float *)args->in[2])[i] : 0.0f;
+    }
+    for (o = 0; o < p->outer; o++) {
+        for (j = 0; j < width; j++) {
+            const float v = epctx_npu__choose(w[j] != 0.0f, x[from[j]] * w[j], 0.0f);
+            y[j] = epctx_npu__choose(t == 0, v, y[j] + v);
+        }
+        x += p->in;
+        y += p->out;
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__resample_row(const float *EPCTX_NPU__RESTRICT x, float w,
+                                                      size_t count, float *EPCTX_NPU__RESTRICT y)
+{
+    EPCTX_NPU__EACH(i, count, y[i] += x[i] * w;);
+}
+
+static EPCTX_NPU__INLINE void
+epctx_npu__all_resample_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
 {
     const epctx_npu__resample *p = (const epctx_npu__resample *)params;
-    const uint8_t *positions = (const uint8_t *)args->in[1];
-    const float *weights = (const float *)args->in[2];
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o, n, t;
-    (void)error;
-    for (o = 0; o < p->outer; o++) {
+    (void)fast;
+    for (t = 0; t < p->taps && p->inner == 1; t++) {
+        EPCTX_NPU__STRIPS(i, p->out, width,
+                          epctx_npu__resample_strip(p, args, t, i, width, x, y + i););
+    }
+    for (o = 0; o < p->outer && p->inner > 1; o++) {
         for (n = 0; n < p->out; n++) {
-            bool first = true;
-            for (t = 0; t < p->taps; t++) {
-                const int64_t at = epctx_npu__index(positions, n * p->taps + t, 4);
-                const float w = weights[n * p->taps + t];
-                const float *from;
-                if (at < 0 || at >= (int64_t)p->in) {
-                    continue;
+            memset(y, 0, p->inner * sizeof *y);
+            for (t = n * p->taps; t < (n + 1) * p->taps; t++) {
+                const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], t, 4);
+                const float w = ((const float *)args->in[2])[t];
+                if (at >= 0 && at < (int64_t)p->in) {
+                    epctx_npu__resample_row(x + (size_t)at * p->inner, w, p->inner, y);
                 }
-                from = x + (size_t)at * p->inner;
-                if (first) {
-                    EPCTX_NPU__EACH(i, p->inner, y[i] = from[i] * w;);
-                } else {
-                    EPCTX_NPU__EACH(i, p->inner, y[i] += from[i] * w;);
-                }
-                first = false;
-            }
-            if (first) {
-                memset(y, 0, p->inner * sizeof *y);
             }
             y += p->inner;
         }
         x += (size_t)p->in * p->inner;
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(resample)
 
 /* -- Recurrent: RNN, GRU and LSTM over time; a Gemm has already computed the input products -- */
 

@@ -819,6 +819,113 @@ static epctx_status run_one(graph_builder *b, const float *x, float *y, epctx_er
     return gb_run(b, in, out, error);
 }
 
+/* An element gives the same bits in a whole vector and in the rest of a row. */
+TEST(unary_of_any_count)
+{
+    static const char *const ops[12] = {"Exp", "Tanh",  "Sigmoid", "Log",      "Sqrt", "Erf",
+                                        "Elu", "Floor", "Round",   "Softplus", "Relu", "Ceil"};
+    static const float special[12] = {-INFINITY, INFINITY, -0.0f, NAN,   1e-42f, -1e-42f,
+                                      3e38f,     -3e38f,   0.5f,  -2.5f, 88.7f,  -103.5f};
+    float x[40], whole[40], y[40];
+    int64_t n;
+    size_t o, i;
+    for (i = 0; i < 40; i++)
+        x[i] = i % 3 == 0 ? special[i / 3 % 12] : (float)i * 0.37f - 7.0f;
+    for (o = 0; o < sizeof ops / sizeof ops[0]; o++) {
+        for (n = 40; n > 0; n--) {
+            graph_builder b;
+            epctx_error error;
+            gb_init(&b);
+            gb_input(&b, "x", 1, 1, &n);
+            gb_node(&b, ops[o], 13, "x", "y");
+            CHECK_OK(run_one(&b, x, y, &error), error);
+            if (n == 40) memcpy(whole, y, sizeof y);
+            for (i = 0; i < (size_t)n; i++)
+                CHECK(memcmp(&y[i], &whole[i], 4) == 0 || (isnan(y[i]) && isnan(whole[i])),
+                      "%s of %d: element %d, %g, gives %.9g, of 40 %.9g", ops[o], (int)n, (int)i,
+                      (double)x[i], (double)y[i], (double)whole[i]);
+            gb_free(&b);
+        }
+    }
+}
+
+/* Softmax, maximum and mean over rows and over columns of any count. */
+TEST(rows_of_any_count)
+{
+    static const char *const ops[3] = {"Softmax", "ReduceMax", "ReduceMean"};
+    int64_t dims[2], axis, n;
+    int o;
+    seed = 77;
+    for (n = 1; n <= 70; n++)
+        for (o = 0; o < 3; o++)
+            for (axis = 0; axis < 2; axis++) {
+                const size_t step = axis ? 1 : 3, next = axis ? (size_t)n : 1;
+                graph_builder b;
+                epctx_error error;
+                float *x, y[210];
+                size_t r, i;
+                gb_init(&b);
+                dims[axis] = n;
+                dims[1 - axis] = 3;
+                x = floats(&b, (size_t)n * 3);
+                gb_input(&b, "x", 1, 2, dims);
+                gb_node(&b, ops[o], 13, "x", "y");
+                if (o == 0) gb_attr_int(&b, "axis", axis);
+                if (o > 0) gb_attr_ints(&b, "axes", 1, &axis);
+                CHECK_OK(run_one(&b, x, y, &error), error);
+                for (r = 0; r < 3; r++) {
+                    double top = -INFINITY, sum = 0, mean = 0;
+                    for (i = 0; i < (size_t)n; i++) {
+                        const double v = (double)x[r * next + i * step];
+                        top = v > top ? v : top;
+                        sum += exp(v);
+                        mean += v / (double)n;
+                    }
+                    if (o > 0) {
+                        CHECK(fabs((double)y[r] - (o == 1 ? top : mean)) < 1e-6,
+                              "%s over %d: %.9g, expected %.9g", ops[o], (int)n, (double)y[r],
+                              o == 1 ? top : mean);
+                        continue;
+                    }
+                    for (i = 0; i < (size_t)n; i++)
+                        CHECK(fabs((double)y[r * next + i * step] -
+                                   exp((double)x[r * next + i * step]) / sum) < 1e-6,
+                              "Softmax over %d, axis %d: element %d is %.9g", (int)n, (int)axis,
+                              (int)i, (double)y[r * next + i * step]);
+                }
+                gb_free(&b);
+            }
+}
+
+/* Tiles of four by four with overlapping last ones. */
+TEST(transpose_planes)
+{
+    int64_t rows, columns;
+    for (rows = 1; rows <= 11; rows++)
+        for (columns = 1; columns <= 70; columns += 3) {
+            const int64_t dims[3] = {2, rows, columns}, perm[3] = {0, 2, 1};
+            graph_builder b;
+            epctx_error error;
+            float *x, *y;
+            int64_t n, r, c;
+            gb_init(&b);
+            x = floats(&b, (size_t)(2 * rows * columns));
+            y = floats(&b, (size_t)(2 * rows * columns));
+            gb_input(&b, "x", 1, 3, dims);
+            gb_node(&b, "Transpose", 13, "x", "y");
+            gb_attr_ints(&b, "perm", 3, perm);
+            CHECK_OK(run_one(&b, x, y, &error), error);
+            for (n = 0; n < 2; n++)
+                for (r = 0; r < rows; r++)
+                    for (c = 0; c < columns; c++) {
+                        const float want = x[(n * rows + r) * columns + c];
+                        CHECK(y[(n * columns + c) * rows + r] == want, "%d by %d: element %d,%d,%d",
+                              (int)rows, (int)columns, (int)n, (int)r, (int)c);
+                    }
+            gb_free(&b);
+        }
+}
+
 TEST(softmax)
 {
     int version, log_of, axis, i;
@@ -1933,6 +2040,9 @@ int main(int argc, char **argv)
     RUN(binary);
     RUN(unary);
     RUN(unary_specials);
+    RUN(unary_of_any_count);
+    RUN(rows_of_any_count);
+    RUN(transpose_planes);
     RUN(softmax);
     RUN(transpose);
     RUN(slice);
