@@ -4041,11 +4041,11 @@ static uint64_t epctx_npu__up(uint64_t count, uint64_t unit)
     return (count + unit - 1) / unit * unit;
 }
 
-/* Whether the taps of a pixel lie side by side in the input, as whole groups of four. */
+/* Whether the taps of a pixel lie side by side in the input, as uint8 and whole groups of four. */
 static bool epctx_npu__in_place(const epctx_npu__integer_conv *p)
 {
     const epctx_npu__window *w = &p->window;
-    return p->in_channels % 4 == 0 && w->kernel_h == 1 && w->kernel_w == 1 && w->stride_h == 1 &&
+    return p->flip == 0 && p->in_channels % 4 == 0 && w->kernel_h == 1 && w->kernel_w == 1 && w->stride_h == 1 &&
            w->stride_w == 1 && w->in_h == w->out_h && w->in_w == w->out_w && w->top == 0 &&
            w->left == 0;
 }
@@ -4096,29 +4096,64 @@ static const uint8_t *epctx_npu__pixel(const epctx_npu__integer_conv *p, const u
     return iy < w->in_h && ix < w->in_w ? x + ((size_t)iy * w->in_w + ix) * p->in_channels : NULL;
 }
 
-/* Copies the taps of a pixel, in runs where they lie side by side. */
+/* Short copies are many: without a call. */
+static void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
+{
+    if (count >= 16) {
+        memcpy(to, from, count);
+    } else if (count >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + count - 8, from + count - 8, 8);
+    } else if (count >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + count - 4, from + count - 4, 4);
+    } else {
+        while (count-- > 0) {
+            to[count] = from[count];
+        }
+    }
+}
+
+/* Copies the taps of a pixel, in runs where they lie side by side, as uint8; pads to `size`. */
 static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x, uint32_t oy,
-                             uint32_t ox, uint8_t *to)
+                             uint32_t ox, uint8_t *patch, size_t size)
 {
     const epctx_npu__window *w = &p->window;
     const size_t c = p->in_channels, run = w->kernel_w * c;
-    uint32_t ky, kx;
-    for (ky = 0; ky < w->kernel_h; ky++) {
-        const uint8_t *first = epctx_npu__pixel(p, x, oy, ox, ky, 0);
-        if (w->dilation_w == 1 && first != NULL &&
-            epctx_npu__pixel(p, x, oy, ox, ky, w->kernel_w - 1) != NULL) {
-            memcpy(to, first, run);
-            to += run;
+    const int32_t start = (int32_t)(ox * w->stride_w) - (int32_t)w->left;
+    const uint64_t flip = UINT64_C(0x0101010101010101) * p->flip;
+    uint8_t *to = patch;
+    int32_t low, high, i;
+    uint32_t ky;
+    size_t at;
+    epctx_npu__inside(start, (int32_t)w->dilation_w, (int32_t)w->kernel_w, (int32_t)w->in_w, &low,
+                      &high);
+    for (ky = 0; ky < w->kernel_h; ky++, to += run) {
+        const uint32_t iy = oy * w->stride_h + ky * w->dilation_h - w->top;
+        const uint8_t *row = x + (size_t)iy * w->in_w * c;
+        if (iy >= w->in_h || low == high) {
+            memset(to, (int)p->fill, run);
             continue;
         }
-        for (kx = 0; kx < w->kernel_w; kx++, to += c) {
-            const uint8_t *tap = epctx_npu__pixel(p, x, oy, ox, ky, kx);
-            if (tap != NULL) {
-                memcpy(to, tap, c);
-            } else {
-                memset(to, (int)p->fill, c);
+        memset(to, (int)p->fill, (size_t)low * c);
+        if (w->dilation_w == 1) {
+            epctx_npu__copy_run(to + (size_t)low * c, row + (size_t)(start + low) * c,
+                                (size_t)(high - low) * c);
+        } else {
+            for (i = low; i < high; i++) {
+                epctx_npu__copy_run(to + (size_t)i * c,
+                                    row + (size_t)(start + i * (int32_t)w->dilation_w) * c, c);
             }
         }
+        memset(to + (size_t)high * c, (int)p->fill, run - (size_t)high * c);
+    }
+    memset(to, 0, size - (size_t)(to - patch));
+    for (at = 0; flip != 0 && at < size; at += 8) {
+        uint64_t bytes = 0;
+        const size_t count = size - at < 8 ? 4 : 8; /* size is a multiple of four */
+        memcpy(&bytes, patch + at, count);
+        bytes ^= flip;
+        memcpy(patch + at, &bytes, count);
     }
 }
 
@@ -4141,7 +4176,6 @@ typedef struct epctx_npu__dots {
     size_t count, fours; /* of pixels; of groups of four products */
     size_t columns;      /* channels */
     size_t pitch;        /* from pixel to pixel of y */
-    uint32_t flip;
     const epctx_npu__requant *steps;
 } epctx_npu__dots;
 
@@ -4156,8 +4190,8 @@ static void epctx_npu__dots_portable(const epctx_npu__dots *d)
             memcpy(sum, d->bias + n, sizeof sum);
             for (k = 0; k < d->fours; k++, w += 4 * lane) {
                 const uint8_t *x = d->rows[r] + 4 * k;
-                const int32_t x0 = (int32_t)(x[0] ^ d->flip), x1 = (int32_t)(x[1] ^ d->flip);
-                const int32_t x2 = (int32_t)(x[2] ^ d->flip), x3 = (int32_t)(x[3] ^ d->flip);
+                const int32_t x0 = x[0], x1 = x[1];
+                const int32_t x2 = x[2], x3 = x[3];
                 for (j = 0; j < lane; j++) {
                     sum[j] += (uint32_t)(x0 * w[4 * j] + x1 * w[4 * j + 1] + x2 * w[4 * j + 2] +
                                          x3 * w[4 * j + 3]);
@@ -4205,7 +4239,6 @@ EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__rounded(__m512i sum,
 EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__dots_tile(const epctx_npu__dots *d,
                                                                    size_t rows, size_t wide)
 {
-    const uint32_t flip = d->flip * 0x01010101u;
     const size_t block = d->fours * 4 * EPCTX_NPU__DOT_LANE;
     const int8_t *w = d->w;
     __m512i sum[EPCTX_NPU__DOT_ROWS][4];
@@ -4228,7 +4261,7 @@ EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__dots_tile(const epctx_n
             uint32_t word;
             __m512i x;
             memcpy(&word, d->rows[r] + 4 * k, sizeof word);
-            x = _mm512_set1_epi32((int32_t)(word ^ flip));
+            x = _mm512_set1_epi32((int32_t)word);
             EPCTX_NPU__UNROLL
             for (v = 0; v < wide; v++) {
                 sum[r][v] = epctx_npu__dot(sum[r][v], x, weights[v]);
@@ -4327,7 +4360,6 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
     memset(&d, 0, sizeof d);
     d.fours = (depth + 3) / 4;
     d.pitch = p->out_channels;
-    d.flip = p->flip;
     d.steps = &p->y;
     for (at = 0; at < pixels; at += d.count) {
         d.count = pixels - at < EPCTX_NPU__DOT_ROWS ? pixels - at : EPCTX_NPU__DOT_ROWS;
@@ -4341,9 +4373,8 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
             }
             d.rows[r] = r < d.count ? to : patch;
             if (r < d.count) {
-                memset(to + d.fours * 4 - 4, 0, 4);
                 epctx_npu__patch(p, x + pixel / plane * image, (uint32_t)(inner / w->out_w),
-                                 (uint32_t)(inner % w->out_w), to);
+                                 (uint32_t)(inner % w->out_w), to, d.fours * 4);
             }
         }
         epctx_npu__dots_all(args->fast, p, args, &d);
@@ -4352,7 +4383,8 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
 }
 
 /* -- IntegerDepthwise: weights [channel / 64][tap / 4][64][tap % 4]; the 64 channels are in the
- * order that interleaving leaves them in, bias and scales, too -- */
+ * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the number of
+ * channels they repeat, so that 64 bytes may be several pixels -- */
 
 static size_t epctx_npu__interleaved(size_t channel)
 {
@@ -4370,35 +4402,28 @@ static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__ne
 
 #ifdef EPCTX_NPU__AVX2
 
-/* Up to 64 channels of a pixel. `fill` holds 64 bytes of padding. */
+/* `count` bytes of y, up to 64, from channel c on: channels of a pixel, or several pixels. Tap t is
+ * at taps[t]. */
 EPCTX_NPU__VNNI static void epctx_npu__depthwise_wide(const epctx_npu__integer_conv *p,
                                                       const epctx_npu__args *args,
-                                                      const uint8_t *image, uint32_t oy,
-                                                      uint32_t ox, size_t c, const uint8_t *fill,
-                                                      uint8_t *y)
+                                                      const uint8_t *const *taps, size_t c,
+                                                      size_t count, uint8_t *y)
 {
-    const uint32_t taps = p->window.kernel_h * p->window.kernel_w;
-    const size_t left = p->out_channels - c;
-    const __mmask64 mask = left < 64 ? UINT64_MAX >> (64 - left) : UINT64_MAX;
+    const uint32_t tap_count = p->window.kernel_h * p->window.kernel_w;
+    const __mmask64 mask = count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX;
     const __m512i flip = _mm512_set1_epi8((char)p->flip);
-    const int8_t *w = (const int8_t *)args->in[1] + c * ((taps + 3) / 4 * 4);
+    const int8_t *w = (const int8_t *)args->in[1] + c * ((tap_count + 3) / 4 * 4);
     const float *scale = (const float *)args->in[3] + c;
     __m512i sum[4], x[4], low, high;
-    uint32_t t, i, ky = 0, kx = 0;
+    uint32_t t, i;
     for (i = 0; i < 4; i++) {
         sum[i] = _mm512_loadu_si512((const int32_t *)args->in[2] + c + 16 * i);
     }
-    for (t = 0; t < taps; t += 4, w += 256) {
+    for (t = 0; t < tap_count; t += 4, w += 256) {
         EPCTX_NPU__UNROLL
-        for (i = 0; i < 4; i++) {
-            const uint8_t *tap = ky < p->window.kernel_h ? epctx_npu__pixel(p, image, oy, ox, ky, kx)
-                                                         : NULL;
+        for (i = 0; i < 4; i++) { /* the weights behind the last tap are 0 */
             x[i] = _mm512_xor_si512(
-                _mm512_maskz_loadu_epi8(mask, tap != NULL ? tap + c : fill), flip);
-            if (++kx == p->window.kernel_w) {
-                kx = 0;
-                ky++;
-            }
+                _mm512_maskz_loadu_epi8(mask, taps[t + i < tap_count ? t + i : 0]), flip);
         }
         low = _mm512_unpacklo_epi8(x[0], x[1]);
         high = _mm512_unpackhi_epi8(x[0], x[1]);
@@ -4419,7 +4444,7 @@ EPCTX_NPU__VNNI static void epctx_npu__depthwise_wide(const epctx_npu__integer_c
     high = _mm512_packs_epi32(sum[2], sum[3]);
     low = p->y.type == EPCTX_ONNX_INT8 ? _mm512_packs_epi16(low, high)
                                        : _mm512_packus_epi16(low, high);
-    _mm512_mask_storeu_epi8(y + c, mask, low);
+    _mm512_mask_storeu_epi8(y, mask, low);
 }
 
 #endif /* EPCTX_NPU__AVX2 */
@@ -4445,6 +4470,52 @@ static void epctx_npu__depthwise_one(const epctx_npu__integer_conv *p, const epc
     y[c] = epctx_npu__requantize(&p->y, sum, ((const float *)args->in[3])[at]);
 }
 
+#ifdef EPCTX_NPU__AVX2
+
+#define EPCTX_NPU__MOST_TAPS 256
+
+/* A row of results. */
+static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epctx_npu__args *args,
+                                     const uint8_t *image, uint32_t oy, uint8_t *y)
+{
+    const epctx_npu__window *w = &p->window;
+    const size_t channels = p->out_channels;
+    const uint8_t *taps[EPCTX_NPU__MOST_TAPS], *here[EPCTX_NPU__MOST_TAPS];
+    const uint32_t beside = w->stride_w == 1 && channels < 64 && 64 % channels == 0
+                                ? (uint32_t)(64 / channels)
+                                : 1;
+    const uint32_t count = w->kernel_h * w->kernel_w, reach = (w->kernel_w - 1) * w->dilation_w;
+    uint32_t ox, pixels, t, ky, kx;
+    uint8_t fill[64];
+    size_t c;
+    memset(fill, (int)p->fill, sizeof fill);
+    for (ox = 0; ox < w->out_w; ox += pixels) {
+        const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
+        pixels = 1;
+        if (first < w->in_w && first + reach < w->in_w) {
+            const uint32_t room = w->in_w - first - reach, left = w->out_w - ox;
+            pixels = beside < room ? beside : room;
+            pixels = pixels < left ? pixels : left;
+            pixels = beside == 1 ? 1 : pixels;
+        }
+        for (ky = t = 0; ky < w->kernel_h; ky++) {
+            for (kx = 0; kx < w->kernel_w; kx++, t++) {
+                taps[t] = epctx_npu__pixel(p, image, oy, ox, ky, kx);
+            }
+        }
+        for (c = 0; c < channels; c += 64) {
+            const size_t bytes = channels * pixels - c < 64 ? channels * pixels - c : 64;
+            for (t = 0; t < count; t++) {
+                here[t] = taps[t] != NULL ? taps[t] + c : fill;
+            }
+            epctx_npu__depthwise_wide(p, args, here, c, bytes, y + c);
+        }
+        y += channels * pixels;
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
 static epctx_status epctx_npu__run_integer_depthwise(const void *params,
                                                      const epctx_npu__args *args,
                                                      epctx_error *error)
@@ -4452,26 +4523,24 @@ static epctx_status epctx_npu__run_integer_depthwise(const void *params,
     const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
     const epctx_npu__window *w = &p->window;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
+    const size_t row = (size_t)w->out_w * p->out_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
-    uint8_t *y = (uint8_t *)args->out[0], fill[64];
-    uint32_t n, oy, ox;
-    size_t c;
+    uint8_t *y = (uint8_t *)args->out[0];
+    uint32_t n, oy;
+    size_t i;
     (void)error;
-    memset(fill, (int)p->fill, sizeof fill);
     for (n = 0; n < p->batch; n++, x += image) {
-        for (oy = 0; oy < w->out_h; oy++) {
-            for (ox = 0; ox < w->out_w; ox++, y += p->out_channels) {
+        for (oy = 0; oy < w->out_h; oy++, y += row) {
 #ifdef EPCTX_NPU__AVX2
-                if (epctx_npu__has_vnni(args->fast)) {
-                    for (c = 0; c < p->out_channels; c += 64) {
-                        epctx_npu__depthwise_wide(p, args, x, oy, ox, c, fill, y);
-                    }
-                    continue;
-                }
+            if (epctx_npu__has_vnni(args->fast) &&
+                (uint64_t)w->kernel_h * w->kernel_w <= EPCTX_NPU__MOST_TAPS) {
+                epctx_npu__depthwise_row(p, args, x, oy, y);
+                continue;
+            }
 #endif
-                for (c = 0; c < p->out_channels; c++) {
-                    epctx_npu__depthwise_one(p, args, x, oy, ox, c, y);
-                }
+            for (i = 0; i < row; i++) {
+                epctx_npu__depthwise_one(p, args, x, oy, (uint32_t)(i / p->out_channels),
+                                         i % p->out_channels, y + i / p->out_channels * p->out_channels);
             }
         }
     }
@@ -4496,27 +4565,63 @@ static bool epctx_npu__check_integer_add(const void *params, epctx_npu__needs *n
            epctx_npu__requant_ok(&p->y);
 }
 
+#ifdef EPCTX_NPU__AVX2
+
+/* 16 bytes as numbers. The product is not fused with a sum, as the portable kernel does not. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__numbers(const uint8_t *x, uint32_t flip,
+                                                                   int32_t zero, float scale)
+{
+    __m128i bytes;
+    memcpy(&bytes, x, sizeof bytes);
+    return _mm512_mul_round_ps(
+        _mm512_cvtepi32_ps(_mm512_sub_epi32(
+            _mm512_xor_si512(_mm512_cvtepu8_epi32(bytes), _mm512_set1_epi32((int32_t)flip)),
+            _mm512_set1_epi32(zero))),
+        _mm512_set1_ps(scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* 16 at a time; returns the number of sums. */
+EPCTX_NPU__WIDE static size_t epctx_npu__integer_add_wide(const epctx_npu__integer_add *p,
+                                                          const uint8_t *a, const uint8_t *b,
+                                                          uint8_t *y)
+{
+    const __m512 least = _mm512_set1_ps((float)(p->y.low - p->y.zero));
+    const __m512 most = _mm512_set1_ps((float)(p->y.high - p->y.zero));
+    size_t i;
+    for (i = 0; i + 16 <= p->count; i += 16) {
+        __m512 v = _mm512_add_ps(epctx_npu__numbers(a + i, p->a_flip, p->a_zero, p->a_scale),
+                                 epctx_npu__numbers(b + i, p->b_flip, p->b_zero, p->b_scale));
+        v = _mm512_div_ps(v, _mm512_set1_ps(p->y_scale));
+        v = _mm512_min_ps(_mm512_max_ps(v, least), most); /* NaN: the second operand */
+        _mm512_mask_cvtepi32_storeu_epi8(
+            y + i, 0xffff,
+            _mm512_add_epi32(
+                _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+                _mm512_set1_epi32(p->y.zero)));
+    }
+    return i;
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
 static epctx_status epctx_npu__run_integer_add(const void *params, const epctx_npu__args *args,
                                                epctx_error *error)
 {
     const epctx_npu__integer_add *p = (const epctx_npu__integer_add *)params;
     const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
     const float least = (float)(p->y.low - p->y.zero), most = (float)(p->y.high - p->y.zero);
-    float table[2][256], sum[64];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t i, n, j;
+    size_t i = 0;
     (void)error;
-    for (i = 0; i < 256; i++) {
-        table[0][i] = (float)((int32_t)(i ^ p->a_flip) - p->a_zero) * p->a_scale;
-        table[1][i] = (float)((int32_t)(i ^ p->b_flip) - p->b_zero) * p->b_scale;
+#ifdef EPCTX_NPU__AVX2
+    if (args->fast == EPCTX_NPU__LEVEL_AVX512) {
+        i = epctx_npu__integer_add_wide(p, a, b, y);
     }
-    for (i = 0; i < p->count; i += n) {
-        n = p->count - i < 64 ? p->count - i : 64;
-        for (j = 0; j < n; j++) {
-            sum[j] = table[0][a[i + j]] + table[1][b[i + j]];
-        }
-        epctx_npu__quantize_row(args->fast, sum, n, p->y_scale, least, most, (float)p->y.zero,
-                                y + i);
+#endif
+    for (; i < p->count; i++) { /* in two statements, so that no compiler fuses them */
+        volatile float one = (float)((int32_t)(a[i] ^ p->a_flip) - p->a_zero) * p->a_scale;
+        volatile float two = (float)((int32_t)(b[i] ^ p->b_flip) - p->b_zero) * p->b_scale;
+        y[i] = epctx_npu__step_of((one + two) / p->y_scale, least, most, (float)p->y.zero);
     }
     return EPCTX_OK;
 }
@@ -12155,6 +12260,52 @@ static bool epctx_npu__requant_of(const epctx_npu__grid *g, const epctx_npu__act
     return out->low <= out->high;
 }
 
+/* Remembers that a move of bytes turned an image whose channels are last. */
+static void epctx_npu__note_move(epctx_npu__integers *w, const epctx_npu__step *s)
+{
+    const epctx_npu__move *m = &s->params.move;
+    const epctx_npu__tensor *from = &w->c->tensors[s->in[0]];
+    if (s->op == EPCTX_NPU__OP_MOVE && m->elem == 1 && m->rank == 2 && s->out < w->tensors &&
+        m->from_start == 0 && m->to_start == 0 && m->from[0] == 1 && m->to[1] == 1 &&
+        m->from[1] == (int32_t)m->dims[0] && m->to[0] == (int32_t)m->dims[1] && !from->constant &&
+        from->count == w->c->tensors[s->out].count && from->offset == 0) {
+        w->last[s->out] = s->in[0];
+        w->channels[s->out] = m->dims[0];
+    }
+}
+
+/* The bytes behind a tensor of floats; moved, if the floats are. NONE: there are none. */
+static epctx_status epctx_npu__bytes_behind(epctx_npu__integers *w, uint32_t tensor,
+                                            uint32_t *bytes, epctx_npu__grid *g)
+{
+    epctx_npu__compiler *c = w->c;
+    const epctx_npu__step *move = epctx_npu__maker(w, tensor), *from;
+    epctx_npu__shape shape;
+    epctx_npu__step to;
+    *bytes = EPCTX_NPU__NONE;
+    EPCTX__TRY(epctx_npu__dequantized(w, tensor, &from, g));
+    if (from != NULL) {
+        *bytes = from->in[0];
+        return EPCTX_OK;
+    }
+    if (move == NULL || move->op != EPCTX_NPU__OP_MOVE) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__dequantized(w, move->in[0], &from, g));
+    if (from == NULL) {
+        return EPCTX_OK;
+    }
+    to = *move;
+    to.in[0] = from->in[0];
+    to.params.move.elem = 1;
+    shape = c->tensors[tensor].shape;
+    EPCTX__TRY(epctx_npu__new_tensor(c, g->type, &shape, bytes));
+    to.out = *bytes;
+    EPCTX__TRY(epctx_npu__emit(c, &to));
+    epctx_npu__note_move(w, &to);
+    return EPCTX_OK;
+}
+
 /* An image of bytes, [n][channels][pixels], with channels last. */
 static epctx_status epctx_npu__last_of(epctx_npu__integers *w, uint32_t tensor, int64_t n,
                                        int64_t channels, uint32_t *out)
@@ -12168,13 +12319,16 @@ static epctx_status epctx_npu__last_of(epctx_npu__integers *w, uint32_t tensor, 
         *out = tensor;
         return EPCTX_OK;
     }
-    if (w->last[tensor] != EPCTX_NPU__NONE && w->channels[tensor] == (uint32_t)channels) {
+    if (tensor < w->tensors && w->last[tensor] != EPCTX_NPU__NONE &&
+        w->channels[tensor] == (uint32_t)channels) {
         *out = w->last[tensor];
         return EPCTX_OK;
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[tensor].elem, &shape, out));
-    w->last[tensor] = *out;
-    w->channels[tensor] = (uint32_t)channels;
+    if (tensor < w->tensors) {
+        w->last[tensor] = *out;
+        w->channels[tensor] = (uint32_t)channels;
+    }
     return epctx_npu__emit_move(c, tensor, *out, &shape, 0, 0, from, to);
 }
 
@@ -12280,7 +12434,7 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
     const epctx_npu__step *bias = NULL;
     const void *biases = NULL;
     int32_t *values = NULL, *sums;
-    uint32_t scale_step = 0, n, i;
+    uint32_t scale_step = 0, n, i, copy;
     float *factors;
     int8_t *packed;
     void *memory;
@@ -12310,9 +12464,10 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
     EPCTX__TRY(epctx_npu__add_floats(c, padded, &factors, &s->in[3]));
     memset(sums, 0, padded * sizeof *sums);
     memset(factors, 0, padded * sizeof *factors);
-    for (n = 0; n < channels; n++) {
-        const size_t at = o->depthwise ? epctx_npu__interleaved(n) : n, lane = at % block;
+    for (copy = 0; copy < (o->depthwise && 64 % channels == 0 ? padded : channels); copy++) {
+        const size_t at = o->depthwise ? epctx_npu__interleaved(copy) : copy, lane = at % block;
         int64_t sum = 0;
+        n = copy % channels;
         for (i = 0; i < depth; i++) { /* taps outside, channels inside */
             const size_t from = (size_t)n * o->row + (size_t)(i % inputs * o->taps + i / inputs) * o->step;
             const int32_t v = o->ones ? 1 : values[from];
@@ -12321,11 +12476,7 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
         }
         sum *= -(int64_t)(x->zero + (int32_t)o->p.flip);
         sum += biases != NULL ? epctx_npu__index((const uint8_t *)biases, n, 4) : 0;
-        if (sum < INT32_MIN / 2 || sum > INT32_MAX / 2) {
-            *known = false;
-            return EPCTX_OK;
-        }
-        sums[at] = (int32_t)sum;
+        epctx_npu__store_int((uint8_t *)sums, at, EPCTX_ONNX_INT32, sum); /* modulo 2^32 */
         factors[at] = (o->ones ? x->scale * o->scale : x->scale * scales[n * scale_step]) / y->scale;
     }
     return EPCTX_OK;
@@ -12413,13 +12564,15 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
     epctx_npu__product_of o;
     epctx_npu__grid x;
     epctx_npu__act act;
-    const epctx_npu__step *from;
     epctx_npu__step to;
-    uint64_t bytes;
-    EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from, &x));
-    if (from == NULL || !epctx_npu__as_product(s, &o, &act) ||
+    uint32_t from;
+    if (!epctx_npu__as_product(s, &o, &act) ||
         (!o.ones && !c->tensors[o.weights].constant) ||
         !epctx_npu__requant_of(y, &act, &o.p.y)) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__bytes_behind(w, s->in[0], &from, &x));
+    if (from == EPCTX_NPU__NONE) {
         return EPCTX_OK;
     }
     o.p.flip = epctx_npu__flip_of(x.type);
@@ -12434,15 +12587,14 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
     to.params.integer_conv = o.p;
     to.name = s->name;
     if (s->op == EPCTX_NPU__OP_GEMM) {
-        to.in[0] = from->in[0];
+        to.in[0] = from;
         to.out = q->out;
     } else {
-        EPCTX__TRY(epctx_npu__last_of(w, from->in[0], o.p.batch, o.p.in_channels, &to.in[0]));
+        EPCTX__TRY(epctx_npu__last_of(w, from, o.p.batch, o.p.in_channels, &to.in[0]));
         EPCTX__TRY(epctx_npu__new_last(w, q->out, o.p.batch, o.p.out_channels, &to.out));
     }
     if (!o.depthwise) {
-        bytes = epctx_npu__integer_temporary(&o.p);
-        EPCTX__TRY(epctx_npu__add_buffer(c, bytes, &to.temporary));
+        EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__integer_temporary(&o.p), &to.temporary));
     }
     EPCTX__TRY(epctx_npu__emit(c, &to));
     return s->op == EPCTX_NPU__OP_GEMM ? EPCTX_OK : epctx_npu__to_planar(w, q->out, to.out);
@@ -12609,20 +12761,6 @@ static epctx_status epctx_npu__integer_step(epctx_npu__integers *w, const epctx_
     }
 }
 
-/* Remembers that a move of bytes turned an image whose channels are last. */
-static void epctx_npu__note_move(epctx_npu__integers *w, const epctx_npu__step *s)
-{
-    const epctx_npu__move *m = &s->params.move;
-    const epctx_npu__tensor *from = &w->c->tensors[s->in[0]];
-    if (s->op == EPCTX_NPU__OP_MOVE && m->elem == 1 && m->rank == 2 && s->out < w->tensors &&
-        m->from_start == 0 && m->to_start == 0 && m->from[0] == 1 && m->to[1] == 1 &&
-        m->from[1] == (int32_t)m->dims[0] && m->to[0] == (int32_t)m->dims[1] && !from->constant &&
-        from->count == w->c->tensors[s->out].count && from->offset == 0) {
-        w->last[s->out] = s->in[0];
-        w->channels[s->out] = m->dims[0];
-    }
-}
-
 static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
 {
     epctx_npu__compiler *c = w->c;
@@ -12631,7 +12769,7 @@ static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
     uint32_t j;
     w->steps = c->steps;
     w->buffers = c->buffer_count;
-    w->tensors = c->tensor_count;
+    w->tensors = 2 * c->tensor_count; /* with those that the pass makes first */
     EPCTX__TRY(epctx_npu__alloc(c, 2 * (w->buffers + w->tensors), sizeof *w->made, &memory));
     w->made = (uint32_t *)memory;
     w->readers = w->made + w->buffers;
