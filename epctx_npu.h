@@ -4041,11 +4041,11 @@ static uint64_t epctx_npu__up(uint64_t count, uint64_t unit)
     return (count + unit - 1) / unit * unit;
 }
 
-/* Whether the taps of a pixel lie side by side in the input, as uint8 and whole groups of four. */
+/* Whether the taps of all pixels lie side by side in the input, in whole groups of four. */
 static bool epctx_npu__in_place(const epctx_npu__integer_conv *p)
 {
     const epctx_npu__window *w = &p->window;
-    return p->flip == 0 && p->in_channels % 4 == 0 && w->kernel_h == 1 && w->kernel_w == 1 && w->stride_h == 1 &&
+    return p->in_channels % 4 == 0 && w->kernel_h == 1 && w->kernel_w == 1 && w->stride_h == 1 &&
            w->stride_w == 1 && w->in_h == w->out_h && w->in_w == w->out_w && w->top == 0 &&
            w->left == 0;
 }
@@ -4054,7 +4054,7 @@ static bool epctx_npu__in_place(const epctx_npu__integer_conv *p)
 static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p)
 {
     const epctx_npu__window *w = &p->window;
-    return epctx_npu__in_place(p)
+    return epctx_npu__in_place(p) && p->flip == 0
                ? 1
                : epctx_npu__mul(
                      epctx_npu__up(epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w), 4),
@@ -4114,18 +4114,16 @@ static void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
     }
 }
 
-/* Copies the taps of a pixel, in runs where they lie side by side, as uint8; pads to `size`. */
+/* Copies the taps of a pixel, in runs where they lie side by side; pads to `size`. */
 static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x, uint32_t oy,
                              uint32_t ox, uint8_t *patch, size_t size)
 {
     const epctx_npu__window *w = &p->window;
     const size_t c = p->in_channels, run = w->kernel_w * c;
     const int32_t start = (int32_t)(ox * w->stride_w) - (int32_t)w->left;
-    const uint64_t flip = UINT64_C(0x0101010101010101) * p->flip;
     uint8_t *to = patch;
     int32_t low, high, i;
     uint32_t ky;
-    size_t at;
     epctx_npu__inside(start, (int32_t)w->dilation_w, (int32_t)w->kernel_w, (int32_t)w->in_w, &low,
                       &high);
     for (ky = 0; ky < w->kernel_h; ky++, to += run) {
@@ -4135,7 +4133,9 @@ static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x,
             memset(to, (int)p->fill, run);
             continue;
         }
-        memset(to, (int)p->fill, (size_t)low * c);
+        if (high - low < (int32_t)w->kernel_w) {
+            memset(to, (int)p->fill, run);
+        }
         if (w->dilation_w == 1) {
             epctx_npu__copy_run(to + (size_t)low * c, row + (size_t)(start + low) * c,
                                 (size_t)(high - low) * c);
@@ -4145,15 +4145,9 @@ static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x,
                                     row + (size_t)(start + i * (int32_t)w->dilation_w) * c, c);
             }
         }
-        memset(to + (size_t)high * c, (int)p->fill, run - (size_t)high * c);
     }
-    memset(to, 0, size - (size_t)(to - patch));
-    for (at = 0; flip != 0 && at < size; at += 8) {
-        uint64_t bytes = 0;
-        const size_t count = size - at < 8 ? 4 : 8; /* size is a multiple of four */
-        memcpy(&bytes, patch + at, count);
-        bytes ^= flip;
-        memcpy(patch + at, &bytes, count);
+    while (to < patch + size) {
+        *to++ = 0;
     }
 }
 
@@ -4233,6 +4227,18 @@ EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__rounded(__m512i sum,
     return _mm512_add_epi32(
         _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
         _mm512_set1_epi32(s->zero));
+}
+
+EPCTX_NPU__VNNI static void epctx_npu__flip_wide(const uint8_t *from, size_t size, uint32_t flip,
+                                                  uint8_t *to)
+{
+    const __m512i bits = _mm512_set1_epi8((char)flip);
+    size_t i;
+    for (i = 0; i < size; i += 64) {
+        const __mmask64 mask = size - i < 64 ? UINT64_MAX >> (64 - (size - i)) : UINT64_MAX;
+        _mm512_mask_storeu_epi8(
+            to + i, mask, _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, from + i), bits));
+    }
 }
 
 /* `rows` pixels and `wide` blocks of channels: constants where it is inlined. */
@@ -4320,6 +4326,20 @@ EPCTX_NPU__VNNI static void epctx_npu__dots_wide(const epctx_npu__dots *d)
 
 #endif /* EPCTX_NPU__AVX2 */
 
+/* Copies bytes as uint8, `to` may be `from`. */
+static void epctx_npu__flip(epctx_npu__level fast, const uint8_t *from, size_t size, uint32_t flip,
+                            uint8_t *to)
+{
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (epctx_npu__has_vnni(fast)) {
+        epctx_npu__flip_wide(from, size, flip, to);
+        return;
+    }
+#endif
+    EPCTX_NPU__EACH(i, size, to[i] = (uint8_t)(from[i] ^ flip););
+}
+
 /* All channels of a tile of pixels. */
 static void epctx_npu__dots_all(epctx_npu__level fast, const epctx_npu__integer_conv *p,
                                 const epctx_npu__args *args, epctx_npu__dots *d)
@@ -4353,29 +4373,31 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     const bool in_place = epctx_npu__in_place(p);
+    const size_t size = (depth + 3) / 4 * 4;
     uint8_t *patch = (uint8_t *)args->out[1];
+    const uint8_t *taps;
     epctx_npu__dots d;
     size_t at, r;
     (void)error;
     memset(&d, 0, sizeof d);
-    d.fours = (depth + 3) / 4;
+    d.fours = size / 4;
     d.pitch = p->out_channels;
     d.steps = &p->y;
     for (at = 0; at < pixels; at += d.count) {
         d.count = pixels - at < EPCTX_NPU__DOT_ROWS ? pixels - at : EPCTX_NPU__DOT_ROWS;
         d.y = (uint8_t *)args->out[0] + at * d.pitch;
-        for (r = 0; r < EPCTX_NPU__DOT_ROWS; r++) {
-            const size_t pixel = at + (r < d.count ? r : 0), inner = pixel % plane;
-            uint8_t *to = patch + r * d.fours * 4;
-            if (in_place) {
-                d.rows[r] = x + pixel * depth;
-                continue;
-            }
-            d.rows[r] = r < d.count ? to : patch;
-            if (r < d.count) {
-                epctx_npu__patch(p, x + pixel / plane * image, (uint32_t)(inner / w->out_w),
-                                 (uint32_t)(inner % w->out_w), to, d.fours * 4);
-            }
+        for (r = 0; r < d.count && !in_place; r++) {
+            const size_t pixel = at + r, inner = pixel % plane;
+            epctx_npu__patch(p, x + pixel / plane * image, (uint32_t)(inner / w->out_w),
+                             (uint32_t)(inner % w->out_w), patch + r * size, size);
+        }
+        taps = in_place ? x + at * depth : patch;
+        if (p->flip != 0) {
+            epctx_npu__flip(args->fast, taps, d.count * size, p->flip, patch);
+            taps = patch;
+        }
+        for (r = 0; r < EPCTX_NPU__DOT_ROWS; r++) { /* rows beyond repeat the first */
+            d.rows[r] = taps + (r < d.count ? r : 0) * size;
         }
         epctx_npu__dots_all(args->fast, p, args, &d);
     }
