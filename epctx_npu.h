@@ -95,8 +95,9 @@
  *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
  *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile Transpose
  *   Trilu Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from
- *   constants. Quantized models run in float32 between DequantizeLinear and QuantizeLinear. Other
- *   nodes are left to other EPs; an error names the node and the reason.
+ *   constants. Between DequantizeLinear and QuantizeLinear of one scale, Conv, MatMul, Add, average
+ *   pools, activations and moves are computed on the bytes, the rest in float32. Other nodes are
+ *   left to other EPs; an error names the node and the reason.
  *
  * MEMORY
  *   The compiler and the backend's load function use the allocator. epctx_npu_load uses only the
@@ -146,7 +147,7 @@
  *
  * CONTENTS
  *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, which adds >>numbers
- *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>plan >>emit
+ *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>plan >>integers >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -4507,20 +4508,26 @@ static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epc
                                 ? (uint32_t)(64 / channels)
                                 : 1;
     const uint32_t count = w->kernel_h * w->kernel_w, reach = (w->kernel_w - 1) * w->dilation_w;
-    uint32_t ox, pixels, t, ky, kx;
+    uint32_t ox, pixels = 1, t, ky, kx;
+    bool inside = false;
     uint8_t fill[64];
     size_t c;
     memset(fill, (int)p->fill, sizeof fill);
     for (ox = 0; ox < w->out_w; ox += pixels) {
         const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
+        const size_t jump = (size_t)pixels * w->stride_w * channels;
+        const bool before = inside;
+        inside = first < w->in_w && first + reach < w->in_w;
         pixels = 1;
-        if (first < w->in_w && first + reach < w->in_w) {
+        if (inside && beside > 1) {
             const uint32_t room = w->in_w - first - reach, left = w->out_w - ox;
             pixels = beside < room ? beside : room;
             pixels = pixels < left ? pixels : left;
-            pixels = beside == 1 ? 1 : pixels;
         }
-        for (ky = t = 0; ky < w->kernel_h; ky++) {
+        for (t = 0; t < count && inside && before; t++) {
+            taps[t] = taps[t] != NULL ? taps[t] + jump : NULL;
+        }
+        for (ky = t = 0; ky < w->kernel_h && !(inside && before); ky++) {
             for (kx = 0; kx < w->kernel_w; kx++, t++) {
                 taps[t] = epctx_npu__pixel(p, image, oy, ox, ky, kx);
             }
