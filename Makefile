@@ -378,9 +378,10 @@ build/$(1)obj/examples/encrypted/%.o: | deps-test
 build/$(1)encrypted: build/$(1)obj/examples/encrypted/encrypted.o build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) -lsodium -o $$@
 
+# Archives last: objects that other rules add need them, too.
 build/$(1)tests/%: build/$(1)obj/tests/%.o build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	@mkdir -p $$(@D)
-	$(2) $$^ $$(LIBS) -o $$@
+	$(2) $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LIBS) -o $$@
 
 -include $(wildcard build/$(1)obj/*/*.d build/$(1)obj/*/*/*.d build/$(1)obj/*/*/*/*.d \
                     build/$(1)plugin/*/*/*.d)
@@ -473,7 +474,8 @@ build/$(1)/libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)/obj/%.o)
 	ar rcs $$@ $$^
 build/$(1)/tests/%$(2): build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build/$(1)/libepctx.a
 	@mkdir -p $$(@D)
-	$$(CC_$(notdir $(1))) $$(LINK) $$^ -lm $$(LIBS_$(notdir $(1))) -o $$@
+	$$(CC_$(notdir $(1))) $$(LINK) $$(filter %.o,$$^) $$(filter %.a,$$^) -lm \
+	    $$(LIBS_$(notdir $(1))) -o $$@
 build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx_ops.a \
                 build/$(1)/libepctx.a
 	$$(CC_$(notdir $(1))) -static $$^ -lm -o $$@

@@ -300,15 +300,15 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
 
 /* Whether loading verifies the checksum of the weights: damaged ones only change results. */
 typedef enum epctx_npu_check {
-    EPCTX_NPU_CHECK_AUTO = 0, /* up to 16 MiB, which takes some ms */
-    EPCTX_NPU_CHECK_ALWAYS = 1,
-    EPCTX_NPU_CHECK_NEVER = 2
+    EPCTX_NPU_CHECK_AUTO = 0,   /* up to 16 MiB, which takes some ms */
+    EPCTX_NPU_CHECK_ALWAYS = 1, /* any size */
+    EPCTX_NPU_CHECK_NEVER = 2   /* those of a model are trusted */
 } epctx_npu_check;
 
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
     const epctx_allocator *allocator; /* default malloc; copied */
-    epctx_npu_check check_weights;
+    epctx_npu_check check_weights;    /* when a context is loaded */
     uint64_t max_work;        /* loading refuses graphs with more `work`: a hostile binary of some
                                  megabytes can run for hours. Default: no limit */
     const epctx_hooks *hooks; /* borrowed; may be NULL. Uses only cancel_fn: called before each
@@ -5825,13 +5825,9 @@ static epctx_status epctx_npu__grow(epctx_npu__compiler *c, void **array, size_t
 {
     void *bigger;
     size_t wanted = *room == 0 ? 16 : *room * 2;
-    if (count < *room) {
-        return EPCTX_OK;
-    }
+    if (count < *room) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__alloc(c, wanted, size, &bigger));
-    if (count > 0) {
-        memcpy(bigger, *array, count * size);
-    }
+    if (count > 0) memcpy(bigger, *array, count * size);
     *array = bigger;
     *room = wanted;
     return EPCTX_OK;
@@ -5923,12 +5919,8 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
     t->constant = c->tensors[source].constant;
     t->raw = c->tensors[source].raw;
     t->data = c->tensors[source].data;
-    if (t->raw != NULL) {
-        t->raw += bytes;
-    }
-    if (t->data != NULL) {
-        t->data = (const uint8_t *)t->data + bytes;
-    }
+    if (t->raw != NULL) t->raw += bytes;
+    if (t->data != NULL) t->data = (const uint8_t *)t->data + bytes;
     t->buffer = c->tensors[source].buffer;
     t->offset = c->tensors[source].offset + bytes;
     t->outside = c->tensors[source].outside;
@@ -5949,9 +5941,7 @@ static epctx_status epctx_npu__data(epctx_npu__compiler *c, uint32_t id, const v
             t->data = t->raw;
         } else {
             EPCTX__TRY(epctx_npu__alloc(c, t->count, elem, &copy));
-            if (t->count > 0) {
-                memcpy(copy, t->raw, (size_t)t->count * elem);
-            }
+            if (t->count > 0) memcpy(copy, t->raw, (size_t)t->count * elem);
             epctx_npu__to_host((uint8_t *)copy, t->count * elem, elem);
             t->data = copy;
         }
@@ -6027,9 +6017,7 @@ static epctx_status epctx_npu__record(epctx_npu__compiler *c, const epctx_npu__s
     void *array = c->makes;
     uint32_t i;
     for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
-        if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].outside) {
-            out->outside = true;
-        }
+        if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].outside) out->outside = true;
     }
     out->whole = s->out;
     EPCTX__TRY(epctx_npu__grow(c, &array, c->make_count, &c->make_room, sizeof *c->makes));
@@ -6052,16 +6040,10 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
         out->data = data;
         out->constant = true;
     }
-    if (out->count == 0) {
-        return EPCTX_OK;
-    }
-    if (c->weightless != EPCTX_WEIGHTLESS_NONE) {
-        EPCTX__TRY(epctx_npu__record(c, s));
-    }
+    if (out->count == 0) return EPCTX_OK;
+    if (c->weightless != EPCTX_WEIGHTLESS_NONE) EPCTX__TRY(epctx_npu__record(c, s));
     for (i = 0; i < op->in_count; i++) {
-        if (s->in[i] != EPCTX_NPU__NONE) {
-            EPCTX__TRY(epctx_npu__data(c, s->in[i], &args.in[i]));
-        }
+        if (s->in[i] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, s->in[i], &args.in[i]));
     }
     if (s->op == EPCTX_NPU__OP_DEQUANTIZE) {
         EPCTX__TRY(epctx_npu__alloc(c, 1, sizeof *s, &data));
@@ -6078,9 +6060,7 @@ static bool epctx_npu__all_constant(const epctx_npu__compiler *c, const epctx_np
 {
     uint32_t i;
     for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
-        if (s->in[i] != EPCTX_NPU__NONE && !c->tensors[s->in[i]].constant) {
-            return false;
-        }
+        if (s->in[i] != EPCTX_NPU__NONE && !c->tensors[s->in[i]].constant) return false;
     }
     return true;
 }
@@ -6122,9 +6102,7 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
     EPCTX__TRY(epctx_npu__grow(c, &array, c->step_count, &c->step_room, sizeof *c->steps));
     c->steps = (epctx_npu__step *)array;
     c->steps[c->step_count] = *s;
-    if (c->node != NULL) {
-        c->steps[c->step_count].name = c->node->name;
-    }
+    if (c->node != NULL) c->steps[c->step_count].name = c->node->name;
     c->step_count++;
     return EPCTX_OK;
 }
@@ -6133,9 +6111,7 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
 static epctx_npu__step *epctx_npu__producer(epctx_npu__compiler *c, uint32_t tensor)
 {
     const epctx_npu__tensor *t = &c->tensors[tensor];
-    if (t->constant || t->writer == EPCTX_NPU__NONE || t->uses != 1) {
-        return NULL;
-    }
+    if (t->constant || t->writer == EPCTX_NPU__NONE || t->uses != 1) return NULL;
     return &c->steps[t->writer];
 }
 
@@ -6147,9 +6123,7 @@ static uint32_t epctx_npu__collapse(int64_t *dims, uint32_t rank,
     for (i = 0; i < rank; i++) {
         const int64_t dim = dims[i];
         bool merge = n > 0;
-        if (dim == 1) {
-            continue;
-        }
+        if (dim == 1) continue;
         for (j = 0; merge && j < count; j++) {
             merge = strides[j][n - 1] == strides[j][i] * dim;
         }
@@ -11654,32 +11628,18 @@ static epctx_status epctx_npu__pack_outside(epctx_npu__compiler *c, const epctx_
     return epctx_npu__record(c, &pack);
 }
 
+/* Others are packed when they are written (epctx_npu__write_packed): one at a time in memory. */
 static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
 {
     size_t i;
     for (i = 0; i < c->step_count; i++) {
         epctx_npu__step *s = &c->steps[i];
-        const epctx_npu__pack *p = &s->pack;
-        epctx_npu__args args;
-        float *packed;
         uint32_t id;
-        if (s->dead || !s->packs) {
-            continue;
-        }
-        if (c->tensors[s->in[1]].outside) {
+        if (!s->dead && s->packs && c->tensors[s->in[1]].outside) {
             EPCTX__TRY(epctx_npu__pack_outside(c, s, &id));
             s->in[1] = id;
             s->packs = false;
-            continue;
         }
-        memset(&args, 0, sizeof args);
-        EPCTX__TRY(epctx_npu__data(c, s->in[1], &args.in[0]));
-        EPCTX__TRY(epctx_npu__add_floats(
-            c, epctx_npu__packed(p->batch, p->rows, p->depth, p->block), &packed, &id));
-        args.out[0] = packed;
-        EPCTX__TRY(epctx_npu__run_pack(p, &args, c->error));
-        s->in[1] = id;
-        s->packs = false;
     }
     return EPCTX_OK;
 }
@@ -11687,9 +11647,7 @@ static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
 static void epctx_npu__touch(epctx_npu__compiler *c, uint32_t buffer, size_t step)
 {
     epctx_npu__buffer *b = &c->buffers[buffer];
-    if (b->first == EPCTX_NPU__NONE) {
-        b->first = (uint32_t)step;
-    }
+    if (b->first == EPCTX_NPU__NONE) b->first = (uint32_t)step;
     b->last = (uint32_t)step;
 }
 
@@ -11699,18 +11657,14 @@ static void epctx_npu__lifetimes(epctx_npu__compiler *c)
     uint32_t j;
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
-        if (s->dead) {
-            continue;
-        }
+        if (s->dead) continue;
         for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
             if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant) {
                 epctx_npu__touch(c, c->tensors[s->in[j]].buffer, i);
             }
         }
         epctx_npu__touch(c, c->tensors[s->out].buffer, i);
-        if (s->temporary != EPCTX_NPU__NONE) {
-            epctx_npu__touch(c, s->temporary, i);
-        }
+        if (s->temporary != EPCTX_NPU__NONE) epctx_npu__touch(c, s->temporary, i);
     }
 }
 
@@ -11774,16 +11728,12 @@ static uint64_t epctx_npu__largest(const epctx_npu__tree *tree, size_t first, si
 static size_t epctx_npu__next_above(const epctx_npu__tree *tree, size_t i, uint64_t value)
 {
     size_t at = tree->leaves + i;
-    if (i >= tree->leaves) {
-        return tree->leaves;
-    }
+    if (i >= tree->leaves) return tree->leaves;
     while (tree->max[at] <= value) {
         while (at % 2 != 0) {
             at /= 2;
         }
-        if (at == 0) {
-            return tree->leaves;
-        }
+        if (at == 0) return tree->leaves;
         at++;
     }
     while (at < tree->leaves) {
@@ -11898,9 +11848,7 @@ static epctx_status epctx_npu__part_of(epctx_npu__compiler *c, uint32_t parts, u
                                        uint32_t *id)
 {
     epctx_npu__shape shape = {1, {0}};
-    if (*id == EPCTX_NPU__NONE) {
-        return EPCTX_OK;
-    }
+    if (*id == EPCTX_NPU__NONE) return EPCTX_OK;
     shape.dims[0] = (int64_t)(c->tensors[*id].count / parts);
     return epctx_npu__alias(c, *id, &shape, at * (uint64_t)shape.dims[0], id);
 }
@@ -11944,9 +11892,7 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
     for (i = 0; i < c->step_count; i++) {
         room += epctx_npu__pool_behind(c, i) != 0 ? 2 * c->steps[i].params.conv.out_channels : 0;
     }
-    if (room == c->step_count) {
-        return EPCTX_OK;
-    }
+    if (room == c->step_count) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__alloc(c, room, sizeof *steps, &memory));
     steps = (epctx_npu__step *)memory;
     for (i = 0; i < c->step_count; i++) {
@@ -11995,9 +11941,7 @@ typedef struct epctx_npu__item {
 /* By larger key, larger size, older buffer: a total order, so that every sort gives one plan. */
 static bool epctx_npu__before(const epctx_npu__item *x, const epctx_npu__item *y)
 {
-    if (x->key != y->key) {
-        return x->key > y->key;
-    }
+    if (x->key != y->key) return x->key > y->key;
     return x->bytes != y->bytes ? x->bytes > y->bytes : x->buffer < y->buffer;
 }
 
@@ -12006,15 +11950,9 @@ static void epctx_npu__sift(epctx_npu__item *heap, size_t count, size_t at)
     for (;;) {
         size_t child = 2 * at + 1;
         epctx_npu__item item;
-        if (child >= count) {
-            return;
-        }
-        if (child + 1 < count && epctx_npu__before(&heap[child], &heap[child + 1])) {
-            child++;
-        }
-        if (!epctx_npu__before(&heap[at], &heap[child])) {
-            return;
-        }
+        if (child >= count) return;
+        if (child + 1 < count && epctx_npu__before(&heap[child], &heap[child + 1])) child++;
+        if (!epctx_npu__before(&heap[at], &heap[child])) return;
         item = heap[at];
         heap[at] = heap[child];
         heap[child] = item;
@@ -12097,9 +12035,7 @@ static size_t epctx_npu__collect(const epctx_npu__compiler *c, epctx_npu__planne
     for (i = epctx_npu__next_above(&p->placed, 0, b->first); i < p->placed.leaves;
          i = epctx_npu__next_above(&p->placed, i + 1, b->first)) {
         const epctx_npu__buffer *other = &c->buffers[p->by_time[i].buffer];
-        if (other->first > b->last || p->pairs == 0) {
-            break;
-        }
+        if (other->first > b->last || p->pairs == 0) break;
         p->pairs--;
         p->beside[count] = p->by_time[i];
         p->beside[count].key = other->offset;
@@ -12119,9 +12055,7 @@ static void epctx_npu__place_buffer(const epctx_npu__compiler *c, epctx_npu__pla
     while (count > 0) {
         const epctx_npu__item *other = &p->beside[0];
         const uint64_t end = other->key + epctx_npu__aligned(other->bytes);
-        if (other->key >= b->offset && other->key - b->offset >= size) {
-            break;
-        }
+        if (other->key >= b->offset && other->key - b->offset >= size) break;
         b->offset = end > b->offset ? end : b->offset;
         p->beside[0] = p->beside[--count];
         epctx_npu__sift(p->beside, count, 0);
@@ -12183,9 +12117,7 @@ static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
             best = order;
         }
     }
-    if (best != order - 1) {
-        epctx_npu__try_order(c, &p, (epctx_npu__order)best);
-    }
+    if (best != order - 1) epctx_npu__try_order(c, &p, (epctx_npu__order)best);
     c->stats.scratch_size = best_size;
     return EPCTX_OK;
 }
@@ -12906,8 +12838,9 @@ typedef struct epctx_npu__build {
     epctx_allocator allocator;
     epctx_weightless_support weightless;
     epctx_buffer records, makers; /* of graphs, and of those that make their weights */
-    epctx_buffer words, strings, weights;
-    epctx_weights table; /* over `weights`; kind is the size of an element */
+    epctx_buffer words, strings;
+    epctx_weights table; /* kind is the size of an element */
+    epctx_buffer blocks; /* the bytes of each place in `table`, in memory of their own */
     epctx_arena arena;   /* the results of types_fn */
 } epctx_npu__build;
 
@@ -12952,20 +12885,60 @@ static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b,
     return name.size > 0 ? epctx_npu__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
 }
 
-/* Index of the weight blob with exactly these bytes; adds it if there is none. */
-static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__build *b,
-                                          const uint8_t *data, size_t size, uint32_t elem,
-                                          uint32_t *index)
+static uint8_t *epctx_npu__block(const epctx_npu__build *b, uint32_t index)
 {
-    epctx_weight place;
-    EPCTX__TRY(epctx_weights_add(&b->table, data, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
-    *index = place.index;
+    uint8_t *block;
+    memcpy(&block, b->blocks.data + index * sizeof block, sizeof block);
+    return block;
+}
+
+/* For the table: bytes of the last place that begins at `offset` or before. */
+static epctx_status epctx_npu__fetch(void *user, uint64_t offset, size_t size, const uint8_t **data,
+                                     epctx_error *error)
+{
+    const epctx_npu__build *b = (const epctx_npu__build *)user;
+    uint32_t low = 0, high = (uint32_t)b->table.stats.stored;
+    epctx_weight w = {0, 0, 0, 0, false};
+    (void)size, (void)error;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        (void)epctx_weights_at(&b->table, middle, &w);
+        low = w.offset <= offset ? middle : low;
+        high = w.offset <= offset ? high : middle;
+    }
+    (void)epctx_weights_at(&b->table, low, &w);
+    *data = epctx_npu__block(b, low) + (size_t)(offset - w.offset);
+    return EPCTX_OK;
+}
+
+/* Memory for epctx_npu__add_weight. */
+static epctx_status epctx_npu__new_block(epctx_npu__compiler *c, const epctx_npu__build *b,
+                                         uint64_t size, void **block)
+{
+    *block = size < SIZE_MAX ? b->allocator.alloc_fn(b->allocator.user, (size_t)size + 1) : NULL;
+    return *block != NULL ? EPCTX_OK : epctx_npu__nomem(c, size);
+}
+
+/* Index of the place with exactly the bytes of `block`; a new place keeps it, else it is freed. */
+static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__build *b, void *block,
+                                          size_t size, uint32_t elem, uint32_t *index)
+{
+    epctx_weight place = {0, 0, 0, 0, false};
+    epctx_status status = epctx_npu__append(c, &b->blocks, &block, sizeof block);
+    epctx_npu__to_host((uint8_t *)block, size, elem);
+    if (status == EPCTX_OK) { /* no place without its block: that is in `blocks` before */
+        b->blocks.size -= sizeof block;
+        status = epctx_weights_add(&b->table, block, size, EPCTX_NPU_ALIGN, elem, &place, c->error);
+    }
     if (place.fresh) {
+        b->blocks.size += sizeof block;
         c->stats.weight_size += size;
     } else {
+        b->allocator.free_fn(b->allocator.user, block);
         c->stats.weight_saved += size;
     }
-    return EPCTX_OK;
+    *index = place.index;
+    return status;
 }
 
 static epctx_status epctx_npu__add_constant_weight(epctx_npu__compiler *c, epctx_npu__build *b,
@@ -12975,15 +12948,30 @@ static epctx_status epctx_npu__add_constant_weight(epctx_npu__compiler *c, epctx
     const uint32_t elem = epctx_npu__elem_size(t->elem);
     const size_t size = (size_t)t->count * elem;
     const void *data;
-    void *copy;
+    void *block;
     EPCTX__TRY(epctx_npu__data(c, id, &data));
-    if (epctx_npu__big_endian()) {
-        EPCTX__TRY(epctx_npu__alloc(c, size, 1, &copy));
-        memcpy(copy, data, size);
-        epctx_npu__to_host((uint8_t *)copy, size, elem);
-        data = copy;
-    }
-    return epctx_npu__add_weight(c, b, (const uint8_t *)data, size, elem, index);
+    EPCTX__TRY(epctx_npu__new_block(c, b, size, &block));
+    memcpy(block, data, size);
+    return epctx_npu__add_weight(c, b, block, size, elem, index);
+}
+
+/* The weights of `s`, packed, as an operand. */
+static epctx_status epctx_npu__write_packed(epctx_npu__compiler *c, epctx_npu__build *b,
+                                            const epctx_npu__step *s)
+{
+    const epctx_npu__pack *p = &s->pack;
+    const uint64_t size =
+        epctx_npu__mul(epctx_npu__packed(p->batch, p->rows, p->depth, p->block), sizeof(float));
+    epctx_npu__args args;
+    uint32_t index;
+    memset(&args, 0, sizeof args);
+    EPCTX__TRY(epctx_npu__data(c, s->in[1], &args.in[0]));
+    EPCTX__TRY(epctx_npu__new_block(c, b, size, &args.out[0]));
+    (void)epctx_npu__run_pack(p, &args, c->error); /* it cannot fail */
+    EPCTX__TRY(epctx_npu__add_weight(c, b, args.out[0], (size_t)size, sizeof(float), &index));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, EPCTX_NPU__WEIGHT));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, index));
+    return epctx_npu__word64(c, &b->words, 0);
 }
 
 static epctx_status epctx_npu__write_operand(epctx_npu__compiler *c, epctx_npu__build *b,
@@ -13021,7 +13009,8 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
                                    op->param_words));
     EPCTX__TRY(epctx_npu__name(c, b, s->name));
     for (i = 0; i < op->in_count; i++) {
-        EPCTX__TRY(epctx_npu__write_operand(c, b, s->in[i]));
+        EPCTX__TRY(i == 1 && s->packs ? epctx_npu__write_packed(c, b, s)
+                                      : epctx_npu__write_operand(c, b, s->in[i]));
     }
     EPCTX__TRY(epctx_npu__write_operand(c, b, s->out));
     if (op->out_count > 1) {
@@ -13158,9 +13147,7 @@ static epctx_status epctx_npu__making_step(epctx_npu__making *m, const epctx_npu
         EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
     }
     for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
-        if (s.in[j] != EPCTX_NPU__NONE) {
-            EPCTX__TRY(epctx_npu__making_operand(m, s.in[j], &s.in[j]));
-        }
+        if (s.in[j] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__making_operand(m, s.in[j], &s.in[j]));
     }
     s.out = m->ids[s.out];
     return epctx_npu__emit(&m->c, &s);
@@ -13175,9 +13162,7 @@ static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
         const epctx_npu__tensor *t = &from->tensors[i];
         uint32_t buffer;
         size_t at = m->graph.input_count;
-        if (!m->needed[i]) {
-            continue;
-        }
+        if (!m->needed[i]) continue;
         EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
         EPCTX__TRY(epctx_npu__add_buffer(&m->c, t->count * epctx_npu__elem_size(t->elem), &buffer));
         m->c.buffers[buffer].place = EPCTX_NPU__INPUT;
@@ -13199,9 +13184,7 @@ static epctx_status epctx_npu__making_outputs(epctx_npu__making *m)
         const epctx_npu__tensor *t = &from->tensors[i];
         uint32_t id = m->ids[i];
         epctx_npu__buffer *buffer;
-        if (from->outputs[i] == EPCTX_NPU__NONE) {
-            continue;
-        }
+        if (from->outputs[i] == EPCTX_NPU__NONE) continue;
         if (i < from->graph->initializer_count) {
             EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &id));
             EPCTX__TRY(epctx_npu__emit_copy(&m->c, m->ids[i], id));
@@ -13225,9 +13208,7 @@ static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu_
     size_t i;
     *maker = 0;
     EPCTX__TRY(epctx_npu__number_outputs(from, &count));
-    if (count == 0) {
-        return EPCTX_OK;
-    }
+    if (count == 0) return EPCTX_OK;
     memset(&m, 0, sizeof m);
     m.from = from;
     m.c = epctx_npu__compiler_of(&m.graph, from->arch, from->arena, from->error);
@@ -13254,9 +13235,7 @@ static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu_
     }
     EPCTX__TRY(epctx_npu__making_inputs(&m));
     for (i = 0; i < from->make_count; i++) {
-        if (m.needed[from->makes[i].out]) {
-            EPCTX__TRY(epctx_npu__making_step(&m, &from->makes[i]));
-        }
+        if (m.needed[from->makes[i].out]) EPCTX__TRY(epctx_npu__making_step(&m, &from->makes[i]));
     }
     EPCTX__TRY(epctx_npu__making_outputs(&m));
     m.graph.inputs = m.values;
@@ -13287,7 +13266,26 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_npu__build *b,
+static uint64_t epctx_npu__weight_bytes(const epctx_npu__build *b)
+{
+    return b->table.stats.stored_bytes + b->table.stats.padding;
+}
+
+/* Memory for `more` bytes, which epctx_buffer_append would double and copy time and again. */
+static epctx_status epctx_npu__reserve(epctx_npu__compiler *c, epctx_buffer *out, uint64_t more)
+{
+    epctx_buffer room = *out;
+    room.capacity = more < SIZE_MAX - out->size ? out->size + (size_t)more : SIZE_MAX;
+    room.data = (uint8_t *)out->allocator.alloc_fn(out->allocator.user, room.capacity);
+    if (room.data == NULL) return epctx_npu__nomem(c, more);
+    if (out->size > 0) memcpy(room.data, out->data, out->size);
+    epctx_buffer_free(out);
+    *out = room;
+    return EPCTX_OK;
+}
+
+/* Each block is freed when it is in `out`. */
+static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, epctx_npu__build *b,
                                             epctx_buffer *out, size_t start)
 {
     const size_t graphs = b->records.size / sizeof(epctx_npu__graph_record);
@@ -13295,6 +13293,11 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
     epctx_weight w;
     uint32_t index;
     size_t i, size;
+    EPCTX__TRY(epctx_npu__reserve(c, out,
+                                  EPCTX_NPU_HEADER_SIZE + total * EPCTX_NPU__GRAPH_WORDS * 4 +
+                                      b->words.size + b->strings.size + EPCTX_NPU_ALIGN +
+                                      b->table.stats.stored * EPCTX_NPU__WEIGHT_WORDS * 4 +
+                                      epctx_npu__weight_bytes(b)));
     EPCTX__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
     for (i = 0; i < total; i++) {
         epctx_npu__graph_record r;
@@ -13314,14 +13317,21 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
     EPCTX__TRY(epctx_npu__append(c, out, b->strings.data, b->strings.size));
     size = out->size - start;
     EPCTX__TRY(epctx_npu__append(c, out, NULL, (size_t)(epctx_npu__aligned(size) - size)));
-    return epctx_npu__append(c, out, b->weights.data, b->weights.size);
+    for (index = 0, size = out->size; epctx_weights_at(&b->table, index, &w); index++) {
+        uint8_t *block = epctx_npu__block(b, index), *none = NULL;
+        EPCTX__TRY(epctx_npu__append(c, out, NULL, size + (size_t)w.offset - out->size));
+        EPCTX__TRY(epctx_npu__append(c, out, block, (size_t)w.size));
+        b->allocator.free_fn(b->allocator.user, block);
+        memcpy(b->blocks.data + index * sizeof none, &none, sizeof none);
+    }
+    return EPCTX_OK;
 }
 
 static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arch *arch, uint8_t *h,
                                   size_t size)
 {
     const size_t graphs = (b->records.size + b->makers.size) / sizeof(epctx_npu__graph_record);
-    const uint64_t weights = b->table.stats.stored;
+    const uint64_t weights = b->table.stats.stored, bytes = epctx_npu__weight_bytes(b);
     const uint64_t words =
         graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 + weights * EPCTX_NPU__WEIGHT_WORDS;
     const uint64_t strings = EPCTX_NPU_HEADER_SIZE + words * 4;
@@ -13334,12 +13344,12 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
     epctx_npu__put64(h + EPCTX_NPU__H_WORDS, words);
     epctx_npu__put64(h + EPCTX_NPU__H_STRINGS, strings);
     epctx_npu__put64(h + EPCTX_NPU__H_STRBYTES, b->strings.size);
-    epctx_npu__put64(h + EPCTX_NPU__H_WEIGHTS, size - b->weights.size);
-    epctx_npu__put64(h + EPCTX_NPU__H_WBYTES, b->weights.size);
+    epctx_npu__put64(h + EPCTX_NPU__H_WEIGHTS, size - bytes);
+    epctx_npu__put64(h + EPCTX_NPU__H_WBYTES, bytes);
     epctx_npu__put32(h + EPCTX_NPU__H_GRAPHS, (uint32_t)graphs);
     epctx_npu__put32(h + EPCTX_NPU__H_WCOUNT, (uint32_t)weights);
     epctx_npu__put64(h + EPCTX_NPU__H_DATA_SUM,
-                     epctx_hash(h + size - b->weights.size, b->weights.size, 0));
+                     epctx_hash(h + size - (size_t)bytes, (size_t)bytes, 0));
     epctx_npu__put64(h + EPCTX_NPU__H_META_SUM,
                      epctx_npu__meta_sum(h, h + EPCTX_NPU_HEADER_SIZE, (size_t)words * 4,
                                          h + strings, b->strings.size));
@@ -13464,9 +13474,7 @@ static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, siz
     epctx_error *error = c->error, ignored;
     const epctx_str name = value->name;
     int32_t elem;
-    if (epctx_npu__value_usable(value, &shape)) {
-        return;
-    }
+    if (epctx_npu__value_usable(value, &shape)) return;
     if (epctx_str_is(node->op_type, "If")) { /* if both branches agree */
         if (a != NULL && b != NULL && a->g != NULL && b->g != NULL && j < a->g->output_count &&
             j < b->g->output_count && a->g->outputs[j].elem_type == b->g->outputs[j].elem_type &&
@@ -13536,14 +13544,10 @@ static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_gr
         epctx_error_clear(&judging->reason);
         c.error = &judging->reason;
         status = epctx_npu__lower_node(&c, node);
-        if (status != EPCTX_OK) {
-            epctx_npu__blame(&c, node);
-        }
+        if (status != EPCTX_OK) epctx_npu__blame(&c, node);
         c.error = judging->error;
         judging->taken[i] = status == EPCTX_OK;
-        if (status == EPCTX_ERR_NOMEM) {
-            return epctx_npu__nomem(&c, judging->arena.missing);
-        }
+        if (status == EPCTX_ERR_NOMEM) return epctx_npu__nomem(&c, judging->arena.missing);
         c.step_count = status == EPCTX_OK ? c.step_count : steps;
         for (j = 0; status != EPCTX_OK && j < node->output_count; j++) {
             epctx_value value = epctx_npu__known_value(&judging->values, node->outputs[j]);
@@ -13553,9 +13557,7 @@ static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_gr
             }
         }
     }
-    if (end != NULL) {
-        *end = c;
-    }
+    if (end != NULL) *end = c;
     return EPCTX_OK;
 }
 
@@ -13575,9 +13577,7 @@ static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_ar
             epctx_value value = epctx_npu__known_value(&judging->values, name);
             const uint32_t id = epctx_map_get(&c.names, value.name);
             const epctx_npu__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
-            if (t == NULL || t->elem == 0 || epctx_npu__value_usable(&value, &shape)) {
-                continue;
-            }
+            if (t == NULL || t->elem == 0 || epctx_npu__value_usable(&value, &shape)) continue;
             if (!epctx_npu__tell(arena, t->elem, &t->shape, &value)) {
                 return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
             }
@@ -13648,22 +13648,14 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
     bool changed = true;
     int round;
-    if (status == EPCTX_OK) {
-        status = epctx_npu__judge(&judging, graph, graph->node_count, NULL);
-    }
-    if (status == EPCTX_OK) {
-        memcpy(take, judging.taken, graph->node_count);
-    }
+    if (status == EPCTX_OK) status = epctx_npu__judge(&judging, graph, graph->node_count, NULL);
+    if (status == EPCTX_OK) memcpy(take, judging.taken, graph->node_count);
     for (round = 0; status == EPCTX_OK && changed && round < EPCTX_NPU__ROUNDS; round++) {
         epctx_arena_free(&judging.arena); /* memory of the previous round */
         status = epctx_npu__judging_begin(&judging, self, graph, error);
-        if (status == EPCTX_OK) {
-            status = epctx_npu__judge_parts(&judging, take, &changed);
-        }
+        if (status == EPCTX_OK) status = epctx_npu__judge_parts(&judging, take, &changed);
     }
-    if (changed) {
-        memset(take, 0, graph->node_count);
-    }
+    if (changed) memset(take, 0, graph->node_count);
     return epctx_npu__judging_end(&judging, status);
 }
 
@@ -13673,9 +13665,7 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
 {
     epctx_npu__judging judging;
     epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
-    if (status == EPCTX_OK) {
-        status = epctx_npu__judge(&judging, graph, index + 1, NULL);
-    }
+    if (status == EPCTX_OK) status = epctx_npu__judge(&judging, graph, index + 1, NULL);
     if (status == EPCTX_OK && judging.taken[index]) {
         status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                             "its partition reads a value whose shape the model does not declare: "
@@ -13683,9 +13673,7 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
         epctx_blame(error, NULL, &graph->nodes[index].name, NULL);
     } else if (status == EPCTX_OK) {
         status = judging.reason.status;
-        if (error != NULL) {
-            *error = judging.reason;
-        }
+        if (error != NULL) *error = judging.reason;
     }
     return epctx_npu__judging_end(&judging, status);
 }
@@ -13693,15 +13681,18 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
 static void epctx_npu__discard(void *self, void *build)
 {
     epctx_npu__build *b = (epctx_npu__build *)build;
+    uint32_t i;
     (void)self;
-    if (b == NULL) {
-        return;
-    }
+    if (b == NULL) return;
     epctx_buffer_free(&b->records);
     epctx_buffer_free(&b->makers);
     epctx_buffer_free(&b->words);
     epctx_buffer_free(&b->strings);
-    epctx_buffer_free(&b->weights);
+    for (i = 0; i < b->blocks.size / sizeof(uint8_t *); i++) {
+        uint8_t *block = epctx_npu__block(b, i);
+        if (block != NULL) b->allocator.free_fn(b->allocator.user, block);
+    }
+    epctx_buffer_free(&b->blocks);
     epctx_weights_free(&b->table);
     epctx_arena_free(&b->arena);
     b->allocator.free_fn(b->allocator.user, b);
@@ -13724,11 +13715,12 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     epctx_buffer_init(&b->makers, &npu->allocator);
     epctx_buffer_init(&b->words, &npu->allocator);
     epctx_buffer_init(&b->strings, &npu->allocator);
-    epctx_buffer_init(&b->weights, &npu->allocator);
+    epctx_buffer_init(&b->blocks, &npu->allocator);
     epctx_arena_init(&b->arena, &npu->allocator);
     memset(&opts, 0, sizeof opts);
     opts.allocator = &npu->allocator;
-    opts.binary = &b->weights;
+    opts.fetch_fn = epctx_npu__fetch;
+    opts.user = b;
     return epctx_weights_init(&b->table, &opts, error);
 }
 
@@ -13795,9 +13787,7 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     if (status == EPCTX_OK && b->weightless != EPCTX_WEIGHTLESS_NONE) {
         status = epctx_npu__write_maker(&c, b, &maker);
     }
-    if (status == EPCTX_OK) {
-        status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
-    }
+    if (status == EPCTX_OK) status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
     if (status == EPCTX_OK) { /* moves the new record from the end to its position */
         epctx_npu__graph_record r;
         uint8_t *to = b->records.data + at * sizeof r,
@@ -13884,7 +13874,7 @@ static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out
     epctx_error_clear(error);
     memset(&c, 0, sizeof c);
     c.error = error;
-    status = epctx_npu__put_sections(&c, (const epctx_npu__build *)build, out, start);
+    status = epctx_npu__put_sections(&c, (epctx_npu__build *)build, out, start);
     if (status == EPCTX_OK) {
         epctx_npu__put_header((const epctx_npu__build *)build, npu->arch, out->data + start,
                               out->size - start);
@@ -13966,9 +13956,7 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
 static void epctx_npu__unload(void *self, void *context)
 {
     const epctx_npu *npu = (const epctx_npu *)self;
-    if (context != NULL) {
-        npu->allocator.free_fn(npu->allocator.user, context);
-    }
+    if (context != NULL) npu->allocator.free_fn(npu->allocator.user, context);
 }
 
 static epctx_status epctx_npu__find(void *self, void *context, epctx_str name, uint64_t hash,
@@ -14027,9 +14015,7 @@ static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tens
     size_t keep, spare;
     epctx_status status = epctx_npu_make_weights(g, NULL, 0, NULL, NULL, error);
     epctx_npu__free_kept(npu, old);
-    if (count == 0 || g->maker == NULL) {
-        return status;
-    }
+    if (count == 0 || g->maker == NULL) return status;
     EPCTX__TRY(epctx_npu_weights_size(g, &keep, &spare, error));
     kept = epctx_npu__alloc_kept(npu, keep);
     temporary = kept != NULL ? epctx_npu__alloc_kept(npu, spare) : NULL;
@@ -14038,9 +14024,7 @@ static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tens
                  : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes of weights",
                               (uint64_t)(keep + spare));
     epctx_npu__free_kept(npu, (const epctx_memory *)temporary);
-    if (status != EPCTX_OK) {
-        epctx_npu__free_kept(npu, (const epctx_memory *)kept);
-    }
+    if (status != EPCTX_OK) epctx_npu__free_kept(npu, (const epctx_memory *)kept);
     return status;
 }
 

@@ -78,7 +78,16 @@ command_line() {
 command_line "no library" 2 "usage"
 command_line "a library that is not there" 2 "No such file" "$work/none.so"
 command_line "an unknown option" 2 "usage" "$EPCTX_TOY_EP" --nothing
-command_line "an option without its value" 2 "usage" "$EPCTX_TOY_EP" --junit
+command_line "an option without its value" 2 "--junit: a value is missing" "$EPCTX_TOY_EP" \
+    --junit
+command_line "an EP option without a value" 2 "expected --ep-opt KEY=VALUE" "$EPCTX_TOY_EP" \
+    --ep-opt nonsense
+# shellcheck disable=SC2046 # many words
+command_line "too many EP options" 2 "more than 255 --ep-opt" "$EPCTX_TOY_EP" \
+    $(seq -f '--ep-opt k%.0f=1' 256)
+command_line "a time limit that is none" 2 "expected --timeout SECONDS" "$EPCTX_TOY_EP" --timeout 0
+command_line "a report in no folder" 2 "its folder does not exist" "$EPCTX_TOY_EP" \
+    --junit "$work/none/x.xml"
 command_line "an unknown rule" 2 "no rule 'EPC-999'" "$EPCTX_TOY_EP" --only EPC-999
 command_line "no ONNX Runtime" 2 "cannot open shared object" "$EPCTX_TOY_EP" --ort "$work/none.so"
 command_line "an EP that the library has not" 0 "lists no device here of Other" \
@@ -101,6 +110,21 @@ sleep 0.2
 if [ -n "$(ls -A "$work/tmp")" ] || pgrep -f "$work/libhangs.so" >/dev/null; then
     fail "conformance SIGTERM" "a folder or a process stays"
 else ok "conformance SIGTERM: nothing is left"; fi
+# hangs NAME LIBRARY STEP: one experiment waits, the others know.
+hangs() {
+    timeout 20 "$program" "$2" --timeout 1 --only "PLG-001 PLG-041 PLG-050" >"$out" 2>"$err"
+    code=$?
+    said "conformance $1" 1 "$3 hung in the experiment '"
+}
+hangs "a library that hangs when it is loaded" "$work/libhangs.so" "loading the library"
+EPCTX_BAD_EP=registration_hangs hangs "a registration that hangs" "$build/libbad_ep.so" registration
+echo keep >"$work/old.xml"
+TMPDIR=$work/none "$program" "$EPCTX_TOY_EP" --junit "$work/old.xml" --only PLG-001 >"$out" 2>"$err"
+code=$?
+said "conformance a run that does not come to its end" 2 "No such file"
+if [ "$(cat "$work/old.xml")" = keep ]; then ok "conformance it leaves the old report"; else
+    fail "conformance it leaves the old report" "$(cat "$work/old.xml")"
+fi
 "$program" "$EPCTX_TOY_EP" --only PLG-001 >/dev/full 2>"$err"
 code=$?
 : >"$out"
@@ -136,8 +160,27 @@ found() {
     fi
 }
 
+# style NAME RULES PASSED: EPs may be so; that many of these rules hold.
+style() {
+    EPCTX_BAD_EP=$1 "$program" "$build/libbad_ep.so" --only "$2" >"$out" 2>"$err"
+    code=$?
+    held=0
+    for rule in $2; do
+        grep -q "^passed  *$rule " "$out" && held=$((held + 1))
+    done
+    if [ $code -eq 0 ] && [ $held -eq "$3" ]; then
+        ok "conformance an EP that is $1"
+    else
+        fail "conformance an EP that is $1" "exit code $code, $held of $3 rules hold: $(grep -m 1 \
+            -A 1 '^FAILED' "$out")"
+    fi
+}
+style only_embeds "EPC-014 EPC-025 EPC-061 EPC-062 EPC-094 EPC-104" 5
+style only_virtual "EPC-003 EPC-025 PLG-003 PLG-022 PLG-041" 5
+
 quick || passes none "$build/libbad_ep.so" 180
-sample=" any_source follows_paths stale_binary data_transfer thread_left leak_per_run "
+sample=" any_source claims_too_much allocator_of_session keeps_nodes follows_paths stale_binary"
+sample="$sample data_transfer thread_left leak_per_run "
 grep -v '^#' tests/faults.txt >"$work/faults"
 while read -r name rule words; do
     case "$sample" in

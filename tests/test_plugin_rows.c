@@ -928,7 +928,7 @@ TEST(named_buffers)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_output out = {0};
-    nodes n;
+    ort_contexts n;
     bool named;
     if (ort_version < 28) SKIP("named buffers came with ONNX Runtime 1.28");
     store_clear();
@@ -940,7 +940,7 @@ TEST(named_buffers)
     CHECK_INT(store.writes, 1);
     CHECK_INT(count_files(), 2); /* the two models */
     CHECK_STR(store.name, binary_name("o"));
-    CHECK(read_nodes("o_ctx.onnx", &n), "%s", ort_text);
+    CHECK(ort_read_contexts(in_folder("o_ctx.onnx"), &n), "%s", ort_text);
     named = n.count == 3 && epctx_str_is(n.list[0].ep_cache_context, store.name);
     epctx_model_close(&n.model);
     CHECK_TRUE(named);

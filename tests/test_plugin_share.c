@@ -198,8 +198,8 @@ TEST(generate_group)
         CHECK_INT(count_files(), 3 + count + 1);
         CHECK(exists(binary_name("a")), "expected %s", binary_name("a"));
         for (i = 0; i < count; i++) {
-            nodes n;
-            CHECK(read_nodes(contexts[i], &n), "%s", ort_text);
+            ort_contexts n;
+            CHECK(ort_read_contexts(in_folder(contexts[i]), &n), "%s", ort_text);
             CHECK_INT(n.count, i == 1 ? 3 : 1);
             for (k = 0; k < n.count; k++) {
                 CHECK_INT(n.list[k].embed_mode, 0);
@@ -537,11 +537,11 @@ TEST(prefix)
                                   "mine_",
                                   NULL};
     OrtSession *session = NULL;
-    nodes n;
+    ort_contexts n;
     bool ok;
     CHECK_TRUE(make_sources());
     CHECK_ORT(generate_session("a.onnx", config));
-    CHECK(read_nodes("a_ctx.onnx", &n), "%s", ort_text);
+    CHECK(ort_read_contexts(in_folder("a_ctx.onnx"), &n), "%s", ort_text);
     ok = n.count > 0 && n.list[0].partition_name.size > 5 &&
          memcmp(n.list[0].partition_name.data, "mine_", 5) == 0;
     epctx_model_close(&n.model);
@@ -558,13 +558,13 @@ TEST(prefix)
 TEST(graph_of_another_generation)
 {
     context_spec c, main_node;
-    nodes n[2];
+    ort_contexts n[2];
     char partition[2][200], notes[2][200], file[200];
     size_t i;
     int kind, wrong;
     CHECK_ORT(make_group(3));
     for (i = 0; i < 2; i++) {
-        CHECK(read_nodes(contexts[i ? 2 : 0], &n[i]), "%s", ort_text);
+        CHECK(ort_read_contexts(in_folder(contexts[i ? 2 : 0]), &n[i]), "%s", ort_text);
         keep(partition[i], sizeof partition[i], n[i].list[0].partition_name);
         keep(notes[i], sizeof notes[i], n[i].list[0].notes);
         epctx_model_close(&n[i].model);
@@ -676,12 +676,12 @@ TEST(graphs_come_back)
     OrtSession *sessions[2] = {NULL, NULL};
     context_spec c;
     onnx_model m;
-    nodes n;
+    ort_contexts n;
     char partition[200], name[200];
     bool failed, ok;
     char text[sizeof ort_text];
     CHECK_ORT(make_group(3));
-    CHECK(read_nodes("c_ctx.onnx", &n), "%s", ort_text);
+    CHECK(ort_read_contexts(in_folder("c_ctx.onnx"), &n), "%s", ort_text);
     keep(partition, sizeof partition, n.list[0].partition_name);
     epctx_model_close(&n.model);
     snprintf(name, sizeof name, "%s", binary_name("a"));

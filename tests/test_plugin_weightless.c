@@ -71,12 +71,12 @@ static size_t size_of(const char *name)
 /* The weights that a node names, and how many inputs it has. */
 static bool read_weights(const char *name, size_t *weights_named, size_t *inputs)
 {
-    nodes n;
+    ort_contexts n;
     epctx_cursor it;
     epctx_attr_view attr;
     epctx_str text;
     *weights_named = *inputs = 0;
-    if (!read_nodes(name, &n)) return false;
+    if (!ort_read_contexts(in_folder(name), &n)) return false;
     it = epctx_node_inputs(&n.views[0]);
     while (epctx_next_str(&it, &text))
         ++*inputs;

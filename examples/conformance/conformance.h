@@ -46,17 +46,20 @@ typedef enum form { FORM_FLOAT, FORM_QDQ, FORM_COUNT } form;
 typedef struct ep_facts {
     char name[NAME], vendor[NAME], version[NAME];
     bool device;       /* there is one */
+    bool is_virtual;   /* which shows itself only where virtual devices are allowed */
+    bool runs;         /* what it compiled: a virtual device may refuse */
     form form;         /* of the models that it takes */
     char unary[OP];    /* operators that it claims; "": none */
     char weighted[OP]; /* with a constant second input */
     char binary[OP];
-    char foreign[OP];      /* one that it leaves to the CPU */
-    bool dynamic;          /* claims nodes with open dimensions */
-    bool contexts;         /* gives EPContext nodes */
-    bool files, embeds;    /* with embed mode 0, 1 */
-    bool compatibility;    /* writes a compatibility string */
-    bool shares;           /* several models, one binary */
-    char no_contexts[600]; /* why not */
+    char foreign[OP];   /* one that it leaves to the CPU */
+    bool dynamic;       /* claims nodes with open dimensions */
+    bool contexts;      /* gives EPContext nodes */
+    bool files, embeds; /* with embed mode 0, 1 */
+    bool compatibility; /* writes a compatibility string */
+    bool shares;        /* several models, one binary */
+    /* Why not: */
+    char no_device[600], no_claim[600], no_runs[600], no_contexts[600];
 } ep_facts;
 
 typedef struct fact {
@@ -72,20 +75,30 @@ typedef struct board {
     /* Of the experiment that runs: */
     size_t experiment;
     bool returned;     /* it came to its end: nobody else ended the process */
+    const char *step;  /* of opening the EP, that the process is in; NULL: in none */
     char judging[32];  /* the rule that a crash would break */
     char doing[300];   /* and what the EP is asked to do */
     char gave_up[600]; /* why the rest of it is not applicable; "" */
+    /* What others need: */
+    const char *hung; /* the step of opening the EP that did not return; NULL: all did */
+    size_t hung_in;   /* that experiment */
+    bool probed;      /* the probe came to its end */
 } board;
+
+/* Steps of opening an EP: who hangs in one does so in each experiment. */
+extern const char step_load[], step_register[];
 
 extern board *now;
 
 /* What the user asked for. */
+enum { MAX_MODELS = 64 };
 typedef struct request {
     const char *library; /* absolute */
     const char *name;    /* of the EP; NULL: the first of the library */
     ort_ep_options options;
-    const char *models[64];
+    const char *models[MAX_MODELS];
     size_t model_count;
+    double time_limit; /* seconds for one experiment */
 } request;
 
 extern request wanted;
@@ -122,7 +135,9 @@ enum {
     NEEDS_EMBEDDING = 16, /* in the model */
     NEEDS_FOREIGN = 32,   /* it leaves something to the CPU */
     NEEDS_SHARING = 64,
-    FINDS_FACTS = 128 /* others need what it finds: it always runs */
+    FINDS_FACTS = 128, /* others need what it finds: it always runs */
+    ONLY_LOADS = 256,  /* the library: it is not registered */
+    NEEDS_RUNS = 512
 };
 
 typedef struct experiment {
@@ -148,7 +163,7 @@ outcome outcome_of(size_t rule_index);
 const char *experiment_name(size_t index);
 void report_text(FILE *out);
 void report_json(FILE *out);
-bool report_junit(const char *path);
+void report_junit(FILE *out);
 void report_rules(FILE *out);
 
 /* ------------------------------------------------------------------ models */
@@ -205,7 +220,10 @@ size_t memory_now(void); /* resident bytes of this process */
 
 /* Loads ORT, registers the library; `facts.name` is looked for. */
 bool open_ep(void);
+void *load_ep(void); /* with dlopen; NULL: dlerror() */
 bool register_ep(const char *registration);
+/* The name that allows what the EP's device needs; valid until the next call. */
+const char *registration_of(const char *name);
 bool unregister_ep(const char *registration);
 const OrtEpDevice *find_device(void);
 
@@ -224,16 +242,6 @@ fate fate_of(const ort_spec *spec, const char *reference);
 bool generate(const char *source, const char *out, bool embed);
 bool generate_by_options(const char *source, const char *const *more);
 
-typedef struct contexts {
-    epctx_model model;
-    size_t count, others, primaries;
-    epctx_epnode list[16];
-    epctx_node_view views[16];
-} contexts;
-
-/* The EPContext nodes of a model; close it in any case. */
-bool read_contexts(const char *path, contexts *out);
-void close_contexts(contexts *c);
 /* The file that the first primary node names, in `folder`. */
 bool binary_of(const char *model, const char *folder, char *out, size_t size);
 /* Copies a context model with an attribute of all its EPContext nodes changed: `value` NULL removes

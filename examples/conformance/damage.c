@@ -17,7 +17,7 @@ typedef struct bench {
 
 static bool prepare(bench *b)
 {
-    contexts c;
+    ort_contexts c;
     size_t i;
     memset(b, 0, sizeof *b);
     make_folder("ref");
@@ -26,14 +26,14 @@ static bool prepare(bench *b)
         !binary_of("out/m_ctx.onnx", "out", b->binary, sizeof b->binary)) {
         return give_up("%s", *ort_text ? ort_text : "no node names a file");
     }
-    if (read_contexts("out/m_ctx.onnx", &c)) {
+    if (ort_read_contexts("out/m_ctx.onnx", &c)) {
         for (i = 0; i < c.count; i++) {
             if (c.list[i].main_context == 1) {
                 snprintf(b->name, sizeof b->name, "%.*s", STR(c.list[i].ep_cache_context));
             }
         }
     }
-    close_contexts(&c);
+    epctx_model_close(&c.model);
     b->good = read_file(b->binary, &b->size);
     return b->good && b->size > 0 ? true : give_up("the binary cannot be read");
 }
@@ -255,18 +255,18 @@ static void paths(void)
 /* Only the first node has another source, or none. */
 static bool change_source(const char *from, const char *to, const char *source)
 {
-    contexts c;
+    ort_contexts c;
     epctx_error error;
     epctx_status status = EPCTX_ERR_GRAPH;
     epctx_error_clear(&error);
-    if (read_contexts(from, &c) && c.count > 0) {
+    if (ort_read_contexts(from, &c) && c.count > 0) {
         status = source ? epctx_node_set_str(&c.model, c.views[0].view, "source",
                                              epctx_str_of(source), &error)
                         : epctx_node_remove_attr(&c.model, c.views[0].view, epctx_str_of("source"),
                                                  &error);
         if (status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, NULL, &error);
     }
-    close_contexts(&c);
+    epctx_model_close(&c.model);
     return status == EPCTX_OK;
 }
 
@@ -287,7 +287,7 @@ static void foreign_source(const char *source, const char *ids, const char *what
 static void sources(void)
 {
     char longer[NAME + 80], lower[NAME + 80];
-    contexts c;
+    ort_contexts c;
     size_t i;
     bool own_name;
     if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx")) ||
@@ -296,10 +296,10 @@ static void sources(void)
         return;
     }
     longer[0] = '\0';
-    if (read_contexts("out/m_ctx.onnx", &c) && c.count > 0) {
+    if (ort_read_contexts("out/m_ctx.onnx", &c) && c.count > 0) {
         snprintf(longer, sizeof longer, "%.*sX", STR(c.list[0].source));
     }
-    close_contexts(&c);
+    epctx_model_close(&c.model);
     foreign_source("OtherVendorExecutionProvider", "EPC-100 EPC-099 EPC-109 EPC-026",
                    "a node of another EP");
     foreign_source(longer, "EPC-100 EPC-026", "a source with one letter more");
@@ -345,12 +345,12 @@ static bool forge_version(const char *attr, const char *value, bool *stated)
     epctx_attr_view found;
     epctx_error error;
     epctx_str text;
-    contexts c;
+    ort_contexts c;
     bool ok;
     size_t i;
     epctx_error_clear(&error);
     *stated = false;
-    ok = read_contexts("out/m_ctx.onnx", &c) && c.count > 0 &&
+    ok = ort_read_contexts("out/m_ctx.onnx", &c) && c.count > 0 &&
          epctx_node_find_attr(&c.views[0], attr, &found) && found.s.size > 0;
     snprintf(key, sizeof key, "ep_compatibility_info.%s", now->ep.name);
     if (ok && epctx_model_metadata(&c.model, epctx_str_of(key), &text)) {
@@ -363,7 +363,7 @@ static bool forge_version(const char *attr, const char *value, bool *stated)
         ok = epctx_node_set_str(&c.model, c.views[i].view, attr, epctx_str_of(value), &error) ==
              EPCTX_OK;
     ok = ok && epctx_model_write_file(&c.model, "out/other_ctx.onnx", NULL, &error) == EPCTX_OK;
-    close_contexts(&c);
+    epctx_model_close(&c.model);
     return ok;
 }
 
@@ -417,13 +417,13 @@ static void versions(void)
 static void damaged_payload(void)
 {
     epctx_error error;
-    contexts c;
+    ort_contexts c;
     size_t i, size;
     uint8_t *payload;
     make_folder("ref");
     if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
         !generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), true) ||
-        !read_contexts("out/m_ctx.onnx", &c) || c.count == 0) {
+        !ort_read_contexts("out/m_ctx.onnx", &c) || c.count == 0) {
         give_up("%s", ort_text);
         return;
     }
@@ -432,7 +432,7 @@ static void damaged_payload(void)
     payload = (uint8_t *)malloc(size + 1);
     if (!payload) return;
     memcpy(payload, c.list[0].ep_cache_context.data, size);
-    close_contexts(&c);
+    epctx_model_close(&c.model);
     for (i = 0; i < 4; i++) {
         static const char *const what[] = {"an empty payload", "a payload cut in the middle",
                                            "a payload of one byte", "a payload with bits flipped"};
@@ -449,17 +449,19 @@ static void damaged_payload(void)
 }
 
 const experiment damage_experiments[] = {
-    {"damaged binaries", damaged, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+    {"damaged binaries", damaged,
+     NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
      "EPC-110 EPC-113 EPC-114 EPC-115"},
     {"another model's binary", other_binary,
-     NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES, "EPC-003 EPC-110"},
+     NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES, "EPC-003 EPC-110"},
     {"damaged payloads", damaged_payload,
-     NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_EMBEDDING, "EPC-110 EPC-114 EPC-115"},
-    {"paths in the model", paths, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
-     "EPC-019 EPC-110"},
-    {"sources", sources, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
+     NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_EMBEDDING,
+     "EPC-110 EPC-114 EPC-115"},
+    {"paths in the model", paths,
+     NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES, "EPC-019 EPC-110"},
+    {"sources", sources, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS,
      "EPC-025 EPC-026 EPC-099 EPC-100 EPC-109"},
-    {"versions", versions, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
+    {"versions", versions, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS,
      "EPC-031 EPC-110 EPC-111 EPC-112"},
     {NULL, NULL, 0, NULL},
 };

@@ -127,6 +127,7 @@ static void judge_devices(OrtEpFactory *f)
     const OrtHardwareDevice *hardware[16];
     OrtEpDevice *devices[8] = {NULL};
     size_t count = 0, given = 0, i;
+    bool ok;
     judging("PLG-031", "OrtEpFactory::GetSupportedDevices");
     if (!judge("PLG-031", f->GetSupportedDevices != NULL,
                "GetSupportedDevices of the factory is not set") ||
@@ -136,8 +137,10 @@ static void judge_devices(OrtEpFactory *f)
     if (count > 16) count = 16;
     for (i = 0; i < count; i++)
         hardware[i] = ort->EpDevice_Device(known[i]);
-    judge("PLG-031 PLG-046",
-          ort_ok(f->GetSupportedDevices(f, hardware, count, devices, 8, &given)) && given <= 8,
+    now->step = step_register;
+    ok = ort_ok(f->GetSupportedDevices(f, hardware, count, devices, 8, &given)) && given <= 8;
+    now->step = NULL;
+    judge("PLG-031 PLG-046", ok,
           "GetSupportedDevices: expected success and at most 8 devices, found %s", ort_answer);
     judging("PLG-031", "OrtEpFactory::GetSupportedDevices without hardware");
     for (i = 0; i < given && i < 8; i++)
@@ -152,13 +155,17 @@ static void judge_devices(OrtEpFactory *f)
 static void judge_functions(OrtEpFactory *f)
 {
     OrtDataTransferImpl *transfer = NULL;
+    bool ok;
     judge("PLG-032 PLG-033", f->CreateEp && f->ReleaseEp,
           "CreateEp or ReleaseEp of the factory is not set");
     judging("PLG-038", "OrtEpFactory::CreateDataTransfer");
     if (judge("PLG-038", f->CreateDataTransfer != NULL,
               "CreateDataTransfer is not set: ONNX Runtime calls it unchecked; set it, and let it "
               "give NULL")) {
-        judge("PLG-038", ort_ok(f->CreateDataTransfer(f, &transfer)),
+        now->step = step_register;
+        ok = ort_ok(f->CreateDataTransfer(f, &transfer));
+        now->step = NULL;
+        judge("PLG-038", ok,
               "CreateDataTransfer: expected success and NULL where nothing is to be copied, found "
               "%s; the registration then fails when devices are listed already",
               ort_answer);
@@ -184,19 +191,22 @@ static void factories(void)
     release_fn release = NULL;
     size_t count = 0, i;
     void *library;
+    bool ok;
     if (!ort_open(false) || !get_logger(&session)) {
         give_up("no logger of ONNX Runtime: %s", ort_text);
         return;
     }
     judging("PLG-002", "CreateEpFactories");
-    library = dlopen(wanted.library, RTLD_NOW | RTLD_LOCAL);
+    library = load_ep();
     if (!library || !ort_symbol(library, "CreateEpFactories", &create, sizeof create) ||
         !ort_symbol(library, "ReleaseEpFactory", &release, sizeof release)) {
         give_up("the library has not both functions");
         return;
     }
-    if (!judge("PLG-002", ort_ok(create("by hand", ort_base, logger, list, MAX_FACTORIES, &count)),
-               "CreateEpFactories: expected success, found %s", ort_answer) ||
+    now->step = step_register;
+    ok = ort_ok(create("by hand", ort_base, logger, list, MAX_FACTORIES, &count));
+    now->step = NULL;
+    if (!judge("PLG-002", ok, "CreateEpFactories: expected success, found %s", ort_answer) ||
         !judge("PLG-002 PLG-046", count >= 1 && count <= MAX_FACTORIES,
                "CreateEpFactories gives %zu factories, expected 1 to %d; where there is no device, "
                "say so by a factory without devices",

@@ -3,15 +3,20 @@
 #include "conformance.h"
 
 #include <errno.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TIME_LIMIT = 120 }; /* seconds for one experiment: slow compilers are no hang */
+enum { TIME_LIMIT = 120, LONGEST_LIMIT = 86400 }; /* seconds: slow compilers are no hang */
 
 board *now;
+const char step_load[] = "loading the library";
+const char step_register[] = "registration";
 char ort_answer[4200];
 request wanted;
 
@@ -177,10 +182,14 @@ static void put_rest(const experiment *e, size_t from, const char *why)
 static const char *missing_need(unsigned needs)
 {
     const ep_facts *ep = &now->ep;
-    if ((needs & NEEDS_DEVICE) && !ep->device) return "no device of the EP on this machine";
-    if ((needs & NEEDS_CLAIM) && !*ep->unary && !*ep->weighted) {
-        return "the EP claims none of the operators that were tried";
+    if ((needs & NEEDS_DEVICE) && !ep->device) {
+        if (*ep->no_device) return ep->no_device;
+        return now->hung ? "the EP could not be opened: it hung" : "the EP could not be opened";
     }
+    if ((needs & NEEDS_CLAIM) && !*ep->unary && !*ep->weighted) {
+        return now->probed ? ep->no_claim : "the probe, which asks what the EP claims, failed";
+    }
+    if ((needs & NEEDS_RUNS) && !ep->runs) return ep->no_runs;
     if ((needs & NEEDS_CONTEXTS) && !ep->contexts) return ep->no_contexts;
     if ((needs & NEEDS_FILES) && !ep->files) return "the EP writes no context binaries in files";
     if ((needs & NEEDS_EMBEDDING) && !ep->embeds) return "the EP embeds no contexts";
@@ -213,6 +222,9 @@ static void run_experiment(const experiment *e, const char *folder)
 {
     setpgid(0, 0); /* it may have children of its own: they end with it */
     on_signals(SIG_DFL);
+#if defined(__GLIBC__) /* who uses memory that was given back, or never written, sees it */
+    mallopt(M_PERTURB, 0xa5);
+#endif
     if (chdir(folder) != 0) _exit(3);
     make_folder("src");
     make_folder("out");
@@ -227,7 +239,7 @@ static bool wait_for(pid_t child, int *status)
 {
     const double start = seconds_now();
     pid_t ended = 0;
-    while (ended == 0 && !stopped && seconds_now() - start < TIME_LIMIT) {
+    while (ended == 0 && !stopped && seconds_now() - start < wanted.time_limit) {
         ended = waitpid(child, status, WNOHANG);
         if (ended == 0) usleep(2000);
     }
@@ -236,13 +248,27 @@ static bool wait_for(pid_t child, int *status)
     return ended == child;
 }
 
-static void judge_end(const experiment *e, bool ended, int status, size_t from)
+/* What ended an experiment before its time breaks the rule at hand. */
+static void judge_break(const experiment *e, const char *why, size_t from)
 {
-    char why[400], text[sizeof now->findings[0].text];
+    char text[sizeof now->findings[0].text];
     const char *id = *now->judging ? now->judging : e->rules;
     size_t index;
+    snprintf(text, sizeof text, "%.250s: %.280s; expected a result or a status", now->doing, why);
+    if (next_id(&id, &index)) put_finding(index, FAILED, text);
+    snprintf(text, sizeof text, "not reached: %s", why);
+    put_rest(e, from, text);
+}
+
+static void judge_end(const experiment *e, bool ended, int status, size_t from)
+{
+    char why[400];
     if (!ended) {
-        snprintf(why, sizeof why, "did not return within %d seconds", TIME_LIMIT);
+        snprintf(why, sizeof why, "did not return within %g seconds", wanted.time_limit);
+        if (now->step && !now->hung) {
+            now->hung = now->step;
+            now->hung_in = now->experiment;
+        }
     } else if (WIFSIGNALED(status)) {
         snprintf(why, sizeof why, "the process was ended by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
@@ -252,10 +278,14 @@ static void judge_end(const experiment *e, bool ended, int status, size_t from)
         put_rest(e, from, *now->gave_up ? now->gave_up : "the experiment did not come to it");
         return;
     }
-    snprintf(text, sizeof text, "%.250s: %.280s; expected a result or a status", now->doing, why);
-    if (next_id(&id, &index)) put_finding(index, FAILED, text);
-    snprintf(text, sizeof text, "not reached: %s", why);
-    put_rest(e, from, text);
+    judge_break(e, why, from);
+}
+
+/* Every experiment begins with the step that hung: one was worth the wait. "exports" only loads the
+ * library. */
+static bool is_hopeless(const experiment *e)
+{
+    return now->hung && (now->hung == step_load || !(e->needs & ONLY_LOADS));
 }
 
 static void try_experiment(size_t at, const char *base)
@@ -263,16 +293,24 @@ static void try_experiment(size_t at, const char *base)
     const experiment *e = experiment_at(at);
     const char *missing = missing_need(e->needs);
     const size_t from = now->count;
-    char folder[PATH_MAX + 24];
+    char folder[PATH_MAX + 24], why[200];
     int status = 0;
     bool ended;
     pid_t child;
     now->experiment = at;
     now->returned = false;
     now->judging[0] = now->gave_up[0] = '\0';
+    now->step = NULL;
     snprintf(now->doing, sizeof now->doing, "%s", e->name);
     if (missing) {
         put_rest(e, from, missing);
+        return;
+    }
+    if (is_hopeless(e)) {
+        snprintf(why, sizeof why, "not tried: %s hung in the experiment '%s'", now->hung,
+                 experiment_name(now->hung_in));
+        judge(now->hung == step_load ? "PLG-001" : "PLG-041", false, "%s", why);
+        put_rest(e, from, why);
         return;
     }
     snprintf(folder, sizeof folder, "%s/%zu", base, at);
@@ -304,6 +342,7 @@ static int usage(void)
     fputs(
         "usage: epctx-conformance LIBRARY [NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
         "                         [--json] [--junit FILE] [--ort LIBRARY] [--only RULES]\n"
+        "                         [--timeout SECONDS]\n"
         "       epctx-conformance --rules\n"
         "Tries the plugin EP in LIBRARY (NAME: which, if it has several) in ONNX Runtime, by the\n"
         "rules of its documents. Exit code 0: none failed, 1: some failed, 2: wrong command "
@@ -317,17 +356,46 @@ typedef struct command {
     const char *junit, *only;
 } command;
 
+/* Returns false. */
+static bool refuse(const char *what, const char *why)
+{
+    fprintf(stderr, "epctx-conformance: %s: %s\n", what, why);
+    return false;
+}
+
+static bool read_timeout(const char *text)
+{
+    char *end = NULL;
+    wanted.time_limit = strtod(text, &end);
+    if (end != text && !*end && wanted.time_limit > 0 && wanted.time_limit <= LONGEST_LIMIT) {
+        return true;
+    }
+    return refuse(text, "expected --timeout SECONDS, more than 0 and at most a day");
+}
+
+static bool read_model(const char *path)
+{
+    char why[80];
+    if (wanted.model_count == MAX_MODELS) {
+        snprintf(why, sizeof why, "more than %d --model", MAX_MODELS);
+        return refuse(path, why);
+    }
+    wanted.models[wanted.model_count] = realpath(path, NULL);
+    return wanted.models[wanted.model_count++] || refuse(path, strerror(errno));
+}
+
 static bool read_argument(const char *name, char *value, command *c)
 {
-    if (strcmp(name, "--ep-opt") == 0) return ort_read_option(value, &wanted.options);
+    if (!value) return refuse(name, "a value is missing, or there is no such option");
+    if (strcmp(name, "--timeout") == 0) return read_timeout(value);
+    if (strcmp(name, "--model") == 0) return read_model(value);
+    if (strcmp(name, "--ep-opt") == 0) {
+        return ort_read_option(value, &wanted.options) || refuse(value, ort_text);
+    }
     if (strcmp(name, "--junit") == 0) return (c->junit = value) != NULL;
     if (strcmp(name, "--only") == 0) return (c->only = value) != NULL;
     if (strcmp(name, "--ort") == 0) return setenv("EPCTX_ORT_LIBRARY", value, 1) == 0;
-    if (strcmp(name, "--model") != 0 || wanted.model_count == 64) return false;
-    wanted.models[wanted.model_count++] = realpath(value, NULL);
-    if (wanted.models[wanted.model_count - 1]) return true;
-    fprintf(stderr, "epctx-conformance: %s: %s\n", value, strerror(errno));
-    return false;
+    return refuse(name, "no such option");
 }
 
 static bool read_command(int argc, char **argv, command *c)
@@ -337,21 +405,18 @@ static bool read_command(int argc, char **argv, command *c)
         if (strcmp(argv[i], "--json") == 0) {
             c->json = true;
         } else if (strncmp(argv[i], "--", 2) == 0) {
-            if (i + 1 == argc || !read_argument(argv[i], argv[i + 1], c)) return false;
+            if (!read_argument(argv[i], argv[i + 1], c)) return false; /* argv ends with NULL */
             i++;
         } else if (!wanted.library) {
             wanted.library = realpath(argv[i], NULL);
-            if (!wanted.library) {
-                fprintf(stderr, "epctx-conformance: %s: %s\n", argv[i], strerror(errno));
-                return false;
-            }
+            if (!wanted.library) return refuse(argv[i], strerror(errno));
         } else if (!wanted.name) {
             wanted.name = argv[i];
         } else {
-            return false;
+            return refuse(argv[i], "one word too many");
         }
     }
-    return wanted.library != NULL;
+    return wanted.library || refuse("LIBRARY", "which plugin?");
 }
 
 /* Without ORT nothing can be said about the EP. */
@@ -378,6 +443,48 @@ static bool has_ort(void)
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
+/* What stands there stays until the report is complete. Only tries, without `data`: a run is too
+ * long to find out at its end that nothing can be written. */
+static bool write_junit(const char *path, const char *data, size_t size)
+{
+    epctx_span part = {(const uint8_t *)data, size};
+    epctx_output_file file;
+    epctx_commit commit;
+    epctx_error error;
+    epctx_arena arena;
+    epctx_status status;
+    memset(&file, 0, sizeof file);
+    memset(&commit, 0, sizeof commit);
+    epctx_error_clear(&error);
+    file.path = path;
+    file.parts = &part;
+    file.part_count = 1;
+    file.size = size;
+    epctx_arena_init(&arena, NULL);
+    status = epctx_commit_begin(&commit, NULL, &arena, &error);
+    if (status == EPCTX_OK) {
+        status = epctx_commit_put_file(&commit, &file, EPCTX_OVERWRITE_REPLACE, &error);
+    }
+    if (status == EPCTX_OK) {
+        status = data ? epctx_commit_run(&commit, &error) : epctx_commit_fill(&commit, &error);
+    }
+    epctx_commit_close(&commit);
+    epctx_arena_free(&arena);
+    return status == EPCTX_OK || refuse("--junit", error.message);
+}
+
+static bool put_junit(const char *path)
+{
+    char *data = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&data, &size);
+    bool ok = out != NULL;
+    if (out) report_junit(out);
+    ok = out && fclose(out) == 0 && write_junit(path, data, size);
+    free(data);
+    return ok;
+}
+
 static bool has_failed(void)
 {
     size_t i;
@@ -394,6 +501,7 @@ int main(int argc, char **argv)
     command c;
     size_t i;
     memset(&c, 0, sizeof c);
+    wanted.time_limit = TIME_LIMIT;
     if (argc == 2 && strcmp(argv[1], "--rules") == 0) {
         report_rules(stdout);
         return 0;
@@ -401,6 +509,7 @@ int main(int argc, char **argv)
     if (!read_command(argc, argv, &c)) return usage();
     for (ids = c.only; ids && next_id(&ids, &i);) {
     }
+    if (c.junit && !write_junit(c.junit, NULL, 0)) return 2;
     snprintf(base, sizeof base, "%s/epctx_conformance_XXXXXX", tmp && *tmp ? tmp : "/tmp");
     now =
         (board *)mmap(NULL, sizeof *now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -426,10 +535,7 @@ int main(int argc, char **argv)
     } else {
         report_text(stdout);
     }
-    if (c.junit && !report_junit(c.junit)) {
-        fprintf(stderr, "epctx-conformance: %s: %s\n", c.junit, strerror(errno));
-        return 2;
-    }
+    if (c.junit && !put_junit(c.junit)) return 2;
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "epctx-conformance: the report: %s\n", strerror(errno));
         return 2;

@@ -572,7 +572,7 @@ static bool is_weighted(const char *op)
 {
     const char *const *w;
     for (w = weighted_ops; *w; w++) {
-        if (*w == op) return true;
+        if (strcmp(*w, op) == 0) return true;
     }
     return false;
 }

@@ -87,7 +87,14 @@ char **ort_words(int count, char **given)
 bool ort_read_option(char *text, ort_ep_options *to)
 {
     char *equals = strchr(text, '=');
-    if (!equals || equals == text || to->count == 2 * ORT_MAX_OPTIONS) return false;
+    if (!equals || equals == text) {
+        snprintf(ort_text, sizeof ort_text, "expected --ep-opt KEY=VALUE");
+        return false;
+    }
+    if (to->count == 2 * ORT_MAX_OPTIONS) {
+        snprintf(ort_text, sizeof ort_text, "more than %d --ep-opt", ORT_MAX_OPTIONS);
+        return false;
+    }
     *equals = '\0';
     to->list[to->count++] = text;
     to->list[to->count++] = equals + 1;
@@ -228,8 +235,11 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
             snprintf(ort_text, sizeof ort_text, "no device of %s", spec->ep);
             return false;
         }
-        for (i = 0; spec->options && spec->options[i] && count <= ORT_MAX_OPTIONS;
-             i += 2, count++) {
+        for (i = 0; spec->options && spec->options[i]; i += 2, count++) {
+            if (count > ORT_MAX_OPTIONS) {
+                snprintf(ort_text, sizeof ort_text, "more than %d EP options", ORT_MAX_OPTIONS);
+                return false;
+            }
             keys[count] = spec->options[i];
             values[count] = spec->options[i + 1];
         }
@@ -277,8 +287,12 @@ size_t ort_assigned(const OrtSession *session, const char *ep)
 void ort_values_free(ort_values *v)
 {
     OrtAllocator *allocator = NULL;
+    OrtStatus *status = ort->GetAllocatorWithDefaultOptions(&allocator);
     size_t i;
-    if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator))) return;
+    if (status) { /* ort_text stays: of what failed before */
+        ort->ReleaseStatus(status);
+        return;
+    }
     for (i = 0; i < v->count; i++) {
         if (v->names[i]) allocator->Free(allocator, v->names[i]);
         if (v->values[i]) ort->ReleaseValue(v->values[i]);
@@ -384,18 +398,9 @@ bool ort_run_with(OrtSession *session, const OrtRunOptions *options, uint32_t se
                              (const OrtValue *const *)inputs.values, inputs.count,
                              (const char *const *)outputs->names, outputs->count, outputs->values));
     }
-    if (!ok) {
-        const int code = ort_code;
-        char text[sizeof ort_text];
-        memcpy(text, ort_text, sizeof text);
-        ort_values_free(&inputs);
-        ort_values_free(outputs);
-        ort_code = code;
-        memcpy(ort_text, text, sizeof text);
-        return false;
-    }
+    if (!ok) ort_values_free(outputs);
     ort_values_free(&inputs);
-    return true;
+    return ok;
 }
 
 bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
@@ -542,4 +547,32 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out)
     }
     if (mo) ort_compile->ReleaseModelCompilationOptions(mo);
     return ok;
+}
+
+bool ort_read_contexts(const char *path, ort_contexts *out)
+{
+    epctx_error error;
+    epctx_cursor it;
+    epctx_node_view view;
+    const size_t room = sizeof out->list / sizeof out->list[0];
+    memset(out, 0, sizeof *out);
+    epctx_error_clear(&error);
+    if (epctx_model_open_file(&out->model, path, NULL, &error) != EPCTX_OK) {
+        snprintf(ort_text, sizeof ort_text, "%s", error.message);
+        return false;
+    }
+    it = epctx_graph_nodes(epctx_model_graph(&out->model));
+    while (epctx_next_node(&it, &view)) {
+        if (!epctx_node_is_epnode(&view)) {
+            out->others++;
+        } else if (out->count < room) {
+            out->views[out->count] = view;
+            if (epctx_epnode_read(&view, &out->list[out->count], &error) != EPCTX_OK) {
+                snprintf(ort_text, sizeof ort_text, "%s", error.message);
+                return false;
+            }
+            out->primaries += out->list[out->count++].main_context == 1;
+        }
+    }
+    return true;
 }

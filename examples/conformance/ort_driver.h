@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "epctx.h"
+
 #include <onnxruntime_c_api.h>
 
 extern const OrtApi *ort;
@@ -40,8 +42,9 @@ bool ort_symbol(void *library, const char *name, void *function, size_t size);
 const ORTCHAR_T *ort_path(const char *path);
 /* The words of the command line in UTF-8. */
 char **ort_words(int count, char **given);
-/* The value of --ep-opt: KEY=VALUE, which is cut in two. */
-enum { ORT_MAX_OPTIONS = 16 };
+/* The value of --ep-opt: KEY=VALUE, which is cut in two. False: see ort_text. An ort_spec may have
+ * one option more. */
+enum { ORT_MAX_OPTIONS = 255 };
 typedef struct ort_ep_options {
     const char *list[2 * ORT_MAX_OPTIONS + 1]; /* key, value, ..., NULL */
     size_t count;                              /* of words */
@@ -138,5 +141,16 @@ typedef struct ort_output {
 } ort_output;
 
 bool ort_compile_model(const ort_spec *spec, ort_output *out);
+
+/* The EPContext nodes of a model; their texts are the model's. */
+typedef struct ort_contexts {
+    epctx_model model;
+    size_t count, others, primaries;
+    epctx_epnode list[16];
+    epctx_node_view views[16];
+} ort_contexts;
+
+/* epctx_model_close(&out->model) in any case. */
+bool ort_read_contexts(const char *path, ort_contexts *out);
 
 #endif

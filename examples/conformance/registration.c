@@ -15,7 +15,7 @@ static void exports(void)
     void *library;
     size_t i;
     judging("PLG-001", "dlopen of the library");
-    library = dlopen(wanted.library, RTLD_NOW | RTLD_LOCAL);
+    library = load_ep();
     if (!judge("PLG-001", library != NULL, "cannot be loaded: %s", library ? "" : dlerror()))
         return;
     for (i = 0; i < 2; i++) {
@@ -123,7 +123,7 @@ static int end_of(int what)
     const pid_t child = fork();
     if (child == 0) {
         ort_spec spec;
-        if (!ort_open(false) || !register_ep("end")) _exit(77);
+        if (!ort_open(false) || !register_ep(registration_of("end"))) _exit(77);
         if (now->ep.device) {
             spec = spec_of(in_folder("src/m.onnx"));
             session_opens(&spec);
@@ -165,7 +165,7 @@ static void other_place(void)
     wanted.library = copy;
     judging("PLG-042", "registration from '%s'", copy);
     /* A library that needs others beside it cannot be copied alone. */
-    if (!register_ep("copy") && strstr(ort_text, "cannot open shared object")) {
+    if (!register_ep(registration_of("copy")) && strstr(ort_text, "cannot open shared object")) {
         does_not_apply("PLG-041", "a copy of the library alone cannot be loaded: %s", ort_text);
         return;
     }
@@ -258,10 +258,11 @@ static void identity(void)
     } else {
         does_not_apply("PLG-062 PLG-064", "the library has one EP");
     }
+    does_not_apply("EPC-088", "one EP is tried, beside the CPU's");
 }
 
 const experiment registration_experiments[] = {
-    {"exports", exports, 0, "PLG-001"},
+    {"exports", exports, ONLY_LOADS, "PLG-001"},
     {"registration", registration, 0,
      "PLG-030 PLG-041 PLG-042 PLG-044 PLG-045 PLG-046 PLG-048 PLG-049 PLG-050"},
     {NULL, NULL, 0, NULL},
@@ -270,7 +271,7 @@ const experiment registration_experiments[] = {
 /* After the probe, which opens the EP for the first time. */
 const experiment identity_experiments[] = {
     {"identity", identity, NEEDS_DEVICE,
-     "PLG-004 PLG-007 PLG-028 PLG-030 PLG-031 PLG-047 PLG-060 PLG-062 PLG-064"},
+     "EPC-088 PLG-004 PLG-007 PLG-028 PLG-030 PLG-031 PLG-047 PLG-060 PLG-062 PLG-064"},
     {"another place", other_place, NEEDS_DEVICE, "PLG-041"},
     {"the end of a process", ends, NEEDS_DEVICE, "PLG-003 PLG-049"},
     {NULL, NULL, 0, NULL},

@@ -9,9 +9,9 @@
 
 /* -------------------------------------------------------------------- probe */
 
-/* Sessions of the probe: where none can be created, the EP is at fault and not the models. */
-static size_t sessions_tried, sessions_opened;
-static char first_refusal[1000];
+/* Sessions of the probe. */
+static size_t sessions_opened;
+static char first_refusal[1100];
 
 /* The node assignment names the EP that made the session, the device the factory. */
 static void check_assignment(const OrtSession *session)
@@ -28,31 +28,63 @@ static void check_assignment(const OrtSession *session)
     }
 }
 
+/* There is no session of a model that the CPU EP takes. */
+static void note_refusal(const ort_spec *spec)
+{
+    ort_spec cpu = *spec;
+    char text[sizeof first_refusal];
+    snprintf(text, sizeof text, "%d: %.980s", ort_code, ort_text);
+    cpu.ep = NULL;
+    if (!*first_refusal && session_opens(&cpu)) {
+        snprintf(first_refusal, sizeof first_refusal, "%s: expected success, found %.700s",
+                 now->doing, text);
+    }
+}
+
 /* How many nodes of a model the EP takes; 0 also when there is no session. */
 static size_t claimed(const char *path)
 {
     const ort_spec spec = spec_of(path);
     OrtSession *session = NULL;
     size_t count = 0;
-    sessions_tried++;
     if (ort_session(&spec, &session)) {
         sessions_opened++;
         count = ort_assigned(session, now->ep.name);
         if (count == 0) check_assignment(session);
         ort->ReleaseSession(session);
-    } else if (!*first_refusal) {
-        snprintf(first_refusal, sizeof first_refusal, "%d: %.980s", ort_code, ort_text);
+    } else {
+        note_refusal(&spec);
     }
     return count == SIZE_MAX ? 0 : count;
 }
 
+/* CreateEp refuses, or what was claimed is not compiled. */
+static void judge_refusal(void)
+{
+    const char *ids = "PLG-008";
+    if (!*first_refusal) return;
+    if (strstr(first_refusal, "creating execution provider")) ids = "PLG-032";
+    if (strstr(first_refusal, "ort_version_supported")) ids = "PLG-006 PLG-032";
+    judge(ids, false, "%s%s",
+          sessions_opened ? ""
+                          : "no session can be created, whatever the "
+                            "model: ",
+          first_refusal);
+}
+
 static void judge_probe(void)
 {
+    ep_facts *ep = &now->ep;
     const char *log = strstr(ort_log, "GetCapability");
-    if (sessions_tried > 0 && sessions_opened == 0) {
-        judge(strstr(first_refusal, "ort_version_supported") ? "PLG-006 PLG-032" : "PLG-032", false,
-              "no session can be created, whatever the model: %s", first_refusal);
+    judge_refusal();
+    if (*ep->unary || *ep->weighted) {
+        holds("PLG-008 PLG-032 PLG-051 PLG-053 PLG-056 PLG-074");
+        return;
     }
+    snprintf(ep->no_claim, sizeof ep->no_claim, sessions_opened ? "%s" : "%s: %.500s",
+             sessions_opened ? "the EP claims none of the operators that were tried"
+                             : "no session can be created",
+             first_refusal);
     judge("PLG-008", !log, "nothing is claimed, and the log says: %.300s", log ? log : "");
 }
 
@@ -108,12 +140,12 @@ static void find_contexts(void)
     ep_facts *ep = &now->ep;
     const char *source = in_folder("src/probe.onnx");
     const char *out = in_folder("out/probe_ctx.onnx");
-    contexts c;
+    ort_contexts c;
     bool embed;
     int mode;
     if (!make_model(MODEL_CHAIN, source)) return;
     snprintf(ep->no_contexts, sizeof ep->no_contexts,
-             "compiling the model writes no EPContext node");
+             "CompileModel did not return, or ended the process");
     for (mode = 0; mode < 2; mode++) {
         embed = mode == 1;
         judging("PLG-010", "CompileModel with embed mode %d", mode);
@@ -129,15 +161,54 @@ static void find_contexts(void)
             }
             continue;
         }
-        if (read_contexts(out, &c) && c.count > 0) {
+        if (ort_read_contexts(out, &c) && c.count > 0) {
             ep->contexts = true;
             ep->files |= c.list[0].embed_mode == 0;
             check_mode(embed, c.list[0].embed_mode == 1);
             ep->embeds |= c.list[0].embed_mode == 1;
         }
-        close_contexts(&c);
+        epctx_model_close(&c.model);
+        if (!ep->contexts) {
+            snprintf(ep->no_contexts, sizeof ep->no_contexts,
+                     "compiling the model writes no EPContext node");
+        }
         remove(out);
     }
+}
+
+/* Its device shows itself at once, or where virtual devices are allowed. */
+static bool open_any(void)
+{
+    ep_facts *ep = &now->ep;
+    if (open_ep()) return true;
+    snprintf(ep->no_device, sizeof ep->no_device, "%.590s", ort_text);
+    if (!ort_env || !unregister_ep(registration_of("conformance"))) return false;
+    ep->is_virtual = true;
+    judging("PLG-041", "registration with virtual devices");
+    if (register_ep(registration_of("conformance")) && find_device()) return true;
+    ep->is_virtual = false;
+    return false;
+}
+
+/* A device that only compiles says so in the first run. */
+static void find_runs(void)
+{
+    const char *source = in_folder("src/probe.onnx");
+    const ort_spec spec = spec_of(source);
+    OrtSession *session = NULL;
+    ort_values out;
+    now->ep.runs = true;
+    if (!now->ep.is_virtual || !make_model(MODEL_CHAIN, source)) return;
+    judging("PLG-009", "a run on a virtual device");
+    if (!ort_session(&spec, &session)) return;
+    if (ort_run(session, 1, &out)) {
+        ort_values_free(&out);
+    } else if (ort_code == ORT_NOT_IMPLEMENTED) {
+        now->ep.runs = false;
+        snprintf(now->ep.no_runs, sizeof now->ep.no_runs,
+                 "the virtual device only compiles: %.400s", ort_text);
+    }
+    ort->ReleaseSession(session);
 }
 
 static void probe(void)
@@ -146,10 +217,7 @@ static void probe(void)
     const OrtEpDevice *device;
     const char *version;
     int how;
-    if (!open_ep()) {
-        snprintf(ep->no_contexts, sizeof ep->no_contexts, "%.590s", ort_text);
-        return;
-    }
+    if (!open_any()) return;
     device = find_device();
     version = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version");
     ep->device = true;
@@ -162,14 +230,18 @@ static void probe(void)
         find_op(ep->form, weighted_ops, false, ep->weighted);
         find_op(ep->form, binary_ops, true, ep->binary);
     }
+    if (ep->is_virtual) tell_fact("device", "virtual");
     tell_fact("operators claimed", "%s %s %s%s", ep->unary, ep->weighted, ep->binary,
               ep->form == FORM_QDQ ? ", quantized" : "");
+    now->probed = true;
     if (!*ep->unary && !*ep->weighted) {
         judge_probe();
         return;
     }
     prefer_chain();
     find_foreign(ep->foreign);
+    judge_probe();
+    find_runs();
     find_contexts();
 }
 
@@ -259,8 +331,8 @@ static void odd_models(void)
         judging("PLG-008", "model '%s' in a session", model_names[kind]);
         ort_log_clear();
         spec = spec_of(model);
-        if (!judge("PLG-008 PLG-005", session_opens(&spec),
-                   "model '%s': expected a session, found %s", model_names[kind], ort_answer)) {
+        if (!judge("PLG-008", session_opens(&spec), "model '%s': expected a session, found %s",
+                   model_names[kind], ort_answer)) {
             continue;
         }
         judging("PLG-009", "model '%s', a run", model_names[kind]);
@@ -878,36 +950,51 @@ static void policies(void)
 
 /* ------------------------------------------------------------------- memory */
 
-/* Bytes go to the device's memory and come back. */
-static void round_trip(const OrtEpDevice *device, OrtAllocator *allocator)
+enum { COPIED = 64 };
+
+/* A tensor of COPIED floats, on the CPU. */
+static OrtValue *cpu_tensor(float **data)
 {
-    static const int64_t dims[1] = {64};
+    static const int64_t dims[1] = {COPIED};
     OrtAllocator *cpu = NULL;
-    OrtValue *from = NULL, *to = NULL, *there = NULL;
-    void *a = NULL, *b = NULL;
-    const ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
-    (void)device;
+    OrtValue *value = NULL;
+    void *bytes = NULL;
     if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&cpu)) ||
-        !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, type, &from)) ||
-        !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, type, &to)) ||
-        !ort_ok(ort->GetTensorMutableData(from, &a)) ||
-        !ort_ok(ort->GetTensorMutableData(to, &b))) {
-        return;
+        !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
+                                            &value)) ||
+        !ort_ok(ort->GetTensorMutableData(value, &bytes))) {
+        return NULL;
     }
-    ort_fill(a, 64, type, 9);
-    memset(b, 0, 64 * sizeof(float));
-    judging("PLG-035", "a tensor in the device's memory");
-    if (judge("PLG-035 PLG-036",
-              ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, 1, type, &there)),
-              "a tensor in the device's memory: %s", ort_answer)) {
-        judging("PLG-038", "CopyTensors to the device and back");
-        judge(
-            "PLG-038",
-            ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&from, &there, NULL, 1)) &&
-                ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&there, &to, NULL, 1)) &&
-                memcmp(a, b, 64 * sizeof(float)) == 0,
-            "CopyTensors to the device and back: expected the same bytes, found %s", ort_answer);
-        judging("PLG-037", "the release of a tensor in the device's memory");
+    *data = (float *)bytes;
+    return value;
+}
+
+static bool copy(const OrtValue *from, OrtValue *to, OrtSyncStream *stream)
+{
+    return ort_ok(ort->CopyTensors(ort_env, &from, &to, stream, 1));
+}
+
+/* Bytes go to memory of `allocator` and come back; `stream` may be NULL. */
+static void round_trip(const char *ids, OrtAllocator *allocator, OrtSyncStream *stream,
+                       const char *what)
+{
+    static const int64_t dims[1] = {COPIED};
+    float *a = NULL, *b = NULL;
+    OrtValue *from = cpu_tensor(&a), *to = cpu_tensor(&b), *there = NULL;
+    if (!from || !to) return;
+    ort_fill(a, COPIED, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 9);
+    memset(b, 0, COPIED * sizeof *b);
+    judging("PLG-035", "a tensor in %s", what);
+    if (judge(ids,
+              ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, 1,
+                                                 ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &there)),
+              "a tensor in %s: %s", what, ort_answer)) {
+        judging("PLG-038", "CopyTensors to %s and back", what);
+        judge("PLG-038",
+              copy(from, there, stream) && copy(there, to, stream) &&
+                  memcmp(a, b, COPIED * sizeof *a) == 0,
+              "CopyTensors to %s and back: expected the same bytes, found %s", what, ort_answer);
+        judging("PLG-037", "the release of a tensor in %s", what);
         ort->ReleaseValue(there);
         holds("PLG-037");
     }
@@ -915,67 +1002,229 @@ static void round_trip(const OrtEpDevice *device, OrtAllocator *allocator)
     ort->ReleaseValue(to);
 }
 
-static void memory(void)
+static void shared_memory(const OrtEpDevice *device, OrtDeviceMemoryType type)
 {
-    static const OrtDeviceMemoryType types[] = {OrtDeviceMemoryType_DEFAULT,
-                                                OrtDeviceMemoryType_HOST_ACCESSIBLE};
-    const OrtEpDevice *device;
-    OrtSyncStream *stream = NULL;
-    bool found = false;
-    size_t i;
-    if (!open_ep()) {
-        give_up("%s", ort_text);
-        return;
-    }
-    device = find_device();
-    for (i = 0; i < 2; i++) {
-        const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, types[i]);
-        OrtAllocator *allocator = NULL;
-        if (!info) continue;
-        found = true;
-        judging("PLG-035", "GetSharedAllocator");
-        if (judge("PLG-035 PLG-020",
-                  ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator,
-                  "the device announces memory, but there is no allocator for it: %s", ort_text)) {
-            round_trip(device, allocator);
-        }
-    }
-    if (!found) {
-        does_not_apply("PLG-020 PLG-035 PLG-036 PLG-037",
-                       "the device announces no memory of its own: it works in the CPU's");
-        holds("PLG-038");
-    }
-    judging("PLG-040", "CreateSyncStreamForEpDevice");
-    if (ort_ok(ort->CreateSyncStreamForEpDevice(device, NULL, &stream))) {
-        judging("PLG-040", "the release of a stream");
-        ort->ReleaseSyncStream(stream);
-        holds("PLG-039 PLG-040");
-    } else if (ort_code == ORT_NOT_IMPLEMENTED) {
-        holds("PLG-039");
-        does_not_apply("PLG-040", "the EP has no streams: %s", ort_text);
-    } else {
-        judge("PLG-040", *ort_text != '\0', "a refusal without a text");
-        remark("PLG-039", "%s", ort_text);
+    const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, type);
+    OrtAllocator *allocator = NULL;
+    if (!info) return;
+    judge("PLG-020", ort->MemoryInfoGetDeviceMemType(info) == type,
+          "memory announced as type %d says type %d", (int)type,
+          (int)ort->MemoryInfoGetDeviceMemType(info));
+    judging("PLG-035", "GetSharedAllocator");
+    if (judge("PLG-035 PLG-020",
+              ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator,
+              "the device announces memory, but there is no allocator for it: %s", ort_text)) {
+        round_trip("PLG-035 PLG-036", allocator, NULL, "the device's memory");
     }
 }
 
+/* A run whose output stays in the device's memory, and is read after the session's end. */
+static OrtValue *run_on_device(OrtSession *session, const OrtMemoryInfo *info)
+{
+    OrtIoBinding *binding = NULL;
+    OrtAllocator *cpu = NULL;
+    OrtValue **values = NULL, *out = NULL;
+    size_t count = 0;
+    ort_values inputs;
+
+    memset(&inputs, 0, sizeof inputs);
+    inputs.count = 1;
+    if (ort_ok(ort->GetAllocatorWithDefaultOptions(&cpu)) &&
+        ort_make_input(session, 0, cpu, 1, &inputs) &&
+        ort_ok(ort->CreateIoBinding(session, &binding)) &&
+        ort_ok(ort->BindInput(binding, inputs.names[0], inputs.values[0])) &&
+        ort_ok(ort->BindOutputToDevice(binding, "y", info)) &&
+        ort_ok(ort->RunWithBinding(session, NULL, binding)) &&
+        ort_ok(ort->GetBoundOutputValues(binding, cpu, &values, &count)) && count == 1) {
+        out = values[0];
+    }
+    if (values) cpu->Free(cpu, values);
+    if (binding) ort->ReleaseIoBinding(binding);
+    ort_values_free(&inputs);
+    return out;
+}
+
+/* The bytes of a value of the device, as the CPU EP's output of `model`. */
+static bool is_output_of(const OrtValue *there, const char *model)
+{
+    static char y[] = "y";
+    const ort_spec spec = {.path = model, .plain = true};
+    OrtSession *cpu = NULL;
+    ort_values want, got;
+    OrtAllocator *allocator = NULL;
+    const int64_t *dims = NULL;
+    size_t rank = 0;
+    ONNXTensorElementDataType type;
+    bool ok;
+    memset(&got, 0, sizeof got);
+    got.count = 1;
+    got.names[0] = y;
+    if (!ort_session(&spec, &cpu) || !ort_run(cpu, 1, &want)) return false;
+    ok = ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) &&
+         ort_ok(ort->GetTensorElementTypeAndShapeDataReference(there, &type, &dims, &rank)) &&
+         ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, rank, type, &got.values[0])) &&
+         copy(there, got.values[0], NULL) && ort_same(&got, &want);
+    if (got.values[0]) ort->ReleaseValue(got.values[0]);
+    ort_values_free(&want);
+    ort->ReleaseSession(cpu);
+    return ok;
+}
+
+/* The EP's own allocator and stream of a session; options of both come with the session's. */
+static void session_memory(const OrtEpDevice *device, const OrtMemoryInfo *info, bool streams)
+{
+    const char *model = in_folder("src/m.onnx");
+    ort_spec spec = spec_of(model);
+    OrtSession *session = NULL;
+    OrtAllocator *allocator = NULL;
+    OrtValue *out;
+    spec.device = device;
+    judging("PLG-019", "a session on the device with memory of its own");
+    if (!make_model(MODEL_CHAIN, model) || !ort_session(&spec, &session)) {
+        does_not_apply("PLG-019 PLG-021 PLG-022 PLG-023", "no session there: %s", ort_text);
+        return;
+    }
+    judging("PLG-019", "CreateAllocator of a session");
+    if (judge("PLG-019", ort_ok(ort->CreateAllocator(session, info, &allocator)),
+              "the allocator of a session: expected success, found %s", ort_answer)) {
+        round_trip("PLG-019", allocator, NULL, "the memory of a session");
+        ort->ReleaseAllocator(allocator);
+    }
+    judging("PLG-019", "a run whose output is in the device's memory");
+    out = run_on_device(session, info);
+    judge("PLG-019", out != NULL, "a run whose output is in the device's memory: %s", ort_answer);
+    judging("PLG-035", "a value in the device's memory that outlives its session");
+    ort->ReleaseSession(session);
+    if (!out) return;
+    judge(streams ? "PLG-022 PLG-023 PLG-035" : "PLG-035", is_output_of(out, model),
+          "a value in the device's memory, read after its session's end: expected the CPU EP's "
+          "output, found %s",
+          ort_answer);
+    ort->ReleaseValue(out);
+}
+
+/* A stream of the factory, and a copy on it. */
+static bool device_stream(const OrtEpDevice *device, const OrtMemoryInfo *info)
+{
+    OrtSyncStream *stream = NULL;
+    OrtAllocator *allocator = NULL;
+    judging("PLG-040", "CreateSyncStreamForEpDevice");
+    if (!ort_ok(ort->CreateSyncStreamForEpDevice(device, NULL, &stream))) {
+        if (ort_code == ORT_NOT_IMPLEMENTED || strstr(ort_text, "stream aware")) return false;
+        judge("PLG-040", *ort_text != '\0', "a refusal without a text");
+        return false;
+    }
+    if (ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator) {
+        round_trip("PLG-040", allocator, stream, "the device's memory, on a stream");
+    }
+    judging("PLG-040", "the release of a stream");
+    ort->ReleaseSyncStream(stream);
+    holds("PLG-039 PLG-040");
+    return true;
+}
+
+/* Devices of the EP, also virtual ones: these may have memory where others work in the CPU's. */
+static void memory(void)
+{
+    const OrtEpDevice *const *devices = NULL;
+    size_t count = 0, i, found = 0;
+    bool streams = false;
+    if (!ort_open(false) || !register_ep("memory.virtual") ||
+        !ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) {
+        give_up("%s", ort_text);
+        return;
+    }
+    for (i = 0; i < count; i++) {
+        const OrtMemoryInfo *info =
+            ort->EpDevice_MemoryInfo(devices[i], OrtDeviceMemoryType_DEFAULT);
+        if (strcmp(ort->EpDevice_EpName(devices[i]), now->ep.name) != 0 || !info) continue;
+        found++;
+        shared_memory(devices[i], OrtDeviceMemoryType_DEFAULT);
+        shared_memory(devices[i], OrtDeviceMemoryType_HOST_ACCESSIBLE);
+        streams |= device_stream(devices[i], info);
+        session_memory(devices[i], info, streams);
+    }
+    if (!found) {
+        give_up("no device announces memory of its own: the EP works in the CPU's");
+    } else if (!streams) {
+        give_up("the EP has no streams");
+    } else {
+        does_not_apply("PLG-021", "only the EP knows which options its allocators have");
+    }
+}
+
+/* ------------------------------------------------------------------- layout */
+
+static bool is_converted(const OrtSession *session)
+{
+    const OrtEpAssignedSubgraph *const *graphs = NULL;
+    const OrtEpAssignedNode *const *nodes = NULL;
+    const char *domain = NULL;
+    size_t graph_count = 0, count = 0, i, k;
+    if (!ort_ok(ort->Session_GetEpGraphAssignmentInfo(session, &graphs, &graph_count)))
+        return false;
+    for (i = 0; i < graph_count; i++) {
+        if (!ort_ok(ort->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &count))) return false;
+        for (k = 0; k < count; k++) {
+            if (ort_ok(ort->EpAssignedNode_GetDomain(nodes[k], &domain)) &&
+                strcmp(domain, "com.ms.internal.nhwc") == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Who prefers NHWC gets convolutions in a domain of ORT's own. */
+static void layout(void)
+{
+    const char *model = in_folder("src/m.onnx");
+    OrtSession *session = NULL;
+    ort_spec spec;
+    if (!open_ep() || !make_probe(now->ep.form, "Conv", model)) {
+        give_up("%s", ort_text);
+        return;
+    }
+    spec = spec_of(model);
+    spec.plain = false;
+    judging("PLG-014", "a session with two nodes Conv");
+    if (!judge("PLG-013", ort_session(&spec, &session),
+               "a session with two nodes Conv: expected success, found %s", ort_answer)) {
+        return;
+    }
+    if (is_converted(session)) {
+        judge("PLG-013 PLG-014 PLG-015", equals_cpu(session, model, 1),
+              "convolutions in NHWC: expected the CPU EP's outputs, found %s", ort_answer);
+    } else if (ort_assigned(session, now->ep.name) == 0) {
+        does_not_apply("PLG-013 PLG-014 PLG-015", "the EP claims no Conv, whatever its layout");
+    } else {
+        judge("PLG-013", equals_cpu(session, model, 1),
+              "convolutions in NCHW: expected the CPU EP's outputs, found %s", ort_answer);
+        does_not_apply("PLG-014 PLG-015", "the EP prefers no other layout than NCHW");
+    }
+    ort->ReleaseSession(session);
+}
+
 const experiment session_experiments[] = {
-    {"probe", probe, FINDS_FACTS, "EPC-071 PLG-006 PLG-008 PLG-010 PLG-027 PLG-032"},
-    {"session", jit, NEEDS_DEVICE | NEEDS_CLAIM,
+    {"probe", probe, FINDS_FACTS,
+     "EPC-071 PLG-006 PLG-008 PLG-010 PLG-027 PLG-032 PLG-051 PLG-053 PLG-056 PLG-074"},
+    {"session", jit, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM,
      "PLG-006 PLG-008 PLG-009 PLG-011 PLG-027 PLG-032 PLG-033 PLG-051 PLG-053 PLG-056 PLG-072 "
      "PLG-073 "
      "PLG-074 "
      "EPC-037 EPC-063 EPC-098"},
-    {"odd models", odd_models, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-005 PLG-008 PLG-009"},
-    {"optimization levels", levels, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-008"},
-    {"several sessions", many_sessions, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-011 PLG-032 PLG-033"},
-    {"many runs", many_runs, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009 PLG-011"},
-    {"threads", threads, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009 PLG-032"},
-    {"odd runs", odd_runs, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009"},
-    {"open shapes", open_shapes, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-009"},
-    {"options", options, NEEDS_DEVICE | NEEDS_CLAIM, "EPC-054 PLG-016 PLG-055"},
-    {"selection", policies, NEEDS_DEVICE | NEEDS_CLAIM, "PLG-057 PLG-058 PLG-059"},
+    {"odd models", odd_models, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-005 PLG-008 PLG-009"},
+    {"optimization levels", levels, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-008"},
+    {"several sessions", many_sessions, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM,
+     "PLG-011 PLG-032 PLG-033"},
+    {"many runs", many_runs, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009 PLG-011"},
+    {"threads", threads, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009 PLG-032"},
+    {"odd runs", odd_runs, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009"},
+    {"open shapes", open_shapes, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009"},
+    {"options", options, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "EPC-054 PLG-016 PLG-055"},
+    {"selection", policies, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-057 PLG-058 PLG-059"},
     {"memory and streams", memory, NEEDS_DEVICE,
-     "PLG-020 PLG-035 PLG-036 PLG-037 PLG-038 PLG-039 PLG-040"},
+     "PLG-019 PLG-020 PLG-021 PLG-022 PLG-023 PLG-035 PLG-036 PLG-037 PLG-038 PLG-039 PLG-040"},
+    {"data layout", layout, NEEDS_DEVICE | NEEDS_RUNS, "PLG-013 PLG-014 PLG-015"},
     {NULL, NULL, 0, NULL},
 };

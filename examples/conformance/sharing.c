@@ -373,7 +373,10 @@ static void unequal_weights(void)
           ort_answer);
 }
 
-enum { FOR_SHARING = NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES | NEEDS_SHARING };
+enum {
+    FOR_SHARING =
+        NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES | NEEDS_SHARING | NEEDS_RUNS
+};
 
 const experiment sharing_experiments[] = {
     {"does it share?", sharing_probe,

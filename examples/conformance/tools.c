@@ -3,12 +3,11 @@
 #include "conformance.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <ftw.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#define REGISTRATION "conformance"
 
 /* ------------------------------------------------------------------- files */
 
@@ -119,10 +118,31 @@ size_t memory_now(void)
 
 /* ------------------------------------------------------------------ the EP */
 
+void *load_ep(void)
+{
+    void *library;
+    now->step = step_load;
+    library = dlopen(wanted.library, RTLD_NOW | RTLD_LOCAL);
+    now->step = NULL;
+    return library;
+}
+
 bool register_ep(const char *registration)
 {
-    return ort_ok(
+    bool ok;
+    now->step = step_register;
+    ok = ort_ok(
         ort->RegisterExecutionProviderLibrary(ort_env, registration, ort_path(wanted.library)));
+    now->step = NULL;
+    return ok;
+}
+
+const char *registration_of(const char *name)
+{
+    static char out[NAME];
+    /* The end of the name allows virtual devices. */
+    snprintf(out, sizeof out, "%s%s", name, now->ep.is_virtual ? ".virtual" : "");
+    return out;
 }
 
 bool unregister_ep(const char *registration)
@@ -158,7 +178,7 @@ bool open_ep(void)
     /* Devices compute in float16, and round quantized values their way: by one step. */
     ort_relative = now->ep.form == FORM_QDQ ? 0.05 : 0.005;
     judging("PLG-041", "registration");
-    return register_ep(REGISTRATION) && find_device();
+    return register_ep(registration_of("conformance")) && find_device();
 }
 
 ort_spec spec_of(const char *path)
@@ -246,44 +266,12 @@ bool generate_by_options(const char *source, const char *const *more)
     return session_opens(&spec);
 }
 
-bool read_contexts(const char *path, contexts *out)
-{
-    epctx_error error;
-    epctx_cursor it;
-    epctx_node_view view;
-    memset(out, 0, sizeof *out);
-    epctx_error_clear(&error);
-    if (epctx_model_open_file(&out->model, path, NULL, &error) != EPCTX_OK) {
-        snprintf(ort_text, sizeof ort_text, "%s", error.message);
-        return false;
-    }
-    it = epctx_graph_nodes(epctx_model_graph(&out->model));
-    while (epctx_next_node(&it, &view)) {
-        if (!epctx_node_is_epnode(&view)) {
-            out->others++;
-        } else if (out->count < 16) {
-            out->views[out->count] = view;
-            if (epctx_epnode_read(&view, &out->list[out->count], &error) != EPCTX_OK) {
-                snprintf(ort_text, sizeof ort_text, "%s", error.message);
-                return false;
-            }
-            out->primaries += out->list[out->count++].main_context == 1;
-        }
-    }
-    return true;
-}
-
-void close_contexts(contexts *c)
-{
-    epctx_model_close(&c->model);
-}
-
 bool binary_of(const char *model, const char *folder, char *out, size_t size)
 {
-    contexts c;
+    ort_contexts c;
     bool found = false;
     size_t i;
-    if (read_contexts(model, &c)) {
+    if (ort_read_contexts(model, &c)) {
         for (i = 0; i < c.count && !found; i++) {
             const epctx_epnode *node = &c.list[i];
             if (node->main_context != 1 || node->embed_mode != 0) continue;
@@ -291,18 +279,18 @@ bool binary_of(const char *model, const char *folder, char *out, size_t size)
                 (size_t)snprintf(out, size, "%s/%.*s", folder, STR(node->ep_cache_context)) < size;
         }
     }
-    close_contexts(&c);
+    epctx_model_close(&c.model);
     return found;
 }
 
 bool change_attr(const char *from, const char *to, const char *attr, const char *value, size_t size)
 {
-    contexts c;
+    ort_contexts c;
     epctx_error error;
     epctx_status status = EPCTX_OK;
     epctx_write_opts opts;
     size_t i;
-    bool ok = read_contexts(from, &c);
+    bool ok = ort_read_contexts(from, &c);
     epctx_error_clear(&error);
     memset(&opts, 0, sizeof opts);
     for (i = 0; ok && i < c.count && status == EPCTX_OK; i++) {
@@ -315,6 +303,6 @@ bool change_attr(const char *from, const char *to, const char *attr, const char 
     }
     if (ok && status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, &opts, &error);
     if (ok && status != EPCTX_OK) snprintf(ort_text, sizeof ort_text, "%s", error.message);
-    close_contexts(&c);
+    epctx_model_close(&c.model);
     return ok && status == EPCTX_OK;
 }

@@ -169,7 +169,8 @@ static void user_models(void)
 }
 
 const experiment model_experiments[] = {
-    {"times", times, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS, "EPC-002"},
-    {"the user's models", user_models, NEEDS_DEVICE, "EPC-003 EPC-119 PLG-008 PLG-009 PLG-010"},
+    {"times", times, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS, "EPC-002"},
+    {"the user's models", user_models, NEEDS_DEVICE | NEEDS_RUNS,
+     "EPC-003 EPC-119 PLG-008 PLG-009 PLG-010"},
     {NULL, NULL, 0, NULL},
 };

@@ -6,6 +6,9 @@
  *   none           nothing: shows that the rest works
  *   vendor_id      OrtEpFactory::GetVendorId ends the process: does ORT ever call it?
  *   version        the same for OrtEpFactory::GetVersion
+ *   only_embeds    no fault: refuses context binaries in files
+ *   only_virtual   no fault: has no device but the virtual one
+ *   registration_hangs
  * and those of tests/faults.txt, which epctx-conformance must find. It works on one EP in one
  * process, and keeps its state in static variables.
  */
@@ -72,7 +75,7 @@ static void leak(size_t size)
 /* Of the session that is made or compiled: the good EP asks for both before it uses them. */
 static struct {
     char model[PATH_MAX], context[PATH_MAX];
-    bool generates, shares, idle, stops, hides;
+    bool generates, embeds, shares, idle, stops, hides;
 } session;
 
 static const char *text_of(const OrtKeyValuePairs *config, const char *key)
@@ -111,6 +114,7 @@ static OrtStatus *ORT_API_CALL read_config(const OrtSessionOptions *options, Ort
     if (status) return status;
     memset(&session, 0, sizeof session);
     session.generates = strcmp(text_of(*out, "ep.context_enable"), "1") == 0;
+    session.embeds = strcmp(text_of(*out, "ep.context_embed_mode"), "1") == 0;
     session.shares = strcmp(text_of(*out, "ep.share_ep_contexts"), "1") == 0;
     session.stops = strcmp(text_of(*out, "ep.stop_share_ep_contexts"), "1") == 0;
     session.idle = strcmp(text_of(*out, "session.compile_only"), "1") == 0 ||
@@ -335,11 +339,18 @@ static void write_input(OrtKernelContext *context)
     if (!status && data) ((volatile float *)(uintptr_t)data)[0] += 1;
 }
 
+/* ORT's, valid while it compiles; and what was read then. */
+static const char *kept_name;
+static char kept_copy[200];
+
 static OrtStatus *ORT_API_CALL bad_compute(OrtNodeComputeInfo *self, void *state,
                                            OrtKernelContext *context)
 {
     if (fault("writes_inputs")) write_input(context);
     if (fault("leak_per_run")) leak(1000);
+    if (kept_name && strcmp(kept_name, kept_copy) != 0) {
+        return real->CreateStatus(ORT_FAIL, "the node is gone");
+    }
     if (fault("first_ends_all") && atomic_load(&ended_sessions) > 0) {
         return real->CreateStatus(ORT_FAIL, "no device handle");
     }
@@ -548,6 +559,17 @@ static void leave_files(void)
     if (file) fclose(file);
 }
 
+static void keep_name(const OrtGraph *graph)
+{
+    const OrtNode **nodes = NULL;
+    size_t count = 0;
+    OrtStatus *status = graph_nodes(graph, &nodes, &count);
+    if (!status && count) status = real->Node_GetName(nodes[0], &kept_name);
+    if (status) real->ReleaseStatus(status);
+    if (kept_name) snprintf(kept_copy, sizeof kept_copy, "%s", kept_name);
+    free(nodes);
+}
+
 static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **fused,
                                        size_t count, OrtNodeComputeInfo **infos, OrtNode **contexts)
 {
@@ -565,6 +587,12 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
     if (loads && fault("compiles_again") && session.generates) {
         return real->CreateStatus(ORT_FAIL, "");
     }
+    if (!loads && fault("claims_too_much")) return make_status(ORT_EP_FAIL, "the compiler gave up");
+    if (!loads && session.generates && !session.embeds && fault("only_embeds")) {
+        return make_status(ORT_NOT_IMPLEMENTED,
+                           "contexts are in the model: ep.context_embed_mode=1");
+    }
+    if (fault("keeps_nodes")) keep_name(graphs[0]);
     status = ep.Compile(self, graphs, fused, count, infos, contexts);
     if (status && (fault("fixed_shape") || (fault("stale_binary") && loads)) &&
         !session.generates) {
@@ -692,6 +720,16 @@ static OrtStatus *ORT_API_CALL run_start(OrtEp *self, const OrtRunOptions *optio
     return ep.OnRunStart(self, options);
 }
 
+/* Without hardware. */
+static OrtStatus *ORT_API_CALL virtual_devices(OrtEpFactory *self,
+                                               const OrtHardwareDevice *const *hardware,
+                                               size_t count, OrtEpDevice **out, size_t max,
+                                               size_t *found)
+{
+    (void)count;
+    return factory.GetSupportedDevices(self, hardware, 0, out, max, found);
+}
+
 static OrtStatus *ORT_API_CALL no_devices(OrtEpFactory *self,
                                           const OrtHardwareDevice *const *hardware, size_t count,
                                           OrtEpDevice **out, size_t max, size_t *found)
@@ -731,9 +769,30 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
     if (fault("compatibility")) (*out)->GetCompiledModelCompatibilityInfo = no_text;
     if (fault("changing_string")) (*out)->GetCompiledModelCompatibilityInfo = changing_text;
     if (fault("no_api_version")) (*out)->ort_version_supported = 0;
+    if (fault("allocator_of_session")) (*out)->CreateAllocator = NULL;
     if (fault("two_names")) (*out)->GetName = other_name;
     if (fault("dynamic_options")) (*out)->SetDynamicOptions = dynamic_options;
     return NULL;
+}
+
+static void(ORT_API_CALL *good_free)(OrtAllocator *, void *);
+
+/* The memory is the first session's. */
+static void ORT_API_CALL dying_free(OrtAllocator *self, void *data)
+{
+    if (atomic_load(&ended_sessions) > 0) crash();
+    good_free(self, data);
+}
+
+static OrtStatus *ORT_API_CALL dying_allocator(OrtEpFactory *self, const OrtMemoryInfo *info,
+                                               const OrtKeyValuePairs *options, OrtAllocator **out)
+{
+    OrtStatus *status = factory.CreateAllocator(self, info, options, out);
+    if (!status && *out && (*out)->Free != dying_free) {
+        good_free = (*out)->Free;
+        (*out)->Free = dying_free;
+    }
+    return status;
 }
 
 static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *gone)
@@ -812,6 +871,8 @@ static OrtStatus *early_faults(void)
     pthread_t thread;
     Dl_info self;
     if (fault("dies_at_registration")) crash();
+    while (fault("registration_hangs"))
+        usleep(200000);
     if (fault("second_registration") && getenv("EPCTX_BAD_EP_SEEN")) crash();
     setenv("EPCTX_BAD_EP_SEEN", "1", 1);
     if (fault("thread_left")) pthread_create(&thread, NULL, tick, NULL);
@@ -831,8 +892,10 @@ static void spoil_factory(OrtEpFactory *out)
     if (fault("vendor_id")) out->GetVendorId = vendor_trap;
     if (fault("version")) out->GetVersion = version_trap;
     if (fault("bad_version")) out->GetVersion = bad_version;
+    if (fault("allocator_of_session")) out->CreateAllocator = dying_allocator;
     if (fault("no_vendor")) out->GetVendor = empty_text;
     if (fault("registered_name")) out->GetName = registered_name;
+    if (fault("only_virtual")) out->GetSupportedDevices = virtual_devices;
     if (fault("device_error")) out->GetSupportedDevices = no_devices;
     if (fault("all_optimal") || fault("version_ignored")) {
         out->ValidateCompiledModelCompatibilityInfo = all_optimal;

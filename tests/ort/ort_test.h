@@ -309,12 +309,7 @@ ORT_UNUSED static bool as_on_cpu(const char *model, const ort_values *got)
         ort_values want;
         memset(&want, 0, sizeof want);
         same = cpu_outputs_of(model, plain, &want) && ort_same(got, &want);
-        if (want.count) {
-            char text[sizeof ort_text];
-            memcpy(text, ort_text, sizeof text);
-            ort_values_free(&want);
-            memcpy(ort_text, text, sizeof text);
-        }
+        ort_values_free(&want);
     }
     return same;
 }
@@ -328,17 +323,14 @@ ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model)
     OrtSession *session = NULL;
     ort_values got;
     size_t nodes = 0;
-    char text[sizeof ort_text];
     memset(&got, 0, sizeof got);
     if (ort_session(spec, &session) && ort_run(session, 7, &got) && as_on_cpu(model, &got)) {
         nodes = ort_assigned(session, ep->ep);
         nodes_left = ort_assigned(session, NULL) - nodes;
         if (nodes == 0) snprintf(ort_text, sizeof ort_text, "no node ran on %s", ep->ep);
     }
-    memcpy(text, ort_text, sizeof text);
     ort_values_free(&got);
     if (session) ort->ReleaseSession(session);
-    memcpy(ort_text, text, sizeof text);
     if (nodes != SIZE_MAX && nodes) snprintf(ort_text, sizeof ort_text, "%zu nodes ran", nodes);
     return nodes == SIZE_MAX ? 0 : nodes;
 }
@@ -370,40 +362,6 @@ ORT_UNUSED static bool make_session(const ort_spec *spec)
               "%s: expected %d with \"%s\", found %d: %s", #call, (int)(code), text, ort_code, \
               ort_text); \
     } while (0)
-
-/* The EPContext nodes of a model in the folder. */
-typedef struct nodes {
-    epctx_model model;
-    epctx_epnode list[8];
-    epctx_node_view views[8];
-    size_t count, others;
-} nodes;
-
-ORT_UNUSED static bool read_nodes(const char *name, nodes *out)
-{
-    epctx_error error;
-    epctx_cursor it;
-    epctx_node_view view;
-    memset(out, 0, sizeof *out);
-    epctx_error_clear(&error);
-    if (epctx_model_open_file(&out->model, in_folder(name), NULL, &error) != EPCTX_OK) {
-        snprintf(ort_text, sizeof ort_text, "%s", error.message);
-        return false;
-    }
-    it = epctx_graph_nodes(epctx_model_graph(&out->model));
-    while (epctx_next_node(&it, &view)) {
-        if (!epctx_node_is_epnode(&view)) {
-            out->others++;
-        } else if (out->count < 8) {
-            out->views[out->count] = view;
-            if (epctx_epnode_read(&view, &out->list[out->count++], &error) != EPCTX_OK) {
-                snprintf(ort_text, sizeof ort_text, "%s", error.message);
-                return false;
-            }
-        }
-    }
-    return true;
-}
 
 /* -------------------------------------------------------- generated models */
 
