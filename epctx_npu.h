@@ -4067,8 +4067,7 @@ static bool epctx_npu__integer_needs(const epctx_npu__integer_conv *p, uint64_t 
 {
     const epctx_npu__window *w = &p->window;
     const uint64_t channels = epctx_npu__up(p->out_channels, block);
-    needs->in[0] =
-        epctx_npu__items(epctx_npu__mul4(p->batch, w->in_h, w->in_w, p->in_channels), 1);
+    needs->in[0] = epctx_npu__items(epctx_npu__mul4(p->batch, w->in_h, w->in_w, p->in_channels), 1);
     needs->in[1] = epctx_npu__items(epctx_npu__mul(channels, epctx_npu__up(depth, 4)), 1);
     needs->in[2] = needs->in[3] = epctx_npu__floats(channels);
     needs->out[0] =
@@ -4089,7 +4088,7 @@ static bool epctx_npu__check_integer_conv(const void *params, epctx_npu__needs *
 
 /* The input pixel of a tap, NULL in the padding. */
 static const uint8_t *epctx_npu__pixel(const epctx_npu__integer_conv *p, const uint8_t *x,
-                                     uint32_t oy, uint32_t ox, uint32_t ky, uint32_t kx)
+                                       uint32_t oy, uint32_t ox, uint32_t ky, uint32_t kx)
 {
     const epctx_npu__window *w = &p->window;
     const uint32_t iy = oy * w->stride_h + ky * w->dilation_h - w->top;
@@ -4220,7 +4219,7 @@ EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__dot(__m512i sum, __m
 
 /* 16 sums to integers without the zero point, within the limits. */
 EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__rounded(__m512i sum, const float *scale,
-                                                                   const epctx_npu__requant *s)
+                                                                    const epctx_npu__requant *s)
 {
     __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(scale));
     v = _mm512_max_ps(v, _mm512_set1_ps((float)(s->low - s->zero))); /* NaN: the second operand */
@@ -4231,14 +4230,14 @@ EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__rounded(__m512i sum,
 }
 
 EPCTX_NPU__VNNI static void epctx_npu__flip_wide(const uint8_t *from, size_t size, uint32_t flip,
-                                                  uint8_t *to)
+                                                 uint8_t *to)
 {
     const __m512i bits = _mm512_set1_epi8((char)flip);
     size_t i;
     for (i = 0; i < size; i += 64) {
         const __mmask64 mask = size - i < 64 ? UINT64_MAX >> (64 - (size - i)) : UINT64_MAX;
-        _mm512_mask_storeu_epi8(
-            to + i, mask, _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, from + i), bits));
+        _mm512_mask_storeu_epi8(to + i, mask,
+                                _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, from + i), bits));
     }
 }
 
@@ -4418,8 +4417,8 @@ static size_t epctx_npu__interleaved(size_t channel)
 static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
-    return epctx_npu__integer_needs(
-               p, epctx_npu__mul(p->window.kernel_h, p->window.kernel_w), 64, needs) &&
+    return epctx_npu__integer_needs(p, epctx_npu__mul(p->window.kernel_h, p->window.kernel_w), 64,
+                                    needs) &&
            p->in_channels == p->out_channels;
 }
 
@@ -4504,9 +4503,8 @@ static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epc
     const epctx_npu__window *w = &p->window;
     const size_t channels = p->out_channels;
     const uint8_t *taps[EPCTX_NPU__MOST_TAPS], *here[EPCTX_NPU__MOST_TAPS];
-    const uint32_t beside = w->stride_w == 1 && channels < 64 && 64 % channels == 0
-                                ? (uint32_t)(64 / channels)
-                                : 1;
+    const uint32_t beside =
+        w->stride_w == 1 && channels < 64 && 64 % channels == 0 ? (uint32_t)(64 / channels) : 1;
     const uint32_t count = w->kernel_h * w->kernel_w, reach = (w->kernel_w - 1) * w->dilation_w;
     uint32_t ox, pixels = 1, t, ky, kx;
     bool inside = false;
@@ -4569,7 +4567,8 @@ static epctx_status epctx_npu__run_integer_depthwise(const void *params,
 #endif
             for (i = 0; i < row; i++) {
                 epctx_npu__depthwise_one(p, args, x, oy, (uint32_t)(i / p->out_channels),
-                                         i % p->out_channels, y + i / p->out_channels * p->out_channels);
+                                         i % p->out_channels,
+                                         y + i / p->out_channels * p->out_channels);
             }
         }
     }
@@ -4663,8 +4662,7 @@ typedef struct epctx_npu__lookup {
 
 static bool epctx_npu__check_lookup(const void *params, epctx_npu__needs *needs)
 {
-    needs->in[0] = needs->out[0] =
-        epctx_npu__items(((const epctx_npu__lookup *)params)->count, 1);
+    needs->in[0] = needs->out[0] = epctx_npu__items(((const epctx_npu__lookup *)params)->count, 1);
     needs->in[1] = epctx_npu__items(256, 1);
     return true;
 }
@@ -4708,8 +4706,7 @@ static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__a
     X(RESAMPLE, "Resample", 3, 1, 7, epctx_npu__resample, resample) \
     X(RECURRENT, "Recurrent", 7, 2, 3, epctx_npu__recurrent, recurrent) \
     X(INTEGER_CONV, "IntegerConv", 4, 2, 15, epctx_npu__integer_conv, integer_conv) \
-    X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx_npu__integer_conv, \
-      integer_depthwise) \
+    X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx_npu__integer_conv, integer_depthwise) \
     X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx_npu__integer_add, integer_add) \
     X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup)
 
@@ -5754,7 +5751,7 @@ typedef struct epctx_npu__tensor {
     epctx_value known; /* elem 0: type and shape from the graph, as far as known */
     bool stored;       /* an initializer */
     const struct epctx_npu__step *dequantized; /* the folded step that made it from integers */
-    bool given;        /* an input of the graph */
+    bool given;                                /* an input of the graph */
 } epctx_npu__tensor;
 
 /* Memory of one or more tensors at run time. */
@@ -12167,8 +12164,8 @@ static epctx_status epctx_npu__grid_of(epctx_npu__compiler *c, const epctx_npu__
     }
     g->type = (int32_t)s->params.quantize.type;
     g->scale = *(const float *)scale;
-    g->zero = has_zero ? (int32_t)epctx_npu__load_int((const uint8_t *)zero, 0, (uint32_t)g->type)
-                       : 0;
+    g->zero =
+        has_zero ? (int32_t)epctx_npu__load_int((const uint8_t *)zero, 0, (uint32_t)g->type) : 0;
     *known = g->scale > 0.0f;
     return EPCTX_OK;
 }
@@ -12178,7 +12175,8 @@ static const epctx_npu__step *epctx_npu__maker(const epctx_npu__integers *w, uin
 {
     const epctx_npu__tensor *t = &w->c->tensors[tensor];
     if (t->constant || t->buffer >= w->buffers || w->made[t->buffer] == EPCTX_NPU__NONE ||
-        t->offset != 0 || w->c->buffers[t->buffer].bytes != t->count * epctx_npu__elem_size(t->elem)) {
+        t->offset != 0 ||
+        w->c->buffers[t->buffer].bytes != t->count * epctx_npu__elem_size(t->elem)) {
         return NULL;
     }
     return &w->steps[w->made[t->buffer]];
@@ -12330,10 +12328,10 @@ static epctx_status epctx_npu__to_planar(epctx_npu__integers *w, uint32_t tensor
 /* What an integer product is made from. */
 typedef struct epctx_npu__product_of {
     epctx_npu__integer_conv p;
-    bool depthwise, ones; /* ones: a sum of the taps */
+    bool depthwise, ones;   /* ones: a sum of the taps */
     uint32_t weights, bias; /* tensors of floats, or NONE */
     uint32_t taps;
-    float scale; /* of a sum: one over the number of taps */
+    float scale;        /* of a sum: one over the number of taps */
     uint32_t row, step; /* strides of the weights: by output channel and along it */
 } epctx_npu__product_of;
 
@@ -12371,8 +12369,8 @@ static epctx_status epctx_npu__bytes_of(epctx_npu__compiler *c, const epctx_npu_
             zeros == NULL ? 0
                           : epctx_npu__load_int((const uint8_t *)zeros,
                                                 (size_t)(i / q->inner % q->channels), q->type);
-        (*values)[i] = (int32_t)(epctx_npu__load_int((const uint8_t *)data, (size_t)i, q->type) -
-                                 zero);
+        (*values)[i] =
+            (int32_t)(epctx_npu__load_int((const uint8_t *)data, (size_t)i, q->type) - zero);
         if ((*values)[i] < -128 || (*values)[i] > 127) {
             return EPCTX_OK;
         }
@@ -12430,7 +12428,8 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
         int64_t sum = 0;
         n = copy % channels;
         for (i = 0; i < depth; i++) { /* taps outside, channels inside */
-            const size_t from = (size_t)n * o->row + (size_t)(i % inputs * o->taps + i / inputs) * o->step;
+            const size_t from =
+                (size_t)n * o->row + (size_t)(i % inputs * o->taps + i / inputs) * o->step;
             const int32_t v = o->ones ? 1 : values[from];
             packed[((at - lane) * fours + i / 4 * block + lane) * 4 + i % 4] = (int8_t)v;
             sum += v;
@@ -12438,7 +12437,8 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
         sum *= -(int64_t)(x->zero + (int32_t)o->p.flip);
         sum += biases != NULL ? epctx_npu__index((const uint8_t *)biases, n, 4) : 0;
         epctx_npu__store_int((uint8_t *)sums, at, EPCTX_ONNX_INT32, sum); /* modulo 2^32 */
-        factors[at] = (o->ones ? x->scale * o->scale : x->scale * scales[n * scale_step]) / y->scale;
+        factors[at] =
+            (o->ones ? x->scale * o->scale : x->scale * scales[n * scale_step]) / y->scale;
     }
     return EPCTX_OK;
 }
@@ -12503,8 +12503,7 @@ static bool epctx_npu__as_product(const epctx_npu__step *s, epctx_npu__product_o
         o->weights = o->bias = EPCTX_NPU__NONE;
         o->scale = 1.0f / (float)o->taps;
         return s->op == EPCTX_NPU__OP_POOL
-                   ? s->params.pool.average != 0 &&
-                         w->top + w->left + w->bottom + w->right == 0 &&
+                   ? s->params.pool.average != 0 && w->top + w->left + w->bottom + w->right == 0 &&
                          (w->out_h - 1) * w->stride_h + (w->kernel_h - 1) * w->dilation_h <
                              w->in_h &&
                          (w->out_w - 1) * w->stride_w + (w->kernel_w - 1) * w->dilation_w < w->in_w
@@ -12527,8 +12526,7 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
     epctx_npu__act act;
     epctx_npu__step to;
     uint32_t from;
-    if (!epctx_npu__as_product(s, &o, &act) ||
-        (!o.ones && !c->tensors[o.weights].constant) ||
+    if (!epctx_npu__as_product(s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
         !epctx_npu__requant_of(y, &act, &o.p.y)) {
         return EPCTX_OK;
     }
@@ -12666,8 +12664,8 @@ static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_n
     if (last != EPCTX_NPU__NONE &&
         epctx_npu__same_shape(&c->tensors[in].shape, &c->tensors[q->out].shape)) {
         to.in[0] = last;
-        EPCTX__TRY(epctx_npu__new_last(w, q->out, c->tensors[last].shape.dims[0],
-                                       w->channels[in], &to.out));
+        EPCTX__TRY(epctx_npu__new_last(w, q->out, c->tensors[last].shape.dims[0], w->channels[in],
+                                       &to.out));
     }
     *done = true;
     EPCTX__TRY(epctx_npu__emit(c, &to));

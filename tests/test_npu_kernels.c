@@ -1888,8 +1888,8 @@ static void integer_conv_case(bool depthwise, bool relu)
                     if (relu && sum < 0) sum = 0;
                     wrong += y[at] != on_grid((float)sum * (sx * sw[o] / sy), type, zy);
                 }
-    CHECK(wrong == 0, "%s %d->%d channels, type %d: %u of %u bytes", depthwise ? "depthwise" : "conv",
-          (int)c, (int)m, type, (unsigned)wrong, (unsigned)at);
+    CHECK(wrong == 0, "%s %d->%d channels, type %d: %u of %u bytes",
+          depthwise ? "depthwise" : "conv", (int)c, (int)m, type, (unsigned)wrong, (unsigned)at);
     gb_free(&b);
 }
 
@@ -1943,8 +1943,7 @@ TEST(integer_gemm)
                 for (d = 0; d < k; d++)
                     sum += (number(x[i * k + d], EPCTX_ONNX_INT8) - zx) *
                            number(w[d * n + j], EPCTX_ONNX_INT8);
-                wrong += y[i * n + j] !=
-                         on_grid((float)sum * (sx * sw / sy), EPCTX_ONNX_INT8, zy);
+                wrong += y[i * n + j] != on_grid((float)sum * (sx * sw / sy), EPCTX_ONNX_INT8, zy);
             }
         CHECK(wrong == 0, "%dx%dx%d: %u bytes", (int)m, (int)k, (int)n, (unsigned)wrong);
         gb_free(&b);
