@@ -4405,7 +4405,7 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
 }
 
 /* -- IntegerDepthwise: weights [channel / 64][tap / 4][64][tap % 4]; the 64 channels are in the
- * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the number of
+ * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the
  * channels they repeat, so that 64 bytes may be several pixels -- */
 
 static size_t epctx_npu__interleaved(size_t channel)
