@@ -4405,8 +4405,8 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
 }
 
 /* -- IntegerDepthwise: weights [channel / 64][tap / 4][64][tap % 4]; the 64 channels are in the
- * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the
- * channels they repeat, so that 64 bytes may be several pixels -- */
+ * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the number
+ * of channels they repeat, so that 64 bytes may be several pixels -- */
 
 static size_t epctx_npu__interleaved(size_t channel)
 {
@@ -12391,7 +12391,7 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
     epctx_npu__shape shape = {1, {0}};
     const float *scales = NULL;
     const epctx_npu__step *bias = NULL;
-    const void *biases = NULL;
+    const void *biases = NULL, *units;
     int32_t *values = NULL, *sums;
     uint32_t scale_step = 0, n, i, copy;
     float *factors;
@@ -12412,6 +12412,16 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
     }
     if (bias != NULL) {
         EPCTX__TRY(epctx_npu__data(c, bias->in[0], &biases));
+        EPCTX__TRY(epctx_npu__data(c, bias->in[1], &units));
+        for (n = 0; n < channels; n++) { /* else the bias counts other units than the sums */
+            const float unit = x->scale * scales[n * scale_step];
+            const float its = ((const float *)units)[bias->params.quantize.channels != 1 ? n : 0];
+            *known = *known && bias->in[2] == EPCTX_NPU__NONE && its >= unit * 0.99999f &&
+                     its <= unit * 1.00001f;
+        }
+        if (!*known) {
+            return EPCTX_OK;
+        }
     }
     shape.dims[0] = (int64_t)padded * fours * 4;
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT8, &shape, &memory, &s->in[1]));
