@@ -95,8 +95,9 @@
  *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
  *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile Transpose
  *   Trilu Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from
- *   constants. Quantized models run in float32 between DequantizeLinear and QuantizeLinear. Other
- *   nodes are left to other EPs; an error names the node and the reason.
+ *   constants. Between DequantizeLinear and QuantizeLinear of one scale, Conv, MatMul, Add, average
+ *   pools, activations and moves are computed on the bytes, the rest in float32. Other nodes are
+ *   left to other EPs; an error names the node and the reason.
  *
  * MEMORY
  *   The compiler and the backend's load function use the allocator. epctx_npu_load uses only the
@@ -147,7 +148,7 @@
  *
  * CONTENTS
  *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, which adds >>numbers
- *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>plan >>emit
+ *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>plan >>integers >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -4352,6 +4353,676 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
     return EPCTX_OK;
 }
 
+/* -- Integers: products of bytes, added in 32 bits and requantized, [batch][row][column][channel].
+ * int8 values are read as uint8, 128 higher (their top bit flipped), like their zero points. -- */
+
+/* The result: round(v) + zero, ties to even, within low..high. */
+typedef struct epctx_npu__requant {
+    uint32_t type;
+    int32_t zero, low, high;
+} epctx_npu__requant;
+
+/* IntegerConv, and IntegerDepthwise with as many outputs as inputs. Bias and scales are padded like
+ * the weights; the bias contains minus the zero point times the weights. */
+typedef struct epctx_npu__integer_conv {
+    uint32_t batch, in_channels, out_channels;
+    uint32_t flip; /* 0x80: x is int8; else 0 */
+    uint32_t fill; /* the byte of padding: x's zero point */
+    epctx_npu__window window;
+    epctx_npu__requant y;
+} epctx_npu__integer_conv;
+
+#define EPCTX_NPU__DOT_ROWS 6  /* pixels of a tile */
+#define EPCTX_NPU__DOT_LANE 16 /* channels of a block of weights: [block][k / 4][channel][k % 4] */
+
+static bool epctx_npu__requant_ok(const epctx_npu__requant *s)
+{
+    const int32_t least = s->type == EPCTX_ONNX_INT8 ? -128 : 0;
+    return (s->type == EPCTX_ONNX_INT8 || s->type == EPCTX_ONNX_UINT8) && s->low >= least &&
+           s->high >= s->low && s->high <= least + 255 && s->zero >= least &&
+           s->zero <= least + 255;
+}
+
+static uint64_t epctx_npu__up(uint64_t count, uint64_t unit)
+{
+    return (count + unit - 1) / unit * unit;
+}
+
+/* Whether the taps of all pixels lie side by side in the input, in whole groups of four. */
+static bool epctx_npu__in_place(const epctx_npu__integer_conv *p)
+{
+    const epctx_npu__window *w = &p->window;
+    return p->in_channels % 4 == 0 && w->kernel_h == 1 && w->kernel_w == 1 && w->stride_h == 1 &&
+           w->stride_w == 1 && w->in_h == w->out_h && w->in_w == w->out_w && w->top == 0 &&
+           w->left == 0;
+}
+
+/* Bytes of the copied taps of a tile; a byte if there is nothing to copy. */
+static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p)
+{
+    const epctx_npu__window *w = &p->window;
+    return epctx_npu__in_place(p) && p->flip == 0
+               ? 1
+               : epctx_npu__mul(
+                     epctx_npu__up(epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w), 4),
+                     EPCTX_NPU__DOT_ROWS);
+}
+
+static bool epctx_npu__integer_needs(const epctx_npu__integer_conv *p, uint64_t depth,
+                                     uint64_t block, epctx_npu__needs *needs)
+{
+    const epctx_npu__window *w = &p->window;
+    const uint64_t channels = epctx_npu__up(p->out_channels, block);
+    needs->in[0] = epctx_npu__items(epctx_npu__mul4(p->batch, w->in_h, w->in_w, p->in_channels), 1);
+    needs->in[1] = epctx_npu__items(epctx_npu__mul(channels, epctx_npu__up(depth, 4)), 1);
+    needs->in[2] = needs->in[3] = epctx_npu__floats(channels);
+    needs->out[0] =
+        epctx_npu__items(epctx_npu__mul4(p->batch, w->out_h, w->out_w, p->out_channels), 1);
+    needs->work = epctx_npu__mul3(needs->out[0].bytes, depth, 1);
+    return (p->flip == 0 || p->flip == 0x80) && p->fill <= 255 && epctx_npu__window_ok(w) &&
+           epctx_npu__requant_ok(&p->y);
+}
+
+static bool epctx_npu__check_integer_conv(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
+    needs->out[1] = epctx_npu__items(epctx_npu__integer_temporary(p), 1);
+    return epctx_npu__integer_needs(
+        p, epctx_npu__mul3(p->in_channels, p->window.kernel_h, p->window.kernel_w),
+        EPCTX_NPU__DOT_LANE, needs);
+}
+
+/* The input pixel of a tap, NULL in the padding. */
+static const uint8_t *epctx_npu__pixel(const epctx_npu__integer_conv *p, const uint8_t *x,
+                                       uint32_t oy, uint32_t ox, uint32_t ky, uint32_t kx)
+{
+    const epctx_npu__window *w = &p->window;
+    const uint32_t iy = oy * w->stride_h + ky * w->dilation_h - w->top;
+    const uint32_t ix = ox * w->stride_w + kx * w->dilation_w - w->left;
+    return iy < w->in_h && ix < w->in_w ? x + ((size_t)iy * w->in_w + ix) * p->in_channels : NULL;
+}
+
+/* Short copies are many: without a call. */
+static void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
+{
+    if (count >= 16) {
+        memcpy(to, from, count);
+    } else if (count >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + count - 8, from + count - 8, 8);
+    } else if (count >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + count - 4, from + count - 4, 4);
+    } else {
+        while (count-- > 0) {
+            to[count] = from[count];
+        }
+    }
+}
+
+/* Copies the taps of a pixel, in runs where they lie side by side; pads to `size`. */
+static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x, uint32_t oy,
+                             uint32_t ox, uint8_t *patch, size_t size)
+{
+    const epctx_npu__window *w = &p->window;
+    const size_t c = p->in_channels, run = w->kernel_w * c;
+    const int32_t start = (int32_t)(ox * w->stride_w) - (int32_t)w->left;
+    uint8_t *to = patch;
+    int32_t low, high, i;
+    uint32_t ky;
+    epctx_npu__inside(start, (int32_t)w->dilation_w, (int32_t)w->kernel_w, (int32_t)w->in_w, &low,
+                      &high);
+    for (ky = 0; ky < w->kernel_h; ky++, to += run) {
+        const uint32_t iy = oy * w->stride_h + ky * w->dilation_h - w->top;
+        const uint8_t *row = x + (size_t)iy * w->in_w * c;
+        if (iy >= w->in_h || low == high) {
+            memset(to, (int)p->fill, run);
+            continue;
+        }
+        if (high - low < (int32_t)w->kernel_w) {
+            memset(to, (int)p->fill, run);
+        }
+        if (w->dilation_w == 1) {
+            epctx_npu__copy_run(to + (size_t)low * c, row + (size_t)(start + low) * c,
+                                (size_t)(high - low) * c);
+        } else {
+            for (i = low; i < high; i++) {
+                epctx_npu__copy_run(to + (size_t)i * c,
+                                    row + (size_t)(start + i * (int32_t)w->dilation_w) * c, c);
+            }
+        }
+    }
+    while (to < patch + size) {
+        *to++ = 0;
+    }
+}
+
+/* A sum of products, modulo 2^32, to its quantized result. */
+static uint8_t epctx_npu__requantize(const epctx_npu__requant *s, uint32_t sum, float scale)
+{
+    int32_t v;
+    memcpy(&v, &sum, sizeof v);
+    return epctx_npu__step_of((float)v * scale, (float)(s->low - s->zero),
+                              (float)(s->high - s->zero), (float)s->zero);
+}
+
+/* Pixels of a tile and the operands of a block of channels. */
+typedef struct epctx_npu__dots {
+    const uint8_t *rows[EPCTX_NPU__DOT_ROWS];
+    uint8_t *y; /* of the first pixel */
+    const int8_t *w;
+    const int32_t *bias;
+    const float *scale;
+    size_t count, fours; /* of pixels; of groups of four products */
+    size_t columns;      /* channels */
+    size_t pitch;        /* from pixel to pixel of y */
+    const epctx_npu__requant *steps;
+} epctx_npu__dots;
+
+static void epctx_npu__dots_portable(const epctx_npu__dots *d)
+{
+    const size_t lane = EPCTX_NPU__DOT_LANE;
+    uint32_t sum[EPCTX_NPU__DOT_LANE];
+    size_t r, n, k, j;
+    for (r = 0; r < d->count; r++) {
+        for (n = 0; n < d->columns; n += lane) {
+            const int8_t *w = d->w + n * d->fours * 4;
+            memcpy(sum, d->bias + n, sizeof sum);
+            for (k = 0; k < d->fours; k++, w += 4 * lane) {
+                const uint8_t *x = d->rows[r] + 4 * k;
+                const int32_t x0 = x[0], x1 = x[1];
+                const int32_t x2 = x[2], x3 = x[3];
+                for (j = 0; j < lane; j++) {
+                    sum[j] += (uint32_t)(x0 * w[4 * j] + x1 * w[4 * j + 1] + x2 * w[4 * j + 2] +
+                                         x3 * w[4 * j + 3]);
+                }
+            }
+            for (j = 0; j < lane && n + j < d->columns; j++) {
+                d->y[r * d->pitch + n + j] =
+                    epctx_npu__requantize(d->steps, sum[j], d->scale[n + j]);
+            }
+        }
+    }
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+#define EPCTX_NPU__VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
+
+static bool epctx_npu__has_vnni(epctx_npu__level fast)
+{
+    return fast == EPCTX_NPU__LEVEL_AVX512 && __builtin_cpu_supports("avx512vnni") &&
+           __builtin_cpu_supports("avx512bw");
+}
+
+/* Adds to each number of `sum` four products of unsigned and signed bytes. As an instruction of its
+ * own, because gcc 12 copies the sum before the intrinsic. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__dot(__m512i sum, __m512i x, __m512i w)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+    return sum;
+}
+
+/* 16 sums to integers without the zero point, within the limits. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__rounded(__m512i sum, const float *scale,
+                                                                    const epctx_npu__requant *s)
+{
+    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(scale));
+    v = _mm512_max_ps(v, _mm512_set1_ps((float)(s->low - s->zero))); /* NaN: the second operand */
+    v = _mm512_min_ps(v, _mm512_set1_ps((float)(s->high - s->zero)));
+    return _mm512_add_epi32(
+        _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+        _mm512_set1_epi32(s->zero));
+}
+
+EPCTX_NPU__VNNI static void epctx_npu__flip_wide(const uint8_t *from, size_t size, uint32_t flip,
+                                                 uint8_t *to)
+{
+    const __m512i bits = _mm512_set1_epi8((char)flip);
+    size_t i;
+    for (i = 0; i < size; i += 64) {
+        const __mmask64 mask = size - i < 64 ? UINT64_MAX >> (64 - (size - i)) : UINT64_MAX;
+        _mm512_mask_storeu_epi8(to + i, mask,
+                                _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, from + i), bits));
+    }
+}
+
+/* `rows` pixels and `wide` blocks of channels: constants where it is inlined. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__dots_tile(const epctx_npu__dots *d,
+                                                                   size_t rows, size_t wide)
+{
+    const size_t block = d->fours * 4 * EPCTX_NPU__DOT_LANE;
+    const int8_t *w = d->w;
+    __m512i sum[EPCTX_NPU__DOT_ROWS][4];
+    size_t r, v, k;
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < rows; r++) {
+        EPCTX_NPU__UNROLL
+        for (v = 0; v < wide; v++) {
+            sum[r][v] = _mm512_loadu_si512(d->bias + v * EPCTX_NPU__DOT_LANE);
+        }
+    }
+    for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) {
+        __m512i weights[4];
+        EPCTX_NPU__UNROLL
+        for (v = 0; v < wide; v++) {
+            weights[v] = _mm512_loadu_si512(w + v * block);
+        }
+        EPCTX_NPU__UNROLL
+        for (r = 0; r < rows; r++) {
+            uint32_t word;
+            __m512i x;
+            memcpy(&word, d->rows[r] + 4 * k, sizeof word);
+            x = _mm512_set1_epi32((int32_t)word);
+            EPCTX_NPU__UNROLL
+            for (v = 0; v < wide; v++) {
+                sum[r][v] = epctx_npu__dot(sum[r][v], x, weights[v]);
+            }
+        }
+    }
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < rows; r++) {
+        EPCTX_NPU__UNROLL
+        for (v = 0; v < wide; v++) {
+            const size_t at = v * EPCTX_NPU__DOT_LANE, left = d->columns - at;
+            if (r < d->count) {
+                _mm512_mask_cvtepi32_storeu_epi8(
+                    d->y + r * d->pitch + at,
+                    (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu),
+                    epctx_npu__rounded(sum[r][v], d->scale + at, d->steps));
+            }
+        }
+    }
+}
+
+EPCTX_NPU__VNNI static void epctx_npu__dots_wide(const epctx_npu__dots *d)
+{
+    const size_t wide = (d->columns + EPCTX_NPU__DOT_LANE - 1) / EPCTX_NPU__DOT_LANE;
+    if (d->count == 1) {
+        switch (wide) {
+        case 4:
+            epctx_npu__dots_tile(d, 1, 4);
+            return;
+        case 3:
+            epctx_npu__dots_tile(d, 1, 3);
+            return;
+        case 2:
+            epctx_npu__dots_tile(d, 1, 2);
+            return;
+        default:
+            epctx_npu__dots_tile(d, 1, 1);
+            return;
+        }
+    }
+    switch (wide) {
+    case 4:
+        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 4);
+        break;
+    case 3:
+        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 3);
+        break;
+    case 2:
+        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 2);
+        break;
+    default:
+        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 1);
+        break;
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+/* Copies bytes as uint8, `to` may be `from`. */
+static void epctx_npu__flip(epctx_npu__level fast, const uint8_t *from, size_t size, uint32_t flip,
+                            uint8_t *to)
+{
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (epctx_npu__has_vnni(fast)) {
+        epctx_npu__flip_wide(from, size, flip, to);
+        return;
+    }
+#endif
+    EPCTX_NPU__EACH(i, size, to[i] = (uint8_t)(from[i] ^ flip););
+}
+
+/* All channels of a tile of pixels. */
+static void epctx_npu__dots_all(epctx_npu__level fast, const epctx_npu__integer_conv *p,
+                                const epctx_npu__args *args, epctx_npu__dots *d)
+{
+    uint8_t *const y = d->y;
+    size_t n;
+    (void)fast;
+    for (n = 0; n < p->out_channels; n += 64) {
+        d->columns = p->out_channels - n < 64 ? p->out_channels - n : 64;
+        d->w = (const int8_t *)args->in[1] + n * d->fours * 4;
+        d->bias = (const int32_t *)args->in[2] + n;
+        d->scale = (const float *)args->in[3] + n;
+        d->y = y + n;
+#ifdef EPCTX_NPU__AVX2
+        if (epctx_npu__has_vnni(fast)) {
+            epctx_npu__dots_wide(d);
+            continue;
+        }
+#endif
+        epctx_npu__dots_portable(d);
+    }
+}
+
+static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_npu__args *args,
+                                                epctx_error *error)
+{
+    const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
+    const epctx_npu__window *w = &p->window;
+    const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
+    const size_t plane = (size_t)w->out_h * w->out_w, pixels = p->batch * plane;
+    const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
+    const uint8_t *x = (const uint8_t *)args->in[0];
+    const bool in_place = epctx_npu__in_place(p);
+    const size_t size = (depth + 3) / 4 * 4;
+    uint8_t *patch = (uint8_t *)args->out[1];
+    const uint8_t *taps;
+    epctx_npu__dots d;
+    size_t at, r;
+    (void)error;
+    memset(&d, 0, sizeof d);
+    d.fours = size / 4;
+    d.pitch = p->out_channels;
+    d.steps = &p->y;
+    for (at = 0; at < pixels; at += d.count) {
+        d.count = pixels - at < EPCTX_NPU__DOT_ROWS ? pixels - at : EPCTX_NPU__DOT_ROWS;
+        d.y = (uint8_t *)args->out[0] + at * d.pitch;
+        for (r = 0; r < d.count && !in_place; r++) {
+            const size_t pixel = at + r, inner = pixel % plane;
+            epctx_npu__patch(p, x + pixel / plane * image, (uint32_t)(inner / w->out_w),
+                             (uint32_t)(inner % w->out_w), patch + r * size, size);
+        }
+        taps = in_place ? x + at * depth : patch;
+        if (p->flip != 0) {
+            epctx_npu__flip(args->fast, taps, d.count * size, p->flip, patch);
+            taps = patch;
+        }
+        for (r = 0; r < EPCTX_NPU__DOT_ROWS; r++) { /* rows beyond repeat the first */
+            d.rows[r] = taps + (r < d.count ? r : 0) * size;
+        }
+        epctx_npu__dots_all(args->fast, p, args, &d);
+    }
+    return EPCTX_OK;
+}
+
+/* -- IntegerDepthwise: weights [channel / 64][tap / 4][64][tap % 4]; the 64 channels are in the
+ * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the number
+ * of channels they repeat, so that 64 bytes may be several pixels -- */
+
+static size_t epctx_npu__interleaved(size_t channel)
+{
+    const size_t at = channel % 64;
+    return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
+}
+
+static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
+    return epctx_npu__integer_needs(p, epctx_npu__mul(p->window.kernel_h, p->window.kernel_w), 64,
+                                    needs) &&
+           p->in_channels == p->out_channels;
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+/* `count` bytes of y, up to 64, from channel c on: channels of a pixel, or several pixels. Tap t is
+ * at taps[t]. */
+EPCTX_NPU__VNNI static void epctx_npu__depthwise_wide(const epctx_npu__integer_conv *p,
+                                                      const epctx_npu__args *args,
+                                                      const uint8_t *const *taps, size_t c,
+                                                      size_t count, uint8_t *y)
+{
+    const uint32_t tap_count = p->window.kernel_h * p->window.kernel_w;
+    const __mmask64 mask = count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX;
+    const __m512i flip = _mm512_set1_epi8((char)p->flip);
+    const int8_t *w = (const int8_t *)args->in[1] + c * ((tap_count + 3) / 4 * 4);
+    const float *scale = (const float *)args->in[3] + c;
+    __m512i sum[4], x[4], low, high;
+    uint32_t t, i;
+    for (i = 0; i < 4; i++) {
+        sum[i] = _mm512_loadu_si512((const int32_t *)args->in[2] + c + 16 * i);
+    }
+    for (t = 0; t < tap_count; t += 4, w += 256) {
+        EPCTX_NPU__UNROLL
+        for (i = 0; i < 4; i++) { /* the weights behind the last tap are 0 */
+            x[i] = _mm512_xor_si512(
+                _mm512_maskz_loadu_epi8(mask, taps[t + i < tap_count ? t + i : 0]), flip);
+        }
+        low = _mm512_unpacklo_epi8(x[0], x[1]);
+        high = _mm512_unpackhi_epi8(x[0], x[1]);
+        x[0] = _mm512_unpacklo_epi8(x[2], x[3]);
+        x[1] = _mm512_unpackhi_epi8(x[2], x[3]);
+        sum[0] = epctx_npu__dot(sum[0], _mm512_unpacklo_epi16(low, x[0]), _mm512_loadu_si512(w));
+        sum[1] =
+            epctx_npu__dot(sum[1], _mm512_unpackhi_epi16(low, x[0]), _mm512_loadu_si512(w + 64));
+        sum[2] =
+            epctx_npu__dot(sum[2], _mm512_unpacklo_epi16(high, x[1]), _mm512_loadu_si512(w + 128));
+        sum[3] =
+            epctx_npu__dot(sum[3], _mm512_unpackhi_epi16(high, x[1]), _mm512_loadu_si512(w + 192));
+    }
+    for (i = 0; i < 4; i++) {
+        sum[i] = epctx_npu__rounded(sum[i], scale + 16 * i, &p->y);
+    }
+    low = _mm512_packs_epi32(sum[0], sum[1]);
+    high = _mm512_packs_epi32(sum[2], sum[3]);
+    low = p->y.type == EPCTX_ONNX_INT8 ? _mm512_packs_epi16(low, high)
+                                       : _mm512_packus_epi16(low, high);
+    _mm512_mask_storeu_epi8(y, mask, low);
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+/* One channel of a pixel. */
+static void epctx_npu__depthwise_one(const epctx_npu__integer_conv *p, const epctx_npu__args *args,
+                                     const uint8_t *image, uint32_t oy, uint32_t ox, size_t c,
+                                     uint8_t *y)
+{
+    const epctx_npu__window *w = &p->window;
+    const size_t fours = ((size_t)w->kernel_h * w->kernel_w + 3) / 4;
+    const size_t at = epctx_npu__interleaved(c), lane = at % 64;
+    const int8_t *k = (const int8_t *)args->in[1] + ((at - lane) * fours + lane) * 4;
+    uint32_t sum, ky, kx, t = 0;
+    memcpy(&sum, (const int32_t *)args->in[2] + at, sizeof sum);
+    for (ky = 0; ky < w->kernel_h; ky++) {
+        for (kx = 0; kx < w->kernel_w; kx++, t++) {
+            const uint8_t *tap = epctx_npu__pixel(p, image, oy, ox, ky, kx);
+            const uint32_t x = (tap != NULL ? tap[c] : p->fill) ^ p->flip;
+            sum += (uint32_t)((int32_t)x * k[(size_t)(t / 4) * 256 + t % 4]);
+        }
+    }
+    y[c] = epctx_npu__requantize(&p->y, sum, ((const float *)args->in[3])[at]);
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+#define EPCTX_NPU__MOST_TAPS 256
+
+/* A row of results. */
+static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epctx_npu__args *args,
+                                     const uint8_t *image, uint32_t oy, uint8_t *y)
+{
+    const epctx_npu__window *w = &p->window;
+    const size_t channels = p->out_channels;
+    const uint8_t *taps[EPCTX_NPU__MOST_TAPS], *here[EPCTX_NPU__MOST_TAPS];
+    const uint32_t beside =
+        w->stride_w == 1 && channels < 64 && 64 % channels == 0 ? (uint32_t)(64 / channels) : 1;
+    const uint32_t count = w->kernel_h * w->kernel_w, reach = (w->kernel_w - 1) * w->dilation_w;
+    uint32_t ox, pixels = 1, t, ky, kx;
+    bool inside = false;
+    uint8_t fill[64];
+    size_t c;
+    memset(fill, (int)p->fill, sizeof fill);
+    for (ox = 0; ox < w->out_w; ox += pixels) {
+        const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
+        const size_t jump = (size_t)pixels * w->stride_w * channels;
+        const bool before = inside;
+        inside = first < w->in_w && first + reach < w->in_w;
+        pixels = 1;
+        if (inside && beside > 1) {
+            const uint32_t room = w->in_w - first - reach, left = w->out_w - ox;
+            pixels = beside < room ? beside : room;
+            pixels = pixels < left ? pixels : left;
+        }
+        for (t = 0; t < count && inside && before; t++) {
+            taps[t] = taps[t] != NULL ? taps[t] + jump : NULL;
+        }
+        for (ky = t = 0; ky < w->kernel_h && !(inside && before); ky++) {
+            for (kx = 0; kx < w->kernel_w; kx++, t++) {
+                taps[t] = epctx_npu__pixel(p, image, oy, ox, ky, kx);
+            }
+        }
+        for (c = 0; c < channels; c += 64) {
+            const size_t bytes = channels * pixels - c < 64 ? channels * pixels - c : 64;
+            for (t = 0; t < count; t++) {
+                here[t] = taps[t] != NULL ? taps[t] + c : fill;
+            }
+            epctx_npu__depthwise_wide(p, args, here, c, bytes, y + c);
+        }
+        y += channels * pixels;
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static epctx_status epctx_npu__run_integer_depthwise(const void *params,
+                                                     const epctx_npu__args *args,
+                                                     epctx_error *error)
+{
+    const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
+    const epctx_npu__window *w = &p->window;
+    const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
+    const size_t row = (size_t)w->out_w * p->out_channels;
+    const uint8_t *x = (const uint8_t *)args->in[0];
+    uint8_t *y = (uint8_t *)args->out[0];
+    uint32_t n, oy;
+    size_t i;
+    (void)error;
+    for (n = 0; n < p->batch; n++, x += image) {
+        for (oy = 0; oy < w->out_h; oy++, y += row) {
+#ifdef EPCTX_NPU__AVX2
+            if (epctx_npu__has_vnni(args->fast) &&
+                (uint64_t)w->kernel_h * w->kernel_w <= EPCTX_NPU__MOST_TAPS) {
+                epctx_npu__depthwise_row(p, args, x, oy, y);
+                continue;
+            }
+#endif
+            for (i = 0; i < row; i++) {
+                epctx_npu__depthwise_one(p, args, x, oy, (uint32_t)(i / p->out_channels),
+                                         i % p->out_channels,
+                                         y + i / p->out_channels * p->out_channels);
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- IntegerAdd: bytes of two scales -- */
+
+typedef struct epctx_npu__integer_add {
+    uint32_t count, a_flip, b_flip;
+    int32_t a_zero, b_zero; /* of the flipped bytes */
+    float a_scale, b_scale, y_scale;
+    epctx_npu__requant y;
+} epctx_npu__integer_add;
+
+static bool epctx_npu__check_integer_add(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__integer_add *p = (const epctx_npu__integer_add *)params;
+    needs->in[0] = needs->in[1] = needs->out[0] = epctx_npu__items(p->count, 1);
+    return (p->a_flip == 0 || p->a_flip == 0x80) && (p->b_flip == 0 || p->b_flip == 0x80) &&
+           p->a_zero >= 0 && p->a_zero <= 255 && p->b_zero >= 0 && p->b_zero <= 255 &&
+           epctx_npu__requant_ok(&p->y);
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+/* 16 bytes as numbers. The product is not fused with a sum, as the portable kernel does not. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__numbers(const uint8_t *x, uint32_t flip,
+                                                                   int32_t zero, float scale)
+{
+    __m128i bytes;
+    memcpy(&bytes, x, sizeof bytes);
+    return _mm512_mul_round_ps(
+        _mm512_cvtepi32_ps(_mm512_sub_epi32(
+            _mm512_xor_si512(_mm512_cvtepu8_epi32(bytes), _mm512_set1_epi32((int32_t)flip)),
+            _mm512_set1_epi32(zero))),
+        _mm512_set1_ps(scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* 16 at a time; returns the number of sums. */
+EPCTX_NPU__WIDE static size_t epctx_npu__integer_add_wide(const epctx_npu__integer_add *p,
+                                                          const uint8_t *a, const uint8_t *b,
+                                                          uint8_t *y)
+{
+    const __m512 least = _mm512_set1_ps((float)(p->y.low - p->y.zero));
+    const __m512 most = _mm512_set1_ps((float)(p->y.high - p->y.zero));
+    size_t i;
+    for (i = 0; i + 16 <= p->count; i += 16) {
+        __m512 v = _mm512_add_ps(epctx_npu__numbers(a + i, p->a_flip, p->a_zero, p->a_scale),
+                                 epctx_npu__numbers(b + i, p->b_flip, p->b_zero, p->b_scale));
+        v = _mm512_div_ps(v, _mm512_set1_ps(p->y_scale));
+        v = _mm512_min_ps(_mm512_max_ps(v, least), most); /* NaN: the second operand */
+        _mm512_mask_cvtepi32_storeu_epi8(
+            y + i, 0xffff,
+            _mm512_add_epi32(
+                _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+                _mm512_set1_epi32(p->y.zero)));
+    }
+    return i;
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static epctx_status epctx_npu__run_integer_add(const void *params, const epctx_npu__args *args,
+                                               epctx_error *error)
+{
+    const epctx_npu__integer_add *p = (const epctx_npu__integer_add *)params;
+    const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
+    const float least = (float)(p->y.low - p->y.zero), most = (float)(p->y.high - p->y.zero);
+    uint8_t *y = (uint8_t *)args->out[0];
+    size_t i = 0;
+    (void)error;
+#ifdef EPCTX_NPU__AVX2
+    if (args->fast == EPCTX_NPU__LEVEL_AVX512) {
+        i = epctx_npu__integer_add_wide(p, a, b, y);
+    }
+#endif
+    for (; i < p->count; i++) { /* in two statements, so that no compiler fuses them */
+        volatile float one = (float)((int32_t)(a[i] ^ p->a_flip) - p->a_zero) * p->a_scale;
+        volatile float two = (float)((int32_t)(b[i] ^ p->b_flip) - p->b_zero) * p->b_scale;
+        y[i] = epctx_npu__step_of((one + two) / p->y_scale, least, most, (float)p->y.zero);
+    }
+    return EPCTX_OK;
+}
+
+/* -- Lookup: a function of a byte -- */
+
+typedef struct epctx_npu__lookup {
+    uint32_t count;
+} epctx_npu__lookup;
+
+static bool epctx_npu__check_lookup(const void *params, epctx_npu__needs *needs)
+{
+    needs->in[0] = needs->out[0] = epctx_npu__items(((const epctx_npu__lookup *)params)->count, 1);
+    needs->in[1] = epctx_npu__items(256, 1);
+    return true;
+}
+
+static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__args *args,
+                                          epctx_error *error)
+{
+    const uint8_t *x = (const uint8_t *)args->in[0], *table = (const uint8_t *)args->in[1];
+    uint8_t *y = (uint8_t *)args->out[0];
+    (void)error;
+    EPCTX_NPU__EACH(i, ((const epctx_npu__lookup *)params)->count, y[i] = table[x[i]];);
+    return EPCTX_OK;
+}
+
 /* -- the table of opcodes -- */
 
 /* Enumerator, inputs, outputs, required inputs (bits), parameter struct, name of check and run. */
@@ -4379,7 +5050,11 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
     X(QUANTIZE, "Quantize", 3, 1, 3, epctx_npu__quantize, quantize) \
     X(DEQUANTIZE, "Dequantize", 3, 1, 3, epctx_npu__quantize, dequantize) \
     X(RESAMPLE, "Resample", 3, 1, 7, epctx_npu__resample, resample) \
-    X(RECURRENT, "Recurrent", 7, 2, 3, epctx_npu__recurrent, recurrent)
+    X(RECURRENT, "Recurrent", 7, 2, 3, epctx_npu__recurrent, recurrent) \
+    X(INTEGER_CONV, "IntegerConv", 4, 2, 15, epctx_npu__integer_conv, integer_conv) \
+    X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx_npu__integer_conv, integer_depthwise) \
+    X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx_npu__integer_add, integer_add) \
+    X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup)
 
 typedef enum epctx_npu__opcode {
 #define EPCTX_NPU__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX_NPU__OP_##id,
@@ -5421,7 +6096,8 @@ typedef struct epctx_npu__tensor {
     uint64_t at;       /* byte offset in `whole` */
     epctx_value known; /* elem 0: type and shape from the graph, as far as known */
     bool stored;       /* an initializer */
-    bool given;        /* an input of the graph */
+    const struct epctx_npu__step *dequantized; /* the folded step that made it from integers */
+    bool given;                                /* an input of the graph */
 } epctx_npu__tensor;
 
 /* Memory of one or more tensors at run time. */
@@ -5593,6 +6269,7 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
     t->outside = c->tensors[source].outside;
     t->whole = c->tensors[source].whole;
     t->at = c->tensors[source].at + bytes;
+    t->dequantized = t->count == c->tensors[source].count ? c->tensors[source].dequantized : NULL;
     return EPCTX_OK;
 }
 
@@ -5710,6 +6387,11 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
     if (c->weightless != EPCTX_WEIGHTLESS_NONE) EPCTX__TRY(epctx_npu__record(c, s));
     for (i = 0; i < op->in_count; i++) {
         if (s->in[i] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, s->in[i], &args.in[i]));
+    }
+    if (s->op == EPCTX_NPU__OP_DEQUANTIZE) {
+        EPCTX__TRY(epctx_npu__alloc(c, 1, sizeof *s, &data));
+        memcpy(data, s, sizeof *s);
+        out->dequantized = (const epctx_npu__step *)data;
     }
     /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
@@ -11783,6 +12465,688 @@ static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
+/* ============================================================
+ * >>integers: steps between DequantizeLinear and QuantizeLinear, computed on the bytes
+ * ============================================================ */
+
+/* A per-tensor scale and zero point. */
+typedef struct epctx_npu__grid {
+    int32_t type;
+    float scale;
+    int32_t zero;
+} epctx_npu__grid;
+
+/* State of the pass: by buffer, the step that fills it and the number of its readers; by tensor of
+ * bytes, the same image with channels last. */
+typedef struct epctx_npu__integers {
+    epctx_npu__compiler *c;
+    const epctx_npu__step *steps;
+    uint32_t *made, *readers, *last, *channels;
+    size_t buffers, tensors;
+} epctx_npu__integers;
+
+static uint32_t epctx_npu__flip_of(int32_t type)
+{
+    return type == EPCTX_ONNX_INT8 ? 0x80u : 0;
+}
+
+/* The grid of a Quantize or Dequantize with one constant scale. */
+static epctx_status epctx_npu__grid_of(epctx_npu__compiler *c, const epctx_npu__step *s,
+                                       epctx_npu__grid *g, bool *known)
+{
+    const void *scale, *zero = NULL;
+    const bool has_zero = s->in[2] != EPCTX_NPU__NONE;
+    *known = false;
+    if ((s->params.quantize.type != EPCTX_ONNX_INT8 &&
+         s->params.quantize.type != EPCTX_ONNX_UINT8) ||
+        s->params.quantize.channels != 1 || !c->tensors[s->in[1]].constant ||
+        c->tensors[s->in[1]].outside ||
+        (has_zero && (!c->tensors[s->in[2]].constant || c->tensors[s->in[2]].outside))) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__data(c, s->in[1], &scale));
+    if (has_zero) {
+        EPCTX__TRY(epctx_npu__data(c, s->in[2], &zero));
+    }
+    g->type = (int32_t)s->params.quantize.type;
+    g->scale = *(const float *)scale;
+    g->zero =
+        has_zero ? (int32_t)epctx_npu__load_int((const uint8_t *)zero, 0, (uint32_t)g->type) : 0;
+    *known = g->scale > 0.0f;
+    return EPCTX_OK;
+}
+
+/* The only step that writes the tensor, if the tensor is all of its buffer. */
+static const epctx_npu__step *epctx_npu__maker(const epctx_npu__integers *w, uint32_t tensor)
+{
+    const epctx_npu__tensor *t = &w->c->tensors[tensor];
+    if (t->constant || t->buffer >= w->buffers || w->made[t->buffer] == EPCTX_NPU__NONE ||
+        t->offset != 0 ||
+        w->c->buffers[t->buffer].bytes != t->count * epctx_npu__elem_size(t->elem)) {
+        return NULL;
+    }
+    return &w->steps[w->made[t->buffer]];
+}
+
+/* The Dequantize behind a tensor of floats, with its grid; NULL: another step. */
+static epctx_status epctx_npu__dequantized(const epctx_npu__integers *w, uint32_t tensor,
+                                           const epctx_npu__step **s, epctx_npu__grid *g)
+{
+    bool known = false;
+    *s = tensor != EPCTX_NPU__NONE ? epctx_npu__maker(w, tensor) : NULL;
+    if (*s != NULL && (*s)->op == EPCTX_NPU__OP_DEQUANTIZE) {
+        EPCTX__TRY(epctx_npu__grid_of(w->c, *s, g, &known));
+    }
+    if (!known) {
+        *s = NULL;
+    }
+    return EPCTX_OK;
+}
+
+/* Limits of the result of an activation; false: not one that only limits. */
+static bool epctx_npu__requant_of(const epctx_npu__grid *g, const epctx_npu__act *act,
+                                  epctx_npu__requant *out)
+{
+    const int32_t least = g->type == EPCTX_ONNX_INT8 ? -128 : 0, zero = g->zero;
+    const float low = (float)(least - zero), high = (float)(least + 255 - zero);
+    out->type = (uint32_t)g->type;
+    out->zero = zero;
+    out->low = least;
+    out->high = least + 255;
+    if (act->kind == EPCTX_NPU__ACT_RELU) {
+        out->low = zero;
+    } else if (act->kind == EPCTX_NPU__ACT_CLIP) {
+        const int32_t flip = g->type == EPCTX_ONNX_INT8 ? 128 : 0; /* bytes to numbers */
+        out->low = (epctx_npu__step_of(act->a / g->scale, low, high, (float)zero) ^ flip) - flip;
+        out->high = (epctx_npu__step_of(act->b / g->scale, low, high, (float)zero) ^ flip) - flip;
+    } else if (act->kind != EPCTX_NPU__ACT_NONE) {
+        return false;
+    }
+    return out->low <= out->high;
+}
+
+/* Remembers that a move of bytes turned an image whose channels are last. */
+static void epctx_npu__note_move(epctx_npu__integers *w, const epctx_npu__step *s)
+{
+    const epctx_npu__move *m = &s->params.move;
+    const epctx_npu__tensor *from = &w->c->tensors[s->in[0]];
+    if (s->op == EPCTX_NPU__OP_MOVE && m->elem == 1 && m->rank == 2 && s->out < w->tensors &&
+        m->from_start == 0 && m->to_start == 0 && m->from[0] == 1 && m->to[1] == 1 &&
+        m->from[1] == (int32_t)m->dims[0] && m->to[0] == (int32_t)m->dims[1] && !from->constant &&
+        from->count == w->c->tensors[s->out].count && from->offset == 0) {
+        w->last[s->out] = s->in[0];
+        w->channels[s->out] = m->dims[0];
+    }
+}
+
+/* The bytes behind a tensor of floats; moved, if the floats are. NONE: there are none. */
+static epctx_status epctx_npu__bytes_behind(epctx_npu__integers *w, uint32_t tensor,
+                                            uint32_t *bytes, epctx_npu__grid *g)
+{
+    epctx_npu__compiler *c = w->c;
+    const epctx_npu__step *move = epctx_npu__maker(w, tensor), *from;
+    epctx_npu__shape shape;
+    epctx_npu__step to;
+    *bytes = EPCTX_NPU__NONE;
+    EPCTX__TRY(epctx_npu__dequantized(w, tensor, &from, g));
+    if (from != NULL) {
+        *bytes = from->in[0];
+        return EPCTX_OK;
+    }
+    if (move == NULL || move->op != EPCTX_NPU__OP_MOVE) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__dequantized(w, move->in[0], &from, g));
+    if (from == NULL) {
+        return EPCTX_OK;
+    }
+    to = *move;
+    to.in[0] = from->in[0];
+    to.params.move.elem = 1;
+    shape = c->tensors[tensor].shape;
+    EPCTX__TRY(epctx_npu__new_tensor(c, g->type, &shape, bytes));
+    to.out = *bytes;
+    EPCTX__TRY(epctx_npu__emit(c, &to));
+    epctx_npu__note_move(w, &to);
+    return EPCTX_OK;
+}
+
+/* An image of bytes, [n][channels][pixels], with channels last. */
+static epctx_status epctx_npu__last_of(epctx_npu__integers *w, uint32_t tensor, int64_t n,
+                                       int64_t channels, uint32_t *out)
+{
+    epctx_npu__compiler *c = w->c;
+    const int64_t pixels = (int64_t)c->tensors[tensor].count / n / channels;
+    const epctx_npu__shape shape = {3, {n, pixels, channels}};
+    const int64_t from[3] = {channels * pixels, 1, pixels};
+    const int64_t to[3] = {channels * pixels, channels, 1};
+    if (channels == 1 || pixels == 1) {
+        *out = tensor;
+        return EPCTX_OK;
+    }
+    if (tensor < w->tensors && w->last[tensor] != EPCTX_NPU__NONE &&
+        w->channels[tensor] == (uint32_t)channels) {
+        *out = w->last[tensor];
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[tensor].elem, &shape, out));
+    if (tensor < w->tensors) {
+        w->last[tensor] = *out;
+        w->channels[tensor] = (uint32_t)channels;
+    }
+    return epctx_npu__emit_move(c, tensor, *out, &shape, 0, 0, from, to);
+}
+
+/* A new image with channels last that gives `tensor`; `to_planar` moves it there. */
+static epctx_status epctx_npu__new_last(epctx_npu__integers *w, uint32_t tensor, int64_t n,
+                                        int64_t channels, uint32_t *out)
+{
+    epctx_npu__compiler *c = w->c;
+    const int64_t pixels = (int64_t)c->tensors[tensor].count / n / channels;
+    const epctx_npu__shape shape = {3, {n, pixels, channels}};
+    if (channels == 1 || pixels == 1) {
+        *out = tensor;
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[tensor].elem, &shape, out));
+    w->last[tensor] = *out;
+    w->channels[tensor] = (uint32_t)channels;
+    return EPCTX_OK;
+}
+
+/* The copy in the order of ONNX; dropped if nothing reads it. */
+static epctx_status epctx_npu__to_planar(epctx_npu__integers *w, uint32_t tensor, uint32_t last)
+{
+    epctx_npu__compiler *c = w->c;
+    int64_t from[3], to[3];
+    epctx_npu__shape shape;
+    if (last == tensor) {
+        return EPCTX_OK;
+    }
+    shape = c->tensors[last].shape;
+    to[0] = from[0] = shape.dims[1] * shape.dims[2];
+    from[1] = shape.dims[2];
+    to[1] = from[2] = 1;
+    to[2] = shape.dims[1];
+    return epctx_npu__emit_move(c, last, tensor, &shape, 0, 0, from, to);
+}
+
+/* What an integer product is made from. */
+typedef struct epctx_npu__product_of {
+    epctx_npu__integer_conv p;
+    bool depthwise, ones;   /* ones: a sum of the taps */
+    uint32_t weights, bias; /* tensors of floats, or NONE */
+    uint32_t taps;
+    float scale;        /* of a sum: one over the number of taps */
+    uint32_t row, step; /* strides of the weights: by output channel and along it */
+} epctx_npu__product_of;
+
+/* The weights minus their zero point, as int8; false: no such weights. */
+static epctx_status epctx_npu__bytes_of(epctx_npu__compiler *c, const epctx_npu__product_of *o,
+                                        const float **scales, uint32_t *scale_step,
+                                        int32_t **values, bool *known)
+{
+    const epctx_npu__tensor *t = &c->tensors[o->weights];
+    const epctx_npu__step *s = t->dequantized;
+    const epctx_npu__quantize *q;
+    const void *data, *zeros = NULL, *scale;
+    void *memory;
+    uint64_t i;
+    *known = false;
+    if (s == NULL || t->outside) {
+        return EPCTX_OK;
+    }
+    q = &s->params.quantize;
+    if (q->type == EPCTX_ONNX_INT32 ||
+        (q->channels != 1 && (q->channels != o->p.out_channels || q->inner != o->row))) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__data(c, s->in[0], &data));
+    EPCTX__TRY(epctx_npu__data(c, s->in[1], &scale));
+    if (s->in[2] != EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__data(c, s->in[2], &zeros));
+    }
+    EPCTX__TRY(epctx_npu__alloc(c, t->count, sizeof **values, &memory));
+    *values = (int32_t *)memory;
+    *scales = (const float *)scale;
+    *scale_step = q->channels != 1 ? 1 : 0;
+    for (i = 0; i < t->count; i++) {
+        const int64_t zero =
+            zeros == NULL ? 0
+                          : epctx_npu__load_int((const uint8_t *)zeros,
+                                                (size_t)(i / q->inner % q->channels), q->type);
+        (*values)[i] =
+            (int32_t)(epctx_npu__load_int((const uint8_t *)data, (size_t)i, q->type) - zero);
+        if ((*values)[i] < -128 || (*values)[i] > 127) {
+            return EPCTX_OK;
+        }
+    }
+    *known = true;
+    return EPCTX_OK;
+}
+
+/* Packs weights, bias and scales of a product as operands 1 to 3 of `s`. */
+static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
+                                                const epctx_npu__product_of *o,
+                                                const epctx_npu__grid *x, const epctx_npu__grid *y,
+                                                epctx_npu__step *s, bool *known)
+{
+    const uint32_t channels = o->p.out_channels, inputs = o->depthwise ? 1 : o->p.in_channels;
+    const uint32_t block = o->depthwise ? 64 : EPCTX_NPU__DOT_LANE, depth = inputs * o->taps;
+    const uint32_t padded = (uint32_t)epctx_npu__up(channels, block), fours = (depth + 3) / 4;
+    epctx_npu__shape shape = {1, {0}};
+    const float *scales = NULL;
+    const epctx_npu__step *bias = NULL;
+    const void *biases = NULL, *units;
+    int32_t *values = NULL, *sums;
+    uint32_t scale_step = 0, n, i, copy;
+    float *factors;
+    int8_t *packed;
+    void *memory;
+    *known = true;
+    if (!o->ones) {
+        EPCTX__TRY(epctx_npu__bytes_of(c, o, &scales, &scale_step, &values, known));
+    }
+    if (o->bias != EPCTX_NPU__NONE) {
+        bias = c->tensors[o->bias].dequantized;
+        *known = *known && bias != NULL && bias->params.quantize.type == EPCTX_ONNX_INT32 &&
+                 !c->tensors[o->bias].outside && c->tensors[o->bias].count == channels;
+    }
+    if (!*known || depth > 65536) {
+        *known = false;
+        return EPCTX_OK;
+    }
+    if (bias != NULL) {
+        EPCTX__TRY(epctx_npu__data(c, bias->in[0], &biases));
+        EPCTX__TRY(epctx_npu__data(c, bias->in[1], &units));
+        for (n = 0; n < channels; n++) { /* else the bias counts other units than the sums */
+            const float unit = x->scale * scales[n * scale_step];
+            const float its = ((const float *)units)[bias->params.quantize.channels != 1 ? n : 0];
+            *known = *known && bias->in[2] == EPCTX_NPU__NONE && its >= unit * 0.99999f &&
+                     its <= unit * 1.00001f;
+        }
+        if (!*known) {
+            return EPCTX_OK;
+        }
+    }
+    shape.dims[0] = (int64_t)padded * fours * 4;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT8, &shape, &memory, &s->in[1]));
+    packed = (int8_t *)memory;
+    memset(packed, 0, (size_t)shape.dims[0]);
+    shape.dims[0] = padded;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT32, &shape, &memory, &s->in[2]));
+    sums = (int32_t *)memory;
+    EPCTX__TRY(epctx_npu__add_floats(c, padded, &factors, &s->in[3]));
+    memset(sums, 0, padded * sizeof *sums);
+    memset(factors, 0, padded * sizeof *factors);
+    for (copy = 0; copy < (o->depthwise && 64 % channels == 0 ? padded : channels); copy++) {
+        const size_t at = o->depthwise ? epctx_npu__interleaved(copy) : copy, lane = at % block;
+        int64_t sum = 0;
+        n = copy % channels;
+        for (i = 0; i < depth; i++) { /* taps outside, channels inside */
+            const size_t from =
+                (size_t)n * o->row + (size_t)(i % inputs * o->taps + i / inputs) * o->step;
+            const int32_t v = o->ones ? 1 : values[from];
+            packed[((at - lane) * fours + i / 4 * block + lane) * 4 + i % 4] = (int8_t)v;
+            sum += v;
+        }
+        sum *= -(int64_t)(x->zero + (int32_t)o->p.flip);
+        sum += biases != NULL ? epctx_npu__index((const uint8_t *)biases, n, 4) : 0;
+        epctx_npu__store_int((uint8_t *)sums, at, EPCTX_ONNX_INT32, sum); /* modulo 2^32 */
+        factors[at] =
+            (o->ones ? x->scale * o->scale : x->scale * scales[n * scale_step]) / y->scale;
+    }
+    return EPCTX_OK;
+}
+
+/* A convolution, matrix product or average as a product of integers; false: it is none. */
+static bool epctx_npu__as_product(const epctx_npu__step *s, epctx_npu__product_of *o,
+                                  epctx_npu__act *act)
+{
+    epctx_npu__window *w = &o->p.window;
+    memset(o, 0, sizeof *o);
+    memset(act, 0, sizeof *act);
+    o->weights = s->in[1];
+    o->bias = s->in[2];
+    o->step = 1;
+    w->in_h = w->out_h = w->kernel_h = w->kernel_w = w->stride_h = w->stride_w = 1;
+    w->dilation_h = w->dilation_w = w->in_w = w->out_w = 1;
+    switch (s->op) {
+    case EPCTX_NPU__OP_CONV:
+        o->p.batch = s->params.conv.batch;
+        o->p.in_channels = s->params.conv.in_channels;
+        o->p.out_channels = s->params.conv.out_channels;
+        *w = s->params.conv.window;
+        *act = s->params.conv.act;
+        break;
+    case EPCTX_NPU__OP_DEPTHWISE:
+        o->p.batch = s->params.depthwise.batch;
+        o->p.in_channels = o->p.out_channels = s->params.depthwise.channels;
+        *w = s->params.depthwise.window;
+        *act = s->params.depthwise.act;
+        o->depthwise = true;
+        break;
+    case EPCTX_NPU__OP_GEMM:
+        o->p.batch = 1;
+        o->p.in_channels = s->params.gemm.k;
+        o->p.out_channels = s->params.gemm.n;
+        w->in_w = w->out_w = s->params.gemm.m;
+        *act = s->params.gemm.act;
+        o->taps = 1;
+        o->row = s->pack.row_stride;
+        o->step = s->pack.depth_stride;
+        return s->packs && s->params.gemm.batch == 1 && s->params.gemm.alpha == 1.0f &&
+               s->params.gemm.a_row == s->params.gemm.k && s->params.gemm.a_step == 1;
+    case EPCTX_NPU__OP_POOL:
+        o->p.batch = 1;
+        o->p.in_channels = o->p.out_channels = s->params.pool.planes;
+        *w = s->params.pool.window;
+        break;
+    case EPCTX_NPU__OP_REDUCE:
+        o->p.batch = 1;
+        o->p.in_channels = o->p.out_channels = s->params.reduce.outer;
+        w->in_w = w->kernel_w = s->params.reduce.count;
+        break;
+    default:
+        return false;
+    }
+    if ((uint64_t)w->kernel_h * w->kernel_w > 65536) {
+        return false;
+    }
+    o->taps = w->kernel_h * w->kernel_w;
+    if (s->op == EPCTX_NPU__OP_POOL || s->op == EPCTX_NPU__OP_REDUCE) {
+        o->depthwise = o->ones = true;
+        o->weights = o->bias = EPCTX_NPU__NONE;
+        o->scale = 1.0f / (float)o->taps;
+        return s->op == EPCTX_NPU__OP_POOL
+                   ? s->params.pool.average != 0 && w->top + w->left + w->bottom + w->right == 0 &&
+                         (w->out_h - 1) * w->stride_h + (w->kernel_h - 1) * w->dilation_h <
+                             w->in_h &&
+                         (w->out_w - 1) * w->stride_w + (w->kernel_w - 1) * w->dilation_w < w->in_w
+                   : s->params.reduce.kind == EPCTX_NPU__REDUCE_MEAN &&
+                         s->params.reduce.type == EPCTX_ONNX_FLOAT && s->params.reduce.inner == 1;
+    }
+    o->row = o->taps * (o->depthwise ? 1 : o->p.in_channels);
+    return s->op == EPCTX_NPU__OP_CONV
+               ? s->packs && s->params.conv.groups == 1 && s->in[3] == EPCTX_NPU__NONE
+               : s->params.depthwise.multiplier == 1 && s->params.depthwise.batch >= 1;
+}
+
+static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_npu__step *s,
+                                            const epctx_npu__step *q, const epctx_npu__grid *y,
+                                            bool *done)
+{
+    epctx_npu__compiler *c = w->c;
+    epctx_npu__product_of o;
+    epctx_npu__grid x;
+    epctx_npu__act act;
+    epctx_npu__step to;
+    uint32_t from;
+    if (!epctx_npu__as_product(s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
+        !epctx_npu__requant_of(y, &act, &o.p.y)) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__bytes_behind(w, s->in[0], &from, &x));
+    if (from == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    o.p.flip = epctx_npu__flip_of(x.type);
+    o.p.fill = (uint32_t)x.zero & 0xffu;
+    epctx_npu__step_init(&to,
+                         o.depthwise ? EPCTX_NPU__OP_INTEGER_DEPTHWISE : EPCTX_NPU__OP_INTEGER_CONV,
+                         EPCTX_NPU__NONE, EPCTX_NPU__NONE, EPCTX_NPU__NONE);
+    EPCTX__TRY(epctx_npu__integer_operands(c, &o, &x, y, &to, done));
+    if (!*done) {
+        return EPCTX_OK;
+    }
+    to.params.integer_conv = o.p;
+    to.name = s->name;
+    if (s->op == EPCTX_NPU__OP_GEMM) {
+        to.in[0] = from;
+        to.out = q->out;
+    } else {
+        EPCTX__TRY(epctx_npu__last_of(w, from, o.p.batch, o.p.in_channels, &to.in[0]));
+        EPCTX__TRY(epctx_npu__new_last(w, q->out, o.p.batch, o.p.out_channels, &to.out));
+    }
+    if (!o.depthwise) {
+        EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__integer_temporary(&o.p), &to.temporary));
+    }
+    EPCTX__TRY(epctx_npu__emit(c, &to));
+    return s->op == EPCTX_NPU__OP_GEMM ? EPCTX_OK : epctx_npu__to_planar(w, q->out, to.out);
+}
+
+/* A sum of two tensors of one shape. */
+static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu__step *s,
+                                        const epctx_npu__step *q, const epctx_npu__grid *y,
+                                        bool *done)
+{
+    epctx_npu__compiler *c = w->c;
+    const epctx_npu__step *from[2];
+    epctx_npu__integer_add *p;
+    epctx_npu__grid a, b;
+    epctx_npu__step to;
+    epctx_npu__act act;
+    uint32_t ids[2], out = q->out;
+    int64_t n, channels;
+    memset(&act, 0, sizeof act);
+    EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from[0], &a));
+    EPCTX__TRY(epctx_npu__dequantized(w, s->in[1], &from[1], &b));
+    if (from[0] == NULL || from[1] == NULL || s->params.binary.kind != EPCTX_NPU__BINARY_ADD ||
+        !epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape)) {
+        return EPCTX_OK;
+    }
+    ids[0] = from[0]->in[0];
+    ids[1] = from[1]->in[0];
+    epctx_npu__step_init(&to, EPCTX_NPU__OP_INTEGER_ADD, ids[0], ids[1], out);
+    if (w->last[ids[0]] != EPCTX_NPU__NONE && w->last[ids[1]] != EPCTX_NPU__NONE &&
+        w->channels[ids[0]] == w->channels[ids[1]]) {
+        n = c->tensors[w->last[ids[0]]].shape.dims[0];
+        channels = w->channels[ids[0]];
+        to.in[0] = w->last[ids[0]];
+        to.in[1] = w->last[ids[1]];
+        EPCTX__TRY(epctx_npu__new_last(w, out, n, channels, &to.out));
+    }
+    p = &to.params.integer_add;
+    (void)epctx_npu__requant_of(y, &act, &p->y);
+    p->count = (uint32_t)c->tensors[out].count;
+    p->a_flip = epctx_npu__flip_of(a.type);
+    p->b_flip = epctx_npu__flip_of(b.type);
+    p->a_zero = a.zero + (int32_t)p->a_flip;
+    p->b_zero = b.zero + (int32_t)p->b_flip;
+    p->a_scale = a.scale;
+    p->b_scale = b.scale;
+    p->y_scale = y->scale;
+    to.name = s->name;
+    *done = true;
+    EPCTX__TRY(epctx_npu__emit(c, &to));
+    return epctx_npu__to_planar(w, out, to.out);
+}
+
+/* An activation, or only another grid, as a table made with the steps themselves. */
+static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_npu__step *s,
+                                           const epctx_npu__step *q, bool *done)
+{
+    epctx_npu__compiler *c = w->c;
+    const epctx_npu__step *from = s;
+    const epctx_npu__shape shape = {1, {256}};
+    epctx_npu__grid x;
+    epctx_npu__step to;
+    epctx_npu__quantize p;
+    epctx_npu__args args;
+    uint8_t bytes[256];
+    float numbers[256];
+    void *table;
+    uint32_t i, in, last;
+    if (s->op == EPCTX_NPU__OP_UNARY) {
+        EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from, &x));
+    } else {
+        EPCTX__TRY(epctx_npu__dequantized(w, q->in[0], &from, &x));
+    }
+    if (from == NULL || c->tensors[from->in[0]].count != c->tensors[q->out].count) {
+        return EPCTX_OK;
+    }
+    in = from->in[0];
+    epctx_npu__step_init(&to, EPCTX_NPU__OP_LOOKUP, in, EPCTX_NPU__NONE, q->out);
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_UINT8, &shape, &table, &to.in[1]));
+    for (i = 0; i < 256; i++) {
+        bytes[i] = (uint8_t)i;
+    }
+    memset(&args, 0, sizeof args);
+    p.outer = p.channels = 1;
+    p.inner = 256;
+    p.type = from->params.quantize.type;
+    args.in[0] = bytes;
+    args.out[0] = numbers;
+    EPCTX__TRY(epctx_npu__data(c, from->in[1], &args.in[1]));
+    if (from->in[2] != EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__data(c, from->in[2], &args.in[2]));
+    }
+    EPCTX__TRY(epctx_npu__run_dequantize(&p, &args, c->error));
+    if (s->op == EPCTX_NPU__OP_UNARY) {
+        epctx_npu__activate(numbers, 256, &s->params.unary.act);
+    }
+    p.type = q->params.quantize.type;
+    args.in[0] = numbers;
+    args.out[0] = table;
+    args.in[2] = NULL;
+    EPCTX__TRY(epctx_npu__data(c, q->in[1], &args.in[1]));
+    if (q->in[2] != EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__data(c, q->in[2], &args.in[2]));
+    }
+    EPCTX__TRY(epctx_npu__run_quantize(&p, &args, c->error));
+    to.params.lookup.count = (uint32_t)c->tensors[in].count;
+    to.name = q->name;
+    last = w->last[in];
+    if (last != EPCTX_NPU__NONE &&
+        epctx_npu__same_shape(&c->tensors[in].shape, &c->tensors[q->out].shape)) {
+        to.in[0] = last;
+        EPCTX__TRY(epctx_npu__new_last(w, q->out, c->tensors[last].shape.dims[0], w->channels[in],
+                                       &to.out));
+    }
+    *done = true;
+    EPCTX__TRY(epctx_npu__emit(c, &to));
+    return epctx_npu__to_planar(w, q->out, to.out);
+}
+
+/* A move of bytes between equal grids. */
+static epctx_status epctx_npu__move_step(epctx_npu__integers *w, const epctx_npu__step *s,
+                                         const epctx_npu__step *q, const epctx_npu__grid *y,
+                                         bool *done)
+{
+    const epctx_npu__step *from;
+    epctx_npu__grid x;
+    epctx_npu__step to = *s;
+    EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from, &x));
+    if (from == NULL || x.type != y->type || x.zero != y->zero || x.scale < y->scale ||
+        x.scale > y->scale) {
+        return EPCTX_OK;
+    }
+    to.in[0] = from->in[0];
+    to.out = q->out;
+    to.params.move.elem = 1;
+    *done = true;
+    return epctx_npu__emit(w->c, &to);
+}
+
+/* The integer form of what a Quantize rounds. */
+static epctx_status epctx_npu__integer_step(epctx_npu__integers *w, const epctx_npu__step *q,
+                                            bool *done)
+{
+    const epctx_npu__step *s = epctx_npu__maker(w, q->in[0]);
+    epctx_npu__grid y;
+    bool known;
+    *done = false;
+    EPCTX__TRY(epctx_npu__grid_of(w->c, q, &y, &known));
+    if (!known || s == NULL) {
+        return EPCTX_OK;
+    }
+    if (s->op != EPCTX_NPU__OP_DEQUANTIZE && w->readers[w->c->tensors[s->out].buffer] != 1) {
+        return EPCTX_OK;
+    }
+    switch (s->op) {
+    case EPCTX_NPU__OP_BINARY:
+        return epctx_npu__add_step(w, s, q, &y, done);
+    case EPCTX_NPU__OP_UNARY:
+    case EPCTX_NPU__OP_DEQUANTIZE:
+        return epctx_npu__lookup_step(w, s, q, done);
+    case EPCTX_NPU__OP_MOVE:
+        return epctx_npu__move_step(w, s, q, &y, done);
+    default:
+        return epctx_npu__product_step(w, s, q, &y, done);
+    }
+}
+
+static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
+{
+    epctx_npu__compiler *c = w->c;
+    void *memory;
+    size_t i;
+    uint32_t j;
+    w->steps = c->steps;
+    w->buffers = c->buffer_count;
+    w->tensors = 2 * c->tensor_count; /* with those that the pass makes first */
+    EPCTX__TRY(epctx_npu__alloc(c, 2 * (w->buffers + w->tensors), sizeof *w->made, &memory));
+    w->made = (uint32_t *)memory;
+    w->readers = w->made + w->buffers;
+    w->last = w->readers + w->buffers;
+    w->channels = w->last + w->tensors;
+    memset(w->made, 0xff, 2 * (w->buffers + w->tensors) * sizeof *w->made);
+    memset(w->readers, 0, w->buffers * sizeof *w->readers);
+    for (i = 0; i < w->buffers; i++) {
+        w->readers[i] = c->buffers[i].place == EPCTX_NPU__SCRATCH ? 0 : 2;
+    }
+    for (i = 0; i < c->step_count; i++) {
+        const epctx_npu__step *s = &c->steps[i];
+        uint32_t out = c->tensors[s->out].buffer;
+        if (s->dead) {
+            continue;
+        }
+        w->readers[out] += w->made[out] != EPCTX_NPU__NONE ? 2 : 0; /* in parts: by several steps */
+        w->made[out] = (uint32_t)i;
+        for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
+            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant) {
+                w->readers[c->tensors[s->in[j]].buffer]++;
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Replaces steps between Dequantize and Quantize by integer steps, channels last. The replaced ones
+ * stay, without readers. */
+static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
+{
+    const size_t count = c->step_count;
+    epctx_npu__integers w;
+    size_t i;
+    memset(&w, 0, sizeof w);
+    w.c = c;
+    c->node = NULL;
+    c->folding = false;
+    EPCTX__TRY(epctx_npu__survey_steps(&w));
+    c->steps = NULL;
+    c->step_count = c->step_room = 0;
+    for (i = 0; i < count; i++) {
+        const epctx_npu__step *s = &w.steps[i];
+        bool done = false;
+        if (s->dead) {
+            continue;
+        }
+        if (s->op == EPCTX_NPU__OP_QUANTIZE) {
+            EPCTX__TRY(epctx_npu__integer_step(&w, s, &done));
+        }
+        if (!done) {
+            EPCTX__TRY(epctx_npu__emit(c, s));
+            epctx_npu__note_move(&w, s);
+        }
+    }
+    for (i = 0; i < c->buffer_count; i++) {
+        c->buffers[i].needed = c->buffers[i].place == EPCTX_NPU__OUTPUT;
+    }
+    epctx_npu__drop_dead(c);
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
 {
     size_t i;
@@ -11805,6 +13169,7 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     }
     EPCTX__TRY(epctx_npu__bind_outputs(c));
     epctx_npu__drop_dead(c);
+    EPCTX__TRY(epctx_npu__to_integers(c));
     EPCTX__TRY(epctx_npu__refine(c));
     EPCTX__TRY(epctx_npu__pack_weights(c));
     return epctx_npu__plan(c);

@@ -1894,6 +1894,219 @@ TEST(quantize_rows)
     }
 }
 
+/* -- integers between DequantizeLinear and QuantizeLinear -- */
+
+/* One step of a grid of int8 or uint8. */
+static uint8_t on_grid(float v, int type, int zero)
+{
+    const double low = type == EPCTX_ONNX_INT8 ? -128 : 0, r = nearbyint((double)v) + zero;
+    return (uint8_t)((int)(r < low ? low : (r > low + 255 ? low + 255 : r)) & 0xff);
+}
+
+static int number(uint8_t byte, int type)
+{
+    return type == EPCTX_ONNX_INT8 && byte > 127 ? byte - 256 : byte;
+}
+
+static uint8_t *random_bytes(graph_builder *b, size_t count)
+{
+    uint8_t *bytes = (uint8_t *)gb_alloc(b, count);
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (uint8_t)pick(256);
+    return bytes;
+}
+
+/* A random convolution of bytes. */
+static void integer_conv_case(bool depthwise, bool relu)
+{
+    const int type = EPCTX_ONNX_UINT8 + (int)pick(2), zx = (int)pick(100), zy = (int)pick(100);
+    const float sx = 0.02f, sy = 0.05f + (float)pick(50) * 0.1f;
+    const int64_t n = 1 + pick(2), c = 1 + pick(depthwise ? 150 : 20);
+    const int64_t m = depthwise ? c : 1 + pick(140), cg = depthwise ? 1 : c;
+    const int64_t one[1] = {1}, per[1] = {m};
+    const uint8_t zero_x = (uint8_t)zx, zero_y = (uint8_t)zy;
+    graph_builder b;
+    window w;
+    epctx_error error;
+    int64_t xs[4], ws[4];
+    const void *in[1];
+    void *out[1];
+    uint8_t *x, *k, *y;
+    int32_t *bias;
+    float *sw, *sb;
+    size_t count, at = 0, wrong = 0;
+    int64_t i, o, oy, ox, ic, ky, kx;
+    while (!window_random(&w, false, true)) {
+    }
+    gb_init(&b);
+    xs[0] = n, xs[1] = c, ws[0] = m, ws[1] = cg;
+    xs[2] = w.in[0], xs[3] = w.in[1], ws[2] = w.k[0], ws[3] = w.k[1];
+    count = (size_t)(m * cg * w.k[0] * w.k[1]);
+    x = random_bytes(&b, (size_t)(n * c * xs[2] * xs[3]));
+    k = random_bytes(&b, count);
+    y = (uint8_t *)gb_alloc(&b, (size_t)(n * m * w.out[0] * w.out[1]));
+    bias = (int32_t *)gb_alloc(&b, (size_t)m * sizeof *bias);
+    sw = (float *)gb_alloc(&b, (size_t)m * sizeof *sw);
+    sb = (float *)gb_alloc(&b, (size_t)m * sizeof *sb);
+    for (o = 0; o < m; o++) {
+        bias[o] = (int32_t)pick(4000) - 2000;
+        sw[o] = 0.001f * (float)(1 + pick(30));
+        sb[o] = sx * sw[o];
+    }
+    gb_input(&b, "x", type, 4, xs);
+    gb_floats(&b, "sx", 0, one, &sx);
+    gb_floats(&b, "sy", 0, one, &sy);
+    gb_floats(&b, "sw", 1, per, sw);
+    gb_floats(&b, "sb", 1, per, sb);
+    gb_constant(&b, "zx", type, 0, one, &zero_x);
+    gb_constant(&b, "zy", type, 0, one, &zero_y);
+    gb_constant(&b, "w", EPCTX_ONNX_INT8, 4, ws, k);
+    gb_constant(&b, "bias", EPCTX_ONNX_INT32, 1, per, bias);
+    gb_node(&b, "DequantizeLinear", 13, "x,sx,zx", "xf");
+    gb_node(&b, "DequantizeLinear", 13, "w,sw", "wf");
+    gb_attr_int(&b, "axis", 0);
+    gb_node(&b, "DequantizeLinear", 13, "bias,sb", "bf");
+    gb_attr_int(&b, "axis", 0);
+    gb_node(&b, "Conv", 11, "xf,wf,bf", "c");
+    window_attrs(&b, &w);
+    gb_attr_int(&b, "group", depthwise ? c : 1);
+    if (relu) gb_node(&b, "Relu", 14, "c", "r");
+    gb_node(&b, "QuantizeLinear", 13, relu ? "r,sy,zy" : "c,sy,zy", "y");
+    gb_output(&b, "y");
+    in[0] = x;
+    out[0] = y;
+    CHECK_OK(gb_run(&b, in, out, &error), error);
+    for (i = 0; i < n; i++)
+        for (o = 0; o < m; o++)
+            for (oy = 0; oy < w.out[0]; oy++)
+                for (ox = 0; ox < w.out[1]; ox++, at++) {
+                    int32_t sum = bias[o];
+                    for (ic = 0; ic < cg; ic++)
+                        for (ky = 0; ky < w.k[0]; ky++)
+                            for (kx = 0; kx < w.k[1]; kx++) {
+                                const int64_t iy = oy * w.s[0] + ky * w.d[0] - w.before[0];
+                                const int64_t ix = ox * w.s[1] + kx * w.d[1] - w.before[1];
+                                const int64_t plane = i * c + (depthwise ? o : ic);
+                                if (iy < 0 || ix < 0 || iy >= xs[2] || ix >= xs[3]) continue;
+                                sum += (number(x[(plane * xs[2] + iy) * xs[3] + ix], type) - zx) *
+                                       number(k[((o * cg + ic) * w.k[0] + ky) * w.k[1] + kx],
+                                              EPCTX_ONNX_INT8);
+                            }
+                    if (relu && sum < 0) sum = 0;
+                    wrong += y[at] != on_grid((float)sum * (sx * sw[o] / sy), type, zy);
+                }
+    CHECK(wrong == 0, "%s %d->%d channels, type %d: %u of %u bytes",
+          depthwise ? "depthwise" : "conv", (int)c, (int)m, type, (unsigned)wrong, (unsigned)at);
+    gb_free(&b);
+}
+
+TEST(integer_conv)
+{
+    int i;
+    seed = 71;
+    for (i = 0; i < 120; i++)
+        integer_conv_case(i % 2, i % 3 == 0);
+}
+
+/* Products of every depth and width up to several tiles. */
+TEST(integer_gemm)
+{
+    int round;
+    seed = 72;
+    for (round = 0; round < 60; round++) {
+        const int64_t m = 1 + pick(14), n = 1 + pick(150), k = 1 + pick(90);
+        const int64_t xs[2] = {m, k}, ws[2] = {k, n}, one[1] = {1};
+        const float sx = 0.5f, sw = 0.25f, sy = 3.0f + (float)pick(9);
+        const int8_t zx = (int8_t)(pick(256) - 128), zy = (int8_t)(pick(256) - 128);
+        const void *in[1];
+        void *out[1];
+        graph_builder b;
+        epctx_error error;
+        uint8_t *x, *w, *y;
+        size_t wrong = 0;
+        int64_t i, j, d;
+        gb_init(&b);
+        x = random_bytes(&b, (size_t)(m * k));
+        w = random_bytes(&b, (size_t)(k * n));
+        y = (uint8_t *)gb_alloc(&b, (size_t)(m * n));
+        gb_input(&b, "x", EPCTX_ONNX_INT8, 2, xs);
+        gb_floats(&b, "sx", 0, one, &sx);
+        gb_floats(&b, "sw", 0, one, &sw);
+        gb_floats(&b, "sy", 0, one, &sy);
+        gb_constant(&b, "zx", EPCTX_ONNX_INT8, 0, one, &zx);
+        gb_constant(&b, "zy", EPCTX_ONNX_INT8, 0, one, &zy);
+        gb_constant(&b, "w", EPCTX_ONNX_INT8, 2, ws, w);
+        gb_node(&b, "DequantizeLinear", 13, "x,sx,zx", "xf");
+        gb_node(&b, "DequantizeLinear", 13, "w,sw", "wf");
+        gb_node(&b, "MatMul", 13, "xf,wf", "p");
+        gb_node(&b, "QuantizeLinear", 13, "p,sy,zy", "y");
+        gb_output(&b, "y");
+        in[0] = x;
+        out[0] = y;
+        CHECK_OK(gb_run(&b, in, out, &error), error);
+        for (i = 0; i < m; i++)
+            for (j = 0; j < n; j++) {
+                int32_t sum = 0;
+                for (d = 0; d < k; d++)
+                    sum += (number(x[i * k + d], EPCTX_ONNX_INT8) - zx) *
+                           number(w[d * n + j], EPCTX_ONNX_INT8);
+                wrong += y[i * n + j] != on_grid((float)sum * (sx * sw / sy), EPCTX_ONNX_INT8, zy);
+            }
+        CHECK(wrong == 0, "%dx%dx%d: %u bytes", (int)m, (int)k, (int)n, (unsigned)wrong);
+        gb_free(&b);
+    }
+}
+
+/* Sums of two grids, then an activation: every length of a row. */
+TEST(integer_sums)
+{
+    int64_t length, i;
+    seed = 73;
+    for (length = 1; length < 70; length++) {
+        const int type = EPCTX_ONNX_UINT8 + (int)(length % 2);
+        const int64_t one[1] = {1}, dims[1] = {length};
+        const float sa = 0.3f, sb = 0.7f, sy = 0.9f;
+        const uint8_t za = 5, zb = 90, zy = 33;
+        const void *in[2];
+        void *out[2];
+        graph_builder b;
+        epctx_error error;
+        uint8_t *x[2], *y, *n;
+        gb_init(&b);
+        in[0] = x[0] = random_bytes(&b, (size_t)length);
+        in[1] = x[1] = random_bytes(&b, (size_t)length);
+        out[0] = y = (uint8_t *)gb_alloc(&b, (size_t)length);
+        out[1] = n = (uint8_t *)gb_alloc(&b, (size_t)length);
+        gb_input(&b, "a", type, 1, dims);
+        gb_input(&b, "b", type, 1, dims);
+        gb_floats(&b, "sa", 0, one, &sa);
+        gb_floats(&b, "sb", 0, one, &sb);
+        gb_floats(&b, "sy", 0, one, &sy);
+        gb_constant(&b, "za", type, 0, one, &za);
+        gb_constant(&b, "zb", type, 0, one, &zb);
+        gb_constant(&b, "zy", type, 0, one, &zy);
+        gb_node(&b, "DequantizeLinear", 13, "a,sa,za", "af");
+        gb_node(&b, "DequantizeLinear", 13, "b,sb,zb", "bf");
+        gb_node(&b, "Add", 14, "af,bf", "s");
+        gb_node(&b, "QuantizeLinear", 13, "s,sy,zy", "y");
+        gb_node(&b, "DequantizeLinear", 13, "y,sy,zy", "yf");
+        gb_node(&b, "Neg", 13, "yf", "nf");
+        gb_node(&b, "QuantizeLinear", 13, "nf,sa,za", "n");
+        gb_output(&b, "y");
+        gb_output(&b, "n");
+        CHECK_OK(gb_run(&b, in, out, &error), error);
+        for (i = 0; i < length; i++) {
+            const volatile float u = (float)(number(x[0][i], type) - za) * sa;
+            const volatile float v = (float)(number(x[1][i], type) - zb) * sb;
+            const volatile float minus = (float)(zy - number(y[i], type)) * sy;
+            CHECK(y[i] == on_grid((u + v) / sy, type, zy), "length %d, element %d", (int)length,
+                  (int)i);
+            CHECK(n[i] == on_grid(minus / sa, type, za), "Neg of %d", y[i]);
+        }
+        gb_free(&b);
+    }
+}
+
 /* -- recurrent networks -- */
 
 TEST(lstm)
@@ -2064,6 +2277,9 @@ int main(int argc, char **argv)
     RUN(indices);
     RUN(quantize);
     RUN(quantize_rows);
+    RUN(integer_conv);
+    RUN(integer_gemm);
+    RUN(integer_sums);
     RUN(lstm);
     RUN(integers_at_run_time);
     RUN(gelu_by_tanh);
