@@ -5538,7 +5538,7 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
         if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: graph '%S' gets its weights from graph %u, which "
-                              "does not make weights",
+                              "makes none",
                               &graph->info.name, (uint64_t)w[12]);
         }
         graph->maker = &l->graphs[w[12] - 1];
