@@ -102,8 +102,8 @@ good=$(grep -c 'outputs as on the CPU' "$work/log")
 if [ $code -eq 0 ] && [ "$good" -eq 8 ]; then
     ok "windows: the guide's commands, plugin and template"
 else # ORT's word on the graphics of wine says nothing
-    fail "windows: the guide's commands" "exit code $code, $good of 8 runs: $(grep -v 'DXGI factory' \
-        "$work/log" | tail -n 1)"
+    last=$(grep -v 'DXGI factory' "$work/log" | tail -n 1)
+    fail "windows: the guide's commands" "exit code $code, $good of 8 runs: $last"
 fi
 # tells NAME TEXT ARGUMENT...: --try fails and says TEXT.
 tells() {
