@@ -12740,7 +12740,7 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
     const void *biases = NULL, *units;
     int32_t *values = NULL, *sums;
     uint32_t scale_step = 0, n, i, copy;
-    float *factors;
+    float *factors, unit;
     int8_t *packed;
     void *memory;
     *known = true;
@@ -12760,10 +12760,11 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
         EPCTX__TRY(epctx_npu__data(c, bias->in[0], &biases));
         EPCTX__TRY(epctx_npu__data(c, bias->in[1], &units));
         for (n = 0; n < channels; n++) { /* else the bias counts other units than the sums */
-            const float unit = x->scale * scales[n * scale_step];
             const float its = ((const float *)units)[bias->params.quantize.channels != 1 ? n : 0];
-            *known = *known && bias->in[2] == EPCTX_NPU__NONE && its >= unit * 0.99999f &&
-                     its <= unit * 1.00001f;
+            unit = epctx_npu__f_mul(x->scale, scales[n * scale_step]);
+            *known = *known && bias->in[2] == EPCTX_NPU__NONE &&
+                     its >= epctx_npu__f_mul(unit, 0.99999f) &&
+                     its <= epctx_npu__f_mul(unit, 1.00001f);
         }
         if (!*known) {
             return EPCTX_OK;
@@ -12793,8 +12794,8 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
         sum *= -(int64_t)(x->zero + (int32_t)o->p.flip);
         sum += biases != NULL ? epctx_npu__index((const uint8_t *)biases, n, 4) : 0;
         epctx_npu__store_int((uint8_t *)sums, at, EPCTX_ONNX_INT32, sum); /* modulo 2^32 */
-        factors[at] =
-            (o->ones ? x->scale * o->scale : x->scale * scales[n * scale_step]) / y->scale;
+        unit = epctx_npu__f_mul(x->scale, o->ones ? o->scale : scales[n * scale_step]);
+        factors[at] = epctx_npu__f_div(unit, y->scale);
     }
     return EPCTX_OK;
 }
