@@ -5077,10 +5077,17 @@ typedef union epctx_npu__params {
 
 typedef struct epctx_npu__op_info {
     const char *name;
-    uint32_t in_count, out_count, required, param_words;
+    uint8_t in_count, out_count, required, param_words;
     bool (*check_fn)(const void *params, epctx_npu__needs *needs);
     epctx_status (*run_fn)(const void *params, const epctx_npu__args *args, epctx_error *error);
 } epctx_npu__op_info;
+
+/* Words of a command. */
+static uint32_t epctx_npu__command_size(const epctx_npu__op_info *op)
+{
+    const uint32_t operands = (uint32_t)(op->in_count + op->out_count);
+    return EPCTX_NPU__COMMAND_WORDS + operands * EPCTX_NPU__OPERAND_WORDS + op->param_words;
+}
 
 /* The instruction sets of this processor. */
 static epctx_npu__level epctx_npu__level_here(void)
@@ -5488,10 +5495,7 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
                               "EPCTX_NPU_SELECT excludes",
                               &name, &graph->info.name, op->name);
         }
-        if (w[1] != EPCTX_NPU__COMMAND_WORDS +
-                        (op->in_count + op->out_count) * EPCTX_NPU__OPERAND_WORDS +
-                        op->param_words ||
-            !epctx_npu__command_ok(graph, w)) {
+        if (w[1] != epctx_npu__command_size(op) || !epctx_npu__command_ok(graph, w)) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: command %u of graph '%S' (%s, node '%S') has "
                               "invalid operands or parameters",
@@ -13358,10 +13362,7 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
     const epctx_npu__op_info *op = &epctx_npu__ops[s->op];
     uint32_t words[sizeof(epctx_npu__params) / 4], i;
     EPCTX__TRY(epctx_npu__word(c, &b->words, (uint32_t)s->op));
-    EPCTX__TRY(epctx_npu__word(c, &b->words,
-                               EPCTX_NPU__COMMAND_WORDS +
-                                   (op->in_count + op->out_count) * EPCTX_NPU__OPERAND_WORDS +
-                                   op->param_words));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, epctx_npu__command_size(op)));
     EPCTX__TRY(epctx_npu__name(c, b, s->name));
     for (i = 0; i < op->in_count; i++) {
         EPCTX__TRY(i == 1 && s->packs ? epctx_npu__write_packed(c, b, s)
