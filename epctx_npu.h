@@ -12480,6 +12480,8 @@ typedef struct epctx_npu__grid {
     int32_t zero;
 } epctx_npu__grid;
 
+#define EPCTX_NPU__SEVERAL (EPCTX_NPU__NONE - 1) /* steps fill a buffer in parts */
+
 /* State of the pass: by buffer, the step that fills it and the number of its readers; by tensor of
  * bytes, the same image with channels last. */
 typedef struct epctx_npu__integers {
@@ -12524,7 +12526,7 @@ static epctx_status epctx_npu__grid_of(epctx_npu__compiler *c, const epctx_npu__
 static const epctx_npu__step *epctx_npu__maker(const epctx_npu__integers *w, uint32_t tensor)
 {
     const epctx_npu__tensor *t = &w->c->tensors[tensor];
-    if (t->constant || t->buffer >= w->buffers || w->made[t->buffer] == EPCTX_NPU__NONE ||
+    if (t->constant || t->buffer >= w->buffers || w->made[t->buffer] >= EPCTX_NPU__SEVERAL ||
         t->offset != 0 ||
         w->c->buffers[t->buffer].bytes != t->count * epctx_npu__elem_size(t->elem)) {
         return NULL;
@@ -13106,8 +13108,7 @@ static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
         if (s->dead) {
             continue;
         }
-        w->readers[out] += w->made[out] != EPCTX_NPU__NONE ? 2 : 0; /* in parts: by several steps */
-        w->made[out] = (uint32_t)i;
+        w->made[out] = w->made[out] == EPCTX_NPU__NONE ? (uint32_t)i : EPCTX_NPU__SEVERAL;
         for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
             if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant) {
                 w->readers[c->tensors[s->in[j]].buffer]++;
