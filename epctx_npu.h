@@ -1563,7 +1563,13 @@ static epctx_status epctx_npu__run_affine(const void *params, const epctx_npu__a
     float *y = (float *)args->out[0];
     size_t o, c, i;
     (void)error;
-    for (o = 0; o < p->outer; o++) {
+    for (o = 0; o < p->outer && p->inner == 1; o++) { /* channels last */
+        EPCTX_NPU__EACH(j, p->channels, y[j] = x[j] * scale[j] + shift[j];);
+        epctx_npu__activate(y, p->channels, &p->act);
+        x += p->channels;
+        y += p->channels;
+    }
+    for (; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
             for (i = 0; i < p->inner; i++) {
                 y[i] = x[i] * scale[c] + shift[c];
@@ -2042,18 +2048,28 @@ static uint64_t epctx_npu__covered(uint64_t out, uint64_t kernel, uint64_t strid
     return (out - 1) * stride + (kernel - 1) * dilation + 1;
 }
 
-/* Few channels: addresses would cost more than the products, so that a copy of the image with its
- * padding makes one run of each row of the window. */
-static bool epctx_npu__conv_copies(const epctx_npu__conv *p)
+/* Few channels: addresses would cost more than the products, so that each row of the window is one
+ * run. */
+static bool epctx_npu__conv_runs(const epctx_npu__conv *p)
 {
     return p->in_channels <= 32 && p->window.kernel_w > 1 && p->window.dilation_w == 1;
+}
+
+/* Runs need a copy of the image unless its pixels are adjacent and no window reaches outside. */
+static bool epctx_npu__conv_copies(const epctx_npu__conv *p)
+{
+    const epctx_npu__window *w = &p->window;
+    return epctx_npu__conv_runs(p) &&
+           (p->groups > 1 || w->top + w->left != 0 ||
+            epctx_npu__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) > w->in_h ||
+            epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) > w->in_w);
 }
 
 /* The workspace: addresses of the rows of a tile, then floats: the copy or one pixel of zeros. */
 static uint64_t epctx_npu__conv_addresses(const epctx_npu__conv *p)
 {
     const epctx_npu__window *w = &p->window;
-    return epctx_npu__mul4(w->kernel_h, epctx_npu__conv_copies(p) ? 1 : w->kernel_w,
+    return epctx_npu__mul4(w->kernel_h, epctx_npu__conv_runs(p) ? 1 : w->kernel_w,
                            EPCTX_NPU__MOST_ROWS, 8);
 }
 
@@ -2097,7 +2113,7 @@ typedef struct epctx_npu__conv_part {
     size_t pixel;   /* floats from pixel to pixel of x */
     size_t width;   /* pixels from row to row of x */
     int32_t top, left;
-    const float *zeros; /* for pixels outside; NULL: x is a copy with its padding */
+    const float *zeros; /* for pixels outside; NULL: runs, none of which reaches outside */
     const float **at;
     epctx_npu__rows rows;
     const float *weights, *bias, *add;
@@ -2206,7 +2222,7 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
 {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
-    const bool copies = epctx_npu__conv_copies(p);
+    const bool copies = epctx_npu__conv_copies(p), runs = epctx_npu__conv_runs(p);
     const size_t depth = (size_t)p->in_channels * w->kernel_h * w->kernel_w;
     const size_t blocks = (p->out_channels + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
     const size_t out_pixel = (size_t)p->groups * p->out_channels;
@@ -2222,13 +2238,13 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
     c.at = (const float **)args->out[1];
     c.rows.at = c.at;
     c.rows.step = 1;
-    c.rows.runs = (size_t)w->kernel_h * (copies ? 1 : w->kernel_w);
+    c.rows.runs = (size_t)w->kernel_h * (runs ? 1 : w->kernel_w);
     c.rows.count = depth / c.rows.runs;
     c.pixel = copies ? p->in_channels : (size_t)p->groups * p->in_channels;
     c.width = copies ? (size_t)epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, 1) : w->in_w;
     c.top = copies ? 0 : (int32_t)w->top;
     c.left = copies ? 0 : (int32_t)w->left;
-    c.zeros = copies ? NULL : spare;
+    c.zeros = runs ? NULL : spare;
     memset(spare, 0, (size_t)epctx_npu__conv_temporary(p) - addresses);
     for (n = 0; n < p->batch; n++) {
         const size_t out_at = n * w->out_h * w->out_w * out_pixel;
@@ -11195,12 +11211,43 @@ static void epctx_npu__choose_orders(epctx_npu__compiler *c)
     }
 }
 
+/* A convolution whose only output pixel covers the whole image is a matrix product. */
+static void epctx_npu__conv_to_gemm(epctx_npu__step *s)
+{
+    const epctx_npu__conv p = s->params.conv;
+    const epctx_npu__window *w = &p.window;
+    epctx_npu__gemm *g = &s->params.gemm;
+    if (s->op != EPCTX_NPU__OP_CONV || s->dead || !s->packs || p.groups != 1 ||
+        s->in[3] != EPCTX_NPU__NONE || w->kernel_h != w->in_h || w->kernel_w != w->in_w ||
+        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0) {
+        return;
+    }
+    s->op = EPCTX_NPU__OP_GEMM;
+    s->temporary = EPCTX_NPU__NONE;
+    memset(&s->params, 0, sizeof s->params);
+    g->batch = 1;
+    g->m = p.batch;
+    g->n = p.out_channels;
+    g->k = s->pack.depth;
+    g->a_row = g->k;
+    g->a_step = 1;
+    g->b_shared = 1;
+    g->alpha = 1.0f;
+    g->act = p.act;
+    s->pack.inner = 1; /* the whole image, in ONNX's order */
+    s->pack.inner_stride = 0;
+    s->images = false;
+}
+
 /* Lays images channels last around convolutions; only live steps remain. */
 static epctx_status epctx_npu__lay_out(epctx_npu__compiler *c)
 {
     const epctx_npu__step *steps = c->steps;
     const size_t count = c->step_count;
     size_t i;
+    for (i = 0; i < count; i++) {
+        epctx_npu__conv_to_gemm(&c->steps[i]);
+    }
     epctx_npu__choose_orders(c);
     c->steps = NULL;
     c->step_count = c->step_room = 0;
@@ -11419,32 +11466,6 @@ static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
-/* A convolution whose only output pixel covers the whole image is a matrix product. */
-static void epctx_npu__conv_to_gemm(epctx_npu__step *s)
-{
-    const epctx_npu__conv p = s->params.conv;
-    const epctx_npu__window *w = &p.window;
-    epctx_npu__gemm *g = &s->params.gemm;
-    if (s->op != EPCTX_NPU__OP_CONV || s->dead || !s->packs || p.groups != 1 ||
-        s->in[3] != EPCTX_NPU__NONE || w->kernel_h != w->in_h || w->kernel_w != w->in_w ||
-        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0) {
-        return;
-    }
-    s->op = EPCTX_NPU__OP_GEMM;
-    s->temporary = EPCTX_NPU__NONE;
-    memset(&s->params, 0, sizeof s->params);
-    g->batch = 1;
-    g->m = p.batch;
-    g->n = p.out_channels;
-    g->k = s->pack.depth;
-    g->a_row = g->k;
-    g->a_step = 1;
-    g->b_shared = 1;
-    g->alpha = 1.0f;
-    g->act = p.act;
-    s->images = false;
-}
-
 /* The pool after step `at`, if that is a convolution whose result nothing else reads; else 0. */
 static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
 {
@@ -11466,11 +11487,11 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
                : 0;
 }
 
-/* Parts of a convolution's output channels: at least two, of 16 or more channels if possible. */
+/* Parts of a convolution's output channels: at least two, of 64 or more if possible. */
 static uint32_t epctx_npu__pool_parts(uint32_t channels)
 {
     uint32_t parts = 1;
-    while (channels % (2 * EPCTX_NPU__COLUMNS) == 0 && (parts == 1 || channels >= 64)) {
+    while (channels % (2 * EPCTX_NPU__ROWS) == 0 && (parts == 1 || channels >= 128)) {
         channels /= 2;
         parts *= 2;
     }
@@ -11553,9 +11574,6 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
 static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
 {
     size_t i;
-    for (i = 0; i < c->step_count; i++) {
-        epctx_npu__conv_to_gemm(&c->steps[i]);
-    }
     epctx_npu__lifetimes(c);
     EPCTX__TRY(epctx_npu__crowds(c));
     EPCTX__TRY(epctx_npu__split_pools(c));
