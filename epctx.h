@@ -441,7 +441,7 @@ typedef struct epctx_file_info {
     uint64_t device, inode; /* identity; both 0: unknown */
     uint64_t written;       /* when the bytes were; 0: unknown */
     uint64_t changed;       /* when anything was, also the name; 0: unknown */
-    bool guarded;           /* only this user and root can write it, by owner and mode */
+    bool guarded; /* only this user and root can write it, by owner and mode; Windows: true */
 } epctx_file_info;
 
 /* Whether both are one file with the same bytes; false when unknown. */
@@ -450,14 +450,14 @@ EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *
 /* A whole file in memory, read-only; `handle` NULL: nothing to unmap.
  *
  * A mapping shows what other processes write to the file; after they truncate it the next access
- * kills this process (SIGBUS; Windows forbids it). So this library replaces files and never writes
+ * kills this process (SIGBUS; Windows forbids both). So this library replaces files, never writes
  * in place; context binaries are copied, so that the checked bytes run (unless
  * EPCTX_PATH_IN_PLACE); models and external data are mapped: changes alter what is read, but no
  * access leaves the mapping. Where others may truncate files use epctx_io_private(). */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
-    void *handle;         /* the io's */
+    void *handle, *file;  /* the io's */
     bool shared;          /* others can change the bytes */
     epctx_file_info info; /* of the file, when the io can tell */
 } epctx_mapping;
@@ -4134,13 +4134,15 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 
 /* Names are UTF-8 outside and UTF-16 inside, with the prefix that lifts the limit of 260
  * characters. Returned paths have "/" as separator. */
-#define EPCTX__WIDE_MAX          (EPCTX_PATH_MAX + 8)
-#define EPCTX__NO_HANDLE         INVALID_HANDLE_VALUE
-#define EPCTX__CLOSE(file)       CloseHandle(file)
-#define EPCTX__UNMAP(data, size) UnmapViewOfFile(data)
-#define EPCTX__PROCESS()         GetCurrentProcessId()
-#define EPCTX__REASON()          GetLastError()
-#define EPCTX__LINKED()          (GetLastError() == ERROR_CANT_RESOLVE_FILENAME)
+#define EPCTX__WIDE_MAX       (EPCTX_PATH_MAX + 8)
+#define EPCTX__NO_HANDLE      INVALID_HANDLE_VALUE
+#define EPCTX__CLOSE(file)    CloseHandle(file)
+/* Open, it keeps writers out. */
+#define EPCTX__LEAVE(m, from) ((m)->shared ? ((m)->file = (from)) != NULL : CloseHandle(from))
+#define EPCTX__UNMAP(m)       (UnmapViewOfFile((m)->handle), (m)->file && CloseHandle((m)->file))
+#define EPCTX__PROCESS()      GetCurrentProcessId()
+#define EPCTX__REASON()       GetLastError()
+#define EPCTX__LINKED()       (GetLastError() == ERROR_CANT_RESOLVE_FILENAME)
 
 typedef HANDLE epctx__handle;
 typedef DWORD epctx__stat; /* attributes */
@@ -4271,6 +4273,7 @@ static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
     }
     memset(out, 0, sizeof *out);
     out->kind = EPCTX_FILE_OTHER;
+    out->guarded = true;
     if (GetFileType(file) == FILE_TYPE_DISK && GetFileInformationByHandle(file, &info)) {
         out->kind = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER
                                                                             : EPCTX_FILE_REGULAR;
@@ -4480,7 +4483,8 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 #define EPCTX__NO_HANDLE           (-1)
 #define EPCTX__CLOSE(file)         close(file)
-#define EPCTX__UNMAP(data, size)   munmap(data, size)
+#define EPCTX__LEAVE(m, from)      close(from)
+#define EPCTX__UNMAP(m)            munmap((m)->handle, (m)->size)
 #define EPCTX__PROCESS()           getpid()
 #define EPCTX__REASON()            errno
 #define epctx__sys_text(out)       ((void)(out), strerror(errno))
@@ -4799,7 +4803,7 @@ static void epctx__file_unmap(void *user, epctx_mapping *mapping)
 {
     (void)user;
     if (mapping->handle != NULL) {
-        EPCTX__UNMAP(mapping->handle, mapping->size);
+        EPCTX__UNMAP(mapping);
     }
     memset(mapping, 0, sizeof *mapping);
 }
@@ -4861,7 +4865,7 @@ static epctx_status epctx__file_map(void *user, const char *root, const char *na
         return epctx__open_failed(root, "open", name, error);
     }
     status = epctx__map_handle(file, name, copy, out, error);
-    EPCTX__CLOSE(file);
+    EPCTX__LEAVE(out, file);
     return status;
 }
 

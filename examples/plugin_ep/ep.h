@@ -3,6 +3,7 @@
  *   factory.c        the two exported functions, devices
  *   session.c        one EP instance per session: options, which nodes to claim, Compile
  *   graph.c          OrtGraph -> epctx_graph
+ *   node.c           EPContext nodes from and to ORT
  *   context.c        context binaries (built, written, found again, loaded) and EPContext nodes
  *   share.c          contexts that several sessions share (ep.share_ep_contexts)
  *   buffers.c        context binaries from and to the application's callbacks
@@ -19,20 +20,11 @@
 #ifndef EP_H
 #define EP_H
 
-#include <onnxruntime_c_api.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "bridge.h"
 #include "device.h"
-
-/* The tables of function pointers that ORT gives us. A slot is only touched when the function
- * exists since EP_OLDEST_API. */
-typedef struct ep_api {
-    const OrtApi *ort;
-    const OrtEpApi *ep;
-    const OrtModelEditorApi *editor;
-    uint32_t version;
-} ep_api;
 
 /* The oldest API that has every function this EP calls: ORT 1.24. */
 #define EP_OLDEST_API 24
@@ -50,39 +42,6 @@ typedef struct ep_api {
 /* Since then ORT tells when a session is complete and its context model written. */
 #define EP_INITIALIZED_API 27
 
-#if defined(__MINGW_PRINTF_FORMAT) /* Windows has two printf */
-#define EP_PRINTF(text, first) __attribute__((format(__MINGW_PRINTF_FORMAT, text, first)))
-#elif defined(__GNUC__)
-#define EP_PRINTF(text, first) __attribute__((format(printf, text, first)))
-#else
-#define EP_PRINTF(text, first)
-#endif
-
-/* Every function of ORT returns NULL or a status that its receiver owns. */
-#define EP_TRY(call) \
-    do { \
-        OrtStatus *ep_status_ = (call); \
-        if (ep_status_) return ep_status_; \
-    } while (0)
-
-/* ---------------------------------------------------------------- status.c */
-
-/* NULL for EPCTX_OK, else an OrtStatus with the mapped code and the message of `error`. */
-OrtStatus *ep_status(const ep_api *api, epctx_status status, const epctx_error *error);
-/* The same for a failure while a context is loaded: always INVALID_GRAPH, as the EP-context design
- * demands, whatever the reason. */
-OrtStatus *ep_load_status(const ep_api *api, epctx_status status, const epctx_error *error);
-/* A status of our own; the format is printf's. */
-EP_PRINTF(3, 4)
-OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, ...);
-OrtStatus *ep_no_memory(const ep_api *api);
-/* Makes an epctx_error of an OrtStatus and releases it. */
-epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error);
-/* Writes a line to ORT's log; ignores failures. */
-EP_PRINTF(4, 5)
-void ep_log(const ep_api *api, const OrtLogger *logger, OrtLoggingLevel level, const char *format,
-            ...);
-
 /* ----------------------------------------------------------------- check.c */
 
 /* Of ep_device.ep_name: it is a part of keys and names. */
@@ -93,37 +52,6 @@ epctx_status ep_device_check(const ep_device *device, epctx_error *error);
 /* open_fn, and the same question for what it made. The caller calls close_fn after a success. */
 epctx_status ep_backend_open(const ep_device *device, const ep_options *options, epctx_backend *out,
                              epctx_error *error);
-
-/* ----------------------------------------------------------------- graph.c */
-
-/* An OrtGraph as records. Weights and names are borrowed from ORT: a record lives no longer than
- * the call (GetCapability, Compile) that brought the OrtGraph. */
-typedef struct ep_record {
-    const ep_api *api;
-    epctx_arena arena;
-    epctx_graph graph;
-    const OrtNode **nodes;  /* at the positions of graph.nodes */
-    const char *model_path; /* as ORT tells it, "" for a model from memory: ep_model_path */
-    bool bodies;            /* the hash of bodies goes into `rest` of their nodes */
-    OrtValue **held;        /* tensors of attributes */
-    size_t held_count, held_room;
-} ep_record;
-
-/* `fused`: take inputs and outputs, and their order, from this node; NULL: from the graph.
- * With `fused` nodes have `rest`, as epctx_graph_hash needs it.
- * The payload attribute of EPContext nodes stays empty, it may be gigabytes: ep_node_bytes. */
-OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
-                          const OrtNode *fused);
-/* May be called on a zeroed record, and twice. */
-void ep_record_free(ep_record *record);
-
-bool ep_is_context_node(const epctx_node *node);
-/* A string attribute of any size, into the empty `out`. */
-OrtStatus *ep_node_bytes(const ep_api *api, const OrtNode *node, const char *name,
-                         epctx_buffer *out);
-/* Names of the node's inputs (outputs) in `arena`. */
-OrtStatus *ep_node_names(const ep_api *api, const OrtNode *node, bool outputs, epctx_arena *arena,
-                         const char ***names, size_t *count);
 
 /* --------------------------------------------------------------- session.c */
 

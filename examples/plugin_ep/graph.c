@@ -1,6 +1,6 @@
 /* graph.c - OrtGraph -> epctx_graph. Only what ORT hands out by value is copied: shapes, attribute
  * lists, pointers. Weights are read where ORT keeps them. */
-#include "ep.h"
+#include "bridge.h"
 
 #include <stdlib.h>
 
@@ -127,10 +127,7 @@ static OrtStatus *read_names(ep_record *record, const OrtValueInfo **ends, size_
 
 /* -------------------------------------------------------------- attributes */
 
-/* Size in bytes of an attribute's value. ORT answers a question for the size with an error unless
- * the size is 0. */
-static OrtStatus *attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrType type,
-                            size_t *size)
+OrtStatus *ep_attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrType type, size_t *size)
 {
     OrtStatus *status;
     *size = 0;
@@ -144,7 +141,7 @@ static OrtStatus *attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrT
 static OrtStatus *attr_bytes(ep_record *record, const OrtOpAttr *attr, OrtOpAttrType type,
                              void **data, size_t *size)
 {
-    EP_TRY(attr_size(record->api, attr, type, size));
+    EP_TRY(ep_attr_size(record->api, attr, type, size));
     EP_TRY(get_memory(record, *size + 1, 1, data));
     if (*size == 0) return NULL;
     return record->api->ort->ReadOpAttr(attr, type, *data, *size, size);
@@ -254,25 +251,6 @@ static OrtStatus *read_attr(ep_record *record, const OrtOpAttr *attr, bool skip_
     }
 }
 
-OrtStatus *ep_node_bytes(const ep_api *api, const OrtNode *node, const char *name,
-                         epctx_buffer *out)
-{
-    const OrtOpAttr *attr = NULL;
-    OrtStatus *status = api->ort->Node_GetAttributeByName(node, name, &attr);
-    size_t size = 0;
-    if (status || !attr) {
-        if (status) api->ort->ReleaseStatus(status);
-        return ep_fail(api, EPCTX_ERR_GRAPH, "an EPContext node has no attribute '%s'", name);
-    }
-    EP_TRY(attr_size(api, attr, ORT_OP_ATTR_STRING, &size));
-    if (size == 0) return NULL;
-    /* epctx_buffer_append would fill all of it with zeros first, and reserve more. */
-    out->data = (uint8_t *)out->allocator.alloc_fn(out->allocator.user, size);
-    if (!out->data) return ep_no_memory(api);
-    out->capacity = size;
-    return api->ort->ReadOpAttr(attr, ORT_OP_ATTR_STRING, out->data, size, &out->size);
-}
-
 /* ------------------------------------------------------------------- nodes */
 
 static OrtStatus *read_record(ep_record *record, const ep_api *api, const OrtGraph *graph,
@@ -300,11 +278,6 @@ static OrtStatus *hash_bodies(ep_record *record, const OrtNode *node, uint64_t *
         ep_record_free(&body);
     }
     return NULL;
-}
-
-bool ep_is_context_node(const epctx_node *node)
-{
-    return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
 }
 
 typedef struct opset {
@@ -457,6 +430,11 @@ static OrtStatus *read_path(ep_record *record, const ORTCHAR_T *path, const char
 #endif
     *out = copy;
     return copy ? NULL : ep_no_memory(record->api);
+}
+
+bool ep_path_is_hidden(const char *model_path, const char *folder)
+{
+    return *folder && epctx_str_is(epctx_path_file(epctx_str_of(model_path)), "virtual_model.onnx");
 }
 
 /* The location of an initializer in a file, if any. */

@@ -1,5 +1,5 @@
 /* status.c - errors of epctx.h as OrtStatus: ORT's code and the text we wrote. And the log. */
-#include "ep.h"
+#include "bridge.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,0 +1,371 @@
+// epctx_ort.hpp - epctx.h for a plugin EP in C++17 that uses ORT's own wrapper types
+// (onnxruntime_cxx_api.h): graphs become records, records become EPContext nodes, and what goes
+// wrong becomes the one kind of error that the other side knows.
+//
+// The work is done in C, in graph.c, node.c and status.c of ../plugin_ep: both families of ORT's
+// wrappers (Ort::ConstGraph, Ort::Graph) convert to the C pointer without a word, so a second
+// reader in C++ would only be a second reader. Compile these three with your EP, and one file with
+// EPCTX_IMPLEMENTATION. Nothing here is copied but what ORT hands out by value.
+//
+// A plugin does not link ORT. So define ORT_API_MANUAL_INIT for every file, and call Ort::InitApi
+// in CreateEpFactories before anything of this header.
+#ifndef EPCTX_ORT_HPP
+#define EPCTX_ORT_HPP
+
+#ifndef ORT_API_MANUAL_INIT
+#error "define ORT_API_MANUAL_INIT for the whole EP: a plugin gets its OrtApi in CreateEpFactories"
+#endif
+#include <onnxruntime_cxx_api.h>
+
+#include <deque>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "bridge.h"
+
+namespace epctx
+{
+
+// What the C functions need of ORT: the tables that Ort::InitApi was given.
+inline const ep_api &Api()
+{
+    static const ep_api api{&Ort::GetApi(), &Ort::GetEpApi(), &Ort::GetModelEditorApi(),
+                            ORT_API_VERSION};
+    return api;
+}
+
+// ----------------------------------------------------------------------------------------- errors
+
+class Failure : public std::exception
+{
+  public:
+    Failure(epctx_status status, const epctx_error &error) : status_(status), error_(error)
+    {
+    }
+    const char *what() const noexcept override
+    {
+        return *error_.message ? error_.message : epctx_status_text(status_);
+    }
+    epctx_status Status() const noexcept
+    {
+        return status_;
+    }
+    const epctx_error &Error() const noexcept
+    {
+        return error_;
+    }
+
+  private:
+    epctx_status status_;
+    epctx_error error_;
+};
+
+// Calls `call` with an epctx_error and throws what it returns.
+template <class Call> void Try(Call &&call)
+{
+    epctx_error error{};
+    const epctx_status status = call(&error);
+    if (status != EPCTX_OK) throw Failure(status, error);
+}
+
+// The same for what loads a context: every failure is INVALID_GRAPH, as the EP-context design asks.
+template <class Call> void TryLoad(Call &&call)
+{
+    epctx_error error{};
+    Ort::ThrowOnError(ep_load_status(&Api(), call(&error), &error));
+}
+
+// The body of a callback of ORT's. No exception leaves it: each becomes an OrtStatus, which ORT
+// owns.
+template <class Body> OrtStatus *Guard(Body &&body) noexcept
+{
+    const OrtApi &ort = Ort::GetApi();
+    try {
+        body();
+        return nullptr;
+    } catch (const Failure &failure) {
+        return ep_status(&Api(), failure.Status(), &failure.Error());
+    } catch (const Ort::Exception &exception) {
+        return ort.CreateStatus(exception.GetOrtErrorCode(), exception.what());
+    } catch (const std::bad_alloc &) {
+        return ep_no_memory(&Api());
+    } catch (const std::exception &exception) {
+        return ort.CreateStatus(ORT_FAIL, exception.what());
+    } catch (...) {
+        return ort.CreateStatus(ORT_FAIL, "an exception that is no std::exception");
+    }
+}
+
+// The body of a function that epctx.h calls (epctx_backend). `body` throws or returns.
+template <class Body> epctx_status Answer(epctx_error *error, Body &&body) noexcept
+{
+    try {
+        body();
+        return EPCTX_OK;
+    } catch (const Failure &failure) {
+        if (error) *error = failure.Error();
+        return failure.Status();
+    } catch (const std::bad_alloc &) {
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
+    } catch (const std::exception &exception) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "%s", exception.what());
+    } catch (...) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "an exception that is no std::exception");
+    }
+}
+
+// Throws a Failure with a message of its own.
+template <class... Words>
+[[noreturn]] void Fail(epctx_status status, const char *format, Words... words)
+{
+    epctx_error error{};
+    epctx_fail(&error, status, format, words...);
+    throw Failure(status, error);
+}
+
+// ------------------------------------------------------------------------------------------- text
+
+inline epctx_str View(const std::string &text)
+{
+    return epctx_str{text.data(), text.size()};
+}
+inline std::string Text(epctx_str text)
+{
+    return text.size ? std::string(text.data, text.size) : std::string();
+}
+
+// --------------------------------------------------------------------------------------- lifetime
+
+class Arena
+{
+  public:
+    Arena()
+    {
+        epctx_arena_init(&arena_, nullptr);
+    }
+    ~Arena()
+    {
+        epctx_arena_free(&arena_);
+    }
+    Arena(const Arena &) = delete;
+    Arena &operator=(const Arena &) = delete;
+    epctx_arena *get()
+    {
+        return &arena_;
+    }
+
+  private:
+    epctx_arena arena_{};
+};
+
+// An Ort::ConstGraph as an epctx_graph. Names and weights are borrowed: a Record lives no longer
+// than the call (GetCapability, Compile) that brought the graph. Omitted optional inputs are empty
+// names, paths are UTF-8 on Windows, too.
+class Record
+{
+  public:
+    // With `fused` the graph has that node's inputs and outputs, in its order, and hashes of
+    // bodies.
+    explicit Record(const OrtGraph *graph, const OrtNode *fused = nullptr)
+    {
+        Ort::ThrowOnError(ep_record_read(&record_, &Api(), graph, fused));
+    }
+    ~Record()
+    {
+        ep_record_free(&record_);
+    }
+    Record(const Record &) = delete;
+    Record &operator=(const Record &) = delete;
+
+    const epctx_graph &Graph() const
+    {
+        return record_.graph;
+    }
+    Ort::ConstNode Node(size_t index) const // ORT's, of Graph().nodes[index]
+    {
+        return Ort::ConstNode(record_.nodes[index]);
+    }
+    const char *ModelPath() const // "" for a model from memory
+    {
+        return record_.model_path;
+    }
+    const ep_record *get() const
+    {
+        return &record_;
+    }
+
+  private:
+    ep_record record_{};
+};
+
+// The graphs that Compile gets.
+inline std::deque<Record> ReadGraphs(const OrtGraph *const *graphs, const OrtNode *const *fused,
+                                     size_t count)
+{
+    std::deque<Record> records;
+    for (size_t i = 0; i < count; i++)
+        records.emplace_back(graphs[i], fused[i]);
+    return records;
+}
+
+// The EPContext nodes among them, one in each graph, with their payloads: for epctx_load_nodes.
+// Keep it until epctx_unload. Each payload is read once, straight from ORT into its place.
+class ContextNodes
+{
+  public:
+    explicit ContextNodes(const std::deque<Record> &records) : payloads_(records.size())
+    {
+        nodes_.resize(records.size());
+        for (auto &payload : payloads_)
+            epctx_buffer_init(&payload, nullptr);
+        try {
+            for (size_t i = 0; i < records.size(); i++) {
+                Ort::ThrowOnError(ep_context_node_read(records[i].get(), 0, &payloads_[i],
+                                                       arena_.get(), &nodes_[i]));
+            }
+        } catch (...) {
+            Free();
+            throw;
+        }
+    }
+    ~ContextNodes()
+    {
+        Free();
+    }
+    ContextNodes(const ContextNodes &) = delete;
+    ContextNodes &operator=(const ContextNodes &) = delete;
+
+    const std::vector<epctx_node> &Nodes() const
+    {
+        return nodes_;
+    }
+
+  private:
+    void Free()
+    {
+        for (auto &payload : payloads_)
+            epctx_buffer_free(&payload);
+    }
+    Arena arena_;
+    std::vector<epctx_buffer> payloads_;
+    std::vector<epctx_node> nodes_;
+};
+
+// What epctx_load_nodes loaded.
+class Loaded
+{
+  public:
+    Loaded() = default;
+    ~Loaded()
+    {
+        epctx_unload(&loaded_);
+    }
+    Loaded(const Loaded &) = delete;
+    Loaded &operator=(const Loaded &) = delete;
+
+    void Load(const std::vector<epctx_node> &nodes, const epctx_backend &backend,
+              const epctx_load_opts &opts)
+    {
+        TryLoad([&](epctx_error *error) {
+            return epctx_load_nodes(&loaded_, nodes.data(), nodes.size(), &backend, &opts, error);
+        });
+        if (loaded_.bound_count != nodes.size()) {
+            throw Ort::Exception("EPContext nodes of another EP", ORT_INVALID_GRAPH);
+        }
+    }
+    const epctx_bound &operator[](size_t index) const
+    {
+        return loaded_.bound[index];
+    }
+
+  private:
+    epctx_loaded loaded_{};
+};
+
+// -------------------------------------------------------------------------------- nodes, from, to
+
+inline std::vector<std::string> Names(const OrtNode *node, bool outputs)
+{
+    Arena arena;
+    const char **names = nullptr;
+    size_t count = 0;
+    Ort::ThrowOnError(ep_node_names(&Api(), node, outputs, arena.get(), &names, &count));
+    return std::vector<std::string>(names, names + count);
+}
+
+// EPContext nodes for Compile's `out`, in the order of the fused nodes. `binary`: the name of the
+// file that the first node refers to; NULL: the contexts stay in the nodes. ORT owns the nodes when
+// this returns; when it throws there are none.
+inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size_t count,
+                      const char *binary, const char *model_path, OrtNode **out)
+{
+    Arena arena;
+    std::vector<Ort::Node> made;
+    made.reserve(count); // nothing throws between a node and its owner
+    for (size_t i = 0; i < count; i++) {
+        epctx_epnode node{};
+        Try([&](epctx_error *error) { return epctx_epnode_from_record(&nodes[i], &node, error); });
+        if (binary) {
+            node.embed_mode = 0;
+            if (node.main_context) node.ep_cache_context = epctx_str_of(binary);
+        }
+        node.onnx_model_filename = epctx_path_file(epctx_str_of(model_path));
+        if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
+        OrtNode *one = nullptr;
+        Ort::ThrowOnError(ep_context_node_create(&Api(), fused[i], &node, epctx_str_of(nullptr),
+                                                 arena.get(), &one));
+        made.emplace_back(one);
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = made[i].release();
+}
+
+// ---------------------------------------------------------------------------------------- options
+
+// What the application asks of a session, as epctx.h reads it: wrong values and contradictions
+// throw, with the cure in the message.
+class Options
+{
+  public:
+    explicit Options(Ort::ConstSessionOptions options)
+    {
+        OrtKeyValuePairs *pairs = nullptr;
+        size_t count = 0;
+        const epctx_option_info *list = epctx_option_list(&count);
+        Ort::ThrowOnError(Ort::GetApi().GetSessionOptionsConfigEntries(options, &pairs));
+        const Ort::KeyValuePairs entries(pairs);
+        epctx_options_init(&options_, arena_.get());
+        for (size_t i = 0; i < count; i++) {
+            const char *value = entries.GetValue(list[i].key);
+            if (!value) continue;
+            Try([&](epctx_error *error) {
+                return epctx_options_set(&options_, epctx_str_of(list[i].key), epctx_str_of(value),
+                                         error);
+            });
+        }
+        const uint32_t phase =
+            On(EPCTX_OPTION_CONTEXT_ENABLE) ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD;
+        // The model is not known yet: Compile sees whether it came from memory.
+        Try([&](epctx_error *error) {
+            return epctx_options_check(&options_, phase, "model", error);
+        });
+    }
+    bool On(epctx_option option) const
+    {
+        return epctx_option_on(&options_, option);
+    }
+    const char *Text(epctx_option option) const
+    {
+        return epctx_option_text(&options_, option);
+    }
+
+  private:
+    Arena arena_;
+    epctx_options options_{};
+};
+
+} // namespace epctx
+
+#endif

@@ -1,0 +1,107 @@
+/* bridge.h - ORT's graph as records of epctx.h and EPContext nodes back to ORT, with ORT's C API
+ * and nothing of this EP: graph.c, node.c and status.c are for any EP, also one in C++
+ * (../embed_in_ep/epctx_ort.hpp). */
+#ifndef EP_BRIDGE_H
+#define EP_BRIDGE_H
+
+#include <onnxruntime_c_api.h>
+#include <stdio.h>
+
+#include "epctx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The tables of function pointers that ORT gives us. A slot is only touched when the function
+ * exists since EP_OLDEST_API. */
+typedef struct ep_api {
+    const OrtApi *ort;
+    const OrtEpApi *ep;
+    const OrtModelEditorApi *editor;
+    uint32_t version;
+} ep_api;
+
+#if defined(__MINGW_PRINTF_FORMAT) /* Windows has two printf */
+#define EP_PRINTF(text, first) __attribute__((format(__MINGW_PRINTF_FORMAT, text, first)))
+#elif defined(__GNUC__)
+#define EP_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define EP_PRINTF(text, first)
+#endif
+
+/* Every function of ORT returns NULL or a status that its receiver owns. */
+#define EP_TRY(call) \
+    do { \
+        OrtStatus *ep_status_ = (call); \
+        if (ep_status_) return ep_status_; \
+    } while (0)
+
+/* ---------------------------------------------------------------- status.c */
+
+/* NULL for EPCTX_OK, else an OrtStatus with the mapped code and the message of `error`. */
+OrtStatus *ep_status(const ep_api *api, epctx_status status, const epctx_error *error);
+/* The same for a failure while a context is loaded: always INVALID_GRAPH, as the EP-context design
+ * demands, whatever the reason. */
+OrtStatus *ep_load_status(const ep_api *api, epctx_status status, const epctx_error *error);
+/* A status of our own; the format is printf's. */
+EP_PRINTF(3, 4)
+OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, ...);
+OrtStatus *ep_no_memory(const ep_api *api);
+/* Makes an epctx_error of an OrtStatus and releases it. */
+epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error);
+/* Writes a line to ORT's log; ignores failures. */
+EP_PRINTF(4, 5)
+void ep_log(const ep_api *api, const OrtLogger *logger, OrtLoggingLevel level, const char *format,
+            ...);
+
+/* ----------------------------------------------------------------- graph.c */
+
+/* An OrtGraph as records. Weights and names are borrowed from ORT: a record lives no longer than
+ * the call (GetCapability, Compile) that brought the OrtGraph. */
+typedef struct ep_record {
+    const ep_api *api;
+    epctx_arena arena;
+    epctx_graph graph;
+    const OrtNode **nodes;  /* at the positions of graph.nodes */
+    const char *model_path; /* as ORT tells it, "" for a model from memory */
+    bool bodies;            /* the hash of bodies goes into `rest` of their nodes */
+    OrtValue **held;        /* tensors of attributes */
+    size_t held_count, held_room;
+} ep_record;
+
+/* `fused`: take inputs and outputs, and their order, from this node; NULL: from the graph.
+ * With `fused` nodes have `rest`, as epctx_graph_hash needs it.
+ * The payload of EPContext nodes stays empty, it may be gigabytes: ep_context_node_read. */
+OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
+                          const OrtNode *fused);
+/* May be called on a zeroed record, and twice. */
+void ep_record_free(ep_record *record);
+/* Under session.model_external_initializers_file_folder_path (`folder`, "" when not set) ORT hides
+ * the model's path behind a made-up one in that folder, where only initializers belong. */
+bool ep_path_is_hidden(const char *model_path, const char *folder);
+/* Size in bytes of an attribute's value. ORT answers a question for the size with an error unless
+ * the size is 0. */
+OrtStatus *ep_attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrType type, size_t *size);
+
+/* ------------------------------------------------------------------ node.c */
+
+bool ep_is_context_node(const epctx_node *node);
+/* Names of the node's inputs (outputs) in `arena`. */
+OrtStatus *ep_node_names(const ep_api *api, const OrtNode *node, bool outputs, epctx_arena *arena,
+                         const char ***names, size_t *count);
+/* Node `index` of the record, an EPContext node, with what records leave out: its payload, or the
+ * name of its file. The bytes are in `payload` (initialized, and freed by the caller also after a
+ * failure), the attributes in `arena`. */
+OrtStatus *ep_context_node_read(const ep_record *record, size_t index, epctx_buffer *payload,
+                                epctx_arena *arena, epctx_node *out);
+/* The node that ORT writes in the place of `fused`, with its name, inputs and outputs: ORT replaces
+ * the one by the other by name. `weights`: EPCTX_WEIGHTS_ATTR, or empty. The caller owns it. */
+OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
+                                  epctx_str weights, epctx_arena *arena, OrtNode **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
