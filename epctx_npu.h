@@ -1345,18 +1345,43 @@ static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, 
     }
 }
 
+/* The last two dimensions of a transpose of 4-byte elements, whose rows are adjacent in `from`: 16
+ * rows at a time, so that both sides use all of a cache line. */
+static void epctx_npu__move_turned(uint8_t *to, const uint8_t *from, size_t rows, size_t count,
+                                   ptrdiff_t to_row, ptrdiff_t to_step, ptrdiff_t from_step)
+{
+    size_t first, i, r;
+    for (first = 0; first < rows; first += 16) {
+        const size_t some = rows - first < 16 ? rows - first : 16;
+        for (i = 0; i < count; i++) {
+            const uint8_t *x = from + ((ptrdiff_t)first + (ptrdiff_t)i * from_step) * 4;
+            uint8_t *y = to + ((ptrdiff_t)first * to_row + (ptrdiff_t)i * to_step) * 4;
+            for (r = 0; r < some; r++) {
+                memcpy(y + (ptrdiff_t)r * to_row * 4, x + r * 4, 4);
+            }
+        }
+    }
+}
+
 static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__args *args,
                                         epctx_error *error)
 {
     const epctx_npu__move *p = (const epctx_npu__move *)params;
-    const uint32_t last = p->rank - 1;
+    const bool turned =
+        p->rank > 1 && p->elem == 4 && p->from[p->rank - 2] == 1 && p->to[p->rank - 1] == 1;
+    const uint32_t last = p->rank - (turned ? 2 : 1); /* rows, one after the other */
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
     const uint8_t *from = (const uint8_t *)args->in[0] + (size_t)p->from_start * p->elem;
     uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
     uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, i;
     (void)error;
     for (;;) {
-        epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+        if (turned) {
+            epctx_npu__move_turned(to, from, p->dims[last], p->dims[last + 1], p->to[last],
+                                   p->to[last + 1], p->from[last + 1]);
+        } else {
+            epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+        }
         for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
             uint32_t d = i - 1;
             if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
@@ -2124,17 +2149,32 @@ typedef struct epctx_npu__conv_part {
 static void epctx_npu__conv_point(const epctx_npu__conv_part *c, size_t pixel, size_t r)
 {
     const epctx_npu__window *w = &c->p->window;
-    const int32_t y = (int32_t)(pixel / w->out_w * w->stride_h) - c->top;
-    const int32_t x = (int32_t)(pixel % w->out_w * w->stride_w) - c->left;
+    const uint32_t oy = (uint32_t)pixel / w->out_w, ox = (uint32_t)pixel - oy * w->out_w;
+    const int32_t y = (int32_t)(oy * w->stride_h) - c->top;
+    const int32_t x = (int32_t)(ox * w->stride_w) - c->left;
     const uint32_t columns = c->zeros == NULL ? 1 : w->kernel_w;
     const float **at = c->at + r;
     uint32_t ky, kx;
+    if (c->zeros == NULL ||
+        (y >= 0 && x >= 0 &&
+         y + (int32_t)((w->kernel_h - 1) * w->dilation_h) < (int32_t)w->in_h &&
+         x + (int32_t)((w->kernel_w - 1) * w->dilation_w) < (int32_t)w->in_w)) {
+        const size_t down = w->dilation_h * c->width * c->pixel, right = w->dilation_w * c->pixel;
+        const float *from = c->x + ((size_t)y * c->width + (size_t)x) * c->pixel;
+        for (ky = 0; ky < w->kernel_h; ky++) {
+            for (kx = 0; kx < columns; kx++) {
+                *at = from + ky * down + kx * right;
+                at += EPCTX_NPU__MOST_ROWS;
+            }
+        }
+        return;
+    }
     for (ky = 0; ky < w->kernel_h; ky++) {
         const int32_t iy = y + (int32_t)(ky * w->dilation_h);
         for (kx = 0; kx < columns; kx++) {
             const int32_t ix = x + (int32_t)(kx * w->dilation_w);
-            const bool inside = c->zeros == NULL || (iy >= 0 && iy < (int32_t)w->in_h && ix >= 0 &&
-                                                     ix < (int32_t)w->in_w);
+            const bool inside =
+                iy >= 0 && iy < (int32_t)w->in_h && ix >= 0 && ix < (int32_t)w->in_w;
             *at = inside ? c->x + ((size_t)iy * c->width + (size_t)ix) * c->pixel : c->zeros;
             at += EPCTX_NPU__MOST_ROWS;
         }
@@ -2394,7 +2434,7 @@ EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__slides *s,
     epctx_npu__slide_kinds(s, t, ox, end, y);
 }
 
-/* `pixels` (at most 8) adjacent pixels whose windows all lie within the image's columns. */
+/* One pixel, or 8 adjacent ones whose windows all lie within the columns of the image. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
                       const epctx_npu__tap_range *t, size_t pixels, float *y)
@@ -2418,8 +2458,9 @@ epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
         }
         for (ky = t->ky_low; ky < t->ky_high; ky++) {
             const size_t row = (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
-            const float *from = s->x + (row + (size_t)t->x) * s->channels + c;
-            for (kx = 0; kx < (int32_t)w->kernel_w; kx++) {
+            const int32_t x = t->x + t->kx_low * (int32_t)w->dilation_w;
+            const float *from = s->x + (row + (size_t)x) * s->channels + c;
+            for (kx = t->kx_low; kx < t->kx_high; kx++) {
                 if (kind == EPCTX_NPU__SLIDE_PRODUCTS) {
                     k = _mm512_loadu_ps(tap + ((size_t)ky * w->kernel_w + (size_t)kx) * 16);
                 }
@@ -2469,12 +2510,15 @@ static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__sl
     const epctx_npu__window *w = s->window;
 #ifdef EPCTX_NPU__AVX2
     epctx_npu__tap_columns(w, ox, t);
-    if (fast == EPCTX_NPU__LEVEL_AVX512 && s->multiplier == 1 && t->kx_low == 0 &&
-        t->kx_high == (int32_t)w->kernel_w) {
+    if (fast == EPCTX_NPU__LEVEL_AVX512 && s->multiplier == 1) {
         const int32_t room =
             (int32_t)w->in_w - 1 - t->x - (int32_t)((w->kernel_w - 1) * w->dilation_w);
-        const uint32_t inside = (uint32_t)room / w->stride_w + 1, left = w->out_w - ox;
-        const uint32_t whole = inside < left ? inside : left;
+        const uint32_t left = w->out_w - ox;
+        uint32_t whole = 1;
+        if (t->kx_low == 0 && t->kx_high == (int32_t)w->kernel_w) {
+            whole = (uint32_t)room / w->stride_w + 1;
+            whole = whole < left ? whole : left;
+        }
         epctx_npu__slide_run(s, t, whole >= 8, y + ox * s->row);
         /* the last eight overlap those before */
         return whole > 8 && whole < 16 ? ox + whole - 8 : ox + (whole >= 8 ? 8 : 1);
