@@ -1636,10 +1636,10 @@ static bool epctx_npu__check_pack(const void *params, epctx_npu__needs *needs)
     if (p->block == 0 || p->block > 64 || p->inner == 0 || p->depth % p->inner != 0) {
         return false;
     }
-    needs->in[0] = epctx_npu__floats(epctx_npu__reach(p->batch, p->batch_stride, p->rows,
-                                                      p->row_stride, p->depth / p->inner,
-                                                      p->depth_stride) +
-                                     epctx_npu__mul(p->inner - 1u, p->inner_stride));
+    needs->in[0] =
+        epctx_npu__floats(epctx_npu__reach(p->batch, p->batch_stride, p->rows, p->row_stride,
+                                           p->depth / p->inner, p->depth_stride) +
+                          epctx_npu__mul(p->inner - 1u, p->inner_stride));
     needs->out[0] = epctx_npu__floats(epctx_npu__packed(p->batch, p->rows, p->depth, p->block));
     return true;
 }
@@ -1863,9 +1863,8 @@ static EPCTX_NPU__INLINE __mmask16 epctx_npu__lanes(size_t columns, size_t colum
 }
 
 /* The epilogue of 16 columns of row `r`. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__epilogue_wide(const epctx_npu__epilogue *f,
-                                                                       size_t r, size_t column,
-                                                                       __m512 v)
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, __m512 v)
 {
     const __mmask16 mask = epctx_npu__lanes(f->columns, column);
     v = _mm512_mul_ps(v, _mm512_set1_ps(f->scale));
@@ -2103,9 +2102,9 @@ static uint64_t epctx_npu__conv_temporary(const epctx_npu__conv *p)
     const epctx_npu__window *w = &p->window;
     const uint64_t rows = epctx_npu__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h);
     const uint64_t columns = epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w);
-    return epctx_npu__conv_addresses(p) +
-           epctx_npu__mul4(p->in_channels, 4, epctx_npu__conv_copies(p) ? rows : 1,
-                           epctx_npu__conv_copies(p) ? columns : 1);
+    return epctx_npu__conv_addresses(p) + epctx_npu__mul4(p->in_channels, 4,
+                                                          epctx_npu__conv_copies(p) ? rows : 1,
+                                                          epctx_npu__conv_copies(p) ? columns : 1);
 }
 
 static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
@@ -2156,8 +2155,7 @@ static void epctx_npu__conv_point(const epctx_npu__conv_part *c, size_t pixel, s
     const float **at = c->at + r;
     uint32_t ky, kx;
     if (c->zeros == NULL ||
-        (y >= 0 && x >= 0 &&
-         y + (int32_t)((w->kernel_h - 1) * w->dilation_h) < (int32_t)w->in_h &&
+        (y >= 0 && x >= 0 && y + (int32_t)((w->kernel_h - 1) * w->dilation_h) < (int32_t)w->in_h &&
          x + (int32_t)((w->kernel_w - 1) * w->dilation_w) < (int32_t)w->in_w)) {
         const size_t down = w->dilation_h * c->width * c->pixel, right = w->dilation_w * c->pixel;
         const float *from = c->x + ((size_t)y * c->width + (size_t)x) * c->pixel;
@@ -2373,8 +2371,7 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
                     sum[j] += from[c + j];
                 }
             } else {
-                const float *tap =
-                    k + ((size_t)ky * w->kernel_w + (size_t)kx) * EPCTX_NPU__COLUMNS;
+                const float *tap = k + ((size_t)ky * w->kernel_w + (size_t)kx) * EPCTX_NPU__COLUMNS;
                 if (s->multiplier == 1) {
                     for (j = 0; j < count; j++) {
                         sum[j] += tap[j] * from[c + j];
@@ -2435,9 +2432,10 @@ EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__slides *s,
 }
 
 /* One pixel, or 8 adjacent ones whose windows all lie within the columns of the image. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
-                      const epctx_npu__tap_range *t, size_t pixels, float *y)
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_npu__slides *s,
+                                                                    epctx_npu__slide_kind kind,
+                                                                    const epctx_npu__tap_range *t,
+                                                                    size_t pixels, float *y)
 {
     const epctx_npu__window *w = s->window;
     const size_t taps = (size_t)w->kernel_h * w->kernel_w, step = w->stride_w * s->channels;
@@ -2452,9 +2450,8 @@ epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
         }
         EPCTX_NPU__UNROLL
         for (i = 0; i < 8; i++) {
-            sum[i] = kind == EPCTX_NPU__SLIDE_MAX
-                         ? _mm512_set1_ps(epctx_npu__float_of(0xff800000u))
-                         : k;
+            sum[i] =
+                kind == EPCTX_NPU__SLIDE_MAX ? _mm512_set1_ps(epctx_npu__float_of(0xff800000u)) : k;
         }
         for (ky = t->ky_low; ky < t->ky_high; ky++) {
             const size_t row = (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
@@ -2468,10 +2465,9 @@ epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
                 for (i = 0; i < 8; i++) {
                     if (i < pixels) {
                         const __m512 v = _mm512_maskz_loadu_ps(mask, from + i * step);
-                        sum[i] = kind == EPCTX_NPU__SLIDE_MAX ? _mm512_max_ps(sum[i], v)
-                                 : kind == EPCTX_NPU__SLIDE_SUM
-                                     ? _mm512_add_ps(sum[i], v)
-                                     : _mm512_fmadd_ps(k, v, sum[i]);
+                        sum[i] = kind == EPCTX_NPU__SLIDE_MAX   ? _mm512_max_ps(sum[i], v)
+                                 : kind == EPCTX_NPU__SLIDE_SUM ? _mm512_add_ps(sum[i], v)
+                                                                : _mm512_fmadd_ps(k, v, sum[i]);
                     }
                 }
                 from += w->dilation_w * s->channels;
@@ -2699,8 +2695,7 @@ static bool epctx_npu__check_pool(const void *params, epctx_npu__needs *needs)
     const epctx_npu__window *w = &p->window;
     const uint64_t pixels = epctx_npu__mul3(p->batch, w->out_h, w->out_w);
     needs->in[0] = epctx_npu__floats(epctx_npu__mul4(p->batch, p->channels, w->in_h, w->in_w));
-    needs->out[0] =
-        epctx_npu__floats(epctx_npu__reach(pixels, p->row, p->channels, 1, 1, 0));
+    needs->out[0] = epctx_npu__floats(epctx_npu__reach(pixels, p->row, p->channels, 1, 1, 0));
     needs->work = epctx_npu__mul4(pixels, p->channels, w->kernel_h, w->kernel_w);
     return p->row >= p->channels && epctx_npu__window_ok(w);
 }
@@ -11174,15 +11169,15 @@ static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu_
         EPCTX__TRY(epctx_npu__in_order(c, &s.in[3], true, s.name));
         if (!last && v.channels != 1 && v.plane != 1) {
             EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[s.out].elem, &shape, &s.out));
-            EPCTX__TRY(epctx_npu__add_buffer(c, c->tensors[s.out].count *
-                                                    epctx_npu__elem_size(c->tensors[s.out].elem),
-                                             &buffer));
+            EPCTX__TRY(epctx_npu__add_buffer(
+                c, c->tensors[s.out].count * epctx_npu__elem_size(c->tensors[s.out].elem),
+                &buffer));
             c->tensors[s.out].buffer = buffer;
         }
         done = true;
     } else if (s.op == EPCTX_NPU__OP_MOVE) {
-        const bool from = epctx_npu__is_last(c, s.in[0]) &&
-                          epctx_npu__is_whole(c, &c->tensors[s.in[0]]);
+        const bool from =
+            epctx_npu__is_last(c, s.in[0]) && epctx_npu__is_whole(c, &c->tensors[s.in[0]]);
         done = epctx_npu__relay_move(c, &s, from, last);
         if (!done) {
             EPCTX__TRY(epctx_npu__in_order(c, &s.in[0], false, s.name));
@@ -11230,9 +11225,9 @@ static void epctx_npu__choose_orders(epctx_npu__compiler *c)
         if (s->dead) {
             continue;
         }
-        out->fixed = out->fixed || out->place != EPCTX_NPU__SCRATCH ||
-                     !(s->images ? epctx_npu__is_whole(c, &c->tensors[s->out])
-                                 : epctx_npu__follows(c, s));
+        out->fixed =
+            out->fixed || out->place != EPCTX_NPU__SCRATCH ||
+            !(s->images ? epctx_npu__is_whole(c, &c->tensors[s->out]) : epctx_npu__follows(c, s));
         for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
             if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant &&
                 (s->images ? j == 0 || j == 3 : out->liked && !out->fixed)) {
