@@ -299,15 +299,15 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
 
 /* Whether loading verifies the checksum of the weights: damaged ones only change results. */
 typedef enum epctx_npu_check {
-    EPCTX_NPU_CHECK_AUTO = 0, /* up to 16 MiB, which takes some ms */
-    EPCTX_NPU_CHECK_ALWAYS = 1,
-    EPCTX_NPU_CHECK_NEVER = 2
+    EPCTX_NPU_CHECK_AUTO = 0,   /* up to 16 MiB, which takes some ms */
+    EPCTX_NPU_CHECK_ALWAYS = 1, /* any size */
+    EPCTX_NPU_CHECK_NEVER = 2   /* those of a model are trusted */
 } epctx_npu_check;
 
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
     const epctx_allocator *allocator; /* default malloc; copied */
-    epctx_npu_check check_weights;
+    epctx_npu_check check_weights;    /* when a context is loaded */
     uint64_t max_work;        /* loading refuses graphs with more `work`: a hostile binary of some
                                  megabytes can run for hours. Default: no limit */
     const epctx_hooks *hooks; /* borrowed; may be NULL. Uses only cancel_fn: called before each
