@@ -95,8 +95,9 @@
  *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
  *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile Transpose
  *   Trilu Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from
- *   constants. Quantized models run in float32 between DequantizeLinear and QuantizeLinear. Other
- *   nodes are left to other EPs; an error names the node and the reason.
+ *   constants. Between DequantizeLinear and QuantizeLinear of one scale, Conv, MatMul, Add, average
+ *   pools, activations and moves are computed on the bytes, the rest in float32. Other nodes are
+ *   left to other EPs; an error names the node and the reason.
  *
  * MEMORY
  *   The compiler and the backend's load function use the allocator. epctx_npu_load uses only the
@@ -122,7 +123,8 @@
  * DETERMINISM
  *   The same graph compiles to the same bytes in C and C++, on every word size, byte order and
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
- *   are bit-identical on one machine; other machines may order and round sums differently.
+ *   are bit-identical on one machine; other machines may order and round sums differently and give
+ *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
  *
  * BLOB FORMAT 2 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
@@ -146,7 +148,8 @@
  *
  * CONTENTS
  *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, which adds >>numbers
- *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>layout >>plan >>emit
+ *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>integers >>layout
+ *   >>plan >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -411,6 +414,12 @@ extern "C" {
 #define EPCTX_NPU__AVX2
 #define EPCTX_NPU__TARGET __attribute__((target("avx2,fma")))
 #define EPCTX_NPU__WIDE   __attribute__((target("avx512f")))
+/* For functions in which a fused multiplication and addition may round once; clang's default. */
+#if defined(__clang__)
+#define EPCTX_NPU__FUSED
+#else
+#define EPCTX_NPU__FUSED __attribute__((optimize("fp-contract=fast")))
+#endif
 #endif
 /* Forced, so that functions with another target attribute compile the body for that target. */
 #if defined(EPCTX_NPU__AVX2) && defined(__OPTIMIZE__)
@@ -585,44 +594,62 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
  * >>numbers: bit-identical arithmetic on every machine
  * ============================================================ */
 
-static float epctx_npu__float_of(uint32_t bits)
+static EPCTX_NPU__INLINE float epctx_npu__float_of(uint32_t bits)
 {
     float f;
     memcpy(&f, &bits, 4);
     return f;
 }
 
-static uint32_t epctx_npu__bits_of(float f)
+static EPCTX_NPU__INLINE uint32_t epctx_npu__bits_of(float f)
 {
     uint32_t bits;
     memcpy(&bits, &f, 4);
     return bits;
 }
 
-/* e^r - 1 for |r| <= ln(2)/2: power series; the first omitted term is below 2^-27 of r. */
-static float epctx_npu__expm1_core(float r)
+/* condition ? a : b, always from both: no branch, so that loops vectorize. */
+static EPCTX_NPU__INLINE float epctx_npu__choose(bool condition, float a, float b)
 {
-    float p = 1.0f / 5040.0f;
-    p = p * r + 1.0f / 720.0f;
-    p = p * r + 1.0f / 120.0f;
-    p = p * r + 1.0f / 24.0f;
-    p = p * r + 1.0f / 6.0f;
+    const uint32_t mask = 0u - (uint32_t)condition;
+    return epctx_npu__float_of((epctx_npu__bits_of(a) & mask) | (epctx_npu__bits_of(b) & ~mask));
+}
+
+static EPCTX_NPU__INLINE float epctx_npu__abs(float x)
+{
+    return epctx_npu__float_of(epctx_npu__bits_of(x) & 0x7fffffffu);
+}
+
+/* `y` with the sign of x. */
+static EPCTX_NPU__INLINE float epctx_npu__signed(float y, float x)
+{
+    return epctx_npu__float_of((epctx_npu__bits_of(y) & 0x7fffffffu) |
+                               (epctx_npu__bits_of(x) & 0x80000000u));
+}
+
+/* e^r - 1 for |r| <= ln(2)/2: interpolated at Chebyshev nodes, to 2^-25 of the result. */
+static EPCTX_NPU__INLINE float epctx_npu__expm1_core(float r)
+{
+    float p = 1.39263256e-3f;
+    p = p * r + 8.36329275e-3f;
+    p = p * r + 4.16665538e-2f;
+    p = p * r + 0.166665763f;
     p = p * r + 0.5f;
     return r + r * r * p;
 }
 
 /* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. */
-static int32_t epctx_npu__exp_split(float x, float *r)
+static EPCTX_NPU__INLINE int32_t epctx_npu__exp_split(float x, float *r)
 {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    int32_t n = (int32_t)(x * 1.44269504f + (x < 0.0f ? -0.5f : 0.5f));
+    int32_t n = (int32_t)(x * 1.44269504f + epctx_npu__signed(0.5f, x));
     float t = x - (float)n * high;
     *r = t - (float)n * low;
     return n;
 }
 
 /* 2^n for n in -126..127 */
-static float epctx_npu__pow2(int32_t n)
+static EPCTX_NPU__INLINE float epctx_npu__pow2(int32_t n)
 {
     return epctx_npu__float_of((uint32_t)(n + 127) << 23);
 }
@@ -630,68 +657,55 @@ static float epctx_npu__pow2(int32_t n)
 static EPCTX_NPU__INLINE float epctx_npu__exp(float x)
 {
     float r, y;
-    float c = x > -104.0f ? x : -104.0f; /* also keeps NaN away from the conversion below */
-    int32_t n, half;
-    c = c < 89.0f ? c : 89.0f;
-    n = epctx_npu__exp_split(c, &r);
-    half = n / 2;
-    y = (1.0f + epctx_npu__expm1_core(r)) * epctx_npu__pow2(half) * epctx_npu__pow2(n - half);
-    return x != x ? x : y;
+    float c = epctx_npu__choose(x > -104.0f, x, -104.0f); /* keeps NaN from the conversion below */
+    uint32_t n, half;
+    c = epctx_npu__choose(c < 89.0f, c, 89.0f);
+    n = (uint32_t)(epctx_npu__exp_split(c, &r) +
+                   254); /* the two powers are floats, 2^n may not be */
+    half = n >> 1;
+    y = 1.0f + epctx_npu__expm1_core(r);
+    y = y * epctx_npu__float_of(half << 23) * epctx_npu__float_of((n - half) << 23);
+    return epctx_npu__choose(x != x, x, y);
 }
 
 /* tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, formed without cancellation. */
-static float epctx_npu__tanh(float x)
+static EPCTX_NPU__INLINE float epctx_npu__tanh(float x)
 {
-    float a = x < 0.0f ? -x : x;
-    float c = a < 10.0f ? a : 10.0f;
-    float r, e, y;
+    const float a = epctx_npu__abs(x), c = epctx_npu__choose(a < 10.0f, a, 10.0f);
+    float r, e;
     int32_t n = epctx_npu__exp_split(2.0f * c, &r);
     float scale = epctx_npu__pow2(n);
     e = scale * epctx_npu__expm1_core(r) + (scale - 1.0f);
-    y = e / (e + 2.0f);
-    y = x < 0.0f ? -y : y;
-    return x != x || x == 0.0f ? x : y;
+    return epctx_npu__choose(x != x, x, epctx_npu__signed(e / (e + 2.0f), x));
 }
 
-static float epctx_npu__sigmoid(float x)
+static EPCTX_NPU__INLINE float epctx_npu__sigmoid(float x)
 {
-    const float e = epctx_npu__exp(x < 0.0f ? x : -x), y = 1.0f / (1.0f + e);
-    return x < 0.0f ? e * y : y;
+    const float e = epctx_npu__exp(-epctx_npu__abs(x)), y = 1.0f / (1.0f + e);
+    return epctx_npu__choose(x < 0.0f, e * y, y);
 }
 
-/* e^x - 1, at full precision for small x; x > 0 occurs only if the alpha of Celu is negative. */
-static float epctx_npu__expm1(float x)
+/* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
+static EPCTX_NPU__INLINE float epctx_npu__expm1(float x)
 {
-    const float c = x > -20.0f ? x : -20.0f; /* NaN, too */
-    float r, scale = epctx_npu__pow2(epctx_npu__exp_split(c < 1.0f ? c : 1.0f, &r));
-    r = scale * epctx_npu__expm1_core(r) + (scale - 1.0f);
-    return x != x || x == 0.0f ? x : x > 1.0f ? epctx_npu__exp(x) - 1.0f : r;
+    float c = epctx_npu__choose(x > -20.0f, x, -20.0f); /* NaN, too */
+    float r, half;
+    c = epctx_npu__choose(c < 89.0f, c, 89.0f);
+    half = epctx_npu__pow2(epctx_npu__exp_split(c, &r) - 1);
+    r = 2.0f * (half * epctx_npu__expm1_core(r) + (half - 0.5f));
+    return epctx_npu__choose((x != x) | (x == 0.0f), x, r);
 }
 
 /* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)), m in sqrt(1/2)..sqrt(2) */
-static float epctx_npu__log(float x)
+static EPCTX_NPU__INLINE float epctx_npu__log(float x)
 {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    float m = x, s, z, p;
-    uint32_t bits;
-    int32_t n = 0;
-    if (!(x > 0.0f)) {
-        return epctx_npu__float_of(x == 0.0f ? 0xff800000u : 0x7fc00000u);
-    }
-    if (x > FLT_MAX) {
-        return x;
-    }
-    if (x < FLT_MIN) {
-        m = x * 8388608.0f;
-        n = -23;
-    }
-    bits = epctx_npu__bits_of(m);
-    n += (int32_t)(bits >> 23) - 127;
-    m = epctx_npu__float_of((bits & 0x7fffffu) | 0x3f800000u);
-    if (m > 1.41421356f) {
-        m *= 0.5f;
-        n++;
-    }
+    const int32_t tiny = x < FLT_MIN;
+    const uint32_t bits = epctx_npu__bits_of(tiny ? x * 8388608.0f : x);
+    float m = epctx_npu__float_of((bits & 0x7fffffu) | 0x3f800000u), s, z, p, n;
+    const int32_t more = m > 1.41421356f;
+    n = (float)((int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more);
+    m *= more ? 0.5f : 1.0f;
     s = (m - 1.0f) / (m + 1.0f);
     z = s * s;
     p = 1.0f / 9.0f;
@@ -699,18 +713,27 @@ static float epctx_npu__log(float x)
     p = p * z + 1.0f / 5.0f;
     p = p * z + 1.0f / 3.0f;
     p = 2.0f * s + 2.0f * s * z * p;
-    return ((float)n * low + p) + (float)n * high;
+    p = (n * low + p) + n * high;
+    p = epctx_npu__choose(x > FLT_MAX, x, p);
+    p = epctx_npu__choose(x > 0.0f, p, epctx_npu__float_of(0x7fc00000u));
+    return epctx_npu__choose(x == 0.0f, epctx_npu__float_of(0xff800000u), p);
 }
 
-/* Correctly rounded, as the compiler uses it too: bit by bit, in integers. */
+/* Correctly rounded, as the compiler uses it too: the instruction, else bit by bit, in integers. */
 static float epctx_npu__sqrt(float x)
 {
-    uint32_t bits = epctx_npu__bits_of(x), root = 0, bit;
+    uint32_t bits = epctx_npu__bits_of(x);
+#ifndef EPCTX_NPU__AVX2
+    uint32_t root = 0, bit;
     int32_t exponent;
     uint64_t m, rest;
+#endif
     if (!(x > 0.0f) || bits >= 0x7f800000u) {
         return x < 0.0f ? epctx_npu__float_of(0x7fc00000u) : x;
     }
+#ifdef EPCTX_NPU__AVX2
+    return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
+#else
     exponent = (int32_t)(bits >> 23);
     m = bits & 0x7fffffu;
     if (exponent == 0) {
@@ -739,12 +762,13 @@ static float epctx_npu__sqrt(float x)
     root = (root + 1) >> 1;
     exponent = exponent / 2 + 1;
     return (float)root * epctx_npu__pow2(exponent);
+#endif
 }
 
 /* erf: power series below 1, else Abramowitz and Stegun 7.1.26, with a small relative error. */
 static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
 {
-    const float a = x < 0.0f ? -x : x, z = x * x;
+    const float a = epctx_npu__abs(x), z = x * x;
     float p, t, y;
     p = 1.6462114e-6f - z * 1.6365845e-7f;
     p = 1.4925650e-5f - z * p;
@@ -761,41 +785,30 @@ static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
     y = y * t - 0.284496736f;
     y = y * t + 0.254829592f;
     y = 1.0f - y * t * epctx_npu__exp(-z);
-    y = x < 0.0f ? -y : y;
-    return a < 1.0f ? p : y;
-}
-
-static float epctx_npu__abs(float x)
-{
-    return epctx_npu__float_of(epctx_npu__bits_of(x) & 0x7fffffffu);
-}
-
-/* `y` with the sign of x. */
-static float epctx_npu__signed(float y, float x)
-{
-    return epctx_npu__float_of((epctx_npu__bits_of(y) & 0x7fffffffu) |
-                               (epctx_npu__bits_of(x) & 0x80000000u));
+    return epctx_npu__choose(a < 1.0f, p, epctx_npu__signed(y, x));
 }
 
 /* Rounds towards zero; floats from 2^23 on are integers. */
-static float epctx_npu__trunc(float x)
+static EPCTX_NPU__INLINE float epctx_npu__trunc(float x)
 {
-    return epctx_npu__abs(x) < 8388608.0f ? epctx_npu__signed((float)(int32_t)x, x) : x;
+    const bool small = epctx_npu__abs(x) < 8388608.0f;
+    const float t = (float)(int32_t)epctx_npu__choose(small, x, 0.0f);
+    return epctx_npu__choose(small, epctx_npu__signed(t, x), x);
 }
 
-static float epctx_npu__floor(float x)
+static EPCTX_NPU__INLINE float epctx_npu__floor(float x)
 {
     const float t = epctx_npu__trunc(x);
-    return t > x ? t - 1.0f : t;
+    return epctx_npu__choose(t > x, t - 1.0f, t);
 }
 
 /* Rounds to the nearest integer, ties to even. */
-static float epctx_npu__round(float x)
+static EPCTX_NPU__INLINE float epctx_npu__round(float x)
 {
     const float t = epctx_npu__trunc(x), rest = x - t; /* exact */
-    const float away = rest < 0.0f ? -1.0f : 1.0f, size = rest * away;
+    const float away = epctx_npu__signed(1.0f, rest), size = epctx_npu__abs(rest);
     const bool odd = t * 0.5f != epctx_npu__trunc(t * 0.5f);
-    return size > 0.5f || (size == 0.5f && odd) ? t + away : t;
+    return epctx_npu__choose((size > 0.5f) | ((size == 0.5f) & odd), t + away, t);
 }
 
 /* sin(x + quarter * pi/2). x is m 2^e; in integers, m times the fraction bits of 2^(e-2) 2/pi gives
@@ -1011,12 +1024,12 @@ static float epctx_npu__atanh(float x)
                              x);
 }
 
-static float epctx_npu__softplus(float x)
+static EPCTX_NPU__INLINE float epctx_npu__softplus(float x)
 {
-    const float a = x < 0.0f ? -x : x, e = epctx_npu__exp(-a);
+    const float e = epctx_npu__exp(-epctx_npu__abs(x));
     const float u = 1.0f + e, d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
-    const float tail = d == 0.0f ? e : epctx_npu__log(u) * (e / d);
-    return x > 0.0f ? x + tail : tail;
+    const float tail = epctx_npu__choose(d == 0.0f, e, epctx_npu__log(u) * (e / d));
+    return epctx_npu__choose(x > 0.0f, x + tail, tail);
 }
 
 static EPCTX_NPU__INLINE float epctx_npu__gelu(float x)
@@ -1024,9 +1037,14 @@ static EPCTX_NPU__INLINE float epctx_npu__gelu(float x)
     return 0.5f * x * (1.0f + epctx_npu__erf(x * 0.70710678f));
 }
 
-static float epctx_npu__gelu_tanh(float x)
+static EPCTX_NPU__INLINE float epctx_npu__gelu_tanh(float x)
 {
     return 0.5f * x * (1.0f + epctx_npu__tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
+static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height)
+{
+    return epctx_npu__choose(x < 0.0f, height * epctx_npu__expm1(x / width), x);
 }
 
 /* A loop over `count` elements, first in chunks of constant length: gcc -O2 vectorizes those, but
@@ -1056,11 +1074,25 @@ static float epctx_npu__gelu_tanh(float x)
     } while (0)
 #endif
 
+/* Calls `statement` for strips of `width` (16, the last one fewer) of `count`, from `at`. */
+#define EPCTX_NPU__STRIPS(at, count, width, statement) \
+    do { \
+        size_t at; \
+        for (at = 0; (count)-at >= 16; at += 16) { \
+            const size_t width = 16; \
+            statement \
+        } \
+        if (at < (count)) { \
+            const size_t width = (count)-at; \
+            statement \
+        } \
+    } while (0)
+
 /* -- activations: unary functions, alone or fused into another kernel -- */
 
 #define EPCTX_NPU_ACT_LIST(X) \
     X(RELU, v < 0.0f ? 0.0f : v) \
-    X(CLIP, v < a ? a : (v > b ? b : v)) \
+    X(CLIP, epctx_npu__choose(v<a, a, v> b ? b : v)) \
     X(LEAKY, v < 0.0f ? v * a : v) \
     X(SIGMOID, epctx_npu__sigmoid(v)) \
     X(TANH, epctx_npu__tanh(v)) \
@@ -1071,9 +1103,9 @@ static float epctx_npu__gelu_tanh(float x)
     X(NEG, -v) \
     X(HARD_SIGMOID, epctx_npu__unit(a *v + b)) \
     X(HARD_SWISH, v *epctx_npu__unit(a *v + b)) \
-    X(ELU, v < 0.0f ? a * epctx_npu__expm1(v) : v) \
-    X(CELU, v < 0.0f ? a * epctx_npu__expm1(v / a) : v) \
-    X(SELU, b *(v < 0.0f ? a * epctx_npu__expm1(v) : v)) \
+    X(ELU, epctx_npu__elu(v, 1.0f, a)) \
+    X(CELU, epctx_npu__elu(v, a, a)) \
+    X(SELU, b *epctx_npu__elu(v, 1.0f, a)) \
     X(RECIPROCAL, 1.0f / v) \
     X(ERF, epctx_npu__erf(v)) \
     X(GELU, epctx_npu__gelu(v)) \
@@ -1083,8 +1115,8 @@ static float epctx_npu__gelu_tanh(float x)
     X(SOFTPLUS, epctx_npu__softplus(v)) \
     X(SOFTSIGN, v / (1.0f + (v < 0.0f ? -v : v))) \
     X(THRESHOLD, v > a ? v : 0.0f) \
-    X(SHRINK, v < -a ? v + b : (v > a ? v - b : 0.0f)) \
-    X(SIGN, v > 0.0f ? 1.0f : (v < 0.0f ? -1.0f : v)) \
+    X(SHRINK, epctx_npu__choose(v < -a, v + b, epctx_npu__choose(v > a, v - b, 0.0f))) \
+    X(SIGN, epctx_npu__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
     X(FLOOR, epctx_npu__floor(v)) \
     X(CEIL, -epctx_npu__floor(-v)) \
     X(ROUND, epctx_npu__round(v)) \
@@ -1120,30 +1152,9 @@ typedef struct epctx_npu__act {
     float a, b;
 } epctx_npu__act;
 
-static float epctx_npu__unit(float v)
+static EPCTX_NPU__INLINE float epctx_npu__unit(float v)
 {
     return v < 0.0f ? 0.0f : (v > 1.0f ? 1.0f : v);
-}
-
-static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *act)
-{
-    const float a = act->a, b = act->b;
-    (void)a;
-    (void)b;
-    switch (act->kind) {
-    case EPCTX_NPU__ACT_NONE:
-        break;
-#define EPCTX_NPU__ACT_CASE(name, value) \
-    case EPCTX_NPU__ACT_##name: \
-        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) { \
-            EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;); \
-        } \
-        break;
-        EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
-#undef EPCTX_NPU__ACT_CASE
-    default:
-        break;
-    }
 }
 
 /* ============================================================
@@ -1181,6 +1192,48 @@ typedef struct epctx_npu__args {
     void *out[EPCTX_NPU__MAX_OUT];
     epctx_npu__level fast;
 } epctx_npu__args;
+
+/* Defines name(fast, ...), which calls name_body, compiled for each instruction set. */
+#ifdef EPCTX_NPU__AVX2
+#define EPCTX_NPU__FORMS(name, parameters, arguments) \
+    EPCTX_NPU__FUSED EPCTX_NPU__TARGET static void name##_avx2 parameters \
+    { \
+        name##_body arguments; \
+    } \
+    EPCTX_NPU__FUSED EPCTX_NPU__WIDE static void name##_wide parameters \
+    { \
+        name##_body arguments; \
+    } \
+    static void name parameters \
+    { \
+        if (fast == EPCTX_NPU__LEVEL_AVX512) { \
+            name##_wide arguments; \
+        } else if (fast == EPCTX_NPU__LEVEL_AVX2) { \
+            name##_avx2 arguments; \
+        } else { \
+            name##_body arguments; \
+        } \
+    }
+#else
+#define EPCTX_NPU__FORMS(name, parameters, arguments) \
+    static void name parameters \
+    { \
+        name##_body arguments; \
+    }
+#endif
+
+/* Defines epctx_npu__run_name, from epctx_npu__all_name_body(fast, params, args). */
+#define EPCTX_NPU__RUN(name) \
+    EPCTX_NPU__FORMS(epctx_npu__all_##name, \
+                     (epctx_npu__level fast, const void *params, const epctx_npu__args *args), \
+                     (fast, params, args)) \
+    static epctx_status epctx_npu__run_##name(const void *params, const epctx_npu__args *args, \
+                                              epctx_error *error) \
+    { \
+        (void)error; \
+        epctx_npu__all_##name(args->fast, params, args); \
+        return EPCTX_OK; \
+    }
 
 static epctx_npu__extent epctx_npu__floats(uint64_t count)
 {
@@ -1345,53 +1398,74 @@ static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, 
     }
 }
 
-/* The last two dimensions of a transpose of 4-byte elements, whose rows are adjacent in `from`: 16
- * rows at a time, so that both sides use all of a cache line. */
-static void epctx_npu__move_turned(uint8_t *to, const uint8_t *from, size_t rows, size_t count,
-                                   ptrdiff_t to_row, ptrdiff_t to_step, ptrdiff_t from_step)
+#ifdef EPCTX_NPU__AVX2
+/* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows and columns.
+ * Tiles of 4 by 4, the last ones overlap; strips of 32 columns stay in the cache. */
+static void epctx_npu__turn(float *to, const float *from, size_t rows, size_t columns,
+                            ptrdiff_t to_step, ptrdiff_t from_step)
 {
-    size_t first, i, r;
-    for (first = 0; first < rows; first += 16) {
-        const size_t some = rows - first < 16 ? rows - first : 16;
-        for (i = 0; i < count; i++) {
-            const uint8_t *x = from + ((ptrdiff_t)first + (ptrdiff_t)i * from_step) * 4;
-            uint8_t *y = to + ((ptrdiff_t)first * to_row + (ptrdiff_t)i * to_step) * 4;
-            for (r = 0; r < some; r++) {
-                memcpy(y + (ptrdiff_t)r * to_row * 4, x + r * 4, 4);
+    size_t first, r, c;
+    for (first = 0; first < columns; first += 32) {
+        for (r = 0; r < rows; r += 4) {
+            const size_t row = r + 4 <= rows ? r : rows - 4;
+            for (c = first; c < columns && c < first + 32; c += 4) {
+                const size_t column = c + 4 <= columns ? c : columns - 4;
+                const float *x = from + (ptrdiff_t)column * from_step + row;
+                float *y = to + (ptrdiff_t)row * to_step + column;
+                __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
+                __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_loadu_ps(x + 3 * from_step);
+                _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
+                _mm_storeu_ps(y, v0);
+                _mm_storeu_ps(y + to_step, v1);
+                _mm_storeu_ps(y + 2 * to_step, v2);
+                _mm_storeu_ps(y + 3 * to_step, v3);
             }
         }
     }
 }
+#endif
 
 static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__args *args,
                                         epctx_error *error)
 {
     const epctx_npu__move *p = (const epctx_npu__move *)params;
-    const bool turned =
-        p->rank > 1 && p->elem == 4 && p->from[p->rank - 2] == 1 && p->to[p->rank - 1] == 1;
-    const uint32_t last = p->rank - (turned ? 2 : 1); /* rows, one after the other */
+    const uint32_t last = p->rank - 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
     const uint8_t *from = (const uint8_t *)args->in[0] + (size_t)p->from_start * p->elem;
     uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, i;
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, dims[EPCTX_NPU_MAX_RANK], rows = 0, i;
+    ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
     (void)error;
+    (void)step;
+    memcpy(dims, p->dims, sizeof dims);
+#ifdef EPCTX_NPU__AVX2
+    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && dims[last] >= 4; i++) {
+        if (p->from[i] == 1 && p->from[last] != 1 && dims[i] >= 4) {
+            rows = dims[i];
+            step = p->to[i];
+            dims[i] = 1;
+        }
+    }
+#endif
     for (;;) {
-        if (turned) {
-            epctx_npu__move_turned(to, from, p->dims[last], p->dims[last + 1], p->to[last],
-                                   p->to[last + 1], p->from[last + 1]);
+        if (rows == 0) {
+            epctx_npu__move_row(to, from, dims[last], p->to[last], p->from[last], p->elem);
+#ifdef EPCTX_NPU__AVX2
         } else {
-            epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+            epctx_npu__turn((float *)to, (const float *)from, rows, dims[last], step,
+                            p->from[last]);
+#endif
         }
         for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
             uint32_t d = i - 1;
-            if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
+            if (++at[d] < dims[d]) { /* do not step past the end: the address may not exist */
                 from += p->from[d] * elem;
                 to += p->to[d] * elem;
                 break;
             }
             at[d] = 0;
-            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
-            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
+            from -= (ptrdiff_t)(dims[d] - 1) * p->from[d] * elem;
+            to -= (ptrdiff_t)(dims[d] - 1) * p->to[d] * elem;
         }
         if (i == 0) {
             return EPCTX_OK;
@@ -1448,13 +1522,88 @@ static bool epctx_npu__check_unary(const void *params, epctx_npu__needs *needs)
     return epctx_npu__act_ok(&p->act);
 }
 
+static epctx_npu__level epctx_npu__level_here(void);
+
+static EPCTX_NPU__INLINE void epctx_npu__act_each_body(epctx_npu__level fast, float *y,
+                                                       size_t count, const epctx_npu__act *act)
+{
+    const float a = act->a, b = act->b;
+    (void)a;
+    (void)b;
+    (void)fast;
+    switch (act->kind) {
+#define EPCTX_NPU__ACT_CASE(name, value) \
+    case EPCTX_NPU__ACT_##name: \
+        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) { \
+            EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;); \
+        } \
+        break;
+        EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
+#undef EPCTX_NPU__ACT_CASE
+    default:
+        break;
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__act_each,
+                 (epctx_npu__level fast, float *y, size_t count, const epctx_npu__act *act),
+                 (fast, y, count, act))
+
+#ifdef EPCTX_NPU__AVX2
+
+/* A multiple of 8 elements. The instruction gives other NaNs than epctx_npu__sqrt. */
+EPCTX_NPU__TARGET static void epctx_npu__sqrt_avx2(float *y, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i += 8) {
+        const __m256 v = _mm256_loadu_ps(y + i);
+        const __m256 below = _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_LT_OQ);
+        __m256 r = _mm256_blendv_ps(_mm256_sqrt_ps(v), v, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+        r = _mm256_blendv_ps(r, _mm256_set1_ps(epctx_npu__float_of(0x7fc00000u)), below);
+        _mm256_storeu_ps(y + i, r);
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *act)
+{
+    const epctx_npu__level fast = epctx_npu__level_here();
+    const size_t rest = fast != EPCTX_NPU__PORTABLE ? count % 16 : 0, whole = count - rest;
+    float last[16] = {0.0f};
+    if (act->kind == EPCTX_NPU__ACT_NONE) {
+        return;
+    }
+#ifdef EPCTX_NPU__AVX2
+    if (act->kind == EPCTX_NPU__ACT_SQRT && fast != EPCTX_NPU__PORTABLE) {
+        memcpy(last, y + whole, rest * sizeof *y);
+        epctx_npu__sqrt_avx2(y, whole);
+        epctx_npu__sqrt_avx2(last, 16);
+        memcpy(y + whole, last, rest * sizeof *y);
+        return;
+    }
+#endif
+    epctx_npu__act_each(fast, y, whole, act);
+    if (rest > 0) { /* a whole vector at once */
+        memcpy(last, y + whole, rest * sizeof *y);
+        epctx_npu__act_each(fast, last, 16, act);
+        memcpy(y + whole, last, rest * sizeof *y);
+    }
+}
+
 static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__args *args,
                                          epctx_error *error)
 {
     const epctx_npu__unary *p = (const epctx_npu__unary *)params;
+    const float *x = (const float *)args->in[0];
+    float *y = (float *)args->out[0];
+    size_t i;
     (void)error;
-    memcpy(args->out[0], args->in[0], (size_t)p->count * sizeof(float));
-    epctx_npu__activate((float *)args->out[0], p->count, &p->act);
+    for (i = 0; i < p->count; i += 2048) { /* in the cache from the copy to the function */
+        const size_t count = p->count - i < 2048 ? p->count - i : 2048;
+        memcpy(y + i, x + i, count * sizeof *y);
+        epctx_npu__activate(y + i, count, &p->act);
+    }
     return EPCTX_OK;
 }
 
@@ -1826,35 +1975,6 @@ EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const epctx_npu__rows *a, con
     epctx_npu__epilogue_tile(f, tile);
 }
 
-/* Four partial sums, each of every fourth step, hide the latency of the additions. */
-EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, const float *b,
-                                                  size_t depth, const epctx_npu__epilogue *f)
-{
-    float tile[EPCTX_NPU__COLUMNS];
-    __m256 c[4], d[4], x;
-    size_t k, j;
-    for (j = 0; j < 4; j++) {
-        c[j] = d[j] = _mm256_setzero_ps();
-    }
-    for (k = 0; k + 4 <= depth; k += 4) {
-        for (j = 0; j < 4; j++) {
-            x = _mm256_broadcast_ss(a + (k + j) * step);
-            c[j] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + j * EPCTX_NPU__COLUMNS), c[j]);
-            d[j] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + j * EPCTX_NPU__COLUMNS + 8), d[j]);
-        }
-        b += 4 * EPCTX_NPU__COLUMNS;
-    }
-    for (; k < depth; k++) {
-        x = _mm256_broadcast_ss(a + k * step);
-        c[0] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b), c[0]);
-        d[0] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + 8), d[0]);
-        b += EPCTX_NPU__COLUMNS;
-    }
-    _mm256_storeu_ps(tile, _mm256_add_ps(_mm256_add_ps(c[0], c[1]), _mm256_add_ps(c[2], c[3])));
-    _mm256_storeu_ps(tile + 8, _mm256_add_ps(_mm256_add_ps(d[0], d[1]), _mm256_add_ps(d[2], d[3])));
-    epctx_npu__epilogue_tile(f, tile);
-}
-
 /* The lanes of `columns` columns from `column` on. */
 static EPCTX_NPU__INLINE __mmask16 epctx_npu__lanes(size_t columns, size_t column)
 {
@@ -1987,33 +2107,46 @@ static void epctx_npu__tile(epctx_npu__level fast, const epctx_npu__rows *a, con
     epctx_npu__epilogue_tile(f, tile);
 }
 
-/* One row by one block of columns. */
-static void epctx_npu__tile_row(epctx_npu__level fast, const float *a, size_t step, const float *b,
-                                size_t depth, const epctx_npu__epilogue *f)
+/* One row by one block of columns. Eight partial sums, each of every eighth step, hide the latency
+ * of the additions. */
+static EPCTX_NPU__INLINE void epctx_npu__tile_row_body(epctx_npu__level fast, const float *a,
+                                                       size_t step, const float *b, size_t depth,
+                                                       const epctx_npu__epilogue *f)
 {
-    float c[EPCTX_NPU__COLUMNS];
-    size_t k, j;
+    float c[8][EPCTX_NPU__COLUMNS];
+    size_t k, j, u;
     (void)fast;
-#ifdef EPCTX_NPU__AVX2
-    if (fast != EPCTX_NPU__PORTABLE) {
-        epctx_npu__row_avx2(a, step, b, depth, f);
-        return;
-    }
-#endif
     EPCTX_NPU__UNROLL
-    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-        c[j] = 0.0f;
-    }
-    for (k = 0; k < depth; k++) {
-        const float x = a[k * step];
-        EPCTX_NPU__UNROLL
+    for (u = 0; u < 8; u++) {
         for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-            c[j] += x * b[j];
+            c[u][j] = 0.0f;
         }
-        b += EPCTX_NPU__COLUMNS;
     }
-    epctx_npu__epilogue_tile(f, c);
+    for (k = 0; depth - k >= 8; k += 8) {
+        EPCTX_NPU__UNROLL
+        for (u = 0; u < 8; u++) {
+            const float x = a[(k + u) * step];
+            for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+                c[u][j] += x * b[(k + u) * EPCTX_NPU__COLUMNS + j];
+            }
+        }
+    }
+    for (; k < depth; k++) {
+        for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+            c[0][j] += a[k * step] * b[k * EPCTX_NPU__COLUMNS + j];
+        }
+    }
+    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+        c[0][j] = ((c[0][j] + c[1][j]) + (c[2][j] + c[3][j])) +
+                  ((c[4][j] + c[5][j]) + (c[6][j] + c[7][j]));
+    }
+    epctx_npu__epilogue_tile(f, c[0]);
 }
+
+EPCTX_NPU__FORMS(epctx_npu__tile_row,
+                 (epctx_npu__level fast, const float *a, size_t step, const float *b, size_t depth,
+                  const epctx_npu__epilogue *f),
+                 (fast, a, step, b, depth, f))
 
 /* -- Conv: 2-D convolution, channels last -- */
 
@@ -2780,32 +2913,133 @@ static bool epctx_npu__check_reduce(const void *params, epctx_npu__needs *needs)
     return elem != 0 && p->kind < EPCTX_NPU__REDUCE_COUNT && p->count >= 1;
 }
 
-/* Sums in double: long means would lose digits in float. Float sums are never folded. */
-static float epctx_npu__reduce_one(const epctx_npu__reduce *p, const float *x)
+/* Combines element v with `best`; NaN wins. */
+static EPCTX_NPU__INLINE float epctx_npu__reduce_step(uint32_t kind, float best, float v)
 {
-    float best = x[0];
-    double sum = 0.0, product = 1.0;
-    size_t i;
-    if (p->kind <= EPCTX_NPU__REDUCE_MEAN) {
-        for (i = 0; i < p->count; i++) {
-            sum += (double)x[i * p->inner];
-        }
-        return (float)(p->kind == EPCTX_NPU__REDUCE_MEAN ? sum / (double)p->count : sum);
-    }
-    if (p->kind == EPCTX_NPU__REDUCE_PROD) {
-        for (i = 0; i < p->count; i++) {
-            product *= (double)x[i * p->inner];
-        }
-        return (float)product;
-    }
-    for (i = 1; i < p->count; i++) {
-        const float v = x[i * p->inner];
-        if (p->kind == EPCTX_NPU__REDUCE_MAX ? v > best || v != v : v < best || v != v) {
-            best = v;
-        }
-    }
-    return best;
+    const bool better = kind == EPCTX_NPU__REDUCE_MAX ? v > best : v < best;
+    return epctx_npu__choose(better | (v != v), v, best);
 }
+
+/* Up to 16 results, `step` apart in x and adjacent in y. Sums in double: long means would lose
+ * digits in float. Float sums are never folded. */
+static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float *x, size_t count,
+                                                      size_t step, size_t width, double divisor,
+                                                      float *y)
+{
+    double sum[16];
+    float best[16];
+    size_t i, j;
+    for (j = 0; j < width; j++) {
+        best[j] = x[j];
+        sum[j] = (double)x[j];
+    }
+    for (i = 1; i < count; i++) {
+        x += step;
+        for (j = 0; j < width; j++) {
+            if (kind <= EPCTX_NPU__REDUCE_MEAN) {
+                sum[j] += (double)x[j];
+            } else if (kind == EPCTX_NPU__REDUCE_PROD) {
+                sum[j] *= (double)x[j];
+            } else {
+                best[j] = epctx_npu__reduce_step(kind, best[j], x[j]);
+            }
+        }
+    }
+    for (j = 0; j < width; j++) {
+        y[j] = kind == EPCTX_NPU__REDUCE_MAX || kind == EPCTX_NPU__REDUCE_MIN
+                   ? best[j]
+                   : (float)(sum[j] / divisor);
+    }
+}
+
+/* The sum of (x - mean), or of its square. */
+static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count, float mean,
+                                                   bool square)
+{
+    double sum[16] = {0.0};
+    size_t i, j;
+    for (i = 0; count - i >= 16; i += 16) {
+        for (j = 0; j < 16; j++) {
+            const double d = (double)(x[i + j] - mean);
+            sum[j] += square ? d * d : d;
+        }
+    }
+    for (j = 0; i < count; i++, j++) {
+        const double d = (double)(x[i] - mean);
+        sum[j] += square ? d * d : d;
+    }
+    EPCTX_NPU__UNROLL
+    for (i = 8; i > 0; i /= 2) {
+        EPCTX_NPU__UNROLL
+        for (j = 0; j < i; j++) {
+            sum[j] += sum[j + i];
+        }
+    }
+    return sum[0];
+}
+
+/* The maximum or minimum. */
+static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x, size_t count)
+{
+    float best[16];
+    size_t i, j;
+    for (j = 0; j < 16; j++) {
+        best[j] = x[j < count ? j : 0];
+    }
+    for (i = 16; i + 16 <= count; i += 16) {
+        for (j = 0; j < 16; j++) {
+            best[j] = epctx_npu__reduce_step(kind, best[j], x[i + j]);
+        }
+    }
+    for (j = 0; i < count; i++, j++) {
+        best[j] = epctx_npu__reduce_step(kind, best[j], x[i]);
+    }
+    EPCTX_NPU__UNROLL
+    for (i = 8; i > 0; i /= 2) {
+        EPCTX_NPU__UNROLL
+        for (j = 0; j < i; j++) {
+            best[j] = epctx_npu__reduce_step(kind, best[j], best[j + i]);
+        }
+    }
+    return best[0];
+}
+
+/* One of [count][inner]. */
+static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const float *x, size_t count,
+                                                        size_t inner, double divisor, float *y)
+{
+    if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MEAN) {
+        *y = (float)(epctx_npu__row_sum(x, count, 0.0f, false) / divisor);
+    } else if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MIN) {
+        *y = epctx_npu__row_best(kind, x, count);
+    } else {
+        EPCTX_NPU__STRIPS(
+            i, inner, width,
+            epctx_npu__reduce_strip(kind, x + i, count, inner, width, divisor, y + i););
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__reduce_floats_body(epctx_npu__level fast, uint32_t kind,
+                                                            const float *x, size_t count,
+                                                            size_t inner, float *y)
+{
+    const double divisor = kind == EPCTX_NPU__REDUCE_MEAN ? (double)count : 1.0;
+    (void)fast;
+    if (kind <= EPCTX_NPU__REDUCE_MEAN) { /* constants, so that the loops vectorize */
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, x, count, inner, divisor, y);
+    } else if (kind == EPCTX_NPU__REDUCE_MAX) {
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MAX, x, count, inner, divisor, y);
+    } else if (kind == EPCTX_NPU__REDUCE_MIN) {
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MIN, x, count, inner, divisor, y);
+    } else {
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_PROD, x, count, inner, divisor, y);
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__reduce_floats,
+                 (epctx_npu__level fast, uint32_t kind, const float *x, size_t count, size_t inner,
+                  float *y),
+                 (fast, kind, x, count, inner, y))
 
 static int64_t epctx_npu__reduce_ints(const epctx_npu__reduce *p, const uint8_t *x, size_t first)
 {
@@ -2839,15 +3073,15 @@ static epctx_status epctx_npu__run_reduce(const void *params, const epctx_npu__a
     (void)error;
     for (o = 0; o < p->outer; o++) {
         const size_t first = o * p->count * p->inner;
+        if (p->type == EPCTX_ONNX_FLOAT) {
+            epctx_npu__reduce_floats(args->fast, p->kind, (const float *)args->in[0] + first,
+                                     p->count, p->inner, (float *)args->out[0] + o * p->inner);
+            continue;
+        }
         for (i = 0; i < p->inner; i++, n++) {
-            if (p->type == EPCTX_ONNX_FLOAT) {
-                ((float *)args->out[0])[n] =
-                    epctx_npu__reduce_one(p, (const float *)args->in[0] + first + i);
-            } else {
-                epctx_npu__store_int(
-                    (uint8_t *)args->out[0], n, p->type,
-                    epctx_npu__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
-            }
+            epctx_npu__store_int(
+                (uint8_t *)args->out[0], n, p->type,
+                epctx_npu__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
         }
     }
     return EPCTX_OK;
@@ -2866,48 +3100,107 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
     return p->log <= 1 && p->count >= 1;
 }
 
-static void epctx_npu__softmax_one(const float *x, float *y, size_t count, size_t step, bool log)
+/* y = e^(x - top), added to sum. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_part(const float *EPCTX_NPU__RESTRICT x,
+                                                      const float *EPCTX_NPU__RESTRICT top,
+                                                      size_t width, float *EPCTX_NPU__RESTRICT sum,
+                                                      float *EPCTX_NPU__RESTRICT y)
 {
-    float top = x[0], sum = 0.0f, scale;
-    size_t i;
-    for (i = 1; i < count; i++) {
-        top = x[i * step] > top ? x[i * step] : top;
-    }
-    for (i = 0; i < count; i++) {
-        const float e = epctx_npu__exp(x[i * step] - top);
-        sum += e;
-        y[i * step] = e;
-    }
-    if (log) {
-        scale = epctx_npu__log(sum);
-        for (i = 0; i < count; i++) {
-            y[i * step] = (x[i * step] - top) - scale;
-        }
-        return;
-    }
-    scale = 1.0f / sum;
-    for (i = 0; i < count; i++) {
-        y[i * step] *= scale;
+    size_t j;
+    for (j = 0; j < width; j++) {
+        y[j] = epctx_npu__exp(x[j] - top[j]);
+        sum[j] += y[j];
     }
 }
 
-static epctx_status epctx_npu__run_softmax(const void *params, const epctx_npu__args *args,
-                                           epctx_error *error)
+/* Up to 16 columns, `step` elements from row to row. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_strip(const float *x, float *y, size_t count,
+                                                       size_t step, size_t width, bool log)
+{
+    float top[16], sum[16] = {0.0f};
+    size_t i, j;
+    for (j = 0; j < width; j++) {
+        top[j] = x[j];
+    }
+    for (i = 1; i < count; i++) {
+        for (j = 0; j < width; j++) {
+            top[j] = x[i * step + j] > top[j] ? x[i * step + j] : top[j];
+        }
+    }
+    for (i = 0; i < count; i++) {
+        epctx_npu__softmax_part(x + i * step, top, width, sum, y + i * step);
+    }
+    for (j = 0; j < width; j++) {
+        sum[j] = log ? epctx_npu__log(sum[j]) : 1.0f / sum[j];
+    }
+    for (i = 0; i < count; i++) {
+        float v[16];
+        for (j = 0; j < width; j++) {
+            v[j] = log ? x[i * step + j] - top[j] - sum[j] : y[i * step + j] * sum[j];
+        }
+        for (j = 0; j < width; j++) {
+            y[i * step + j] = v[j];
+        }
+    }
+}
+
+/* Adjacent elements. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, size_t count,
+                                                     bool log)
+{
+    const float best = epctx_npu__row_best(EPCTX_NPU__REDUCE_MAX, x, count);
+    float top[16], sum[16] = {0.0f}, last[16], e[16], scale;
+    size_t i, j;
+    for (j = 0; j < 16; j++) {
+        top[j] = best;
+        last[j] = -FLT_MAX;
+    }
+    for (i = 0; count - i >= 16; i += 16) {
+        epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
+    }
+    if (i < count) {
+        memcpy(last, x + i, (count - i) * sizeof *x);
+        epctx_npu__softmax_part(last, top, 16, sum, e);
+        memcpy(y + i, e, (count - i) * sizeof *y);
+    }
+    EPCTX_NPU__UNROLL
+    for (i = 8; i > 0; i /= 2) {
+        EPCTX_NPU__UNROLL
+        for (j = 0; j < i; j++) {
+            sum[j] += sum[j + i];
+        }
+    }
+    scale = log ? epctx_npu__log(sum[0]) : 1.0f / sum[0];
+    if (log) {
+        memcpy(y, x, count * sizeof *y);
+        EPCTX_NPU__EACH(at, count, y[at] = y[at] - best - scale;);
+    } else {
+        EPCTX_NPU__EACH(at, count, y[at] *= scale;);
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__all_softmax_body(epctx_npu__level fast, const void *params,
+                                                          const epctx_npu__args *args)
 {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
-    const size_t block = (size_t)p->count * p->inner;
-    size_t o, i;
-    (void)error;
+    size_t o;
+    (void)fast;
     for (o = 0; o < p->outer; o++) {
-        for (i = 0; i < p->inner; i++) {
-            epctx_npu__softmax_one(x + o * block + i, y + o * block + i, p->count, p->inner,
-                                   p->log != 0);
+        if (p->inner == 1) {
+            epctx_npu__softmax_row(x, y, p->count, p->log != 0);
+        } else {
+            EPCTX_NPU__STRIPS(
+                i, p->inner, width,
+                epctx_npu__softmax_strip(x + i, y + i, p->count, p->inner, width, p->log != 0););
         }
+        x += (size_t)p->count * p->inner;
+        y += (size_t)p->count * p->inner;
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(softmax)
 
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
@@ -3249,58 +3542,63 @@ static void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, 
                                   size_t first, float *y)
 {
     size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
-    for (i = 0; i < p->count;) {
-        const size_t end = p->count - i < left ? p->count : i + left;
+    for (i = 0; i < p->count; i += left) {
         const float f = scale != NULL ? scale[c] : 1.0f, g = shift != NULL ? shift[c] : 0.0f;
-        for (; i < end; i++) {
-            y[i] = y[i] * f + g;
-        }
-        left = p->inner;
+        float *to = y + i;
+        left = i == 0 ? left : p->inner;
+        left = p->count - i < left ? p->count - i : left;
+        EPCTX_NPU__EACH(at, left, to[at] = to[at] * f + g;);
         c = c + 1 < p->channels ? c + 1 : 0;
     }
 }
 
-/* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
-static void epctx_npu__norm_row(const epctx_npu__norm *p, const float *x, float *y)
+/* 16 or fewer elements; `scale` and `shift` may be NULL. */
+static EPCTX_NPU__INLINE void epctx_npu__norm_part(const float *EPCTX_NPU__RESTRICT x, float mean,
+                                                   float factor, const float *scale,
+                                                   const float *shift, size_t width,
+                                                   float *EPCTX_NPU__RESTRICT y)
 {
-    double sum = 0.0, square = 0.0;
-    float mean = 0.0f, factor;
-    size_t i;
-    if (p->centred != 0) {
-        for (i = 0; i < p->count; i++) {
-            sum += (double)x[i];
-        }
-        mean = (float)(sum / (double)p->count);
+    size_t j;
+    for (j = 0; j < width; j++) {
+        y[j] = (x[j] - mean) * factor;
     }
-    for (i = 0; i < p->count; i++) {
-        const float d = x[i] - mean;
-        square += (double)d * (double)d;
+    for (j = 0; scale != NULL && j < width; j++) {
+        y[j] *= scale[j];
     }
-    factor = 1.0f / epctx_npu__sqrt((float)(square / (double)p->count + (double)p->epsilon));
-    EPCTX_NPU__EACH(at, p->count, y[at] = (x[at] - mean) * factor;);
+    for (j = 0; shift != NULL && j < width; j++) {
+        y[j] += shift[j];
+    }
 }
 
-static epctx_status epctx_npu__run_norm(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
+/* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
+static EPCTX_NPU__INLINE void epctx_npu__all_norm_body(epctx_npu__level fast, const void *params,
+                                                       const epctx_npu__args *args)
 {
     const epctx_npu__norm *p = (const epctx_npu__norm *)params;
+    const bool own = p->inner == 1 && p->channels == p->count; /* factors for each element */
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
+    const double all = (double)p->count;
     size_t r;
-    (void)error;
+    (void)fast;
     for (r = 0; r < p->rows; r++) {
         const size_t first = r * p->count;
+        const float *x = (const float *)args->in[0] + first;
         float *y = (float *)args->out[0] + first;
-        epctx_npu__norm_row(p, (const float *)args->in[0] + first, y);
-        if ((scale != NULL || shift != NULL) && p->inner == 1 && p->channels == p->count) {
-            EPCTX_NPU__EACH(i, p->count,
-                            y[i] = y[i] * (scale != NULL ? scale[i] : 1.0f) +
-                                   (shift != NULL ? shift[i] : 0.0f););
-        } else if (scale != NULL || shift != NULL) {
+        const float mean =
+            p->centred != 0 ? (float)(epctx_npu__row_sum(x, p->count, 0.0f, false) / all) : 0.0f;
+        const double square = epctx_npu__row_sum(x, p->count, mean, true) / all;
+        const float factor = 1.0f / epctx_npu__sqrt((float)(square + (double)p->epsilon));
+        EPCTX_NPU__STRIPS(
+            i, p->count, width,
+            epctx_npu__norm_part(x + i, mean, factor, own && scale != NULL ? scale + i : NULL,
+                                 own && shift != NULL ? shift + i : NULL, width, y + i););
+        if ((scale != NULL || shift != NULL) && !own) {
             epctx_npu__norm_scale(p, scale, shift, first, y);
         }
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(norm)
 
 /* -- Arg: index of the maximum or minimum over the middle of [outer][count][inner] -- */
 
@@ -3724,43 +4022,68 @@ static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *need
     return p->taps >= 1;
 }
 
-static epctx_status epctx_npu__run_resample(const void *params, const epctx_npu__args *args,
-                                            epctx_error *error)
+/* Tap t of up to 16 adjacent outputs, from `n`, of every row; inner is 1. */
+static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resample *p,
+                                                        const epctx_npu__args *args, size_t t,
+                                                        size_t n, size_t width,
+                                                        const float *EPCTX_NPU__RESTRICT x,
+                                                        float *EPCTX_NPU__RESTRICT y)
+{
+    int32_t from[16];
+    float w[16];
+    size_t o, j;
+    for (j = 0; j < width; j++) {
+        const size_t i = (n + j) * p->taps + t;
+        const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], i, 4);
+        const bool inside = at >= 0 && at < (int64_t)p->in;
+        from[j] = inside ? (int32_t)at : 0;
+        w[j] = inside ? ((const float *)args->in[2])[i] : 0.0f;
+    }
+    for (o = 0; o < p->outer; o++) {
+        for (j = 0; j < width; j++) {
+            const float v = epctx_npu__choose(w[j] != 0.0f, x[from[j]] * w[j], 0.0f);
+            y[j] = epctx_npu__choose(t == 0, v, y[j] + v);
+        }
+        x += p->in;
+        y += p->out;
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__resample_row(const float *EPCTX_NPU__RESTRICT x, float w,
+                                                      size_t count, float *EPCTX_NPU__RESTRICT y)
+{
+    EPCTX_NPU__EACH(i, count, y[i] += x[i] * w;);
+}
+
+static EPCTX_NPU__INLINE void
+epctx_npu__all_resample_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
 {
     const epctx_npu__resample *p = (const epctx_npu__resample *)params;
-    const uint8_t *positions = (const uint8_t *)args->in[1];
-    const float *weights = (const float *)args->in[2];
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o, n, t;
-    (void)error;
-    for (o = 0; o < p->outer; o++) {
+    (void)fast;
+    for (t = 0; t < p->taps && p->inner == 1; t++) {
+        EPCTX_NPU__STRIPS(i, p->out, width,
+                          epctx_npu__resample_strip(p, args, t, i, width, x, y + i););
+    }
+    for (o = 0; o < p->outer && p->inner > 1; o++) {
         for (n = 0; n < p->out; n++) {
-            bool first = true;
-            for (t = 0; t < p->taps; t++) {
-                const int64_t at = epctx_npu__index(positions, n * p->taps + t, 4);
-                const float w = weights[n * p->taps + t];
-                const float *from;
-                if (at < 0 || at >= (int64_t)p->in) {
-                    continue;
+            memset(y, 0, p->inner * sizeof *y);
+            for (t = n * p->taps; t < (n + 1) * p->taps; t++) {
+                const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], t, 4);
+                const float w = ((const float *)args->in[2])[t];
+                if (at >= 0 && at < (int64_t)p->in) {
+                    epctx_npu__resample_row(x + (size_t)at * p->inner, w, p->inner, y);
                 }
-                from = x + (size_t)at * p->inner;
-                if (first) {
-                    EPCTX_NPU__EACH(i, p->inner, y[i] = from[i] * w;);
-                } else {
-                    EPCTX_NPU__EACH(i, p->inner, y[i] += from[i] * w;);
-                }
-                first = false;
-            }
-            if (first) {
-                memset(y, 0, p->inner * sizeof *y);
             }
             y += p->inner;
         }
         x += (size_t)p->in * p->inner;
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(resample)
 
 /* -- Recurrent: RNN, GRU and LSTM over time; a Gemm has already computed the input products -- */
 
@@ -3929,6 +4252,676 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
     return EPCTX_OK;
 }
 
+/* -- Integers: products of bytes, added in 32 bits and requantized, [batch][row][column][channel].
+ * int8 values are read as uint8, 128 higher (their top bit flipped), like their zero points. -- */
+
+/* The result: round(v) + zero, ties to even, within low..high. */
+typedef struct epctx_npu__requant {
+    uint32_t type;
+    int32_t zero, low, high;
+} epctx_npu__requant;
+
+/* IntegerConv, and IntegerDepthwise with as many outputs as inputs. Bias and scales are padded like
+ * the weights; the bias contains minus the zero point times the weights. */
+typedef struct epctx_npu__integer_conv {
+    uint32_t batch, in_channels, out_channels;
+    uint32_t flip; /* 0x80: x is int8; else 0 */
+    uint32_t fill; /* the byte of padding: x's zero point */
+    epctx_npu__window window;
+    epctx_npu__requant y;
+} epctx_npu__integer_conv;
+
+#define EPCTX_NPU__DOT_ROWS 6  /* pixels of a tile */
+#define EPCTX_NPU__DOT_LANE 16 /* channels of a block of weights: [block][k / 4][channel][k % 4] */
+
+static bool epctx_npu__requant_ok(const epctx_npu__requant *s)
+{
+    const int32_t least = s->type == EPCTX_ONNX_INT8 ? -128 : 0;
+    return (s->type == EPCTX_ONNX_INT8 || s->type == EPCTX_ONNX_UINT8) && s->low >= least &&
+           s->high >= s->low && s->high <= least + 255 && s->zero >= least &&
+           s->zero <= least + 255;
+}
+
+static uint64_t epctx_npu__up(uint64_t count, uint64_t unit)
+{
+    return (count + unit - 1) / unit * unit;
+}
+
+/* Whether the taps of all pixels lie side by side in the input, in whole groups of four. */
+static bool epctx_npu__in_place(const epctx_npu__integer_conv *p)
+{
+    const epctx_npu__window *w = &p->window;
+    return p->in_channels % 4 == 0 && w->kernel_h == 1 && w->kernel_w == 1 && w->stride_h == 1 &&
+           w->stride_w == 1 && w->in_h == w->out_h && w->in_w == w->out_w && w->top == 0 &&
+           w->left == 0;
+}
+
+/* Bytes of the copied taps of a tile; a byte if there is nothing to copy. */
+static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p)
+{
+    const epctx_npu__window *w = &p->window;
+    return epctx_npu__in_place(p) && p->flip == 0
+               ? 1
+               : epctx_npu__mul(
+                     epctx_npu__up(epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w), 4),
+                     EPCTX_NPU__DOT_ROWS);
+}
+
+static bool epctx_npu__integer_needs(const epctx_npu__integer_conv *p, uint64_t depth,
+                                     uint64_t block, epctx_npu__needs *needs)
+{
+    const epctx_npu__window *w = &p->window;
+    const uint64_t channels = epctx_npu__up(p->out_channels, block);
+    needs->in[0] = epctx_npu__items(epctx_npu__mul4(p->batch, w->in_h, w->in_w, p->in_channels), 1);
+    needs->in[1] = epctx_npu__items(epctx_npu__mul(channels, epctx_npu__up(depth, 4)), 1);
+    needs->in[2] = needs->in[3] = epctx_npu__floats(channels);
+    needs->out[0] =
+        epctx_npu__items(epctx_npu__mul4(p->batch, w->out_h, w->out_w, p->out_channels), 1);
+    needs->work = epctx_npu__mul3(needs->out[0].bytes, depth, 1);
+    return (p->flip == 0 || p->flip == 0x80) && p->fill <= 255 && epctx_npu__window_ok(w) &&
+           epctx_npu__requant_ok(&p->y);
+}
+
+static bool epctx_npu__check_integer_conv(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
+    needs->out[1] = epctx_npu__items(epctx_npu__integer_temporary(p), 1);
+    return epctx_npu__integer_needs(
+        p, epctx_npu__mul3(p->in_channels, p->window.kernel_h, p->window.kernel_w),
+        EPCTX_NPU__DOT_LANE, needs);
+}
+
+/* The input pixel of a tap, NULL in the padding. */
+static const uint8_t *epctx_npu__pixel(const epctx_npu__integer_conv *p, const uint8_t *x,
+                                       uint32_t oy, uint32_t ox, uint32_t ky, uint32_t kx)
+{
+    const epctx_npu__window *w = &p->window;
+    const uint32_t iy = oy * w->stride_h + ky * w->dilation_h - w->top;
+    const uint32_t ix = ox * w->stride_w + kx * w->dilation_w - w->left;
+    return iy < w->in_h && ix < w->in_w ? x + ((size_t)iy * w->in_w + ix) * p->in_channels : NULL;
+}
+
+/* Short copies are many: without a call. */
+static void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
+{
+    if (count >= 16) {
+        memcpy(to, from, count);
+    } else if (count >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + count - 8, from + count - 8, 8);
+    } else if (count >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + count - 4, from + count - 4, 4);
+    } else {
+        while (count-- > 0) {
+            to[count] = from[count];
+        }
+    }
+}
+
+/* Copies the taps of a pixel, in runs where they lie side by side; pads to `size`. */
+static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x, uint32_t oy,
+                             uint32_t ox, uint8_t *patch, size_t size)
+{
+    const epctx_npu__window *w = &p->window;
+    const size_t c = p->in_channels, run = w->kernel_w * c;
+    const int32_t start = (int32_t)(ox * w->stride_w) - (int32_t)w->left;
+    uint8_t *to = patch;
+    int32_t low, high, i;
+    uint32_t ky;
+    epctx_npu__inside(start, (int32_t)w->dilation_w, (int32_t)w->kernel_w, (int32_t)w->in_w, &low,
+                      &high);
+    for (ky = 0; ky < w->kernel_h; ky++, to += run) {
+        const uint32_t iy = oy * w->stride_h + ky * w->dilation_h - w->top;
+        const uint8_t *row = x + (size_t)iy * w->in_w * c;
+        if (iy >= w->in_h || low == high) {
+            memset(to, (int)p->fill, run);
+            continue;
+        }
+        if (high - low < (int32_t)w->kernel_w) {
+            memset(to, (int)p->fill, run);
+        }
+        if (w->dilation_w == 1) {
+            epctx_npu__copy_run(to + (size_t)low * c, row + (size_t)(start + low) * c,
+                                (size_t)(high - low) * c);
+        } else {
+            for (i = low; i < high; i++) {
+                epctx_npu__copy_run(to + (size_t)i * c,
+                                    row + (size_t)(start + i * (int32_t)w->dilation_w) * c, c);
+            }
+        }
+    }
+    while (to < patch + size) {
+        *to++ = 0;
+    }
+}
+
+/* A sum of products, modulo 2^32, to its quantized result. */
+static uint8_t epctx_npu__requantize(const epctx_npu__requant *s, uint32_t sum, float scale)
+{
+    int32_t v;
+    memcpy(&v, &sum, sizeof v);
+    return epctx_npu__step_of((float)v * scale, (float)(s->low - s->zero),
+                              (float)(s->high - s->zero), (float)s->zero);
+}
+
+/* Pixels of a tile and the operands of a block of channels. */
+typedef struct epctx_npu__dots {
+    const uint8_t *rows[EPCTX_NPU__DOT_ROWS];
+    uint8_t *y; /* of the first pixel */
+    const int8_t *w;
+    const int32_t *bias;
+    const float *scale;
+    size_t count, fours; /* of pixels; of groups of four products */
+    size_t columns;      /* channels */
+    size_t pitch;        /* from pixel to pixel of y */
+    const epctx_npu__requant *steps;
+} epctx_npu__dots;
+
+static void epctx_npu__dots_portable(const epctx_npu__dots *d)
+{
+    const size_t lane = EPCTX_NPU__DOT_LANE;
+    uint32_t sum[EPCTX_NPU__DOT_LANE];
+    size_t r, n, k, j;
+    for (r = 0; r < d->count; r++) {
+        for (n = 0; n < d->columns; n += lane) {
+            const int8_t *w = d->w + n * d->fours * 4;
+            memcpy(sum, d->bias + n, sizeof sum);
+            for (k = 0; k < d->fours; k++, w += 4 * lane) {
+                const uint8_t *x = d->rows[r] + 4 * k;
+                const int32_t x0 = x[0], x1 = x[1];
+                const int32_t x2 = x[2], x3 = x[3];
+                for (j = 0; j < lane; j++) {
+                    sum[j] += (uint32_t)(x0 * w[4 * j] + x1 * w[4 * j + 1] + x2 * w[4 * j + 2] +
+                                         x3 * w[4 * j + 3]);
+                }
+            }
+            for (j = 0; j < lane && n + j < d->columns; j++) {
+                d->y[r * d->pitch + n + j] =
+                    epctx_npu__requantize(d->steps, sum[j], d->scale[n + j]);
+            }
+        }
+    }
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+#define EPCTX_NPU__VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
+
+static bool epctx_npu__has_vnni(epctx_npu__level fast)
+{
+    return fast == EPCTX_NPU__LEVEL_AVX512 && __builtin_cpu_supports("avx512vnni") &&
+           __builtin_cpu_supports("avx512bw");
+}
+
+/* Adds to each number of `sum` four products of unsigned and signed bytes. As an instruction of its
+ * own, because gcc 12 copies the sum before the intrinsic. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__dot(__m512i sum, __m512i x, __m512i w)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+    return sum;
+}
+
+/* 16 sums to integers without the zero point, within the limits. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__rounded(__m512i sum, const float *scale,
+                                                                    const epctx_npu__requant *s)
+{
+    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(scale));
+    v = _mm512_max_ps(v, _mm512_set1_ps((float)(s->low - s->zero))); /* NaN: the second operand */
+    v = _mm512_min_ps(v, _mm512_set1_ps((float)(s->high - s->zero)));
+    return _mm512_add_epi32(
+        _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+        _mm512_set1_epi32(s->zero));
+}
+
+EPCTX_NPU__VNNI static void epctx_npu__flip_wide(const uint8_t *from, size_t size, uint32_t flip,
+                                                 uint8_t *to)
+{
+    const __m512i bits = _mm512_set1_epi8((char)flip);
+    size_t i;
+    for (i = 0; i < size; i += 64) {
+        const __mmask64 mask = size - i < 64 ? UINT64_MAX >> (64 - (size - i)) : UINT64_MAX;
+        _mm512_mask_storeu_epi8(to + i, mask,
+                                _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, from + i), bits));
+    }
+}
+
+/* `rows` pixels and `wide` blocks of channels: constants where it is inlined. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__dots_tile(const epctx_npu__dots *d,
+                                                                   size_t rows, size_t wide)
+{
+    const size_t block = d->fours * 4 * EPCTX_NPU__DOT_LANE;
+    const int8_t *w = d->w;
+    __m512i sum[EPCTX_NPU__DOT_ROWS][4];
+    size_t r, v, k;
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < rows; r++) {
+        EPCTX_NPU__UNROLL
+        for (v = 0; v < wide; v++) {
+            sum[r][v] = _mm512_loadu_si512(d->bias + v * EPCTX_NPU__DOT_LANE);
+        }
+    }
+    for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) {
+        __m512i weights[4];
+        EPCTX_NPU__UNROLL
+        for (v = 0; v < wide; v++) {
+            weights[v] = _mm512_loadu_si512(w + v * block);
+        }
+        EPCTX_NPU__UNROLL
+        for (r = 0; r < rows; r++) {
+            uint32_t word;
+            __m512i x;
+            memcpy(&word, d->rows[r] + 4 * k, sizeof word);
+            x = _mm512_set1_epi32((int32_t)word);
+            EPCTX_NPU__UNROLL
+            for (v = 0; v < wide; v++) {
+                sum[r][v] = epctx_npu__dot(sum[r][v], x, weights[v]);
+            }
+        }
+    }
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < rows; r++) {
+        EPCTX_NPU__UNROLL
+        for (v = 0; v < wide; v++) {
+            const size_t at = v * EPCTX_NPU__DOT_LANE, left = d->columns - at;
+            if (r < d->count) {
+                _mm512_mask_cvtepi32_storeu_epi8(
+                    d->y + r * d->pitch + at,
+                    (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu),
+                    epctx_npu__rounded(sum[r][v], d->scale + at, d->steps));
+            }
+        }
+    }
+}
+
+EPCTX_NPU__VNNI static void epctx_npu__dots_wide(const epctx_npu__dots *d)
+{
+    const size_t wide = (d->columns + EPCTX_NPU__DOT_LANE - 1) / EPCTX_NPU__DOT_LANE;
+    if (d->count == 1) {
+        switch (wide) {
+        case 4:
+            epctx_npu__dots_tile(d, 1, 4);
+            return;
+        case 3:
+            epctx_npu__dots_tile(d, 1, 3);
+            return;
+        case 2:
+            epctx_npu__dots_tile(d, 1, 2);
+            return;
+        default:
+            epctx_npu__dots_tile(d, 1, 1);
+            return;
+        }
+    }
+    switch (wide) {
+    case 4:
+        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 4);
+        break;
+    case 3:
+        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 3);
+        break;
+    case 2:
+        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 2);
+        break;
+    default:
+        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 1);
+        break;
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+/* Copies bytes as uint8, `to` may be `from`. */
+static void epctx_npu__flip(epctx_npu__level fast, const uint8_t *from, size_t size, uint32_t flip,
+                            uint8_t *to)
+{
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (epctx_npu__has_vnni(fast)) {
+        epctx_npu__flip_wide(from, size, flip, to);
+        return;
+    }
+#endif
+    EPCTX_NPU__EACH(i, size, to[i] = (uint8_t)(from[i] ^ flip););
+}
+
+/* All channels of a tile of pixels. */
+static void epctx_npu__dots_all(epctx_npu__level fast, const epctx_npu__integer_conv *p,
+                                const epctx_npu__args *args, epctx_npu__dots *d)
+{
+    uint8_t *const y = d->y;
+    size_t n;
+    (void)fast;
+    for (n = 0; n < p->out_channels; n += 64) {
+        d->columns = p->out_channels - n < 64 ? p->out_channels - n : 64;
+        d->w = (const int8_t *)args->in[1] + n * d->fours * 4;
+        d->bias = (const int32_t *)args->in[2] + n;
+        d->scale = (const float *)args->in[3] + n;
+        d->y = y + n;
+#ifdef EPCTX_NPU__AVX2
+        if (epctx_npu__has_vnni(fast)) {
+            epctx_npu__dots_wide(d);
+            continue;
+        }
+#endif
+        epctx_npu__dots_portable(d);
+    }
+}
+
+static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_npu__args *args,
+                                                epctx_error *error)
+{
+    const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
+    const epctx_npu__window *w = &p->window;
+    const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
+    const size_t plane = (size_t)w->out_h * w->out_w, pixels = p->batch * plane;
+    const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
+    const uint8_t *x = (const uint8_t *)args->in[0];
+    const bool in_place = epctx_npu__in_place(p);
+    const size_t size = (depth + 3) / 4 * 4;
+    uint8_t *patch = (uint8_t *)args->out[1];
+    const uint8_t *taps;
+    epctx_npu__dots d;
+    size_t at, r;
+    (void)error;
+    memset(&d, 0, sizeof d);
+    d.fours = size / 4;
+    d.pitch = p->out_channels;
+    d.steps = &p->y;
+    for (at = 0; at < pixels; at += d.count) {
+        d.count = pixels - at < EPCTX_NPU__DOT_ROWS ? pixels - at : EPCTX_NPU__DOT_ROWS;
+        d.y = (uint8_t *)args->out[0] + at * d.pitch;
+        for (r = 0; r < d.count && !in_place; r++) {
+            const size_t pixel = at + r, inner = pixel % plane;
+            epctx_npu__patch(p, x + pixel / plane * image, (uint32_t)(inner / w->out_w),
+                             (uint32_t)(inner % w->out_w), patch + r * size, size);
+        }
+        taps = in_place ? x + at * depth : patch;
+        if (p->flip != 0) {
+            epctx_npu__flip(args->fast, taps, d.count * size, p->flip, patch);
+            taps = patch;
+        }
+        for (r = 0; r < EPCTX_NPU__DOT_ROWS; r++) { /* rows beyond repeat the first */
+            d.rows[r] = taps + (r < d.count ? r : 0) * size;
+        }
+        epctx_npu__dots_all(args->fast, p, args, &d);
+    }
+    return EPCTX_OK;
+}
+
+/* -- IntegerDepthwise: weights [channel / 64][tap / 4][64][tap % 4]; the 64 channels are in the
+ * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the number
+ * of channels they repeat, so that 64 bytes may be several pixels -- */
+
+static size_t epctx_npu__interleaved(size_t channel)
+{
+    const size_t at = channel % 64;
+    return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
+}
+
+static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
+    return epctx_npu__integer_needs(p, epctx_npu__mul(p->window.kernel_h, p->window.kernel_w), 64,
+                                    needs) &&
+           p->in_channels == p->out_channels;
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+/* `count` bytes of y, up to 64, from channel c on: channels of a pixel, or several pixels. Tap t is
+ * at taps[t]. */
+EPCTX_NPU__VNNI static void epctx_npu__depthwise_wide(const epctx_npu__integer_conv *p,
+                                                      const epctx_npu__args *args,
+                                                      const uint8_t *const *taps, size_t c,
+                                                      size_t count, uint8_t *y)
+{
+    const uint32_t tap_count = p->window.kernel_h * p->window.kernel_w;
+    const __mmask64 mask = count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX;
+    const __m512i flip = _mm512_set1_epi8((char)p->flip);
+    const int8_t *w = (const int8_t *)args->in[1] + c * ((tap_count + 3) / 4 * 4);
+    const float *scale = (const float *)args->in[3] + c;
+    __m512i sum[4], x[4], low, high;
+    uint32_t t, i;
+    for (i = 0; i < 4; i++) {
+        sum[i] = _mm512_loadu_si512((const int32_t *)args->in[2] + c + 16 * i);
+    }
+    for (t = 0; t < tap_count; t += 4, w += 256) {
+        EPCTX_NPU__UNROLL
+        for (i = 0; i < 4; i++) { /* the weights behind the last tap are 0 */
+            x[i] = _mm512_xor_si512(
+                _mm512_maskz_loadu_epi8(mask, taps[t + i < tap_count ? t + i : 0]), flip);
+        }
+        low = _mm512_unpacklo_epi8(x[0], x[1]);
+        high = _mm512_unpackhi_epi8(x[0], x[1]);
+        x[0] = _mm512_unpacklo_epi8(x[2], x[3]);
+        x[1] = _mm512_unpackhi_epi8(x[2], x[3]);
+        sum[0] = epctx_npu__dot(sum[0], _mm512_unpacklo_epi16(low, x[0]), _mm512_loadu_si512(w));
+        sum[1] =
+            epctx_npu__dot(sum[1], _mm512_unpackhi_epi16(low, x[0]), _mm512_loadu_si512(w + 64));
+        sum[2] =
+            epctx_npu__dot(sum[2], _mm512_unpacklo_epi16(high, x[1]), _mm512_loadu_si512(w + 128));
+        sum[3] =
+            epctx_npu__dot(sum[3], _mm512_unpackhi_epi16(high, x[1]), _mm512_loadu_si512(w + 192));
+    }
+    for (i = 0; i < 4; i++) {
+        sum[i] = epctx_npu__rounded(sum[i], scale + 16 * i, &p->y);
+    }
+    low = _mm512_packs_epi32(sum[0], sum[1]);
+    high = _mm512_packs_epi32(sum[2], sum[3]);
+    low = p->y.type == EPCTX_ONNX_INT8 ? _mm512_packs_epi16(low, high)
+                                       : _mm512_packus_epi16(low, high);
+    _mm512_mask_storeu_epi8(y, mask, low);
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+/* One channel of a pixel. */
+static void epctx_npu__depthwise_one(const epctx_npu__integer_conv *p, const epctx_npu__args *args,
+                                     const uint8_t *image, uint32_t oy, uint32_t ox, size_t c,
+                                     uint8_t *y)
+{
+    const epctx_npu__window *w = &p->window;
+    const size_t fours = ((size_t)w->kernel_h * w->kernel_w + 3) / 4;
+    const size_t at = epctx_npu__interleaved(c), lane = at % 64;
+    const int8_t *k = (const int8_t *)args->in[1] + ((at - lane) * fours + lane) * 4;
+    uint32_t sum, ky, kx, t = 0;
+    memcpy(&sum, (const int32_t *)args->in[2] + at, sizeof sum);
+    for (ky = 0; ky < w->kernel_h; ky++) {
+        for (kx = 0; kx < w->kernel_w; kx++, t++) {
+            const uint8_t *tap = epctx_npu__pixel(p, image, oy, ox, ky, kx);
+            const uint32_t x = (tap != NULL ? tap[c] : p->fill) ^ p->flip;
+            sum += (uint32_t)((int32_t)x * k[(size_t)(t / 4) * 256 + t % 4]);
+        }
+    }
+    y[c] = epctx_npu__requantize(&p->y, sum, ((const float *)args->in[3])[at]);
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+#define EPCTX_NPU__MOST_TAPS 256
+
+/* A row of results. */
+static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epctx_npu__args *args,
+                                     const uint8_t *image, uint32_t oy, uint8_t *y)
+{
+    const epctx_npu__window *w = &p->window;
+    const size_t channels = p->out_channels;
+    const uint8_t *taps[EPCTX_NPU__MOST_TAPS], *here[EPCTX_NPU__MOST_TAPS];
+    const uint32_t beside =
+        w->stride_w == 1 && channels < 64 && 64 % channels == 0 ? (uint32_t)(64 / channels) : 1;
+    const uint32_t count = w->kernel_h * w->kernel_w, reach = (w->kernel_w - 1) * w->dilation_w;
+    uint32_t ox, pixels = 1, t, ky, kx;
+    bool inside = false;
+    uint8_t fill[64];
+    size_t c;
+    memset(fill, (int)p->fill, sizeof fill);
+    for (ox = 0; ox < w->out_w; ox += pixels) {
+        const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
+        const size_t jump = (size_t)pixels * w->stride_w * channels;
+        const bool before = inside;
+        inside = first < w->in_w && first + reach < w->in_w;
+        pixels = 1;
+        if (inside && beside > 1) {
+            const uint32_t room = w->in_w - first - reach, left = w->out_w - ox;
+            pixels = beside < room ? beside : room;
+            pixels = pixels < left ? pixels : left;
+        }
+        for (t = 0; t < count && inside && before; t++) {
+            taps[t] = taps[t] != NULL ? taps[t] + jump : NULL;
+        }
+        for (ky = t = 0; ky < w->kernel_h && !(inside && before); ky++) {
+            for (kx = 0; kx < w->kernel_w; kx++, t++) {
+                taps[t] = epctx_npu__pixel(p, image, oy, ox, ky, kx);
+            }
+        }
+        for (c = 0; c < channels; c += 64) {
+            const size_t bytes = channels * pixels - c < 64 ? channels * pixels - c : 64;
+            for (t = 0; t < count; t++) {
+                here[t] = taps[t] != NULL ? taps[t] + c : fill;
+            }
+            epctx_npu__depthwise_wide(p, args, here, c, bytes, y + c);
+        }
+        y += channels * pixels;
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static epctx_status epctx_npu__run_integer_depthwise(const void *params,
+                                                     const epctx_npu__args *args,
+                                                     epctx_error *error)
+{
+    const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
+    const epctx_npu__window *w = &p->window;
+    const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
+    const size_t row = (size_t)w->out_w * p->out_channels;
+    const uint8_t *x = (const uint8_t *)args->in[0];
+    uint8_t *y = (uint8_t *)args->out[0];
+    uint32_t n, oy;
+    size_t i;
+    (void)error;
+    for (n = 0; n < p->batch; n++, x += image) {
+        for (oy = 0; oy < w->out_h; oy++, y += row) {
+#ifdef EPCTX_NPU__AVX2
+            if (epctx_npu__has_vnni(args->fast) &&
+                (uint64_t)w->kernel_h * w->kernel_w <= EPCTX_NPU__MOST_TAPS) {
+                epctx_npu__depthwise_row(p, args, x, oy, y);
+                continue;
+            }
+#endif
+            for (i = 0; i < row; i++) {
+                epctx_npu__depthwise_one(p, args, x, oy, (uint32_t)(i / p->out_channels),
+                                         i % p->out_channels,
+                                         y + i / p->out_channels * p->out_channels);
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- IntegerAdd: bytes of two scales -- */
+
+typedef struct epctx_npu__integer_add {
+    uint32_t count, a_flip, b_flip;
+    int32_t a_zero, b_zero; /* of the flipped bytes */
+    float a_scale, b_scale, y_scale;
+    epctx_npu__requant y;
+} epctx_npu__integer_add;
+
+static bool epctx_npu__check_integer_add(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__integer_add *p = (const epctx_npu__integer_add *)params;
+    needs->in[0] = needs->in[1] = needs->out[0] = epctx_npu__items(p->count, 1);
+    return (p->a_flip == 0 || p->a_flip == 0x80) && (p->b_flip == 0 || p->b_flip == 0x80) &&
+           p->a_zero >= 0 && p->a_zero <= 255 && p->b_zero >= 0 && p->b_zero <= 255 &&
+           epctx_npu__requant_ok(&p->y);
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+/* 16 bytes as numbers. The product is not fused with a sum, as the portable kernel does not. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__numbers(const uint8_t *x, uint32_t flip,
+                                                                   int32_t zero, float scale)
+{
+    __m128i bytes;
+    memcpy(&bytes, x, sizeof bytes);
+    return _mm512_mul_round_ps(
+        _mm512_cvtepi32_ps(_mm512_sub_epi32(
+            _mm512_xor_si512(_mm512_cvtepu8_epi32(bytes), _mm512_set1_epi32((int32_t)flip)),
+            _mm512_set1_epi32(zero))),
+        _mm512_set1_ps(scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* 16 at a time; returns the number of sums. */
+EPCTX_NPU__WIDE static size_t epctx_npu__integer_add_wide(const epctx_npu__integer_add *p,
+                                                          const uint8_t *a, const uint8_t *b,
+                                                          uint8_t *y)
+{
+    const __m512 least = _mm512_set1_ps((float)(p->y.low - p->y.zero));
+    const __m512 most = _mm512_set1_ps((float)(p->y.high - p->y.zero));
+    size_t i;
+    for (i = 0; i + 16 <= p->count; i += 16) {
+        __m512 v = _mm512_add_ps(epctx_npu__numbers(a + i, p->a_flip, p->a_zero, p->a_scale),
+                                 epctx_npu__numbers(b + i, p->b_flip, p->b_zero, p->b_scale));
+        v = _mm512_div_ps(v, _mm512_set1_ps(p->y_scale));
+        v = _mm512_min_ps(_mm512_max_ps(v, least), most); /* NaN: the second operand */
+        _mm512_mask_cvtepi32_storeu_epi8(
+            y + i, 0xffff,
+            _mm512_add_epi32(
+                _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+                _mm512_set1_epi32(p->y.zero)));
+    }
+    return i;
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static epctx_status epctx_npu__run_integer_add(const void *params, const epctx_npu__args *args,
+                                               epctx_error *error)
+{
+    const epctx_npu__integer_add *p = (const epctx_npu__integer_add *)params;
+    const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
+    const float least = (float)(p->y.low - p->y.zero), most = (float)(p->y.high - p->y.zero);
+    uint8_t *y = (uint8_t *)args->out[0];
+    size_t i = 0;
+    (void)error;
+#ifdef EPCTX_NPU__AVX2
+    if (args->fast == EPCTX_NPU__LEVEL_AVX512) {
+        i = epctx_npu__integer_add_wide(p, a, b, y);
+    }
+#endif
+    for (; i < p->count; i++) { /* in two statements, so that no compiler fuses them */
+        volatile float one = (float)((int32_t)(a[i] ^ p->a_flip) - p->a_zero) * p->a_scale;
+        volatile float two = (float)((int32_t)(b[i] ^ p->b_flip) - p->b_zero) * p->b_scale;
+        y[i] = epctx_npu__step_of((one + two) / p->y_scale, least, most, (float)p->y.zero);
+    }
+    return EPCTX_OK;
+}
+
+/* -- Lookup: a function of a byte -- */
+
+typedef struct epctx_npu__lookup {
+    uint32_t count;
+} epctx_npu__lookup;
+
+static bool epctx_npu__check_lookup(const void *params, epctx_npu__needs *needs)
+{
+    needs->in[0] = needs->out[0] = epctx_npu__items(((const epctx_npu__lookup *)params)->count, 1);
+    needs->in[1] = epctx_npu__items(256, 1);
+    return true;
+}
+
+static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__args *args,
+                                          epctx_error *error)
+{
+    const uint8_t *x = (const uint8_t *)args->in[0], *table = (const uint8_t *)args->in[1];
+    uint8_t *y = (uint8_t *)args->out[0];
+    (void)error;
+    EPCTX_NPU__EACH(i, ((const epctx_npu__lookup *)params)->count, y[i] = table[x[i]];);
+    return EPCTX_OK;
+}
+
 /* -- the table of opcodes -- */
 
 /* Enumerator, inputs, outputs, required inputs (bits), parameter struct, name of check and run. */
@@ -3956,7 +4949,11 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
     X(QUANTIZE, "Quantize", 3, 1, 3, epctx_npu__quantize, quantize) \
     X(DEQUANTIZE, "Dequantize", 3, 1, 3, epctx_npu__quantize, dequantize) \
     X(RESAMPLE, "Resample", 3, 1, 7, epctx_npu__resample, resample) \
-    X(RECURRENT, "Recurrent", 7, 2, 3, epctx_npu__recurrent, recurrent)
+    X(RECURRENT, "Recurrent", 7, 2, 3, epctx_npu__recurrent, recurrent) \
+    X(INTEGER_CONV, "IntegerConv", 4, 2, 15, epctx_npu__integer_conv, integer_conv) \
+    X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx_npu__integer_conv, integer_depthwise) \
+    X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx_npu__integer_add, integer_add) \
+    X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup)
 
 typedef enum epctx_npu__opcode {
 #define EPCTX_NPU__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX_NPU__OP_##id,
@@ -3979,10 +4976,17 @@ typedef union epctx_npu__params {
 
 typedef struct epctx_npu__op_info {
     const char *name;
-    uint32_t in_count, out_count, required, param_words;
+    uint8_t in_count, out_count, required, param_words;
     bool (*check_fn)(const void *params, epctx_npu__needs *needs);
     epctx_status (*run_fn)(const void *params, const epctx_npu__args *args, epctx_error *error);
 } epctx_npu__op_info;
+
+/* Words of a command. */
+static uint32_t epctx_npu__command_size(const epctx_npu__op_info *op)
+{
+    const uint32_t operands = (uint32_t)(op->in_count + op->out_count);
+    return EPCTX_NPU__COMMAND_WORDS + operands * EPCTX_NPU__OPERAND_WORDS + op->param_words;
+}
 
 /* The instruction sets of this processor. */
 static epctx_npu__level epctx_npu__level_here(void)
@@ -4390,10 +5394,7 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
                               "EPCTX_NPU_SELECT excludes",
                               &name, &graph->info.name, op->name);
         }
-        if (w[1] != EPCTX_NPU__COMMAND_WORDS +
-                        (op->in_count + op->out_count) * EPCTX_NPU__OPERAND_WORDS +
-                        op->param_words ||
-            !epctx_npu__command_ok(graph, w)) {
+        if (w[1] != epctx_npu__command_size(op) || !epctx_npu__command_ok(graph, w)) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: command %u of graph '%S' (%s, node '%S') has "
                               "invalid operands or parameters",
@@ -4440,7 +5441,7 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
         if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: graph '%S' gets its weights from graph %u, which "
-                              "does not make weights",
+                              "makes none",
                               &graph->info.name, (uint64_t)w[12]);
         }
         graph->maker = &l->graphs[w[12] - 1];
@@ -4998,7 +5999,8 @@ typedef struct epctx_npu__tensor {
     uint64_t at;       /* byte offset in `whole` */
     epctx_value known; /* elem 0: type and shape from the graph, as far as known */
     bool stored;       /* an initializer */
-    bool given;        /* an input of the graph */
+    const struct epctx_npu__step *dequantized; /* the folded step that made it from integers */
+    bool given;                                /* an input of the graph */
 } epctx_npu__tensor;
 
 /* Memory of one or more tensors at run time. */
@@ -5174,7 +6176,29 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
     t->outside = c->tensors[source].outside;
     t->whole = c->tensors[source].whole;
     t->at = c->tensors[source].at + bytes;
+    t->dequantized = t->count == c->tensors[source].count ? c->tensors[source].dequantized : NULL;
     return EPCTX_OK;
+}
+
+/* A tensor as an image. With one channel or one pixel both orders are the same. */
+typedef struct epctx_npu__view {
+    uint64_t batch, channels, plane;
+} epctx_npu__view;
+
+static epctx_npu__view epctx_npu__view_of(const epctx_npu__tensor *t)
+{
+    epctx_npu__view v;
+    const bool image = t->shape.rank >= 3;
+    v.batch = image ? (uint64_t)t->shape.dims[0] : t->count;
+    v.channels = image ? (uint64_t)t->shape.dims[1] : 1;
+    v.plane = image ? epctx_npu__product(&t->shape, 2, t->shape.rank) : 1;
+    return v;
+}
+
+static bool epctx_npu__is_whole(const epctx_npu__compiler *c, const epctx_npu__tensor *t)
+{
+    return !t->constant && t->offset == 0 &&
+           c->buffers[t->buffer].bytes == t->count * epctx_npu__elem_size(t->elem);
 }
 
 /* Data of a constant in host order. */
@@ -5291,6 +6315,11 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
     if (c->weightless != EPCTX_WEIGHTLESS_NONE) EPCTX__TRY(epctx_npu__record(c, s));
     for (i = 0; i < op->in_count; i++) {
         if (s->in[i] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, s->in[i], &args.in[i]));
+    }
+    if (s->op == EPCTX_NPU__OP_DEQUANTIZE) {
+        EPCTX__TRY(epctx_npu__alloc(c, 1, sizeof *s, &data));
+        memcpy(data, s, sizeof *s);
+        out->dequantized = (const epctx_npu__step *)data;
     }
     /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
@@ -10820,27 +11849,6 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
  * neighbours differ, one move transposes. A buffer knows its order: `channels` and `plane`, or 0.
  * ============================================================ */
 
-/* A tensor as an image. With one channel or one pixel both orders are the same. */
-typedef struct epctx_npu__view {
-    uint64_t batch, channels, plane;
-} epctx_npu__view;
-
-static epctx_npu__view epctx_npu__view_of(const epctx_npu__tensor *t)
-{
-    epctx_npu__view v;
-    const bool image = t->shape.rank >= 3;
-    v.batch = image ? (uint64_t)t->shape.dims[0] : t->count;
-    v.channels = image ? (uint64_t)t->shape.dims[1] : 1;
-    v.plane = image ? epctx_npu__product(&t->shape, 2, t->shape.rank) : 1;
-    return v;
-}
-
-static bool epctx_npu__is_whole(const epctx_npu__compiler *c, const epctx_npu__tensor *t)
-{
-    return !t->constant && t->offset == 0 &&
-           c->buffers[t->buffer].bytes == t->count * epctx_npu__elem_size(t->elem);
-}
-
 static bool epctx_npu__is_last(const epctx_npu__compiler *c, uint32_t id)
 {
     return id != EPCTX_NPU__NONE && !c->tensors[id].constant &&
@@ -10952,6 +11960,9 @@ static bool epctx_npu__follows(const epctx_npu__compiler *c, const epctx_npu__st
 {
     const epctx_npu__tensor *t = &c->tensors[s->out];
     const epctx_npu__view v = epctx_npu__view_of(t);
+    const epctx_npu__quantize *q = &s->params.quantize;
+    const bool same = s->in[0] != EPCTX_NPU__NONE &&
+                      epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &t->shape);
     epctx_npu__step copy = *s;
     if (!epctx_npu__is_whole(c, t) || v.channels == 1 || v.plane == 1) {
         return false;
@@ -10962,9 +11973,15 @@ static bool epctx_npu__follows(const epctx_npu__compiler *c, const epctx_npu__st
     case EPCTX_NPU__OP_FILL:
         return s->params.fill.count == t->count;
     case EPCTX_NPU__OP_UNARY:
-        return epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &t->shape);
     case EPCTX_NPU__OP_CAST:
-        return epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &t->shape);
+    case EPCTX_NPU__OP_LOOKUP:
+        return same;
+    case EPCTX_NPU__OP_INTEGER_ADD:
+        return same && epctx_npu__same_shape(&c->tensors[s->in[1]].shape, &t->shape);
+    case EPCTX_NPU__OP_QUANTIZE:
+    case EPCTX_NPU__OP_DEQUANTIZE:
+        return same && (q->channels == 1 ||
+                        (q->outer == v.batch && q->channels == v.channels && q->inner == v.plane));
     case EPCTX_NPU__OP_BINARY:
         return c->tensors[s->in[0]].shape.rank <= t->shape.rank &&
                c->tensors[s->in[1]].shape.rank <= t->shape.rank;
@@ -11107,11 +12124,22 @@ static epctx_status epctx_npu__follow(epctx_npu__compiler *c, epctx_npu__step *s
     const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->out]);
     epctx_npu__affine *a = &s->params.affine;
     epctx_npu__resample *r = &s->params.resample;
+    epctx_npu__quantize *q = &s->params.quantize;
     switch (s->op) {
     case EPCTX_NPU__OP_FILL:
         return EPCTX_OK;
     case EPCTX_NPU__OP_BINARY:
         return epctx_npu__follow_binary(c, s);
+    case EPCTX_NPU__OP_INTEGER_ADD:
+        EPCTX__TRY(epctx_npu__in_order(c, &s->in[1], true, s->name));
+        break;
+    case EPCTX_NPU__OP_QUANTIZE:
+    case EPCTX_NPU__OP_DEQUANTIZE:
+        if (q->channels != 1) {
+            q->outer *= q->inner;
+            q->inner = 1;
+        }
+        break;
     case EPCTX_NPU__OP_AFFINE:
         a->outer *= a->inner;
         a->inner = 1;
@@ -11145,15 +12173,6 @@ static bool epctx_npu__follow_reduce(const epctx_npu__compiler *c, epctx_npu__st
     return true;
 }
 
-static epctx_status epctx_npu__add_step(epctx_npu__compiler *c, const epctx_npu__step *s)
-{
-    void *array = c->steps;
-    EPCTX__TRY(epctx_npu__grow(c, &array, c->step_count, &c->step_room, sizeof *c->steps));
-    c->steps = (epctx_npu__step *)array;
-    c->steps[c->step_count++] = *s;
-    return EPCTX_OK;
-}
-
 /* Adds a step with the moves that its operands need. */
 static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu__step *given)
 {
@@ -11162,17 +12181,15 @@ static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu_
     const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s.out]);
     const epctx_npu__shape shape = c->tensors[s.out].shape;
     const uint32_t wanted = s.out;
-    uint32_t buffer, i;
+    uint32_t i;
     bool done = false;
     if (s.images) {
         EPCTX__TRY(epctx_npu__in_order(c, &s.in[0], true, s.name));
-        EPCTX__TRY(epctx_npu__in_order(c, &s.in[3], true, s.name));
+        if (s.op == EPCTX_NPU__OP_CONV) {
+            EPCTX__TRY(epctx_npu__in_order(c, &s.in[3], true, s.name));
+        }
         if (!last && v.channels != 1 && v.plane != 1) {
             EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[s.out].elem, &shape, &s.out));
-            EPCTX__TRY(epctx_npu__add_buffer(
-                c, c->tensors[s.out].count * epctx_npu__elem_size(c->tensors[s.out].elem),
-                &buffer));
-            c->tensors[s.out].buffer = buffer;
         }
         done = true;
     } else if (s.op == EPCTX_NPU__OP_MOVE) {
@@ -11195,7 +12212,7 @@ static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu_
     for (i = 0; i < EPCTX_NPU__MAX_IN && !done; i++) {
         EPCTX__TRY(epctx_npu__in_order(c, &s.in[i], false, s.name));
     }
-    EPCTX__TRY(epctx_npu__add_step(c, &s));
+    EPCTX__TRY(epctx_npu__emit(c, &s));
     c->buffers[c->tensors[wanted].buffer].twin = EPCTX_NPU__NONE;
     if (s.out != wanted) {
         epctx_npu__shape walk = {3, {0}};
@@ -11230,7 +12247,8 @@ static void epctx_npu__choose_orders(epctx_npu__compiler *c)
             !(s->images ? epctx_npu__is_whole(c, &c->tensors[s->out]) : epctx_npu__follows(c, s));
         for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
             if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant &&
-                (s->images ? j == 0 || j == 3 : out->liked && !out->fixed)) {
+                (s->images ? j == 0 || (j == 3 && s->op == EPCTX_NPU__OP_CONV)
+                           : out->liked && !out->fixed)) {
                 c->buffers[c->tensors[s->in[j]].buffer].liked = true;
             }
         }
@@ -11812,6 +12830,598 @@ static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
+/* ============================================================
+ * >>integers: steps between DequantizeLinear and QuantizeLinear, computed on the bytes
+ * ============================================================ */
+
+/* A per-tensor scale and zero point. */
+typedef struct epctx_npu__grid {
+    int32_t type;
+    float scale;
+    int32_t zero;
+} epctx_npu__grid;
+
+/* State of the pass: by buffer, the step that fills it and the number of its readers. */
+typedef struct epctx_npu__integers {
+    epctx_npu__compiler *c;
+    const epctx_npu__step *steps;
+    uint32_t *made, *readers;
+    size_t buffers;
+} epctx_npu__integers;
+
+static uint32_t epctx_npu__flip_of(int32_t type)
+{
+    return type == EPCTX_ONNX_INT8 ? 0x80u : 0;
+}
+
+/* The grid of a Quantize or Dequantize with one constant scale. */
+static epctx_status epctx_npu__grid_of(epctx_npu__compiler *c, const epctx_npu__step *s,
+                                       epctx_npu__grid *g, bool *known)
+{
+    const void *scale, *zero = NULL;
+    const bool has_zero = s->in[2] != EPCTX_NPU__NONE;
+    *known = false;
+    if ((s->params.quantize.type != EPCTX_ONNX_INT8 &&
+         s->params.quantize.type != EPCTX_ONNX_UINT8) ||
+        s->params.quantize.channels != 1 || !c->tensors[s->in[1]].constant ||
+        c->tensors[s->in[1]].outside ||
+        (has_zero && (!c->tensors[s->in[2]].constant || c->tensors[s->in[2]].outside))) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__data(c, s->in[1], &scale));
+    if (has_zero) {
+        EPCTX__TRY(epctx_npu__data(c, s->in[2], &zero));
+    }
+    g->type = (int32_t)s->params.quantize.type;
+    g->scale = *(const float *)scale;
+    g->zero =
+        has_zero ? (int32_t)epctx_npu__load_int((const uint8_t *)zero, 0, (uint32_t)g->type) : 0;
+    *known = g->scale > 0.0f;
+    return EPCTX_OK;
+}
+
+/* The only step that writes the tensor, if the tensor is all of its buffer. */
+static const epctx_npu__step *epctx_npu__maker(const epctx_npu__integers *w, uint32_t tensor)
+{
+    const epctx_npu__tensor *t = &w->c->tensors[tensor];
+    return t->constant || t->buffer >= w->buffers || w->made[t->buffer] == EPCTX_NPU__NONE ||
+                   !epctx_npu__is_whole(w->c, t)
+               ? NULL
+               : &w->steps[w->made[t->buffer]];
+}
+
+/* The Dequantize behind a tensor of floats, with its grid; NULL: another step. */
+static epctx_status epctx_npu__dequantized(const epctx_npu__integers *w, uint32_t tensor,
+                                           const epctx_npu__step **s, epctx_npu__grid *g)
+{
+    bool known = false;
+    *s = tensor != EPCTX_NPU__NONE ? epctx_npu__maker(w, tensor) : NULL;
+    if (*s != NULL && (*s)->op == EPCTX_NPU__OP_DEQUANTIZE) {
+        EPCTX__TRY(epctx_npu__grid_of(w->c, *s, g, &known));
+    }
+    if (!known) {
+        *s = NULL;
+    }
+    return EPCTX_OK;
+}
+
+/* Limits of the result of an activation; false: not one that only limits. */
+static bool epctx_npu__requant_of(const epctx_npu__grid *g, const epctx_npu__act *act,
+                                  epctx_npu__requant *out)
+{
+    const int32_t least = g->type == EPCTX_ONNX_INT8 ? -128 : 0, zero = g->zero;
+    const float low = (float)(least - zero), high = (float)(least + 255 - zero);
+    out->type = (uint32_t)g->type;
+    out->zero = zero;
+    out->low = least;
+    out->high = least + 255;
+    if (act->kind == EPCTX_NPU__ACT_RELU) {
+        out->low = zero;
+    } else if (act->kind == EPCTX_NPU__ACT_CLIP) {
+        const int32_t flip = g->type == EPCTX_ONNX_INT8 ? 128 : 0; /* bytes to numbers */
+        out->low = (epctx_npu__step_of(act->a / g->scale, low, high, (float)zero) ^ flip) - flip;
+        out->high = (epctx_npu__step_of(act->b / g->scale, low, high, (float)zero) ^ flip) - flip;
+    } else if (act->kind != EPCTX_NPU__ACT_NONE) {
+        return false;
+    }
+    return out->low <= out->high;
+}
+
+/* The bytes behind a tensor of floats; moved, if the floats are. NONE: there are none. */
+static epctx_status epctx_npu__bytes_behind(epctx_npu__integers *w, uint32_t tensor,
+                                            uint32_t *bytes, epctx_npu__grid *g)
+{
+    epctx_npu__compiler *c = w->c;
+    const epctx_npu__step *move = epctx_npu__maker(w, tensor), *from;
+    epctx_npu__shape shape;
+    epctx_npu__step to;
+    *bytes = EPCTX_NPU__NONE;
+    EPCTX__TRY(epctx_npu__dequantized(w, tensor, &from, g));
+    if (from != NULL) {
+        *bytes = from->in[0];
+        return EPCTX_OK;
+    }
+    if (move == NULL || move->op != EPCTX_NPU__OP_MOVE) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__dequantized(w, move->in[0], &from, g));
+    if (from == NULL) {
+        return EPCTX_OK;
+    }
+    to = *move;
+    to.in[0] = from->in[0];
+    to.params.move.elem = 1;
+    shape = c->tensors[tensor].shape;
+    EPCTX__TRY(epctx_npu__new_tensor(c, g->type, &shape, bytes));
+    to.out = *bytes;
+    return epctx_npu__emit(c, &to);
+}
+
+/* The same bytes in the shape of another tensor. */
+static epctx_status epctx_npu__shaped(epctx_npu__compiler *c, uint32_t like, uint32_t *id)
+{
+    const epctx_npu__shape shape = c->tensors[like].shape;
+    return epctx_npu__same_shape(&shape, &c->tensors[*id].shape)
+               ? EPCTX_OK
+               : epctx_npu__alias(c, *id, &shape, 0, id);
+}
+
+/* What an integer product is made from. */
+typedef struct epctx_npu__product_of {
+    epctx_npu__integer_conv p;
+    bool depthwise, ones;   /* ones: a sum of the taps */
+    uint32_t weights, bias; /* tensors of floats, or NONE */
+    uint32_t taps;
+    float scale;        /* of a sum: one over the number of taps */
+    uint32_t row, step; /* strides of the weights: by output channel and along it */
+} epctx_npu__product_of;
+
+/* The weights minus their zero point, as int8; false: no such weights. */
+static epctx_status epctx_npu__bytes_of(epctx_npu__compiler *c, const epctx_npu__product_of *o,
+                                        const float **scales, uint32_t *scale_step,
+                                        int32_t **values, bool *known)
+{
+    const epctx_npu__tensor *t = &c->tensors[o->weights];
+    const epctx_npu__step *s = t->dequantized;
+    const epctx_npu__quantize *q;
+    const void *data, *zeros = NULL, *scale;
+    void *memory;
+    uint64_t i;
+    *known = false;
+    if (s == NULL || t->outside) {
+        return EPCTX_OK;
+    }
+    q = &s->params.quantize;
+    if (q->type == EPCTX_ONNX_INT32 ||
+        (q->channels != 1 && (q->channels != o->p.out_channels || q->inner != o->row))) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__data(c, s->in[0], &data));
+    EPCTX__TRY(epctx_npu__data(c, s->in[1], &scale));
+    if (s->in[2] != EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__data(c, s->in[2], &zeros));
+    }
+    EPCTX__TRY(epctx_npu__alloc(c, t->count, sizeof **values, &memory));
+    *values = (int32_t *)memory;
+    *scales = (const float *)scale;
+    *scale_step = q->channels != 1 ? 1 : 0;
+    for (i = 0; i < t->count; i++) {
+        const int64_t zero =
+            zeros == NULL ? 0
+                          : epctx_npu__load_int((const uint8_t *)zeros,
+                                                (size_t)(i / q->inner % q->channels), q->type);
+        (*values)[i] =
+            (int32_t)(epctx_npu__load_int((const uint8_t *)data, (size_t)i, q->type) - zero);
+        if ((*values)[i] < -128 || (*values)[i] > 127) {
+            return EPCTX_OK;
+        }
+    }
+    *known = true;
+    return EPCTX_OK;
+}
+
+/* Packs weights, bias and scales of a product as operands 1 to 3 of `s`. */
+static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
+                                                const epctx_npu__product_of *o,
+                                                const epctx_npu__grid *x, const epctx_npu__grid *y,
+                                                epctx_npu__step *s, bool *known)
+{
+    const uint32_t channels = o->p.out_channels, inputs = o->depthwise ? 1 : o->p.in_channels;
+    const uint32_t block = o->depthwise ? 64 : EPCTX_NPU__DOT_LANE, depth = inputs * o->taps;
+    const uint32_t padded = (uint32_t)epctx_npu__up(channels, block), fours = (depth + 3) / 4;
+    epctx_npu__shape shape = {1, {0}};
+    const float *scales = NULL;
+    const epctx_npu__step *bias = NULL;
+    const void *biases = NULL, *units;
+    int32_t *values = NULL, *sums;
+    uint32_t scale_step = 0, n, i, copy;
+    float *factors, unit;
+    int8_t *packed;
+    void *memory;
+    *known = true;
+    if (!o->ones) {
+        EPCTX__TRY(epctx_npu__bytes_of(c, o, &scales, &scale_step, &values, known));
+    }
+    if (o->bias != EPCTX_NPU__NONE) {
+        bias = c->tensors[o->bias].dequantized;
+        *known = *known && bias != NULL && bias->params.quantize.type == EPCTX_ONNX_INT32 &&
+                 !c->tensors[o->bias].outside && c->tensors[o->bias].count == channels;
+    }
+    if (!*known || depth > 65536) {
+        *known = false;
+        return EPCTX_OK;
+    }
+    if (bias != NULL) {
+        EPCTX__TRY(epctx_npu__data(c, bias->in[0], &biases));
+        EPCTX__TRY(epctx_npu__data(c, bias->in[1], &units));
+        for (n = 0; n < channels; n++) { /* else the bias counts other units than the sums */
+            const float its = ((const float *)units)[bias->params.quantize.channels != 1 ? n : 0];
+            unit = epctx_npu__f_mul(x->scale, scales[n * scale_step]);
+            *known = *known && bias->in[2] == EPCTX_NPU__NONE &&
+                     its >= epctx_npu__f_mul(unit, 0.99999f) &&
+                     its <= epctx_npu__f_mul(unit, 1.00001f);
+        }
+        if (!*known) {
+            return EPCTX_OK;
+        }
+    }
+    shape.dims[0] = (int64_t)padded * fours * 4;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT8, &shape, &memory, &s->in[1]));
+    packed = (int8_t *)memory;
+    memset(packed, 0, (size_t)shape.dims[0]);
+    shape.dims[0] = padded;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT32, &shape, &memory, &s->in[2]));
+    sums = (int32_t *)memory;
+    EPCTX__TRY(epctx_npu__add_floats(c, padded, &factors, &s->in[3]));
+    memset(sums, 0, padded * sizeof *sums);
+    memset(factors, 0, padded * sizeof *factors);
+    for (copy = 0; copy < (o->depthwise && 64 % channels == 0 ? padded : channels); copy++) {
+        const size_t at = o->depthwise ? epctx_npu__interleaved(copy) : copy, lane = at % block;
+        int64_t sum = 0;
+        n = copy % channels;
+        for (i = 0; i < depth; i++) { /* taps outside, channels inside */
+            const size_t from =
+                (size_t)n * o->row + (size_t)(i % inputs * o->taps + i / inputs) * o->step;
+            const int32_t v = o->ones ? 1 : values[from];
+            packed[((at - lane) * fours + i / 4 * block + lane) * 4 + i % 4] = (int8_t)v;
+            sum += v;
+        }
+        sum *= -(int64_t)(x->zero + (int32_t)o->p.flip);
+        sum += biases != NULL ? epctx_npu__index((const uint8_t *)biases, n, 4) : 0;
+        epctx_npu__store_int((uint8_t *)sums, at, EPCTX_ONNX_INT32, sum); /* modulo 2^32 */
+        unit = epctx_npu__f_mul(x->scale, o->ones ? o->scale : scales[n * scale_step]);
+        factors[at] = epctx_npu__f_div(unit, y->scale);
+    }
+    return EPCTX_OK;
+}
+
+/* A convolution, matrix product or average as a product of integers; false: it is none. */
+static bool epctx_npu__as_product(const epctx_npu__compiler *c, const epctx_npu__step *s,
+                                  epctx_npu__product_of *o, epctx_npu__act *act)
+{
+    const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->in[0]]);
+    epctx_npu__window *w = &o->p.window;
+    memset(o, 0, sizeof *o);
+    memset(act, 0, sizeof *act);
+    o->weights = s->in[1];
+    o->bias = s->in[2];
+    o->step = 1;
+    w->in_h = w->out_h = w->kernel_h = w->kernel_w = w->stride_h = w->stride_w = 1;
+    w->dilation_h = w->dilation_w = w->in_w = w->out_w = 1;
+    switch (s->op) {
+    case EPCTX_NPU__OP_CONV:
+        o->p.batch = s->params.conv.batch;
+        o->p.in_channels = s->params.conv.in_channels;
+        o->p.out_channels = s->params.conv.out_channels;
+        *w = s->params.conv.window;
+        *act = s->params.conv.act;
+        break;
+    case EPCTX_NPU__OP_DEPTHWISE:
+        o->p.batch = s->params.depthwise.batch;
+        o->p.in_channels = o->p.out_channels = s->params.depthwise.channels;
+        *w = s->params.depthwise.window;
+        *act = s->params.depthwise.act;
+        o->depthwise = true;
+        break;
+    case EPCTX_NPU__OP_GEMM:
+        o->p.batch = 1;
+        o->p.in_channels = s->params.gemm.k;
+        o->p.out_channels = s->params.gemm.n;
+        w->in_w = w->out_w = s->params.gemm.m;
+        *act = s->params.gemm.act;
+        o->taps = 1;
+        o->row = s->pack.row_stride;
+        o->step = s->pack.depth_stride;
+        return s->packs && s->params.gemm.batch == 1 && s->params.gemm.alpha == 1.0f &&
+               s->params.gemm.a_row == s->params.gemm.k && s->params.gemm.a_step == 1;
+    case EPCTX_NPU__OP_POOL:
+        o->p.batch = s->params.pool.batch;
+        o->p.in_channels = o->p.out_channels = s->params.pool.channels;
+        *w = s->params.pool.window;
+        break;
+    case EPCTX_NPU__OP_REDUCE:
+        o->p.batch = (uint32_t)v.batch;
+        o->p.in_channels = o->p.out_channels = (uint32_t)v.channels;
+        w->in_w = w->kernel_w = s->params.reduce.count;
+        break;
+    default:
+        return false;
+    }
+    if ((uint64_t)w->kernel_h * w->kernel_w > 65536) {
+        return false;
+    }
+    o->taps = w->kernel_h * w->kernel_w;
+    if (s->op == EPCTX_NPU__OP_POOL || s->op == EPCTX_NPU__OP_REDUCE) {
+        o->depthwise = o->ones = true;
+        o->weights = o->bias = EPCTX_NPU__NONE;
+        o->scale = 1.0f / (float)o->taps;
+        return s->op == EPCTX_NPU__OP_POOL
+                   ? s->params.pool.average != 0 && w->top + w->left + w->bottom + w->right == 0 &&
+                         (w->out_h - 1) * w->stride_h + (w->kernel_h - 1) * w->dilation_h <
+                             w->in_h &&
+                         (w->out_w - 1) * w->stride_w + (w->kernel_w - 1) * w->dilation_w < w->in_w
+                   : s->params.reduce.kind == EPCTX_NPU__REDUCE_MEAN &&
+                         s->params.reduce.type == EPCTX_ONNX_FLOAT && s->params.reduce.inner == 1 &&
+                         s->params.reduce.count == v.plane;
+    }
+    o->row = o->taps * (o->depthwise ? 1 : o->p.in_channels);
+    return s->op == EPCTX_NPU__OP_CONV
+               ? s->packs && s->params.conv.groups == 1 && s->in[3] == EPCTX_NPU__NONE
+               : s->params.depthwise.multiplier == 1 && s->params.depthwise.batch >= 1;
+}
+
+static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_npu__step *s,
+                                            const epctx_npu__step *q, const epctx_npu__grid *y,
+                                            bool *done)
+{
+    epctx_npu__compiler *c = w->c;
+    epctx_npu__product_of o;
+    epctx_npu__grid x;
+    epctx_npu__act act;
+    epctx_npu__step to;
+    uint32_t from;
+    if (!epctx_npu__as_product(c, s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
+        !epctx_npu__requant_of(y, &act, &o.p.y)) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__bytes_behind(w, s->in[0], &from, &x));
+    if (from == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    o.p.flip = epctx_npu__flip_of(x.type);
+    o.p.fill = (uint32_t)x.zero & 0xffu;
+    epctx_npu__step_init(&to,
+                         o.depthwise ? EPCTX_NPU__OP_INTEGER_DEPTHWISE : EPCTX_NPU__OP_INTEGER_CONV,
+                         EPCTX_NPU__NONE, EPCTX_NPU__NONE, EPCTX_NPU__NONE);
+    EPCTX__TRY(epctx_npu__integer_operands(c, &o, &x, y, &to, done));
+    if (!*done) {
+        return EPCTX_OK;
+    }
+    to.params.integer_conv = o.p;
+    to.name = s->name;
+    to.in[0] = from;
+    to.out = q->out;
+    to.images = s->op != EPCTX_NPU__OP_GEMM;
+    if (to.images) {
+        EPCTX__TRY(epctx_npu__shaped(c, s->in[0], &to.in[0]));
+        EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.out));
+    }
+    if (!o.depthwise) {
+        EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__integer_temporary(&o.p), &to.temporary));
+    }
+    return epctx_npu__emit(c, &to);
+}
+
+/* A sum of two tensors of one shape. */
+static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu__step *s,
+                                        const epctx_npu__step *q, const epctx_npu__grid *y,
+                                        bool *done)
+{
+    epctx_npu__compiler *c = w->c;
+    const epctx_npu__step *from[2];
+    epctx_npu__integer_add *p;
+    epctx_npu__grid a, b;
+    epctx_npu__step to;
+    epctx_npu__act act;
+    memset(&act, 0, sizeof act);
+    EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from[0], &a));
+    EPCTX__TRY(epctx_npu__dequantized(w, s->in[1], &from[1], &b));
+    if (from[0] == NULL || from[1] == NULL || s->params.binary.kind != EPCTX_NPU__BINARY_ADD ||
+        !epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape)) {
+        return EPCTX_OK;
+    }
+    epctx_npu__step_init(&to, EPCTX_NPU__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], q->out);
+    EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.in[0]));
+    EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.in[1]));
+    EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.out));
+    p = &to.params.integer_add;
+    (void)epctx_npu__requant_of(y, &act, &p->y);
+    p->count = (uint32_t)c->tensors[q->out].count;
+    p->a_flip = epctx_npu__flip_of(a.type);
+    p->b_flip = epctx_npu__flip_of(b.type);
+    p->a_zero = a.zero + (int32_t)p->a_flip;
+    p->b_zero = b.zero + (int32_t)p->b_flip;
+    p->a_scale = a.scale;
+    p->b_scale = b.scale;
+    p->y_scale = y->scale;
+    to.name = s->name;
+    *done = true;
+    return epctx_npu__emit(c, &to);
+}
+
+/* An activation, or only another grid, as a table made with the steps themselves. */
+static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_npu__step *s,
+                                           const epctx_npu__step *q, bool *done)
+{
+    epctx_npu__compiler *c = w->c;
+    const epctx_npu__step *from = s;
+    const epctx_npu__shape shape = {1, {256}};
+    epctx_npu__grid x;
+    epctx_npu__step to;
+    epctx_npu__quantize p;
+    epctx_npu__args args;
+    uint8_t bytes[256];
+    float numbers[256];
+    void *table;
+    uint32_t i, in;
+    if (s->op == EPCTX_NPU__OP_UNARY) {
+        EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from, &x));
+    } else {
+        EPCTX__TRY(epctx_npu__dequantized(w, q->in[0], &from, &x));
+    }
+    if (from == NULL || c->tensors[from->in[0]].count != c->tensors[q->out].count) {
+        return EPCTX_OK;
+    }
+    in = from->in[0];
+    epctx_npu__step_init(&to, EPCTX_NPU__OP_LOOKUP, in, EPCTX_NPU__NONE, q->out);
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_UINT8, &shape, &table, &to.in[1]));
+    for (i = 0; i < 256; i++) {
+        bytes[i] = (uint8_t)i;
+    }
+    memset(&args, 0, sizeof args);
+    p.outer = p.channels = 1;
+    p.inner = 256;
+    p.type = from->params.quantize.type;
+    args.in[0] = bytes;
+    args.out[0] = numbers;
+    EPCTX__TRY(epctx_npu__data(c, from->in[1], &args.in[1]));
+    if (from->in[2] != EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__data(c, from->in[2], &args.in[2]));
+    }
+    EPCTX__TRY(epctx_npu__run_dequantize(&p, &args, c->error));
+    if (s->op == EPCTX_NPU__OP_UNARY) {
+        epctx_npu__activate(numbers, 256, &s->params.unary.act);
+    }
+    p.type = q->params.quantize.type;
+    args.in[0] = numbers;
+    args.out[0] = table;
+    args.in[2] = NULL;
+    EPCTX__TRY(epctx_npu__data(c, q->in[1], &args.in[1]));
+    if (q->in[2] != EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__data(c, q->in[2], &args.in[2]));
+    }
+    EPCTX__TRY(epctx_npu__run_quantize(&p, &args, c->error));
+    to.params.lookup.count = (uint32_t)c->tensors[in].count;
+    to.name = q->name;
+    EPCTX__TRY(epctx_npu__shaped(c, q->out, &to.in[0]));
+    *done = true;
+    return epctx_npu__emit(c, &to);
+}
+
+/* A move of bytes between equal grids. */
+static epctx_status epctx_npu__move_step(epctx_npu__integers *w, const epctx_npu__step *s,
+                                         const epctx_npu__step *q, const epctx_npu__grid *y,
+                                         bool *done)
+{
+    const epctx_npu__step *from;
+    epctx_npu__grid x;
+    epctx_npu__step to = *s;
+    EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from, &x));
+    if (from == NULL || x.type != y->type || x.zero != y->zero || x.scale < y->scale ||
+        x.scale > y->scale) {
+        return EPCTX_OK;
+    }
+    to.in[0] = from->in[0];
+    to.out = q->out;
+    to.params.move.elem = 1;
+    *done = true;
+    return epctx_npu__emit(w->c, &to);
+}
+
+/* The integer form of what a Quantize rounds. */
+static epctx_status epctx_npu__integer_step(epctx_npu__integers *w, const epctx_npu__step *q,
+                                            bool *done)
+{
+    const epctx_npu__step *s = epctx_npu__maker(w, q->in[0]);
+    epctx_npu__grid y;
+    bool known;
+    *done = false;
+    EPCTX__TRY(epctx_npu__grid_of(w->c, q, &y, &known));
+    if (!known || s == NULL) {
+        return EPCTX_OK;
+    }
+    if (s->op != EPCTX_NPU__OP_DEQUANTIZE && w->readers[w->c->tensors[s->out].buffer] != 1) {
+        return EPCTX_OK;
+    }
+    switch (s->op) {
+    case EPCTX_NPU__OP_BINARY:
+        return epctx_npu__add_step(w, s, q, &y, done);
+    case EPCTX_NPU__OP_UNARY:
+    case EPCTX_NPU__OP_DEQUANTIZE:
+        return epctx_npu__lookup_step(w, s, q, done);
+    case EPCTX_NPU__OP_MOVE:
+        return epctx_npu__move_step(w, s, q, &y, done);
+    default:
+        return epctx_npu__product_step(w, s, q, &y, done);
+    }
+}
+
+static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
+{
+    epctx_npu__compiler *c = w->c;
+    void *memory;
+    size_t i;
+    uint32_t j;
+    w->steps = c->steps;
+    w->buffers = c->buffer_count;
+    EPCTX__TRY(epctx_npu__alloc(c, 2 * w->buffers, sizeof *w->made, &memory));
+    w->made = (uint32_t *)memory;
+    w->readers = w->made + w->buffers;
+    memset(w->made, 0xff, w->buffers * sizeof *w->made);
+    for (i = 0; i < w->buffers; i++) {
+        w->readers[i] = c->buffers[i].place == EPCTX_NPU__SCRATCH ? 0 : 2;
+    }
+    for (i = 0; i < c->step_count; i++) {
+        const epctx_npu__step *s = &c->steps[i];
+        uint32_t out = c->tensors[s->out].buffer;
+        if (s->dead) {
+            continue;
+        }
+        w->readers[out] += w->made[out] != EPCTX_NPU__NONE ? 2 : 0; /* in parts: by several steps */
+        w->made[out] = (uint32_t)i;
+        for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
+            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant) {
+                w->readers[c->tensors[s->in[j]].buffer]++;
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Replaces steps between Dequantize and Quantize by integer steps. The replaced ones stay, without
+ * readers. */
+static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
+{
+    const size_t count = c->step_count;
+    epctx_npu__integers w;
+    size_t i;
+    memset(&w, 0, sizeof w);
+    w.c = c;
+    c->node = NULL;
+    c->folding = false;
+    EPCTX__TRY(epctx_npu__survey_steps(&w));
+    c->steps = NULL;
+    c->step_count = c->step_room = 0;
+    for (i = 0; i < count; i++) {
+        const epctx_npu__step *s = &w.steps[i];
+        bool done = false;
+        if (s->dead) {
+            continue;
+        }
+        if (s->op == EPCTX_NPU__OP_QUANTIZE) {
+            EPCTX__TRY(epctx_npu__integer_step(&w, s, &done));
+        }
+        if (!done) {
+            EPCTX__TRY(epctx_npu__emit(c, s));
+        }
+    }
+    for (i = 0; i < c->buffer_count; i++) {
+        c->buffers[i].needed = c->buffers[i].place == EPCTX_NPU__OUTPUT;
+    }
+    epctx_npu__drop_dead(c);
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
 {
     size_t i;
@@ -11834,6 +13444,7 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     }
     EPCTX__TRY(epctx_npu__bind_outputs(c));
     epctx_npu__drop_dead(c);
+    EPCTX__TRY(epctx_npu__to_integers(c));
     EPCTX__TRY(epctx_npu__lay_out(c));
     EPCTX__TRY(epctx_npu__refine(c));
     EPCTX__TRY(epctx_npu__pack_weights(c));
@@ -12022,10 +13633,7 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
     const epctx_npu__op_info *op = &epctx_npu__ops[s->op];
     uint32_t words[sizeof(epctx_npu__params) / 4], i;
     EPCTX__TRY(epctx_npu__word(c, &b->words, (uint32_t)s->op));
-    EPCTX__TRY(epctx_npu__word(c, &b->words,
-                               EPCTX_NPU__COMMAND_WORDS +
-                                   (op->in_count + op->out_count) * EPCTX_NPU__OPERAND_WORDS +
-                                   op->param_words));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, epctx_npu__command_size(op)));
     EPCTX__TRY(epctx_npu__name(c, b, s->name));
     for (i = 0; i < op->in_count; i++) {
         EPCTX__TRY(i == 1 && s->packs ? epctx_npu__write_packed(c, b, s)

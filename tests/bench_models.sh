@@ -14,9 +14,8 @@ fi
 objects=$(find build/obj/examples/epctx -maxdepth 1 -name '*.o' ! -name main.o)
 # shellcheck disable=SC2086
 ${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -isystem "$headers" tests/bench_models.c \
-    examples/conformance/ort_driver.c $objects \
-    build/libepctx_ops.a build/libepctx.a ${NANOPB_LIBS:--lprotobuf-nanopb} \
-    -lsodium -lm -pthread -ldl -o $bench
+    examples/conformance/ort_driver.c $objects build/libepctx_ops.a \
+    build/libepctx.a ${NANOPB_LIBS:--lprotobuf-nanopb} -lsodium -lm -pthread -ldl -o $bench
 if [ -z "${EPCTX_TEST_MODELS:-}" ]; then
     exec $bench "$(tests/deps.sh where blazeface)"/ONNX/*.onnx
 fi

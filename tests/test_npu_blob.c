@@ -554,11 +554,11 @@ TEST(forged_makers)
         {{0, 0}, {0, 0}, NULL},
         {{2, 0}, {0, 1}, NULL},
         {{0, 0}, {1, 0}, "graphs that make weights last"},
-        {{1, 0}, {0, 1}, "does not make weights"}, /* by itself */
-        {{2, 0}, {0, 0}, "does not make weights"}, /* by an ordinary one */
-        {{3, 0}, {0, 1}, "does not make weights"}, /* by one that is not there */
-        {{UINT32_MAX, 0}, {0, 1}, "does not make weights"},
-        {{0, 2}, {0, 1}, "does not make weights"}, /* a maker has no maker */
+        {{1, 0}, {0, 1}, "makes none"}, /* by itself */
+        {{2, 0}, {0, 0}, "makes none"}, /* by an ordinary one */
+        {{3, 0}, {0, 1}, "makes none"}, /* by one that is not there */
+        {{UINT32_MAX, 0}, {0, 1}, "makes none"},
+        {{0, 2}, {0, 1}, "makes none"}, /* a maker has no maker */
     };
     epctx_buffer blob;
     uint8_t *words;

@@ -819,6 +819,113 @@ static epctx_status run_one(graph_builder *b, const float *x, float *y, epctx_er
     return gb_run(b, in, out, error);
 }
 
+/* An element gives the same bits in a whole vector and in the rest of a row. */
+TEST(unary_of_any_count)
+{
+    static const char *const ops[12] = {"Exp", "Tanh",  "Sigmoid", "Log",      "Sqrt", "Erf",
+                                        "Elu", "Floor", "Round",   "Softplus", "Relu", "Ceil"};
+    static const float special[12] = {-INFINITY, INFINITY, -0.0f, NAN,   1e-42f, -1e-42f,
+                                      3e38f,     -3e38f,   0.5f,  -2.5f, 88.7f,  -103.5f};
+    float x[40], whole[40], y[40];
+    int64_t n;
+    size_t o, i;
+    for (i = 0; i < 40; i++)
+        x[i] = i % 3 == 0 ? special[i / 3 % 12] : (float)i * 0.37f - 7.0f;
+    for (o = 0; o < sizeof ops / sizeof ops[0]; o++) {
+        for (n = 40; n > 0; n--) {
+            graph_builder b;
+            epctx_error error;
+            gb_init(&b);
+            gb_input(&b, "x", 1, 1, &n);
+            gb_node(&b, ops[o], 13, "x", "y");
+            CHECK_OK(run_one(&b, x, y, &error), error);
+            if (n == 40) memcpy(whole, y, sizeof y);
+            for (i = 0; i < (size_t)n; i++)
+                CHECK(memcmp(&y[i], &whole[i], 4) == 0 || (isnan(y[i]) && isnan(whole[i])),
+                      "%s of %d: element %d, %g, gives %.9g, of 40 %.9g", ops[o], (int)n, (int)i,
+                      (double)x[i], (double)y[i], (double)whole[i]);
+            gb_free(&b);
+        }
+    }
+}
+
+/* Softmax, maximum and mean over rows and over columns of any count. */
+TEST(rows_of_any_count)
+{
+    static const char *const ops[3] = {"Softmax", "ReduceMax", "ReduceMean"};
+    int64_t dims[2], axis, n;
+    int o;
+    seed = 77;
+    for (n = 1; n <= 70; n++)
+        for (o = 0; o < 3; o++)
+            for (axis = 0; axis < 2; axis++) {
+                const size_t step = axis ? 1 : 3, next = axis ? (size_t)n : 1;
+                graph_builder b;
+                epctx_error error;
+                float *x, y[210];
+                size_t r, i;
+                gb_init(&b);
+                dims[axis] = n;
+                dims[1 - axis] = 3;
+                x = floats(&b, (size_t)n * 3);
+                gb_input(&b, "x", 1, 2, dims);
+                gb_node(&b, ops[o], 13, "x", "y");
+                if (o == 0) gb_attr_int(&b, "axis", axis);
+                if (o > 0) gb_attr_ints(&b, "axes", 1, &axis);
+                CHECK_OK(run_one(&b, x, y, &error), error);
+                for (r = 0; r < 3; r++) {
+                    double top = -INFINITY, sum = 0, mean = 0;
+                    for (i = 0; i < (size_t)n; i++) {
+                        const double v = (double)x[r * next + i * step];
+                        top = v > top ? v : top;
+                        sum += exp(v);
+                        mean += v / (double)n;
+                    }
+                    if (o > 0) {
+                        CHECK(fabs((double)y[r] - (o == 1 ? top : mean)) < 1e-6,
+                              "%s over %d: %.9g, expected %.9g", ops[o], (int)n, (double)y[r],
+                              o == 1 ? top : mean);
+                        continue;
+                    }
+                    for (i = 0; i < (size_t)n; i++)
+                        CHECK(fabs((double)y[r * next + i * step] -
+                                   exp((double)x[r * next + i * step]) / sum) < 1e-6,
+                              "Softmax over %d, axis %d: element %d is %.9g", (int)n, (int)axis,
+                              (int)i, (double)y[r * next + i * step]);
+                }
+                gb_free(&b);
+            }
+}
+
+/* Tiles of four by four with overlapping last ones. */
+TEST(transpose_planes)
+{
+    int64_t rows, columns;
+    for (rows = 1; rows <= 11; rows++)
+        for (columns = 1; columns <= 70; columns += 3) {
+            const int64_t dims[3] = {2, rows, columns}, perm[3] = {0, 2, 1};
+            graph_builder b;
+            epctx_error error;
+            float *x, *y;
+            int64_t n, r, c;
+            gb_init(&b);
+            x = floats(&b, (size_t)(2 * rows * columns));
+            y = floats(&b, (size_t)(2 * rows * columns));
+            gb_input(&b, "x", 1, 3, dims);
+            gb_node(&b, "Transpose", 13, "x", "y");
+            gb_attr_ints(&b, "perm", 3, perm);
+            CHECK_OK(run_one(&b, x, y, &error), error);
+            for (n = 0; n < 2; n++)
+                for (r = 0; r < rows; r++)
+                    for (c = 0; c < columns; c++) {
+                        const float want = x[(n * rows + r) * columns + c];
+                        CHECK(y[(n * columns + c) * rows + r] == want, "%d by %d: element %d,%d,%d",
+                              (int)rows, (int)columns, (int)n, (int)r, (int)c);
+                    }
+            gb_free(&b);
+        }
+}
+
 TEST(softmax)
 {
     int version, log_of, axis, i;
@@ -1787,6 +1894,227 @@ TEST(quantize_rows)
     }
 }
 
+/* -- integers between DequantizeLinear and QuantizeLinear -- */
+
+/* Where the compiler computes in wider types (s390x), an argument is rounded. */
+static float rounded(float v)
+{
+    return v;
+}
+
+/* One step of a grid of int8 or uint8. */
+static uint8_t on_grid(float v, int type, int zero)
+{
+    const double low = type == EPCTX_ONNX_INT8 ? -128 : 0, r = nearbyint((double)v) + zero;
+    return (uint8_t)((int)(r < low ? low : (r > low + 255 ? low + 255 : r)) & 0xff);
+}
+
+static int number(uint8_t byte, int type)
+{
+    return type == EPCTX_ONNX_INT8 && byte > 127 ? byte - 256 : byte;
+}
+
+static uint8_t *random_bytes(graph_builder *b, size_t count)
+{
+    uint8_t *bytes = (uint8_t *)gb_alloc(b, count);
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (uint8_t)pick(256);
+    return bytes;
+}
+
+/* A random convolution of bytes. */
+static void integer_conv_case(bool depthwise, bool relu)
+{
+    const int type = EPCTX_ONNX_UINT8 + (int)pick(2), zx = (int)pick(100), zy = (int)pick(100);
+    const float sx = 0.02f, sy = 0.05f + (float)pick(50) * 0.1f;
+    const int64_t n = 1 + pick(2), c = 1 + pick(depthwise ? 150 : 20);
+    const int64_t m = depthwise ? c : 1 + pick(140), cg = depthwise ? 1 : c;
+    const int64_t one[1] = {1}, per[1] = {m};
+    const uint8_t zero_x = (uint8_t)zx, zero_y = (uint8_t)zy;
+    graph_builder b;
+    window w;
+    epctx_error error;
+    int64_t xs[4], ws[4];
+    const void *in[1];
+    void *out[1];
+    uint8_t *x, *k, *y;
+    int32_t *bias;
+    float *sw, *sb;
+    size_t count, at = 0, wrong = 0;
+    int64_t i, o, oy, ox, ic, ky, kx;
+    while (!window_random(&w, false, true)) {
+    }
+    gb_init(&b);
+    xs[0] = n, xs[1] = c, ws[0] = m, ws[1] = cg;
+    xs[2] = w.in[0], xs[3] = w.in[1], ws[2] = w.k[0], ws[3] = w.k[1];
+    count = (size_t)(m * cg * w.k[0] * w.k[1]);
+    x = random_bytes(&b, (size_t)(n * c * xs[2] * xs[3]));
+    k = random_bytes(&b, count);
+    y = (uint8_t *)gb_alloc(&b, (size_t)(n * m * w.out[0] * w.out[1]));
+    bias = (int32_t *)gb_alloc(&b, (size_t)m * sizeof *bias);
+    sw = (float *)gb_alloc(&b, (size_t)m * sizeof *sw);
+    sb = (float *)gb_alloc(&b, (size_t)m * sizeof *sb);
+    for (o = 0; o < m; o++) {
+        bias[o] = (int32_t)pick(4000) - 2000;
+        sw[o] = 0.001f * (float)(1 + pick(30));
+        sb[o] = sx * sw[o];
+    }
+    gb_input(&b, "x", type, 4, xs);
+    gb_floats(&b, "sx", 0, one, &sx);
+    gb_floats(&b, "sy", 0, one, &sy);
+    gb_floats(&b, "sw", 1, per, sw);
+    gb_floats(&b, "sb", 1, per, sb);
+    gb_constant(&b, "zx", type, 0, one, &zero_x);
+    gb_constant(&b, "zy", type, 0, one, &zero_y);
+    gb_constant(&b, "w", EPCTX_ONNX_INT8, 4, ws, k);
+    gb_constant(&b, "bias", EPCTX_ONNX_INT32, 1, per, bias);
+    gb_node(&b, "DequantizeLinear", 13, "x,sx,zx", "xf");
+    gb_node(&b, "DequantizeLinear", 13, "w,sw", "wf");
+    gb_attr_int(&b, "axis", 0);
+    gb_node(&b, "DequantizeLinear", 13, "bias,sb", "bf");
+    gb_attr_int(&b, "axis", 0);
+    gb_node(&b, "Conv", 11, "xf,wf,bf", "c");
+    window_attrs(&b, &w);
+    gb_attr_int(&b, "group", depthwise ? c : 1);
+    if (relu) gb_node(&b, "Relu", 14, "c", "r");
+    gb_node(&b, "QuantizeLinear", 13, relu ? "r,sy,zy" : "c,sy,zy", "y");
+    gb_output(&b, "y");
+    in[0] = x;
+    out[0] = y;
+    CHECK_OK(gb_run(&b, in, out, &error), error);
+    for (i = 0; i < n; i++)
+        for (o = 0; o < m; o++)
+            for (oy = 0; oy < w.out[0]; oy++)
+                for (ox = 0; ox < w.out[1]; ox++, at++) {
+                    int32_t sum = bias[o];
+                    for (ic = 0; ic < cg; ic++)
+                        for (ky = 0; ky < w.k[0]; ky++)
+                            for (kx = 0; kx < w.k[1]; kx++) {
+                                const int64_t iy = oy * w.s[0] + ky * w.d[0] - w.before[0];
+                                const int64_t ix = ox * w.s[1] + kx * w.d[1] - w.before[1];
+                                const int64_t plane = i * c + (depthwise ? o : ic);
+                                if (iy < 0 || ix < 0 || iy >= xs[2] || ix >= xs[3]) continue;
+                                sum += (number(x[(plane * xs[2] + iy) * xs[3] + ix], type) - zx) *
+                                       number(k[((o * cg + ic) * w.k[0] + ky) * w.k[1] + kx],
+                                              EPCTX_ONNX_INT8);
+                            }
+                    if (relu && sum < 0) sum = 0;
+                    wrong +=
+                        y[at] != on_grid((float)sum * rounded(rounded(sx * sw[o]) / sy), type, zy);
+                }
+    CHECK(wrong == 0, "%s %d->%d channels, type %d: %u of %u bytes",
+          depthwise ? "depthwise" : "conv", (int)c, (int)m, type, (unsigned)wrong, (unsigned)at);
+    gb_free(&b);
+}
+
+TEST(integer_conv)
+{
+    int i;
+    seed = 71;
+    for (i = 0; i < 120; i++)
+        integer_conv_case(i % 2, i % 3 == 0);
+}
+
+/* Products of every depth and width up to several tiles. */
+TEST(integer_gemm)
+{
+    int round;
+    seed = 72;
+    for (round = 0; round < 60; round++) {
+        const int64_t m = 1 + pick(14), n = 1 + pick(150), k = 1 + pick(90);
+        const int64_t xs[2] = {m, k}, ws[2] = {k, n}, one[1] = {1};
+        const float sx = 0.5f, sw = 0.25f, sy = 3.0f + (float)pick(9);
+        const int8_t zx = (int8_t)(pick(256) - 128), zy = (int8_t)(pick(256) - 128);
+        const void *in[1];
+        void *out[1];
+        graph_builder b;
+        epctx_error error;
+        uint8_t *x, *w, *y;
+        size_t wrong = 0;
+        int64_t i, j, d;
+        gb_init(&b);
+        x = random_bytes(&b, (size_t)(m * k));
+        w = random_bytes(&b, (size_t)(k * n));
+        y = (uint8_t *)gb_alloc(&b, (size_t)(m * n));
+        gb_input(&b, "x", EPCTX_ONNX_INT8, 2, xs);
+        gb_floats(&b, "sx", 0, one, &sx);
+        gb_floats(&b, "sw", 0, one, &sw);
+        gb_floats(&b, "sy", 0, one, &sy);
+        gb_constant(&b, "zx", EPCTX_ONNX_INT8, 0, one, &zx);
+        gb_constant(&b, "zy", EPCTX_ONNX_INT8, 0, one, &zy);
+        gb_constant(&b, "w", EPCTX_ONNX_INT8, 2, ws, w);
+        gb_node(&b, "DequantizeLinear", 13, "x,sx,zx", "xf");
+        gb_node(&b, "DequantizeLinear", 13, "w,sw", "wf");
+        gb_node(&b, "MatMul", 13, "xf,wf", "p");
+        gb_node(&b, "QuantizeLinear", 13, "p,sy,zy", "y");
+        gb_output(&b, "y");
+        in[0] = x;
+        out[0] = y;
+        CHECK_OK(gb_run(&b, in, out, &error), error);
+        for (i = 0; i < m; i++)
+            for (j = 0; j < n; j++) {
+                int32_t sum = 0;
+                for (d = 0; d < k; d++)
+                    sum += (number(x[i * k + d], EPCTX_ONNX_INT8) - zx) *
+                           number(w[d * n + j], EPCTX_ONNX_INT8);
+                wrong += y[i * n + j] !=
+                         on_grid((float)sum * rounded(rounded(sx * sw) / sy), EPCTX_ONNX_INT8, zy);
+            }
+        CHECK(wrong == 0, "%dx%dx%d: %u bytes", (int)m, (int)k, (int)n, (unsigned)wrong);
+        gb_free(&b);
+    }
+}
+
+/* Sums of two grids, then an activation: every length of a row. */
+TEST(integer_sums)
+{
+    int64_t length, i;
+    seed = 73;
+    for (length = 1; length < 70; length++) {
+        const int type = EPCTX_ONNX_UINT8 + (int)(length % 2);
+        const int64_t one[1] = {1}, dims[1] = {length};
+        const float sa = 0.3f, sb = 0.7f, sy = 0.9f;
+        const uint8_t za = 5, zb = 90, zy = 33;
+        const void *in[2];
+        void *out[2];
+        graph_builder b;
+        epctx_error error;
+        uint8_t *x[2], *y, *n;
+        gb_init(&b);
+        in[0] = x[0] = random_bytes(&b, (size_t)length);
+        in[1] = x[1] = random_bytes(&b, (size_t)length);
+        out[0] = y = (uint8_t *)gb_alloc(&b, (size_t)length);
+        out[1] = n = (uint8_t *)gb_alloc(&b, (size_t)length);
+        gb_input(&b, "a", type, 1, dims);
+        gb_input(&b, "b", type, 1, dims);
+        gb_floats(&b, "sa", 0, one, &sa);
+        gb_floats(&b, "sb", 0, one, &sb);
+        gb_floats(&b, "sy", 0, one, &sy);
+        gb_constant(&b, "za", type, 0, one, &za);
+        gb_constant(&b, "zb", type, 0, one, &zb);
+        gb_constant(&b, "zy", type, 0, one, &zy);
+        gb_node(&b, "DequantizeLinear", 13, "a,sa,za", "af");
+        gb_node(&b, "DequantizeLinear", 13, "b,sb,zb", "bf");
+        gb_node(&b, "Add", 14, "af,bf", "s");
+        gb_node(&b, "QuantizeLinear", 13, "s,sy,zy", "y");
+        gb_node(&b, "DequantizeLinear", 13, "y,sy,zy", "yf");
+        gb_node(&b, "Neg", 13, "yf", "nf");
+        gb_node(&b, "QuantizeLinear", 13, "nf,sa,za", "n");
+        gb_output(&b, "y");
+        gb_output(&b, "n");
+        CHECK_OK(gb_run(&b, in, out, &error), error);
+        for (i = 0; i < length; i++) {
+            const volatile float u = (float)(number(x[0][i], type) - za) * sa;
+            const volatile float v = (float)(number(x[1][i], type) - zb) * sb;
+            const volatile float minus = (float)(zy - number(y[i], type)) * sy;
+            CHECK(y[i] == on_grid(rounded(u + v) / sy, type, zy), "length %d, element %d",
+                  (int)length, (int)i);
+            CHECK(n[i] == on_grid(minus / sa, type, za), "Neg of %d", y[i]);
+        }
+        gb_free(&b);
+    }
+}
+
 /* -- recurrent networks -- */
 
 TEST(lstm)
@@ -1933,6 +2261,9 @@ int main(int argc, char **argv)
     RUN(binary);
     RUN(unary);
     RUN(unary_specials);
+    RUN(unary_of_any_count);
+    RUN(rows_of_any_count);
+    RUN(transpose_planes);
     RUN(softmax);
     RUN(transpose);
     RUN(slice);
@@ -1954,6 +2285,9 @@ int main(int argc, char **argv)
     RUN(indices);
     RUN(quantize);
     RUN(quantize_rows);
+    RUN(integer_conv);
+    RUN(integer_gemm);
+    RUN(integer_sums);
     RUN(lstm);
     RUN(integers_at_run_time);
     RUN(gelu_by_tanh);

@@ -110,7 +110,8 @@ static void work_end(const char *what, const cost *from, double most)
 static bool make_weighty(const char *name, bool external)
 {
     const char *asked = getenv("EPCTX_TEST_LARGE_MIB");
-    const double wanted = asked && atof(asked) > 0 ? atof(asked) : 64;
+    const double usual = getenv("EPCTX_TEST_QUICK") ? 32 : 64;
+    const double wanted = asked && atof(asked) > 0 ? atof(asked) : usual;
     const int64_t side = (int64_t)sqrt(wanted * (1 << 20) / 4 / WEIGHTS);
     const int64_t dims[2] = {side, side}, line[2] = {1, side};
     const size_t size = (size_t)(side * side) * 4;

@@ -142,6 +142,8 @@ typedef struct ort_output {
 
 bool ort_compile_model(const ort_spec *spec, ort_output *out);
 
+#ifndef EPCTX_NO_WIRE
+
 /* The EPContext nodes of a model; their texts are the model's. */
 typedef struct ort_contexts {
     epctx_model model;
@@ -152,5 +154,7 @@ typedef struct ort_contexts {
 
 /* epctx_model_close(&out->model) in any case. */
 bool ort_read_contexts(const char *path, ort_contexts *out);
+
+#endif /* EPCTX_NO_WIRE */
 
 #endif

@@ -7,15 +7,11 @@ typedef struct member {
     bool there;
 } member;
 
-/* Pointers to functions and to texts; an empty text is a missing one. */
-#define FUNCTION(object, name) \
-    { \
-#name, (object)->name != NULL \
-    }
-#define TEXT(object, name) \
-    { \
-#name, (object)->name &&*(object)->name \
-    }
+/* An empty text is a missing one. */
+static bool text(const char *given)
+{
+    return given && *given;
+}
 
 static const char *missing(const member *members, size_t count)
 {
@@ -30,9 +26,11 @@ epctx_status ep_device_check(const ep_device *device, epctx_error *error)
 {
     if (!device) return epctx_fail(error, EPCTX_ERR_CONFIG, "ep_device_get returns NULL");
     {
-        const member members[] = {TEXT(device, ep_name), TEXT(device, vendor),
-                                  TEXT(device, version), FUNCTION(device, open_fn),
-                                  FUNCTION(device, close_fn)};
+        const member members[] = {{"ep_name", text(device->ep_name)},
+                                  {"vendor", text(device->vendor)},
+                                  {"version", text(device->version)},
+                                  {"open_fn", device->open_fn != NULL},
+                                  {"close_fn", device->close_fn != NULL}};
         const char *name = missing(members, sizeof members / sizeof *members);
         if (name) return epctx_fail(error, EPCTX_ERR_CONFIG, "ep_device.%s is not set", name);
     }
@@ -58,20 +56,20 @@ static epctx_status check_backend(const ep_device *device, const epctx_backend *
 {
     const bool weightless = backend->weightless != EPCTX_WEIGHTLESS_NONE;
     const member members[] = {
-        TEXT(backend, source),
-        TEXT(backend, short_name),
-        FUNCTION(backend, sdk_version),
-        FUNCTION(backend, hardware_architecture),
-        FUNCTION(backend, capability_fn),
-        FUNCTION(backend, begin_fn),
-        FUNCTION(backend, compile_fn),
-        FUNCTION(backend, finish_fn),
-        FUNCTION(backend, discard_fn),
-        FUNCTION(backend, load_fn),
-        FUNCTION(backend, unload_fn),
-        FUNCTION(backend, find_fn),
-        FUNCTION(backend, info_fn),
-        FUNCTION(backend, run_fn),
+        {"source", text(backend->source)},
+        {"short_name", text(backend->short_name)},
+        {"sdk_version", backend->sdk_version != NULL},
+        {"hardware_architecture", backend->hardware_architecture != NULL},
+        {"capability_fn", backend->capability_fn != NULL},
+        {"begin_fn", backend->begin_fn != NULL},
+        {"compile_fn", backend->compile_fn != NULL},
+        {"finish_fn", backend->finish_fn != NULL},
+        {"discard_fn", backend->discard_fn != NULL},
+        {"load_fn", backend->load_fn != NULL},
+        {"unload_fn", backend->unload_fn != NULL},
+        {"find_fn", backend->find_fn != NULL},
+        {"info_fn", backend->info_fn != NULL},
+        {"run_fn", backend->run_fn != NULL},
         {"setup_fn", backend->setup_fn || !weightless},
         {"weights_fn", backend->weights_fn || !weightless},
     };
