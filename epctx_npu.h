@@ -2205,24 +2205,32 @@ static uint64_t epctx_npu__covered(uint64_t out, uint64_t kernel, uint64_t strid
     return (out - 1) * stride + (kernel - 1) * dilation + 1;
 }
 
-/* Few channels: addresses would cost more than the products, so that each row of the window is one
- * run. */
-static bool epctx_npu__conv_runs(const epctx_npu__conv *p)
-{
-    return p->in_channels <= 32 && p->window.kernel_w > 1 && p->window.dilation_w == 1;
-}
-
-/* Runs need a copy of the image unless its pixels are adjacent and no window reaches outside. */
+/* Whether windows reach outside of the image. */
 static bool epctx_npu__conv_copies(const epctx_npu__conv *p)
 {
     const epctx_npu__window *w = &p->window;
-    return epctx_npu__conv_runs(p) &&
-           (p->groups > 1 || w->top + w->left != 0 ||
-            epctx_npu__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) > w->in_h ||
-            epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) > w->in_w);
+    return w->top + w->left != 0 ||
+           epctx_npu__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) > w->in_h ||
+           epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) > w->in_w;
 }
 
-/* The workspace: addresses of the rows of a tile, then floats: the copy or one pixel of zeros. */
+/* Whether each row of a window is one run. */
+static bool epctx_npu__conv_runs(const epctx_npu__conv *p)
+{
+    return p->window.dilation_w == 1 && (p->groups == 1 || epctx_npu__conv_copies(p));
+}
+
+/* Rows of the image, padding included, that the windows of one tile reach. */
+static uint64_t epctx_npu__conv_slots(const epctx_npu__conv *p)
+{
+    const epctx_npu__window *w = &p->window;
+    const uint64_t lines = EPCTX_NPU__MOST_ROWS / w->out_w + 2u; /* that a tile touches */
+    return epctx_npu__covered(lines < w->out_h ? lines : w->out_h, w->kernel_h, w->stride_h,
+                              w->dilation_h);
+}
+
+/* The workspace: addresses of the rows of a tile, then a ring of padded rows of the image, unless
+ * the windows read the image itself. */
 static uint64_t epctx_npu__conv_addresses(const epctx_npu__conv *p)
 {
     const epctx_npu__window *w = &p->window;
@@ -2233,11 +2241,11 @@ static uint64_t epctx_npu__conv_addresses(const epctx_npu__conv *p)
 static uint64_t epctx_npu__conv_temporary(const epctx_npu__conv *p)
 {
     const epctx_npu__window *w = &p->window;
-    const uint64_t rows = epctx_npu__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h);
-    const uint64_t columns = epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w);
-    return epctx_npu__conv_addresses(p) + epctx_npu__mul4(p->in_channels, 4,
-                                                          epctx_npu__conv_copies(p) ? rows : 1,
-                                                          epctx_npu__conv_copies(p) ? columns : 1);
+    const uint64_t width = epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w);
+    return epctx_npu__conv_addresses(p) +
+           (epctx_npu__conv_copies(p)
+                ? epctx_npu__mul4(epctx_npu__conv_slots(p), width, p->in_channels, 4)
+                : 0);
 }
 
 static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
@@ -2266,48 +2274,73 @@ static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
 typedef struct epctx_npu__conv_part {
     const epctx_npu__conv *p;
     epctx_npu__level fast;
-    const float *x; /* first channel of the group */
-    size_t pixel;   /* floats from pixel to pixel of x */
-    size_t width;   /* pixels from row to row of x */
-    int32_t top, left;
-    const float *zeros; /* for pixels outside; NULL: runs, none of which reaches outside */
+    const float *x;            /* first channel of the group */
+    size_t pixel;              /* floats from pixel to pixel of x */
+    float *ring;               /* copied rows of the image, row y at y % slots; NULL: none */
+    const float *from;         /* what the windows read: the ring or x, `slots` rows */
+    size_t slots, width, step; /* pixels of a row of it; floats from pixel to pixel */
     const float **at;
     epctx_npu__rows rows;
     const float *weights, *bias, *add;
     float *y;
 } epctx_npu__conv_part;
 
-/* Addresses of the taps of output pixel `pixel`, as row `r` of the tile. */
-static void epctx_npu__conv_point(const epctx_npu__conv_part *c, size_t pixel, size_t r)
+/* Copies row `row` of the padded image to the ring. */
+static void epctx_npu__conv_copy(const epctx_npu__conv_part *c, size_t row)
 {
     const epctx_npu__window *w = &c->p->window;
-    const uint32_t oy = (uint32_t)pixel / w->out_w, ox = (uint32_t)pixel - oy * w->out_w;
-    const int32_t y = (int32_t)(oy * w->stride_h) - c->top;
-    const int32_t x = (int32_t)(ox * w->stride_w) - c->left;
-    const uint32_t columns = c->zeros == NULL ? 1 : w->kernel_w;
-    const float **at = c->at + r;
+    float *y = c->ring + row % c->slots * c->width * c->step;
+    const float *x = c->x;
+    int32_t low = 0, high = 0, i;
+    if (row >= w->top && row - w->top < w->in_h) {
+        epctx_npu__inside(-(int32_t)w->left, 1, (int32_t)c->width, (int32_t)w->in_w, &low, &high);
+        x += (row - w->top) * w->in_w * c->pixel;
+        x += low > (int32_t)w->left ? (size_t)(low - (int32_t)w->left) * c->pixel : 0;
+    }
+    memset(y, 0, (size_t)low * c->step * sizeof *y);
+    y += (size_t)low * c->step;
+    if (c->pixel == c->step) {
+        memcpy(y, x, (size_t)(high - low) * c->step * sizeof *y);
+        y += (size_t)(high - low) * c->step;
+    } else {
+        for (i = low; i < high; i++) {
+            memcpy(y, x, c->step * sizeof *y);
+            x += c->pixel;
+            y += c->step;
+        }
+    }
+    memset(y, 0, (c->width - (size_t)high) * c->step * sizeof *y);
+}
+
+/* The next output pixel; `slot`: of the first row of its window. */
+typedef struct epctx_npu__conv_pixel {
+    uint32_t oy, ox;
+    size_t slot;
+} epctx_npu__conv_pixel;
+
+/* Addresses of the taps of `rows` output pixels, the rows of a tile. */
+static void epctx_npu__conv_points(const epctx_npu__conv_part *c, epctx_npu__conv_pixel *at,
+                                   size_t rows)
+{
+    const epctx_npu__window *w = &c->p->window;
+    const uint32_t columns = (uint32_t)(c->rows.runs / w->kernel_h);
+    const size_t right = w->dilation_w * c->step, next = w->stride_w * c->step;
+    size_t r;
     uint32_t ky, kx;
-    if (c->zeros == NULL ||
-        (y >= 0 && x >= 0 && y + (int32_t)((w->kernel_h - 1) * w->dilation_h) < (int32_t)w->in_h &&
-         x + (int32_t)((w->kernel_w - 1) * w->dilation_w) < (int32_t)w->in_w)) {
-        const size_t down = w->dilation_h * c->width * c->pixel, right = w->dilation_w * c->pixel;
-        const float *from = c->x + ((size_t)y * c->width + (size_t)x) * c->pixel;
+    for (r = 0; r < rows; r++) {
+        const float *from = c->from + at->ox * next, **to = c->at + r;
+        size_t slot = at->slot;
         for (ky = 0; ky < w->kernel_h; ky++) {
             for (kx = 0; kx < columns; kx++) {
-                *at = from + ky * down + kx * right;
-                at += EPCTX_NPU__MOST_ROWS;
+                *to = from + slot * c->width * c->step + kx * right;
+                to += EPCTX_NPU__MOST_ROWS;
             }
+            slot += w->dilation_h;
+            slot -= slot >= c->slots ? c->slots : 0;
         }
-        return;
-    }
-    for (ky = 0; ky < w->kernel_h; ky++) {
-        const int32_t iy = y + (int32_t)(ky * w->dilation_h);
-        for (kx = 0; kx < columns; kx++) {
-            const int32_t ix = x + (int32_t)(kx * w->dilation_w);
-            const bool inside =
-                iy >= 0 && iy < (int32_t)w->in_h && ix >= 0 && ix < (int32_t)w->in_w;
-            *at = inside ? c->x + ((size_t)iy * c->width + (size_t)ix) * c->pixel : c->zeros;
-            at += EPCTX_NPU__MOST_ROWS;
+        if (++at->ox == w->out_w) {
+            at->ox = 0;
+            at->slot = ++at->oy * (size_t)w->stride_h % c->slots;
         }
     }
 }
@@ -2319,15 +2352,25 @@ static void epctx_npu__conv_pass(const epctx_npu__conv_part *c, size_t first, si
     const size_t most = epctx_npu__most_columns(c->fast), depth = c->rows.runs * c->rows.count;
     const size_t rows = epctx_npu__most_rows(c->fast, columns);
     const size_t pixels = (size_t)p->window.out_h * p->window.out_w;
+    const size_t height =
+        (size_t)epctx_npu__covered(1, p->window.kernel_h, 1, p->window.dilation_h);
+    epctx_npu__conv_pixel at = {0, 0, 0};
     epctx_npu__epilogue f;
-    size_t pixel, n, r;
+    size_t pixel, n, r, copied = 0, end;
     epctx_npu__epilogue_plain(&f);
     epctx_npu__epilogue_limits(&f, &p->act);
     f.row = (size_t)p->groups * p->out_channels;
     for (pixel = 0; pixel < pixels; pixel += rows) {
         f.rows = pixels - pixel < rows ? pixels - pixel : rows;
-        for (r = 0; r < rows; r++) {
-            epctx_npu__conv_point(c, pixel + (r < f.rows ? r : 0), r);
+        end = (pixel + f.rows - 1) / p->window.out_w * p->window.stride_h + height;
+        while (c->ring != NULL && copied < end) {
+            epctx_npu__conv_copy(c, copied++);
+        }
+        epctx_npu__conv_points(c, &at, f.rows);
+        for (r = f.rows; r < rows; r++) { /* the last tile: any address */
+            for (n = 0; n < c->rows.runs; n++) {
+                c->at[n * EPCTX_NPU__MOST_ROWS + r] = c->at[n * EPCTX_NPU__MOST_ROWS];
+            }
         }
         for (n = first; n < first + columns; n += most) {
             f.columns = first + columns - n < most ? first + columns - n : most;
@@ -2359,47 +2402,17 @@ static void epctx_npu__conv_group(const epctx_npu__conv_part *c)
     }
 }
 
-/* Copies the image of a group with its padding; `y` is zero where no pixel comes. */
-static void epctx_npu__conv_copy(const epctx_npu__conv *p, const float *x, size_t width, float *y)
-{
-    const epctx_npu__window *w = &p->window;
-    const size_t rows =
-        (size_t)epctx_npu__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h);
-    const size_t pixel = (size_t)p->groups * p->in_channels;
-    int32_t low, high, ix;
-    size_t iy;
-    epctx_npu__inside(-(int32_t)w->left, 1, (int32_t)width, (int32_t)w->in_w, &low, &high);
-    for (iy = 0; iy < rows && iy < (size_t)w->in_h + w->top; iy++) {
-        const float *from = x;
-        float *to = y + (iy * width + (size_t)low) * p->in_channels;
-        if (iy < w->top) {
-            continue;
-        }
-        from += ((iy - w->top) * w->in_w + (size_t)(low - (int32_t)w->left)) * pixel;
-        if (p->groups == 1) {
-            memcpy(to, from, (size_t)(high - low) * pixel * sizeof *to);
-            continue;
-        }
-        for (ix = low; ix < high; ix++) {
-            memcpy(to, from, p->in_channels * sizeof *to);
-            to += p->in_channels;
-            from += pixel;
-        }
-    }
-}
-
 static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__args *args,
                                         epctx_error *error)
 {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
-    const bool copies = epctx_npu__conv_copies(p), runs = epctx_npu__conv_runs(p);
+    const bool copies = epctx_npu__conv_copies(p);
     const size_t depth = (size_t)p->in_channels * w->kernel_h * w->kernel_w;
     const size_t blocks = (p->out_channels + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
     const size_t out_pixel = (size_t)p->groups * p->out_channels;
     const size_t addresses = (size_t)epctx_npu__conv_addresses(p);
     const size_t in_size = (size_t)w->in_h * w->in_w * p->groups * p->in_channels;
-    float *spare = (float *)(void *)((uint8_t *)args->out[1] + addresses);
     epctx_npu__conv_part c;
     size_t n, g;
     (void)error;
@@ -2409,23 +2422,20 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
     c.at = (const float **)args->out[1];
     c.rows.at = c.at;
     c.rows.step = 1;
-    c.rows.runs = (size_t)w->kernel_h * (runs ? 1 : w->kernel_w);
+    c.rows.runs = (size_t)w->kernel_h * (epctx_npu__conv_runs(p) ? 1 : w->kernel_w);
     c.rows.count = depth / c.rows.runs;
-    c.pixel = copies ? p->in_channels : (size_t)p->groups * p->in_channels;
-    c.width = copies ? (size_t)epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, 1) : w->in_w;
-    c.top = copies ? 0 : (int32_t)w->top;
-    c.left = copies ? 0 : (int32_t)w->left;
-    c.zeros = runs ? NULL : spare;
-    memset(spare, 0, (size_t)epctx_npu__conv_temporary(p) - addresses);
+    c.pixel = (size_t)p->groups * p->in_channels;
+    c.ring = copies ? (float *)(void *)((uint8_t *)args->out[1] + addresses) : NULL;
+    c.step = copies ? p->in_channels : c.pixel;
+    c.slots = copies ? (size_t)epctx_npu__conv_slots(p) : w->in_h;
+    c.width = copies ? (size_t)epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w)
+                     : w->in_w;
     for (n = 0; n < p->batch; n++) {
         const size_t out_at = n * w->out_h * w->out_w * out_pixel;
         for (g = 0; g < p->groups; g++) {
-            const float *x = (const float *)args->in[0] + n * in_size + g * p->in_channels;
             const size_t first = g * p->out_channels;
-            if (copies) {
-                epctx_npu__conv_copy(p, x, c.width, spare);
-            }
-            c.x = copies ? spare : x;
+            c.x = (const float *)args->in[0] + n * in_size + g * p->in_channels;
+            c.from = copies ? c.ring : c.x;
             c.weights = (const float *)args->in[1] + g * blocks * EPCTX_NPU__COLUMNS * depth;
             c.bias = args->in[2] != NULL ? (const float *)args->in[2] + first : NULL;
             c.add = args->in[3] != NULL ? (const float *)args->in[3] + out_at + first : NULL;
@@ -12173,6 +12183,23 @@ static bool epctx_npu__follow_reduce(const epctx_npu__compiler *c, epctx_npu__st
     return true;
 }
 
+/* A matrix product of a flattened image takes it as it lies: its weights are packed in that order. */
+static bool epctx_npu__follow_gemm(const epctx_npu__compiler *c, epctx_npu__step *s)
+{
+    const epctx_npu__gemm *p = &s->params.gemm;
+    const epctx_npu__buffer *b;
+    if (s->op != EPCTX_NPU__OP_GEMM || !epctx_npu__is_last(c, s->in[0])) return false;
+    b = &c->buffers[c->tensors[s->in[0]].buffer];
+    if (!epctx_npu__is_whole(c, &c->tensors[s->in[0]]) || !s->packs || s->pack.inner != 1 ||
+        p->batch != 1 || p->a_step != 1 || p->a_row != p->k ||
+        p->k != (uint64_t)b->channels * b->plane) {
+        return false;
+    }
+    s->pack.inner = b->channels;
+    s->pack.inner_stride = s->pack.depth_stride * b->plane;
+    return true;
+}
+
 /* Adds a step with the moves that its operands need. */
 static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu__step *given)
 {
@@ -12207,7 +12234,7 @@ static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu_
         EPCTX__TRY(epctx_npu__follow(c, &s));
         done = true;
     } else {
-        done = epctx_npu__follow_reduce(c, &s);
+        done = epctx_npu__follow_reduce(c, &s) || epctx_npu__follow_gemm(c, &s);
     }
     for (i = 0; i < EPCTX_NPU__MAX_IN && !done; i++) {
         EPCTX__TRY(epctx_npu__in_order(c, &s.in[i], false, s.name));
