@@ -1425,47 +1425,61 @@ static void epctx_npu__turn(float *to, const float *from, size_t rows, size_t co
 }
 #endif
 
+static void epctx_npu__swap_axes(epctx_npu__move *p, uint32_t i, uint32_t j)
+{
+    const uint32_t dim = p->dims[i];
+    const int32_t from = p->from[i], to = p->to[i];
+    p->dims[i] = p->dims[j];
+    p->from[i] = p->from[j];
+    p->to[i] = p->to[j];
+    p->dims[j] = dim;
+    p->from[j] = from;
+    p->to[j] = to;
+}
+
 static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__args *args,
                                         epctx_error *error)
 {
-    const epctx_npu__move *p = (const epctx_npu__move *)params;
+    epctx_npu__move walk = *(const epctx_npu__move *)params, *p = &walk;
     const uint32_t last = p->rank - 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
     const uint8_t *from = (const uint8_t *)args->in[0] + (size_t)p->from_start * p->elem;
     uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, dims[EPCTX_NPU_MAX_RANK], rows = 0, i;
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i;
     ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
     (void)error;
     (void)step;
-    memcpy(dims, p->dims, sizeof dims);
 #ifdef EPCTX_NPU__AVX2
-    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && dims[last] >= 4; i++) {
-        if (p->from[i] == 1 && p->from[last] != 1 && dims[i] >= 4) {
-            rows = dims[i];
+    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 4; i++) {
+        if (p->from[i] == 1 && p->from[last] != 1 && p->dims[i] >= 4) {
+            rows = p->dims[i];
             step = p->to[i];
-            dims[i] = 1;
+            p->dims[i] = 1;
         }
     }
 #endif
+    if (rows == 0 && last > 0 && p->dims[last] < 8 && p->dims[last - 1] > p->dims[last]) {
+        epctx_npu__swap_axes(p, last - 1, last); /* rows are long enough to pay for a call */
+    }
     for (;;) {
         if (rows == 0) {
-            epctx_npu__move_row(to, from, dims[last], p->to[last], p->from[last], p->elem);
+            epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
 #ifdef EPCTX_NPU__AVX2
         } else {
-            epctx_npu__turn((float *)to, (const float *)from, rows, dims[last], step,
+            epctx_npu__turn((float *)to, (const float *)from, rows, p->dims[last], step,
                             p->from[last]);
 #endif
         }
         for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
             uint32_t d = i - 1;
-            if (++at[d] < dims[d]) { /* do not step past the end: the address may not exist */
+            if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
                 from += p->from[d] * elem;
                 to += p->to[d] * elem;
                 break;
             }
             at[d] = 0;
-            from -= (ptrdiff_t)(dims[d] - 1) * p->from[d] * elem;
-            to -= (ptrdiff_t)(dims[d] - 1) * p->to[d] * elem;
+            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
+            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
         }
         if (i == 0) {
             return EPCTX_OK;
@@ -12557,8 +12571,7 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
     const epctx_npu__conv *p = &s->params.conv;
     const epctx_npu__buffer *b = &c->buffers[c->tensors[s->out].buffer];
     size_t next = at + 1;
-    if (s->dead || s->op != EPCTX_NPU__OP_CONV || !s->packs || p->batch != 1 || p->groups != 1 ||
-        s->in[3] != EPCTX_NPU__NONE) {
+    if (s->dead || s->op != EPCTX_NPU__OP_CONV || p->batch != 1 || s->in[3] != EPCTX_NPU__NONE) {
         return 0;
     }
     while (next < c->step_count && c->steps[next].dead) {
@@ -12571,54 +12584,78 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
                : 0;
 }
 
-/* Parts of a convolution's output channels: at least two, of 64 or more if possible. */
-static uint32_t epctx_npu__pool_parts(uint32_t channels)
+/* Lines of a pool's result for which the convolution fits into 16 KB and computes few lines twice. */
+static uint32_t epctx_npu__pool_lines(const epctx_npu__conv *conv, const epctx_npu__window *pool)
 {
-    uint32_t parts = 1;
-    while (channels % (2 * EPCTX_NPU__ROWS) == 0 && (parts == 1 || channels >= 128)) {
-        channels /= 2;
-        parts *= 2;
-    }
-    return parts;
+    const uint64_t line =
+        epctx_npu__mul4(pool->stride_h, conv->window.out_w, conv->out_channels, 4);
+    const uint64_t reach = epctx_npu__covered(1, pool->kernel_h, 1, pool->dilation_h);
+    const uint64_t twice = reach > pool->stride_h ? reach - pool->stride_h : 0;
+    const uint64_t least = 8 * twice / pool->stride_h, fit = 16384 / line;
+    const uint64_t lines = fit > least ? fit : least;
+    return lines == 0 ? 1 : (lines < pool->out_h ? (uint32_t)lines : pool->out_h);
 }
 
-/* Elements of part `at` of `parts` of a tensor. */
-static epctx_status epctx_npu__part_of(epctx_npu__compiler *c, uint32_t parts, uint32_t at,
-                                       uint32_t *id)
+/* Narrows a window to the output lines from `first` to before `end`; `start` is the first line of
+ * the input that they need. False: they need none. */
+static bool epctx_npu__band(epctx_npu__window *w, uint32_t first, uint32_t end, uint32_t *start)
+{
+    const int64_t from = (int64_t)first * w->stride_h - w->top, in = w->in_h;
+    const int64_t to =
+        from + (int64_t)epctx_npu__covered(end - first, w->kernel_h, w->stride_h, w->dilation_h);
+    const int64_t low = from > 0 ? from : 0, high = to < in ? to : in;
+    if (low >= high) return false;
+    *start = (uint32_t)low;
+    w->top = (uint32_t)(low - from);
+    if (to <= in) {
+        w->bottom = 0;
+    } else if (end < w->out_h && to - in < w->bottom) {
+        w->bottom = (uint32_t)(to - in);
+    }
+    w->in_h = (uint32_t)(high - low);
+    w->out_h = end - first;
+    return true;
+}
+
+/* The lines of an image from `first` on, `line` elements each. */
+static epctx_status epctx_npu__lines_of(epctx_npu__compiler *c, uint32_t first, uint32_t count,
+                                        uint64_t line, uint32_t *id)
 {
     epctx_npu__shape shape = {1, {0}};
-    if (*id == EPCTX_NPU__NONE) return EPCTX_OK;
-    shape.dims[0] = (int64_t)(c->tensors[*id].count / parts);
-    return epctx_npu__alias(c, *id, &shape, at * (uint64_t)shape.dims[0], id);
+    shape.dims[0] = (int64_t)(count * line);
+    return epctx_npu__alias(c, *id, &shape, first * line, id);
 }
 
-/* Alternates convolution and pool over parts of the channels: only a part of the image is live. */
+/* Alternates convolution and pool over bands of lines: only a band of the image is live. */
 static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__step *conv,
-                                     const epctx_npu__step *pool, uint32_t parts,
-                                     epctx_npu__step *to)
+                                     const epctx_npu__step *pool, uint32_t lines,
+                                     epctx_npu__step *to, size_t *count)
 {
-    const epctx_npu__shape whole = c->tensors[pool->out].shape;
-    epctx_npu__step one = *conv, two = *pool;
-    epctx_npu__conv *p = &one.params.conv;
-    uint32_t image = conv->out, i, buffer;
-    p->out_channels /= parts;
-    one.pack.rows /= parts;
-    two.params.pool.channels /= parts;
-    EPCTX__TRY(epctx_npu__part_of(c, parts, 0, &image));
-    EPCTX__TRY(epctx_npu__add_buffer(c, c->tensors[image].count * 4, &buffer));
-    c->tensors[image].buffer = buffer;
-    EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__conv_temporary(p), &one.temporary));
-    one.out = two.in[0] = image;
-    for (i = 0; i < parts; i++) {
-        one.in[1] = conv->in[1];
-        one.in[2] = conv->in[2];
-        EPCTX__TRY(epctx_npu__part_of(c, parts, i, &one.in[1]));
-        EPCTX__TRY(epctx_npu__part_of(c, parts, i, &one.in[2]));
-        EPCTX__TRY(epctx_npu__alias(c, pool->out, &whole, i * (uint64_t)two.params.pool.channels,
-                                    &two.out));
-        to[2 * i] = one;
-        to[2 * i + 1] = two;
+    const size_t before = *count;
+    uint32_t first, end, start, buffer;
+    for (first = 0; first < pool->params.pool.window.out_h; first = end) {
+        epctx_npu__step one = *conv, two = *pool;
+        epctx_npu__conv *p = &one.params.conv;
+        epctx_npu__window *w = &two.params.pool.window;
+        const uint64_t line = (uint64_t)w->out_w * two.params.pool.row;
+        end = w->out_h - first < lines ? w->out_h : first + lines;
+        EPCTX__TRY(epctx_npu__lines_of(c, first, end - first, line, &two.out));
+        if (!epctx_npu__band(w, first, end, &start)) break;
+        EPCTX__TRY(epctx_npu__lines_of(
+            c, 0, w->in_h, (uint64_t)p->window.out_w * p->out_channels * p->groups, &two.in[0]));
+        EPCTX__TRY(epctx_npu__add_buffer(c, c->tensors[two.in[0]].count * 4, &buffer));
+        c->tensors[two.in[0]].buffer = buffer;
+        one.out = two.in[0];
+        if (!epctx_npu__band(&p->window, start, start + w->in_h, &start)) break;
+        EPCTX__TRY(epctx_npu__lines_of(c, start, p->window.in_h,
+                                       (uint64_t)p->window.in_w * p->in_channels * p->groups,
+                                       &one.in[0]));
+        EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__conv_temporary(p), &one.temporary));
+        to[*count] = one;
+        to[*count + 1] = two;
+        *count += 2;
     }
+    if (first < pool->params.pool.window.out_h) *count = before; /* a line of padding alone */
     return EPCTX_OK;
 }
 
@@ -12629,25 +12666,28 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
     void *memory;
     size_t i, next, count = 0, room = c->step_count;
     for (i = 0; i < c->step_count; i++) {
-        room += epctx_npu__pool_behind(c, i) != 0 ? 2 * c->steps[i].params.conv.out_channels : 0;
+        next = epctx_npu__pool_behind(c, i);
+        room += next != 0 ? 2 * (size_t)c->steps[next].params.pool.window.out_h : 0;
     }
     if (room == c->step_count) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__alloc(c, room, sizeof *steps, &memory));
     steps = (epctx_npu__step *)memory;
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
-        const uint32_t parts =
-            (next = epctx_npu__pool_behind(c, i)) != 0 &&
-                    c->buffers[c->tensors[s->out].buffer].crowd == c->stats.scratch_live
-                ? epctx_npu__pool_parts(s->params.conv.out_channels)
-                : 1;
-        if (parts == 1) {
-            steps[count++] = *s;
-            continue;
+        const size_t before = count;
+        next = epctx_npu__pool_behind(c, i);
+        if (next != 0 && c->buffers[c->tensors[s->out].buffer].crowd == c->stats.scratch_live) {
+            const uint32_t lines =
+                epctx_npu__pool_lines(&s->params.conv, &c->steps[next].params.pool.window);
+            if (lines < c->steps[next].params.pool.window.out_h) {
+                EPCTX__TRY(epctx_npu__split(c, s, &c->steps[next], lines, steps, &count));
+            }
         }
-        EPCTX__TRY(epctx_npu__split(c, s, &c->steps[next], parts, steps + count));
-        count += 2 * (size_t)parts;
-        i = next;
+        if (count == before) {
+            steps[count++] = *s;
+        } else {
+            i = next;
+        }
     }
     c->steps = steps;
     c->step_count = c->step_room = count;
@@ -13473,8 +13513,8 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     epctx_npu__drop_dead(c);
     EPCTX__TRY(epctx_npu__to_integers(c));
     EPCTX__TRY(epctx_npu__lay_out(c));
-    EPCTX__TRY(epctx_npu__refine(c));
     EPCTX__TRY(epctx_npu__pack_weights(c));
+    EPCTX__TRY(epctx_npu__refine(c));
     return epctx_npu__plan(c);
 }
 
