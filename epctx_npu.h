@@ -486,10 +486,11 @@ static bool epctx_npu__big_endian(void)
 static uint64_t epctx_npu__mul(uint64_t a, uint64_t b)
 {
     const uint64_t top = UINT64_MAX / 4;
-    if (a != 0 && b > top / a) {
-        return top;
-    }
-    return a * b;
+    const uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX); /* divisions are large and slow */
+    uint64_t high;
+    if ((a >> 32) != 0 && (b >> 32) != 0) return top;
+    high = (a >> 32) * (b & UINT32_MAX) + (b >> 32) * (a & UINT32_MAX);
+    return high > top >> 32 || low > top - (high << 32) ? top : (high << 32) + low;
 }
 
 static uint64_t epctx_npu__mul3(uint64_t a, uint64_t b, uint64_t c)
@@ -2219,47 +2220,36 @@ static uint64_t epctx_npu__covered(uint64_t out, uint64_t kernel, uint64_t strid
     return (out - 1) * stride + (kernel - 1) * dilation + 1;
 }
 
-/* Whether windows reach outside of the image. */
-static bool epctx_npu__conv_copies(const epctx_npu__conv *p)
+/* The workspace of a convolution: addresses of the rows of a tile, then, if windows reach outside
+ * of the image, a ring of those of its padded rows that the windows of a tile need. */
+typedef struct epctx_npu__conv_space {
+    bool copies;
+    uint64_t runs;         /* of adjacent taps of a window */
+    uint64_t slots, width; /* rows that the windows read, pixels of each */
+    uint64_t addresses, bytes;
+} epctx_npu__conv_space;
+
+static epctx_npu__conv_space epctx_npu__conv_needs(const epctx_npu__conv *p)
 {
     const epctx_npu__window *w = &p->window;
-    return w->top + w->left != 0 ||
-           epctx_npu__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) > w->in_h ||
-           epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) > w->in_w;
-}
-
-/* Whether each row of a window is one run. */
-static bool epctx_npu__conv_runs(const epctx_npu__conv *p)
-{
-    return p->window.dilation_w == 1 && (p->groups == 1 || epctx_npu__conv_copies(p));
-}
-
-/* Rows of the image, padding included, that the windows of one tile reach. */
-static uint64_t epctx_npu__conv_slots(const epctx_npu__conv *p)
-{
-    const epctx_npu__window *w = &p->window;
-    const uint64_t lines = EPCTX_NPU__MOST_ROWS / w->out_w + 2u; /* that a tile touches */
-    return epctx_npu__covered(lines < w->out_h ? lines : w->out_h, w->kernel_h, w->stride_h,
-                              w->dilation_h);
-}
-
-/* The workspace: addresses of the rows of a tile, then a ring of padded rows of the image, unless
- * the windows read the image itself. */
-static uint64_t epctx_npu__conv_addresses(const epctx_npu__conv *p)
-{
-    const epctx_npu__window *w = &p->window;
-    return epctx_npu__mul4(w->kernel_h, epctx_npu__conv_runs(p) ? 1 : w->kernel_w,
-                           EPCTX_NPU__MOST_ROWS, 8);
-}
-
-static uint64_t epctx_npu__conv_temporary(const epctx_npu__conv *p)
-{
-    const epctx_npu__window *w = &p->window;
-    const uint64_t width = epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w);
-    return epctx_npu__conv_addresses(p) +
-           (epctx_npu__conv_copies(p)
-                ? epctx_npu__mul4(epctx_npu__conv_slots(p), width, p->in_channels, 4)
-                : 0);
+    const uint32_t lines = EPCTX_NPU__MOST_ROWS / w->out_w + 2; /* that a tile touches */
+    epctx_npu__conv_space s;
+    s.slots = epctx_npu__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h);
+    s.width = epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w);
+    s.copies = w->top + w->left != 0 || s.slots > w->in_h || s.width > w->in_w;
+    s.runs = w->kernel_h;
+    s.runs *= w->dilation_w == 1 && (p->groups == 1 || s.copies) ? 1 : w->kernel_w;
+    s.addresses = s.bytes = epctx_npu__mul3(s.runs, EPCTX_NPU__MOST_ROWS, 8);
+    if (!s.copies) {
+        s.slots = w->in_h;
+        s.width = w->in_w;
+        return s;
+    }
+    if (lines < w->out_h) {
+        s.slots = epctx_npu__covered(lines, w->kernel_h, w->stride_h, w->dilation_h);
+    }
+    s.bytes += epctx_npu__mul4(s.slots, s.width, p->in_channels, 4);
+    return s;
 }
 
 static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
@@ -2277,7 +2267,7 @@ static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
     needs->in[2] = epctx_npu__floats(epctx_npu__mul(p->groups, p->out_channels));
     needs->in[3] = needs->out[0] =
         epctx_npu__floats(epctx_npu__mul4(planes, p->out_channels, w->out_h, w->out_w));
-    needs->out[1] = epctx_npu__items(epctx_npu__conv_temporary(p), 1);
+    needs->out[1] = epctx_npu__items(epctx_npu__conv_needs(p).bytes, 1);
     needs->out[1].align = 8;
     needs->work =
         epctx_npu__mul3(epctx_npu__mul3(planes, p->out_channels, depth), w->out_h, w->out_w);
@@ -2421,11 +2411,10 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
 {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
-    const bool copies = epctx_npu__conv_copies(p);
+    const epctx_npu__conv_space space = epctx_npu__conv_needs(p);
     const size_t depth = (size_t)p->in_channels * w->kernel_h * w->kernel_w;
     const size_t blocks = (p->out_channels + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
     const size_t out_pixel = (size_t)p->groups * p->out_channels;
-    const size_t addresses = (size_t)epctx_npu__conv_addresses(p);
     const size_t in_size = (size_t)w->in_h * w->in_w * p->groups * p->in_channels;
     epctx_npu__conv_part c;
     size_t n, g;
@@ -2436,20 +2425,21 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
     c.at = (const float **)args->out[1];
     c.rows.at = c.at;
     c.rows.step = 1;
-    c.rows.runs = (size_t)w->kernel_h * (epctx_npu__conv_runs(p) ? 1 : w->kernel_w);
+    c.rows.runs = (size_t)space.runs;
     c.rows.count = depth / c.rows.runs;
     c.pixel = (size_t)p->groups * p->in_channels;
-    c.ring = copies ? (float *)(void *)((uint8_t *)args->out[1] + addresses) : NULL;
-    c.step = copies ? p->in_channels : c.pixel;
-    c.slots = copies ? (size_t)epctx_npu__conv_slots(p) : w->in_h;
-    c.width = copies ? (size_t)epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w)
-                     : w->in_w;
+    if (space.copies) {
+        c.ring = (float *)(void *)((uint8_t *)args->out[1] + space.addresses);
+    }
+    c.step = space.copies ? p->in_channels : c.pixel;
+    c.slots = (size_t)space.slots;
+    c.width = (size_t)space.width;
     for (n = 0; n < p->batch; n++) {
         const size_t out_at = n * w->out_h * w->out_w * out_pixel;
         for (g = 0; g < p->groups; g++) {
             const size_t first = g * p->out_channels;
             c.x = (const float *)args->in[0] + n * in_size + g * p->in_channels;
-            c.from = copies ? c.ring : c.x;
+            c.from = space.copies ? c.ring : c.x;
             c.weights = (const float *)args->in[1] + g * blocks * EPCTX_NPU__COLUMNS * depth;
             c.bias = args->in[2] != NULL ? (const float *)args->in[2] + first : NULL;
             c.add = args->in[3] != NULL ? (const float *)args->in[3] + out_at + first : NULL;
@@ -2464,7 +2454,8 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
 
 typedef enum epctx_npu__slide_kind {
     EPCTX_NPU__SLIDE_MAX = 0, /* NaN wins */
-    EPCTX_NPU__SLIDE_SUM,
+    EPCTX_NPU__SLIDE_AVERAGE, /* of the taps inside the image */
+    EPCTX_NPU__SLIDE_MEAN,    /* their sum divided by the number of all taps */
     EPCTX_NPU__SLIDE_PRODUCTS /* sum of taps times weights */
 } epctx_npu__slide_kind;
 
@@ -2498,6 +2489,15 @@ static void epctx_npu__tap_columns(const epctx_npu__window *w, uint32_t ox, epct
                       &t->kx_low, &t->kx_high);
 }
 
+/* What an average divides a sum by. */
+static float epctx_npu__slide_divisor(const epctx_npu__slides *s, const epctx_npu__tap_range *t)
+{
+    const int32_t inside = (t->ky_high - t->ky_low) * (t->kx_high - t->kx_low);
+    return s->kind == EPCTX_NPU__SLIDE_MEAN
+               ? (float)s->window->kernel_h * (float)s->window->kernel_w
+               : (float)(inside > 0 ? inside : 1);
+}
+
 /* `count` (at most 16) output channels of one pixel from channel `c` on. */
 static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
                                                      epctx_npu__slide_kind kind,
@@ -2507,7 +2507,9 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
     const epctx_npu__window *w = s->window;
     const size_t taps = (size_t)w->kernel_h * w->kernel_w;
     const float *k = kind == EPCTX_NPU__SLIDE_PRODUCTS ? s->weights + c * taps : NULL;
+    const bool averages = kind == EPCTX_NPU__SLIDE_AVERAGE || kind == EPCTX_NPU__SLIDE_MEAN;
     float sum[EPCTX_NPU__COLUMNS];
+    const float divisor = epctx_npu__slide_divisor(s, t);
     int32_t ky, kx;
     size_t j;
     for (j = 0; j < count; j++) {
@@ -2523,7 +2525,7 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
                 for (j = 0; j < count; j++) {
                     sum[j] = sum[j] >= from[c + j] ? sum[j] : from[c + j];
                 }
-            } else if (kind == EPCTX_NPU__SLIDE_SUM) {
+            } else if (kind != EPCTX_NPU__SLIDE_PRODUCTS) {
                 for (j = 0; j < count; j++) {
                     sum[j] += from[c + j];
                 }
@@ -2542,7 +2544,7 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
         }
     }
     for (j = 0; j < count; j++) {
-        y[c + j] = sum[j];
+        y[c + j] = averages ? sum[j] / divisor : sum[j];
     }
 }
 
@@ -2572,8 +2574,8 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__slides *s,
 {
     if (s->kind == EPCTX_NPU__SLIDE_MAX) {
         epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_MAX, t, ox, end, y);
-    } else if (s->kind == EPCTX_NPU__SLIDE_SUM) {
-        epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_SUM, t, ox, end, y);
+    } else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS) {
+        epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_AVERAGE, t, ox, end, y);
     } else {
         epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_PRODUCTS, t, ox, end, y);
     }
@@ -2596,6 +2598,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_
 {
     const epctx_npu__window *w = s->window;
     const size_t taps = (size_t)w->kernel_h * w->kernel_w, step = w->stride_w * s->channels;
+    const __m512 divisor = _mm512_set1_ps(epctx_npu__slide_divisor(s, t));
     size_t c, i;
     for (c = 0; c < s->channels; c += 16) {
         const __mmask16 mask = epctx_npu__lanes(s->channels, c);
@@ -2622,9 +2625,10 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_
                 for (i = 0; i < 8; i++) {
                     if (i < pixels) {
                         const __m512 v = _mm512_maskz_loadu_ps(mask, from + i * step);
-                        sum[i] = kind == EPCTX_NPU__SLIDE_MAX   ? _mm512_max_ps(sum[i], v)
-                                 : kind == EPCTX_NPU__SLIDE_SUM ? _mm512_add_ps(sum[i], v)
-                                                                : _mm512_fmadd_ps(k, v, sum[i]);
+                        sum[i] = kind == EPCTX_NPU__SLIDE_MAX ? _mm512_max_ps(sum[i], v)
+                                 : kind != EPCTX_NPU__SLIDE_PRODUCTS
+                                     ? _mm512_add_ps(sum[i], v)
+                                     : _mm512_fmadd_ps(k, v, sum[i]);
                     }
                 }
                 from += w->dilation_w * s->channels;
@@ -2633,7 +2637,9 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_
         EPCTX_NPU__UNROLL
         for (i = 0; i < 8; i++) {
             if (i < pixels) {
-                _mm512_mask_storeu_ps(y + i * s->row + c, mask, sum[i]);
+                const __m512 v =
+                    kind == EPCTX_NPU__SLIDE_AVERAGE ? _mm512_div_ps(sum[i], divisor) : sum[i];
+                _mm512_mask_storeu_ps(y + i * s->row + c, mask, v);
             }
         }
     }
@@ -2645,8 +2651,8 @@ EPCTX_NPU__WIDE static void epctx_npu__slide_run(const epctx_npu__slides *s,
 {
     if (s->kind == EPCTX_NPU__SLIDE_MAX) {
         epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_MAX, t, eight ? 8 : 1, y);
-    } else if (s->kind == EPCTX_NPU__SLIDE_SUM) {
-        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_SUM, t, eight ? 8 : 1, y);
+    } else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS) {
+        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_AVERAGE, t, eight ? 8 : 1, y);
     } else if (eight) {
         epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 8, y);
     } else {
@@ -2840,9 +2846,8 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
 
 typedef struct epctx_npu__pool {
     uint32_t batch, channels;
-    uint32_t row;           /* elements from pixel to pixel of the result: `channels` or more */
-    uint32_t average;       /* 0: maximum */
-    uint32_t count_padding; /* count_include_pad: the average counts padding */
+    uint32_t row;  /* elements from pixel to pixel of the result: `channels` or more */
+    uint32_t kind; /* a slide kind, but for products */
     epctx_npu__window window;
 } epctx_npu__pool;
 
@@ -2854,38 +2859,7 @@ static bool epctx_npu__check_pool(const void *params, epctx_npu__needs *needs)
     needs->in[0] = epctx_npu__floats(epctx_npu__mul4(p->batch, p->channels, w->in_h, w->in_w));
     needs->out[0] = epctx_npu__floats(epctx_npu__reach(pixels, p->row, p->channels, 1, 1, 0));
     needs->work = epctx_npu__mul4(pixels, p->channels, w->kernel_h, w->kernel_w);
-    return p->row >= p->channels && epctx_npu__window_ok(w);
-}
-
-/* Positions of one window of an axis that the average counts. */
-static int32_t epctx_npu__counted(uint32_t out, uint32_t stride, uint32_t kernel, uint32_t dilation,
-                                  uint32_t in, uint32_t before, uint32_t after, bool count_padding)
-{
-    const int32_t start = (int32_t)(out * stride) - (int32_t)before;
-    int32_t low, high;
-    if (count_padding) { /* positions past the padding (ceil_mode) do not count */
-        epctx_npu__inside(start + (int32_t)before, (int32_t)dilation, (int32_t)kernel,
-                          (int32_t)(in + before + after), &low, &high);
-    } else {
-        epctx_npu__inside(start, (int32_t)dilation, (int32_t)kernel, (int32_t)in, &low, &high);
-    }
-    return high - low;
-}
-
-static void epctx_npu__average_row(const epctx_npu__pool *p, uint32_t oy, float *y)
-{
-    const epctx_npu__window *w = &p->window;
-    const bool padded = p->count_padding != 0;
-    const int32_t rows = epctx_npu__counted(oy, w->stride_h, w->kernel_h, w->dilation_h, w->in_h,
-                                            w->top, w->bottom, padded);
-    uint32_t ox;
-    for (ox = 0; ox < w->out_w; ox++) {
-        const float count =
-            (float)rows * (float)epctx_npu__counted(ox, w->stride_w, w->kernel_w, w->dilation_w,
-                                                    w->in_w, w->left, w->right, padded);
-        EPCTX_NPU__EACH(i, p->channels, y[i] = count > 0.0f ? y[i] / count : 0.0f;);
-        y += p->row;
-    }
+    return p->kind < EPCTX_NPU__SLIDE_PRODUCTS && p->row >= p->channels && epctx_npu__window_ok(w);
 }
 
 static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__args *args,
@@ -2894,11 +2868,11 @@ static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__arg
     const epctx_npu__pool *p = (const epctx_npu__pool *)params;
     const epctx_npu__window *w = &p->window;
     epctx_npu__slides s;
-    uint32_t n, oy;
+    uint32_t n;
     (void)error;
     memset(&s, 0, sizeof s);
     s.window = w;
-    s.kind = p->average != 0 ? EPCTX_NPU__SLIDE_SUM : EPCTX_NPU__SLIDE_MAX;
+    s.kind = (epctx_npu__slide_kind)p->kind;
     s.channels = p->channels;
     s.multiplier = 1;
     s.row = p->row;
@@ -2906,9 +2880,6 @@ static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__arg
         s.x = (const float *)args->in[0] + (size_t)n * w->in_h * w->in_w * p->channels;
         s.y = (float *)args->out[0] + (size_t)n * w->out_h * w->out_w * p->row;
         epctx_npu__slide(args->fast, &s);
-        for (oy = 0; oy < w->out_h && p->average != 0; oy++) {
-            epctx_npu__average_row(p, oy, s.y + (size_t)oy * w->out_w * p->row);
-        }
     }
     return EPCTX_OK;
 }
@@ -8867,7 +8838,7 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     epctx_npu__pack pack;
     uint64_t temporary;
     p->window = *window;
-    temporary = epctx_npu__conv_temporary(p);
+    temporary = epctx_npu__conv_needs(p).bytes;
     if (temporary > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "kernel too large: %u weights", depth);
     }
@@ -9156,6 +9127,29 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
+/* Zeros around an image instead of the padding of its window. */
+static epctx_status epctx_npu__pad_window(epctx_npu__compiler *c, uint32_t *x, epctx_npu__window *w)
+{
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
+    epctx_npu__shape shape = c->tensors[*x].shape;
+    const uint32_t flat = shape.rank == 3;
+    uint32_t y;
+    if (w->top + w->left + w->bottom + w->right == 0) return EPCTX_OK;
+    pads[2] = flat ? w->left : w->top;
+    pads[shape.rank + 2] = flat ? w->right : w->bottom;
+    pads[3] = flat ? pads[3] : w->left;
+    pads[shape.rank + 3] = flat ? pads[shape.rank + 3] : w->right;
+    EPCTX__TRY(epctx_npu__pad_shape(c, EPCTX_NPU__PAD_CONSTANT, pads, &shape));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[*x].elem, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_fill(c, y, 0));
+    EPCTX__TRY(epctx_npu__pad_boxes(c, EPCTX_NPU__PAD_CONSTANT, *x, y, pads));
+    w->in_h += w->top + w->bottom;
+    w->in_w += w->left + w->right;
+    w->top = w->left = w->bottom = w->right = 0;
+    *x = y;
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
 {
     const bool average = c->variant != 0;
@@ -9191,8 +9185,10 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     p->batch = (uint32_t)xs.dims[0];
     p->channels = p->row = (uint32_t)xs.dims[1];
     s.images = true;
-    p->average = average;
-    p->count_padding = average && epctx_node_int(c->node, "count_include_pad", 0) != 0;
+    p->kind = average ? EPCTX_NPU__SLIDE_AVERAGE : EPCTX_NPU__SLIDE_MAX;
+    if (average && epctx_node_int(c->node, "count_include_pad", 0) != 0) {
+        EPCTX__TRY(epctx_npu__pad_window(c, &s.in[0], &p->window));
+    }
     ys = epctx_npu__image(&xs, xs.dims[1], &p->window);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
     s.out = y;
@@ -10004,7 +10000,7 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
     s.params.pool.batch = (uint32_t)shape.dims[0];
     s.params.pool.channels = s.params.pool.row =
         (uint32_t)epctx_npu__product(&shape, 2, shape.rank);
-    s.params.pool.average = s.params.pool.count_padding = 1;
+    s.params.pool.kind = EPCTX_NPU__SLIDE_MEAN;
     w->in_h = w->out_h = (uint32_t)shape.dims[1];
     w->in_w = w->out_w = 1;
     w->kernel_h = (uint32_t)size;
@@ -12584,14 +12580,14 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
                : 0;
 }
 
-/* Lines of a pool's result for which the convolution fits into 16 KB and computes few lines twice. */
+/* Lines of a pool's result for which the convolution fits into 8 KB and computes few lines twice. */
 static uint32_t epctx_npu__pool_lines(const epctx_npu__conv *conv, const epctx_npu__window *pool)
 {
     const uint64_t line =
         epctx_npu__mul4(pool->stride_h, conv->window.out_w, conv->out_channels, 4);
     const uint64_t reach = epctx_npu__covered(1, pool->kernel_h, 1, pool->dilation_h);
     const uint64_t twice = reach > pool->stride_h ? reach - pool->stride_h : 0;
-    const uint64_t least = 8 * twice / pool->stride_h, fit = 16384 / line;
+    const uint64_t least = 8 * twice / pool->stride_h, fit = 8192 / line;
     const uint64_t lines = fit > least ? fit : least;
     return lines == 0 ? 1 : (lines < pool->out_h ? (uint32_t)lines : pool->out_h);
 }
@@ -12650,7 +12646,7 @@ static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__st
         EPCTX__TRY(epctx_npu__lines_of(c, start, p->window.in_h,
                                        (uint64_t)p->window.in_w * p->in_channels * p->groups,
                                        &one.in[0]));
-        EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__conv_temporary(p), &one.temporary));
+        EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__conv_needs(p).bytes, &one.temporary));
         to[*count] = one;
         to[*count + 1] = two;
         *count += 2;
@@ -13223,7 +13219,8 @@ static bool epctx_npu__as_product(const epctx_npu__compiler *c, const epctx_npu_
         o->weights = o->bias = EPCTX_NPU__NONE;
         o->scale = 1.0f / (float)o->taps;
         return s->op == EPCTX_NPU__OP_POOL
-                   ? s->params.pool.average != 0 && w->top + w->left + w->bottom + w->right == 0 &&
+                   ? s->params.pool.kind != EPCTX_NPU__SLIDE_MAX &&
+                         w->top + w->left + w->bottom + w->right == 0 &&
                          (w->out_h - 1) * w->stride_h + (w->kernel_h - 1) * w->dilation_h <
                              w->in_h &&
                          (w->out_w - 1) * w->stride_w + (w->kernel_w - 1) * w->dilation_w < w->in_w
