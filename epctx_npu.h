@@ -12904,6 +12904,8 @@ typedef struct epctx_npu__grid {
     int32_t zero;
 } epctx_npu__grid;
 
+#define EPCTX_NPU__SEVERAL (EPCTX_NPU__NONE - 1) /* steps fill a buffer in parts */
+
 /* State of the pass: by buffer, the step that fills it and the number of its readers. */
 typedef struct epctx_npu__integers {
     epctx_npu__compiler *c;
@@ -12947,7 +12949,7 @@ static epctx_status epctx_npu__grid_of(epctx_npu__compiler *c, const epctx_npu__
 static const epctx_npu__step *epctx_npu__maker(const epctx_npu__integers *w, uint32_t tensor)
 {
     const epctx_npu__tensor *t = &w->c->tensors[tensor];
-    return t->constant || t->buffer >= w->buffers || w->made[t->buffer] == EPCTX_NPU__NONE ||
+    return t->constant || t->buffer >= w->buffers || w->made[t->buffer] >= EPCTX_NPU__SEVERAL ||
                    !epctx_npu__is_whole(w->c, t)
                ? NULL
                : &w->steps[w->made[t->buffer]];
@@ -13441,8 +13443,7 @@ static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
         if (s->dead) {
             continue;
         }
-        w->readers[out] += w->made[out] != EPCTX_NPU__NONE ? 2 : 0; /* in parts: by several steps */
-        w->made[out] = (uint32_t)i;
+        w->made[out] = w->made[out] == EPCTX_NPU__NONE ? (uint32_t)i : EPCTX_NPU__SEVERAL;
         for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
             if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant) {
                 w->readers[c->tensors[s->in[j]].buffer]++;
