@@ -1844,10 +1844,10 @@ static epctx_status epctx_npu__run_pack(const void *params, const epctx_npu__arg
 
 /* The left operand: for each run, the addresses of EPCTX_NPU__MOST_ROWS rows, of which the tile
  * reads `count` elements `step` apart. */
-typedef struct epctx_npu__rows {
+typedef struct epctx_npu__left {
     const float *const *at;
     size_t runs, count, step;
-} epctx_npu__rows;
+} epctx_npu__left;
 
 /* Epilogue of a sum: y = sum * scale + bias + add, clamped to low..high. */
 typedef struct epctx_npu__epilogue {
@@ -1917,7 +1917,7 @@ static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue
 
 /* tile[r][j] = sum over k of a[r][k] * b[k][j] for 4 rows and EPCTX_NPU__WIDTH columns; b and the
  * tile have rows of EPCTX_NPU__COLUMNS. */
-static void epctx_npu__tile_part(const epctx_npu__rows *a, const float *b, float *tile)
+static void epctx_npu__tile_part(const epctx_npu__left *a, const float *b, float *tile)
 {
     const float *const *at = a->at;
     const size_t step = a->step;
@@ -1955,7 +1955,7 @@ static void epctx_npu__tile_part(const epctx_npu__rows *a, const float *b, float
 #ifdef EPCTX_NPU__AVX2
 
 /* 6 rows by one block of columns. */
-EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const epctx_npu__rows *a, const float *b,
+EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const epctx_npu__left *a, const float *b,
                                                    const epctx_npu__epilogue *f)
 {
     const float *const *at = a->at;
@@ -2014,7 +2014,7 @@ epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, 
 }
 
 /* `rows` rows by `blocks` blocks of columns. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_npu__rows *a,
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_npu__left *a,
                                                                     const float *b,
                                                                     const epctx_npu__epilogue *f,
                                                                     size_t rows, size_t blocks)
@@ -2066,7 +2066,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_
     }
 }
 
-EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const epctx_npu__rows *a, const float *b,
+EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const epctx_npu__left *a, const float *b,
                                                  const epctx_npu__epilogue *f)
 {
     if (f->columns > 3 * EPCTX_NPU__COLUMNS) {
@@ -2100,7 +2100,7 @@ static size_t epctx_npu__most_rows(epctx_npu__level fast, size_t columns)
 
 /* Applies f to the products of f->rows rows and f->columns columns, in consecutive blocks. The
  * addresses of rows beyond f->rows must be readable, too. */
-static void epctx_npu__tile(epctx_npu__level fast, const epctx_npu__rows *a, const float *b,
+static void epctx_npu__tile(epctx_npu__level fast, const epctx_npu__left *a, const float *b,
                             const epctx_npu__epilogue *f)
 {
     float tile[EPCTX_NPU__ROWS * EPCTX_NPU__COLUMNS];
@@ -2284,7 +2284,7 @@ typedef struct epctx_npu__conv_part {
     const float *from;         /* what the windows read: the ring or x, `slots` rows */
     size_t slots, width, step; /* pixels of a row of it; floats from pixel to pixel */
     const float **at;
-    epctx_npu__rows rows;
+    epctx_npu__left rows;
     const float *weights, *bias, *add;
     float *y;
 } epctx_npu__conv_part;
@@ -2784,7 +2784,7 @@ static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *
 {
     const size_t most = epctx_npu__most_rows(fast, columns);
     const float *at[EPCTX_NPU__MOST_ROWS];
-    epctx_npu__rows rows = {NULL, 1, 0, 0};
+    epctx_npu__left rows = {NULL, 1, 0, 0};
     epctx_npu__epilogue f;
     size_t m, r, n;
     rows.at = at;
