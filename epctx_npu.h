@@ -1139,7 +1139,8 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
     X(COSH, epctx_npu__hyperbolic(v, true)) \
     X(ASINH, epctx_npu__asinh(v)) \
     X(ACOSH, epctx_npu__acosh(v)) \
-    X(ATANH, epctx_npu__atanh(v))
+    X(ATANH, epctx_npu__atanh(v)) \
+    X(CUBE, v *v *v)
 
 typedef enum epctx_npu__act_kind {
     EPCTX_NPU__ACT_NONE = 0,
@@ -1153,7 +1154,7 @@ typedef enum epctx_npu__act_kind {
 #ifdef EPCTX_NPU_FEW_ACTIVATIONS
 #define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_LEAKY
 #else
-#define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_ATANH
+#define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_CUBE
 #endif
 
 typedef struct epctx_npu__act {
@@ -1826,13 +1827,12 @@ static epctx_status epctx_npu__run_affine(const void *params, const epctx_npu__a
     const float *x = (const float *)args->in[0];
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     float *y = (float *)args->out[0];
-    size_t o, c, i;
+    size_t o, c;
     (void)error;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            for (i = 0; i < p->inner; i++) {
-                y[i] = x[i] * scale[c] + shift[c];
-            }
+            const float f = scale[c], g = shift[c];
+            EPCTX_NPU__EACH(i, p->inner, y[i] = x[i] * f + g;);
             epctx_npu__activate(y, p->inner, &p->act);
             x += p->inner;
             y += p->inner;
@@ -3160,26 +3160,59 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float
         statement \
     }
 
+/* The last 16 elements of a row; what a shorter row lacks is `fill`. */
+static EPCTX_NPU__INLINE void epctx_npu__row_end(const float *x, size_t count, float fill,
+                                                 float *end)
+{
+    size_t j;
+    if (count >= 16) {
+        for (j = 0; j < 16; j++) {
+            end[j] = x[count - 16 + j];
+        }
+    } else {
+        for (j = 0; j < 16; j++) {
+            end[j] = j < count ? x[j] : fill;
+        }
+    }
+}
+
+/* Zeros all but the last `rest` elements of the row. */
+static EPCTX_NPU__INLINE void epctx_npu__row_mask(size_t count, size_t rest, float *end)
+{
+    const uint32_t first = count >= 16 ? 16 - (uint32_t)rest : 0, stop = first + (uint32_t)rest;
+    uint32_t j;
+    for (j = 0; j < 16; j++) {
+        end[j] = epctx_npu__choose((j >= first) & (j < stop), end[j], 0.0f);
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__row_add(const float *x, float mean, bool square,
+                                                 double *sum)
+{
+    size_t j;
+    for (j = 0; j < 16; j++) {
+        const double d = (double)(x[j] - mean);
+        sum[j] += square ? d * d : d;
+    }
+}
+
 /* The sum of (x - mean), or of its square. */
 static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count, float mean,
                                                    bool square)
 {
     double sum[16] = {0.0};
-    float d[16];
+    float end[16];
     size_t i, j;
-    for (i = 0; i < count; i += 16) {
-        if (count - i >= 16) {
-            for (j = 0; j < 16; j++) {
-                d[j] = x[i + j] - mean;
-            }
-        } else {
-            for (j = 0; j < 16; j++) {
-                d[j] = j < count - i ? x[i + j] - mean : 0.0f;
-            }
-        }
+    for (i = 0; count - i >= 16; i += 16) {
+        epctx_npu__row_add(x + i, mean, square, sum);
+    }
+    if (i < count) {
+        epctx_npu__row_end(x, count, mean, end);
         for (j = 0; j < 16; j++) {
-            sum[j] += square ? (double)d[j] * (double)d[j] : (double)d[j];
+            end[j] -= mean;
         }
+        epctx_npu__row_mask(count, count - i, end);
+        epctx_npu__row_add(end, 0.0f, square, sum);
     }
     EPCTX_NPU__FOLD(j, half, sum[j] += sum[j + half];);
     return sum[0];
@@ -3190,13 +3223,10 @@ static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x
 {
     float best[16];
     size_t i, j;
-    for (j = 0; j < 16; j++) {
-        best[j] = x[j < count ? j : 0];
-    }
-    for (i = 16; i < count; i += 16) {
-        const float *last = x + (count - i < 16 ? count - 16 : i); /* overlaps */
+    epctx_npu__row_end(x, count, x[0], best);
+    for (i = 0; count - i >= 16; i += 16) {
         for (j = 0; j < 16; j++) {
-            best[j] = epctx_npu__reduce_step(kind, best[j], last[j]);
+            best[j] = epctx_npu__reduce_step(kind, best[j], x[i + j]);
         }
     }
     EPCTX_NPU__FOLD(j, half, best[j] = epctx_npu__reduce_step(kind, best[j], best[j + half]););
@@ -3348,19 +3378,28 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
                                                      bool log)
 {
     const float best = epctx_npu__row_best(EPCTX_NPU__REDUCE_MAX, x, count);
-    float top[16], sum[16] = {0.0f}, last[16], e[16], scale;
+    float top[16], sum[16] = {0.0f}, end[16], scale;
     size_t i, j;
     for (j = 0; j < 16; j++) {
         top[j] = best;
-        last[j] = -FLT_MAX;
     }
     for (i = 0; count - i >= 16; i += 16) {
         epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
     }
     if (i < count) {
-        memcpy(last, x + i, (count - i) * sizeof *x);
-        epctx_npu__softmax_part(last, top, 16, sum, e);
-        memcpy(y + i, e, (count - i) * sizeof *y);
+        epctx_npu__row_end(x, count, best, end);
+        for (j = 0; j < 16; j++) {
+            end[j] = epctx_npu__exp(end[j] - best);
+        }
+        if (count >= 16) { /* the overlapping ones again */
+            memcpy(y + count - 16, end, sizeof end);
+        } else {
+            memcpy(y, end, count * sizeof *y);
+        }
+        epctx_npu__row_mask(count, count - i, end);
+        for (j = 0; j < 16; j++) {
+            sum[j] += end[j];
+        }
     }
     EPCTX_NPU__FOLD(j, half, sum[j] += sum[j + half];);
     scale = log ? epctx_npu__log(sum[0]) : 1.0f / sum[0];
@@ -3819,7 +3858,7 @@ static bool epctx_npu__check_norm(const void *params, epctx_npu__needs *needs)
     return p->centred <= 1 && p->inner >= 1 && p->channels >= 1 && p->count >= 1;
 }
 
-static void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, const float *shift,
+static EPCTX_NPU__INLINE void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, const float *shift,
                                   size_t first, float *y)
 {
     size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
@@ -3898,45 +3937,74 @@ static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
     return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->count >= 1;
 }
 
-/* Whether element i is greater than element j; with `smallest`, whether it is less. */
-static bool epctx_npu__arg_better(const epctx_npu__arg *p, const uint8_t *x, size_t i, size_t j)
+/* The indices for up to 16 rows, which lie `pitch` apart, their elements `step`. */
+static EPCTX_NPU__INLINE void epctx_npu__arg_strip(const epctx_npu__arg *p, const float *x,
+                                                   size_t pitch, size_t step, size_t width,
+                                                   int64_t *y)
 {
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        float a, b;
-        memcpy(&a, x + i * 4, 4);
-        memcpy(&b, x + j * 4, 4);
-        return p->smallest != 0 ? a < b : a > b;
-    } else {
-        const int64_t a = epctx_npu__load_int(x, i, p->type);
-        const int64_t b = epctx_npu__load_int(x, j, p->type);
-        return p->smallest != 0 ? a < b : a > b;
+    const float sign = p->smallest != 0 ? -1.0f : 1.0f;
+    float best[16];
+    int32_t index[16] = {0}, k;
+    size_t j;
+    for (j = 0; j < width; j++) {
+        best[j] = sign * x[j * pitch];
+    }
+    for (k = 1; k < (int32_t)p->count; k++) {
+        x += step;
+        for (j = 0; j < width; j++) {
+            const float v = sign * x[j * pitch];
+            const bool better = (v > best[j]) | ((p->last != 0) & !(best[j] > v));
+            index[j] = better ? k : index[j];
+            best[j] = epctx_npu__choose(better, v, best[j]);
+        }
+    }
+    for (j = 0; j < width; j++) {
+        y[j] = index[j];
     }
 }
 
-static epctx_status epctx_npu__run_arg(const void *params, const epctx_npu__args *args,
-                                       epctx_error *error)
+static int64_t epctx_npu__arg_ints(const epctx_npu__arg *p, const uint8_t *x, size_t first)
 {
-    const epctx_npu__arg *p = (const epctx_npu__arg *)params;
-    const uint8_t *x = (const uint8_t *)args->in[0];
-    uint8_t *y = (uint8_t *)args->out[0];
-    size_t o, i, k;
-    (void)error;
-    for (o = 0; o < p->outer; o++) {
-        for (i = 0; i < p->inner; i++) {
-            const size_t first = o * p->count * p->inner + i;
-            size_t best = 0;
-            for (k = 1; k < p->count; k++) {
-                const size_t at = first + k * p->inner, now = first + best * p->inner;
-                if (epctx_npu__arg_better(p, x, at, now) ||
-                    (p->last != 0 && !epctx_npu__arg_better(p, x, now, at))) {
-                    best = k;
-                }
-            }
-            epctx_npu__store_int(y, o * p->inner + i, EPCTX_ONNX_INT64, (int64_t)best);
+    int64_t best = epctx_npu__load_int(x, first, p->type), index = 0;
+    size_t k;
+    for (k = 1; k < p->count; k++) {
+        const int64_t v = epctx_npu__load_int(x, first + k * p->inner, p->type);
+        if (p->smallest != 0 ? v < best : v > best) {
+            best = v;
+            index = (int64_t)k;
+        } else if (v == best && p->last != 0) {
+            index = (int64_t)k;
         }
     }
-    return EPCTX_OK;
+    return index;
 }
+
+static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, const void *params,
+                                                      const epctx_npu__args *args)
+{
+    const epctx_npu__arg *p = (const epctx_npu__arg *)params;
+    const size_t count = p->count, inner = p->inner;
+    const float *x = (const float *)args->in[0];
+    int64_t *y = (int64_t *)args->out[0];
+    size_t o, i;
+    (void)fast;
+    if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < p->outer * inner; i++) {
+            y[i] = epctx_npu__arg_ints(p, (const uint8_t *)args->in[0],
+                                       i / inner * count * inner + i % inner);
+        }
+    } else if (inner == 1) {
+        EPCTX_NPU__STRIPS(n, p->outer, width,
+                          epctx_npu__arg_strip(p, x + n * count, count, 1, width, y + n););
+    } else {
+        for (o = 0; o < p->outer; o++, x += count * inner, y += inner) {
+            EPCTX_NPU__STRIPS(n, inner, width,
+                              epctx_npu__arg_strip(p, x + n, 1, inner, width, y + n););
+        }
+    }
+}
+
+EPCTX_NPU__RUN(arg)
 
 /* -- how the scattering kernels combine an update with the existing element -- */
 
@@ -8021,10 +8089,12 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
             EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &y));
             return epctx_npu__output(c, 0, y);
         }
-        if (exponent == 0.5f || exponent == -1.0f) {
-            EPCTX__TRY(epctx_npu__emit_act(
-                c, x, exponent > 0.0f ? EPCTX_NPU__ACT_SQRT : EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f,
-                &y));
+        if (exponent == 0.5f || exponent == -1.0f || exponent == 3.0f) {
+            EPCTX__TRY(epctx_npu__emit_act(c, x,
+                                           exponent == 0.5f   ? EPCTX_NPU__ACT_SQRT
+                                           : exponent == 3.0f ? EPCTX_NPU__ACT_CUBE
+                                                              : EPCTX_NPU__ACT_RECIPROCAL,
+                                           0.0f, 0.0f, &y));
             return epctx_npu__output(c, 0, y);
         }
     }
