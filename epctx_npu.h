@@ -398,10 +398,8 @@ extern "C" {
 #define EPCTX_NPU__UNROLL
 #endif
 
-/* The elements of the next loop do not depend on each other. */
-#if defined(__clang__)
-#define EPCTX_NPU__INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__) && __GNUC__ >= 8
+/* The elements of the next loop do not depend on each other; others find out when they run it. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
 #define EPCTX_NPU__INDEPENDENT _Pragma("GCC ivdep")
 #else
 #define EPCTX_NPU__INDEPENDENT
@@ -1726,7 +1724,7 @@ static bool epctx_npu__walk_rows(const epctx_npu__rows *w, const epctx_npu__args
     X(DIV, a / b) \
     X(MIN, a != a || a < b ? a : b) \
     X(MAX, a != a || a > b ? a : b) \
-    X(PRELU, epctx_npu__choose(a < 0.0f, a *b, a)) \
+    X(PRELU, epctx_npu__choose(a < 0.0f, a * b, a)) \
     X(POW, epctx_npu__pow(a, b)) \
     X(FMOD, epctx_npu__fmod(a, b))
 
@@ -1763,8 +1761,8 @@ static bool epctx_npu__check_binary(const void *params, epctx_npu__needs *needs)
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__binary_row_body(epctx_npu__level fast, uint32_t kind,
-                                                         float *y, const float *x,
-                                                         const float *z, size_t count)
+                                                         float *y, const float *x, const float *z,
+                                                         size_t count)
 {
     (void)fast;
     switch (kind) {
@@ -3761,9 +3759,8 @@ static epctx_status epctx_npu__run_exact(const void *params, const epctx_npu__ar
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
     const uint32_t elem = epctx_npu__elem_size(p->type);
     const epctx_npu__rows rows = {
-        p->dims,      p->rank,
-        2,            {p->a, p->b},
-        {elem, elem}, epctx_npu__elem_size(epctx_npu__exact_type(p->kind, p->type))};
+        p->dims,      p->rank,      2,
+        {p->a, p->b}, {elem, elem}, epctx_npu__elem_size(epctx_npu__exact_type(p->kind, p->type))};
     if (!epctx_npu__walk_rows(&rows, args, params, epctx_npu__exact_block)) {
         return epctx_fail(error, EPCTX_ERR_ARG, "division by 0");
     }
@@ -3858,8 +3855,8 @@ static bool epctx_npu__check_norm(const void *params, epctx_npu__needs *needs)
     return p->centred <= 1 && p->inner >= 1 && p->channels >= 1 && p->count >= 1;
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, const float *shift,
-                                  size_t first, float *y)
+static EPCTX_NPU__INLINE void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale,
+                                                    const float *shift, size_t first, float *y)
 {
     size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
     for (i = 0; i < p->count; i += left) {
