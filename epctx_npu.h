@@ -399,6 +399,13 @@ extern "C" {
 #define EPCTX_NPU__UNROLL
 #endif
 
+/* The elements of the next loop do not depend on each other; others find out when they run it. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#define EPCTX_NPU__INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define EPCTX_NPU__INDEPENDENT
+#endif
+
 /* Faster variants of the innermost loops, selected at run time by processor features. */
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(EPCTX_NPU_NO_SIMD)
@@ -1063,6 +1070,7 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
     do { \
         size_t epctx_npu__i = 0, epctx_npu__j; \
         for (; (count)-epctx_npu__i >= 16; epctx_npu__i += 16) { \
+            EPCTX_NPU__INDEPENDENT \
             for (epctx_npu__j = 0; epctx_npu__j < 16; epctx_npu__j++) { \
                 const size_t at = epctx_npu__i + epctx_npu__j; \
                 statement \
@@ -1131,7 +1139,8 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
     X(COSH, epctx_npu__hyperbolic(v, true)) \
     X(ASINH, epctx_npu__asinh(v)) \
     X(ACOSH, epctx_npu__acosh(v)) \
-    X(ATANH, epctx_npu__atanh(v))
+    X(ATANH, epctx_npu__atanh(v)) \
+    X(CUBE, v *v *v)
 
 typedef enum epctx_npu__act_kind {
     EPCTX_NPU__ACT_NONE = 0,
@@ -1145,7 +1154,7 @@ typedef enum epctx_npu__act_kind {
 #ifdef EPCTX_NPU_FEW_ACTIVATIONS
 #define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_LEAKY
 #else
-#define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_ATANH
+#define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_CUBE
 #endif
 
 typedef struct epctx_npu__act {
@@ -1378,12 +1387,26 @@ static bool epctx_npu__check_move(const void *params, epctx_npu__needs *needs)
     return count <= to; /* bounds the time of a walk that writes elements twice */
 }
 
+/* Fills `size` bytes with one element, in copies of doubling length. */
+static void epctx_npu__repeat(uint8_t *to, const uint8_t *element, size_t size, size_t elem)
+{
+    size_t done = elem, n;
+    memcpy(to, element, elem);
+    for (; done < size; done += n) {
+        n = size - done < done ? size - done : done;
+        n = n < 4096 ? n : 4096; /* from the cache */
+        memcpy(to + done, to, n);
+    }
+}
+
 static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
                                 ptrdiff_t from_step, size_t elem)
 {
     size_t i;
     if (to_step == 1 && from_step == 1) {
         memcpy(to, from, count * elem);
+    } else if (to_step == 1 && from_step == 0) {
+        epctx_npu__repeat(to, from, count * elem, elem);
     } else if (elem == 4) {
         for (i = 0; i < count; i++) {
             memcpy(to + (ptrdiff_t)i * to_step * 4, from + (ptrdiff_t)i * from_step * 4, 4);
@@ -1622,6 +1645,92 @@ static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__ar
     return EPCTX_OK;
 }
 
+/* -- walks over operands that are broadcast: Binary, Exact and Where -- */
+
+/* Elements of a walk with a dense result; 0: invalid rank or dimensions. */
+static uint64_t epctx_npu__walk_count(const uint32_t *dims, uint32_t rank)
+{
+    uint64_t count = 1;
+    uint32_t i;
+    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++) {
+        count = epctx_npu__mul(count, dims[i]);
+    }
+    return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
+}
+
+/* Advances a walk over several tensors: odometer and positions. False at the end. */
+static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
+                               const int32_t *const *strides, ptrdiff_t *position, uint32_t count)
+{
+    uint32_t i, j;
+    for (i = rank; i > 0; i--) {
+        const uint32_t d = i - 1;
+        if (++at[d] < dims[d]) {
+            for (j = 0; j < count; j++) {
+                position[j] += strides[j][d];
+            }
+            return true;
+        }
+        at[d] = 0;
+        for (j = 0; j < count; j++) { /* a step past the end may overflow */
+            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
+        }
+    }
+    return false;
+}
+
+#define EPCTX_NPU__WALKED 3 /* operands at most */
+
+/* Operands of a walk with a dense result; strides in elements, 0: broadcast. */
+typedef struct epctx_npu__rows {
+    const uint32_t *dims;
+    uint32_t rank, inputs;
+    const int32_t *strides[EPCTX_NPU__WALKED];
+    uint32_t elem[EPCTX_NPU__WALKED], out_elem; /* bytes */
+} epctx_npu__rows;
+
+/* Computes `count` elements from operands that lie side by side. False: a divisor is 0. */
+typedef bool (*epctx_npu__row_fn)(epctx_npu__level fast, const void *params,
+                                  const void *const *operands, void *y, size_t count);
+
+/* Calls `row_fn` for every row, for a block of it where operands do not lie side by side and are
+ * copied. */
+static bool epctx_npu__walk_rows(const epctx_npu__rows *w, const epctx_npu__args *args,
+                                 const void *params, epctx_npu__row_fn row_fn)
+{
+    const uint32_t last = w->rank - 1;
+    const size_t count = w->dims[last];
+    uint64_t room[EPCTX_NPU__WALKED][128];
+    const void *operands[EPCTX_NPU__WALKED];
+    ptrdiff_t position[EPCTX_NPU__WALKED] = {0};
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, k;
+    uint8_t *y = (uint8_t *)args->out[0];
+    size_t block = count, i, n;
+    for (k = 0; k < w->inputs; k++) {
+        const size_t most = w->strides[k][last] != 1 ? sizeof room[k] / w->elem[k] : count;
+        block = block < most ? block : most;
+    }
+    do {
+        for (i = 0; i < count; i += n) {
+            n = count - i < block ? count - i : block;
+            for (k = 0; k < w->inputs; k++) {
+                const ptrdiff_t step = w->strides[k][last], elem = (ptrdiff_t)w->elem[k];
+                const uint8_t *x =
+                    (const uint8_t *)args->in[k] + (position[k] + (ptrdiff_t)i * step) * elem;
+                if (step != 1 && (step != 0 || i == 0)) { /* the first block is the longest */
+                    epctx_npu__move_row((uint8_t *)room[k], x, n, 1, step, w->elem[k]);
+                }
+                operands[k] = step == 1 ? (const void *)x : room[k];
+            }
+            if (!row_fn(args->fast, params, operands, y, n)) {
+                return false;
+            }
+            y += n * w->out_elem;
+        }
+    } while (epctx_npu__advance(w->dims, last, at, w->strides, position, w->inputs));
+    return true;
+}
+
 /* -- Binary: element-wise, with broadcasting -- */
 
 #define EPCTX_NPU_BINARY_LIST(X) \
@@ -1631,7 +1740,7 @@ static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__ar
     X(DIV, a / b) \
     X(MIN, a != a || a < b ? a : b) \
     X(MAX, a != a || a > b ? a : b) \
-    X(PRELU, a < 0.0f ? a * b : a) \
+    X(PRELU, epctx_npu__choose(a < 0.0f, a * b, a)) \
     X(POW, epctx_npu__pow(a, b)) \
     X(FMOD, epctx_npu__fmod(a, b))
 
@@ -1654,15 +1763,12 @@ typedef struct epctx_npu__binary {
 static bool epctx_npu__check_binary(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__binary *p = (const epctx_npu__binary *)params;
-    uint64_t a, b, count = 1;
-    uint32_t i;
-    if (p->kind >= EPCTX_NPU__BINARY_COUNT || p->rank < 1 || p->rank > EPCTX_NPU_MAX_RANK ||
+    const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
+    uint64_t a, b;
+    if (count == 0 || p->kind >= EPCTX_NPU__BINARY_COUNT ||
         !epctx_npu__span(p->dims, p->a, p->rank, 0, &a) ||
         !epctx_npu__span(p->dims, p->b, p->rank, 0, &b)) {
         return false;
-    }
-    for (i = 0; i < p->rank; i++) {
-        count = epctx_npu__mul(count, p->dims[i]);
     }
     needs->in[0] = epctx_npu__floats(a);
     needs->in[1] = epctx_npu__floats(b);
@@ -1670,24 +1776,15 @@ static bool epctx_npu__check_binary(const void *params, epctx_npu__needs *needs)
     return epctx_npu__act_ok(&p->act);
 }
 
-static void epctx_npu__binary_row(uint32_t kind, float *EPCTX_NPU__RESTRICT y, const float *x,
-                                  const float *z, size_t count, ptrdiff_t xs, ptrdiff_t zs)
+static EPCTX_NPU__INLINE void epctx_npu__binary_row_body(epctx_npu__level fast, uint32_t kind,
+                                                         float *y, const float *x, const float *z,
+                                                         size_t count)
 {
+    (void)fast;
     switch (kind) {
 #define EPCTX_NPU__BINARY_CASE(name, value) \
     case EPCTX_NPU__BINARY_##name: \
-        if (xs == 1 && zs == 1) { \
-            EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;); \
-        } else if (xs == 1 && zs == 0) { \
-            const float b = z[0]; \
-            EPCTX_NPU__EACH(i, count, const float a = x[i]; y[i] = value;); \
-        } else { \
-            ptrdiff_t i; \
-            for (i = 0; i < (ptrdiff_t)count; i++) { \
-                const float a = x[i * xs], b = z[i * zs]; \
-                y[i] = value; \
-            } \
-        } \
+        EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;); \
         break;
         EPCTX_NPU_BINARY_LIST(EPCTX_NPU__BINARY_CASE)
 #undef EPCTX_NPU__BINARY_CASE
@@ -1696,35 +1793,29 @@ static void epctx_npu__binary_row(uint32_t kind, float *EPCTX_NPU__RESTRICT y, c
     }
 }
 
+EPCTX_NPU__FORMS(epctx_npu__binary_row,
+                 (epctx_npu__level fast, uint32_t kind, float *y, const float *x, const float *z,
+                  size_t count),
+                 (fast, kind, y, x, z, count))
+
+static bool epctx_npu__binary_block(epctx_npu__level fast, const void *params,
+                                    const void *const *operands, void *y, size_t count)
+{
+    const epctx_npu__binary *p = (const epctx_npu__binary *)params;
+    epctx_npu__binary_row(fast, p->kind, (float *)y, (const float *)operands[0],
+                          (const float *)operands[1], count);
+    epctx_npu__activate((float *)y, count, &p->act);
+    return true;
+}
+
 static epctx_status epctx_npu__run_binary(const void *params, const epctx_npu__args *args,
                                           epctx_error *error)
 {
     const epctx_npu__binary *p = (const epctx_npu__binary *)params;
-    const uint32_t last = p->rank - 1;
-    const size_t count = p->dims[last];
-    const float *a = (const float *)args->in[0], *b = (const float *)args->in[1];
-    float *y = (float *)args->out[0];
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, i;
+    const epctx_npu__rows rows = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
     (void)error;
-    for (;;) {
-        epctx_npu__binary_row(p->kind, y, a, b, count, p->a[last], p->b[last]);
-        epctx_npu__activate(y, count, &p->act);
-        y += count;
-        for (i = last; i > 0; i--) {
-            uint32_t d = i - 1;
-            if (++at[d] < p->dims[d]) {
-                a += p->a[d];
-                b += p->b[d];
-                break;
-            }
-            at[d] = 0;
-            a -= (ptrdiff_t)(p->dims[d] - 1) * p->a[d];
-            b -= (ptrdiff_t)(p->dims[d] - 1) * p->b[d];
-        }
-        if (i == 0) {
-            return EPCTX_OK;
-        }
-    }
+    epctx_npu__walk_rows(&rows, args, params, epctx_npu__binary_block);
+    return EPCTX_OK;
 }
 
 /* -- Affine: y = x * scale[channel] + shift[channel]; BatchNormalization -- */
@@ -1750,7 +1841,7 @@ static epctx_status epctx_npu__run_affine(const void *params, const epctx_npu__a
     const float *x = (const float *)args->in[0];
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     float *y = (float *)args->out[0];
-    size_t o, c, i;
+    size_t o, c;
     (void)error;
     for (o = 0; o < p->outer && p->inner == 1; o++) { /* channels last */
         EPCTX_NPU__EACH(j, p->channels, y[j] = x[j] * scale[j] + shift[j];);
@@ -1760,9 +1851,8 @@ static epctx_status epctx_npu__run_affine(const void *params, const epctx_npu__a
     }
     for (; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            for (i = 0; i < p->inner; i++) {
-                y[i] = x[i] * scale[c] + shift[c];
-            }
+            const float f = scale[c], g = shift[c];
+            EPCTX_NPU__EACH(i, p->inner, y[i] = x[i] * f + g;);
             epctx_npu__activate(y, p->inner, &p->act);
             x += p->inner;
             y += p->inner;
@@ -2947,29 +3037,76 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float
     }
 }
 
+/* Combines 16 elements into the first one: `statement` takes in element j + half. Loops of constant
+ * length vectorize. */
+#define EPCTX_NPU__FOLD(j, half, statement) \
+    do { \
+        EPCTX_NPU__FOLD_ONCE(j, half, 8, statement) \
+        EPCTX_NPU__FOLD_ONCE(j, half, 4, statement) \
+        EPCTX_NPU__FOLD_ONCE(j, half, 2, statement) \
+        EPCTX_NPU__FOLD_ONCE(j, half, 1, statement) \
+    } while (0)
+#define EPCTX_NPU__FOLD_ONCE(j, half, length, statement) \
+    for (j = 0; j < length; j++) { \
+        const size_t half = length; \
+        statement \
+    }
+
+/* The last 16 elements of a row; what a shorter row lacks is `fill`. */
+static EPCTX_NPU__INLINE void epctx_npu__row_end(const float *x, size_t count, float fill,
+                                                 float *end)
+{
+    size_t j;
+    if (count >= 16) {
+        for (j = 0; j < 16; j++) {
+            end[j] = x[count - 16 + j];
+        }
+    } else {
+        for (j = 0; j < 16; j++) {
+            end[j] = j < count ? x[j] : fill;
+        }
+    }
+}
+
+/* Zeros all but the last `rest` elements of the row. */
+static EPCTX_NPU__INLINE void epctx_npu__row_mask(size_t count, size_t rest, float *end)
+{
+    const uint32_t first = count >= 16 ? 16 - (uint32_t)rest : 0, stop = first + (uint32_t)rest;
+    uint32_t j;
+    for (j = 0; j < 16; j++) {
+        end[j] = epctx_npu__choose((j >= first) & (j < stop), end[j], 0.0f);
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__row_add(const float *x, float mean, bool square,
+                                                 double *sum)
+{
+    size_t j;
+    for (j = 0; j < 16; j++) {
+        const double d = (double)(x[j] - mean);
+        sum[j] += square ? d * d : d;
+    }
+}
+
 /* The sum of (x - mean), or of its square. */
 static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count, float mean,
                                                    bool square)
 {
     double sum[16] = {0.0};
+    float end[16];
     size_t i, j;
     for (i = 0; count - i >= 16; i += 16) {
+        epctx_npu__row_add(x + i, mean, square, sum);
+    }
+    if (i < count) {
+        epctx_npu__row_end(x, count, mean, end);
         for (j = 0; j < 16; j++) {
-            const double d = (double)(x[i + j] - mean);
-            sum[j] += square ? d * d : d;
+            end[j] -= mean;
         }
+        epctx_npu__row_mask(count, count - i, end);
+        epctx_npu__row_add(end, 0.0f, square, sum);
     }
-    for (j = 0; i < count; i++, j++) {
-        const double d = (double)(x[i] - mean);
-        sum[j] += square ? d * d : d;
-    }
-    EPCTX_NPU__UNROLL
-    for (i = 8; i > 0; i /= 2) {
-        EPCTX_NPU__UNROLL
-        for (j = 0; j < i; j++) {
-            sum[j] += sum[j + i];
-        }
-    }
+    EPCTX_NPU__FOLD(j, half, sum[j] += sum[j + half];);
     return sum[0];
 }
 
@@ -2978,24 +3115,13 @@ static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x
 {
     float best[16];
     size_t i, j;
-    for (j = 0; j < 16; j++) {
-        best[j] = x[j < count ? j : 0];
-    }
-    for (i = 16; i + 16 <= count; i += 16) {
+    epctx_npu__row_end(x, count, x[0], best);
+    for (i = 0; count - i >= 16; i += 16) {
         for (j = 0; j < 16; j++) {
             best[j] = epctx_npu__reduce_step(kind, best[j], x[i + j]);
         }
     }
-    for (j = 0; i < count; i++, j++) {
-        best[j] = epctx_npu__reduce_step(kind, best[j], x[i]);
-    }
-    EPCTX_NPU__UNROLL
-    for (i = 8; i > 0; i /= 2) {
-        EPCTX_NPU__UNROLL
-        for (j = 0; j < i; j++) {
-            best[j] = epctx_npu__reduce_step(kind, best[j], best[j + i]);
-        }
-    }
+    EPCTX_NPU__FOLD(j, half, best[j] = epctx_npu__reduce_step(kind, best[j], best[j + half]););
     return best[0];
 }
 
@@ -3144,27 +3270,30 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
                                                      bool log)
 {
     const float best = epctx_npu__row_best(EPCTX_NPU__REDUCE_MAX, x, count);
-    float top[16], sum[16] = {0.0f}, last[16], e[16], scale;
+    float top[16], sum[16] = {0.0f}, end[16], scale;
     size_t i, j;
     for (j = 0; j < 16; j++) {
         top[j] = best;
-        last[j] = -FLT_MAX;
     }
     for (i = 0; count - i >= 16; i += 16) {
         epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
     }
     if (i < count) {
-        memcpy(last, x + i, (count - i) * sizeof *x);
-        epctx_npu__softmax_part(last, top, 16, sum, e);
-        memcpy(y + i, e, (count - i) * sizeof *y);
-    }
-    EPCTX_NPU__UNROLL
-    for (i = 8; i > 0; i /= 2) {
-        EPCTX_NPU__UNROLL
-        for (j = 0; j < i; j++) {
-            sum[j] += sum[j + i];
+        epctx_npu__row_end(x, count, best, end);
+        for (j = 0; j < 16; j++) {
+            end[j] = epctx_npu__exp(end[j] - best);
+        }
+        if (count >= 16) { /* the overlapping ones again */
+            memcpy(y + count - 16, end, sizeof end);
+        } else {
+            memcpy(y, end, count * sizeof *y);
+        }
+        epctx_npu__row_mask(count, count - i, end);
+        for (j = 0; j < 16; j++) {
+            sum[j] += end[j];
         }
     }
+    EPCTX_NPU__FOLD(j, half, sum[j] += sum[j + half];);
     scale = log ? epctx_npu__log(sum[0]) : 1.0f / sum[0];
     if (log) {
         memcpy(y, x, count * sizeof *y);
@@ -3256,43 +3385,73 @@ static bool epctx_npu__check_cast(const void *params, epctx_npu__needs *needs)
 }
 
 /* Truncates; out of range gives the smallest integer, as on x86. */
-static int64_t epctx_npu__to_int(float f, bool narrow)
+static EPCTX_NPU__INLINE int64_t epctx_npu__to_wide(float f)
 {
-    const float limit = narrow ? 2147483648.0f : 9223372036854775808.0f;
-    if (f >= -limit && f < limit) {
-        return (int64_t)f;
-    }
-    return narrow ? (int64_t)INT32_MIN : INT64_MIN;
+    const float limit = 9223372036854775808.0f;
+    const bool inside = (f >= -limit) & (f < limit);
+    const int64_t t = (int64_t)epctx_npu__choose(inside, f, 0.0f);
+    return inside ? t : INT64_MIN;
 }
 
-static epctx_status epctx_npu__run_cast(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
+static EPCTX_NPU__INLINE int32_t epctx_npu__to_narrow(float f)
+{
+    const float limit = 2147483648.0f;
+    const bool inside = (f >= -limit) & (f < limit);
+    const int32_t t = (int32_t)epctx_npu__choose(inside, f, 0.0f);
+    return inside ? t : INT32_MIN;
+}
+
+/* Defines a function that casts from T, whose integer is `wide` as int64, `narrow` as int32. */
+#define EPCTX_NPU__CAST_FROM(T, wide, narrow) \
+    static EPCTX_NPU__INLINE void epctx_npu__cast_##T(uint32_t to, const T *x, void *y, \
+                                                      size_t count) \
+    { \
+        if (to == EPCTX_ONNX_FLOAT) { \
+            EPCTX_NPU__EACH(i, count, ((float *)y)[i] = (float)x[i];); \
+        } else if (to == EPCTX_ONNX_INT64) { \
+            EPCTX_NPU__EACH(i, count, ((int64_t *)y)[i] = wide;); \
+        } else if (to == EPCTX_ONNX_INT32) { \
+            EPCTX_NPU__EACH(i, count, ((int32_t *)y)[i] = narrow;); \
+        } else if (to == EPCTX_ONNX_BOOL) { \
+            EPCTX_NPU__EACH(i, count, ((uint8_t *)y)[i] = x[i] != 0;); \
+        } else { /* int8, uint8 */ \
+            EPCTX_NPU__EACH(i, count, ((uint8_t *)y)[i] = (uint8_t)((narrow)&0xff);); \
+        } \
+    }
+
+EPCTX_NPU__CAST_FROM(float, epctx_npu__to_wide(x[i]), epctx_npu__to_narrow(x[i]))
+EPCTX_NPU__CAST_FROM(int64_t, x[i], (int32_t)(uint32_t)((uint64_t)x[i] & UINT32_MAX))
+EPCTX_NPU__CAST_FROM(int32_t, x[i], x[i])
+EPCTX_NPU__CAST_FROM(int8_t, x[i], x[i])
+EPCTX_NPU__CAST_FROM(uint8_t, x[i], x[i])
+
+static EPCTX_NPU__INLINE void epctx_npu__all_cast_body(epctx_npu__level fast, const void *params,
+                                                       const epctx_npu__args *args)
 {
     const epctx_npu__cast *p = (const epctx_npu__cast *)params;
-    const uint8_t *x = (const uint8_t *)args->in[0];
-    uint8_t *y = (uint8_t *)args->out[0];
-    size_t i;
-    (void)error;
-    for (i = 0; i < p->count; i++) {
-        float f;
-        int64_t wide;
-        if (p->from == EPCTX_ONNX_FLOAT) {
-            memcpy(&f, x + i * 4, 4);
-            wide = epctx_npu__to_int(f, p->to != EPCTX_ONNX_INT64);
-        } else {
-            wide = epctx_npu__load_int(x, i, p->from);
-            f = (float)wide;
-        }
-        if (p->to == EPCTX_ONNX_FLOAT) {
-            memcpy(y + i * 4, &f, 4);
-        } else if (p->to == EPCTX_ONNX_BOOL) {
-            y[i] = p->from == EPCTX_ONNX_FLOAT ? !(f == 0.0f) : wide != 0;
-        } else {
-            epctx_npu__store_int(y, i, p->to, wide);
-        }
+    const void *x = args->in[0];
+    void *y = args->out[0];
+    (void)fast;
+    switch (p->from) {
+    case EPCTX_ONNX_FLOAT:
+        epctx_npu__cast_float(p->to, (const float *)x, y, p->count);
+        break;
+    case EPCTX_ONNX_INT64:
+        epctx_npu__cast_int64_t(p->to, (const int64_t *)x, y, p->count);
+        break;
+    case EPCTX_ONNX_INT32:
+        epctx_npu__cast_int32_t(p->to, (const int32_t *)x, y, p->count);
+        break;
+    case EPCTX_ONNX_INT8:
+        epctx_npu__cast_int8_t(p->to, (const int8_t *)x, y, p->count);
+        break;
+    default:
+        epctx_npu__cast_uint8_t(p->to, (const uint8_t *)x, y, p->count);
+        break;
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(cast)
 
 /* -- Exact: integers and booleans, and comparisons of floats -- */
 
@@ -3327,17 +3486,6 @@ typedef struct epctx_npu__exact {
 static uint32_t epctx_npu__exact_type(uint32_t kind, uint32_t type)
 {
     return kind >= EPCTX_NPU__EXACT_EQUAL ? (uint32_t)EPCTX_ONNX_BOOL : type;
-}
-
-/* Elements of a walk with a dense result; 0: invalid rank or dimensions. */
-static uint64_t epctx_npu__walk_count(const uint32_t *dims, uint32_t rank)
-{
-    uint64_t count = 1;
-    uint32_t i;
-    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++) {
-        count = epctx_npu__mul(count, dims[i]);
-    }
-    return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
 }
 
 static bool epctx_npu__check_exact(const void *params, epctx_npu__needs *needs)
@@ -3401,65 +3549,115 @@ static int64_t epctx_npu__exact_int(uint32_t kind, int64_t a, int64_t b)
     }
 }
 
-static bool epctx_npu__exact_float(uint32_t kind, float a, float b)
-{
-    if (kind == EPCTX_NPU__EXACT_EQUAL) {
-        return a == b;
+/* The kinds that have vector forms; `value` is of type R, U is T without sign. */
+#define EPCTX_NPU_EXACT_ARITHMETIC(X, T, U) \
+    X(ADD, T, T, (T)((U)a + (U)b)) \
+    X(SUB, T, T, (T)((U)a - (U)b)) \
+    X(MUL, T, T, (T)((U)a * (U)b)) \
+    X(MIN, T, T, a < b ? a : b) \
+    X(MAX, T, T, a > b ? a : b) \
+    X(AND, T, T, (T)(a & b)) \
+    X(OR, T, T, (T)(a | b)) \
+    X(XOR, T, T, (T)(a ^ b))
+
+#define EPCTX_NPU_EXACT_COMPARISONS(X, T) \
+    X(EQUAL, T, uint8_t, a == b) \
+    X(LESS, T, uint8_t, a < b) \
+    X(LESS_EQUAL, T, uint8_t, a <= b)
+
+#define EPCTX_NPU__EXACT_CASE(name, T, R, value) \
+    case EPCTX_NPU__EXACT_##name: \
+        EPCTX_NPU__EACH(i, count, const T a = x[i]; const T b = z[i]; ((R *)y)[i] = (R)(value);); \
+        return true;
+
+/* Defines the function of a type: false if it has no form of this kind. */
+#define EPCTX_NPU__EXACT_FAST(T, list) \
+    static EPCTX_NPU__INLINE bool epctx_npu__exact_##T(uint32_t kind, const void *const *operands, \
+                                                       void *y, size_t count) \
+    { \
+        const T *const x = (const T *)operands[0], *const z = (const T *)operands[1]; \
+        switch (kind) { \
+            list default : return false; \
+        } \
     }
-    return kind == EPCTX_NPU__EXACT_LESS ? a < b : a <= b;
+#define EPCTX_NPU__EXACT_INTEGERS(T, U) \
+    EPCTX_NPU__EXACT_FAST(T, EPCTX_NPU_EXACT_ARITHMETIC(EPCTX_NPU__EXACT_CASE, T, U) \
+                                 EPCTX_NPU_EXACT_COMPARISONS(EPCTX_NPU__EXACT_CASE, T))
+
+EPCTX_NPU__EXACT_INTEGERS(int64_t, uint64_t)
+EPCTX_NPU__EXACT_INTEGERS(int32_t, uint32_t)
+EPCTX_NPU__EXACT_INTEGERS(int8_t, uint8_t)
+EPCTX_NPU__EXACT_INTEGERS(uint8_t, uint8_t)
+EPCTX_NPU__EXACT_FAST(float, EPCTX_NPU_EXACT_COMPARISONS(EPCTX_NPU__EXACT_CASE, float))
+
+/* The kinds without vector forms. False: a divisor is 0. */
+static bool epctx_npu__exact_each(const epctx_npu__exact *p, const void *const *operands, void *y,
+                                  size_t count)
+{
+    const bool divides = p->kind == EPCTX_NPU__EXACT_DIV || p->kind == EPCTX_NPU__EXACT_MOD ||
+                         p->kind == EPCTX_NPU__EXACT_FMOD;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const int64_t a = epctx_npu__load_int((const uint8_t *)operands[0], i, p->type);
+        const int64_t b = epctx_npu__load_int((const uint8_t *)operands[1], i, p->type);
+        if (divides && b == 0) {
+            return false;
+        }
+        epctx_npu__store_int((uint8_t *)y, i, p->type, epctx_npu__exact_int(p->kind, a, b));
+    }
+    return true;
 }
 
-/* Advances a walk over several tensors: odometer and positions. False at the end. */
-static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
-                               const int32_t *const *strides, ptrdiff_t *position, uint32_t count)
+static EPCTX_NPU__INLINE void epctx_npu__exact_fast_body(epctx_npu__level fast,
+                                                         const epctx_npu__exact *p,
+                                                         const void *const *operands, void *y,
+                                                         size_t count, bool *done)
 {
-    uint32_t i, j;
-    for (i = rank; i > 0; i--) {
-        const uint32_t d = i - 1;
-        if (++at[d] < dims[d]) {
-            for (j = 0; j < count; j++) {
-                position[j] += strides[j][d];
-            }
-            return true;
-        }
-        at[d] = 0;
-        for (j = 0; j < count; j++) { /* a step past the end may overflow */
-            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
-        }
+    (void)fast;
+    switch (p->type) {
+    case EPCTX_ONNX_FLOAT:
+        *done = epctx_npu__exact_float(p->kind, operands, y, count);
+        break;
+    case EPCTX_ONNX_INT64:
+        *done = epctx_npu__exact_int64_t(p->kind, operands, y, count);
+        break;
+    case EPCTX_ONNX_INT32:
+        *done = epctx_npu__exact_int32_t(p->kind, operands, y, count);
+        break;
+    case EPCTX_ONNX_INT8:
+        *done = epctx_npu__exact_int8_t(p->kind, operands, y, count);
+        break;
+    default:
+        *done = epctx_npu__exact_uint8_t(p->kind, operands, y, count);
+        break;
     }
-    return false;
+}
+
+EPCTX_NPU__FORMS(epctx_npu__exact_fast,
+                 (epctx_npu__level fast, const epctx_npu__exact *p, const void *const *operands,
+                  void *y, size_t count, bool *done),
+                 (fast, p, operands, y, count, done))
+
+static bool epctx_npu__exact_block(epctx_npu__level fast, const void *params,
+                                   const void *const *operands, void *y, size_t count)
+{
+    const epctx_npu__exact *p = (const epctx_npu__exact *)params;
+    bool done;
+    epctx_npu__exact_fast(fast, p, operands, y, count, &done);
+    return done || epctx_npu__exact_each(p, operands, y, count);
 }
 
 static epctx_status epctx_npu__run_exact(const void *params, const epctx_npu__args *args,
                                          epctx_error *error)
 {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
-    const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
-    uint8_t *y = (uint8_t *)args->out[0];
-    const uint32_t to = epctx_npu__exact_type(p->kind, p->type);
-    const bool divides = p->kind == EPCTX_NPU__EXACT_DIV || p->kind == EPCTX_NPU__EXACT_MOD ||
-                         p->kind == EPCTX_NPU__EXACT_FMOD;
-    const int32_t *strides[2];
-    ptrdiff_t position[2] = {0, 0};
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0};
-    size_t n = 0;
-    strides[0] = p->a;
-    strides[1] = p->b;
-    do {
-        if (p->type == EPCTX_ONNX_FLOAT) {
-            float v, w;
-            memcpy(&v, a + position[0] * 4, 4);
-            memcpy(&w, b + position[1] * 4, 4);
-            y[n++] = epctx_npu__exact_float(p->kind, v, w);
-        } else {
-            const int64_t v = epctx_npu__load_int(a, (size_t)position[0], p->type);
-            const int64_t w = epctx_npu__load_int(b, (size_t)position[1], p->type);
-            if (divides && w == 0) {
-                return epctx_fail(error, EPCTX_ERR_ARG, "division of %d by 0", v);
-            }
-            epctx_npu__store_int(y, n++, to, epctx_npu__exact_int(p->kind, v, w));
-        }
-    } while (epctx_npu__advance(p->dims, p->rank, at, strides, position, 2));
+    const uint32_t elem = epctx_npu__elem_size(p->type);
+    const epctx_npu__rows rows = {
+        p->dims,      p->rank,      2,
+        {p->a, p->b}, {elem, elem}, epctx_npu__elem_size(epctx_npu__exact_type(p->kind, p->type))};
+    if (!epctx_npu__walk_rows(&rows, args, params, epctx_npu__exact_block)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "division by 0");
+    }
     return EPCTX_OK;
 }
 
@@ -3491,28 +3689,46 @@ static bool epctx_npu__check_where(const void *params, epctx_npu__needs *needs)
     return true;
 }
 
+#define EPCTX_NPU__WHERE_CASE(T) \
+    EPCTX_NPU__EACH(i, count, const T a = ((const T *)x)[i]; const T b = ((const T *)z)[i]; \
+                    ((T *)y)[i] = c[i] != 0 ? a : b;);
+
+static EPCTX_NPU__INLINE void epctx_npu__where_fast_body(epctx_npu__level fast, uint32_t elem,
+                                                         const void *const *operands, void *y,
+                                                         size_t count)
+{
+    const uint8_t *const c = (const uint8_t *)operands[0];
+    const void *const x = operands[1], *const z = operands[2];
+    (void)fast;
+    if (elem == 1) {
+        EPCTX_NPU__WHERE_CASE(uint8_t)
+    } else if (elem == 4) {
+        EPCTX_NPU__WHERE_CASE(uint32_t)
+    } else {
+        EPCTX_NPU__WHERE_CASE(uint64_t)
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__where_fast,
+                 (epctx_npu__level fast, uint32_t elem, const void *const *operands, void *y,
+                  size_t count),
+                 (fast, elem, operands, y, count))
+
+static bool epctx_npu__where_block(epctx_npu__level fast, const void *params,
+                                   const void *const *operands, void *y, size_t count)
+{
+    epctx_npu__where_fast(fast, ((const epctx_npu__where *)params)->elem, operands, y, count);
+    return true;
+}
+
 static epctx_status epctx_npu__run_where(const void *params, const epctx_npu__args *args,
                                          epctx_error *error)
 {
     const epctx_npu__where *p = (const epctx_npu__where *)params;
-    const uint8_t *c = (const uint8_t *)args->in[0];
-    const uint8_t *a = (const uint8_t *)args->in[1], *b = (const uint8_t *)args->in[2];
-    const size_t elem = p->elem;
-    uint8_t *y = (uint8_t *)args->out[0];
-    const int32_t *strides[3];
-    ptrdiff_t position[3] = {0, 0, 0};
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0};
+    const epctx_npu__rows rows = {
+        p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, p->elem, p->elem}, p->elem};
     (void)error;
-    strides[0] = p->condition;
-    strides[1] = p->a;
-    strides[2] = p->b;
-    do {
-        memcpy(y,
-               c[position[0]] != 0 ? a + position[1] * (ptrdiff_t)elem
-                                   : b + position[2] * (ptrdiff_t)elem,
-               elem);
-        y += elem;
-    } while (epctx_npu__advance(p->dims, p->rank, at, strides, position, 3));
+    epctx_npu__walk_rows(&rows, args, params, epctx_npu__where_block);
     return EPCTX_OK;
 }
 
@@ -3533,8 +3749,8 @@ static bool epctx_npu__check_norm(const void *params, epctx_npu__needs *needs)
     return p->centred <= 1 && p->inner >= 1 && p->channels >= 1 && p->count >= 1;
 }
 
-static void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, const float *shift,
-                                  size_t first, float *y)
+static EPCTX_NPU__INLINE void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale,
+                                                    const float *shift, size_t first, float *y)
 {
     size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
     for (i = 0; i < p->count; i += left) {
@@ -3612,45 +3828,74 @@ static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
     return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->count >= 1;
 }
 
-/* Whether element i is greater than element j; with `smallest`, whether it is less. */
-static bool epctx_npu__arg_better(const epctx_npu__arg *p, const uint8_t *x, size_t i, size_t j)
+/* The indices for up to 16 rows, which lie `pitch` apart, their elements `step`. */
+static EPCTX_NPU__INLINE void epctx_npu__arg_strip(const epctx_npu__arg *p, const float *x,
+                                                   size_t pitch, size_t step, size_t width,
+                                                   int64_t *y)
 {
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        float a, b;
-        memcpy(&a, x + i * 4, 4);
-        memcpy(&b, x + j * 4, 4);
-        return p->smallest != 0 ? a < b : a > b;
-    } else {
-        const int64_t a = epctx_npu__load_int(x, i, p->type);
-        const int64_t b = epctx_npu__load_int(x, j, p->type);
-        return p->smallest != 0 ? a < b : a > b;
+    const float sign = p->smallest != 0 ? -1.0f : 1.0f;
+    float best[16];
+    int32_t index[16] = {0}, k;
+    size_t j;
+    for (j = 0; j < width; j++) {
+        best[j] = sign * x[j * pitch];
+    }
+    for (k = 1; k < (int32_t)p->count; k++) {
+        x += step;
+        for (j = 0; j < width; j++) {
+            const float v = sign * x[j * pitch];
+            const bool better = (v > best[j]) | ((p->last != 0) & !(best[j] > v));
+            index[j] = better ? k : index[j];
+            best[j] = epctx_npu__choose(better, v, best[j]);
+        }
+    }
+    for (j = 0; j < width; j++) {
+        y[j] = index[j];
     }
 }
 
-static epctx_status epctx_npu__run_arg(const void *params, const epctx_npu__args *args,
-                                       epctx_error *error)
+static int64_t epctx_npu__arg_ints(const epctx_npu__arg *p, const uint8_t *x, size_t first)
 {
-    const epctx_npu__arg *p = (const epctx_npu__arg *)params;
-    const uint8_t *x = (const uint8_t *)args->in[0];
-    uint8_t *y = (uint8_t *)args->out[0];
-    size_t o, i, k;
-    (void)error;
-    for (o = 0; o < p->outer; o++) {
-        for (i = 0; i < p->inner; i++) {
-            const size_t first = o * p->count * p->inner + i;
-            size_t best = 0;
-            for (k = 1; k < p->count; k++) {
-                const size_t at = first + k * p->inner, now = first + best * p->inner;
-                if (epctx_npu__arg_better(p, x, at, now) ||
-                    (p->last != 0 && !epctx_npu__arg_better(p, x, now, at))) {
-                    best = k;
-                }
-            }
-            epctx_npu__store_int(y, o * p->inner + i, EPCTX_ONNX_INT64, (int64_t)best);
+    int64_t best = epctx_npu__load_int(x, first, p->type), index = 0;
+    size_t k;
+    for (k = 1; k < p->count; k++) {
+        const int64_t v = epctx_npu__load_int(x, first + k * p->inner, p->type);
+        if (p->smallest != 0 ? v < best : v > best) {
+            best = v;
+            index = (int64_t)k;
+        } else if (v == best && p->last != 0) {
+            index = (int64_t)k;
         }
     }
-    return EPCTX_OK;
+    return index;
 }
+
+static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, const void *params,
+                                                      const epctx_npu__args *args)
+{
+    const epctx_npu__arg *p = (const epctx_npu__arg *)params;
+    const size_t count = p->count, inner = p->inner;
+    const float *x = (const float *)args->in[0];
+    int64_t *y = (int64_t *)args->out[0];
+    size_t o, i;
+    (void)fast;
+    if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < p->outer * inner; i++) {
+            y[i] = epctx_npu__arg_ints(p, (const uint8_t *)args->in[0],
+                                       i / inner * count * inner + i % inner);
+        }
+    } else if (inner == 1) {
+        EPCTX_NPU__STRIPS(n, p->outer, width,
+                          epctx_npu__arg_strip(p, x + n * count, count, 1, width, y + n););
+    } else {
+        for (o = 0; o < p->outer; o++, x += count * inner, y += inner) {
+            EPCTX_NPU__STRIPS(n, inner, width,
+                              epctx_npu__arg_strip(p, x + n, 1, inner, width, y + n););
+        }
+    }
+}
+
+EPCTX_NPU__RUN(arg)
 
 /* -- how the scattering kernels combine an update with the existing element -- */
 
@@ -7760,10 +8005,12 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
             EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &y));
             return epctx_npu__output(c, 0, y);
         }
-        if (exponent == 0.5f || exponent == -1.0f) {
-            EPCTX__TRY(epctx_npu__emit_act(
-                c, x, exponent > 0.0f ? EPCTX_NPU__ACT_SQRT : EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f,
-                &y));
+        if (exponent == 0.5f || exponent == -1.0f || exponent == 3.0f) {
+            EPCTX__TRY(epctx_npu__emit_act(c, x,
+                                           exponent == 0.5f   ? EPCTX_NPU__ACT_SQRT
+                                           : exponent == 3.0f ? EPCTX_NPU__ACT_CUBE
+                                                              : EPCTX_NPU__ACT_RECIPROCAL,
+                                           0.0f, 0.0f, &y));
             return epctx_npu__output(c, 0, y);
         }
     }
@@ -10988,7 +11235,7 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
     for (i = 0; i < count; i++) {
         const float size = epctx_npu__f_mul(scale, (float)shape->dims[axes[i]]);
         scales[i] = scale;
-        sizes[i] = epctx_npu__to_int(epctx_npu__floor(epctx_npu__f_add(size, 0.5f)), false);
+        sizes[i] = epctx_npu__to_wide(epctx_npu__floor(epctx_npu__f_add(size, 0.5f)));
     }
     return EPCTX_OK;
 }
