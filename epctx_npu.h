@@ -309,7 +309,9 @@ typedef struct epctx_npu_run_opts {
      * when all calls have returned. NULL: the run uses its own thread only. */
     void (*parallel_fn)(void *user, uint32_t count, void (*work_fn)(void *work, uint32_t i),
                         void *work);
-    uint32_t threads; /* the largest `count`, up to 64 */
+    uint32_t threads;   /* the largest `count`, up to 64 */
+    uint64_t part_work; /* products and bytes of a part: at least this, at most 1,024 times as much
+                           if the run can be cancelled. 0: 262,144, some microseconds */
     /* After each command, with the time it took by clock_fn (any unit); both or none. */
     uint64_t (*clock_fn)(void *user);
     void (*profile_fn)(void *user, const epctx_npu_command *command, uint64_t time);
@@ -6043,8 +6045,6 @@ static epctx_npu_command epctx_npu__describe(const epctx_npu_graph *graph, const
 
 /* -- running in parts: on several threads, and cancelled in between -- */
 
-#define EPCTX_NPU__SHORT   ((uint64_t)1 << 18) /* work of a part at least: threads take time, too */
-#define EPCTX_NPU__LONG    ((uint64_t)1 << 28) /* and at most, if the caller can cancel the run */
 #define EPCTX_NPU__THREADS 64
 
 /* Parameters that count independent results, which follow one another in memory. The first that is
@@ -6219,13 +6219,14 @@ static epctx_status epctx_npu__run_cut(const epctx_npu__call *call, const uint32
     const uint64_t planned = epctx_npu__aligned(call->graph->info.scratch_size);
     const epctx_npu_command command = epctx_npu__describe(call->graph, words);
     const uint64_t work = command.products + command.bytes;
+    const uint64_t least = opts->part_work > 0 ? opts->part_work : 1 << 18;
     uint64_t threads = opts->parallel_fn != NULL ? opts->threads : 1, parts, most;
     epctx_npu__needs needs;
     epctx_npu__cut c;
     threads = threads < 1 ? 1 : threads < EPCTX_NPU__THREADS ? threads : EPCTX_NPU__THREADS;
-    parts = work / EPCTX_NPU__SHORT < threads ? work / EPCTX_NPU__SHORT : threads;
-    if (cancels && work / EPCTX_NPU__LONG >= parts) {
-        parts = (work / EPCTX_NPU__LONG / threads + 1) * threads;
+    parts = work / least < threads ? work / least : threads;
+    if (cancels && work / least / 1024 >= parts) {
+        parts = (work / least / 1024 / threads + 1) * threads;
     }
     memset(&c, 0, sizeof c);
     c.opcode = words[0];
