@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_THREADS = 64 };
 
@@ -55,16 +56,8 @@ static void stop(void)
         pthread_join(pool.threads[--pool.count], NULL);
 }
 
-void threads_start(uint32_t count)
-{
-    if (pool.count > 0 || count < 2) return;
-    while (pool.count + 1 < count && pool.count < MOST_THREADS &&
-           pthread_create(&pool.threads[pool.count], NULL, serve, NULL) == 0)
-        pool.count++;
-    atexit(stop);
-}
-
-void threads_run(void *unused, uint32_t count, void (*work_fn)(void *work, uint32_t i), void *work)
+static void parallel(void *unused, uint32_t count, void (*work_fn)(void *work, uint32_t i),
+                     void *work)
 {
     (void)unused;
     pthread_mutex_lock(&pool.lock);
@@ -77,4 +70,18 @@ void threads_run(void *unused, uint32_t count, void (*work_fn)(void *work, uint3
     while (pool.left > 0)
         pthread_cond_wait(&pool.end, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
+}
+
+epctx_npu_run_opts threads_opts(uint32_t count)
+{
+    epctx_npu_run_opts opts;
+    memset(&opts, 0, sizeof opts);
+    if (count < 2) return opts;
+    if (pool.count == 0) atexit(stop);
+    while (pool.count + 1 < count && pool.count < MOST_THREADS &&
+           pthread_create(&pool.threads[pool.count], NULL, serve, NULL) == 0)
+        pool.count++;
+    opts.parallel_fn = parallel;
+    opts.threads = count;
+    return opts;
 }

@@ -2,13 +2,10 @@
 #ifndef THREADS_H
 #define THREADS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "epctx_npu.h"
 
-/* Before the first run: `count` threads, this one included. With fewer, as the system has no more,
- * everything runs all the same. */
-void threads_start(uint32_t count);
-/* A parallel_fn of epctx_npu_run_opts. */
-void threads_run(void *unused, uint32_t count, void (*work_fn)(void *work, uint32_t i), void *work);
+/* Options of a run on `count` threads, this one included; starts the others. With fewer, as the
+ * system has no more, everything runs all the same. */
+epctx_npu_run_opts threads_opts(uint32_t count);
 
 #endif
