@@ -339,6 +339,19 @@ typedef enum epctx_npu_check {
     EPCTX_NPU_CHECK_NEVER = 2   /* those of a model are trusted */
 } epctx_npu_check;
 
+/* A command under compilation. Values have numbers; UINT32_MAX: omitted. */
+typedef struct epctx_npu_step {
+    const char *pass; /* that has just run: "lower", "integers" ... "plan" */
+    size_t index;     /* 0: the first after this pass */
+    const char *op;   /* as in epctx_npu_command */
+    epctx_str node;
+    uint32_t in_count, in[7], out;
+    uint32_t constants; /* bit i: in[i] is known while compiling */
+    epctx_value result; /* name: empty if the compiler made the value */
+    uint32_t memory;    /* values of one number share it */
+    uint64_t offset;    /* after the last pass: in scratch, unless in the graph's outputs */
+} epctx_npu_step;
+
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
     const epctx_allocator *allocator; /* default malloc; copied */
@@ -347,6 +360,9 @@ typedef struct epctx_npu_opts {
                                  megabytes can run for hours. Default: no limit */
     const epctx_npu_run_opts *run; /* of all runs; borrowed; may be NULL. A graph's scratch_size is
                                       then that of epctx_npu_scratch_size */
+    /* Called while compiling for each command that there is after each pass. */
+    void (*trace_fn)(void *user, const epctx_npu_step *step);
+    void *trace_user;
 } epctx_npu_opts;
 
 /* Statistics of the graph compiled last. */
@@ -373,6 +389,8 @@ typedef struct epctx_npu {
     epctx_npu_check check_weights;
     uint64_t max_work;
     const epctx_npu_run_opts *run;
+    void (*trace_fn)(void *user, const epctx_npu_step *step);
+    void *trace_user;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are in use and needs no
@@ -6004,6 +6022,12 @@ static const epctx_npu__counter epctx_npu__counters[] = {
     EPCTX_NPU__COUNTER(INTEGER_CONV, 1, 1, 8, integer_conv.window.out_h),
     EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 0, integer_conv.batch),
     EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 8, integer_conv.window.out_h),
+    EPCTX_NPU__COUNTER(CONV, 1, 1, 0, conv.batch),
+    EPCTX_NPU__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
+    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
+    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
+    EPCTX_NPU__COUNTER(POOL, 1, 1, 0, pool.batch),
+    EPCTX_NPU__COUNTER(POOL, 1, 1, 8, pool.window.out_h),
     EPCTX_NPU__COUNTER(REDUCE, 16, 1, 0, reduce.outer),
     EPCTX_NPU__COUNTER(SOFTMAX, 16, 1, 0, softmax.outer),
     EPCTX_NPU__COUNTER(RESAMPLE, 1, 1, 0, resample.outer),
@@ -6423,6 +6447,7 @@ typedef struct epctx_npu__compiler {
     uint32_t *outputs;   /* weightless: tensor -> output of the graph of these steps, or NONE */
     const uint32_t *ios; /* tensors of the graph's inputs and outputs; NULL: found by name */
     epctx_npu_stats stats;
+    const epctx_npu *npu; /* whose trace_fn is called; NULL: none */
 } epctx_npu__compiler;
 
 static epctx_status epctx_npu__nomem(epctx_npu__compiler *c, uint64_t size)
@@ -13835,10 +13860,10 @@ static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
+/* From nodes to steps. */
+static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c)
 {
     size_t i;
-    EPCTX__TRY(epctx_npu__import(c));
     for (i = 0; i < c->graph->input_count; i++) {
         uint32_t id = epctx_map_get(&c->names, c->graph->inputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant) {
@@ -13857,11 +13882,60 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     }
     EPCTX__TRY(epctx_npu__bind_outputs(c));
     epctx_npu__drop_dead(c);
-    EPCTX__TRY(epctx_npu__to_integers(c));
-    EPCTX__TRY(epctx_npu__lay_out(c));
-    EPCTX__TRY(epctx_npu__pack_weights(c));
-    EPCTX__TRY(epctx_npu__refine(c));
-    return epctx_npu__plan(c);
+    return EPCTX_OK;
+}
+
+/* Tells the caller what a pass left. */
+static void epctx_npu__trace(const epctx_npu__compiler *c, const char *pass)
+{
+    epctx_npu_step out;
+    size_t i, j;
+    memset(&out, 0, sizeof out);
+    out.pass = pass;
+    for (i = 0; i < c->step_count; i++) {
+        const epctx_npu__step *s = &c->steps[i];
+        const epctx_npu__tensor *t = &c->tensors[s->out];
+        if (s->dead) {
+            continue;
+        }
+        out.op = epctx_npu__ops[s->op].name;
+        out.node = s->name;
+        out.in_count = epctx_npu__ops[s->op].in_count;
+        memcpy(out.in, s->in, sizeof out.in);
+        out.out = s->out;
+        out.constants = 0;
+        for (j = 0; j < out.in_count; j++) {
+            const bool known = s->in[j] != EPCTX_NPU__NONE && c->tensors[s->in[j]].constant;
+            out.constants |= known ? 1u << j : 0;
+        }
+        out.result.name = t->name;
+        out.result.elem_type = t->elem;
+        out.result.rank = (int32_t)t->shape.rank;
+        out.result.dims = t->shape.dims;
+        out.memory = t->buffer;
+        out.offset = t->offset + c->buffers[t->buffer].offset;
+        c->npu->trace_fn(c->npu->trace_user, &out);
+        out.index++;
+    }
+}
+
+static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
+{
+    static const struct {
+        const char *name;
+        epctx_status (*pass_fn)(epctx_npu__compiler *c);
+    } passes[] = {{"import", epctx_npu__import},        {"lower", epctx_npu__lower_graph},
+                  {"integers", epctx_npu__to_integers}, {"layout", epctx_npu__lay_out},
+                  {"pack", epctx_npu__pack_weights},    {"refine", epctx_npu__refine},
+                  {"plan", epctx_npu__plan}};
+    size_t i;
+    for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+        EPCTX__TRY(passes[i].pass_fn(c));
+        if (c->npu != NULL && c->npu->trace_fn != NULL) {
+            epctx_npu__trace(c, passes[i].name);
+        }
+    }
+    return EPCTX_OK;
 }
 
 /* ============================================================
@@ -14823,6 +14897,7 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     c = epctx_npu__compiler_of(graph, npu->arch, &arena, error);
     c.stats.nodes = graph->node_count;
     c.weightless = b->weightless;
+    c.npu = npu;
     status = epctx_npu__compile_graph(&c);
     if (status == EPCTX_OK && b->weightless != EPCTX_WEIGHTLESS_NONE) {
         status = epctx_npu__write_maker(&c, b, &maker);
@@ -15123,6 +15198,8 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     npu->check_weights = opts != NULL ? opts->check_weights : EPCTX_NPU_CHECK_AUTO;
     npu->max_work = opts != NULL ? opts->max_work : 0;
     npu->run = opts != NULL ? opts->run : NULL;
+    npu->trace_fn = opts != NULL ? opts->trace_fn : NULL;
+    npu->trace_user = opts != NULL ? opts->trace_user : NULL;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;
