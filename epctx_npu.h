@@ -112,7 +112,9 @@
  *
  * THREADS
  *   No global state. Runs do not change a loaded context: many threads may run one graph, each with
- *   its own scratch and outputs. A context under construction belongs to one thread.
+ *   its own scratch and outputs. A context under construction belongs to one thread. A run starts no
+ *   threads but shares its commands among the caller's: epctx_npu_run_opts. Its clock shows where
+ *   the time goes, and cancel_fn ends a run, also within long commands.
  *
  * TRUST
  *   Blobs are hostile. Loading copies everything except the weights and verifies the copy: every
@@ -311,7 +313,7 @@ typedef struct epctx_npu_run_opts {
                         void *work);
     uint32_t threads;   /* the largest `count`, up to 64 */
     uint64_t part_work; /* products and bytes of a part: at least this, at most 1,024 times as much
-                           if the run can be cancelled. 0: 262,144, some microseconds */
+                           if the run can be cancelled. 0: 131,072, some microseconds */
     /* After each command, with the time it took by clock_fn (any unit); both or none. */
     uint64_t (*clock_fn)(void *user);
     void (*profile_fn)(void *user, const epctx_npu_command *command, uint64_t time);
@@ -3247,6 +3249,7 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
 {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
     needs->in[0] = needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->count, p->inner));
+    needs->work = epctx_npu__mul4(32, p->outer, p->count, p->inner); /* an exponential each */
     return p->log <= 1 && p->count >= 1;
 }
 
@@ -6237,7 +6240,7 @@ static epctx_status epctx_npu__run_cut(const epctx_npu__call *call, const uint32
     const uint64_t planned = epctx_npu__aligned(call->graph->info.scratch_size);
     const epctx_npu_command command = epctx_npu__describe(call->graph, words);
     const uint64_t work = command.products + command.bytes;
-    const uint64_t least = opts->part_work > 0 ? opts->part_work : 1 << 18;
+    const uint64_t least = opts->part_work > 0 ? opts->part_work : 1 << 17;
     uint64_t threads = opts->parallel_fn != NULL ? opts->threads : 1, parts, most;
     epctx_npu__needs needs;
     epctx_npu__cut c;
