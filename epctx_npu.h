@@ -112,7 +112,9 @@
  *
  * THREADS
  *   No global state. Runs do not change a loaded context: many threads may run one graph, each with
- *   its own scratch and outputs. A context under construction belongs to one thread.
+ *   its own scratch and outputs. A context under construction belongs to one thread. A run starts
+ *   no threads but shares its commands among the caller's: epctx_npu_run_opts. Its clock shows where
+ *   the time goes, and cancel_fn ends a run, also within long commands.
  *
  * TRUST
  *   Blobs are hostile. Loading copies everything except the weights and verifies the copy: every
@@ -312,7 +314,7 @@ typedef struct epctx_npu_run_opts {
                         void *work);
     uint32_t threads;   /* the largest `count`, up to 64 */
     uint64_t part_work; /* products and bytes of a part: at least this, at most 1,024 times as much
-                           if the run can be cancelled. 0: 262,144, some microseconds */
+                           if the run can be cancelled. 0: 131,072, some microseconds */
     /* After each command, with the time it took by clock_fn (any unit); both or none. */
     uint64_t (*clock_fn)(void *user);
     void (*profile_fn)(void *user, const epctx_npu_command *command, uint64_t time);
@@ -3170,6 +3172,7 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
 {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
     needs->in[0] = needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->count, p->inner));
+    needs->work = epctx_npu__mul4(32, p->outer, p->count, p->inner); /* an exponential each */
     return p->log <= 1 && p->count >= 1;
 }
 
@@ -5937,50 +5940,36 @@ static epctx_status epctx_npu__execute(const epctx_npu__call *call,
     return status;
 }
 
-static epctx_npu__call epctx_npu__call_of(const epctx_npu_graph *graph, const epctx_span *inputs,
-                                          const epctx_memory *outputs, void *scratch,
-                                          size_t scratch_size)
-{
-    epctx_npu__call call;
-    call.graph = graph;
-    call.inputs = inputs;
-    call.outputs = outputs;
-    call.scratch = (uint8_t *)scratch;
-    call.scratch_size = scratch_size;
-    call.fast = epctx_npu__level_here();
-    call.opts = NULL;
-    return call;
-}
-
 EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error)
 {
-    const epctx_npu__call call = epctx_npu__call_of(graph, inputs, outputs, scratch, scratch_size);
+    const epctx_npu__call call = {
+        graph, inputs, outputs, (uint8_t *)scratch, scratch_size, epctx_npu__level_here(), NULL};
     return epctx_npu__execute(&call, epctx_npu__run_whole, error);
 }
 
 /* What tools and threads need to know of a command; loading has verified it. */
-static epctx_npu_command epctx_npu__describe(const epctx_npu_graph *graph, const uint32_t *words)
+static epctx_npu_command epctx_npu__describe(const epctx_npu_graph *graph, const uint32_t *words,
+                                             epctx_npu__needs *needs)
 {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
     epctx_npu_command command;
     epctx_npu__params params;
-    epctx_npu__needs needs;
     uint32_t i;
-    (void)epctx_npu__needs_of(words, &params, &needs);
+    (void)epctx_npu__needs_of(words, &params, needs);
     memset(&command, 0, sizeof command);
     command.op = op->name;
     command.name.data = graph->context->strings + words[2];
     command.name.size = words[3];
-    command.products = needs.work;
-    command.temporary = op->out_count > 1 ? needs.out[1].bytes : 0;
+    command.products = needs->work;
+    command.temporary = op->out_count > 1 ? needs->out[1].bytes : 0;
     for (i = 0; i < op->in_count; i++) {
         const uint32_t *operand = words + EPCTX_NPU__COMMAND_WORDS + i * EPCTX_NPU__OPERAND_WORDS;
-        command.bytes += *operand != EPCTX_NPU__NOWHERE ? needs.in[i].bytes : 0;
+        command.bytes += *operand != EPCTX_NPU__NOWHERE ? needs->in[i].bytes : 0;
     }
-    command.bytes += needs.out[0].bytes;
-    command.elements = needs.out[0].bytes / needs.out[0].align;
+    command.bytes += needs->out[0].bytes;
+    command.elements = needs->out[0].bytes / needs->out[0].align;
     return command;
 }
 
@@ -6077,7 +6066,7 @@ static bool epctx_npu__cut_of(epctx_npu__cut *c, const epctx_npu__needs *needs)
 {
     const epctx_npu__op_info *op = &epctx_npu__ops[c->opcode];
     epctx_npu__params params = c->params;
-    epctx_npu__needs one, two;
+    epctx_npu__needs two[2];
     uint32_t i;
     if (!epctx_npu__cut_by(c)) {
         return false;
@@ -6090,20 +6079,17 @@ static bool epctx_npu__cut_of(epctx_npu__cut *c, const epctx_npu__needs *needs)
         c->in_row = needs->in[0].bytes / w->in_h;
         w->top = 0; /* parts inside of the image must not need more workspace */
     }
-    memset(&one, 0, sizeof one);
-    memset(&two, 0, sizeof two);
-    *epctx_npu__word_at(&params, c->counter) = c->unit;
-    if (!op->check_fn(&params, &one)) {
-        return false;
-    }
-    *epctx_npu__word_at(&params, c->counter) = 2 * c->unit;
-    if (!op->check_fn(&params, &two) || two.out[1].bytes > needs->out[1].bytes) {
-        return false;
+    memset(two, 0, sizeof two);
+    for (i = 0; i < 2; i++) {
+        *epctx_npu__word_at(&params, c->counter) = (i + 1) * c->unit;
+        if (!op->check_fn(&params, &two[i]) || two[i].out[1].bytes > needs->out[1].bytes) {
+            return false;
+        }
     }
     for (i = 0; i < op->in_count; i++) {
-        c->in[i] = two.in[i].bytes - one.in[i].bytes;
+        c->in[i] = two[1].in[i].bytes - two[0].in[i].bytes;
     }
-    c->out = two.out[0].bytes - one.out[0].bytes;
+    c->out = two[1].out[0].bytes - two[0].out[0].bytes;
     c->temporary = epctx_npu__aligned(needs->out[1].bytes);
     return c->out > 0;
 }
@@ -6157,18 +6143,16 @@ static void epctx_npu__run_part(void *work, uint32_t index)
     (void)epctx_npu__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
 }
 
-/* Runs one command in rounds of as many parts as there are threads, or all of it. */
+/* Runs a command of this `work` in rounds of as many parts as there are threads, or all of it. */
 static epctx_status epctx_npu__run_cut(const epctx_npu__call *call, const uint32_t *words,
+                                       const epctx_npu__needs *needs, uint64_t work,
                                        epctx_error *error)
 {
     const epctx_npu_run_opts *opts = call->opts;
     const bool cancels = opts->hooks != NULL && opts->hooks->cancel_fn != NULL;
     const uint64_t planned = epctx_npu__aligned(call->graph->info.scratch_size);
-    const epctx_npu_command command = epctx_npu__describe(call->graph, words);
-    const uint64_t work = command.products + command.bytes;
-    const uint64_t least = opts->part_work > 0 ? opts->part_work : 1 << 18;
+    const uint64_t least = opts->part_work > 0 ? opts->part_work : 1 << 17;
     uint64_t threads = opts->parallel_fn != NULL ? opts->threads : 1, parts, most;
-    epctx_npu__needs needs;
     epctx_npu__cut c;
     threads = threads < 1 ? 1 : threads < EPCTX_NPU__THREADS ? threads : EPCTX_NPU__THREADS;
     parts = work / least < threads ? work / least : threads;
@@ -6177,12 +6161,11 @@ static epctx_status epctx_npu__run_cut(const epctx_npu__call *call, const uint32
     }
     memset(&c, 0, sizeof c);
     c.opcode = words[0];
-    if (parts < 2 || !epctx_npu__needs_of(words, &c.params, &needs) ||
-        !epctx_npu__cut_of(&c, &needs)) {
-        EPCTX__TRY(epctx_cancelled(opts->hooks, error));
-        return epctx_npu__run_whole(call, words, error);
-    }
     epctx_npu__decode(call, words, &c.params, &c.args);
+    if (parts < 2 || !epctx_npu__cut_of(&c, needs)) {
+        EPCTX__TRY(epctx_cancelled(opts->hooks, error));
+        return epctx_npu__ops[c.opcode].run_fn(&c.params, &c.args, error);
+    }
     if (c.temporary > 0) {
         most = call->scratch_size > planned ? (call->scratch_size - planned) / c.temporary + 1 : 1;
         threads = threads < most ? threads : most;
@@ -6208,12 +6191,11 @@ static epctx_status epctx_npu__run_timed(const epctx_npu__call *call, const uint
     const epctx_npu_run_opts *opts = call->opts;
     const bool timed = opts->clock_fn != NULL && opts->profile_fn != NULL;
     const uint64_t start = timed ? opts->clock_fn(opts->user) : 0;
-    epctx_npu_command command;
-    EPCTX__TRY(epctx_npu__run_cut(call, words, error));
+    epctx_npu__needs needs;
+    const epctx_npu_command command = epctx_npu__describe(call->graph, words, &needs);
+    EPCTX__TRY(epctx_npu__run_cut(call, words, &needs, command.products + command.bytes, error));
     if (timed) {
-        const uint64_t time = opts->clock_fn(opts->user) - start;
-        command = epctx_npu__describe(call->graph, words);
-        opts->profile_fn(opts->user, &command, time);
+        opts->profile_fn(opts->user, &command, opts->clock_fn(opts->user) - start);
     }
     return EPCTX_OK;
 }
@@ -6223,25 +6205,24 @@ EPCTX_API epctx_status epctx_npu_run_with(const epctx_npu_graph *graph, const ep
                                           size_t scratch_size, const epctx_npu_run_opts *opts,
                                           epctx_error *error)
 {
-    epctx_npu__call call = epctx_npu__call_of(graph, inputs, outputs, scratch, scratch_size);
-    call.opts = opts;
+    const epctx_npu__call call = {
+        graph, inputs, outputs, (uint8_t *)scratch, scratch_size, epctx_npu__level_here(), opts};
     return epctx_npu__execute(&call, opts != NULL ? epctx_npu__run_timed : epctx_npu__run_whole,
                               error);
 }
 
 EPCTX_API size_t epctx_npu_scratch_size(const epctx_npu_graph *graph, uint32_t threads)
 {
-    const uint64_t planned = epctx_npu__aligned(graph->info.scratch_size);
-    uint64_t most = 0, more;
+    uint64_t most = 0, size = epctx_npu__aligned(graph->info.scratch_size);
     uint32_t position = 0;
     epctx_npu_command command;
     while (epctx_npu_next_command(graph, &position, &command)) {
         most = command.temporary > most ? command.temporary : most;
     }
     threads = threads < EPCTX_NPU__THREADS ? threads : EPCTX_NPU__THREADS;
-    more = threads > 1 ? epctx_npu__mul(threads - 1, epctx_npu__aligned(most)) : 0;
-    return more > 0 && planned + more <= SIZE_MAX / 2 ? (size_t)(planned + more)
-                                                      : graph->info.scratch_size;
+    size += threads > 1 ? (threads - 1) * epctx_npu__aligned(most) : 0;
+    return most > 0 && threads > 1 && size <= SIZE_MAX / 2 ? (size_t)size
+                                                           : graph->info.scratch_size;
 }
 
 /* -- weights of weightless graphs -- */
@@ -6352,11 +6333,12 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
                                       epctx_npu_command *command)
 {
     const uint32_t *words;
+    epctx_npu__needs needs;
     if (*position >= graph->command_words) {
         return false;
     }
     words = graph->commands + *position;
-    *command = epctx_npu__describe(graph, words);
+    *command = epctx_npu__describe(graph, words, &needs);
     *position += words[1];
     return true;
 }
