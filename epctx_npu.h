@@ -113,8 +113,8 @@
  * THREADS
  *   No global state. Runs do not change a loaded context: many threads may run one graph, each with
  *   its own scratch and outputs. A context under construction belongs to one thread. A run starts
- *   no threads but shares its commands among the caller's: epctx_npu_run_opts. Its clock shows where
- *   the time goes, and cancel_fn ends a run, also within long commands.
+ *   no threads; it can share its commands among the caller's, tell the time of each, and be
+ *   cancelled, also within long ones: epctx_npu_run_opts.
  *
  * TRUST
  *   Blobs are hostile. Loading copies everything except the weights and verifies the copy: every
