@@ -112,7 +112,9 @@
  *
  * THREADS
  *   No global state. Runs do not change a loaded context: many threads may run one graph, each with
- *   its own scratch and outputs. A context under construction belongs to one thread.
+ *   its own scratch and outputs. A context under construction belongs to one thread. A run starts
+ *   no threads; it can share its commands among the caller's, tell the time of each, and be
+ *   cancelled, also within long ones: epctx_npu_run_opts.
  *
  * TRUST
  *   Blobs are hostile. Loading copies everything except the weights and verifies the copy: every
@@ -288,13 +290,45 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
 
 /* One command of a graph, for tools. */
 typedef struct epctx_npu_command {
-    const char *op; /* "Conv", "Gemm" ...: the executor's name, static */
-    epctx_str name; /* of the ONNX node it comes from */
+    const char *op;     /* "Conv", "Gemm" ...: the executor's name, static */
+    epctx_str name;     /* of the ONNX node it comes from */
+    uint64_t products;  /* products and sums; 0: no more than elements */
+    uint64_t elements;  /* of the result */
+    uint64_t bytes;     /* read and written */
+    uint64_t temporary; /* bytes of workspace, on each thread */
 } epctx_npu_command;
 
 /* Iterates over the commands: set *position to 0 before the first call only; false at the end. */
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
                                       epctx_npu_command *command);
+
+/* What a run may use of its caller. All zero: nothing. */
+typedef struct epctx_npu_run_opts {
+    const epctx_hooks *hooks; /* borrowed; may be NULL. Uses only cancel_fn: called before each
+                                 command of a run and within long ones, on the thread of the run;
+                                 true ends the run with EPCTX_ERR_CANCELLED and undefined outputs */
+    void *user;
+    /* Calls work_fn(work, i) for each i below `count`, in any order, at once or not, and returns
+     * when all calls have returned. NULL: the run uses its own thread only. */
+    void (*parallel_fn)(void *user, uint32_t count, void (*work_fn)(void *work, uint32_t i),
+                        void *work);
+    uint32_t threads;   /* the largest `count`, up to 64 */
+    uint64_t part_work; /* products and bytes of a part: at least this, at most 1,024 times as much
+                           if the run can be cancelled. 0: 131,072, some microseconds */
+    /* After each command, with the time it took by clock_fn (any unit); both or none. */
+    uint64_t (*clock_fn)(void *user);
+    void (*profile_fn)(void *user, const epctx_npu_command *command, uint64_t time);
+} epctx_npu_run_opts;
+
+/* Bytes of scratch with which that many threads share every command that can be cut; with less,
+ * down to graph->info.scratch_size, fewer threads share convolutions. */
+EPCTX_API size_t epctx_npu_scratch_size(const epctx_npu_graph *graph, uint32_t threads);
+/* epctx_npu_run with options (NULL: none). Results have the same bits with any number of threads.
+ * Long commands and those that threads share run in parts: rows, channels or ranges of elements. */
+EPCTX_API epctx_status epctx_npu_run_with(const epctx_npu_graph *graph, const epctx_span *inputs,
+                                          const epctx_memory *outputs, void *scratch,
+                                          size_t scratch_size, const epctx_npu_run_opts *opts,
+                                          epctx_error *error);
 
 /* ============================================================
  * >>compile: options and statistics
@@ -307,15 +341,30 @@ typedef enum epctx_npu_check {
     EPCTX_NPU_CHECK_NEVER = 2   /* those of a model are trusted */
 } epctx_npu_check;
 
+/* A command under compilation. Values have numbers; UINT32_MAX: omitted. */
+typedef struct epctx_npu_step {
+    const char *pass; /* that has just run: "lower", "integers" ... "plan" */
+    size_t index;     /* 0: the first after this pass */
+    const char *op;   /* as in epctx_npu_command */
+    epctx_str node;
+    uint32_t in_count, in[7], out;
+    uint32_t constants; /* bit i: in[i] is known while compiling */
+    epctx_value result; /* name: empty if the compiler made the value */
+    uint32_t memory;    /* values of one number share it */
+    uint64_t offset;    /* after the last pass: in scratch, unless in the graph's outputs */
+} epctx_npu_step;
+
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
     const epctx_allocator *allocator; /* default malloc; copied */
     epctx_npu_check check_weights;    /* when a context is loaded */
-    uint64_t max_work;        /* loading refuses graphs with more `work`: a hostile binary of some
+    uint64_t max_work; /* loading refuses graphs with more `work`: a hostile binary of some
                                  megabytes can run for hours. Default: no limit */
-    const epctx_hooks *hooks; /* borrowed; may be NULL. Uses only cancel_fn: called before each
-                                 command of a run, on the thread of the run; true ends the run with
-                                 EPCTX_ERR_CANCELLED and undefined outputs */
+    const epctx_npu_run_opts *run; /* of all runs; borrowed; may be NULL. A graph's scratch_size is
+                                      then that of epctx_npu_scratch_size */
+    /* Called while compiling for each command that there is after each pass. */
+    void (*trace_fn)(void *user, const epctx_npu_step *step);
+    void *trace_user;
 } epctx_npu_opts;
 
 /* Statistics of the graph compiled last. */
@@ -341,7 +390,9 @@ typedef struct epctx_npu {
     const epctx_npu_arch *arch;
     epctx_npu_check check_weights;
     uint64_t max_work;
-    const epctx_hooks *hooks;
+    const epctx_npu_run_opts *run;
+    void (*trace_fn)(void *user, const epctx_npu_step *step);
+    void *trace_user;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are in use and needs no
@@ -3218,6 +3269,7 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
 {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
     needs->in[0] = needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->count, p->inner));
+    needs->work = epctx_npu__mul4(32, p->outer, p->count, p->inner); /* an exponential each */
     return p->log <= 1 && p->count >= 1;
 }
 
@@ -5564,6 +5616,19 @@ static void epctx_npu__add_work(epctx_npu_graph *graph, uint64_t work)
     graph->work = work < top - graph->work ? graph->work + work : top;
 }
 
+/* Reads and checks the parameters of a command. */
+static bool epctx_npu__needs_of(const uint32_t *words, epctx_npu__params *params,
+                                epctx_npu__needs *needs)
+{
+    const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
+    const uint32_t count = op->in_count + op->out_count;
+    memset(needs, 0, sizeof *needs);
+    memset(params, 0, sizeof *params);
+    memcpy(params, words + EPCTX_NPU__COMMAND_WORDS + count * EPCTX_NPU__OPERAND_WORDS,
+           (size_t)op->param_words * 4);
+    return op->check_fn(params, needs);
+}
+
 static bool epctx_npu__command_ok(epctx_npu_graph *graph, const uint32_t *words)
 {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
@@ -5573,11 +5638,7 @@ static bool epctx_npu__command_ok(epctx_npu_graph *graph, const uint32_t *words)
     epctx_npu__needs needs;
     epctx_npu__params params;
     uint32_t i, j;
-    memset(&needs, 0, sizeof needs);
-    memset(&params, 0, sizeof params);
-    memcpy(&params, words + EPCTX_NPU__COMMAND_WORDS + count * EPCTX_NPU__OPERAND_WORDS,
-           (size_t)op->param_words * 4);
-    if (!op->check_fn(&params, &needs)) {
+    if (!epctx_npu__needs_of(words, &params, &needs)) {
         return false;
     }
     epctx_npu__add_work(graph, needs.work);
@@ -5999,72 +6060,91 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
     return EPCTX_OK;
 }
 
-/* Address of an input operand. Loading has verified the offsets. */
-static const void *epctx_npu__source(const epctx_npu_graph *graph, const epctx_npu__operand *o,
-                                     const epctx_span *inputs, const epctx_memory *outputs,
-                                     const uint8_t *scratch)
+static uint64_t epctx_npu__aligned(uint64_t size)
 {
-    const epctx_npu_context *c = graph->context;
+    return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
+}
+
+/* A run under way. */
+typedef struct epctx_npu__call {
+    const epctx_npu_graph *graph;
+    const epctx_span *inputs;
+    const epctx_memory *outputs;
+    uint8_t *scratch;
+    size_t scratch_size;
+    epctx_npu__level fast;
+    const epctx_npu_run_opts *opts;
+} epctx_npu__call;
+
+/* Address of an input operand. Loading has verified the offsets. */
+static const void *epctx_npu__source(const epctx_npu__call *call, const epctx_npu__operand *o)
+{
+    const epctx_npu_context *c = call->graph->context;
     switch (o->place) {
     case EPCTX_NPU__SCRATCH:
-        return scratch + o->offset;
+        return call->scratch + o->offset;
     case EPCTX_NPU__INPUT:
-        return inputs[o->index].data + o->offset;
+        return call->inputs[o->index].data + o->offset;
     case EPCTX_NPU__OUTPUT:
-        return (const uint8_t *)outputs[o->index].data + o->offset;
+        return (const uint8_t *)call->outputs[o->index].data + o->offset;
     case EPCTX_NPU__WEIGHT:
         return c->weights +
                epctx_npu__pair(c->weight_table + (size_t)o->index * EPCTX_NPU__WEIGHT_WORDS) +
                o->offset;
     case EPCTX_NPU__MADE:
-        return (const uint8_t *)(*graph->made)[o->index].data + o->offset;
+        return (const uint8_t *)(*call->graph->made)[o->index].data + o->offset;
     default:
         return NULL;
     }
 }
 
-static epctx_status epctx_npu__run_command(const epctx_npu_graph *graph, const uint32_t *words,
-                                           const epctx_span *inputs, const epctx_memory *outputs,
-                                           uint8_t *scratch, epctx_npu__level fast,
-                                           epctx_error *error)
+/* The operands and parameters of a command. */
+static void epctx_npu__decode(const epctx_npu__call *call, const uint32_t *words,
+                              epctx_npu__params *params, epctx_npu__args *args)
 {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
     const uint32_t *w = words + EPCTX_NPU__COMMAND_WORDS;
-    epctx_npu__params params;
-    epctx_npu__args args;
     uint32_t i;
-    memset(&args, 0, sizeof args);
+    memset(args, 0, sizeof *args);
     for (i = 0; i < op->in_count; i++, w += EPCTX_NPU__OPERAND_WORDS) {
         epctx_npu__operand o = epctx_npu__operand_at(w);
-        args.in[i] = epctx_npu__source(graph, &o, inputs, outputs, scratch);
+        args->in[i] = epctx_npu__source(call, &o);
     }
     for (i = 0; i < op->out_count; i++, w += EPCTX_NPU__OPERAND_WORDS) {
         epctx_npu__operand o = epctx_npu__operand_at(w);
-        args.out[i] =
-            (o.place == EPCTX_NPU__SCRATCH ? scratch : (uint8_t *)outputs[o.index].data) + o.offset;
+        args->out[i] = (o.place == EPCTX_NPU__SCRATCH ? call->scratch
+                                                      : (uint8_t *)call->outputs[o.index].data) +
+                       o.offset;
     }
-    memcpy(&params, w, (size_t)op->param_words * 4);
-    args.fast = fast;
-    return op->run_fn(&params, &args, error);
+    memcpy(params, w, (size_t)op->param_words * 4);
+    args->fast = call->fast;
 }
 
-static epctx_status epctx_npu__execute(const epctx_npu_graph *graph, const epctx_span *inputs,
-                                       const epctx_memory *outputs, void *scratch,
-                                       size_t scratch_size, const epctx_hooks *hooks,
+static epctx_status epctx_npu__run_whole(const epctx_npu__call *call, const uint32_t *words,
+                                         epctx_error *error)
+{
+    epctx_npu__params params;
+    epctx_npu__args args;
+    epctx_npu__decode(call, words, &params, &args);
+    return epctx_npu__ops[words[0]].run_fn(&params, &args, error);
+}
+
+/* Runs each command by `command_fn`; a linker drops the one that a program does not use. */
+static epctx_status epctx_npu__execute(const epctx_npu__call *call,
+                                       epctx_status (*command_fn)(const epctx_npu__call *call,
+                                                                  const uint32_t *words,
+                                                                  epctx_error *error),
                                        epctx_error *error)
 {
+    const epctx_npu_graph *graph = call->graph;
     const uint32_t *words = graph->commands;
-    const epctx_npu__level fast = epctx_npu__level_here();
     epctx_status status;
     uint32_t i;
     epctx_error_clear(error);
-    status = epctx_npu__check_call(graph, inputs, outputs, scratch, scratch_size, error);
+    status = epctx_npu__check_call(graph, call->inputs, call->outputs, call->scratch,
+                                   call->scratch_size, error);
     for (i = 0; status == EPCTX_OK && i < graph->command_count; i++) {
-        status = epctx_cancelled(hooks, error);
-        if (status == EPCTX_OK) {
-            status = epctx_npu__run_command(graph, words, inputs, outputs, (uint8_t *)scratch, fast,
-                                            error);
-        }
+        status = command_fn(call, words, error);
         if (status != EPCTX_OK) {
             epctx_str name;
             name.data = graph->context->strings + words[2];
@@ -6080,15 +6160,288 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error)
 {
-    return epctx_npu__execute(graph, inputs, outputs, scratch, scratch_size, NULL, error);
+    const epctx_npu__call call = {
+        graph, inputs, outputs, (uint8_t *)scratch, scratch_size, epctx_npu__level_here(), NULL};
+    return epctx_npu__execute(&call, epctx_npu__run_whole, error);
+}
+
+/* What tools and threads need to know of a command; loading has verified it. */
+static epctx_npu_command epctx_npu__describe(const epctx_npu_graph *graph, const uint32_t *words,
+                                             epctx_npu__needs *needs)
+{
+    const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
+    epctx_npu_command command;
+    epctx_npu__params params;
+    uint32_t i;
+    (void)epctx_npu__needs_of(words, &params, needs);
+    memset(&command, 0, sizeof command);
+    command.op = op->name;
+    command.name.data = graph->context->strings + words[2];
+    command.name.size = words[3];
+    command.products = needs->work;
+    command.temporary = op->out_count > 1 ? needs->out[1].bytes : 0;
+    for (i = 0; i < op->in_count; i++) {
+        const uint32_t *operand = words + EPCTX_NPU__COMMAND_WORDS + i * EPCTX_NPU__OPERAND_WORDS;
+        command.bytes += *operand != EPCTX_NPU__NOWHERE ? needs->in[i].bytes : 0;
+    }
+    command.bytes += needs->out[0].bytes;
+    command.elements = needs->out[0].bytes / needs->out[0].align;
+    return command;
+}
+
+/* -- running in parts: on several threads, and cancelled in between -- */
+
+#define EPCTX_NPU__THREADS 64
+
+/* Parameters that count independent results, which follow one another in memory. The first that is
+ * above 1 cuts its command, into multiples of `unit`, so that each result is computed as in the
+ * whole: ranges end where vectors and tiles end. Commands that can fail are not cut. */
+typedef struct epctx_npu__counter {
+    uint8_t opcode, unit;
+    uint8_t words;  /* this member and those after it */
+    uint8_t window; /* its offset in epctx_npu__window: counts rows; 0: not of a window */
+    uint16_t offset;
+} epctx_npu__counter;
+
+#define EPCTX_NPU__COUNTER(op, unit, words, window, member) \
+    { \
+        EPCTX_NPU__OP_##op, unit, words, window, offsetof(epctx_npu__params, member) \
+    }
+
+static const epctx_npu__counter epctx_npu__counters[] = {
+    EPCTX_NPU__COUNTER(MOVE, 1, 8, 0, move.dims),
+    EPCTX_NPU__COUNTER(BINARY, 1, 8, 0, binary.dims),
+    EPCTX_NPU__COUNTER(EXACT, 1, 8, 0, exact.dims),
+    EPCTX_NPU__COUNTER(WHERE, 1, 8, 0, where.dims),
+    EPCTX_NPU__COUNTER(UNARY, 64, 1, 0, unary.count),
+    EPCTX_NPU__COUNTER(CAST, 64, 1, 0, cast.count),
+    EPCTX_NPU__COUNTER(INTEGER_ADD, 64, 1, 0, integer_add.count),
+    EPCTX_NPU__COUNTER(LOOKUP, 64, 1, 0, lookup.count),
+    EPCTX_NPU__COUNTER(AFFINE, 1, 3, 0, affine.outer),     /* or channels, inner */
+    EPCTX_NPU__COUNTER(QUANTIZE, 1, 3, 0, quantize.outer), /* or channels, inner */
+    EPCTX_NPU__COUNTER(DEQUANTIZE, 1, 3, 0, quantize.outer),
+    EPCTX_NPU__COUNTER(GEMM, 1, 1, 0, gemm.batch),
+    EPCTX_NPU__COUNTER(GEMM, 24, 1, 0, gemm.m), /* a multiple of the rows of all tiles */
+    EPCTX_NPU__COUNTER(GEMM, 64, 1, 0, gemm.n),
+    EPCTX_NPU__COUNTER(INTEGER_CONV, 1, 1, 0, integer_conv.batch),
+    EPCTX_NPU__COUNTER(INTEGER_CONV, 1, 1, 8, integer_conv.window.out_h),
+    EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 0, integer_conv.batch),
+    EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 8, integer_conv.window.out_h),
+    EPCTX_NPU__COUNTER(CONV, 1, 1, 0, conv.batch),
+    EPCTX_NPU__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
+    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
+    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
+    EPCTX_NPU__COUNTER(POOL, 1, 1, 0, pool.batch),
+    EPCTX_NPU__COUNTER(POOL, 1, 1, 8, pool.window.out_h),
+    EPCTX_NPU__COUNTER(REDUCE, 16, 1, 0, reduce.outer),
+    EPCTX_NPU__COUNTER(SOFTMAX, 16, 1, 0, softmax.outer),
+    EPCTX_NPU__COUNTER(RESAMPLE, 1, 1, 0, resample.outer),
+    EPCTX_NPU__COUNTER(RESAMPLE, 1, 1, 0, resample.out),
+};
+
+/* A command in parts. */
+typedef struct epctx_npu__cut {
+    uint32_t opcode, unit, whole;        /* of the counter */
+    uint32_t parts, first;               /* in all, and the first of this round */
+    size_t counter, window;              /* offsets in the parameters; window 0: none */
+    uint64_t in[EPCTX_NPU__MAX_IN], out; /* bytes from unit to unit */
+    uint64_t in_row;                     /* bytes of a row of the image */
+    uint64_t temporary; /* bytes from thread to thread, in `more` from the second on */
+    uint8_t *more;
+    epctx_npu__params params; /* of the whole command */
+    epctx_npu__args args;
+} epctx_npu__cut;
+
+static uint32_t *epctx_npu__word_at(epctx_npu__params *p, size_t offset)
+{
+    return (uint32_t *)(void *)((uint8_t *)p + offset);
+}
+
+/* Chooses the counter of c->params. */
+static bool epctx_npu__cut_by(epctx_npu__cut *c)
+{
+    size_t i, j;
+    for (i = 0; i < sizeof epctx_npu__counters / sizeof epctx_npu__counters[0]; i++) {
+        const epctx_npu__counter *by = &epctx_npu__counters[i];
+        for (j = 0; by->opcode == c->opcode && j < by->words; j++) {
+            c->counter = by->offset + 4 * j;
+            c->whole = *epctx_npu__word_at(&c->params, c->counter);
+            c->unit = by->unit;
+            c->window = by->window != 0 ? by->offset - (size_t)by->window : 0;
+            if (c->whole > 1) {
+                return c->whole / 2 >= c->unit;
+            }
+        }
+    }
+    return false;
+}
+
+/* Bytes from unit to unit follow from what the check demands for one and for two of them. False:
+ * the command cannot be cut. */
+static bool epctx_npu__cut_of(epctx_npu__cut *c, const epctx_npu__needs *needs)
+{
+    const epctx_npu__op_info *op = &epctx_npu__ops[c->opcode];
+    epctx_npu__params params = c->params;
+    epctx_npu__needs two[2];
+    uint32_t i;
+    if (!epctx_npu__cut_by(c)) {
+        return false;
+    }
+    if (c->window != 0) { /* the last row of windows begins in the image */
+        epctx_npu__window *w = (epctx_npu__window *)(void *)epctx_npu__word_at(&params, c->window);
+        if ((uint64_t)(c->whole - 1) * w->stride_h >= (uint64_t)w->in_h + w->top) {
+            return false;
+        }
+        c->in_row = needs->in[0].bytes / w->in_h;
+        w->top = 0; /* parts inside of the image must not need more workspace */
+    }
+    memset(two, 0, sizeof two);
+    for (i = 0; i < 2; i++) {
+        *epctx_npu__word_at(&params, c->counter) = (i + 1) * c->unit;
+        if (!op->check_fn(&params, &two[i]) || two[i].out[1].bytes > needs->out[1].bytes) {
+            return false;
+        }
+    }
+    for (i = 0; i < op->in_count; i++) {
+        c->in[i] = two[1].in[i].bytes - two[0].in[i].bytes;
+    }
+    c->out = two[1].out[0].bytes - two[0].out[0].bytes;
+    c->temporary = epctx_npu__aligned(needs->out[1].bytes);
+    return c->out > 0;
+}
+
+/* Lets windows begin at their row `start`. */
+static const uint8_t *epctx_npu__cut_rows(epctx_npu__window *w, uint64_t start, uint64_t row,
+                                          const uint8_t *x)
+{
+    const uint64_t reach =
+        (uint64_t)(w->out_h - 1) * w->stride_h + (uint64_t)(w->kernel_h - 1) * w->dilation_h + 1;
+    const uint64_t at = start * w->stride_h;
+    const uint32_t skipped = at > w->top ? (uint32_t)(at - w->top) : 0;
+    w->top = at > w->top ? 0 : w->top - (uint32_t)at;
+    w->in_h -= skipped;
+    if (reach > w->top && reach - w->top < w->in_h) {
+        w->in_h = (uint32_t)(reach - w->top);
+    }
+    return x + skipped * row;
+}
+
+/* Runs part `index` of a round. */
+static void epctx_npu__run_part(void *work, uint32_t index)
+{
+    const epctx_npu__cut *c = (const epctx_npu__cut *)work;
+    const uint64_t units = (c->whole + (uint64_t)c->unit - 1) / c->unit, part = c->first + index;
+    const uint64_t start = part * units / c->parts, end = (part + 1) * units / c->parts;
+    const uint64_t left = c->whole - start * c->unit, most = (end - start) * c->unit;
+    epctx_npu__params params = c->params;
+    epctx_npu__args args = c->args;
+    epctx_error ignored;
+    uint32_t i;
+    *epctx_npu__word_at(&params, c->counter) = (uint32_t)(most < left ? most : left);
+    if (c->opcode == EPCTX_NPU__OP_MOVE) { /* strides may be negative */
+        const size_t axis = (c->counter - offsetof(epctx_npu__params, move.dims)) / 4;
+        params.move.from_start += (uint32_t)start * (uint32_t)params.move.from[axis];
+        params.move.to_start += (uint32_t)start * (uint32_t)params.move.to[axis];
+    } else {
+        for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
+            args.in[i] = args.in[i] != NULL ? (const uint8_t *)args.in[i] + start * c->in[i] : NULL;
+        }
+        args.out[0] = (uint8_t *)args.out[0] + start * c->out;
+    }
+    if (c->window != 0) {
+        args.in[0] =
+            epctx_npu__cut_rows((epctx_npu__window *)(void *)epctx_npu__word_at(&params, c->window),
+                                start, c->in_row, (const uint8_t *)args.in[0]);
+    }
+    if (index > 0 && args.out[1] != NULL) {
+        args.out[1] = c->more + (index - 1) * c->temporary;
+    }
+    (void)epctx_npu__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
+}
+
+/* Runs a command of this `work` in rounds of as many parts as there are threads, or all of it. */
+static epctx_status epctx_npu__run_cut(const epctx_npu__call *call, const uint32_t *words,
+                                       const epctx_npu__needs *needs, uint64_t work,
+                                       epctx_error *error)
+{
+    const epctx_npu_run_opts *opts = call->opts;
+    const bool cancels = opts->hooks != NULL && opts->hooks->cancel_fn != NULL;
+    const uint64_t planned = epctx_npu__aligned(call->graph->info.scratch_size);
+    const uint64_t least = opts->part_work > 0 ? opts->part_work : 1 << 17;
+    uint64_t threads = opts->parallel_fn != NULL ? opts->threads : 1, parts, most;
+    epctx_npu__cut c;
+    threads = threads < 1 ? 1 : threads < EPCTX_NPU__THREADS ? threads : EPCTX_NPU__THREADS;
+    parts = work / least < threads ? work / least : threads;
+    if (cancels && work / least / 1024 >= parts) {
+        parts = (work / least / 1024 / threads + 1) * threads;
+    }
+    memset(&c, 0, sizeof c);
+    c.opcode = words[0];
+    epctx_npu__decode(call, words, &c.params, &c.args);
+    if (parts < 2 || !epctx_npu__cut_of(&c, needs)) {
+        EPCTX__TRY(epctx_cancelled(opts->hooks, error));
+        return epctx_npu__ops[c.opcode].run_fn(&c.params, &c.args, error);
+    }
+    if (c.temporary > 0) {
+        most = call->scratch_size > planned ? (call->scratch_size - planned) / c.temporary + 1 : 1;
+        threads = threads < most ? threads : most;
+        c.more = call->scratch + planned;
+    }
+    most = (c.whole + (uint64_t)c.unit - 1) / c.unit;
+    c.parts = (uint32_t)(parts < most ? parts : most);
+    for (; c.first < c.parts; c.first += (uint32_t)threads) {
+        const uint64_t count = c.parts - c.first < threads ? c.parts - c.first : threads;
+        EPCTX__TRY(epctx_cancelled(opts->hooks, error));
+        if (count > 1) {
+            opts->parallel_fn(opts->user, (uint32_t)count, epctx_npu__run_part, &c);
+        } else {
+            epctx_npu__run_part(&c, 0);
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__run_timed(const epctx_npu__call *call, const uint32_t *words,
+                                         epctx_error *error)
+{
+    const epctx_npu_run_opts *opts = call->opts;
+    const bool timed = opts->clock_fn != NULL && opts->profile_fn != NULL;
+    const uint64_t start = timed ? opts->clock_fn(opts->user) : 0;
+    epctx_npu__needs needs;
+    const epctx_npu_command command = epctx_npu__describe(call->graph, words, &needs);
+    EPCTX__TRY(epctx_npu__run_cut(call, words, &needs, command.products + command.bytes, error));
+    if (timed) {
+        opts->profile_fn(opts->user, &command, opts->clock_fn(opts->user) - start);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_npu_run_with(const epctx_npu_graph *graph, const epctx_span *inputs,
+                                          const epctx_memory *outputs, void *scratch,
+                                          size_t scratch_size, const epctx_npu_run_opts *opts,
+                                          epctx_error *error)
+{
+    const epctx_npu__call call = {
+        graph, inputs, outputs, (uint8_t *)scratch, scratch_size, epctx_npu__level_here(), opts};
+    return epctx_npu__execute(&call, opts != NULL ? epctx_npu__run_timed : epctx_npu__run_whole,
+                              error);
+}
+
+EPCTX_API size_t epctx_npu_scratch_size(const epctx_npu_graph *graph, uint32_t threads)
+{
+    uint64_t most = 0, size = epctx_npu__aligned(graph->info.scratch_size);
+    uint32_t position = 0;
+    epctx_npu_command command;
+    while (epctx_npu_next_command(graph, &position, &command)) {
+        most = command.temporary > most ? command.temporary : most;
+    }
+    threads = threads < EPCTX_NPU__THREADS ? threads : EPCTX_NPU__THREADS;
+    size += threads > 1 ? (threads - 1) * epctx_npu__aligned(most) : 0;
+    return most > 0 && threads > 1 && size <= SIZE_MAX / 2 ? (size_t)size
+                                                           : graph->info.scratch_size;
 }
 
 /* -- weights of weightless graphs -- */
-
-static uint64_t epctx_npu__aligned(uint64_t size)
-{
-    return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
-}
 
 /* Bytes of `count` tensors, each aligned. */
 static uint64_t epctx_npu__values_bytes(const epctx_value *values, size_t count)
@@ -6196,13 +6549,12 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
                                       epctx_npu_command *command)
 {
     const uint32_t *words;
+    epctx_npu__needs needs;
     if (*position >= graph->command_words) {
         return false;
     }
     words = graph->commands + *position;
-    command->op = epctx_npu__ops[words[0]].name;
-    command->name.data = graph->context->strings + words[2];
-    command->name.size = words[3];
+    *command = epctx_npu__describe(graph, words, &needs);
     *position += words[1];
     return true;
 }
@@ -6293,6 +6645,7 @@ typedef struct epctx_npu__compiler {
     uint32_t *outputs;   /* weightless: tensor -> output of the graph of these steps, or NONE */
     const uint32_t *ios; /* tensors of the graph's inputs and outputs; NULL: found by name */
     epctx_npu_stats stats;
+    const epctx_npu *npu; /* whose trace_fn is called; NULL: none */
 } epctx_npu__compiler;
 
 static epctx_status epctx_npu__nomem(epctx_npu__compiler *c, uint64_t size)
@@ -13734,10 +14087,10 @@ static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
+/* From nodes to steps. */
+static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c)
 {
     size_t i;
-    EPCTX__TRY(epctx_npu__import(c));
     for (i = 0; i < c->graph->input_count; i++) {
         uint32_t id = epctx_map_get(&c->names, c->graph->inputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant) {
@@ -13756,11 +14109,60 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     }
     EPCTX__TRY(epctx_npu__bind_outputs(c));
     epctx_npu__drop_dead(c);
-    EPCTX__TRY(epctx_npu__to_integers(c));
-    EPCTX__TRY(epctx_npu__lay_out(c));
-    EPCTX__TRY(epctx_npu__pack_weights(c));
-    EPCTX__TRY(epctx_npu__refine(c));
-    return epctx_npu__plan(c);
+    return EPCTX_OK;
+}
+
+/* Tells the caller what a pass left. */
+static void epctx_npu__trace(const epctx_npu__compiler *c, const char *pass)
+{
+    epctx_npu_step out;
+    size_t i, j;
+    memset(&out, 0, sizeof out);
+    out.pass = pass;
+    for (i = 0; i < c->step_count; i++) {
+        const epctx_npu__step *s = &c->steps[i];
+        const epctx_npu__tensor *t = &c->tensors[s->out];
+        if (s->dead) {
+            continue;
+        }
+        out.op = epctx_npu__ops[s->op].name;
+        out.node = s->name;
+        out.in_count = epctx_npu__ops[s->op].in_count;
+        memcpy(out.in, s->in, sizeof out.in);
+        out.out = s->out;
+        out.constants = 0;
+        for (j = 0; j < out.in_count; j++) {
+            const bool known = s->in[j] != EPCTX_NPU__NONE && c->tensors[s->in[j]].constant;
+            out.constants |= known ? 1u << j : 0;
+        }
+        out.result.name = t->name;
+        out.result.elem_type = t->elem;
+        out.result.rank = (int32_t)t->shape.rank;
+        out.result.dims = t->shape.dims;
+        out.memory = t->buffer;
+        out.offset = t->offset + c->buffers[t->buffer].offset;
+        c->npu->trace_fn(c->npu->trace_user, &out);
+        out.index++;
+    }
+}
+
+static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
+{
+    static const struct {
+        const char *name;
+        epctx_status (*pass_fn)(epctx_npu__compiler *c);
+    } passes[] = {{"import", epctx_npu__import},        {"lower", epctx_npu__lower_graph},
+                  {"integers", epctx_npu__to_integers}, {"layout", epctx_npu__lay_out},
+                  {"pack", epctx_npu__pack_weights},    {"refine", epctx_npu__refine},
+                  {"plan", epctx_npu__plan}};
+    size_t i;
+    for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+        EPCTX__TRY(passes[i].pass_fn(c));
+        if (c->npu != NULL && c->npu->trace_fn != NULL) {
+            epctx_npu__trace(c, passes[i].name);
+        }
+    }
+    return EPCTX_OK;
 }
 
 /* ============================================================
@@ -14722,6 +15124,7 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     c = epctx_npu__compiler_of(graph, npu->arch, &arena, error);
     c.stats.nodes = graph->node_count;
     c.weightless = b->weightless;
+    c.npu = npu;
     status = epctx_npu__compile_graph(&c);
     if (status == EPCTX_OK && b->weightless != EPCTX_WEIGHTLESS_NONE) {
         status = epctx_npu__write_maker(&c, b, &maker);
@@ -14915,9 +15318,12 @@ static epctx_status epctx_npu__find(void *self, void *context, epctx_str name, u
 static epctx_status epctx_npu__info(void *self, void *graph, epctx_graph_info *info,
                                     epctx_error *error)
 {
-    (void)self;
+    const epctx_npu_run_opts *run = ((const epctx_npu *)self)->run;
     epctx_error_clear(error);
     *info = ((const epctx_npu_graph *)graph)->info;
+    if (run != NULL && run->parallel_fn != NULL) {
+        info->scratch_size = epctx_npu_scratch_size((const epctx_npu_graph *)graph, run->threads);
+    }
     return EPCTX_OK;
 }
 
@@ -14971,8 +15377,8 @@ static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *in
                                    const epctx_memory *outputs, void *scratch, size_t scratch_size,
                                    epctx_error *error)
 {
-    return epctx_npu__execute((const epctx_npu_graph *)graph, inputs, outputs, scratch,
-                              scratch_size, ((const epctx_npu *)self)->hooks, error);
+    return epctx_npu_run_with((const epctx_npu_graph *)graph, inputs, outputs, scratch,
+                              scratch_size, ((const epctx_npu *)self)->run, error);
 }
 
 /* Checks the node's attribute; loading checks the binary itself. */
@@ -15018,7 +15424,9 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     }
     npu->check_weights = opts != NULL ? opts->check_weights : EPCTX_NPU_CHECK_AUTO;
     npu->max_work = opts != NULL ? opts->max_work : 0;
-    npu->hooks = opts != NULL ? opts->hooks : NULL;
+    npu->run = opts != NULL ? opts->run : NULL;
+    npu->trace_fn = opts != NULL ? opts->trace_fn : NULL;
+    npu->trace_user = opts != NULL ? opts->trace_user : NULL;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;

@@ -827,6 +827,7 @@ static epctx_status run_until(epctx_span blob, int *left, epctx_error *error)
     epctx_npu npu;
     epctx_backend backend;
     epctx_npu_opts opts;
+    epctx_npu_run_opts run;
     epctx_hooks hooks;
     epctx_graph_info info;
     float x[3] = {1, 2, 3}, y[3];
@@ -839,7 +840,9 @@ static epctx_status run_until(epctx_span blob, int *left, epctx_error *error)
     memset(&info, 0, sizeof info);
     hooks.user = left;
     hooks.cancel_fn = count_down;
-    opts.hooks = &hooks;
+    memset(&run, 0, sizeof run);
+    run.hooks = &hooks;
+    opts.run = &run;
     in.data = (const uint8_t *)x;
     in.size = sizeof x;
     out.data = y;
