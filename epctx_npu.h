@@ -14151,9 +14151,12 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     static const struct {
         const char *name;
         epctx_status (*pass_fn)(epctx_npu__compiler *c);
-    } passes[] = {{"import", epctx_npu__import},        {"lower", epctx_npu__lower_graph},
-                  {"integers", epctx_npu__to_integers}, {"layout", epctx_npu__lay_out},
-                  {"pack", epctx_npu__pack_weights},    {"refine", epctx_npu__refine},
+    } passes[] = {{"import", epctx_npu__import},
+                  {"lower", epctx_npu__lower_graph},
+                  {"integers", epctx_npu__to_integers},
+                  {"layout", epctx_npu__lay_out},
+                  {"pack", epctx_npu__pack_weights},
+                  {"refine", epctx_npu__refine},
                   {"plan", epctx_npu__plan}};
     size_t i;
     for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
