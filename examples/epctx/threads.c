@@ -4,11 +4,12 @@
 #include "threads.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_THREADS = 64, LOOKS = 500000 };
+enum { MOST_THREADS = 64, LOOKS = 2000 };
 
 static struct {
     pthread_mutex_t lock;
@@ -48,7 +49,7 @@ static void *serve(void *unused)
         seen = atomic_load(&pool.round);
         pthread_mutex_unlock(&pool.lock);
         for (looks = 0; looks < LOOKS && atomic_load(&pool.round) == seen; looks++)
-            ;
+            sched_yield();
         pthread_mutex_lock(&pool.lock);
         while (!pool.stop && atomic_load(&pool.round) == seen)
             pthread_cond_wait(&pool.begin, &pool.lock);
@@ -84,7 +85,7 @@ static void parallel(void *unused, uint32_t count, void (*work_fn)(void *work, u
     help();
     pthread_mutex_unlock(&pool.lock);
     for (looks = 0; looks < LOOKS && atomic_load(&pool.left) > 0; looks++)
-        ;
+        sched_yield();
     pthread_mutex_lock(&pool.lock);
     while (atomic_load(&pool.left) > 0)
         pthread_cond_wait(&pool.end, &pool.lock);
