@@ -315,8 +315,8 @@ typedef struct epctx_npu_run_opts {
     uint32_t threads;   /* the largest `count`, up to 64 */
     uint64_t part_work; /* products and bytes of a part: at least this, at most 1,024 times as much
                            if the run can be cancelled. 0: 131,072, some microseconds */
-    /* After each command, with the time it took by clock_fn (any unit); both or none. */
-    uint64_t (*clock_fn)(void *user);
+    uint64_t (*clock_fn)(void *user); /* in any unit; for profile_fn: both or none */
+    /* After each command, with the time it took. */
     void (*profile_fn)(void *user, const epctx_npu_command *command, uint64_t time);
 } epctx_npu_run_opts;
 
@@ -346,8 +346,10 @@ typedef struct epctx_npu_step {
     const char *pass; /* that has just run: "lower", "integers" ... "plan" */
     size_t index;     /* 0: the first after this pass */
     const char *op;   /* as in epctx_npu_command */
-    epctx_str node;
-    uint32_t in_count, in[7], out;
+    epctx_str node;   /* as in epctx_npu_command */
+    uint32_t in_count;
+    uint32_t in[7];     /* numbers of the operands */
+    uint32_t out;       /* number of the result */
     uint32_t constants; /* bit i: in[i] is known while compiling */
     epctx_value result; /* name: empty if the compiler made the value */
     uint32_t memory;    /* values of one number share it */
@@ -364,7 +366,7 @@ typedef struct epctx_npu_opts {
                                       then that of epctx_npu_scratch_size */
     /* Called while compiling for each command that there is after each pass. */
     void (*trace_fn)(void *user, const epctx_npu_step *step);
-    void *trace_user;
+    void *trace_user; /* for trace_fn */
 } epctx_npu_opts;
 
 /* Statistics of the graph compiled last. */
@@ -12793,7 +12795,7 @@ static bool epctx_npu__follow_reduce(const epctx_npu__compiler *c, epctx_npu__st
     return true;
 }
 
-/* A matrix product of a flattened image takes it as it lies: its weights are packed in that order. */
+/* A matrix product of a flattened image takes it as it lies: its weights get that order. */
 static bool epctx_npu__follow_gemm(const epctx_npu__compiler *c, epctx_npu__step *s)
 {
     const epctx_npu__gemm *p = &s->params.gemm;
@@ -13180,7 +13182,7 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
                : 0;
 }
 
-/* Lines of a pool's result for which the convolution fits into 8 KB and computes few lines twice. */
+/* Lines of a pool for which the convolution fits into 8 KB and computes few lines twice. */
 static uint32_t epctx_npu__pool_lines(const epctx_npu__conv *conv, const epctx_npu__window *pool)
 {
     const uint64_t line =
