@@ -3442,9 +3442,7 @@ static bool epctx_npu__check_cast(const void *params, epctx_npu__needs *needs)
 static EPCTX_NPU__INLINE int64_t epctx_npu__to_wide(float f)
 {
     const float limit = 9223372036854775808.0f;
-    const bool inside = (f >= -limit) & (f < limit);
-    const int64_t t = (int64_t)epctx_npu__choose(inside, f, 0.0f);
-    return inside ? t : INT64_MIN;
+    return f >= -limit && f < limit ? (int64_t)f : INT64_MIN;
 }
 
 static EPCTX_NPU__INLINE int32_t epctx_npu__to_narrow(float f)

@@ -8,7 +8,7 @@ static epctx_status no_memory(epctx_error *error)
     return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
 }
 
-/* Memory at a multiple of 64, which run_fn wants of its scratch and vector loops like of tensors. */
+/* Memory at a multiple of 64: run_fn wants it of its scratch, and is faster with such tensors. */
 static uint8_t *aligned(session *s, size_t size)
 {
     const size_t alignment = 64;
