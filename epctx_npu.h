@@ -6223,6 +6223,12 @@ static const epctx_npu__counter epctx_npu__counters[] = {
     EPCTX_NPU__COUNTER(GEMM, 1, 1, 0, gemm.batch),
     EPCTX_NPU__COUNTER(GEMM, 24, 1, 0, gemm.m), /* a multiple of the rows of all tiles */
     EPCTX_NPU__COUNTER(GEMM, 64, 1, 0, gemm.n),
+    EPCTX_NPU__COUNTER(CONV, 1, 1, 0, conv.batch),
+    EPCTX_NPU__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
+    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
+    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
+    EPCTX_NPU__COUNTER(POOL, 1, 1, 0, pool.batch),
+    EPCTX_NPU__COUNTER(POOL, 1, 1, 8, pool.window.out_h),
     EPCTX_NPU__COUNTER(INTEGER_CONV, 1, 1, 0, integer_conv.batch),
     EPCTX_NPU__COUNTER(INTEGER_CONV, 1, 1, 8, integer_conv.window.out_h),
     EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 0, integer_conv.batch),
