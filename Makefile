@@ -109,7 +109,8 @@ WINDOWS_TESTS := windows test_basics test_epnode test_npu_blob test_npu_compile 
 TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
 ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
 # What works in several threads, once more under ThreadSanitizer.
-TSAN_TESTS := build/tsan/tests/test_share build/tsan/tests/test_threads
+TSAN_TESTS := build/tsan/tests/test_share build/tsan/tests/test_threads \
+              build/tsan/tests/test_npu_threads
 FUZZERS    := $(addprefix build/,$(basename $(FUZZ_SOURCES)))
 # The same for coverage. Without libFuzzer the fuzzers only replay.
 replays_of = $(patsubst fuzz/%.c,build/$(1)/fuzz/%,$(filter %.c,$(FUZZ_SOURCES)))

@@ -112,7 +112,9 @@
  *
  * THREADS
  *   No global state. Runs do not change a loaded context: many threads may run one graph, each with
- *   its own scratch and outputs. A context under construction belongs to one thread.
+ *   its own scratch and outputs. A context under construction belongs to one thread. A run starts
+ *   no threads; it can share its commands among the caller's, tell the time of each, and be
+ *   cancelled, also within long ones: epctx_npu_run_opts.
  *
  * TRUST
  *   Blobs are hostile. Loading copies everything except the weights and verifies the copy: every
@@ -148,7 +150,8 @@
  *
  * CONTENTS
  *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, which adds >>numbers
- *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>plan >>integers >>emit
+ *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>integers >>layout
+ *   >>plan >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -178,7 +181,7 @@ extern "C" {
  * >>blob: the context binary
  * ============================================================ */
 
-#define EPCTX_NPU_FORMAT      2
+#define EPCTX_NPU_FORMAT      3
 #define EPCTX_NPU_HEADER_SIZE 128
 
 /* The header of a blob. Strings are terminated. */
@@ -287,13 +290,45 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
 
 /* One command of a graph, for tools. */
 typedef struct epctx_npu_command {
-    const char *op; /* "Conv", "Gemm" ...: the executor's name, static */
-    epctx_str name; /* of the ONNX node it comes from */
+    const char *op;     /* "Conv", "Gemm" ...: the executor's name, static */
+    epctx_str name;     /* of the ONNX node it comes from */
+    uint64_t products;  /* products and sums; 0: no more than elements */
+    uint64_t elements;  /* of the result */
+    uint64_t bytes;     /* read and written */
+    uint64_t temporary; /* bytes of workspace, on each thread */
 } epctx_npu_command;
 
 /* Iterates over the commands: set *position to 0 before the first call only; false at the end. */
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
                                       epctx_npu_command *command);
+
+/* What a run may use of its caller. All zero: nothing. */
+typedef struct epctx_npu_run_opts {
+    const epctx_hooks *hooks; /* borrowed; may be NULL. Uses only cancel_fn: called before each
+                                 command of a run and within long ones, on the thread of the run;
+                                 true ends the run with EPCTX_ERR_CANCELLED and undefined outputs */
+    void *user;
+    /* Calls work_fn(work, i) for each i below `count`, in any order, at once or not, and returns
+     * when all calls have returned. NULL: the run uses its own thread only. */
+    void (*parallel_fn)(void *user, uint32_t count, void (*work_fn)(void *work, uint32_t i),
+                        void *work);
+    uint32_t threads;   /* the largest `count`, up to 64 */
+    uint64_t part_work; /* products and bytes of a part: at least this, at most 1,024 times as much
+                           if the run can be cancelled. 0: 131,072, some microseconds */
+    uint64_t (*clock_fn)(void *user); /* in any unit; for profile_fn: both or none */
+    /* After each command, with the time it took. */
+    void (*profile_fn)(void *user, const epctx_npu_command *command, uint64_t time);
+} epctx_npu_run_opts;
+
+/* Bytes of scratch with which that many threads share every command that can be cut; with less,
+ * down to graph->info.scratch_size, fewer threads share convolutions. */
+EPCTX_API size_t epctx_npu_scratch_size(const epctx_npu_graph *graph, uint32_t threads);
+/* epctx_npu_run with options (NULL: none). Results have the same bits with any number of threads.
+ * Long commands and those that threads share run in parts: rows, channels or ranges of elements. */
+EPCTX_API epctx_status epctx_npu_run_with(const epctx_npu_graph *graph, const epctx_span *inputs,
+                                          const epctx_memory *outputs, void *scratch,
+                                          size_t scratch_size, const epctx_npu_run_opts *opts,
+                                          epctx_error *error);
 
 /* ============================================================
  * >>compile: options and statistics
@@ -306,15 +341,32 @@ typedef enum epctx_npu_check {
     EPCTX_NPU_CHECK_NEVER = 2   /* those of a model are trusted */
 } epctx_npu_check;
 
+/* A command under compilation. Values have numbers; UINT32_MAX: omitted. */
+typedef struct epctx_npu_step {
+    const char *pass; /* that has just run: "lower", "integers" ... "plan" */
+    size_t index;     /* 0: the first after this pass */
+    const char *op;   /* as in epctx_npu_command */
+    epctx_str node;   /* as in epctx_npu_command */
+    uint32_t in_count;
+    uint32_t in[7];     /* numbers of the operands */
+    uint32_t out;       /* number of the result */
+    uint32_t constants; /* bit i: in[i] is known while compiling */
+    epctx_value result; /* name: empty if the compiler made the value */
+    uint32_t memory;    /* values of one number share it */
+    uint64_t offset;    /* after the last pass: in scratch, unless in the graph's outputs */
+} epctx_npu_step;
+
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
     const epctx_allocator *allocator; /* default malloc; copied */
     epctx_npu_check check_weights;    /* when a context is loaded */
-    uint64_t max_work;        /* loading refuses graphs with more `work`: a hostile binary of some
+    uint64_t max_work; /* loading refuses graphs with more `work`: a hostile binary of some
                                  megabytes can run for hours. Default: no limit */
-    const epctx_hooks *hooks; /* borrowed; may be NULL. Uses only cancel_fn: called before each
-                                 command of a run, on the thread of the run; true ends the run with
-                                 EPCTX_ERR_CANCELLED and undefined outputs */
+    const epctx_npu_run_opts *run; /* of all runs; borrowed; may be NULL. A graph's scratch_size is
+                                      then that of epctx_npu_scratch_size */
+    /* Called while compiling for each command that there is after each pass. */
+    void (*trace_fn)(void *user, const epctx_npu_step *step);
+    void *trace_user; /* for trace_fn */
 } epctx_npu_opts;
 
 /* Statistics of the graph compiled last. */
@@ -340,7 +392,9 @@ typedef struct epctx_npu {
     const epctx_npu_arch *arch;
     epctx_npu_check check_weights;
     uint64_t max_work;
-    const epctx_hooks *hooks;
+    const epctx_npu_run_opts *run;
+    void (*trace_fn)(void *user, const epctx_npu_step *step);
+    void *trace_user;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are in use and needs no
@@ -396,6 +450,13 @@ extern "C" {
 #define EPCTX_NPU__UNROLL _Pragma("GCC unroll 16")
 #else
 #define EPCTX_NPU__UNROLL
+#endif
+
+/* The elements of the next loop do not depend on each other; others find out when they run it. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#define EPCTX_NPU__INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define EPCTX_NPU__INDEPENDENT
 #endif
 
 /* Faster variants of the innermost loops, selected at run time by processor features. */
@@ -485,10 +546,11 @@ static bool epctx_npu__big_endian(void)
 static uint64_t epctx_npu__mul(uint64_t a, uint64_t b)
 {
     const uint64_t top = UINT64_MAX / 4;
-    if (a != 0 && b > top / a) {
-        return top;
-    }
-    return a * b;
+    const uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX); /* divisions are large and slow */
+    uint64_t high;
+    if ((a >> 32) != 0 && (b >> 32) != 0) return top;
+    high = (a >> 32) * (b & UINT32_MAX) + (b >> 32) * (a & UINT32_MAX);
+    return high > top >> 32 || low > top - (high << 32) ? top : (high << 32) + low;
 }
 
 static uint64_t epctx_npu__mul3(uint64_t a, uint64_t b, uint64_t c)
@@ -1061,6 +1123,7 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
     do { \
         size_t epctx_npu__i = 0, epctx_npu__j; \
         for (; (count)-epctx_npu__i >= 16; epctx_npu__i += 16) { \
+            EPCTX_NPU__INDEPENDENT \
             for (epctx_npu__j = 0; epctx_npu__j < 16; epctx_npu__j++) { \
                 const size_t at = epctx_npu__i + epctx_npu__j; \
                 statement \
@@ -1129,7 +1192,8 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
     X(COSH, epctx_npu__hyperbolic(v, true)) \
     X(ASINH, epctx_npu__asinh(v)) \
     X(ACOSH, epctx_npu__acosh(v)) \
-    X(ATANH, epctx_npu__atanh(v))
+    X(ATANH, epctx_npu__atanh(v)) \
+    X(CUBE, v *v *v)
 
 typedef enum epctx_npu__act_kind {
     EPCTX_NPU__ACT_NONE = 0,
@@ -1143,7 +1207,7 @@ typedef enum epctx_npu__act_kind {
 #ifdef EPCTX_NPU_FEW_ACTIVATIONS
 #define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_LEAKY
 #else
-#define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_ATANH
+#define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_CUBE
 #endif
 
 typedef struct epctx_npu__act {
@@ -1376,12 +1440,26 @@ static bool epctx_npu__check_move(const void *params, epctx_npu__needs *needs)
     return count <= to; /* bounds the time of a walk that writes elements twice */
 }
 
+/* Fills `size` bytes with one element, in copies of doubling length. */
+static void epctx_npu__repeat(uint8_t *to, const uint8_t *element, size_t size, size_t elem)
+{
+    size_t done = elem, n;
+    memcpy(to, element, elem);
+    for (; done < size; done += n) {
+        n = size - done < done ? size - done : done;
+        n = n < 4096 ? n : 4096; /* from the cache */
+        memcpy(to + done, to, n);
+    }
+}
+
 static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
                                 ptrdiff_t from_step, size_t elem)
 {
     size_t i;
     if (to_step == 1 && from_step == 1) {
         memcpy(to, from, count * elem);
+    } else if (to_step == 1 && from_step == 0) {
+        epctx_npu__repeat(to, from, count * elem, elem);
     } else if (elem == 4) {
         for (i = 0; i < count; i++) {
             memcpy(to + (ptrdiff_t)i * to_step * 4, from + (ptrdiff_t)i * from_step * 4, 4);
@@ -1424,47 +1502,61 @@ static void epctx_npu__turn(float *to, const float *from, size_t rows, size_t co
 }
 #endif
 
+static void epctx_npu__swap_axes(epctx_npu__move *p, uint32_t i, uint32_t j)
+{
+    const uint32_t dim = p->dims[i];
+    const int32_t from = p->from[i], to = p->to[i];
+    p->dims[i] = p->dims[j];
+    p->from[i] = p->from[j];
+    p->to[i] = p->to[j];
+    p->dims[j] = dim;
+    p->from[j] = from;
+    p->to[j] = to;
+}
+
 static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__args *args,
                                         epctx_error *error)
 {
-    const epctx_npu__move *p = (const epctx_npu__move *)params;
+    epctx_npu__move walk = *(const epctx_npu__move *)params, *p = &walk;
     const uint32_t last = p->rank - 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
     const uint8_t *from = (const uint8_t *)args->in[0] + (size_t)p->from_start * p->elem;
     uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, dims[EPCTX_NPU_MAX_RANK], rows = 0, i;
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i;
     ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
     (void)error;
     (void)step;
-    memcpy(dims, p->dims, sizeof dims);
 #ifdef EPCTX_NPU__AVX2
-    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && dims[last] >= 4; i++) {
-        if (p->from[i] == 1 && p->from[last] != 1 && dims[i] >= 4) {
-            rows = dims[i];
+    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 4; i++) {
+        if (p->from[i] == 1 && p->from[last] != 1 && p->dims[i] >= 4) {
+            rows = p->dims[i];
             step = p->to[i];
-            dims[i] = 1;
+            p->dims[i] = 1;
         }
     }
 #endif
+    if (rows == 0 && last > 0 && p->dims[last] < 8 && p->dims[last - 1] > p->dims[last]) {
+        epctx_npu__swap_axes(p, last - 1, last); /* rows are long enough to pay for a call */
+    }
     for (;;) {
         if (rows == 0) {
-            epctx_npu__move_row(to, from, dims[last], p->to[last], p->from[last], p->elem);
+            epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
 #ifdef EPCTX_NPU__AVX2
         } else {
-            epctx_npu__turn((float *)to, (const float *)from, rows, dims[last], step,
+            epctx_npu__turn((float *)to, (const float *)from, rows, p->dims[last], step,
                             p->from[last]);
 #endif
         }
         for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
             uint32_t d = i - 1;
-            if (++at[d] < dims[d]) { /* do not step past the end: the address may not exist */
+            if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
                 from += p->from[d] * elem;
                 to += p->to[d] * elem;
                 break;
             }
             at[d] = 0;
-            from -= (ptrdiff_t)(dims[d] - 1) * p->from[d] * elem;
-            to -= (ptrdiff_t)(dims[d] - 1) * p->to[d] * elem;
+            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
+            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
         }
         if (i == 0) {
             return EPCTX_OK;
@@ -1606,6 +1698,92 @@ static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__ar
     return EPCTX_OK;
 }
 
+/* -- walks over operands that are broadcast: Binary, Exact and Where -- */
+
+/* Elements of a walk with a dense result; 0: invalid rank or dimensions. */
+static uint64_t epctx_npu__walk_count(const uint32_t *dims, uint32_t rank)
+{
+    uint64_t count = 1;
+    uint32_t i;
+    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++) {
+        count = epctx_npu__mul(count, dims[i]);
+    }
+    return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
+}
+
+/* Advances a walk over several tensors: odometer and positions. False at the end. */
+static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
+                               const int32_t *const *strides, ptrdiff_t *position, uint32_t count)
+{
+    uint32_t i, j;
+    for (i = rank; i > 0; i--) {
+        const uint32_t d = i - 1;
+        if (++at[d] < dims[d]) {
+            for (j = 0; j < count; j++) {
+                position[j] += strides[j][d];
+            }
+            return true;
+        }
+        at[d] = 0;
+        for (j = 0; j < count; j++) { /* a step past the end may overflow */
+            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
+        }
+    }
+    return false;
+}
+
+#define EPCTX_NPU__WALKED 3 /* operands at most */
+
+/* Operands of a walk with a dense result; strides in elements, 0: broadcast. */
+typedef struct epctx_npu__rows {
+    const uint32_t *dims;
+    uint32_t rank, inputs;
+    const int32_t *strides[EPCTX_NPU__WALKED];
+    uint32_t elem[EPCTX_NPU__WALKED], out_elem; /* bytes */
+} epctx_npu__rows;
+
+/* Computes `count` elements from operands that lie side by side. False: a divisor is 0. */
+typedef bool (*epctx_npu__row_fn)(epctx_npu__level fast, const void *params,
+                                  const void *const *operands, void *y, size_t count);
+
+/* Calls `row_fn` for every row, for a block of it where operands do not lie side by side and are
+ * copied. */
+static bool epctx_npu__walk_rows(const epctx_npu__rows *w, const epctx_npu__args *args,
+                                 const void *params, epctx_npu__row_fn row_fn)
+{
+    const uint32_t last = w->rank - 1;
+    const size_t count = w->dims[last];
+    uint64_t room[EPCTX_NPU__WALKED][128];
+    const void *operands[EPCTX_NPU__WALKED];
+    ptrdiff_t position[EPCTX_NPU__WALKED] = {0};
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, k;
+    uint8_t *y = (uint8_t *)args->out[0];
+    size_t block = count, i, n;
+    for (k = 0; k < w->inputs; k++) {
+        const size_t most = w->strides[k][last] != 1 ? sizeof room[k] / w->elem[k] : count;
+        block = block < most ? block : most;
+    }
+    do {
+        for (i = 0; i < count; i += n) {
+            n = count - i < block ? count - i : block;
+            for (k = 0; k < w->inputs; k++) {
+                const ptrdiff_t step = w->strides[k][last], elem = (ptrdiff_t)w->elem[k];
+                const uint8_t *x =
+                    (const uint8_t *)args->in[k] + (position[k] + (ptrdiff_t)i * step) * elem;
+                if (step != 1 && (step != 0 || i == 0)) { /* the first block is the longest */
+                    epctx_npu__move_row((uint8_t *)room[k], x, n, 1, step, w->elem[k]);
+                }
+                operands[k] = step == 1 ? (const void *)x : room[k];
+            }
+            if (!row_fn(args->fast, params, operands, y, n)) {
+                return false;
+            }
+            y += n * w->out_elem;
+        }
+    } while (epctx_npu__advance(w->dims, last, at, w->strides, position, w->inputs));
+    return true;
+}
+
 /* -- Binary: element-wise, with broadcasting -- */
 
 #define EPCTX_NPU_BINARY_LIST(X) \
@@ -1615,7 +1793,7 @@ static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__ar
     X(DIV, a / b) \
     X(MIN, a != a || a < b ? a : b) \
     X(MAX, a != a || a > b ? a : b) \
-    X(PRELU, a < 0.0f ? a * b : a) \
+    X(PRELU, epctx_npu__choose(a < 0.0f, a * b, a)) \
     X(POW, epctx_npu__pow(a, b)) \
     X(FMOD, epctx_npu__fmod(a, b))
 
@@ -1638,15 +1816,12 @@ typedef struct epctx_npu__binary {
 static bool epctx_npu__check_binary(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__binary *p = (const epctx_npu__binary *)params;
-    uint64_t a, b, count = 1;
-    uint32_t i;
-    if (p->kind >= EPCTX_NPU__BINARY_COUNT || p->rank < 1 || p->rank > EPCTX_NPU_MAX_RANK ||
+    const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
+    uint64_t a, b;
+    if (count == 0 || p->kind >= EPCTX_NPU__BINARY_COUNT ||
         !epctx_npu__span(p->dims, p->a, p->rank, 0, &a) ||
         !epctx_npu__span(p->dims, p->b, p->rank, 0, &b)) {
         return false;
-    }
-    for (i = 0; i < p->rank; i++) {
-        count = epctx_npu__mul(count, p->dims[i]);
     }
     needs->in[0] = epctx_npu__floats(a);
     needs->in[1] = epctx_npu__floats(b);
@@ -1654,24 +1829,15 @@ static bool epctx_npu__check_binary(const void *params, epctx_npu__needs *needs)
     return epctx_npu__act_ok(&p->act);
 }
 
-static void epctx_npu__binary_row(uint32_t kind, float *EPCTX_NPU__RESTRICT y, const float *x,
-                                  const float *z, size_t count, ptrdiff_t xs, ptrdiff_t zs)
+static EPCTX_NPU__INLINE void epctx_npu__binary_row_body(epctx_npu__level fast, uint32_t kind,
+                                                         float *y, const float *x, const float *z,
+                                                         size_t count)
 {
+    (void)fast;
     switch (kind) {
 #define EPCTX_NPU__BINARY_CASE(name, value) \
     case EPCTX_NPU__BINARY_##name: \
-        if (xs == 1 && zs == 1) { \
-            EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;); \
-        } else if (xs == 1 && zs == 0) { \
-            const float b = z[0]; \
-            EPCTX_NPU__EACH(i, count, const float a = x[i]; y[i] = value;); \
-        } else { \
-            ptrdiff_t i; \
-            for (i = 0; i < (ptrdiff_t)count; i++) { \
-                const float a = x[i * xs], b = z[i * zs]; \
-                y[i] = value; \
-            } \
-        } \
+        EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;); \
         break;
         EPCTX_NPU_BINARY_LIST(EPCTX_NPU__BINARY_CASE)
 #undef EPCTX_NPU__BINARY_CASE
@@ -1680,35 +1846,29 @@ static void epctx_npu__binary_row(uint32_t kind, float *EPCTX_NPU__RESTRICT y, c
     }
 }
 
+EPCTX_NPU__FORMS(epctx_npu__binary_row,
+                 (epctx_npu__level fast, uint32_t kind, float *y, const float *x, const float *z,
+                  size_t count),
+                 (fast, kind, y, x, z, count))
+
+static bool epctx_npu__binary_block(epctx_npu__level fast, const void *params,
+                                    const void *const *operands, void *y, size_t count)
+{
+    const epctx_npu__binary *p = (const epctx_npu__binary *)params;
+    epctx_npu__binary_row(fast, p->kind, (float *)y, (const float *)operands[0],
+                          (const float *)operands[1], count);
+    epctx_npu__activate((float *)y, count, &p->act);
+    return true;
+}
+
 static epctx_status epctx_npu__run_binary(const void *params, const epctx_npu__args *args,
                                           epctx_error *error)
 {
     const epctx_npu__binary *p = (const epctx_npu__binary *)params;
-    const uint32_t last = p->rank - 1;
-    const size_t count = p->dims[last];
-    const float *a = (const float *)args->in[0], *b = (const float *)args->in[1];
-    float *y = (float *)args->out[0];
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, i;
+    const epctx_npu__rows rows = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
     (void)error;
-    for (;;) {
-        epctx_npu__binary_row(p->kind, y, a, b, count, p->a[last], p->b[last]);
-        epctx_npu__activate(y, count, &p->act);
-        y += count;
-        for (i = last; i > 0; i--) {
-            uint32_t d = i - 1;
-            if (++at[d] < p->dims[d]) {
-                a += p->a[d];
-                b += p->b[d];
-                break;
-            }
-            at[d] = 0;
-            a -= (ptrdiff_t)(p->dims[d] - 1) * p->a[d];
-            b -= (ptrdiff_t)(p->dims[d] - 1) * p->b[d];
-        }
-        if (i == 0) {
-            return EPCTX_OK;
-        }
-    }
+    epctx_npu__walk_rows(&rows, args, params, epctx_npu__binary_block);
+    return EPCTX_OK;
 }
 
 /* -- Affine: y = x * scale[channel] + shift[channel]; BatchNormalization -- */
@@ -1734,13 +1894,18 @@ static epctx_status epctx_npu__run_affine(const void *params, const epctx_npu__a
     const float *x = (const float *)args->in[0];
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     float *y = (float *)args->out[0];
-    size_t o, c, i;
+    size_t o, c;
     (void)error;
-    for (o = 0; o < p->outer; o++) {
+    for (o = 0; o < p->outer && p->inner == 1; o++) { /* channels last */
+        EPCTX_NPU__EACH(j, p->channels, y[j] = x[j] * scale[j] + shift[j];);
+        epctx_npu__activate(y, p->channels, &p->act);
+        x += p->channels;
+        y += p->channels;
+    }
+    for (; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            for (i = 0; i < p->inner; i++) {
-                y[i] = x[i] * scale[c] + shift[c];
-            }
+            const float f = scale[c], g = shift[c];
+            EPCTX_NPU__EACH(i, p->inner, y[i] = x[i] * f + g;);
             epctx_npu__activate(y, p->inner, &p->act);
             x += p->inner;
             y += p->inner;
@@ -1754,6 +1919,7 @@ static epctx_status epctx_npu__run_affine(const void *params, const epctx_npu__a
 typedef struct epctx_npu__pack {
     uint32_t batch, rows, depth, block;
     uint32_t batch_stride, row_stride, depth_stride;
+    uint32_t inner, inner_stride; /* k / inner steps of depth_stride and k % inner of the other */
 } epctx_npu__pack;
 
 static uint64_t epctx_npu__packed(uint64_t batch, uint64_t rows, uint64_t depth, uint64_t block)
@@ -1774,11 +1940,13 @@ static uint64_t epctx_npu__reach(uint64_t n1, uint64_t s1, uint64_t n2, uint64_t
 static bool epctx_npu__check_pack(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__pack *p = (const epctx_npu__pack *)params;
-    if (p->block == 0 || p->block > 64) {
+    if (p->block == 0 || p->block > 64 || p->inner == 0 || p->depth % p->inner != 0) {
         return false;
     }
-    needs->in[0] = epctx_npu__floats(epctx_npu__reach(p->batch, p->batch_stride, p->rows,
-                                                      p->row_stride, p->depth, p->depth_stride));
+    needs->in[0] =
+        epctx_npu__floats(epctx_npu__reach(p->batch, p->batch_stride, p->rows, p->row_stride,
+                                           p->depth / p->inner, p->depth_stride) +
+                          epctx_npu__mul(p->inner - 1u, p->inner_stride));
     needs->out[0] = epctx_npu__floats(epctx_npu__packed(p->batch, p->rows, p->depth, p->block));
     return true;
 }
@@ -1788,15 +1956,19 @@ static epctx_status epctx_npu__run_pack(const void *params, const epctx_npu__arg
 {
     const epctx_npu__pack *p = (const epctx_npu__pack *)params;
     float *y = (float *)args->out[0];
-    size_t g, r, k, j;
+    size_t g, r, k, i, j;
     (void)error;
     for (g = 0; g < p->batch; g++) {
         const float *x = (const float *)args->in[0] + g * p->batch_stride;
         for (r = 0; r < p->rows; r += p->block) {
-            size_t rows = p->rows - r < p->block ? p->rows - r : p->block;
-            for (k = 0; k < p->depth; k++) {
-                for (j = 0; j < p->block; j++) {
-                    *y++ = j < rows ? x[(r + j) * p->row_stride + k * p->depth_stride] : 0.0f;
+            const size_t rows = p->rows - r < p->block ? p->rows - r : p->block;
+            for (k = 0; k < p->depth / p->inner; k++) {
+                for (i = 0; i < p->inner; i++) {
+                    const float *from =
+                        x + r * p->row_stride + k * p->depth_stride + i * p->inner_stride;
+                    for (j = 0; j < p->block; j++) {
+                        *y++ = j < rows ? from[j * p->row_stride] : 0.0f;
+                    }
                 }
             }
         }
@@ -1811,14 +1983,21 @@ static epctx_status epctx_npu__run_pack(const void *params, const epctx_npu__arg
 #else
 #define EPCTX_NPU__WIDTH 8
 #endif
-#define EPCTX_NPU__TILE (EPCTX_NPU__ROWS * EPCTX_NPU__COLUMNS)
+#define EPCTX_NPU__MOST_ROWS 12 /* of a tile on any machine */
+
+/* The left operand: for each run, the addresses of EPCTX_NPU__MOST_ROWS rows, of which the tile
+ * reads `count` elements `step` apart. */
+typedef struct epctx_npu__left {
+    const float *const *at;
+    size_t runs, count, step;
+} epctx_npu__left;
 
 /* Epilogue of a sum: y = sum * scale + bias + add, clamped to low..high. */
 typedef struct epctx_npu__epilogue {
     float *y;          /* rows every `row` elements */
-    const float *bias; /* one number per row, or NULL */
-    const float *add;  /* laid out like y, rows every `add_row` elements, or NULL */
-    size_t row, add_row;
+    const float *bias; /* one number per column, or NULL */
+    const float *add;  /* laid out like y, or NULL */
+    size_t row;
     size_t rows, columns; /* valid ones of the tile */
     float scale, low, high;
 } epctx_npu__epilogue;
@@ -1845,18 +2024,17 @@ static void epctx_npu__epilogue_limits(epctx_npu__epilogue *f, const epctx_npu__
 static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue *f,
                                                       const float *sums, size_t r, size_t columns)
 {
-    const float bias = f->bias != NULL ? f->bias[r] : 0.0f;
     const float scale = f->scale, low = f->low, high = f->high;
     float *y = f->y + r * f->row, t[EPCTX_NPU__COLUMNS];
     size_t j;
     for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-        t[j] = sums[j] * scale + bias;
+        t[j] = sums[j] * scale;
     }
-    if (f->add != NULL) {
-        const float *add = f->add + r * f->add_row;
-        for (j = 0; j < columns; j++) {
-            t[j] += add[j];
-        }
+    for (j = 0; j < columns && f->bias != NULL; j++) {
+        t[j] += f->bias[j];
+    }
+    for (j = 0; j < columns && f->add != NULL; j++) {
+        t[j] += f->add[r * f->row + j];
     }
     for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
         const float v = t[j];
@@ -1880,29 +2058,33 @@ static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue
     }
 }
 
-/* tile[r][j] = sum over k of a[r][k * step] * b[k][j] for 4 rows and EPCTX_NPU__WIDTH columns; b
- * and the tile have rows of EPCTX_NPU__COLUMNS. */
-static void epctx_npu__tile_part(const float *const *a, size_t step, const float *b, size_t depth,
-                                 float *tile)
+/* tile[r][j] = sum over k of a[r][k] * b[k][j] for 4 rows and EPCTX_NPU__WIDTH columns; b and the
+ * tile have rows of EPCTX_NPU__COLUMNS. */
+static void epctx_npu__tile_part(const epctx_npu__left *a, const float *b, float *tile)
 {
-    const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+    const float *const *at = a->at;
+    const size_t step = a->step;
     float c0[EPCTX_NPU__WIDTH], c1[EPCTX_NPU__WIDTH], c2[EPCTX_NPU__WIDTH], c3[EPCTX_NPU__WIDTH];
-    size_t k, j;
+    size_t t, k, j;
     EPCTX_NPU__UNROLL
     for (j = 0; j < EPCTX_NPU__WIDTH; j++) {
         c0[j] = c1[j] = c2[j] = c3[j] = 0.0f;
     }
-    for (k = 0; k < depth; k++) {
-        const float x0 = a0[k * step], x1 = a1[k * step], x2 = a2[k * step], x3 = a3[k * step];
-        EPCTX_NPU__UNROLL
-        for (j = 0; j < EPCTX_NPU__WIDTH; j++) {
-            const float y = b[j];
-            c0[j] += x0 * y;
-            c1[j] += x1 * y;
-            c2[j] += x2 * y;
-            c3[j] += x3 * y;
+    for (t = 0; t < a->runs; t++) {
+        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3];
+        for (k = 0; k < a->count; k++) {
+            const float x0 = a0[k * step], x1 = a1[k * step], x2 = a2[k * step], x3 = a3[k * step];
+            EPCTX_NPU__UNROLL
+            for (j = 0; j < EPCTX_NPU__WIDTH; j++) {
+                const float y = b[j];
+                c0[j] += x0 * y;
+                c1[j] += x1 * y;
+                c2[j] += x2 * y;
+                c3[j] += x3 * y;
+            }
+            b += EPCTX_NPU__COLUMNS;
         }
-        b += EPCTX_NPU__COLUMNS;
+        at += EPCTX_NPU__MOST_ROWS;
     }
     EPCTX_NPU__UNROLL
     for (j = 0; j < EPCTX_NPU__WIDTH; j++) {
@@ -1915,149 +2097,170 @@ static void epctx_npu__tile_part(const float *const *a, size_t step, const float
 
 #ifdef EPCTX_NPU__AVX2
 
-EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const float *const *a, size_t step,
-                                                   const float *b, size_t depth,
+/* 6 rows by one block of columns. */
+EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const epctx_npu__left *a, const float *b,
                                                    const epctx_npu__epilogue *f)
 {
-    const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
-    float tile[EPCTX_NPU__TILE];
-    __m256 c0 = _mm256_setzero_ps(), c1 = c0, c2 = c0, c3 = c0, d0 = c0, d1 = c0, d2 = c0, d3 = c0;
-    size_t k;
-    for (k = 0; k < depth; k++) {
-        const __m256 y = _mm256_loadu_ps(b), z = _mm256_loadu_ps(b + 8);
-        __m256 x = _mm256_broadcast_ss(a0);
-        c0 = _mm256_fmadd_ps(x, y, c0);
-        d0 = _mm256_fmadd_ps(x, z, d0);
-        x = _mm256_broadcast_ss(a1);
-        c1 = _mm256_fmadd_ps(x, y, c1);
-        d1 = _mm256_fmadd_ps(x, z, d1);
-        x = _mm256_broadcast_ss(a2);
-        c2 = _mm256_fmadd_ps(x, y, c2);
-        d2 = _mm256_fmadd_ps(x, z, d2);
-        x = _mm256_broadcast_ss(a3);
-        c3 = _mm256_fmadd_ps(x, y, c3);
-        d3 = _mm256_fmadd_ps(x, z, d3);
-        a0 += step;
-        a1 += step;
-        a2 += step;
-        a3 += step;
-        b += EPCTX_NPU__COLUMNS;
+    const float *const *at = a->at;
+    float tile[6 * EPCTX_NPU__COLUMNS];
+    __m256 c[6], d[6];
+    size_t t, k, r;
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < 6; r++) {
+        c[r] = d[r] = _mm256_setzero_ps();
     }
-    _mm256_storeu_ps(tile, c0);
-    _mm256_storeu_ps(tile + 8, d0);
-    _mm256_storeu_ps(tile + 16, c1);
-    _mm256_storeu_ps(tile + 24, d1);
-    _mm256_storeu_ps(tile + 32, c2);
-    _mm256_storeu_ps(tile + 40, d2);
-    _mm256_storeu_ps(tile + 48, c3);
-    _mm256_storeu_ps(tile + 56, d3);
+    for (t = 0; t < a->runs; t++) {
+        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3], *a4 = at[4], *a5 = at[5];
+        size_t from = 0;
+        for (k = 0; k < a->count; k++, from += a->step) {
+            const float row[6] = {a0[from], a1[from], a2[from], a3[from], a4[from], a5[from]};
+            const __m256 y = _mm256_loadu_ps(b), z = _mm256_loadu_ps(b + 8);
+            EPCTX_NPU__UNROLL
+            for (r = 0; r < 6; r++) {
+                const __m256 x = _mm256_set1_ps(row[r]);
+                c[r] = _mm256_fmadd_ps(x, y, c[r]);
+                d[r] = _mm256_fmadd_ps(x, z, d[r]);
+            }
+            b += EPCTX_NPU__COLUMNS;
+        }
+        at += EPCTX_NPU__MOST_ROWS;
+    }
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < 6; r++) {
+        _mm256_storeu_ps(tile + r * EPCTX_NPU__COLUMNS, c[r]);
+        _mm256_storeu_ps(tile + r * EPCTX_NPU__COLUMNS + 8, d[r]);
+    }
     epctx_npu__epilogue_tile(f, tile);
 }
 
-/* The epilogue of 16 columns of row `r`; `mask`: the valid ones. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__epilogue_wide(const epctx_npu__epilogue *f,
-                                                                       size_t r, size_t column,
-                                                                       __mmask16 mask, __m512 v)
+/* The lanes of `columns` columns from `column` on. */
+static EPCTX_NPU__INLINE __mmask16 epctx_npu__lanes(size_t columns, size_t column)
 {
-    const __m512 bias = _mm512_set1_ps(f->bias != NULL ? f->bias[r] : 0.0f);
-    v = _mm512_fmadd_ps(v, _mm512_set1_ps(f->scale), bias);
+    const size_t left = columns > column ? columns - column : 0;
+    return (__mmask16)(left >= 16 ? 0xffffu : (1u << left) - 1);
+}
+
+/* The epilogue of 16 columns of row `r`. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, __m512 v)
+{
+    const __mmask16 mask = epctx_npu__lanes(f->columns, column);
+    v = _mm512_mul_ps(v, _mm512_set1_ps(f->scale));
+    if (f->bias != NULL) {
+        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->bias + column));
+    }
     if (f->add != NULL) {
-        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->add + r * f->add_row + column));
+        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->add + r * f->row + column));
     }
     v = _mm512_max_ps(_mm512_set1_ps(f->low), _mm512_min_ps(_mm512_set1_ps(f->high), v));
     _mm512_mask_storeu_ps(f->y + r * f->row + column, mask, v);
 }
 
-/* `rows` (4 or 8) rows, of elements `step` apart, by one or two blocks of columns. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b, size_t depth,
-                      const epctx_npu__epilogue *f, size_t rows, bool two)
+/* `rows` rows by `blocks` blocks of columns. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_npu__left *a,
+                                                                    const float *b,
+                                                                    const epctx_npu__epilogue *f,
+                                                                    size_t rows, size_t blocks)
 {
-    const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
-    const float *a4 = a[rows - 4], *a5 = a[rows - 3], *a6 = a[rows - 2], *a7 = a[rows - 1];
-    const float *b1 = b + (two ? depth * EPCTX_NPU__COLUMNS : 0);
-    const size_t rest = f->columns - (two ? EPCTX_NPU__COLUMNS : 0); /* in the last block */
-    const __mmask16 last = (__mmask16)(0xffffu >> (EPCTX_NPU__COLUMNS - rest));
-    __m512 c[8], d[8];
-    size_t k, at = 0, r;
+    const float *const *at = a->at;
+    const size_t next = a->runs * a->count * EPCTX_NPU__COLUMNS;
+    __m512 c[EPCTX_NPU__MOST_ROWS][4], y[4];
+    size_t t, k, r, j;
     EPCTX_NPU__UNROLL
-    for (r = 0; r < 8; r++) {
-        c[r] = d[r] = _mm512_setzero_ps();
-    }
-    for (k = 0; k < depth; k++, at += step) {
-        const float row[8] = {a0[at], a1[at], a2[at], a3[at], a4[at], a5[at], a6[at], a7[at]};
-        const __m512 y = _mm512_loadu_ps(b + k * EPCTX_NPU__COLUMNS);
-        const __m512 z = two ? _mm512_loadu_ps(b1 + k * EPCTX_NPU__COLUMNS) : y;
+    for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++) {
         EPCTX_NPU__UNROLL
-        for (r = 0; r < 8; r++) {
-            if (r < rows) {
-                const __m512 x = _mm512_set1_ps(row[r]);
-                c[r] = _mm512_fmadd_ps(x, y, c[r]);
-                if (two) {
-                    d[r] = _mm512_fmadd_ps(x, z, d[r]);
-                }
-            }
+        for (j = 0; j < 4; j++) {
+            c[r][j] = _mm512_setzero_ps();
         }
     }
+    for (t = 0; t < a->runs; t++) {
+        size_t from = 0;
+        for (k = 0; k < a->count; k++, from += a->step) {
+            EPCTX_NPU__UNROLL
+            for (j = 0; j < 4; j++) {
+                y[j] = j < blocks ? _mm512_loadu_ps(b + j * next) : _mm512_setzero_ps();
+            }
+            EPCTX_NPU__UNROLL
+            for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++) {
+                if (r < rows) {
+                    const __m512 x = _mm512_set1_ps(at[r][from]);
+                    EPCTX_NPU__UNROLL
+                    for (j = 0; j < 4; j++) {
+                        if (j < blocks) {
+                            c[r][j] = _mm512_fmadd_ps(x, y[j], c[r][j]);
+                        }
+                    }
+                }
+            }
+            b += EPCTX_NPU__COLUMNS;
+        }
+        at += EPCTX_NPU__MOST_ROWS;
+    }
     EPCTX_NPU__UNROLL
-    for (r = 0; r < 8; r++) {
+    for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++) {
         if (r < rows && r < f->rows) {
-            epctx_npu__epilogue_wide(f, r, 0, two ? (__mmask16)0xffffu : last, c[r]);
-            if (two) {
-                epctx_npu__epilogue_wide(f, r, EPCTX_NPU__COLUMNS, last, d[r]);
+            EPCTX_NPU__UNROLL
+            for (j = 0; j < 4; j++) {
+                if (j < blocks) {
+                    epctx_npu__epilogue_wide(f, r, j * EPCTX_NPU__COLUMNS, c[r][j]);
+                }
             }
         }
     }
 }
 
-/* Rows: 8 when f->rows is more than 4, else 4. Columns: up to two blocks. */
-EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const float *const *a, size_t step, const float *b,
-                                                 size_t depth, const epctx_npu__epilogue *f)
+EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const epctx_npu__left *a, const float *b,
+                                                 const epctx_npu__epilogue *f)
 {
-    if (f->rows > 4 && f->columns > EPCTX_NPU__COLUMNS) {
-        epctx_npu__tiles_wide(a, step, b, depth, f, 8, true);
-    } else if (f->rows > 4) {
-        epctx_npu__tiles_wide(a, step, b, depth, f, 8, false);
+    if (f->columns > 3 * EPCTX_NPU__COLUMNS) {
+        epctx_npu__tiles_wide(a, b, f, 6, 4);
+    } else if (f->columns > 2 * EPCTX_NPU__COLUMNS) {
+        epctx_npu__tiles_wide(a, b, f, 8, 3);
     } else if (f->columns > EPCTX_NPU__COLUMNS) {
-        epctx_npu__tiles_wide(a, step, b, depth, f, 4, true);
+        epctx_npu__tiles_wide(a, b, f, 12, 2);
     } else {
-        epctx_npu__tiles_wide(a, step, b, depth, f, 4, false);
+        epctx_npu__tiles_wide(a, b, f, 12, 1);
     }
 }
 
 #endif /* EPCTX_NPU__AVX2 */
 
-/* Rows and columns that epctx_npu__tile takes at once. */
-static size_t epctx_npu__most_rows(epctx_npu__level fast)
-{
-    return fast == EPCTX_NPU__LEVEL_AVX512 ? 2 * EPCTX_NPU__ROWS : EPCTX_NPU__ROWS;
-}
-
+/* Columns and rows that epctx_npu__tile takes at once; fewer columns leave registers for rows. */
 static size_t epctx_npu__most_columns(epctx_npu__level fast)
 {
-    return fast == EPCTX_NPU__LEVEL_AVX512 ? 2 * EPCTX_NPU__COLUMNS : EPCTX_NPU__COLUMNS;
+    return fast == EPCTX_NPU__LEVEL_AVX512 ? 4 * EPCTX_NPU__COLUMNS : EPCTX_NPU__COLUMNS;
 }
 
-/* Applies f to the products of f->rows rows (readable up to the next multiple of EPCTX_NPU__ROWS)
- * and f->columns columns, in consecutive blocks. */
-static void epctx_npu__tile(epctx_npu__level fast, const float *const *a, size_t step,
-                            const float *b, size_t depth, const epctx_npu__epilogue *f)
+static size_t epctx_npu__most_rows(epctx_npu__level fast, size_t columns)
 {
-    float tile[EPCTX_NPU__TILE];
+    if (fast != EPCTX_NPU__LEVEL_AVX512) {
+        return fast == EPCTX_NPU__PORTABLE ? EPCTX_NPU__ROWS : 6;
+    }
+    return columns > 3 * EPCTX_NPU__COLUMNS   ? 6
+           : columns > 2 * EPCTX_NPU__COLUMNS ? 8
+                                              : EPCTX_NPU__MOST_ROWS;
+}
+
+/* Applies f to the products of f->rows rows and f->columns columns, in consecutive blocks. The
+ * addresses of rows beyond f->rows must be readable, too. */
+static void epctx_npu__tile(epctx_npu__level fast, const epctx_npu__left *a, const float *b,
+                            const epctx_npu__epilogue *f)
+{
+    float tile[EPCTX_NPU__ROWS * EPCTX_NPU__COLUMNS];
     size_t c;
     (void)fast;
 #ifdef EPCTX_NPU__AVX2
     if (fast == EPCTX_NPU__LEVEL_AVX512) {
-        epctx_npu__tile_wide(a, step, b, depth, f);
+        epctx_npu__tile_wide(a, b, f);
         return;
     }
     if (fast != EPCTX_NPU__PORTABLE) {
-        epctx_npu__tile_avx2(a, step, b, depth, f);
+        epctx_npu__tile_avx2(a, b, f);
         return;
     }
 #endif
     for (c = 0; c < EPCTX_NPU__COLUMNS; c += EPCTX_NPU__WIDTH) {
-        epctx_npu__tile_part(a, step, b + c, depth, tile + c);
+        epctx_npu__tile_part(a, b + c, tile + c);
     }
     epctx_npu__epilogue_tile(f, tile);
 }
@@ -2103,7 +2306,7 @@ EPCTX_NPU__FORMS(epctx_npu__tile_row,
                   const epctx_npu__epilogue *f),
                  (fast, a, step, b, depth, f))
 
-/* -- Conv: 2-D convolution, NCHW -- */
+/* -- Conv: 2-D convolution, channels last -- */
 
 /* A sliding window over a plane, for Conv, Depthwise and Pool. */
 typedef struct epctx_npu__window {
@@ -2149,274 +2352,200 @@ static void epctx_npu__inside(int32_t start, int32_t step, int32_t count, int32_
 
 typedef struct epctx_npu__conv {
     uint32_t batch, groups, in_channels, out_channels; /* channels of one group */
-    uint32_t tiles; /* of EPCTX_NPU__COLUMNS pixels, gathered together */
-    uint32_t slice; /* input channels gathered at once: sums accumulate slice by slice */
     epctx_npu__window window;
     epctx_npu__act act;
 } epctx_npu__conv;
+
+/* Positions of an axis that the windows cover, padding included. */
+static uint64_t epctx_npu__covered(uint64_t out, uint64_t kernel, uint64_t stride,
+                                   uint64_t dilation)
+{
+    return (out - 1) * stride + (kernel - 1) * dilation + 1;
+}
+
+/* The workspace of a convolution: addresses of the rows of a tile, then, if windows reach outside
+ * of the image, a ring of those of its padded rows that the windows of a tile need. */
+typedef struct epctx_npu__conv_space {
+    bool copies;
+    uint64_t runs;         /* of adjacent taps of a window */
+    uint64_t slots, width; /* rows that the windows read, pixels of each */
+    uint64_t addresses, bytes;
+} epctx_npu__conv_space;
+
+static epctx_npu__conv_space epctx_npu__conv_needs(const epctx_npu__conv *p)
+{
+    const epctx_npu__window *w = &p->window;
+    const uint32_t lines = EPCTX_NPU__MOST_ROWS / w->out_w + 2; /* that a tile touches */
+    epctx_npu__conv_space s;
+    s.slots = epctx_npu__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h);
+    s.width = epctx_npu__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w);
+    s.copies = w->top + w->left != 0 || s.slots > w->in_h || s.width > w->in_w;
+    s.runs = w->kernel_h;
+    s.runs *= w->dilation_w == 1 && (p->groups == 1 || s.copies) ? 1 : w->kernel_w;
+    s.addresses = s.bytes = epctx_npu__mul3(s.runs, EPCTX_NPU__MOST_ROWS, 8);
+    if (!s.copies) {
+        s.slots = w->in_h;
+        s.width = w->in_w;
+        return s;
+    }
+    if (lines < w->out_h) {
+        s.slots = epctx_npu__covered(lines, w->kernel_h, w->stride_h, w->dilation_h);
+    }
+    s.bytes += epctx_npu__mul4(s.slots, s.width, p->in_channels, 4);
+    return s;
+}
 
 static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
     uint64_t planes = epctx_npu__mul(p->batch, p->groups);
-    uint64_t taps = epctx_npu__mul(w->kernel_h, w->kernel_w);
-    uint64_t depth = epctx_npu__mul(p->in_channels, taps);
+    uint64_t depth = epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w);
+    if (!epctx_npu__window_ok(w)) {
+        return false;
+    }
     needs->in[0] = epctx_npu__floats(epctx_npu__mul4(planes, p->in_channels, w->in_h, w->in_w));
     needs->in[1] =
-        epctx_npu__floats(epctx_npu__packed(p->groups, p->out_channels, depth, EPCTX_NPU__ROWS));
+        epctx_npu__floats(epctx_npu__packed(p->groups, p->out_channels, depth, EPCTX_NPU__COLUMNS));
     needs->in[2] = epctx_npu__floats(epctx_npu__mul(p->groups, p->out_channels));
     needs->in[3] = needs->out[0] =
         epctx_npu__floats(epctx_npu__mul4(planes, p->out_channels, w->out_h, w->out_w));
-    needs->out[1] =
-        epctx_npu__floats(epctx_npu__mul4(p->tiles, p->slice, taps, EPCTX_NPU__COLUMNS));
+    needs->out[1] = epctx_npu__items(epctx_npu__conv_needs(p).bytes, 1);
+    needs->out[1].align = 8;
     needs->work =
         epctx_npu__mul3(epctx_npu__mul3(planes, p->out_channels, depth), w->out_h, w->out_w);
-    return p->tiles >= 1 && p->slice >= 1 && epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
+    return epctx_npu__act_ok(&p->act);
 }
 
-/* im2col: copies the taps of `count` pixels of output row `oy`, from column `ox`, to the columns of
- * `patch` ([channel][ky][kx][EPCTX_NPU__COLUMNS]); padding is zero. */
-static void epctx_npu__gather_row(const epctx_npu__window *w, const float *x, size_t channels,
-                                  uint32_t oy, uint32_t ox, uint32_t count, float *patch)
+/* One group of one image. */
+typedef struct epctx_npu__conv_part {
+    const epctx_npu__conv *p;
+    epctx_npu__level fast;
+    const float *x;            /* first channel of the group */
+    size_t pixel;              /* floats from pixel to pixel of x */
+    float *ring;               /* copied rows of the image, row y at y % slots; NULL: none */
+    const float *from;         /* what the windows read: the ring or x, `slots` rows */
+    size_t slots, width, step; /* pixels of a row of it; floats from pixel to pixel */
+    const float **at;
+    epctx_npu__left rows;
+    const float *weights, *bias, *add;
+    float *y;
+} epctx_npu__conv_part;
+
+/* Copies row `row` of the padded image to the ring. */
+static void epctx_npu__conv_copy(const epctx_npu__conv_part *c, size_t row)
 {
-    const size_t plane = (size_t)w->in_h * w->in_w;
-    const size_t jump = (size_t)w->kernel_h * w->kernel_w * EPCTX_NPU__COLUMNS;
-    const int32_t step = (int32_t)w->stride_w;
+    const epctx_npu__window *w = &c->p->window;
+    float *y = c->ring + row % c->slots * c->width * c->step;
+    const float *x = c->x;
+    int32_t low = 0, high = 0, i;
+    if (row >= w->top && row - w->top < w->in_h) {
+        epctx_npu__inside(-(int32_t)w->left, 1, (int32_t)c->width, (int32_t)w->in_w, &low, &high);
+        x += (row - w->top) * w->in_w * c->pixel;
+        x += low > (int32_t)w->left ? (size_t)(low - (int32_t)w->left) * c->pixel : 0;
+    }
+    memset(y, 0, (size_t)low * c->step * sizeof *y);
+    y += (size_t)low * c->step;
+    if (c->pixel == c->step) {
+        memcpy(y, x, (size_t)(high - low) * c->step * sizeof *y);
+        y += (size_t)(high - low) * c->step;
+    } else {
+        for (i = low; i < high; i++) {
+            memcpy(y, x, c->step * sizeof *y);
+            x += c->pixel;
+            y += c->step;
+        }
+    }
+    memset(y, 0, (c->width - (size_t)high) * c->step * sizeof *y);
+}
+
+/* The next output pixel; `slot`: of the first row of its window. */
+typedef struct epctx_npu__conv_pixel {
+    uint32_t oy, ox;
+    size_t slot;
+} epctx_npu__conv_pixel;
+
+/* Addresses of the taps of `rows` output pixels, the rows of a tile. */
+static void epctx_npu__conv_points(const epctx_npu__conv_part *c, epctx_npu__conv_pixel *at,
+                                   size_t rows)
+{
+    const epctx_npu__window *w = &c->p->window;
+    const uint32_t columns = (uint32_t)(c->rows.runs / w->kernel_h);
+    const size_t right = w->dilation_w * c->step, next = w->stride_w * c->step;
+    size_t r;
     uint32_t ky, kx;
-    size_t c;
-    for (ky = 0; ky < w->kernel_h; ky++) {
-        const int32_t iy = (int32_t)(oy * w->stride_h + ky * w->dilation_h) - (int32_t)w->top;
-        for (kx = 0; kx < w->kernel_w; kx++) {
-            const int32_t ix = (int32_t)(ox * w->stride_w + kx * w->dilation_w) - (int32_t)w->left;
-            float *to = patch + (size_t)(ky * w->kernel_w + kx) * EPCTX_NPU__COLUMNS;
-            int32_t low = 0, high = 0, i;
-            const float *from = x;
-            if (iy >= 0 && iy < (int32_t)w->in_h) {
-                epctx_npu__inside(ix, step, (int32_t)count, (int32_t)w->in_w, &low, &high);
-                from += (size_t)iy * w->in_w;
+    for (r = 0; r < rows; r++) {
+        const float *from = c->from + at->ox * next, **to = c->at + r;
+        size_t slot = at->slot;
+        for (ky = 0; ky < w->kernel_h; ky++) {
+            for (kx = 0; kx < columns; kx++) {
+                *to = from + slot * c->width * c->step + kx * right;
+                to += EPCTX_NPU__MOST_ROWS;
             }
-            for (c = 0; c < channels; c++) {
-                for (i = 0; i < low; i++) {
-                    to[i] = 0.0f;
-                }
-                if (step == 1 && high - low == EPCTX_NPU__COLUMNS) {
-                    memcpy(to, from + ix, EPCTX_NPU__COLUMNS * sizeof *to);
-                    i = high;
-                }
-                for (; i < high; i++) {
-                    to[i] = from[ix + i * step];
-                }
-                for (; i < (int32_t)count; i++) {
-                    to[i] = 0.0f;
-                }
-                to += jump;
-                from += plane;
+            slot += w->dilation_h;
+            slot -= slot >= c->slots ? c->slots : 0;
+        }
+        if (++at->ox == w->out_w) {
+            at->ox = 0;
+            at->slot = ++at->oy * (size_t)w->stride_h % c->slots;
+        }
+    }
+}
+
+/* All pixels by `columns` output channels from `first` on. */
+static void epctx_npu__conv_pass(const epctx_npu__conv_part *c, size_t first, size_t columns)
+{
+    const epctx_npu__conv *p = c->p;
+    const size_t most = epctx_npu__most_columns(c->fast), depth = c->rows.runs * c->rows.count;
+    const size_t rows = epctx_npu__most_rows(c->fast, columns);
+    const size_t pixels = (size_t)p->window.out_h * p->window.out_w;
+    const size_t height =
+        (size_t)epctx_npu__covered(1, p->window.kernel_h, 1, p->window.dilation_h);
+    epctx_npu__conv_pixel at = {0, 0, 0};
+    epctx_npu__epilogue f;
+    size_t pixel, n, r, copied = 0, end;
+    epctx_npu__epilogue_plain(&f);
+    epctx_npu__epilogue_limits(&f, &p->act);
+    f.row = (size_t)p->groups * p->out_channels;
+    for (pixel = 0; pixel < pixels; pixel += rows) {
+        f.rows = pixels - pixel < rows ? pixels - pixel : rows;
+        end = (pixel + f.rows - 1) / p->window.out_w * p->window.stride_h + height;
+        while (c->ring != NULL && copied < end) {
+            epctx_npu__conv_copy(c, copied++);
+        }
+        epctx_npu__conv_points(c, &at, f.rows);
+        for (r = f.rows; r < rows; r++) { /* the last tile: any address */
+            for (n = 0; n < c->rows.runs; n++) {
+                c->at[n * EPCTX_NPU__MOST_ROWS + r] = c->at[n * EPCTX_NPU__MOST_ROWS];
             }
         }
-    }
-}
-
-#ifdef EPCTX_NPU__AVX2
-
-/* Bits low .. high - 1, clamped to 32 bits. */
-static EPCTX_NPU__INLINE uint32_t epctx_npu__bits(int32_t low, int32_t high)
-{
-    low = low > 0 ? low : 0;
-    high = high < 32 ? high : 32;
-    return low < high ? (UINT32_MAX >> (32 - high)) & (UINT32_MAX << low) : 0;
-}
-
-/* x + n, also outside of the array: such an address is only used with a mask. */
-static EPCTX_NPU__INLINE const float *epctx_npu__beside(const float *x, ptrdiff_t n)
-{
-    return (const float *)((uintptr_t)x + (uintptr_t)n * sizeof *x);
-}
-
-/* Elements x[0], x[stride] ...; `mask` (one bit per element, also those in between) selects those
- * that may be read, the others are `rest`. Stride 1 or 2. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__load_wide(const float *x,
-                                                                     uint32_t stride, uint32_t mask,
-                                                                     __m512 rest)
-{
-    const __m512i even =
-        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    const __m512 low = _mm512_mask_loadu_ps(rest, (__mmask16)(mask & 0xffffu), x);
-    if (stride == 1) {
-        return low;
-    }
-    return _mm512_permutex2var_ps(
-        low, even, _mm512_mask_loadu_ps(rest, (__mmask16)(mask >> 16), epctx_npu__beside(x, 16)));
-}
-
-/* Pixels of one output row among those of a tile. */
-typedef struct epctx_npu__segment {
-    int32_t y, x;        /* first tap of lane 0, as if the row were long enough */
-    int32_t first, last; /* lanes */
-} epctx_npu__segment;
-
-/* One tap of `channels` channels. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__gather_tap(const epctx_npu__window *w, const epctx_npu__segment *segments, size_t count,
-                      int32_t dy, int32_t dx, const float *x, size_t channels, float *to,
-                      uint32_t stride)
-{
-    const size_t plane = (size_t)w->in_h * w->in_w;
-    const size_t jump = (size_t)w->kernel_h * w->kernel_w * EPCTX_NPU__COLUMNS;
-    const __m512 zero = _mm512_setzero_ps();
-    const float *from[EPCTX_NPU__COLUMNS];
-    uint32_t mask[EPCTX_NPU__COLUMNS];
-    size_t n = 0, s, c;
-    for (s = 0; s < count; s++) {
-        const epctx_npu__segment *g = &segments[s];
-        const int32_t iy = g->y + dy, ix = g->x + dx, in = (int32_t)w->in_w - ix;
-        const int32_t low = g->first * (int32_t)stride, high = g->last * (int32_t)stride;
-        if (iy >= 0 && iy < (int32_t)w->in_h) {
-            from[n] = epctx_npu__beside(x, (ptrdiff_t)iy * (ptrdiff_t)w->in_w + ix);
-            mask[n] = epctx_npu__bits(low > -ix ? low : -ix, high < in ? high : in);
-            n += mask[n] != 0;
+        for (n = first; n < first + columns; n += most) {
+            f.columns = first + columns - n < most ? first + columns - n : most;
+            f.bias = c->bias != NULL ? c->bias + n : NULL;
+            f.add = c->add != NULL ? c->add + pixel * f.row + n : NULL;
+            f.y = c->y + pixel * f.row + n;
+            epctx_npu__tile(c->fast, &c->rows, c->weights + n * depth, &f);
         }
-    }
-    if (n == 1) {
-        const float *one = from[0];
-        const uint32_t m = mask[0];
-        for (c = 0; c < channels; c++) {
-            _mm512_storeu_ps(to, epctx_npu__load_wide(one, stride, m, zero));
-            one = epctx_npu__beside(one, (ptrdiff_t)plane);
-            to += jump;
-        }
-        return;
-    }
-    for (c = 0; c < channels; c++) {
-        __m512i all = _mm512_setzero_si512();
-        for (s = 0; s < n; s++) { /* each lane is zero in all segments but one */
-            all = _mm512_or_si512(all, _mm512_castps_si512(epctx_npu__load_wide(
-                                           epctx_npu__beside(from[s], (ptrdiff_t)(c * plane)),
-                                           stride, mask[s], zero)));
-        }
-        _mm512_storeu_ps(to, _mm512_castsi512_ps(all));
-        to += jump;
-    }
-}
-
-/* A tile of `count` pixels; strides 1 and 2 along a row. */
-EPCTX_NPU__WIDE static void epctx_npu__gather_wide(const epctx_npu__window *w, const float *x,
-                                                   size_t channels, size_t first, size_t count,
-                                                   float *patch)
-{
-    epctx_npu__segment segments[EPCTX_NPU__COLUMNS];
-    int32_t oy = (int32_t)(first / w->out_w), ox = (int32_t)(first % w->out_w), lane = 0;
-    size_t n = 0;
-    uint32_t ky, kx;
-    while (lane < (int32_t)count) {
-        const int32_t part = (int32_t)w->out_w - ox, left = (int32_t)count - lane;
-        segments[n].first = lane;
-        segments[n].last = lane + (part < left ? part : left);
-        segments[n].y = oy * (int32_t)w->stride_h - (int32_t)w->top;
-        segments[n].x = (ox - lane) * (int32_t)w->stride_w - (int32_t)w->left;
-        lane = segments[n++].last;
-        ox = 0;
-        oy++;
-    }
-    for (ky = 0; ky < w->kernel_h; ky++) {
-        for (kx = 0; kx < w->kernel_w; kx++) {
-            const int32_t dy = (int32_t)(ky * w->dilation_h), dx = (int32_t)(kx * w->dilation_w);
-            if (w->stride_w == 1) {
-                epctx_npu__gather_tap(w, segments, n, dy, dx, x, channels, patch, 1);
-            } else {
-                epctx_npu__gather_tap(w, segments, n, dy, dx, x, channels, patch, 2);
-            }
-            patch += EPCTX_NPU__COLUMNS;
+        for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < f.rows; r++) {
+            epctx_npu__activate(c->y + (pixel + r) * f.row + first, columns, &p->act);
         }
     }
 }
 
-#endif /* EPCTX_NPU__AVX2 */
-
-/* Gathers the pixels first .. first+count-1 of the output plane; a tile may span several rows. */
-static void epctx_npu__gather(epctx_npu__level fast, const epctx_npu__window *w, const float *x,
-                              size_t channels, size_t first, size_t count, float *patch)
+/* Whole tiles of columns first, as many as keep their weights in the cache; then the rest. */
+static void epctx_npu__conv_group(const epctx_npu__conv_part *c)
 {
-    const uint32_t width = w->out_w;
-    uint32_t oy = (uint32_t)(first / width), ox = (uint32_t)(first % width), done = 0;
-    (void)fast;
-#ifdef EPCTX_NPU__AVX2
-    if (fast == EPCTX_NPU__LEVEL_AVX512 && w->stride_w <= 2) {
-        epctx_npu__gather_wide(w, x, channels, first, count, patch);
-        return;
+    const size_t most = epctx_npu__most_columns(c->fast), all = c->p->out_channels;
+    const size_t depth = c->rows.runs * c->rows.count;
+    size_t step = ((size_t)1 << 18) / depth / most * most, n;
+    step = step < most ? most : step;
+    for (n = 0; n + most <= all; n += step) {
+        const size_t left = (all - n) / most * most;
+        epctx_npu__conv_pass(c, n, left < step ? left : step);
     }
-#endif
-    while (done < count) {
-        uint32_t left = (uint32_t)count - done;
-        uint32_t part = width - ox < left ? width - ox : left;
-        epctx_npu__gather_row(w, x, channels, oy, ox, part, patch + done);
-        done += part;
-        ox = 0;
-        oy++;
-    }
-}
-
-/* Output channels of one group for `count` gathered pixels; `f` is for the first channel and pixel.
- * `w` starts at the slice, which is `depth` of `all` taps. */
-static void epctx_npu__conv_block(epctx_npu__level fast, const float *patch, const float *w,
-                                  size_t depth, size_t all, size_t channels, size_t count,
-                                  const epctx_npu__epilogue *whole)
-{
-    const size_t most_rows = epctx_npu__most_rows(fast);
-    const size_t most_columns = epctx_npu__most_columns(fast);
-    size_t oc, t, r;
-    for (oc = 0; oc < channels; oc += most_rows) {
-        const float *rows[2 * EPCTX_NPU__ROWS];
-        epctx_npu__epilogue f = *whole;
-        f.rows = channels - oc < most_rows ? channels - oc : most_rows;
-        f.bias = f.bias != NULL ? f.bias + oc : NULL;
-        for (r = 0; r < most_rows; r++) { /* the last block may be the only one */
-            const size_t row = oc + (r < f.rows ? r / EPCTX_NPU__ROWS : 0) * EPCTX_NPU__ROWS;
-            rows[r] = w + row * all + r % EPCTX_NPU__ROWS;
-        }
-        for (t = 0; t < count; t += most_columns) {
-            f.columns = count - t < most_columns ? count - t : most_columns;
-            f.y = whole->y + oc * f.row + t;
-            f.add = whole->add != NULL ? whole->add + oc * f.row + t : NULL;
-            epctx_npu__tile(fast, rows, EPCTX_NPU__ROWS, patch + t * depth, depth, &f);
-        }
-    }
-}
-
-/* One group of one image: for every block of pixels, accumulates all slices of input channels. */
-static void epctx_npu__conv_group(epctx_npu__level fast, const epctx_npu__conv *p, const float *x,
-                                  const float *weights, const float *bias, const float *add,
-                                  float *y, float *patch)
-{
-    const epctx_npu__window *w = &p->window;
-    const size_t taps = (size_t)w->kernel_h * w->kernel_w, all = p->in_channels * taps;
-    const size_t plane = (size_t)w->out_h * w->out_w, in_plane = (size_t)w->in_h * w->in_w;
-    const size_t step = (size_t)p->tiles * EPCTX_NPU__COLUMNS;
-    size_t first, t, c, r;
-    for (first = 0; first < plane; first += step) {
-        const size_t count = plane - first < step ? plane - first : step;
-        for (c = 0; c < p->in_channels; c += p->slice) {
-            const size_t channels = p->in_channels - c < p->slice ? p->in_channels - c : p->slice;
-            epctx_npu__epilogue f;
-            for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
-                epctx_npu__gather(fast, w, x + c * in_plane, channels, first + t,
-                                  count - t < EPCTX_NPU__COLUMNS ? count - t : EPCTX_NPU__COLUMNS,
-                                  patch + t * channels * taps);
-            }
-            epctx_npu__epilogue_plain(&f);
-            f.y = y + first;
-            f.bias = c == 0 ? bias : NULL;
-            f.add = c > 0 ? f.y : (add != NULL ? add + first : NULL);
-            f.row = f.add_row = plane;
-            if (c + channels == p->in_channels) {
-                epctx_npu__epilogue_limits(&f, &p->act);
-            }
-            epctx_npu__conv_block(fast, patch, weights + c * taps * EPCTX_NPU__ROWS,
-                                  channels * taps, all, p->out_channels, count, &f);
-        }
-        for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < p->out_channels; r++) {
-            epctx_npu__activate(y + r * plane + first, count, &p->act);
-        }
+    n = all / most * most;
+    if (n < all) {
+        epctx_npu__conv_pass(c, n, all - n);
     }
 }
 
@@ -2425,42 +2554,63 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
 {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
+    const epctx_npu__conv_space space = epctx_npu__conv_needs(p);
     const size_t depth = (size_t)p->in_channels * w->kernel_h * w->kernel_w;
-    const size_t in_size = (size_t)p->in_channels * w->in_h * w->in_w;
-    const size_t plane = (size_t)w->out_h * w->out_w;
-    const size_t blocks = (p->out_channels + EPCTX_NPU__ROWS - 1) / EPCTX_NPU__ROWS;
-    const float *x = (const float *)args->in[0], *bias = (const float *)args->in[2];
-    const float *add = (const float *)args->in[3];
-    float *y = (float *)args->out[0], *patch = (float *)args->out[1];
+    const size_t blocks = (p->out_channels + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
+    const size_t out_pixel = (size_t)p->groups * p->out_channels;
+    const size_t in_size = (size_t)w->in_h * w->in_w * p->groups * p->in_channels;
+    epctx_npu__conv_part c;
     size_t n, g;
     (void)error;
-    if (plane % EPCTX_NPU__COLUMNS != 0) { /* columns beyond the plane are computed, not stored */
-        memset(patch, 0,
-               (size_t)p->tiles * p->slice * w->kernel_h * w->kernel_w * EPCTX_NPU__COLUMNS *
-                   sizeof(float));
+    memset(&c, 0, sizeof c);
+    c.p = p;
+    c.fast = args->fast;
+    c.at = (const float **)args->out[1];
+    c.rows.at = c.at;
+    c.rows.step = 1;
+    c.rows.runs = (size_t)space.runs;
+    c.rows.count = depth / c.rows.runs;
+    c.pixel = (size_t)p->groups * p->in_channels;
+    if (space.copies) {
+        c.ring = (float *)(void *)((uint8_t *)args->out[1] + space.addresses);
     }
+    c.step = space.copies ? p->in_channels : c.pixel;
+    c.slots = (size_t)space.slots;
+    c.width = (size_t)space.width;
     for (n = 0; n < p->batch; n++) {
+        const size_t out_at = n * w->out_h * w->out_w * out_pixel;
         for (g = 0; g < p->groups; g++) {
-            epctx_npu__conv_group(args->fast, p, x,
-                                  (const float *)args->in[1] + g * blocks * EPCTX_NPU__ROWS * depth,
-                                  bias != NULL ? bias + g * p->out_channels : NULL, add, y, patch);
-            x += in_size;
-            y += (size_t)p->out_channels * plane;
-            if (add != NULL) {
-                add += (size_t)p->out_channels * plane;
-            }
+            const size_t first = g * p->out_channels;
+            c.x = (const float *)args->in[0] + n * in_size + g * p->in_channels;
+            c.from = space.copies ? c.ring : c.x;
+            c.weights = (const float *)args->in[1] + g * blocks * EPCTX_NPU__COLUMNS * depth;
+            c.bias = args->in[2] != NULL ? (const float *)args->in[2] + first : NULL;
+            c.add = args->in[3] != NULL ? (const float *)args->in[3] + out_at + first : NULL;
+            c.y = (float *)args->out[0] + out_at + first;
+            epctx_npu__conv_group(&c);
         }
     }
     return EPCTX_OK;
 }
 
-/* -- a sliding window over one plane: Depthwise and Pool -- */
+/* -- a sliding window over the channels of an image: Depthwise and Pool -- */
 
 typedef enum epctx_npu__slide_kind {
     EPCTX_NPU__SLIDE_MAX = 0, /* NaN wins */
-    EPCTX_NPU__SLIDE_SUM,
+    EPCTX_NPU__SLIDE_AVERAGE, /* of the taps inside the image */
+    EPCTX_NPU__SLIDE_MEAN,    /* their sum divided by the number of all taps */
     EPCTX_NPU__SLIDE_PRODUCTS /* sum of taps times weights */
 } epctx_npu__slide_kind;
+
+/* One image, channels last. */
+typedef struct epctx_npu__slides {
+    const epctx_npu__window *window;
+    epctx_npu__slide_kind kind;
+    size_t channels, multiplier; /* of the input; output channels for each */
+    size_t row;                  /* floats from pixel to pixel of y */
+    const float *x, *weights, *bias;
+    float *y;
+} epctx_npu__slides;
 
 /* The taps of a pixel: the first one, and the ky and kx inside the plane. */
 typedef struct epctx_npu__tap_range {
@@ -2482,303 +2632,221 @@ static void epctx_npu__tap_columns(const epctx_npu__window *w, uint32_t ox, epct
                       &t->kx_low, &t->kx_high);
 }
 
-/* `count` (at most 16) adjacent pixels with the same taps. */
-static EPCTX_NPU__INLINE void epctx_npu__slide_pixels(const epctx_npu__window *w,
-                                                      epctx_npu__slide_kind kind, const float *x,
-                                                      const float *k, float first,
-                                                      const epctx_npu__tap_range *t, size_t count,
-                                                      size_t stride, float *y)
+/* What an average divides a sum by. */
+static float epctx_npu__slide_divisor(const epctx_npu__slides *s, const epctx_npu__tap_range *t)
 {
-    float sum[16];
+    const int32_t inside = (t->ky_high - t->ky_low) * (t->kx_high - t->kx_low);
+    return s->kind == EPCTX_NPU__SLIDE_MEAN
+               ? (float)s->window->kernel_h * (float)s->window->kernel_w
+               : (float)(inside > 0 ? inside : 1);
+}
+
+/* `count` (at most 16) output channels of one pixel from channel `c` on. */
+static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
+                                                     epctx_npu__slide_kind kind,
+                                                     const epctx_npu__tap_range *t, size_t c,
+                                                     size_t count, float *y)
+{
+    const epctx_npu__window *w = s->window;
+    const size_t taps = (size_t)w->kernel_h * w->kernel_w;
+    const float *k = kind == EPCTX_NPU__SLIDE_PRODUCTS ? s->weights + c * taps : NULL;
+    const bool averages = kind == EPCTX_NPU__SLIDE_AVERAGE || kind == EPCTX_NPU__SLIDE_MEAN;
+    float sum[EPCTX_NPU__COLUMNS];
+    const float divisor = epctx_npu__slide_divisor(s, t);
     int32_t ky, kx;
     size_t j;
     for (j = 0; j < count; j++) {
-        sum[j] = first;
+        sum[j] = kind == EPCTX_NPU__SLIDE_MAX ? epctx_npu__float_of(0xff800000u)
+                                              : (s->bias != NULL ? s->bias[c + j] : 0.0f);
     }
     for (ky = t->ky_low; ky < t->ky_high; ky++) {
-        const float *row = x + (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
+        const size_t row = (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
         for (kx = t->kx_low; kx < t->kx_high; kx++) {
-            const float *from = row + (t->x + kx * (int32_t)w->dilation_w);
+            const size_t pixel = row + (size_t)(t->x + kx * (int32_t)w->dilation_w);
+            const float *from = s->x + pixel * s->channels;
             if (kind == EPCTX_NPU__SLIDE_MAX) {
                 for (j = 0; j < count; j++) {
-                    sum[j] = sum[j] >= from[j * stride] ? sum[j] : from[j * stride];
+                    sum[j] = sum[j] >= from[c + j] ? sum[j] : from[c + j];
                 }
-            } else if (kind == EPCTX_NPU__SLIDE_SUM) {
+            } else if (kind != EPCTX_NPU__SLIDE_PRODUCTS) {
                 for (j = 0; j < count; j++) {
-                    sum[j] += from[j * stride];
+                    sum[j] += from[c + j];
                 }
             } else {
-                const float tap = k[(size_t)ky * w->kernel_w + (size_t)kx];
-                for (j = 0; j < count; j++) {
-                    sum[j] += tap * from[j * stride];
+                const float *tap = k + ((size_t)ky * w->kernel_w + (size_t)kx) * EPCTX_NPU__COLUMNS;
+                if (s->multiplier == 1) {
+                    for (j = 0; j < count; j++) {
+                        sum[j] += tap[j] * from[c + j];
+                    }
+                } else {
+                    for (j = 0; j < count; j++) {
+                        sum[j] += tap[j] * from[(c + j) / s->multiplier];
+                    }
                 }
             }
         }
     }
     for (j = 0; j < count; j++) {
-        y[j] = sum[j];
+        y[c + j] = averages ? sum[j] / divisor : sum[j];
     }
 }
 
-/* One output row. Pixels with full-width windows go 16 or 4 at a time; the last run may overlap. */
-static EPCTX_NPU__INLINE void epctx_npu__slide_row(const epctx_npu__window *w,
-                                                   epctx_npu__slide_kind kind, const float *x,
-                                                   const float *k, float first,
-                                                   epctx_npu__tap_range *t, size_t stride, float *y)
+/* Output columns ox .. end - 1 of row t. */
+static EPCTX_NPU__INLINE void epctx_npu__slide_columns(const epctx_npu__slides *s,
+                                                       epctx_npu__slide_kind kind,
+                                                       epctx_npu__tap_range *t, uint32_t ox,
+                                                       uint32_t end, float *y)
 {
-    uint32_t ox = 0;
-    (void)stride;
-    while (ox < w->out_w) {
-        epctx_npu__tap_columns(w, ox, t);
-#ifndef __OPTIMIZE_SIZE__
-        if (t->kx_low == 0 && t->kx_high == (int32_t)w->kernel_w) {
-            const int32_t room =
-                (int32_t)w->in_w - 1 - t->x - (int32_t)((w->kernel_w - 1) * w->dilation_w);
-            const uint32_t inside = (uint32_t)room / w->stride_w + 1, left = w->out_w - ox;
-            const uint32_t whole = inside < left ? inside : left;
-            if (whole >= 16) {
-                epctx_npu__slide_pixels(w, kind, x, k, first, t, 16, stride, y + ox);
-                ox += whole == 16 || whole >= 32 ? 16 : whole - 16;
-                continue;
-            }
-            if (whole >= 4) {
-                epctx_npu__slide_pixels(w, kind, x, k, first, t, 4, stride, y + ox);
-                ox += whole == 4 || whole >= 8 ? 4 : whole - 4;
-                continue;
+    const size_t outputs = s->channels * s->multiplier;
+    size_t c;
+    for (; ox < end; ox++) {
+        epctx_npu__tap_columns(s->window, ox, t);
+        for (c = 0; c < outputs; c += EPCTX_NPU__COLUMNS) {
+            if (outputs - c >= EPCTX_NPU__COLUMNS) {
+                epctx_npu__slide_pixel(s, kind, t, c, EPCTX_NPU__COLUMNS, y + ox * s->row);
+            } else {
+                epctx_npu__slide_pixel(s, kind, t, c, outputs - c, y + ox * s->row);
             }
         }
-#endif
-        epctx_npu__slide_pixels(w, kind, x, k, first, t, 1, 1, y + ox);
-        ox++;
     }
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__slide_plane(const epctx_npu__window *w,
-                                                     epctx_npu__slide_kind kind, const float *x,
-                                                     const float *k, float first, float *y)
+static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__slides *s,
+                                                     epctx_npu__tap_range *t, uint32_t ox,
+                                                     uint32_t end, float *y)
 {
-    epctx_npu__tap_range t;
-    uint32_t oy;
-    for (oy = 0; oy < w->out_h; oy++) {
-        epctx_npu__tap_rows(w, oy, &t);
-        if (w->stride_w == 1) {
-            epctx_npu__slide_row(w, kind, x, k, first, &t, 1, y);
-        } else {
-            epctx_npu__slide_row(w, kind, x, k, first, &t, w->stride_w, y);
-        }
-        y += w->out_w;
-    }
-}
-
-static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__window *w,
-                                                     epctx_npu__slide_kind kind, const float *x,
-                                                     const float *k, float first, float *y)
-{
-    if (kind == EPCTX_NPU__SLIDE_MAX) {
-        epctx_npu__slide_plane(w, EPCTX_NPU__SLIDE_MAX, x, k, first, y);
-    } else if (kind == EPCTX_NPU__SLIDE_SUM) {
-        epctx_npu__slide_plane(w, EPCTX_NPU__SLIDE_SUM, x, k, first, y);
+    if (s->kind == EPCTX_NPU__SLIDE_MAX) {
+        epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_MAX, t, ox, end, y);
+    } else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS) {
+        epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_AVERAGE, t, ox, end, y);
     } else {
-        epctx_npu__slide_plane(w, EPCTX_NPU__SLIDE_PRODUCTS, x, k, first, y);
+        epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_PRODUCTS, t, ox, end, y);
     }
 }
 
 #ifdef EPCTX_NPU__AVX2
 
-EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__window *w,
-                                                    epctx_npu__slide_kind kind, const float *x,
-                                                    const float *k, float first, float *y)
+EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__slides *s,
+                                                    epctx_npu__tap_range *t, uint32_t ox,
+                                                    uint32_t end, float *y)
 {
-    epctx_npu__slide_kinds(w, kind, x, k, first, y);
+    epctx_npu__slide_kinds(s, t, ox, end, y);
 }
 
-/* Up to 4 rows of up to 16 columns, from pixel `oy`, `ox`. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, uint32_t stride,
-                      const float *x, const float *k, float first, uint32_t oy, uint32_t ox,
-                      float *y)
+/* One pixel, or 8 adjacent ones whose windows all lie within the columns of the image. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_npu__slides *s,
+                                                                    epctx_npu__slide_kind kind,
+                                                                    const epctx_npu__tap_range *t,
+                                                                    size_t pixels, float *y)
 {
-    const uint32_t rows = w->out_h - oy < 4 ? w->out_h - oy : 4;
-    const uint32_t columns = w->out_w - ox < 16 ? w->out_w - ox : 16;
-    const uint32_t in_h = w->in_h, stride_h = w->stride_h;
-    const ptrdiff_t next_row = (ptrdiff_t)stride_h * (ptrdiff_t)w->in_w;
-    const ptrdiff_t next_tap = (ptrdiff_t)w->dilation_h * (ptrdiff_t)w->in_w;
-    const ptrdiff_t width = (ptrdiff_t)w->kernel_w;
-    const __m512 rest = _mm512_set1_ps(kind == EPCTX_NPU__SLIDE_MAX ? first : 0.0f);
-    epctx_npu__tap_range t, end; /* of the first and the last pixel */
-    __m512 sum[4];
-    int32_t ky, kx;
-    uint32_t r;
-    epctx_npu__tap_rows(w, oy + rows - 1, &end);
-    epctx_npu__tap_rows(w, oy, &t);
-    epctx_npu__tap_columns(w, ox + columns - 1, &end);
-    epctx_npu__tap_columns(w, ox, &t);
-    EPCTX_NPU__UNROLL
-    for (r = 0; r < 4; r++) {
-        sum[r] = _mm512_set1_ps(first);
-    }
-    for (kx = end.kx_low; kx < t.kx_high; kx++) {
-        const int32_t ix = t.x + kx * (int32_t)w->dilation_w;
-        const int32_t in = (int32_t)w->in_w - ix, all = (int32_t)(columns * stride);
-        const uint32_t mask = epctx_npu__bits(-ix, in < all ? in : all);
-        int32_t iy = t.y + end.ky_low * (int32_t)w->dilation_h;
-        const float *from = epctx_npu__beside(x, (ptrdiff_t)iy * (ptrdiff_t)w->in_w + ix);
-        for (ky = end.ky_low; ky < t.ky_high; ky++) {
-            const __m512 tap =
-                _mm512_set1_ps(kind == EPCTX_NPU__SLIDE_PRODUCTS ? k[ky * width + kx] : 1.0f);
-            EPCTX_NPU__UNROLL
-            for (r = 0; r < 4; r++) {
-                if (r < rows && (uint32_t)iy + r * stride_h < in_h) { /* negative wraps around */
-                    const __m512 v = epctx_npu__load_wide(
-                        epctx_npu__beside(from, (ptrdiff_t)r * next_row), stride, mask, rest);
-                    sum[r] = kind == EPCTX_NPU__SLIDE_MAX ? _mm512_max_ps(sum[r], v)
-                                                          : _mm512_fmadd_ps(tap, v, sum[r]);
+    const epctx_npu__window *w = s->window;
+    const size_t taps = (size_t)w->kernel_h * w->kernel_w, step = w->stride_w * s->channels;
+    const __m512 divisor = _mm512_set1_ps(epctx_npu__slide_divisor(s, t));
+    size_t c, i;
+    for (c = 0; c < s->channels; c += 16) {
+        const __mmask16 mask = epctx_npu__lanes(s->channels, c);
+        const float *tap = kind == EPCTX_NPU__SLIDE_PRODUCTS ? s->weights + c * taps : NULL;
+        __m512 sum[8], k = _mm512_setzero_ps();
+        int32_t ky, kx;
+        if (s->bias != NULL) {
+            k = _mm512_maskz_loadu_ps(mask, s->bias + c);
+        }
+        EPCTX_NPU__UNROLL
+        for (i = 0; i < 8; i++) {
+            sum[i] =
+                kind == EPCTX_NPU__SLIDE_MAX ? _mm512_set1_ps(epctx_npu__float_of(0xff800000u)) : k;
+        }
+        for (ky = t->ky_low; ky < t->ky_high; ky++) {
+            const size_t row = (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
+            const int32_t x = t->x + t->kx_low * (int32_t)w->dilation_w;
+            const float *from = s->x + (row + (size_t)x) * s->channels + c;
+            for (kx = t->kx_low; kx < t->kx_high; kx++) {
+                if (kind == EPCTX_NPU__SLIDE_PRODUCTS) {
+                    k = _mm512_loadu_ps(tap + ((size_t)ky * w->kernel_w + (size_t)kx) * 16);
                 }
-            }
-            iy += (int32_t)w->dilation_h;
-            from = epctx_npu__beside(from, next_tap);
-        }
-    }
-    EPCTX_NPU__UNROLL
-    for (r = 0; r < 4; r++) {
-        if (r < rows) {
-            _mm512_mask_storeu_ps(y + (size_t)(oy + r) * w->out_w + ox,
-                                  (__mmask16)(0xffffu >> (16 - columns)), sum[r]);
-        }
-    }
-}
-
-/* Input row i of a square window and column kx of its taps (the maximum has no taps): added to each
- * of the four output rows, `step` input rows apart, whose window covers it. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__slide_seen(__m512 *sum, epctx_npu__slide_kind kind, int32_t size, int32_t i,
-                      int32_t step, const float *k, int32_t kx, __m512 row)
-{
-    int32_t r;
-    EPCTX_NPU__UNROLL
-    for (r = 0; r < 4; r++) {
-        const int32_t ky = i - r * step;
-        if (ky >= 0 && ky < size) {
-            sum[r] = kind == EPCTX_NPU__SLIDE_MAX
-                         ? _mm512_max_ps(sum[r], row)
-                         : _mm512_fmadd_ps(_mm512_set1_ps(k[ky * size + kx]), row, sum[r]);
-        }
-    }
-}
-
-/* The tile for a square window of `size` (at most 5), undilated and with equal strides: reads each
- * input row once for all output rows. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, int32_t size,
-                        uint32_t stride, const float *x, const float *k, float first, float *y)
-{
-    const __m512 rest = _mm512_set1_ps(kind == EPCTX_NPU__SLIDE_MAX ? first : 0.0f);
-    const int32_t in_h = (int32_t)w->in_h, in_w = (int32_t)w->in_w, step = (int32_t)stride;
-    const int32_t reach = 3 * step + size;
-    uint32_t oy, ox;
-    for (oy = 0; oy < w->out_h; oy += 4) {
-        const int32_t iy = (int32_t)(oy * stride) - (int32_t)w->top;
-        for (ox = 0; ox < w->out_w; ox += 16) {
-            const uint32_t columns = w->out_w - ox < 16 ? w->out_w - ox : 16;
-            const int32_t all = (int32_t)(columns * stride);
-            __m512 sum[4];
-            int32_t kx, i, r;
-            EPCTX_NPU__UNROLL
-            for (r = 0; r < 4; r++) {
-                sum[r] = _mm512_set1_ps(first);
-            }
-            for (kx = 0; kx < size; kx++) {
-                const int32_t ix = (int32_t)(ox * stride) - (int32_t)w->left + kx;
-                const uint32_t mask = epctx_npu__bits(-ix, in_w - ix < all ? in_w - ix : all);
-                const float *from = epctx_npu__beside(x, (ptrdiff_t)iy * in_w + ix);
                 EPCTX_NPU__UNROLL
-                for (i = 0; i < reach; i++) {
-                    if (iy + i >= 0 && iy + i < in_h) {
-                        const __m512 v = epctx_npu__load_wide(
-                            epctx_npu__beside(from, (ptrdiff_t)i * in_w), stride, mask, rest);
-                        epctx_npu__slide_seen(sum, kind, size, i, step, k, kx, v);
+                for (i = 0; i < 8; i++) {
+                    if (i < pixels) {
+                        const __m512 v = _mm512_maskz_loadu_ps(mask, from + i * step);
+                        sum[i] = kind == EPCTX_NPU__SLIDE_MAX ? _mm512_max_ps(sum[i], v)
+                                 : kind != EPCTX_NPU__SLIDE_PRODUCTS
+                                     ? _mm512_add_ps(sum[i], v)
+                                     : _mm512_fmadd_ps(k, v, sum[i]);
                     }
                 }
+                from += w->dilation_w * s->channels;
             }
-            EPCTX_NPU__UNROLL
-            for (r = 0; r < 4; r++) {
-                if (oy + (uint32_t)r < w->out_h) {
-                    _mm512_mask_storeu_ps(y + (size_t)(oy + (uint32_t)r) * w->out_w + ox,
-                                          (__mmask16)(0xffffu >> (16 - columns)), sum[r]);
-                }
+        }
+        EPCTX_NPU__UNROLL
+        for (i = 0; i < 8; i++) {
+            if (i < pixels) {
+                const __m512 v =
+                    kind == EPCTX_NPU__SLIDE_AVERAGE ? _mm512_div_ps(sum[i], divisor) : sum[i];
+                _mm512_mask_storeu_ps(y + i * s->row + c, mask, v);
             }
         }
     }
 }
 
-/* Common windows; false for others. */
-EPCTX_NPU__WIDE static bool epctx_npu__slide_common(const epctx_npu__window *w,
-                                                    epctx_npu__slide_kind kind, const float *x,
-                                                    const float *k, float first, float *y)
+EPCTX_NPU__WIDE static void epctx_npu__slide_run(const epctx_npu__slides *s,
+                                                 const epctx_npu__tap_range *t, bool eight,
+                                                 float *y)
 {
-    const epctx_npu__slide_kind max = EPCTX_NPU__SLIDE_MAX, products = EPCTX_NPU__SLIDE_PRODUCTS;
-    if (w->kernel_h != w->kernel_w || w->stride_h != w->stride_w || w->dilation_h != 1 ||
-        w->dilation_w != 1) {
-        return false;
-    }
-    if (kind == products && w->kernel_h == 3 && w->stride_h == 1) {
-        epctx_npu__slide_square(w, products, 3, 1, x, k, first, y);
-    } else if (kind == products && w->kernel_h == 3 && w->stride_h == 2) {
-        epctx_npu__slide_square(w, products, 3, 2, x, k, first, y);
-    } else if (kind == products && w->kernel_h == 5 && w->stride_h == 1) {
-        epctx_npu__slide_square(w, products, 5, 1, x, k, first, y);
-    } else if (kind == max && w->kernel_h == 3 && w->stride_h == 2) {
-        epctx_npu__slide_square(w, max, 3, 2, x, k, first, y);
-    } else if (kind == max && w->kernel_h == 2 && w->stride_h == 2) {
-        epctx_npu__slide_square(w, max, 2, 2, x, k, first, y);
+    if (s->kind == EPCTX_NPU__SLIDE_MAX) {
+        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_MAX, t, eight ? 8 : 1, y);
+    } else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS) {
+        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_AVERAGE, t, eight ? 8 : 1, y);
+    } else if (eight) {
+        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 8, y);
     } else {
-        return false;
-    }
-    return true;
-}
-
-EPCTX_NPU__WIDE static void epctx_npu__slide_wide(const epctx_npu__window *w,
-                                                  epctx_npu__slide_kind kind, const float *x,
-                                                  const float *k, float first, float *y)
-{
-    uint32_t oy, ox;
-    if (epctx_npu__slide_common(w, kind, x, k, first, y)) {
-        return;
-    }
-    for (oy = 0; oy < w->out_h; oy += 4) {
-        for (ox = 0; ox < w->out_w; ox += 16) {
-            if (kind == EPCTX_NPU__SLIDE_MAX) {
-                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_MAX, w->stride_w, x, k, first, oy, ox, y);
-            } else if (kind == EPCTX_NPU__SLIDE_SUM) {
-                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_SUM, w->stride_w, x, k, first, oy, ox, y);
-            } else if (w->stride_w == 1) {
-                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 1, x, k, first, oy, ox, y);
-            } else {
-                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 2, x, k, first, oy, ox, y);
-            }
-        }
+        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 1, y);
     }
 }
 
 #endif /* EPCTX_NPU__AVX2 */
 
-/* For every output pixel, the maximum of `first` and the taps, or `first` plus their sum. */
-static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__window *w,
-                             epctx_npu__slide_kind kind, const float *x, const float *k,
-                             float first, float *y)
+/* The pixels of row t from ox on that one call computes; returns the next ox. */
+static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__slides *s,
+                                      epctx_npu__tap_range *t, uint32_t ox, float *y)
 {
-    (void)fast;
+    const epctx_npu__window *w = s->window;
 #ifdef EPCTX_NPU__AVX2
-    if (fast == EPCTX_NPU__LEVEL_AVX512 && w->stride_w <= 2) {
-        epctx_npu__slide_wide(w, kind, x, k, first, y);
-        return;
+    epctx_npu__tap_columns(w, ox, t);
+    if (fast == EPCTX_NPU__LEVEL_AVX512 && s->multiplier == 1) {
+        const int32_t room =
+            (int32_t)w->in_w - 1 - t->x - (int32_t)((w->kernel_w - 1) * w->dilation_w);
+        const uint32_t left = w->out_w - ox;
+        uint32_t whole = 1;
+        if (t->kx_low == 0 && t->kx_high == (int32_t)w->kernel_w) {
+            whole = (uint32_t)room / w->stride_w + 1;
+            whole = whole < left ? whole : left;
+        }
+        epctx_npu__slide_run(s, t, whole >= 8, y + ox * s->row);
+        /* the last eight overlap those before */
+        return whole > 8 && whole < 16 ? ox + whole - 8 : ox + (whole >= 8 ? 8 : 1);
     }
     if (fast != EPCTX_NPU__PORTABLE) {
-        epctx_npu__slide_avx2(w, kind, x, k, first, y);
-        return;
+        epctx_npu__slide_avx2(s, t, ox, ox + 1, y);
+        return ox + 1;
     }
 #endif
-    epctx_npu__slide_kinds(w, kind, x, k, first, y);
+    (void)fast;
+    epctx_npu__slide_kinds(s, t, ox, w->out_w, y);
+    return w->out_w;
+}
+
+/* For every output pixel, the maximum of the taps, or the bias plus their sum. */
+static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__slides *s)
+{
+    const epctx_npu__window *w = s->window;
+    epctx_npu__tap_range t;
+    uint32_t oy, ox;
+    for (oy = 0; oy < w->out_h; oy++) {
+        epctx_npu__tap_rows(w, oy, &t);
+        for (ox = 0; ox < w->out_w;) {
+            ox = epctx_npu__slide_some(fast, s, &t, ox, s->y + (size_t)oy * w->out_w * s->row);
+        }
+    }
 }
 
 /* -- Depthwise: a convolution in which every output channel reads one input channel -- */
@@ -2795,7 +2863,8 @@ static bool epctx_npu__check_depthwise(const void *params, epctx_npu__needs *nee
     const epctx_npu__window *w = &p->window;
     uint64_t outputs = epctx_npu__mul(p->channels, p->multiplier);
     needs->in[0] = epctx_npu__floats(epctx_npu__mul4(p->batch, p->channels, w->in_h, w->in_w));
-    needs->in[1] = epctx_npu__floats(epctx_npu__mul3(outputs, w->kernel_h, w->kernel_w));
+    needs->in[1] = epctx_npu__floats(epctx_npu__packed(
+        1, outputs, epctx_npu__mul(w->kernel_h, w->kernel_w), EPCTX_NPU__COLUMNS));
     needs->in[2] = epctx_npu__floats(outputs);
     needs->out[0] = epctx_npu__floats(epctx_npu__mul4(p->batch, outputs, w->out_h, w->out_w));
     needs->work = epctx_npu__mul3(epctx_npu__mul4(p->batch, outputs, w->out_h, w->out_w),
@@ -2808,23 +2877,23 @@ static epctx_status epctx_npu__run_depthwise(const void *params, const epctx_npu
 {
     const epctx_npu__depthwise *p = (const epctx_npu__depthwise *)params;
     const epctx_npu__window *w = &p->window;
-    const size_t in_plane = (size_t)w->in_h * w->in_w, out_plane = (size_t)w->out_h * w->out_w;
-    const float *x = (const float *)args->in[0], *bias = (const float *)args->in[2];
-    float *y = (float *)args->out[0];
-    size_t n, c, m;
+    const size_t in_size = (size_t)w->in_h * w->in_w * p->channels;
+    epctx_npu__slides s;
+    size_t n, size;
     (void)error;
+    s.window = w;
+    s.kind = EPCTX_NPU__SLIDE_PRODUCTS;
+    s.channels = p->channels;
+    s.multiplier = p->multiplier;
+    s.row = s.channels * s.multiplier;
+    s.weights = (const float *)args->in[1];
+    s.bias = (const float *)args->in[2];
+    size = (size_t)w->out_h * w->out_w * s.row;
     for (n = 0; n < p->batch; n++) {
-        const float *k = (const float *)args->in[1];
-        for (c = 0; c < p->channels; c++) {
-            for (m = 0; m < p->multiplier; m++) {
-                epctx_npu__slide(args->fast, w, EPCTX_NPU__SLIDE_PRODUCTS, x, k,
-                                 bias != NULL ? bias[c * p->multiplier + m] : 0.0f, y);
-                epctx_npu__activate(y, out_plane, &p->act);
-                k += (size_t)w->kernel_h * w->kernel_w;
-                y += out_plane;
-            }
-            x += in_plane;
-        }
+        s.x = (const float *)args->in[0] + n * in_size;
+        s.y = (float *)args->out[0] + n * size;
+        epctx_npu__slide(args->fast, &s);
+        epctx_npu__activate(s.y, size, &p->act);
     }
     return EPCTX_OK;
 }
@@ -2852,37 +2921,40 @@ static bool epctx_npu__check_gemm(const void *params, epctx_npu__needs *needs)
     return p->b_shared <= 1 && epctx_npu__act_ok(&p->act);
 }
 
-/* One block of columns, or several if the kernel supports that. */
+/* One tile of columns, for all rows. */
 static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *p, const float *a,
                                   const float *b, const float *bias, float *y, size_t columns)
 {
-    const size_t most = epctx_npu__most_rows(fast);
+    const size_t most = epctx_npu__most_rows(fast, columns);
+    const float *at[EPCTX_NPU__MOST_ROWS];
+    epctx_npu__left rows = {NULL, 1, 0, 0};
     epctx_npu__epilogue f;
     size_t m, r, n;
+    rows.at = at;
+    rows.count = p->k;
+    rows.step = p->a_step;
     epctx_npu__epilogue_plain(&f);
     epctx_npu__epilogue_limits(&f, &p->act);
-    f.add = bias; /* for every row */
     f.row = p->n;
     f.scale = p->alpha;
     for (m = 0; m < p->m; m += f.rows) {
         const float *row = a + m * p->a_row;
         f.rows = p->m - m < most ? p->m - m : most;
         f.y = y + m * p->n;
+        f.bias = bias;
         f.columns = columns;
         if (f.rows == 1) {
             for (n = 0; n < columns; n += EPCTX_NPU__COLUMNS) {
                 f.columns = columns - n < EPCTX_NPU__COLUMNS ? columns - n : EPCTX_NPU__COLUMNS;
                 epctx_npu__tile_row(fast, row, p->a_step, b + n * p->k, p->k, &f);
                 f.y += EPCTX_NPU__COLUMNS;
-                f.add = f.add != NULL ? f.add + EPCTX_NPU__COLUMNS : NULL;
+                f.bias = f.bias != NULL ? f.bias + EPCTX_NPU__COLUMNS : NULL;
             }
-            f.add = bias;
         } else {
-            const float *rows[2 * EPCTX_NPU__ROWS];
-            for (r = 0; r < most; r++) {
-                rows[r] = row + (r < f.rows ? r : 0) * p->a_row;
+            for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++) {
+                at[r] = row + (r < f.rows ? r : 0) * p->a_row;
             }
-            epctx_npu__tile(fast, rows, p->a_step, b, p->k, &f);
+            epctx_npu__tile(fast, &rows, b, &f);
         }
         for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < f.rows; r++) {
             epctx_npu__activate(y + (m + r) * p->n, columns, &p->act);
@@ -2913,12 +2985,12 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
     return EPCTX_OK;
 }
 
-/* -- Pool -- */
+/* -- Pool: channels last -- */
 
 typedef struct epctx_npu__pool {
-    uint32_t planes;
-    uint32_t average;       /* 0: maximum */
-    uint32_t count_padding; /* count_include_pad: the average counts padding */
+    uint32_t batch, channels;
+    uint32_t row;  /* elements from pixel to pixel of the result: `channels` or more */
+    uint32_t kind; /* a slide kind, but for products */
     epctx_npu__window window;
 } epctx_npu__pool;
 
@@ -2926,41 +2998,11 @@ static bool epctx_npu__check_pool(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__pool *p = (const epctx_npu__pool *)params;
     const epctx_npu__window *w = &p->window;
-    needs->in[0] = epctx_npu__floats(epctx_npu__mul3(p->planes, w->in_h, w->in_w));
-    needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->planes, w->out_h, w->out_w));
-    needs->work =
-        epctx_npu__mul3(epctx_npu__mul3(p->planes, w->out_h, w->out_w), w->kernel_h, w->kernel_w);
-    return epctx_npu__window_ok(w);
-}
-
-/* Positions of one window of an axis that the average counts. */
-static int32_t epctx_npu__counted(uint32_t out, uint32_t stride, uint32_t kernel, uint32_t dilation,
-                                  uint32_t in, uint32_t before, uint32_t after, bool count_padding)
-{
-    const int32_t start = (int32_t)(out * stride) - (int32_t)before;
-    int32_t low, high;
-    if (count_padding) { /* positions past the padding (ceil_mode) do not count */
-        epctx_npu__inside(start + (int32_t)before, (int32_t)dilation, (int32_t)kernel,
-                          (int32_t)(in + before + after), &low, &high);
-    } else {
-        epctx_npu__inside(start, (int32_t)dilation, (int32_t)kernel, (int32_t)in, &low, &high);
-    }
-    return high - low;
-}
-
-static void epctx_npu__average_row(const epctx_npu__pool *p, uint32_t oy, float *y)
-{
-    const epctx_npu__window *w = &p->window;
-    const bool padded = p->count_padding != 0;
-    const int32_t rows = epctx_npu__counted(oy, w->stride_h, w->kernel_h, w->dilation_h, w->in_h,
-                                            w->top, w->bottom, padded);
-    uint32_t ox;
-    for (ox = 0; ox < w->out_w; ox++) {
-        const float count =
-            (float)rows * (float)epctx_npu__counted(ox, w->stride_w, w->kernel_w, w->dilation_w,
-                                                    w->in_w, w->left, w->right, padded);
-        y[ox] = count > 0.0f ? y[ox] / count : 0.0f;
-    }
+    const uint64_t pixels = epctx_npu__mul3(p->batch, w->out_h, w->out_w);
+    needs->in[0] = epctx_npu__floats(epctx_npu__mul4(p->batch, p->channels, w->in_h, w->in_w));
+    needs->out[0] = epctx_npu__floats(epctx_npu__reach(pixels, p->row, p->channels, 1, 1, 0));
+    needs->work = epctx_npu__mul4(pixels, p->channels, w->kernel_h, w->kernel_w);
+    return p->kind < EPCTX_NPU__SLIDE_PRODUCTS && p->row >= p->channels && epctx_npu__window_ok(w);
 }
 
 static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__args *args,
@@ -2968,24 +3010,19 @@ static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__arg
 {
     const epctx_npu__pool *p = (const epctx_npu__pool *)params;
     const epctx_npu__window *w = &p->window;
-    const float *x = (const float *)args->in[0];
-    float *y = (float *)args->out[0];
-    uint32_t plane, oy;
+    epctx_npu__slides s;
+    uint32_t n;
     (void)error;
-    for (plane = 0; plane < p->planes; plane++) {
-        if (p->average != 0) {
-            epctx_npu__slide(args->fast, w, EPCTX_NPU__SLIDE_SUM, x, NULL, 0.0f, y);
-        } else {
-            epctx_npu__slide(args->fast, w, EPCTX_NPU__SLIDE_MAX, x, NULL,
-                             epctx_npu__float_of(0xff800000u), y);
-        }
-        for (oy = 0; oy < w->out_h; oy++) {
-            if (p->average != 0) {
-                epctx_npu__average_row(p, oy, y);
-            }
-            y += w->out_w;
-        }
-        x += (size_t)w->in_h * w->in_w;
+    memset(&s, 0, sizeof s);
+    s.window = w;
+    s.kind = (epctx_npu__slide_kind)p->kind;
+    s.channels = p->channels;
+    s.multiplier = 1;
+    s.row = p->row;
+    for (n = 0; n < p->batch; n++) {
+        s.x = (const float *)args->in[0] + (size_t)n * w->in_h * w->in_w * p->channels;
+        s.y = (float *)args->out[0] + (size_t)n * w->out_h * w->out_w * p->row;
+        epctx_npu__slide(args->fast, &s);
     }
     return EPCTX_OK;
 }
@@ -3053,29 +3090,76 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float
     }
 }
 
+/* Combines 16 elements into the first one: `statement` takes in element j + half. Loops of constant
+ * length vectorize. */
+#define EPCTX_NPU__FOLD(j, half, statement) \
+    do { \
+        EPCTX_NPU__FOLD_ONCE(j, half, 8, statement) \
+        EPCTX_NPU__FOLD_ONCE(j, half, 4, statement) \
+        EPCTX_NPU__FOLD_ONCE(j, half, 2, statement) \
+        EPCTX_NPU__FOLD_ONCE(j, half, 1, statement) \
+    } while (0)
+#define EPCTX_NPU__FOLD_ONCE(j, half, length, statement) \
+    for (j = 0; j < length; j++) { \
+        const size_t half = length; \
+        statement \
+    }
+
+/* The last 16 elements of a row; what a shorter row lacks is `fill`. */
+static EPCTX_NPU__INLINE void epctx_npu__row_end(const float *x, size_t count, float fill,
+                                                 float *end)
+{
+    size_t j;
+    if (count >= 16) {
+        for (j = 0; j < 16; j++) {
+            end[j] = x[count - 16 + j];
+        }
+    } else {
+        for (j = 0; j < 16; j++) {
+            end[j] = j < count ? x[j] : fill;
+        }
+    }
+}
+
+/* Zeros all but the last `rest` elements of the row. */
+static EPCTX_NPU__INLINE void epctx_npu__row_mask(size_t count, size_t rest, float *end)
+{
+    const uint32_t first = count >= 16 ? 16 - (uint32_t)rest : 0, stop = first + (uint32_t)rest;
+    uint32_t j;
+    for (j = 0; j < 16; j++) {
+        end[j] = epctx_npu__choose((j >= first) & (j < stop), end[j], 0.0f);
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__row_add(const float *x, float mean, bool square,
+                                                 double *sum)
+{
+    size_t j;
+    for (j = 0; j < 16; j++) {
+        const double d = (double)(x[j] - mean);
+        sum[j] += square ? d * d : d;
+    }
+}
+
 /* The sum of (x - mean), or of its square. */
 static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count, float mean,
                                                    bool square)
 {
     double sum[16] = {0.0};
+    float end[16];
     size_t i, j;
     for (i = 0; count - i >= 16; i += 16) {
+        epctx_npu__row_add(x + i, mean, square, sum);
+    }
+    if (i < count) {
+        epctx_npu__row_end(x, count, mean, end);
         for (j = 0; j < 16; j++) {
-            const double d = (double)(x[i + j] - mean);
-            sum[j] += square ? d * d : d;
+            end[j] -= mean;
         }
+        epctx_npu__row_mask(count, count - i, end);
+        epctx_npu__row_add(end, 0.0f, square, sum);
     }
-    for (j = 0; i < count; i++, j++) {
-        const double d = (double)(x[i] - mean);
-        sum[j] += square ? d * d : d;
-    }
-    EPCTX_NPU__UNROLL
-    for (i = 8; i > 0; i /= 2) {
-        EPCTX_NPU__UNROLL
-        for (j = 0; j < i; j++) {
-            sum[j] += sum[j + i];
-        }
-    }
+    EPCTX_NPU__FOLD(j, half, sum[j] += sum[j + half];);
     return sum[0];
 }
 
@@ -3084,24 +3168,13 @@ static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x
 {
     float best[16];
     size_t i, j;
-    for (j = 0; j < 16; j++) {
-        best[j] = x[j < count ? j : 0];
-    }
-    for (i = 16; i + 16 <= count; i += 16) {
+    epctx_npu__row_end(x, count, x[0], best);
+    for (i = 0; count - i >= 16; i += 16) {
         for (j = 0; j < 16; j++) {
             best[j] = epctx_npu__reduce_step(kind, best[j], x[i + j]);
         }
     }
-    for (j = 0; i < count; i++, j++) {
-        best[j] = epctx_npu__reduce_step(kind, best[j], x[i]);
-    }
-    EPCTX_NPU__UNROLL
-    for (i = 8; i > 0; i /= 2) {
-        EPCTX_NPU__UNROLL
-        for (j = 0; j < i; j++) {
-            best[j] = epctx_npu__reduce_step(kind, best[j], best[j + i]);
-        }
-    }
+    EPCTX_NPU__FOLD(j, half, best[j] = epctx_npu__reduce_step(kind, best[j], best[j + half]););
     return best[0];
 }
 
@@ -3198,6 +3271,7 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
 {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
     needs->in[0] = needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->count, p->inner));
+    needs->work = epctx_npu__mul4(32, p->outer, p->count, p->inner); /* an exponential each */
     return p->log <= 1 && p->count >= 1;
 }
 
@@ -3250,27 +3324,30 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
                                                      bool log)
 {
     const float best = epctx_npu__row_best(EPCTX_NPU__REDUCE_MAX, x, count);
-    float top[16], sum[16] = {0.0f}, last[16], e[16], scale;
+    float top[16], sum[16] = {0.0f}, end[16], scale;
     size_t i, j;
     for (j = 0; j < 16; j++) {
         top[j] = best;
-        last[j] = -FLT_MAX;
     }
     for (i = 0; count - i >= 16; i += 16) {
         epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
     }
     if (i < count) {
-        memcpy(last, x + i, (count - i) * sizeof *x);
-        epctx_npu__softmax_part(last, top, 16, sum, e);
-        memcpy(y + i, e, (count - i) * sizeof *y);
-    }
-    EPCTX_NPU__UNROLL
-    for (i = 8; i > 0; i /= 2) {
-        EPCTX_NPU__UNROLL
-        for (j = 0; j < i; j++) {
-            sum[j] += sum[j + i];
+        epctx_npu__row_end(x, count, best, end);
+        for (j = 0; j < 16; j++) {
+            end[j] = epctx_npu__exp(end[j] - best);
+        }
+        if (count >= 16) { /* the overlapping ones again */
+            memcpy(y + count - 16, end, sizeof end);
+        } else {
+            memcpy(y, end, count * sizeof *y);
+        }
+        epctx_npu__row_mask(count, count - i, end);
+        for (j = 0; j < 16; j++) {
+            sum[j] += end[j];
         }
     }
+    EPCTX_NPU__FOLD(j, half, sum[j] += sum[j + half];);
     scale = log ? epctx_npu__log(sum[0]) : 1.0f / sum[0];
     if (log) {
         memcpy(y, x, count * sizeof *y);
@@ -3362,43 +3439,71 @@ static bool epctx_npu__check_cast(const void *params, epctx_npu__needs *needs)
 }
 
 /* Truncates; out of range gives the smallest integer, as on x86. */
-static int64_t epctx_npu__to_int(float f, bool narrow)
+static EPCTX_NPU__INLINE int64_t epctx_npu__to_wide(float f)
 {
-    const float limit = narrow ? 2147483648.0f : 9223372036854775808.0f;
-    if (f >= -limit && f < limit) {
-        return (int64_t)f;
-    }
-    return narrow ? (int64_t)INT32_MIN : INT64_MIN;
+    const float limit = 9223372036854775808.0f;
+    return f >= -limit && f < limit ? (int64_t)f : INT64_MIN;
 }
 
-static epctx_status epctx_npu__run_cast(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
+static EPCTX_NPU__INLINE int32_t epctx_npu__to_narrow(float f)
+{
+    const float limit = 2147483648.0f;
+    const bool inside = (f >= -limit) & (f < limit);
+    const int32_t t = (int32_t)epctx_npu__choose(inside, f, 0.0f);
+    return inside ? t : INT32_MIN;
+}
+
+/* Defines a function that casts from T, whose integer is `wide` as int64, `narrow` as int32. */
+#define EPCTX_NPU__CAST_FROM(T, wide, narrow) \
+    static EPCTX_NPU__INLINE void epctx_npu__cast_##T(uint32_t to, const T *x, void *y, \
+                                                      size_t count) \
+    { \
+        if (to == EPCTX_ONNX_FLOAT) { \
+            EPCTX_NPU__EACH(i, count, ((float *)y)[i] = (float)x[i];); \
+        } else if (to == EPCTX_ONNX_INT64) { \
+            EPCTX_NPU__EACH(i, count, ((int64_t *)y)[i] = wide;); \
+        } else if (to == EPCTX_ONNX_INT32) { \
+            EPCTX_NPU__EACH(i, count, ((int32_t *)y)[i] = narrow;); \
+        } else if (to == EPCTX_ONNX_BOOL) { \
+            EPCTX_NPU__EACH(i, count, ((uint8_t *)y)[i] = x[i] != 0;); \
+        } else { /* int8, uint8 */ \
+            EPCTX_NPU__EACH(i, count, ((uint8_t *)y)[i] = (uint8_t)((narrow)&0xff);); \
+        } \
+    }
+
+EPCTX_NPU__CAST_FROM(float, epctx_npu__to_wide(x[i]), epctx_npu__to_narrow(x[i]))
+EPCTX_NPU__CAST_FROM(int64_t, x[i], (int32_t)(uint32_t)((uint64_t)x[i] & UINT32_MAX))
+EPCTX_NPU__CAST_FROM(int32_t, x[i], x[i])
+EPCTX_NPU__CAST_FROM(int8_t, x[i], x[i])
+EPCTX_NPU__CAST_FROM(uint8_t, x[i], x[i])
+
+static EPCTX_NPU__INLINE void epctx_npu__all_cast_body(epctx_npu__level fast, const void *params,
+                                                       const epctx_npu__args *args)
 {
     const epctx_npu__cast *p = (const epctx_npu__cast *)params;
-    const uint8_t *x = (const uint8_t *)args->in[0];
-    uint8_t *y = (uint8_t *)args->out[0];
-    size_t i;
-    (void)error;
-    for (i = 0; i < p->count; i++) {
-        float f;
-        int64_t wide;
-        if (p->from == EPCTX_ONNX_FLOAT) {
-            memcpy(&f, x + i * 4, 4);
-            wide = epctx_npu__to_int(f, p->to != EPCTX_ONNX_INT64);
-        } else {
-            wide = epctx_npu__load_int(x, i, p->from);
-            f = (float)wide;
-        }
-        if (p->to == EPCTX_ONNX_FLOAT) {
-            memcpy(y + i * 4, &f, 4);
-        } else if (p->to == EPCTX_ONNX_BOOL) {
-            y[i] = p->from == EPCTX_ONNX_FLOAT ? !(f == 0.0f) : wide != 0;
-        } else {
-            epctx_npu__store_int(y, i, p->to, wide);
-        }
+    const void *x = args->in[0];
+    void *y = args->out[0];
+    (void)fast;
+    switch (p->from) {
+    case EPCTX_ONNX_FLOAT:
+        epctx_npu__cast_float(p->to, (const float *)x, y, p->count);
+        break;
+    case EPCTX_ONNX_INT64:
+        epctx_npu__cast_int64_t(p->to, (const int64_t *)x, y, p->count);
+        break;
+    case EPCTX_ONNX_INT32:
+        epctx_npu__cast_int32_t(p->to, (const int32_t *)x, y, p->count);
+        break;
+    case EPCTX_ONNX_INT8:
+        epctx_npu__cast_int8_t(p->to, (const int8_t *)x, y, p->count);
+        break;
+    default:
+        epctx_npu__cast_uint8_t(p->to, (const uint8_t *)x, y, p->count);
+        break;
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(cast)
 
 /* -- Exact: integers and booleans, and comparisons of floats -- */
 
@@ -3433,17 +3538,6 @@ typedef struct epctx_npu__exact {
 static uint32_t epctx_npu__exact_type(uint32_t kind, uint32_t type)
 {
     return kind >= EPCTX_NPU__EXACT_EQUAL ? (uint32_t)EPCTX_ONNX_BOOL : type;
-}
-
-/* Elements of a walk with a dense result; 0: invalid rank or dimensions. */
-static uint64_t epctx_npu__walk_count(const uint32_t *dims, uint32_t rank)
-{
-    uint64_t count = 1;
-    uint32_t i;
-    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++) {
-        count = epctx_npu__mul(count, dims[i]);
-    }
-    return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
 }
 
 static bool epctx_npu__check_exact(const void *params, epctx_npu__needs *needs)
@@ -3507,65 +3601,115 @@ static int64_t epctx_npu__exact_int(uint32_t kind, int64_t a, int64_t b)
     }
 }
 
-static bool epctx_npu__exact_float(uint32_t kind, float a, float b)
-{
-    if (kind == EPCTX_NPU__EXACT_EQUAL) {
-        return a == b;
+/* The kinds that have vector forms; `value` is of type R, U is T without sign. */
+#define EPCTX_NPU_EXACT_ARITHMETIC(X, T, U) \
+    X(ADD, T, T, (T)((U)a + (U)b)) \
+    X(SUB, T, T, (T)((U)a - (U)b)) \
+    X(MUL, T, T, (T)((U)a * (U)b)) \
+    X(MIN, T, T, a < b ? a : b) \
+    X(MAX, T, T, a > b ? a : b) \
+    X(AND, T, T, (T)(a & b)) \
+    X(OR, T, T, (T)(a | b)) \
+    X(XOR, T, T, (T)(a ^ b))
+
+#define EPCTX_NPU_EXACT_COMPARISONS(X, T) \
+    X(EQUAL, T, uint8_t, a == b) \
+    X(LESS, T, uint8_t, a < b) \
+    X(LESS_EQUAL, T, uint8_t, a <= b)
+
+#define EPCTX_NPU__EXACT_CASE(name, T, R, value) \
+    case EPCTX_NPU__EXACT_##name: \
+        EPCTX_NPU__EACH(i, count, const T a = x[i]; const T b = z[i]; ((R *)y)[i] = (R)(value);); \
+        return true;
+
+/* Defines the function of a type: false if it has no form of this kind. */
+#define EPCTX_NPU__EXACT_FAST(T, list) \
+    static EPCTX_NPU__INLINE bool epctx_npu__exact_##T(uint32_t kind, const void *const *operands, \
+                                                       void *y, size_t count) \
+    { \
+        const T *const x = (const T *)operands[0], *const z = (const T *)operands[1]; \
+        switch (kind) { \
+            list default : return false; \
+        } \
     }
-    return kind == EPCTX_NPU__EXACT_LESS ? a < b : a <= b;
+#define EPCTX_NPU__EXACT_INTEGERS(T, U) \
+    EPCTX_NPU__EXACT_FAST(T, EPCTX_NPU_EXACT_ARITHMETIC(EPCTX_NPU__EXACT_CASE, T, U) \
+                                 EPCTX_NPU_EXACT_COMPARISONS(EPCTX_NPU__EXACT_CASE, T))
+
+EPCTX_NPU__EXACT_INTEGERS(int64_t, uint64_t)
+EPCTX_NPU__EXACT_INTEGERS(int32_t, uint32_t)
+EPCTX_NPU__EXACT_INTEGERS(int8_t, uint8_t)
+EPCTX_NPU__EXACT_INTEGERS(uint8_t, uint8_t)
+EPCTX_NPU__EXACT_FAST(float, EPCTX_NPU_EXACT_COMPARISONS(EPCTX_NPU__EXACT_CASE, float))
+
+/* The kinds without vector forms. False: a divisor is 0. */
+static bool epctx_npu__exact_each(const epctx_npu__exact *p, const void *const *operands, void *y,
+                                  size_t count)
+{
+    const bool divides = p->kind == EPCTX_NPU__EXACT_DIV || p->kind == EPCTX_NPU__EXACT_MOD ||
+                         p->kind == EPCTX_NPU__EXACT_FMOD;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const int64_t a = epctx_npu__load_int((const uint8_t *)operands[0], i, p->type);
+        const int64_t b = epctx_npu__load_int((const uint8_t *)operands[1], i, p->type);
+        if (divides && b == 0) {
+            return false;
+        }
+        epctx_npu__store_int((uint8_t *)y, i, p->type, epctx_npu__exact_int(p->kind, a, b));
+    }
+    return true;
 }
 
-/* Advances a walk over several tensors: odometer and positions. False at the end. */
-static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
-                               const int32_t *const *strides, ptrdiff_t *position, uint32_t count)
+static EPCTX_NPU__INLINE void epctx_npu__exact_fast_body(epctx_npu__level fast,
+                                                         const epctx_npu__exact *p,
+                                                         const void *const *operands, void *y,
+                                                         size_t count, bool *done)
 {
-    uint32_t i, j;
-    for (i = rank; i > 0; i--) {
-        const uint32_t d = i - 1;
-        if (++at[d] < dims[d]) {
-            for (j = 0; j < count; j++) {
-                position[j] += strides[j][d];
-            }
-            return true;
-        }
-        at[d] = 0;
-        for (j = 0; j < count; j++) { /* a step past the end may overflow */
-            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
-        }
+    (void)fast;
+    switch (p->type) {
+    case EPCTX_ONNX_FLOAT:
+        *done = epctx_npu__exact_float(p->kind, operands, y, count);
+        break;
+    case EPCTX_ONNX_INT64:
+        *done = epctx_npu__exact_int64_t(p->kind, operands, y, count);
+        break;
+    case EPCTX_ONNX_INT32:
+        *done = epctx_npu__exact_int32_t(p->kind, operands, y, count);
+        break;
+    case EPCTX_ONNX_INT8:
+        *done = epctx_npu__exact_int8_t(p->kind, operands, y, count);
+        break;
+    default:
+        *done = epctx_npu__exact_uint8_t(p->kind, operands, y, count);
+        break;
     }
-    return false;
+}
+
+EPCTX_NPU__FORMS(epctx_npu__exact_fast,
+                 (epctx_npu__level fast, const epctx_npu__exact *p, const void *const *operands,
+                  void *y, size_t count, bool *done),
+                 (fast, p, operands, y, count, done))
+
+static bool epctx_npu__exact_block(epctx_npu__level fast, const void *params,
+                                   const void *const *operands, void *y, size_t count)
+{
+    const epctx_npu__exact *p = (const epctx_npu__exact *)params;
+    bool done;
+    epctx_npu__exact_fast(fast, p, operands, y, count, &done);
+    return done || epctx_npu__exact_each(p, operands, y, count);
 }
 
 static epctx_status epctx_npu__run_exact(const void *params, const epctx_npu__args *args,
                                          epctx_error *error)
 {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
-    const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
-    uint8_t *y = (uint8_t *)args->out[0];
-    const uint32_t to = epctx_npu__exact_type(p->kind, p->type);
-    const bool divides = p->kind == EPCTX_NPU__EXACT_DIV || p->kind == EPCTX_NPU__EXACT_MOD ||
-                         p->kind == EPCTX_NPU__EXACT_FMOD;
-    const int32_t *strides[2];
-    ptrdiff_t position[2] = {0, 0};
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0};
-    size_t n = 0;
-    strides[0] = p->a;
-    strides[1] = p->b;
-    do {
-        if (p->type == EPCTX_ONNX_FLOAT) {
-            float v, w;
-            memcpy(&v, a + position[0] * 4, 4);
-            memcpy(&w, b + position[1] * 4, 4);
-            y[n++] = epctx_npu__exact_float(p->kind, v, w);
-        } else {
-            const int64_t v = epctx_npu__load_int(a, (size_t)position[0], p->type);
-            const int64_t w = epctx_npu__load_int(b, (size_t)position[1], p->type);
-            if (divides && w == 0) {
-                return epctx_fail(error, EPCTX_ERR_ARG, "division of %d by 0", v);
-            }
-            epctx_npu__store_int(y, n++, to, epctx_npu__exact_int(p->kind, v, w));
-        }
-    } while (epctx_npu__advance(p->dims, p->rank, at, strides, position, 2));
+    const uint32_t elem = epctx_npu__elem_size(p->type);
+    const epctx_npu__rows rows = {
+        p->dims,      p->rank,      2,
+        {p->a, p->b}, {elem, elem}, epctx_npu__elem_size(epctx_npu__exact_type(p->kind, p->type))};
+    if (!epctx_npu__walk_rows(&rows, args, params, epctx_npu__exact_block)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "division by 0");
+    }
     return EPCTX_OK;
 }
 
@@ -3597,28 +3741,46 @@ static bool epctx_npu__check_where(const void *params, epctx_npu__needs *needs)
     return true;
 }
 
+#define EPCTX_NPU__WHERE_CASE(T) \
+    EPCTX_NPU__EACH(i, count, const T a = ((const T *)x)[i]; const T b = ((const T *)z)[i]; \
+                    ((T *)y)[i] = c[i] != 0 ? a : b;);
+
+static EPCTX_NPU__INLINE void epctx_npu__where_fast_body(epctx_npu__level fast, uint32_t elem,
+                                                         const void *const *operands, void *y,
+                                                         size_t count)
+{
+    const uint8_t *const c = (const uint8_t *)operands[0];
+    const void *const x = operands[1], *const z = operands[2];
+    (void)fast;
+    if (elem == 1) {
+        EPCTX_NPU__WHERE_CASE(uint8_t)
+    } else if (elem == 4) {
+        EPCTX_NPU__WHERE_CASE(uint32_t)
+    } else {
+        EPCTX_NPU__WHERE_CASE(uint64_t)
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__where_fast,
+                 (epctx_npu__level fast, uint32_t elem, const void *const *operands, void *y,
+                  size_t count),
+                 (fast, elem, operands, y, count))
+
+static bool epctx_npu__where_block(epctx_npu__level fast, const void *params,
+                                   const void *const *operands, void *y, size_t count)
+{
+    epctx_npu__where_fast(fast, ((const epctx_npu__where *)params)->elem, operands, y, count);
+    return true;
+}
+
 static epctx_status epctx_npu__run_where(const void *params, const epctx_npu__args *args,
                                          epctx_error *error)
 {
     const epctx_npu__where *p = (const epctx_npu__where *)params;
-    const uint8_t *c = (const uint8_t *)args->in[0];
-    const uint8_t *a = (const uint8_t *)args->in[1], *b = (const uint8_t *)args->in[2];
-    const size_t elem = p->elem;
-    uint8_t *y = (uint8_t *)args->out[0];
-    const int32_t *strides[3];
-    ptrdiff_t position[3] = {0, 0, 0};
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0};
+    const epctx_npu__rows rows = {
+        p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, p->elem, p->elem}, p->elem};
     (void)error;
-    strides[0] = p->condition;
-    strides[1] = p->a;
-    strides[2] = p->b;
-    do {
-        memcpy(y,
-               c[position[0]] != 0 ? a + position[1] * (ptrdiff_t)elem
-                                   : b + position[2] * (ptrdiff_t)elem,
-               elem);
-        y += elem;
-    } while (epctx_npu__advance(p->dims, p->rank, at, strides, position, 3));
+    epctx_npu__walk_rows(&rows, args, params, epctx_npu__where_block);
     return EPCTX_OK;
 }
 
@@ -3639,8 +3801,8 @@ static bool epctx_npu__check_norm(const void *params, epctx_npu__needs *needs)
     return p->centred <= 1 && p->inner >= 1 && p->channels >= 1 && p->count >= 1;
 }
 
-static void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, const float *shift,
-                                  size_t first, float *y)
+static EPCTX_NPU__INLINE void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale,
+                                                    const float *shift, size_t first, float *y)
 {
     size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
     for (i = 0; i < p->count; i += left) {
@@ -3718,45 +3880,74 @@ static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
     return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->count >= 1;
 }
 
-/* Whether element i is greater than element j; with `smallest`, whether it is less. */
-static bool epctx_npu__arg_better(const epctx_npu__arg *p, const uint8_t *x, size_t i, size_t j)
+/* The indices for up to 16 rows, which lie `pitch` apart, their elements `step`. */
+static EPCTX_NPU__INLINE void epctx_npu__arg_strip(const epctx_npu__arg *p, const float *x,
+                                                   size_t pitch, size_t step, size_t width,
+                                                   int64_t *y)
 {
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        float a, b;
-        memcpy(&a, x + i * 4, 4);
-        memcpy(&b, x + j * 4, 4);
-        return p->smallest != 0 ? a < b : a > b;
-    } else {
-        const int64_t a = epctx_npu__load_int(x, i, p->type);
-        const int64_t b = epctx_npu__load_int(x, j, p->type);
-        return p->smallest != 0 ? a < b : a > b;
+    const float sign = p->smallest != 0 ? -1.0f : 1.0f;
+    float best[16];
+    int32_t index[16] = {0}, k;
+    size_t j;
+    for (j = 0; j < width; j++) {
+        best[j] = sign * x[j * pitch];
+    }
+    for (k = 1; k < (int32_t)p->count; k++) {
+        x += step;
+        for (j = 0; j < width; j++) {
+            const float v = sign * x[j * pitch];
+            const bool better = (v > best[j]) | ((p->last != 0) & !(best[j] > v));
+            index[j] = better ? k : index[j];
+            best[j] = epctx_npu__choose(better, v, best[j]);
+        }
+    }
+    for (j = 0; j < width; j++) {
+        y[j] = index[j];
     }
 }
 
-static epctx_status epctx_npu__run_arg(const void *params, const epctx_npu__args *args,
-                                       epctx_error *error)
+static int64_t epctx_npu__arg_ints(const epctx_npu__arg *p, const uint8_t *x, size_t first)
 {
-    const epctx_npu__arg *p = (const epctx_npu__arg *)params;
-    const uint8_t *x = (const uint8_t *)args->in[0];
-    uint8_t *y = (uint8_t *)args->out[0];
-    size_t o, i, k;
-    (void)error;
-    for (o = 0; o < p->outer; o++) {
-        for (i = 0; i < p->inner; i++) {
-            const size_t first = o * p->count * p->inner + i;
-            size_t best = 0;
-            for (k = 1; k < p->count; k++) {
-                const size_t at = first + k * p->inner, now = first + best * p->inner;
-                if (epctx_npu__arg_better(p, x, at, now) ||
-                    (p->last != 0 && !epctx_npu__arg_better(p, x, now, at))) {
-                    best = k;
-                }
-            }
-            epctx_npu__store_int(y, o * p->inner + i, EPCTX_ONNX_INT64, (int64_t)best);
+    int64_t best = epctx_npu__load_int(x, first, p->type), index = 0;
+    size_t k;
+    for (k = 1; k < p->count; k++) {
+        const int64_t v = epctx_npu__load_int(x, first + k * p->inner, p->type);
+        if (p->smallest != 0 ? v < best : v > best) {
+            best = v;
+            index = (int64_t)k;
+        } else if (v == best && p->last != 0) {
+            index = (int64_t)k;
         }
     }
-    return EPCTX_OK;
+    return index;
 }
+
+static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, const void *params,
+                                                      const epctx_npu__args *args)
+{
+    const epctx_npu__arg *p = (const epctx_npu__arg *)params;
+    const size_t count = p->count, inner = p->inner;
+    const float *x = (const float *)args->in[0];
+    int64_t *y = (int64_t *)args->out[0];
+    size_t o, i;
+    (void)fast;
+    if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < p->outer * inner; i++) {
+            y[i] = epctx_npu__arg_ints(p, (const uint8_t *)args->in[0],
+                                       i / inner * count * inner + i % inner);
+        }
+    } else if (inner == 1) {
+        EPCTX_NPU__STRIPS(n, p->outer, width,
+                          epctx_npu__arg_strip(p, x + n * count, count, 1, width, y + n););
+    } else {
+        for (o = 0; o < p->outer; o++, x += count * inner, y += inner) {
+            EPCTX_NPU__STRIPS(n, inner, width,
+                              epctx_npu__arg_strip(p, x + n, 1, inner, width, y + n););
+        }
+    }
+}
+
+EPCTX_NPU__RUN(arg)
 
 /* -- how the scattering kernels combine an update with the existing element -- */
 
@@ -5425,6 +5616,19 @@ static void epctx_npu__add_work(epctx_npu_graph *graph, uint64_t work)
     graph->work = work < top - graph->work ? graph->work + work : top;
 }
 
+/* Reads and checks the parameters of a command. */
+static bool epctx_npu__needs_of(const uint32_t *words, epctx_npu__params *params,
+                                epctx_npu__needs *needs)
+{
+    const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
+    const uint32_t count = op->in_count + op->out_count;
+    memset(needs, 0, sizeof *needs);
+    memset(params, 0, sizeof *params);
+    memcpy(params, words + EPCTX_NPU__COMMAND_WORDS + count * EPCTX_NPU__OPERAND_WORDS,
+           (size_t)op->param_words * 4);
+    return op->check_fn(params, needs);
+}
+
 static bool epctx_npu__command_ok(epctx_npu_graph *graph, const uint32_t *words)
 {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
@@ -5434,11 +5638,7 @@ static bool epctx_npu__command_ok(epctx_npu_graph *graph, const uint32_t *words)
     epctx_npu__needs needs;
     epctx_npu__params params;
     uint32_t i, j;
-    memset(&needs, 0, sizeof needs);
-    memset(&params, 0, sizeof params);
-    memcpy(&params, words + EPCTX_NPU__COMMAND_WORDS + count * EPCTX_NPU__OPERAND_WORDS,
-           (size_t)op->param_words * 4);
-    if (!op->check_fn(&params, &needs)) {
+    if (!epctx_npu__needs_of(words, &params, &needs)) {
         return false;
     }
     epctx_npu__add_work(graph, needs.work);
@@ -5860,72 +6060,91 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
     return EPCTX_OK;
 }
 
-/* Address of an input operand. Loading has verified the offsets. */
-static const void *epctx_npu__source(const epctx_npu_graph *graph, const epctx_npu__operand *o,
-                                     const epctx_span *inputs, const epctx_memory *outputs,
-                                     const uint8_t *scratch)
+static uint64_t epctx_npu__aligned(uint64_t size)
 {
-    const epctx_npu_context *c = graph->context;
+    return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
+}
+
+/* A run under way. */
+typedef struct epctx_npu__call {
+    const epctx_npu_graph *graph;
+    const epctx_span *inputs;
+    const epctx_memory *outputs;
+    uint8_t *scratch;
+    size_t scratch_size;
+    epctx_npu__level fast;
+    const epctx_npu_run_opts *opts;
+} epctx_npu__call;
+
+/* Address of an input operand. Loading has verified the offsets. */
+static const void *epctx_npu__source(const epctx_npu__call *call, const epctx_npu__operand *o)
+{
+    const epctx_npu_context *c = call->graph->context;
     switch (o->place) {
     case EPCTX_NPU__SCRATCH:
-        return scratch + o->offset;
+        return call->scratch + o->offset;
     case EPCTX_NPU__INPUT:
-        return inputs[o->index].data + o->offset;
+        return call->inputs[o->index].data + o->offset;
     case EPCTX_NPU__OUTPUT:
-        return (const uint8_t *)outputs[o->index].data + o->offset;
+        return (const uint8_t *)call->outputs[o->index].data + o->offset;
     case EPCTX_NPU__WEIGHT:
         return c->weights +
                epctx_npu__pair(c->weight_table + (size_t)o->index * EPCTX_NPU__WEIGHT_WORDS) +
                o->offset;
     case EPCTX_NPU__MADE:
-        return (const uint8_t *)(*graph->made)[o->index].data + o->offset;
+        return (const uint8_t *)(*call->graph->made)[o->index].data + o->offset;
     default:
         return NULL;
     }
 }
 
-static epctx_status epctx_npu__run_command(const epctx_npu_graph *graph, const uint32_t *words,
-                                           const epctx_span *inputs, const epctx_memory *outputs,
-                                           uint8_t *scratch, epctx_npu__level fast,
-                                           epctx_error *error)
+/* The operands and parameters of a command. */
+static void epctx_npu__decode(const epctx_npu__call *call, const uint32_t *words,
+                              epctx_npu__params *params, epctx_npu__args *args)
 {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
     const uint32_t *w = words + EPCTX_NPU__COMMAND_WORDS;
-    epctx_npu__params params;
-    epctx_npu__args args;
     uint32_t i;
-    memset(&args, 0, sizeof args);
+    memset(args, 0, sizeof *args);
     for (i = 0; i < op->in_count; i++, w += EPCTX_NPU__OPERAND_WORDS) {
         epctx_npu__operand o = epctx_npu__operand_at(w);
-        args.in[i] = epctx_npu__source(graph, &o, inputs, outputs, scratch);
+        args->in[i] = epctx_npu__source(call, &o);
     }
     for (i = 0; i < op->out_count; i++, w += EPCTX_NPU__OPERAND_WORDS) {
         epctx_npu__operand o = epctx_npu__operand_at(w);
-        args.out[i] =
-            (o.place == EPCTX_NPU__SCRATCH ? scratch : (uint8_t *)outputs[o.index].data) + o.offset;
+        args->out[i] = (o.place == EPCTX_NPU__SCRATCH ? call->scratch
+                                                      : (uint8_t *)call->outputs[o.index].data) +
+                       o.offset;
     }
-    memcpy(&params, w, (size_t)op->param_words * 4);
-    args.fast = fast;
-    return op->run_fn(&params, &args, error);
+    memcpy(params, w, (size_t)op->param_words * 4);
+    args->fast = call->fast;
 }
 
-static epctx_status epctx_npu__execute(const epctx_npu_graph *graph, const epctx_span *inputs,
-                                       const epctx_memory *outputs, void *scratch,
-                                       size_t scratch_size, const epctx_hooks *hooks,
+static epctx_status epctx_npu__run_whole(const epctx_npu__call *call, const uint32_t *words,
+                                         epctx_error *error)
+{
+    epctx_npu__params params;
+    epctx_npu__args args;
+    epctx_npu__decode(call, words, &params, &args);
+    return epctx_npu__ops[words[0]].run_fn(&params, &args, error);
+}
+
+/* Runs each command by `command_fn`; a linker drops the one that a program does not use. */
+static epctx_status epctx_npu__execute(const epctx_npu__call *call,
+                                       epctx_status (*command_fn)(const epctx_npu__call *call,
+                                                                  const uint32_t *words,
+                                                                  epctx_error *error),
                                        epctx_error *error)
 {
+    const epctx_npu_graph *graph = call->graph;
     const uint32_t *words = graph->commands;
-    const epctx_npu__level fast = epctx_npu__level_here();
     epctx_status status;
     uint32_t i;
     epctx_error_clear(error);
-    status = epctx_npu__check_call(graph, inputs, outputs, scratch, scratch_size, error);
+    status = epctx_npu__check_call(graph, call->inputs, call->outputs, call->scratch,
+                                   call->scratch_size, error);
     for (i = 0; status == EPCTX_OK && i < graph->command_count; i++) {
-        status = epctx_cancelled(hooks, error);
-        if (status == EPCTX_OK) {
-            status = epctx_npu__run_command(graph, words, inputs, outputs, (uint8_t *)scratch, fast,
-                                            error);
-        }
+        status = command_fn(call, words, error);
         if (status != EPCTX_OK) {
             epctx_str name;
             name.data = graph->context->strings + words[2];
@@ -5941,15 +6160,294 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error)
 {
-    return epctx_npu__execute(graph, inputs, outputs, scratch, scratch_size, NULL, error);
+    const epctx_npu__call call = {
+        graph, inputs, outputs, (uint8_t *)scratch, scratch_size, epctx_npu__level_here(), NULL};
+    return epctx_npu__execute(&call, epctx_npu__run_whole, error);
+}
+
+/* What tools and threads need to know of a command; loading has verified it. */
+static epctx_npu_command epctx_npu__describe(const epctx_npu_graph *graph, const uint32_t *words,
+                                             epctx_npu__needs *needs)
+{
+    const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
+    epctx_npu_command command;
+    epctx_npu__params params;
+    uint32_t i;
+    (void)epctx_npu__needs_of(words, &params, needs);
+    memset(&command, 0, sizeof command);
+    command.op = op->name;
+    command.name.data = graph->context->strings + words[2];
+    command.name.size = words[3];
+    command.products = needs->work;
+    command.temporary = op->out_count > 1 ? needs->out[1].bytes : 0;
+    for (i = 0; i < op->in_count; i++) {
+        const uint32_t *operand = words + EPCTX_NPU__COMMAND_WORDS + i * EPCTX_NPU__OPERAND_WORDS;
+        command.bytes += *operand != EPCTX_NPU__NOWHERE ? needs->in[i].bytes : 0;
+    }
+    command.bytes += needs->out[0].bytes;
+    command.elements = needs->out[0].bytes / needs->out[0].align;
+    return command;
+}
+
+/* -- running in parts: on several threads, and cancelled in between -- */
+
+#define EPCTX_NPU__THREADS 64
+
+/* Parameters that count independent results, which follow one another in memory. The first that is
+ * above 1 cuts its command, into multiples of `unit`, so that each result is computed as in the
+ * whole: ranges end where vectors and tiles end. Commands that can fail are not cut. */
+typedef struct epctx_npu__counter {
+    uint8_t opcode, unit;
+    uint8_t words;  /* this member and those after it */
+    uint8_t window; /* its offset in epctx_npu__window: counts rows; 0: not of a window */
+    uint16_t offset;
+} epctx_npu__counter;
+
+#define EPCTX_NPU__COUNTER(op, unit, words, window, member) \
+    { \
+        EPCTX_NPU__OP_##op, unit, words, window, offsetof(epctx_npu__params, member) \
+    }
+
+static const epctx_npu__counter epctx_npu__counters[] = {
+    EPCTX_NPU__COUNTER(MOVE, 1, 8, 0, move.dims),
+    EPCTX_NPU__COUNTER(BINARY, 1, 8, 0, binary.dims),
+    EPCTX_NPU__COUNTER(EXACT, 1, 8, 0, exact.dims),
+    EPCTX_NPU__COUNTER(WHERE, 1, 8, 0, where.dims),
+    EPCTX_NPU__COUNTER(UNARY, 64, 1, 0, unary.count),
+    EPCTX_NPU__COUNTER(CAST, 64, 1, 0, cast.count),
+    EPCTX_NPU__COUNTER(INTEGER_ADD, 64, 1, 0, integer_add.count),
+    EPCTX_NPU__COUNTER(LOOKUP, 64, 1, 0, lookup.count),
+    EPCTX_NPU__COUNTER(AFFINE, 1, 3, 0, affine.outer),     /* or channels, inner */
+    EPCTX_NPU__COUNTER(QUANTIZE, 1, 3, 0, quantize.outer), /* or channels, inner */
+    EPCTX_NPU__COUNTER(DEQUANTIZE, 1, 3, 0, quantize.outer),
+    EPCTX_NPU__COUNTER(GEMM, 1, 1, 0, gemm.batch),
+    EPCTX_NPU__COUNTER(GEMM, 24, 1, 0, gemm.m), /* a multiple of the rows of all tiles */
+    EPCTX_NPU__COUNTER(GEMM, 64, 1, 0, gemm.n),
+    EPCTX_NPU__COUNTER(CONV, 1, 1, 0, conv.batch),
+    EPCTX_NPU__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
+    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
+    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
+    EPCTX_NPU__COUNTER(POOL, 1, 1, 0, pool.batch),
+    EPCTX_NPU__COUNTER(POOL, 1, 1, 8, pool.window.out_h),
+    EPCTX_NPU__COUNTER(INTEGER_CONV, 1, 1, 0, integer_conv.batch),
+    EPCTX_NPU__COUNTER(INTEGER_CONV, 1, 1, 8, integer_conv.window.out_h),
+    EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 0, integer_conv.batch),
+    EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 8, integer_conv.window.out_h),
+    EPCTX_NPU__COUNTER(CONV, 1, 1, 0, conv.batch),
+    EPCTX_NPU__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
+    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
+    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
+    EPCTX_NPU__COUNTER(POOL, 1, 1, 0, pool.batch),
+    EPCTX_NPU__COUNTER(POOL, 1, 1, 8, pool.window.out_h),
+    EPCTX_NPU__COUNTER(REDUCE, 16, 1, 0, reduce.outer),
+    EPCTX_NPU__COUNTER(SOFTMAX, 16, 1, 0, softmax.outer),
+    EPCTX_NPU__COUNTER(RESAMPLE, 1, 1, 0, resample.outer),
+    EPCTX_NPU__COUNTER(RESAMPLE, 1, 1, 0, resample.out),
+};
+
+/* A command in parts. */
+typedef struct epctx_npu__cut {
+    uint32_t opcode, unit, whole;        /* of the counter */
+    uint32_t parts, first;               /* in all, and the first of this round */
+    size_t counter, window;              /* offsets in the parameters; window 0: none */
+    uint64_t in[EPCTX_NPU__MAX_IN], out; /* bytes from unit to unit */
+    uint64_t in_row;                     /* bytes of a row of the image */
+    uint64_t temporary; /* bytes from thread to thread, in `more` from the second on */
+    uint8_t *more;
+    epctx_npu__params params; /* of the whole command */
+    epctx_npu__args args;
+} epctx_npu__cut;
+
+static uint32_t *epctx_npu__word_at(epctx_npu__params *p, size_t offset)
+{
+    return (uint32_t *)(void *)((uint8_t *)p + offset);
+}
+
+/* Chooses the counter of c->params. */
+static bool epctx_npu__cut_by(epctx_npu__cut *c)
+{
+    size_t i, j;
+    for (i = 0; i < sizeof epctx_npu__counters / sizeof epctx_npu__counters[0]; i++) {
+        const epctx_npu__counter *by = &epctx_npu__counters[i];
+        for (j = 0; by->opcode == c->opcode && j < by->words; j++) {
+            c->counter = by->offset + 4 * j;
+            c->whole = *epctx_npu__word_at(&c->params, c->counter);
+            c->unit = by->unit;
+            c->window = by->window != 0 ? by->offset - (size_t)by->window : 0;
+            if (c->whole > 1) {
+                return c->whole / 2 >= c->unit;
+            }
+        }
+    }
+    return false;
+}
+
+/* Bytes from unit to unit follow from what the check demands for one and for two of them. False:
+ * the command cannot be cut. */
+static bool epctx_npu__cut_of(epctx_npu__cut *c, const epctx_npu__needs *needs)
+{
+    const epctx_npu__op_info *op = &epctx_npu__ops[c->opcode];
+    epctx_npu__params params = c->params;
+    epctx_npu__needs two[2];
+    uint32_t i;
+    if (!epctx_npu__cut_by(c)) {
+        return false;
+    }
+    if (c->window != 0) { /* the last row of windows begins in the image */
+        epctx_npu__window *w = (epctx_npu__window *)(void *)epctx_npu__word_at(&params, c->window);
+        if ((uint64_t)(c->whole - 1) * w->stride_h >= (uint64_t)w->in_h + w->top) {
+            return false;
+        }
+        c->in_row = needs->in[0].bytes / w->in_h;
+        w->top = 0; /* parts inside of the image must not need more workspace */
+    }
+    memset(two, 0, sizeof two);
+    for (i = 0; i < 2; i++) {
+        *epctx_npu__word_at(&params, c->counter) = (i + 1) * c->unit;
+        if (!op->check_fn(&params, &two[i]) || two[i].out[1].bytes > needs->out[1].bytes) {
+            return false;
+        }
+    }
+    for (i = 0; i < op->in_count; i++) {
+        c->in[i] = two[1].in[i].bytes - two[0].in[i].bytes;
+    }
+    c->out = two[1].out[0].bytes - two[0].out[0].bytes;
+    c->temporary = epctx_npu__aligned(needs->out[1].bytes);
+    return c->out > 0;
+}
+
+/* Lets windows begin at their row `start`. */
+static const uint8_t *epctx_npu__cut_rows(epctx_npu__window *w, uint64_t start, uint64_t row,
+                                          const uint8_t *x)
+{
+    const uint64_t reach =
+        (uint64_t)(w->out_h - 1) * w->stride_h + (uint64_t)(w->kernel_h - 1) * w->dilation_h + 1;
+    const uint64_t at = start * w->stride_h;
+    const uint32_t skipped = at > w->top ? (uint32_t)(at - w->top) : 0;
+    w->top = at > w->top ? 0 : w->top - (uint32_t)at;
+    w->in_h -= skipped;
+    if (reach > w->top && reach - w->top < w->in_h) {
+        w->in_h = (uint32_t)(reach - w->top);
+    }
+    return x + skipped * row;
+}
+
+/* Runs part `index` of a round. */
+static void epctx_npu__run_part(void *work, uint32_t index)
+{
+    const epctx_npu__cut *c = (const epctx_npu__cut *)work;
+    const uint64_t units = (c->whole + (uint64_t)c->unit - 1) / c->unit, part = c->first + index;
+    const uint64_t start = part * units / c->parts, end = (part + 1) * units / c->parts;
+    const uint64_t left = c->whole - start * c->unit, most = (end - start) * c->unit;
+    epctx_npu__params params = c->params;
+    epctx_npu__args args = c->args;
+    epctx_error ignored;
+    uint32_t i;
+    *epctx_npu__word_at(&params, c->counter) = (uint32_t)(most < left ? most : left);
+    if (c->opcode == EPCTX_NPU__OP_MOVE) { /* strides may be negative */
+        const size_t axis = (c->counter - offsetof(epctx_npu__params, move.dims)) / 4;
+        params.move.from_start += (uint32_t)start * (uint32_t)params.move.from[axis];
+        params.move.to_start += (uint32_t)start * (uint32_t)params.move.to[axis];
+    } else {
+        for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
+            args.in[i] = args.in[i] != NULL ? (const uint8_t *)args.in[i] + start * c->in[i] : NULL;
+        }
+        args.out[0] = (uint8_t *)args.out[0] + start * c->out;
+    }
+    if (c->window != 0) {
+        args.in[0] =
+            epctx_npu__cut_rows((epctx_npu__window *)(void *)epctx_npu__word_at(&params, c->window),
+                                start, c->in_row, (const uint8_t *)args.in[0]);
+    }
+    if (index > 0 && args.out[1] != NULL) {
+        args.out[1] = c->more + (index - 1) * c->temporary;
+    }
+    (void)epctx_npu__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
+}
+
+/* Runs a command of this `work` in rounds of as many parts as there are threads, or all of it. */
+static epctx_status epctx_npu__run_cut(const epctx_npu__call *call, const uint32_t *words,
+                                       const epctx_npu__needs *needs, uint64_t work,
+                                       epctx_error *error)
+{
+    const epctx_npu_run_opts *opts = call->opts;
+    const bool cancels = opts->hooks != NULL && opts->hooks->cancel_fn != NULL;
+    const uint64_t planned = epctx_npu__aligned(call->graph->info.scratch_size);
+    const uint64_t least = opts->part_work > 0 ? opts->part_work : 1 << 17;
+    uint64_t threads = opts->parallel_fn != NULL ? opts->threads : 1, parts, most;
+    epctx_npu__cut c;
+    threads = threads < 1 ? 1 : threads < EPCTX_NPU__THREADS ? threads : EPCTX_NPU__THREADS;
+    parts = work / least < threads ? work / least : threads;
+    if (cancels && work / least / 1024 >= parts) {
+        parts = (work / least / 1024 / threads + 1) * threads;
+    }
+    memset(&c, 0, sizeof c);
+    c.opcode = words[0];
+    epctx_npu__decode(call, words, &c.params, &c.args);
+    if (parts < 2 || !epctx_npu__cut_of(&c, needs)) {
+        EPCTX__TRY(epctx_cancelled(opts->hooks, error));
+        return epctx_npu__ops[c.opcode].run_fn(&c.params, &c.args, error);
+    }
+    if (c.temporary > 0) {
+        most = call->scratch_size > planned ? (call->scratch_size - planned) / c.temporary + 1 : 1;
+        threads = threads < most ? threads : most;
+        c.more = call->scratch + planned;
+    }
+    most = (c.whole + (uint64_t)c.unit - 1) / c.unit;
+    c.parts = (uint32_t)(parts < most ? parts : most);
+    for (; c.first < c.parts; c.first += (uint32_t)threads) {
+        const uint64_t count = c.parts - c.first < threads ? c.parts - c.first : threads;
+        EPCTX__TRY(epctx_cancelled(opts->hooks, error));
+        if (count > 1) {
+            opts->parallel_fn(opts->user, (uint32_t)count, epctx_npu__run_part, &c);
+        } else {
+            epctx_npu__run_part(&c, 0);
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__run_timed(const epctx_npu__call *call, const uint32_t *words,
+                                         epctx_error *error)
+{
+    const epctx_npu_run_opts *opts = call->opts;
+    const bool timed = opts->clock_fn != NULL && opts->profile_fn != NULL;
+    const uint64_t start = timed ? opts->clock_fn(opts->user) : 0;
+    epctx_npu__needs needs;
+    const epctx_npu_command command = epctx_npu__describe(call->graph, words, &needs);
+    EPCTX__TRY(epctx_npu__run_cut(call, words, &needs, command.products + command.bytes, error));
+    if (timed) {
+        opts->profile_fn(opts->user, &command, opts->clock_fn(opts->user) - start);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_npu_run_with(const epctx_npu_graph *graph, const epctx_span *inputs,
+                                          const epctx_memory *outputs, void *scratch,
+                                          size_t scratch_size, const epctx_npu_run_opts *opts,
+                                          epctx_error *error)
+{
+    const epctx_npu__call call = {
+        graph, inputs, outputs, (uint8_t *)scratch, scratch_size, epctx_npu__level_here(), opts};
+    return epctx_npu__execute(&call, opts != NULL ? epctx_npu__run_timed : epctx_npu__run_whole,
+                              error);
+}
+
+EPCTX_API size_t epctx_npu_scratch_size(const epctx_npu_graph *graph, uint32_t threads)
+{
+    uint64_t most = 0, size = epctx_npu__aligned(graph->info.scratch_size);
+    uint32_t position = 0;
+    epctx_npu_command command;
+    while (epctx_npu_next_command(graph, &position, &command)) {
+        most = command.temporary > most ? command.temporary : most;
+    }
+    threads = threads < EPCTX_NPU__THREADS ? threads : EPCTX_NPU__THREADS;
+    size += threads > 1 ? (threads - 1) * epctx_npu__aligned(most) : 0;
+    return most > 0 && threads > 1 && size <= SIZE_MAX / 2 ? (size_t)size
+                                                           : graph->info.scratch_size;
 }
 
 /* -- weights of weightless graphs -- */
-
-static uint64_t epctx_npu__aligned(uint64_t size)
-{
-    return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
-}
 
 /* Bytes of `count` tensors, each aligned. */
 static uint64_t epctx_npu__values_bytes(const epctx_value *values, size_t count)
@@ -6057,13 +6555,12 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
                                       epctx_npu_command *command)
 {
     const uint32_t *words;
+    epctx_npu__needs needs;
     if (*position >= graph->command_words) {
         return false;
     }
     words = graph->commands + *position;
-    command->op = epctx_npu__ops[words[0]].name;
-    command->name.data = graph->context->strings + words[2];
-    command->name.size = words[3];
+    *command = epctx_npu__describe(graph, words, &needs);
     *position += words[1];
     return true;
 }
@@ -6114,6 +6611,9 @@ typedef struct epctx_npu__buffer {
     uint64_t offset;      /* in scratch */
     uint32_t turn;        /* position among the scratch buffers in the order of `first` */
     bool needed;
+    bool fixed, liked;        /* only in ONNX's order; read channels last */
+    uint32_t channels, plane; /* of an image that lies channels last, else 0 */
+    uint32_t twin;            /* buffer with the same values in the other order, or NONE */
 } epctx_npu__buffer;
 
 /* A command before it is written. */
@@ -6124,6 +6624,7 @@ typedef struct epctx_npu__step {
     uint32_t out;
     uint32_t temporary; /* buffer, or NONE */
     bool packs;         /* in[1] is constant and not packed yet */
+    bool images;        /* in[0], in[3] and out are images, channels last (>>layout) */
     epctx_npu__pack pack;
     bool dead;
     epctx_str name;
@@ -6150,6 +6651,7 @@ typedef struct epctx_npu__compiler {
     uint32_t *outputs;   /* weightless: tensor -> output of the graph of these steps, or NONE */
     const uint32_t *ios; /* tensors of the graph's inputs and outputs; NULL: found by name */
     epctx_npu_stats stats;
+    const epctx_npu *npu; /* whose trace_fn is called; NULL: none */
 } epctx_npu__compiler;
 
 static epctx_status epctx_npu__nomem(epctx_npu__compiler *c, uint64_t size)
@@ -6237,7 +6739,7 @@ static epctx_status epctx_npu__add_buffer(epctx_npu__compiler *c, uint64_t bytes
     memset(b, 0, sizeof *b);
     b->bytes = bytes;
     b->place = EPCTX_NPU__SCRATCH;
-    b->first = EPCTX_NPU__NONE;
+    b->first = b->twin = EPCTX_NPU__NONE;
     *id = (uint32_t)c->buffer_count++;
     return EPCTX_OK;
 }
@@ -6275,6 +6777,27 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
     t->at = c->tensors[source].at + bytes;
     t->dequantized = t->count == c->tensors[source].count ? c->tensors[source].dequantized : NULL;
     return EPCTX_OK;
+}
+
+/* A tensor as an image. With one channel or one pixel both orders are the same. */
+typedef struct epctx_npu__view {
+    uint64_t batch, channels, plane;
+} epctx_npu__view;
+
+static epctx_npu__view epctx_npu__view_of(const epctx_npu__tensor *t)
+{
+    epctx_npu__view v;
+    const bool image = t->shape.rank >= 3;
+    v.batch = image ? (uint64_t)t->shape.dims[0] : t->count;
+    v.channels = image ? (uint64_t)t->shape.dims[1] : 1;
+    v.plane = image ? epctx_npu__product(&t->shape, 2, t->shape.rank) : 1;
+    return v;
+}
+
+static bool epctx_npu__is_whole(const epctx_npu__compiler *c, const epctx_npu__tensor *t)
+{
+    return !t->constant && t->offset == 0 &&
+           c->buffers[t->buffer].bytes == t->count * epctx_npu__elem_size(t->elem);
 }
 
 /* Data of a constant in host order. */
@@ -7841,10 +8364,12 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
             EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &y));
             return epctx_npu__output(c, 0, y);
         }
-        if (exponent == 0.5f || exponent == -1.0f) {
-            EPCTX__TRY(epctx_npu__emit_act(
-                c, x, exponent > 0.0f ? EPCTX_NPU__ACT_SQRT : EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f,
-                &y));
+        if (exponent == 0.5f || exponent == -1.0f || exponent == 3.0f) {
+            EPCTX__TRY(epctx_npu__emit_act(c, x,
+                                           exponent == 0.5f   ? EPCTX_NPU__ACT_SQRT
+                                           : exponent == 3.0f ? EPCTX_NPU__ACT_CUBE
+                                                              : EPCTX_NPU__ACT_RECIPROCAL,
+                                           0.0f, 0.0f, &y));
             return epctx_npu__output(c, 0, y);
         }
     }
@@ -8909,44 +9434,17 @@ static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__st
     return epctx_npu__emit(c, s);
 }
 
-/* Tiles to gather at once: a quarter of input and output, but 4 to 64 KiB, and 256 taps per tile,
- * which leaves room for weights in the L1 cache. More pixels read the weights less often. */
-static void epctx_npu__conv_sizes(epctx_npu__conv *p)
-{
-    const epctx_npu__window *w = &p->window;
-    const uint64_t pixels = (uint64_t)w->out_h * w->out_w;
-    const uint64_t all = (pixels + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
-    const uint64_t tap = (uint64_t)EPCTX_NPU__COLUMNS * 4;
-    const uint64_t one = epctx_npu__mul3(w->kernel_h, w->kernel_w, tap); /* tile of one channel */
-    uint64_t room = epctx_npu__mul3(p->in_channels, w->in_h, w->in_w) +
-                    epctx_npu__mul(p->out_channels, pixels); /* floats, so bytes / 4 */
-    uint64_t slice, tiles;
-    room = room < 4096 ? 4096 : (room > 65536 ? 65536 : room);
-    slice = (room < 16384 ? room : 16384) / one;
-    slice = slice < 1 ? 1 : (slice < p->in_channels ? slice : p->in_channels);
-    tiles = room / (slice * one);
-    tiles = tiles < 1 ? 1 : (tiles < 3 ? tiles : tiles / 2 * 2);
-    p->slice = (uint32_t)slice;
-    p->tiles = (uint32_t)(tiles < all ? tiles : all);
-}
-
-static uint64_t epctx_npu__conv_temporary(const epctx_npu__conv *p)
-{
-    return epctx_npu__mul4(p->tiles, p->slice,
-                           epctx_npu__mul(p->window.kernel_h, p->window.kernel_w),
-                           EPCTX_NPU__COLUMNS * 4);
-}
-
+/* Weights [group][output][channel][tap] packed as [group][block][tap][channel]. */
 static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step *s,
                                          const epctx_npu__window *window)
 {
     epctx_npu__conv *p = &s->params.conv;
-    const uint64_t depth = epctx_npu__mul3(p->in_channels, window->kernel_h, window->kernel_w);
+    const uint64_t taps = epctx_npu__mul(window->kernel_h, window->kernel_w);
+    const uint64_t depth = epctx_npu__mul(p->in_channels, taps);
     epctx_npu__pack pack;
     uint64_t temporary;
     p->window = *window;
-    epctx_npu__conv_sizes(p);
-    temporary = epctx_npu__conv_temporary(p);
+    temporary = epctx_npu__conv_needs(p).bytes;
     if (temporary > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "kernel too large: %u weights", depth);
     }
@@ -8954,10 +9452,30 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     pack.batch = p->groups;
     pack.rows = p->out_channels;
     pack.depth = (uint32_t)depth;
-    pack.block = c->arch->rows;
+    pack.block = c->arch->columns;
     pack.batch_stride = (uint32_t)(p->out_channels * depth);
     pack.row_stride = (uint32_t)depth;
     pack.depth_stride = 1;
+    pack.inner = p->in_channels;
+    pack.inner_stride = (uint32_t)taps;
+    s->images = true;
+    return epctx_npu__emit_packed(c, s, &pack);
+}
+
+/* Weights [channel][tap] packed as [block][tap]. */
+static epctx_status epctx_npu__emit_depthwise(epctx_npu__compiler *c, epctx_npu__step *s)
+{
+    const epctx_npu__depthwise *p = &s->params.depthwise;
+    epctx_npu__pack pack;
+    pack.batch = 1;
+    pack.rows = p->channels * p->multiplier;
+    pack.depth = pack.row_stride = p->window.kernel_h * p->window.kernel_w;
+    pack.block = c->arch->columns;
+    pack.batch_stride = 0;
+    pack.depth_stride = 1;
+    pack.inner = 1;
+    pack.inner_stride = 0;
+    s->images = true;
     return epctx_npu__emit_packed(c, s, &pack);
 }
 
@@ -9012,7 +9530,7 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
         s.params.depthwise.channels = (uint32_t)groups;
         s.params.depthwise.multiplier = (uint32_t)(ws.dims[0] / groups);
         s.params.depthwise.window = window;
-        return epctx_npu__emit(c, &s);
+        return epctx_npu__emit_depthwise(c, &s);
     }
     s.params.conv.batch = (uint32_t)xs.dims[0];
     s.params.conv.groups = (uint32_t)groups;
@@ -9108,7 +9626,7 @@ static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_
 static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__transposed *p,
                                       uint32_t x, int64_t planes, uint32_t *y)
 {
-    epctx_npu__shape in = {3, {0}}, out = {3, {0}};
+    epctx_npu__shape in = {3, {0}}, out = {3, {0}}, image = {4, {0}};
     int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     uint32_t i;
     *y = x;
@@ -9119,12 +9637,15 @@ static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__t
     for (i = 0; i < 2; i++) {
         in.dims[i + 1] = p->in[i];
         out.dims[i + 1] = (p->in[i] - 1) * p->stride[i] + 1;
+        image.dims[i + 2] = out.dims[i + 1];
     }
+    image.dims[1] = p->groups * p->channels;
+    image.dims[0] = planes / image.dims[1];
     epctx_npu__dense(&in, from);
     epctx_npu__dense(&out, to);
     to[1] *= p->stride[0];
     to[2] *= p->stride[1];
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &image, y));
     EPCTX__TRY(epctx_npu__emit_fill(c, *y, 0));
     return epctx_npu__emit_move(c, x, *y, &in, 0, 0, from, to);
 }
@@ -9212,6 +9733,29 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
+/* Zeros around an image instead of the padding of its window. */
+static epctx_status epctx_npu__pad_window(epctx_npu__compiler *c, uint32_t *x, epctx_npu__window *w)
+{
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
+    epctx_npu__shape shape = c->tensors[*x].shape;
+    const uint32_t flat = shape.rank == 3;
+    uint32_t y;
+    if (w->top + w->left + w->bottom + w->right == 0) return EPCTX_OK;
+    pads[2] = flat ? w->left : w->top;
+    pads[shape.rank + 2] = flat ? w->right : w->bottom;
+    pads[3] = flat ? pads[3] : w->left;
+    pads[shape.rank + 3] = flat ? pads[shape.rank + 3] : w->right;
+    EPCTX__TRY(epctx_npu__pad_shape(c, EPCTX_NPU__PAD_CONSTANT, pads, &shape));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[*x].elem, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_fill(c, y, 0));
+    EPCTX__TRY(epctx_npu__pad_boxes(c, EPCTX_NPU__PAD_CONSTANT, *x, y, pads));
+    w->in_h += w->top + w->bottom;
+    w->in_w += w->left + w->right;
+    w->top = w->left = w->bottom = w->right = 0;
+    *x = y;
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
 {
     const bool average = c->variant != 0;
@@ -9244,9 +9788,13 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
         return epctx_npu__bad_attr(c, "auto_pad",
                                    "no SAME with dilations or windows apart: runtimes differ");
     }
-    p->planes = (uint32_t)(xs.dims[0] * xs.dims[1]);
-    p->average = average;
-    p->count_padding = average && epctx_node_int(c->node, "count_include_pad", 0) != 0;
+    p->batch = (uint32_t)xs.dims[0];
+    p->channels = p->row = (uint32_t)xs.dims[1];
+    s.images = true;
+    p->kind = average ? EPCTX_NPU__SLIDE_AVERAGE : EPCTX_NPU__SLIDE_MAX;
+    if (average && epctx_node_int(c->node, "count_include_pad", 0) != 0) {
+        EPCTX__TRY(epctx_npu__pad_window(c, &s.in[0], &p->window));
+    }
     ys = epctx_npu__image(&xs, xs.dims[1], &p->window);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
     s.out = y;
@@ -9581,6 +10129,8 @@ static epctx_status epctx_npu__emit_gemm(epctx_npu__compiler *c, const epctx_npu
     pack.batch_stride = (uint32_t)epctx_npu__mul(params->n, params->k);
     pack.row_stride = b_transposed ? params->k : 1;
     pack.depth_stride = b_transposed ? 1 : params->n;
+    pack.inner = 1;
+    pack.inner_stride = 0;
     return epctx_npu__emit_packed(c, &s, &pack);
 }
 
@@ -10053,10 +10603,12 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &id));
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, id, EPCTX_NPU__NONE, y);
-    s.params.pool.planes = (uint32_t)shape.dims[0];
-    s.params.pool.average = s.params.pool.count_padding = 1;
+    s.params.pool.batch = (uint32_t)shape.dims[0];
+    s.params.pool.channels = s.params.pool.row =
+        (uint32_t)epctx_npu__product(&shape, 2, shape.rank);
+    s.params.pool.kind = EPCTX_NPU__SLIDE_MEAN;
     w->in_h = w->out_h = (uint32_t)shape.dims[1];
-    w->in_w = w->out_w = (uint32_t)epctx_npu__product(&shape, 2, shape.rank);
+    w->in_w = w->out_w = 1;
     w->kernel_h = (uint32_t)size;
     w->kernel_w = w->stride_h = w->stride_w = w->dilation_h = w->dilation_w = 1;
     w->top = (uint32_t)(size - 1) / 2;
@@ -10700,6 +11252,8 @@ static epctx_status epctx_npu__rnn_direction(epctx_npu__compiler *c, epctx_npu__
     pack.block = c->arch->columns;
     pack.batch_stride = n->p.hidden * n->p.hidden;
     pack.depth_stride = 1;
+    pack.inner = 1;
+    pack.inner_stride = 0;
     return epctx_npu__emit_packed(c, &s, &pack);
 }
 
@@ -11040,7 +11594,7 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
     for (i = 0; i < count; i++) {
         const float size = epctx_npu__f_mul(scale, (float)shape->dims[axes[i]]);
         scales[i] = scale;
-        sizes[i] = epctx_npu__to_int(epctx_npu__floor(epctx_npu__f_add(size, 0.5f)), false);
+        sizes[i] = epctx_npu__to_wide(epctx_npu__floor(epctx_npu__f_add(size, 0.5f)));
     }
     return EPCTX_OK;
 }
@@ -11912,6 +12466,500 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
 }
 
 /* ============================================================
+ * >>layout: channels last
+ *
+ * Images between convolutions lie in memory as [N][plane][channels], everything else in ONNX's
+ * order. A step that sets `images` reads in[0] and in[3] and writes its result that way, whatever
+ * the size of their elements. Moves, fills, element-wise steps and resampling follow their
+ * neighbours, with other parameters (epctx_npu__follow). All other steps keep ONNX's order; where
+ * neighbours differ, one move transposes. A buffer knows its order: `channels` and `plane`, or 0.
+ * ============================================================ */
+
+static bool epctx_npu__is_last(const epctx_npu__compiler *c, uint32_t id)
+{
+    return id != EPCTX_NPU__NONE && !c->tensors[id].constant &&
+           c->buffers[c->tensors[id].buffer].channels != 0;
+}
+
+/* Turns the walk `which` over a dense image in ONNX's order into one over the same image with its
+ * channels last; splits dimensions that run over both. False: that walk has no such form. */
+static bool epctx_npu__relay(const epctx_npu__view *v, uint64_t *start, uint32_t *rank,
+                             int64_t *dims, int64_t (*strides)[EPCTX_NPU_MAX_RANK], uint32_t which)
+{
+    const int64_t extent[3] = {INT64_MAX / 4, (int64_t)v->channels, (int64_t)v->plane};
+    const int64_t old[3] = {extent[1] * extent[2], extent[2], 1};
+    const int64_t wanted[3] = {old[0], 1, extent[1]};
+    int64_t first[3], last[3];
+    uint32_t i, j, a;
+    first[0] = (int64_t)*start / old[0];
+    first[1] = (int64_t)*start / old[1] % extent[1];
+    first[2] = (int64_t)*start % extent[2];
+    memcpy(last, first, sizeof last);
+    for (i = 0; i < *rank;) {
+        int64_t step = strides[which][i], period;
+        if (step < 0) {
+            return false;
+        }
+        a = step % old[0] == 0 ? 0 : (step % old[1] == 0 ? 1 : 2);
+        step /= old[a];
+        if (last[a] + step * (dims[i] - 1) < extent[a]) {
+            last[a] += step * (dims[i] - 1);
+            strides[which][i++] = step * wanted[a];
+            continue;
+        }
+        period = extent[a] / step;
+        if (*rank == EPCTX_NPU_MAX_RANK || extent[a] % step != 0 || first[a] >= step ||
+            dims[i] % period != 0 || dims[i] == period) {
+            return false;
+        }
+        for (j = *rank; j > i; j--) {
+            uint32_t k;
+            dims[j] = dims[j - 1];
+            for (k = 0; k < 2; k++) {
+                strides[k][j] = strides[k][j - 1];
+            }
+        }
+        (*rank)++;
+        dims[i + 1] = period;
+        dims[i] /= period;
+        strides[0][i] *= period;
+        strides[1][i] *= period;
+    }
+    *start = (uint64_t)(first[0] * wanted[0] + first[1] * wanted[1] + first[2] * wanted[2]);
+    return true;
+}
+
+/* The walks of a move, relaid where an end is (`from`, `to`) channels last. */
+static bool epctx_npu__relay_move(const epctx_npu__compiler *c, epctx_npu__step *s, bool from,
+                                  bool to)
+{
+    epctx_npu__move *p = &s->params.move;
+    const bool ends[2] = {from, to};
+    int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], swap;
+    uint64_t start[2];
+    uint32_t rank = p->rank, i, j, k;
+    start[0] = p->from_start;
+    start[1] = p->to_start;
+    memset(dims, 0, sizeof dims);
+    memset(strides, 0, sizeof strides);
+    for (i = 0; i < rank; i++) {
+        dims[i] = p->dims[i];
+        strides[0][i] = p->from[i];
+        strides[1][i] = p->to[i];
+    }
+    for (i = 0; i < 2; i++) {
+        const epctx_npu__tensor *t = &c->tensors[i == 0 ? s->in[0] : s->out];
+        epctx_npu__view v = epctx_npu__view_of(t);
+        if (i == 0 && from) { /* a reshaped image is still the image of its buffer */
+            v.channels = c->buffers[t->buffer].channels;
+            v.plane = c->buffers[t->buffer].plane;
+        }
+        if (ends[i] && !epctx_npu__relay(&v, &start[i], &rank, dims, strides, i)) {
+            return false;
+        }
+    }
+    for (i = 1; i < rank; i++) { /* writes in order of addresses */
+        for (j = i; j > 0 && strides[1][j - 1] < strides[1][j]; j--) {
+            swap = dims[j];
+            dims[j] = dims[j - 1];
+            dims[j - 1] = swap;
+            for (k = 0; k < 2; k++) {
+                swap = strides[k][j];
+                strides[k][j] = strides[k][j - 1];
+                strides[k][j - 1] = swap;
+            }
+        }
+    }
+    p->rank = epctx_npu__collapse(dims, rank, strides, 2);
+    p->from_start = (uint32_t)start[0];
+    p->to_start = (uint32_t)start[1];
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
+        p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
+        p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
+    }
+    return true;
+}
+
+/* Whether a step can write its result channels last. */
+static bool epctx_npu__follows(const epctx_npu__compiler *c, const epctx_npu__step *s)
+{
+    const epctx_npu__tensor *t = &c->tensors[s->out];
+    const epctx_npu__view v = epctx_npu__view_of(t);
+    const epctx_npu__quantize *q = &s->params.quantize;
+    const bool same = s->in[0] != EPCTX_NPU__NONE &&
+                      epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &t->shape);
+    epctx_npu__step copy = *s;
+    if (!epctx_npu__is_whole(c, t) || v.channels == 1 || v.plane == 1) {
+        return false;
+    }
+    switch (s->op) {
+    case EPCTX_NPU__OP_MOVE:
+        return epctx_npu__relay_move(c, &copy, false, true);
+    case EPCTX_NPU__OP_FILL:
+        return s->params.fill.count == t->count;
+    case EPCTX_NPU__OP_UNARY:
+    case EPCTX_NPU__OP_CAST:
+    case EPCTX_NPU__OP_LOOKUP:
+        return same;
+    case EPCTX_NPU__OP_INTEGER_ADD:
+        return same && epctx_npu__same_shape(&c->tensors[s->in[1]].shape, &t->shape);
+    case EPCTX_NPU__OP_QUANTIZE:
+    case EPCTX_NPU__OP_DEQUANTIZE:
+        return same && (q->channels == 1 ||
+                        (q->outer == v.batch && q->channels == v.channels && q->inner == v.plane));
+    case EPCTX_NPU__OP_BINARY:
+        return c->tensors[s->in[0]].shape.rank <= t->shape.rank &&
+               c->tensors[s->in[1]].shape.rank <= t->shape.rank;
+    case EPCTX_NPU__OP_AFFINE:
+        return s->params.affine.outer == v.batch && s->params.affine.channels == v.channels &&
+               s->params.affine.inner == v.plane;
+    case EPCTX_NPU__OP_RESAMPLE:
+        return s->params.resample.outer % (v.batch * v.channels) == 0 &&
+               c->tensors[s->in[0]].shape.rank == t->shape.rank &&
+               c->tensors[s->in[0]].shape.dims[1] == t->shape.dims[1];
+    default:
+        return false;
+    }
+}
+
+/* The same values in the other order. */
+static epctx_status epctx_npu__transpose_image(epctx_npu__compiler *c, uint32_t from, bool last,
+                                               epctx_str name, uint32_t *out)
+{
+    const epctx_npu__view v = epctx_npu__view_of(&c->tensors[from]);
+    const epctx_npu__shape shape = c->tensors[from].shape;
+    epctx_npu__shape walk = {3, {0}};
+    int64_t strides[2][EPCTX_NPU_MAX_RANK];
+    epctx_npu__buffer *b;
+    walk.dims[0] = (int64_t)v.batch;
+    walk.dims[1] = (int64_t)(last ? v.plane : v.channels);
+    walk.dims[2] = (int64_t)(last ? v.channels : v.plane);
+    epctx_npu__dense(&walk, strides[1]);
+    strides[0][0] = strides[1][0];
+    strides[0][1] = 1;
+    strides[0][2] = walk.dims[1];
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[from].elem, &shape, out));
+    EPCTX__TRY(epctx_npu__emit_move(c, from, *out, &walk, 0, 0, strides[0], strides[1]));
+    c->steps[c->step_count - 1].name = name;
+    b = &c->buffers[c->tensors[*out].buffer];
+    b->channels = last ? (uint32_t)v.channels : 0;
+    b->plane = last ? (uint32_t)v.plane : 0;
+    return EPCTX_OK;
+}
+
+/* Another tensor of the shape of `id` in buffer `buffer`. */
+static epctx_status epctx_npu__rebase(epctx_npu__compiler *c, uint32_t *id, uint32_t buffer)
+{
+    const epctx_npu__tensor t = c->tensors[*id];
+    EPCTX__TRY(epctx_npu__add_tensor(c, t.elem, &t.shape, id));
+    c->tensors[*id].buffer = buffer;
+    c->tensors[*id].offset = t.offset;
+    return EPCTX_OK;
+}
+
+/* Replaces an operand by one in ONNX's order or channels last; transposes once for all readers. */
+static epctx_status epctx_npu__in_order(epctx_npu__compiler *c, uint32_t *id, bool last,
+                                        epctx_str name)
+{
+    epctx_npu__shape shape = {3, {0}};
+    epctx_npu__view v;
+    epctx_npu__buffer *b;
+    uint32_t buffer, all, made;
+    if (*id == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    v = epctx_npu__view_of(&c->tensors[*id]);
+    if (epctx_npu__is_last(c, *id)) {
+        buffer = c->tensors[*id].buffer;
+        b = &c->buffers[buffer];
+        if (last && epctx_npu__is_whole(c, &c->tensors[*id]) && b->channels == v.channels &&
+            b->plane == v.plane) {
+            return EPCTX_OK;
+        }
+        if (b->twin == EPCTX_NPU__NONE) {
+            const uint32_t elem = epctx_npu__elem_size(c->tensors[*id].elem);
+            shape.dims[1] = b->channels;
+            shape.dims[2] = b->plane;
+            shape.dims[0] = (int64_t)(b->bytes / elem) / (shape.dims[1] * shape.dims[2]);
+            EPCTX__TRY(epctx_npu__add_tensor(c, c->tensors[*id].elem, &shape, &all));
+            c->tensors[all].buffer = buffer;
+            EPCTX__TRY(epctx_npu__transpose_image(c, all, false, name, &made));
+            c->buffers[buffer].twin = c->tensors[made].buffer;
+        }
+        EPCTX__TRY(epctx_npu__rebase(c, id, c->buffers[buffer].twin));
+    }
+    if (!last || v.channels == 1 || v.plane == 1) {
+        return EPCTX_OK;
+    }
+    if (c->tensors[*id].constant || !epctx_npu__is_whole(c, &c->tensors[*id])) {
+        return epctx_npu__transpose_image(c, *id, true, name, id);
+    }
+    buffer = c->tensors[*id].buffer;
+    b = &c->buffers[buffer];
+    if (b->twin == EPCTX_NPU__NONE || c->buffers[b->twin].channels != v.channels ||
+        c->buffers[b->twin].plane != v.plane) {
+        EPCTX__TRY(epctx_npu__transpose_image(c, *id, true, name, id));
+        c->buffers[buffer].twin = c->tensors[*id].buffer;
+        return EPCTX_OK;
+    }
+    return epctx_npu__rebase(c, id, b->twin);
+}
+
+/* The walk of a binary step whose result is channels last. */
+static epctx_status epctx_npu__follow_binary(epctx_npu__compiler *c, epctx_npu__step *s)
+{
+    epctx_npu__binary *p = &s->params.binary;
+    const epctx_npu__shape shape = c->tensors[s->out].shape;
+    const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->out]);
+    int64_t strides[2][EPCTX_NPU_MAX_RANK], given[2][EPCTX_NPU_MAX_RANK];
+    int64_t dims[EPCTX_NPU_MAX_RANK];
+    uint32_t i, j;
+    memset(dims, 0, sizeof dims);
+    memset(strides, 0, sizeof strides);
+    for (j = 0; j < 2; j++) {
+        const bool same = epctx_npu__same_shape(&c->tensors[s->in[j]].shape, &shape);
+        const bool last = same && !c->tensors[s->in[j]].constant;
+        EPCTX__TRY(epctx_npu__in_order(c, &s->in[j], last, s->name));
+        epctx_npu__broadcast_strides(&c->tensors[s->in[j]].shape, &shape, given[j]);
+        for (i = 1; last && i < shape.rank; i++) {
+            given[j][i] = i == 1 ? 1 : given[j][i] * (int64_t)v.channels;
+        }
+    }
+    for (i = 0; i < shape.rank; i++) { /* N, the plane, the channels */
+        const uint32_t from = i == 0 ? 0 : (i + 1 < shape.rank ? i + 1 : 1);
+        dims[i] = shape.dims[from];
+        strides[0][i] = given[0][from];
+        strides[1][i] = given[1][from];
+    }
+    memset(p->dims, 0, sizeof p->dims);
+    memset(p->a, 0, sizeof p->a);
+    memset(p->b, 0, sizeof p->b);
+    p->rank = epctx_npu__collapse(dims, shape.rank, strides, 2);
+    for (i = 0; i < p->rank; i++) {
+        p->dims[i] = (uint32_t)dims[i];
+        p->a[i] = (int32_t)strides[0][i];
+        p->b[i] = (int32_t)strides[1][i];
+    }
+    return EPCTX_OK;
+}
+
+/* Operands and parameters of a step that follows its neighbours to a result channels last. */
+static epctx_status epctx_npu__follow(epctx_npu__compiler *c, epctx_npu__step *s)
+{
+    const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->out]);
+    epctx_npu__affine *a = &s->params.affine;
+    epctx_npu__resample *r = &s->params.resample;
+    epctx_npu__quantize *q = &s->params.quantize;
+    switch (s->op) {
+    case EPCTX_NPU__OP_FILL:
+        return EPCTX_OK;
+    case EPCTX_NPU__OP_BINARY:
+        return epctx_npu__follow_binary(c, s);
+    case EPCTX_NPU__OP_INTEGER_ADD:
+        EPCTX__TRY(epctx_npu__in_order(c, &s->in[1], true, s->name));
+        break;
+    case EPCTX_NPU__OP_QUANTIZE:
+    case EPCTX_NPU__OP_DEQUANTIZE:
+        if (q->channels != 1) {
+            q->outer *= q->inner;
+            q->inner = 1;
+        }
+        break;
+    case EPCTX_NPU__OP_AFFINE:
+        a->outer *= a->inner;
+        a->inner = 1;
+        break;
+    case EPCTX_NPU__OP_RESAMPLE:
+        r->outer /= (uint32_t)v.channels;
+        r->inner *= (uint32_t)v.channels;
+        break;
+    default:
+        break;
+    }
+    return epctx_npu__in_order(c, &s->in[0], true, s->name);
+}
+
+/* Means and sums over the plane of an image read it in either order. */
+static bool epctx_npu__follow_reduce(const epctx_npu__compiler *c, epctx_npu__step *s)
+{
+    epctx_npu__reduce *p = &s->params.reduce;
+    const epctx_npu__tensor *t = &c->tensors[s->in[0]];
+    const epctx_npu__buffer *b;
+    if (s->op != EPCTX_NPU__OP_REDUCE || !epctx_npu__is_last(c, s->in[0])) {
+        return false;
+    }
+    b = &c->buffers[t->buffer];
+    if (!epctx_npu__is_whole(c, t) || p->count != b->plane || p->inner != 1 ||
+        p->outer % b->channels != 0) {
+        return false;
+    }
+    p->outer /= b->channels;
+    p->inner = b->channels;
+    return true;
+}
+
+/* A matrix product of a flattened image takes it as it lies: its weights get that order. */
+static bool epctx_npu__follow_gemm(const epctx_npu__compiler *c, epctx_npu__step *s)
+{
+    const epctx_npu__gemm *p = &s->params.gemm;
+    const epctx_npu__buffer *b;
+    if (s->op != EPCTX_NPU__OP_GEMM || !epctx_npu__is_last(c, s->in[0])) return false;
+    b = &c->buffers[c->tensors[s->in[0]].buffer];
+    if (!epctx_npu__is_whole(c, &c->tensors[s->in[0]]) || !s->packs || s->pack.inner != 1 ||
+        p->batch != 1 || p->a_step != 1 || p->a_row != p->k ||
+        p->k != (uint64_t)b->channels * b->plane) {
+        return false;
+    }
+    s->pack.inner = b->channels;
+    s->pack.inner_stride = s->pack.depth_stride * b->plane;
+    return true;
+}
+
+/* Adds a step with the moves that its operands need. */
+static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu__step *given)
+{
+    epctx_npu__step s = *given;
+    const bool last = epctx_npu__is_last(c, s.out);
+    const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s.out]);
+    const epctx_npu__shape shape = c->tensors[s.out].shape;
+    const uint32_t wanted = s.out;
+    uint32_t i;
+    bool done = false;
+    if (s.images) {
+        EPCTX__TRY(epctx_npu__in_order(c, &s.in[0], true, s.name));
+        if (s.op == EPCTX_NPU__OP_CONV) {
+            EPCTX__TRY(epctx_npu__in_order(c, &s.in[3], true, s.name));
+        }
+        if (!last && v.channels != 1 && v.plane != 1) {
+            EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[s.out].elem, &shape, &s.out));
+        }
+        done = true;
+    } else if (s.op == EPCTX_NPU__OP_MOVE) {
+        const bool from =
+            epctx_npu__is_last(c, s.in[0]) && epctx_npu__is_whole(c, &c->tensors[s.in[0]]);
+        done = epctx_npu__relay_move(c, &s, from, last);
+        if (!done) {
+            EPCTX__TRY(epctx_npu__in_order(c, &s.in[0], false, s.name));
+            (void)epctx_npu__relay_move(c, &s, false, last);
+            done = true;
+        } else if (!from) {
+            EPCTX__TRY(epctx_npu__in_order(c, &s.in[0], false, s.name));
+        }
+    } else if (last) {
+        EPCTX__TRY(epctx_npu__follow(c, &s));
+        done = true;
+    } else {
+        done = epctx_npu__follow_reduce(c, &s) || epctx_npu__follow_gemm(c, &s);
+    }
+    for (i = 0; i < EPCTX_NPU__MAX_IN && !done; i++) {
+        EPCTX__TRY(epctx_npu__in_order(c, &s.in[i], false, s.name));
+    }
+    EPCTX__TRY(epctx_npu__emit(c, &s));
+    c->buffers[c->tensors[wanted].buffer].twin = EPCTX_NPU__NONE;
+    if (s.out != wanted) {
+        epctx_npu__shape walk = {3, {0}};
+        int64_t strides[2][EPCTX_NPU_MAX_RANK];
+        walk.dims[0] = (int64_t)v.batch;
+        walk.dims[1] = (int64_t)v.channels;
+        walk.dims[2] = (int64_t)v.plane;
+        epctx_npu__dense(&walk, strides[1]);
+        strides[0][0] = strides[1][0];
+        strides[0][1] = 1;
+        strides[0][2] = walk.dims[1];
+        EPCTX__TRY(epctx_npu__emit_move(c, s.out, wanted, &walk, 0, 0, strides[0], strides[1]));
+        c->steps[c->step_count - 1].name = s.name;
+    }
+    return EPCTX_OK;
+}
+
+/* Chooses the order of every buffer: convolutions want channels last, others follow their first
+ * such operand, and moves also their readers, as they can write in any order. */
+static void epctx_npu__choose_orders(epctx_npu__compiler *c)
+{
+    size_t i;
+    uint32_t j;
+    for (i = c->step_count; i > 0; i--) {
+        const epctx_npu__step *s = &c->steps[i - 1];
+        epctx_npu__buffer *out = &c->buffers[c->tensors[s->out].buffer];
+        if (s->dead) {
+            continue;
+        }
+        out->fixed =
+            out->fixed || out->place != EPCTX_NPU__SCRATCH ||
+            !(s->images ? epctx_npu__is_whole(c, &c->tensors[s->out]) : epctx_npu__follows(c, s));
+        for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
+            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant &&
+                (s->images ? j == 0 || (j == 3 && s->op == EPCTX_NPU__OP_CONV)
+                           : out->liked && !out->fixed)) {
+                c->buffers[c->tensors[s->in[j]].buffer].liked = true;
+            }
+        }
+    }
+    for (i = 0; i < c->step_count; i++) {
+        const epctx_npu__step *s = &c->steps[i];
+        epctx_npu__buffer *out = &c->buffers[c->tensors[s->out].buffer];
+        const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->out]);
+        bool wants = s->images || (s->op == EPCTX_NPU__OP_MOVE && out->liked);
+        for (j = 0; j < EPCTX_NPU__MAX_IN && !wants; j++) {
+            wants = epctx_npu__is_last(c, s->in[j]);
+        }
+        if (!s->dead && wants && !out->fixed && v.channels != 1 && v.plane != 1) {
+            out->channels = (uint32_t)v.channels;
+            out->plane = (uint32_t)v.plane;
+        }
+    }
+}
+
+/* A convolution whose only output pixel covers the whole image is a matrix product. */
+static void epctx_npu__conv_to_gemm(epctx_npu__step *s)
+{
+    const epctx_npu__conv p = s->params.conv;
+    const epctx_npu__window *w = &p.window;
+    epctx_npu__gemm *g = &s->params.gemm;
+    if (s->op != EPCTX_NPU__OP_CONV || s->dead || !s->packs || p.groups != 1 ||
+        s->in[3] != EPCTX_NPU__NONE || w->kernel_h != w->in_h || w->kernel_w != w->in_w ||
+        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0) {
+        return;
+    }
+    s->op = EPCTX_NPU__OP_GEMM;
+    s->temporary = EPCTX_NPU__NONE;
+    memset(&s->params, 0, sizeof s->params);
+    g->batch = 1;
+    g->m = p.batch;
+    g->n = p.out_channels;
+    g->k = s->pack.depth;
+    g->a_row = g->k;
+    g->a_step = 1;
+    g->b_shared = 1;
+    g->alpha = 1.0f;
+    g->act = p.act;
+    s->pack.inner = 1; /* the whole image, in ONNX's order */
+    s->pack.inner_stride = 0;
+    s->images = false;
+}
+
+/* Lays images channels last around convolutions; only live steps remain. */
+static epctx_status epctx_npu__lay_out(epctx_npu__compiler *c)
+{
+    const epctx_npu__step *steps = c->steps;
+    const size_t count = c->step_count;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        epctx_npu__conv_to_gemm(&c->steps[i]);
+    }
+    epctx_npu__choose_orders(c);
+    c->steps = NULL;
+    c->step_count = c->step_room = 0;
+    for (i = 0; i < count; i++) {
+        if (!steps[i].dead) {
+            EPCTX__TRY(epctx_npu__lay_step(c, &steps[i]));
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* ============================================================
  * >>plan: memory
  * ============================================================ */
 
@@ -12118,46 +13166,6 @@ static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
-/* A convolution whose only output pixel covers the whole image is a matrix product. */
-static void epctx_npu__conv_to_gemm(epctx_npu__compiler *c, epctx_npu__step *s)
-{
-    const epctx_npu__conv p = s->params.conv;
-    const epctx_npu__window *w = &p.window;
-    epctx_npu__gemm *g = &s->params.gemm;
-    if (s->op != EPCTX_NPU__OP_CONV || s->dead || !s->packs || p.groups != 1 ||
-        s->in[3] != EPCTX_NPU__NONE || w->kernel_h != w->in_h || w->kernel_w != w->in_w ||
-        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0) {
-        return;
-    }
-    s->op = EPCTX_NPU__OP_GEMM;
-    s->temporary = EPCTX_NPU__NONE;
-    memset(&s->params, 0, sizeof s->params);
-    g->batch = 1;
-    g->m = p.batch;
-    g->n = p.out_channels;
-    g->k = s->pack.depth;
-    g->a_row = g->k;
-    g->a_step = 1;
-    g->b_shared = 1;
-    g->alpha = 1.0f;
-    g->act = p.act;
-    s->pack.block = c->arch->columns;
-}
-
-/* A 1x1 kernel can treat the image as one long row, without row ends. */
-static void epctx_npu__conv_to_row(epctx_npu__step *s)
-{
-    epctx_npu__window *w = &s->params.conv.window;
-    const uint64_t pixels = (uint64_t)w->in_h * w->in_w;
-    if (s->op != EPCTX_NPU__OP_CONV || pixels > INT32_MAX / 4 || w->kernel_h != 1 ||
-        w->kernel_w != 1 || w->stride_h != 1 || w->stride_w != 1 ||
-        w->top + w->left + w->bottom + w->right != 0) {
-        return;
-    }
-    w->in_h = w->out_h = 1;
-    w->in_w = w->out_w = (uint32_t)pixels;
-}
-
 /* The pool after step `at`, if that is a convolution whose result nothing else reads; else 0. */
 static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
 {
@@ -12165,8 +13173,7 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
     const epctx_npu__conv *p = &s->params.conv;
     const epctx_npu__buffer *b = &c->buffers[c->tensors[s->out].buffer];
     size_t next = at + 1;
-    if (s->dead || s->op != EPCTX_NPU__OP_CONV || !s->packs || p->batch != 1 || p->groups != 1 ||
-        s->in[3] != EPCTX_NPU__NONE) {
+    if (s->dead || s->op != EPCTX_NPU__OP_CONV || p->batch != 1 || s->in[3] != EPCTX_NPU__NONE) {
         return 0;
     }
     while (next < c->step_count && c->steps[next].dead) {
@@ -12179,54 +13186,78 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
                : 0;
 }
 
-/* Parts of a convolution's output channels: at least two, of 16 or more channels if possible. */
-static uint32_t epctx_npu__pool_parts(uint32_t channels)
+/* Lines of a pool for which the convolution fits into 8 KB and computes few lines twice. */
+static uint32_t epctx_npu__pool_lines(const epctx_npu__conv *conv, const epctx_npu__window *pool)
 {
-    uint32_t parts = 1;
-    while (channels % (2 * EPCTX_NPU__ROWS) == 0 && (parts == 1 || channels >= 32)) {
-        channels /= 2;
-        parts *= 2;
-    }
-    return parts;
+    const uint64_t line =
+        epctx_npu__mul4(pool->stride_h, conv->window.out_w, conv->out_channels, 4);
+    const uint64_t reach = epctx_npu__covered(1, pool->kernel_h, 1, pool->dilation_h);
+    const uint64_t twice = reach > pool->stride_h ? reach - pool->stride_h : 0;
+    const uint64_t least = 8 * twice / pool->stride_h, fit = 8192 / line;
+    const uint64_t lines = fit > least ? fit : least;
+    return lines == 0 ? 1 : (lines < pool->out_h ? (uint32_t)lines : pool->out_h);
 }
 
-/* Elements of part `at` of `parts` of a tensor. */
-static epctx_status epctx_npu__part_of(epctx_npu__compiler *c, uint32_t parts, uint32_t at,
-                                       uint32_t *id)
+/* Narrows a window to the output lines from `first` to before `end`; `start` is the first line of
+ * the input that they need. False: they need none. */
+static bool epctx_npu__band(epctx_npu__window *w, uint32_t first, uint32_t end, uint32_t *start)
+{
+    const int64_t from = (int64_t)first * w->stride_h - w->top, in = w->in_h;
+    const int64_t to =
+        from + (int64_t)epctx_npu__covered(end - first, w->kernel_h, w->stride_h, w->dilation_h);
+    const int64_t low = from > 0 ? from : 0, high = to < in ? to : in;
+    if (low >= high) return false;
+    *start = (uint32_t)low;
+    w->top = (uint32_t)(low - from);
+    if (to <= in) {
+        w->bottom = 0;
+    } else if (end < w->out_h && to - in < w->bottom) {
+        w->bottom = (uint32_t)(to - in);
+    }
+    w->in_h = (uint32_t)(high - low);
+    w->out_h = end - first;
+    return true;
+}
+
+/* The lines of an image from `first` on, `line` elements each. */
+static epctx_status epctx_npu__lines_of(epctx_npu__compiler *c, uint32_t first, uint32_t count,
+                                        uint64_t line, uint32_t *id)
 {
     epctx_npu__shape shape = {1, {0}};
-    if (*id == EPCTX_NPU__NONE) return EPCTX_OK;
-    shape.dims[0] = (int64_t)(c->tensors[*id].count / parts);
-    return epctx_npu__alias(c, *id, &shape, at * (uint64_t)shape.dims[0], id);
+    shape.dims[0] = (int64_t)(count * line);
+    return epctx_npu__alias(c, *id, &shape, first * line, id);
 }
 
-/* Alternates convolution and pool over parts of the channels: only a part of the image is live. */
+/* Alternates convolution and pool over bands of lines: only a band of the image is live. */
 static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__step *conv,
-                                     const epctx_npu__step *pool, uint32_t parts,
-                                     epctx_npu__step *to)
+                                     const epctx_npu__step *pool, uint32_t lines,
+                                     epctx_npu__step *to, size_t *count)
 {
-    epctx_npu__step one = *conv, two = *pool;
-    epctx_npu__conv *p = &one.params.conv;
-    uint32_t image = conv->out, i, buffer;
-    p->out_channels /= parts;
-    epctx_npu__conv_sizes(p);
-    one.pack.rows /= parts;
-    two.params.pool.planes /= parts;
-    EPCTX__TRY(epctx_npu__part_of(c, parts, 0, &image));
-    EPCTX__TRY(epctx_npu__add_buffer(c, c->tensors[image].count * 4, &buffer));
-    c->tensors[image].buffer = buffer;
-    EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__conv_temporary(p), &one.temporary));
-    one.out = two.in[0] = image;
-    for (i = 0; i < parts; i++) {
-        one.in[1] = conv->in[1];
-        one.in[2] = conv->in[2];
-        two.out = pool->out;
-        EPCTX__TRY(epctx_npu__part_of(c, parts, i, &one.in[1]));
-        EPCTX__TRY(epctx_npu__part_of(c, parts, i, &one.in[2]));
-        EPCTX__TRY(epctx_npu__part_of(c, parts, i, &two.out));
-        to[2 * i] = one;
-        to[2 * i + 1] = two;
+    const size_t before = *count;
+    uint32_t first, end, start, buffer;
+    for (first = 0; first < pool->params.pool.window.out_h; first = end) {
+        epctx_npu__step one = *conv, two = *pool;
+        epctx_npu__conv *p = &one.params.conv;
+        epctx_npu__window *w = &two.params.pool.window;
+        const uint64_t line = (uint64_t)w->out_w * two.params.pool.row;
+        end = w->out_h - first < lines ? w->out_h : first + lines;
+        EPCTX__TRY(epctx_npu__lines_of(c, first, end - first, line, &two.out));
+        if (!epctx_npu__band(w, first, end, &start)) break;
+        EPCTX__TRY(epctx_npu__lines_of(
+            c, 0, w->in_h, (uint64_t)p->window.out_w * p->out_channels * p->groups, &two.in[0]));
+        EPCTX__TRY(epctx_npu__add_buffer(c, c->tensors[two.in[0]].count * 4, &buffer));
+        c->tensors[two.in[0]].buffer = buffer;
+        one.out = two.in[0];
+        if (!epctx_npu__band(&p->window, start, start + w->in_h, &start)) break;
+        EPCTX__TRY(epctx_npu__lines_of(c, start, p->window.in_h,
+                                       (uint64_t)p->window.in_w * p->in_channels * p->groups,
+                                       &one.in[0]));
+        EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__conv_needs(p).bytes, &one.temporary));
+        to[*count] = one;
+        to[*count + 1] = two;
+        *count += 2;
     }
+    if (first < pool->params.pool.window.out_h) *count = before; /* a line of padding alone */
     return EPCTX_OK;
 }
 
@@ -12237,25 +13268,28 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
     void *memory;
     size_t i, next, count = 0, room = c->step_count;
     for (i = 0; i < c->step_count; i++) {
-        room += epctx_npu__pool_behind(c, i) != 0 ? 2 * c->steps[i].params.conv.out_channels : 0;
+        next = epctx_npu__pool_behind(c, i);
+        room += next != 0 ? 2 * (size_t)c->steps[next].params.pool.window.out_h : 0;
     }
     if (room == c->step_count) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__alloc(c, room, sizeof *steps, &memory));
     steps = (epctx_npu__step *)memory;
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
-        const uint32_t parts =
-            (next = epctx_npu__pool_behind(c, i)) != 0 &&
-                    c->buffers[c->tensors[s->out].buffer].crowd == c->stats.scratch_live
-                ? epctx_npu__pool_parts(s->params.conv.out_channels)
-                : 1;
-        if (parts == 1) {
-            steps[count++] = *s;
-            continue;
+        const size_t before = count;
+        next = epctx_npu__pool_behind(c, i);
+        if (next != 0 && c->buffers[c->tensors[s->out].buffer].crowd == c->stats.scratch_live) {
+            const uint32_t lines =
+                epctx_npu__pool_lines(&s->params.conv, &c->steps[next].params.pool.window);
+            if (lines < c->steps[next].params.pool.window.out_h) {
+                EPCTX__TRY(epctx_npu__split(c, s, &c->steps[next], lines, steps, &count));
+            }
         }
-        EPCTX__TRY(epctx_npu__split(c, s, &c->steps[next], parts, steps + count));
-        count += 2 * (size_t)parts;
-        i = next;
+        if (count == before) {
+            steps[count++] = *s;
+        } else {
+            i = next;
+        }
     }
     c->steps = steps;
     c->step_count = c->step_room = count;
@@ -12266,10 +13300,6 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
 static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
 {
     size_t i;
-    for (i = 0; i < c->step_count; i++) {
-        epctx_npu__conv_to_gemm(c, &c->steps[i]);
-        epctx_npu__conv_to_row(&c->steps[i]);
-    }
     epctx_npu__lifetimes(c);
     EPCTX__TRY(epctx_npu__crowds(c));
     EPCTX__TRY(epctx_npu__split_pools(c));
@@ -12482,13 +13512,12 @@ typedef struct epctx_npu__grid {
 
 #define EPCTX_NPU__SEVERAL (EPCTX_NPU__NONE - 1) /* steps fill a buffer in parts */
 
-/* State of the pass: by buffer, the step that fills it and the number of its readers; by tensor of
- * bytes, the same image with channels last. */
+/* State of the pass: by buffer, the step that fills it and the number of its readers. */
 typedef struct epctx_npu__integers {
     epctx_npu__compiler *c;
     const epctx_npu__step *steps;
-    uint32_t *made, *readers, *last, *channels;
-    size_t buffers, tensors;
+    uint32_t *made, *readers;
+    size_t buffers;
 } epctx_npu__integers;
 
 static uint32_t epctx_npu__flip_of(int32_t type)
@@ -12526,12 +13555,10 @@ static epctx_status epctx_npu__grid_of(epctx_npu__compiler *c, const epctx_npu__
 static const epctx_npu__step *epctx_npu__maker(const epctx_npu__integers *w, uint32_t tensor)
 {
     const epctx_npu__tensor *t = &w->c->tensors[tensor];
-    if (t->constant || t->buffer >= w->buffers || w->made[t->buffer] >= EPCTX_NPU__SEVERAL ||
-        t->offset != 0 ||
-        w->c->buffers[t->buffer].bytes != t->count * epctx_npu__elem_size(t->elem)) {
-        return NULL;
-    }
-    return &w->steps[w->made[t->buffer]];
+    return t->constant || t->buffer >= w->buffers || w->made[t->buffer] >= EPCTX_NPU__SEVERAL ||
+                   !epctx_npu__is_whole(w->c, t)
+               ? NULL
+               : &w->steps[w->made[t->buffer]];
 }
 
 /* The Dequantize behind a tensor of floats, with its grid; NULL: another step. */
@@ -12571,20 +13598,6 @@ static bool epctx_npu__requant_of(const epctx_npu__grid *g, const epctx_npu__act
     return out->low <= out->high;
 }
 
-/* Remembers that a move of bytes turned an image whose channels are last. */
-static void epctx_npu__note_move(epctx_npu__integers *w, const epctx_npu__step *s)
-{
-    const epctx_npu__move *m = &s->params.move;
-    const epctx_npu__tensor *from = &w->c->tensors[s->in[0]];
-    if (s->op == EPCTX_NPU__OP_MOVE && m->elem == 1 && m->rank == 2 && s->out < w->tensors &&
-        m->from_start == 0 && m->to_start == 0 && m->from[0] == 1 && m->to[1] == 1 &&
-        m->from[1] == (int32_t)m->dims[0] && m->to[0] == (int32_t)m->dims[1] && !from->constant &&
-        from->count == w->c->tensors[s->out].count && from->offset == 0) {
-        w->last[s->out] = s->in[0];
-        w->channels[s->out] = m->dims[0];
-    }
-}
-
 /* The bytes behind a tensor of floats; moved, if the floats are. NONE: there are none. */
 static epctx_status epctx_npu__bytes_behind(epctx_npu__integers *w, uint32_t tensor,
                                             uint32_t *bytes, epctx_npu__grid *g)
@@ -12612,69 +13625,16 @@ static epctx_status epctx_npu__bytes_behind(epctx_npu__integers *w, uint32_t ten
     shape = c->tensors[tensor].shape;
     EPCTX__TRY(epctx_npu__new_tensor(c, g->type, &shape, bytes));
     to.out = *bytes;
-    EPCTX__TRY(epctx_npu__emit(c, &to));
-    epctx_npu__note_move(w, &to);
-    return EPCTX_OK;
+    return epctx_npu__emit(c, &to);
 }
 
-/* An image of bytes, [n][channels][pixels], with channels last. */
-static epctx_status epctx_npu__last_of(epctx_npu__integers *w, uint32_t tensor, int64_t n,
-                                       int64_t channels, uint32_t *out)
+/* The same bytes in the shape of another tensor. */
+static epctx_status epctx_npu__shaped(epctx_npu__compiler *c, uint32_t like, uint32_t *id)
 {
-    epctx_npu__compiler *c = w->c;
-    const int64_t pixels = (int64_t)c->tensors[tensor].count / n / channels;
-    const epctx_npu__shape shape = {3, {n, pixels, channels}};
-    const int64_t from[3] = {channels * pixels, 1, pixels};
-    const int64_t to[3] = {channels * pixels, channels, 1};
-    if (channels == 1 || pixels == 1) {
-        *out = tensor;
-        return EPCTX_OK;
-    }
-    if (tensor < w->tensors && w->last[tensor] != EPCTX_NPU__NONE &&
-        w->channels[tensor] == (uint32_t)channels) {
-        *out = w->last[tensor];
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[tensor].elem, &shape, out));
-    if (tensor < w->tensors) {
-        w->last[tensor] = *out;
-        w->channels[tensor] = (uint32_t)channels;
-    }
-    return epctx_npu__emit_move(c, tensor, *out, &shape, 0, 0, from, to);
-}
-
-/* A new image with channels last that gives `tensor`; `to_planar` moves it there. */
-static epctx_status epctx_npu__new_last(epctx_npu__integers *w, uint32_t tensor, int64_t n,
-                                        int64_t channels, uint32_t *out)
-{
-    epctx_npu__compiler *c = w->c;
-    const int64_t pixels = (int64_t)c->tensors[tensor].count / n / channels;
-    const epctx_npu__shape shape = {3, {n, pixels, channels}};
-    if (channels == 1 || pixels == 1) {
-        *out = tensor;
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[tensor].elem, &shape, out));
-    w->last[tensor] = *out;
-    w->channels[tensor] = (uint32_t)channels;
-    return EPCTX_OK;
-}
-
-/* The copy in the order of ONNX; dropped if nothing reads it. */
-static epctx_status epctx_npu__to_planar(epctx_npu__integers *w, uint32_t tensor, uint32_t last)
-{
-    epctx_npu__compiler *c = w->c;
-    int64_t from[3], to[3];
-    epctx_npu__shape shape;
-    if (last == tensor) {
-        return EPCTX_OK;
-    }
-    shape = c->tensors[last].shape;
-    to[0] = from[0] = shape.dims[1] * shape.dims[2];
-    from[1] = shape.dims[2];
-    to[1] = from[2] = 1;
-    to[2] = shape.dims[1];
-    return epctx_npu__emit_move(c, last, tensor, &shape, 0, 0, from, to);
+    const epctx_npu__shape shape = c->tensors[like].shape;
+    return epctx_npu__same_shape(&shape, &c->tensors[*id].shape)
+               ? EPCTX_OK
+               : epctx_npu__alias(c, *id, &shape, 0, id);
 }
 
 /* What an integer product is made from. */
@@ -12807,9 +13767,10 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
 }
 
 /* A convolution, matrix product or average as a product of integers; false: it is none. */
-static bool epctx_npu__as_product(const epctx_npu__step *s, epctx_npu__product_of *o,
-                                  epctx_npu__act *act)
+static bool epctx_npu__as_product(const epctx_npu__compiler *c, const epctx_npu__step *s,
+                                  epctx_npu__product_of *o, epctx_npu__act *act)
 {
+    const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->in[0]]);
     epctx_npu__window *w = &o->p.window;
     memset(o, 0, sizeof *o);
     memset(act, 0, sizeof *act);
@@ -12845,13 +13806,13 @@ static bool epctx_npu__as_product(const epctx_npu__step *s, epctx_npu__product_o
         return s->packs && s->params.gemm.batch == 1 && s->params.gemm.alpha == 1.0f &&
                s->params.gemm.a_row == s->params.gemm.k && s->params.gemm.a_step == 1;
     case EPCTX_NPU__OP_POOL:
-        o->p.batch = 1;
-        o->p.in_channels = o->p.out_channels = s->params.pool.planes;
+        o->p.batch = s->params.pool.batch;
+        o->p.in_channels = o->p.out_channels = s->params.pool.channels;
         *w = s->params.pool.window;
         break;
     case EPCTX_NPU__OP_REDUCE:
-        o->p.batch = 1;
-        o->p.in_channels = o->p.out_channels = s->params.reduce.outer;
+        o->p.batch = (uint32_t)v.batch;
+        o->p.in_channels = o->p.out_channels = (uint32_t)v.channels;
         w->in_w = w->kernel_w = s->params.reduce.count;
         break;
     default:
@@ -12866,12 +13827,14 @@ static bool epctx_npu__as_product(const epctx_npu__step *s, epctx_npu__product_o
         o->weights = o->bias = EPCTX_NPU__NONE;
         o->scale = 1.0f / (float)o->taps;
         return s->op == EPCTX_NPU__OP_POOL
-                   ? s->params.pool.average != 0 && w->top + w->left + w->bottom + w->right == 0 &&
+                   ? s->params.pool.kind != EPCTX_NPU__SLIDE_MAX &&
+                         w->top + w->left + w->bottom + w->right == 0 &&
                          (w->out_h - 1) * w->stride_h + (w->kernel_h - 1) * w->dilation_h <
                              w->in_h &&
                          (w->out_w - 1) * w->stride_w + (w->kernel_w - 1) * w->dilation_w < w->in_w
                    : s->params.reduce.kind == EPCTX_NPU__REDUCE_MEAN &&
-                         s->params.reduce.type == EPCTX_ONNX_FLOAT && s->params.reduce.inner == 1;
+                         s->params.reduce.type == EPCTX_ONNX_FLOAT && s->params.reduce.inner == 1 &&
+                         s->params.reduce.count == v.plane;
     }
     o->row = o->taps * (o->depthwise ? 1 : o->p.in_channels);
     return s->op == EPCTX_NPU__OP_CONV
@@ -12889,7 +13852,7 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
     epctx_npu__act act;
     epctx_npu__step to;
     uint32_t from;
-    if (!epctx_npu__as_product(s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
+    if (!epctx_npu__as_product(c, s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
         !epctx_npu__requant_of(y, &act, &o.p.y)) {
         return EPCTX_OK;
     }
@@ -12908,18 +13871,17 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
     }
     to.params.integer_conv = o.p;
     to.name = s->name;
-    if (s->op == EPCTX_NPU__OP_GEMM) {
-        to.in[0] = from;
-        to.out = q->out;
-    } else {
-        EPCTX__TRY(epctx_npu__last_of(w, from, o.p.batch, o.p.in_channels, &to.in[0]));
-        EPCTX__TRY(epctx_npu__new_last(w, q->out, o.p.batch, o.p.out_channels, &to.out));
+    to.in[0] = from;
+    to.out = q->out;
+    to.images = s->op != EPCTX_NPU__OP_GEMM;
+    if (to.images) {
+        EPCTX__TRY(epctx_npu__shaped(c, s->in[0], &to.in[0]));
+        EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.out));
     }
     if (!o.depthwise) {
         EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__integer_temporary(&o.p), &to.temporary));
     }
-    EPCTX__TRY(epctx_npu__emit(c, &to));
-    return s->op == EPCTX_NPU__OP_GEMM ? EPCTX_OK : epctx_npu__to_planar(w, q->out, to.out);
+    return epctx_npu__emit(c, &to);
 }
 
 /* A sum of two tensors of one shape. */
@@ -12933,8 +13895,6 @@ static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu_
     epctx_npu__grid a, b;
     epctx_npu__step to;
     epctx_npu__act act;
-    uint32_t ids[2], out = q->out;
-    int64_t n, channels;
     memset(&act, 0, sizeof act);
     EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from[0], &a));
     EPCTX__TRY(epctx_npu__dequantized(w, s->in[1], &from[1], &b));
@@ -12942,20 +13902,13 @@ static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu_
         !epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape)) {
         return EPCTX_OK;
     }
-    ids[0] = from[0]->in[0];
-    ids[1] = from[1]->in[0];
-    epctx_npu__step_init(&to, EPCTX_NPU__OP_INTEGER_ADD, ids[0], ids[1], out);
-    if (w->last[ids[0]] != EPCTX_NPU__NONE && w->last[ids[1]] != EPCTX_NPU__NONE &&
-        w->channels[ids[0]] == w->channels[ids[1]]) {
-        n = c->tensors[w->last[ids[0]]].shape.dims[0];
-        channels = w->channels[ids[0]];
-        to.in[0] = w->last[ids[0]];
-        to.in[1] = w->last[ids[1]];
-        EPCTX__TRY(epctx_npu__new_last(w, out, n, channels, &to.out));
-    }
+    epctx_npu__step_init(&to, EPCTX_NPU__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], q->out);
+    EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.in[0]));
+    EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.in[1]));
+    EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.out));
     p = &to.params.integer_add;
     (void)epctx_npu__requant_of(y, &act, &p->y);
-    p->count = (uint32_t)c->tensors[out].count;
+    p->count = (uint32_t)c->tensors[q->out].count;
     p->a_flip = epctx_npu__flip_of(a.type);
     p->b_flip = epctx_npu__flip_of(b.type);
     p->a_zero = a.zero + (int32_t)p->a_flip;
@@ -12965,8 +13918,7 @@ static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu_
     p->y_scale = y->scale;
     to.name = s->name;
     *done = true;
-    EPCTX__TRY(epctx_npu__emit(c, &to));
-    return epctx_npu__to_planar(w, out, to.out);
+    return epctx_npu__emit(c, &to);
 }
 
 /* An activation, or only another grid, as a table made with the steps themselves. */
@@ -12983,7 +13935,7 @@ static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_n
     uint8_t bytes[256];
     float numbers[256];
     void *table;
-    uint32_t i, in, last;
+    uint32_t i, in;
     if (s->op == EPCTX_NPU__OP_UNARY) {
         EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from, &x));
     } else {
@@ -13023,16 +13975,9 @@ static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_n
     EPCTX__TRY(epctx_npu__run_quantize(&p, &args, c->error));
     to.params.lookup.count = (uint32_t)c->tensors[in].count;
     to.name = q->name;
-    last = w->last[in];
-    if (last != EPCTX_NPU__NONE &&
-        epctx_npu__same_shape(&c->tensors[in].shape, &c->tensors[q->out].shape)) {
-        to.in[0] = last;
-        EPCTX__TRY(epctx_npu__new_last(w, q->out, c->tensors[last].shape.dims[0], w->channels[in],
-                                       &to.out));
-    }
+    EPCTX__TRY(epctx_npu__shaped(c, q->out, &to.in[0]));
     *done = true;
-    EPCTX__TRY(epctx_npu__emit(c, &to));
-    return epctx_npu__to_planar(w, q->out, to.out);
+    return epctx_npu__emit(c, &to);
 }
 
 /* A move of bytes between equal grids. */
@@ -13091,14 +14036,10 @@ static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
     uint32_t j;
     w->steps = c->steps;
     w->buffers = c->buffer_count;
-    w->tensors = 2 * c->tensor_count; /* with those that the pass makes first */
-    EPCTX__TRY(epctx_npu__alloc(c, 2 * (w->buffers + w->tensors), sizeof *w->made, &memory));
+    EPCTX__TRY(epctx_npu__alloc(c, 2 * w->buffers, sizeof *w->made, &memory));
     w->made = (uint32_t *)memory;
     w->readers = w->made + w->buffers;
-    w->last = w->readers + w->buffers;
-    w->channels = w->last + w->tensors;
-    memset(w->made, 0xff, 2 * (w->buffers + w->tensors) * sizeof *w->made);
-    memset(w->readers, 0, w->buffers * sizeof *w->readers);
+    memset(w->made, 0xff, w->buffers * sizeof *w->made);
     for (i = 0; i < w->buffers; i++) {
         w->readers[i] = c->buffers[i].place == EPCTX_NPU__SCRATCH ? 0 : 2;
     }
@@ -13118,8 +14059,8 @@ static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
     return EPCTX_OK;
 }
 
-/* Replaces steps between Dequantize and Quantize by integer steps, channels last. The replaced ones
- * stay, without readers. */
+/* Replaces steps between Dequantize and Quantize by integer steps. The replaced ones stay, without
+ * readers. */
 static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
 {
     const size_t count = c->step_count;
@@ -13143,7 +14084,6 @@ static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
         }
         if (!done) {
             EPCTX__TRY(epctx_npu__emit(c, s));
-            epctx_npu__note_move(&w, s);
         }
     }
     for (i = 0; i < c->buffer_count; i++) {
@@ -13153,10 +14093,10 @@ static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
+/* From nodes to steps. */
+static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c)
 {
     size_t i;
-    EPCTX__TRY(epctx_npu__import(c));
     for (i = 0; i < c->graph->input_count; i++) {
         uint32_t id = epctx_map_get(&c->names, c->graph->inputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant) {
@@ -13175,10 +14115,63 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     }
     EPCTX__TRY(epctx_npu__bind_outputs(c));
     epctx_npu__drop_dead(c);
-    EPCTX__TRY(epctx_npu__to_integers(c));
-    EPCTX__TRY(epctx_npu__refine(c));
-    EPCTX__TRY(epctx_npu__pack_weights(c));
-    return epctx_npu__plan(c);
+    return EPCTX_OK;
+}
+
+/* Tells the caller what a pass left. */
+static void epctx_npu__trace(const epctx_npu__compiler *c, const char *pass)
+{
+    epctx_npu_step out;
+    size_t i, j;
+    memset(&out, 0, sizeof out);
+    out.pass = pass;
+    for (i = 0; i < c->step_count; i++) {
+        const epctx_npu__step *s = &c->steps[i];
+        const epctx_npu__tensor *t = &c->tensors[s->out];
+        if (s->dead) {
+            continue;
+        }
+        out.op = epctx_npu__ops[s->op].name;
+        out.node = s->name;
+        out.in_count = epctx_npu__ops[s->op].in_count;
+        memcpy(out.in, s->in, sizeof out.in);
+        out.out = s->out;
+        out.constants = 0;
+        for (j = 0; j < out.in_count; j++) {
+            const bool known = s->in[j] != EPCTX_NPU__NONE && c->tensors[s->in[j]].constant;
+            out.constants |= known ? 1u << j : 0;
+        }
+        out.result.name = t->name;
+        out.result.elem_type = t->elem;
+        out.result.rank = (int32_t)t->shape.rank;
+        out.result.dims = t->shape.dims;
+        out.memory = t->buffer;
+        out.offset = t->offset + c->buffers[t->buffer].offset;
+        c->npu->trace_fn(c->npu->trace_user, &out);
+        out.index++;
+    }
+}
+
+static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
+{
+    static const struct {
+        const char *name;
+        epctx_status (*pass_fn)(epctx_npu__compiler *c);
+    } passes[] = {{"import", epctx_npu__import},
+                  {"lower", epctx_npu__lower_graph},
+                  {"integers", epctx_npu__to_integers},
+                  {"layout", epctx_npu__lay_out},
+                  {"pack", epctx_npu__pack_weights},
+                  {"refine", epctx_npu__refine},
+                  {"plan", epctx_npu__plan}};
+    size_t i;
+    for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+        EPCTX__TRY(passes[i].pass_fn(c));
+        if (c->npu != NULL && c->npu->trace_fn != NULL) {
+            epctx_npu__trace(c, passes[i].name);
+        }
+    }
+    return EPCTX_OK;
 }
 
 /* ============================================================
@@ -14140,6 +15133,7 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     c = epctx_npu__compiler_of(graph, npu->arch, &arena, error);
     c.stats.nodes = graph->node_count;
     c.weightless = b->weightless;
+    c.npu = npu;
     status = epctx_npu__compile_graph(&c);
     if (status == EPCTX_OK && b->weightless != EPCTX_WEIGHTLESS_NONE) {
         status = epctx_npu__write_maker(&c, b, &maker);
@@ -14333,9 +15327,12 @@ static epctx_status epctx_npu__find(void *self, void *context, epctx_str name, u
 static epctx_status epctx_npu__info(void *self, void *graph, epctx_graph_info *info,
                                     epctx_error *error)
 {
-    (void)self;
+    const epctx_npu_run_opts *run = ((const epctx_npu *)self)->run;
     epctx_error_clear(error);
     *info = ((const epctx_npu_graph *)graph)->info;
+    if (run != NULL && run->parallel_fn != NULL) {
+        info->scratch_size = epctx_npu_scratch_size((const epctx_npu_graph *)graph, run->threads);
+    }
     return EPCTX_OK;
 }
 
@@ -14389,8 +15386,8 @@ static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *in
                                    const epctx_memory *outputs, void *scratch, size_t scratch_size,
                                    epctx_error *error)
 {
-    return epctx_npu__execute((const epctx_npu_graph *)graph, inputs, outputs, scratch,
-                              scratch_size, ((const epctx_npu *)self)->hooks, error);
+    return epctx_npu_run_with((const epctx_npu_graph *)graph, inputs, outputs, scratch,
+                              scratch_size, ((const epctx_npu *)self)->run, error);
 }
 
 /* Checks the node's attribute; loading checks the binary itself. */
@@ -14436,7 +15433,9 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     }
     npu->check_weights = opts != NULL ? opts->check_weights : EPCTX_NPU_CHECK_AUTO;
     npu->max_work = opts != NULL ? opts->max_work : 0;
-    npu->hooks = opts != NULL ? opts->hooks : NULL;
+    npu->run = opts != NULL ? opts->run : NULL;
+    npu->trace_fn = opts != NULL ? opts->trace_fn : NULL;
+    npu->trace_user = opts != NULL ? opts->trace_user : NULL;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;

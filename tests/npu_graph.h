@@ -232,7 +232,44 @@ GB_FN void *gb_aligned(size_t size)
     return p;
 }
 
-/* Loads a blob and runs its first graph. */
+/* For epctx_npu_run_opts: the last part first. */
+GB_FN void gb_backwards(void *user, uint32_t count, void (*work_fn)(void *work, uint32_t i),
+                        void *work)
+{
+    (void)user;
+    while (count-- > 0)
+        work_fn(work, count);
+}
+
+/* Runs a graph once more, with every command in parts; false: other bytes than in `out`. */
+GB_FN bool gb_same_in_parts(const epctx_npu_graph *graph, const epctx_span *in,
+                            const epctx_memory *out, uint32_t threads, uint64_t part_work)
+{
+    const size_t size = epctx_npu_scratch_size(graph, threads), count = graph->info.output_count;
+    epctx_npu_run_opts opts;
+    epctx_memory again[GB_MAX];
+    epctx_error error;
+    void *scratch = gb_aligned(size);
+    bool same;
+    size_t i;
+    memset(&opts, 0, sizeof opts);
+    opts.parallel_fn = gb_backwards;
+    opts.threads = threads;
+    opts.part_work = part_work;
+    for (i = 0; i < count; i++) {
+        again[i].size = out[i].size;
+        again[i].data = gb_aligned(out[i].size);
+    }
+    same = epctx_npu_run_with(graph, in, again, scratch, size, &opts, &error) == EPCTX_OK;
+    for (i = 0; i < count; i++) {
+        same = same && memcmp(again[i].data, out[i].data, out[i].size) == 0;
+        free(again[i].data);
+    }
+    free(scratch);
+    return same;
+}
+
+/* Loads a blob and runs its first graph, whole and in parts. */
 GB_FN epctx_status gb_run_blob(epctx_span blob, const void *const *inputs, void *const *outputs,
                                epctx_error *error)
 {
@@ -264,6 +301,8 @@ GB_FN epctx_status gb_run_blob(epctx_span blob, const void *const *inputs, void 
         scratch = gb_aligned(info->scratch_size);
         status = epctx_npu_run(&context.graphs[0], in, out, scratch, info->scratch_size, error);
         free(scratch);
+        if (status == EPCTX_OK && !gb_same_in_parts(&context.graphs[0], in, out, 3, 1))
+            status = epctx_fail(error, EPCTX_ERR_CONTEXT, "other bytes in three parts");
     }
     free(memory);
     return status;

@@ -101,14 +101,14 @@ kernels='EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(POOL) | EPCTX_NPU_OP(GEMM)'
 echo "scores$(od -An -v -t u4 "$work/host/output_0.bin" | tr -s ' \n' ' ' | sed 's/ $//')" \
     >"$work/executor.expected"
 try executor 16384 30720 executor "$work/digits_npu.bin" "$work/host/input_0.bin" \
-    -DMEMORY_SIZE=2048 -DSCRATCH_SIZE=24576 "-DEPCTX_NPU_SELECT=$kernels" \
+    -DMEMORY_SIZE=3072 -DSCRATCH_SIZE=22784 "-DEPCTX_NPU_SELECT=$kernels" \
     -DEPCTX_NPU_FEW_ACTIVATIONS
 
 # A damaged binary is refused, not run.
 cp "$work/digits_npu.bin" "$work/damaged.bin"
 printf '\377' | dd of="$work/damaged.bin" bs=1 seek=200 conv=notrunc 2>/dev/null
 sh examples/firmware/build.sh executor "$work/damaged.elf" "$work/damaged.bin" \
-    "$work/host/input_0.bin" -DMEMORY_SIZE=2048 -DSCRATCH_SIZE=24576 || exit 1
+    "$work/host/input_0.bin" -DMEMORY_SIZE=3072 -DSCRATCH_SIZE=22784 || exit 1
 emulate "$CPU" "$work/damaged.elf" >"$work/damaged.said"
 code=$?
 if [ $code -eq 0 ] || ! grep -q '^status ' "$work/damaged.said"; then

@@ -291,10 +291,11 @@ try() {
 }
 try epctx li
 try epctx help ex
+try epctx np
 try epctx lint --no-
 try epctx lint m.o
 E3
-printf 'lint\nexplain extract\n--no-files --no-progress\n\n' >expected
+printf 'lint\nexplain extract\nnpu-dump\n--no-files --no-progress\n\n' >expected
 bash complete.bash "$top/examples/epctx/completion/epctx.bash" "$plain" >found 2>"$err"
 same "completion, bash" expected found
 cd "$top" && rm -rf "$work"

@@ -159,7 +159,7 @@ section() {
 }
 section ".SH OUTPUT" | options >"$work/common"
 before=$status
-for command in $("$epctx" help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'); do
+for command in $("$epctx" help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'); do
     grep -q "^\.B epctx $command\$" examples/epctx/epctx.1 || fail "manual" "nothing on $command"
     epctx help "$command"
     if sed '/^$/q' "$out" | grep -qE '^.{101}'; then fail "usage of $command" "over 100 columns"; fi

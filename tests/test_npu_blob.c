@@ -189,7 +189,7 @@ TEST(foreign)
     CHECK_HAS(error.message, "GIF89a");
     expect(&blob, 8, "\x01\0\0\0", 4, &error, &status);
     CHECK_INT(status, EPCTX_ERR_VERSION);
-    CHECK_HAS(error.message, "expected format version 2, found 1");
+    CHECK_HAS(error.message, "expected format version 3, found 1");
     /* The version as a whole: near ones, shorter and longer ones, older and newer ones. */
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         char field[16] = {0};

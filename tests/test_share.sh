@@ -182,9 +182,9 @@ rm -f dd_err new.bin again.bin *_ctx.onnx *_npu.bin
 
 # -- what is shared --
 cp a.onnx copy_of_a.onnx
-expect "a whole graph is shared" 0 "152 bytes of weights, 152 of them shared" \
+expect "a whole graph is shared" 0 "584 bytes of weights, 584 of them shared" \
     compile a.onnx copy_of_a.onnx
-expect "counted once" 0 "152 of 304 bytes" compile -f a.onnx copy_of_a.onnx
+expect "counted once" 0 "584 of 1168 bytes" compile -f a.onnx copy_of_a.onnx
 rm -f copy_of_a.onnx *_ctx.onnx *_npu.bin
 
 # -- a dry run of a group --

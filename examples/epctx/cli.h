@@ -24,7 +24,7 @@ typedef struct cli_command {
     int (*run)(int argc, char **argv);
 } cli_command;
 
-extern const cli_command cli_copy, cli_dump, cli_info, cli_compile, cli_run;
+extern const cli_command cli_copy, cli_dump, cli_npu_dump, cli_info, cli_compile, cli_run;
 extern const cli_command cli_lint, cli_ls, cli_check, cli_scan, cli_get, cli_diff, cli_explain,
     cli_dot;
 extern const cli_command cli_set, cli_unset, cli_prefix, cli_rename;
@@ -188,9 +188,10 @@ epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
 epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error);
 /* The backend of the nodes with this `source`, if this tool has it: that of the reference NPU. */
 bool cli_own_backend(epctx_str source, epctx_backend *backend);
-/* From then on backends refuse binaries whose graphs have more work (epctx_npu_opts); 0: no
- * limit. */
-void cli_max_work(uint64_t most);
+/* From then on backends run by these options, but for architecture and check_weights; what they
+ * point to is borrowed. */
+struct epctx_npu_opts;
+void cli_npu_opts(const struct epctx_npu_opts *opts);
 /* The context of a binary of it, in memory of the arena; `size` (may be NULL) gets its bytes. */
 struct epctx_npu_context;
 epctx_status cli_load_binary(epctx_span binary, epctx_arena *arena,

@@ -5,11 +5,11 @@
 #include <string.h>
 
 static epctx_npu npu; /* the backend borrows it; one is enough for one command */
-static uint64_t max_work;
+static epctx_npu_opts settings;
 
-void cli_max_work(uint64_t most)
+void cli_npu_opts(const epctx_npu_opts *opts)
 {
-    max_work = most;
+    settings = *opts;
 }
 
 /* Names the architectures that there are. */
@@ -29,11 +29,9 @@ static epctx_status unknown(const char *arch, epctx_error *error)
 
 epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error)
 {
-    epctx_npu_opts opts;
-    memset(&opts, 0, sizeof opts);
+    epctx_npu_opts opts = settings;
     opts.architecture = arch;
     opts.check_weights = EPCTX_NPU_CHECK_ALWAYS; /* who comes here with a file suspects it */
-    opts.max_work = max_work;
     if (arch != NULL && epctx_npu_arch_find(epctx_str_of(arch)) == NULL)
         return unknown(arch, error);
     return epctx_npu_init(&npu, &opts, backend, error);

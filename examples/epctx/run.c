@@ -1,5 +1,7 @@
 /* epctx run: executes a model on the reference NPU. */
+#include "epctx_npu.h"
 #include "tensors.h"
+#include "threads.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -132,9 +134,13 @@ static int run(int argc, char **argv)
     const char *seed = NULL;
     const char *repeat = "1";
     const char *most = "0";
-    uint64_t work;
+    const char *threads = "1";
+    uint64_t thread_count;
+    epctx_npu_run_opts run_opts;
+    epctx_npu_opts npu_opts;
     const char *file;
     memset(&set, 0, sizeof set);
+    memset(&npu_opts, 0, sizeof npu_opts);
     {
         const cli_option options[] = {{"--seed", &seed, NULL},
                                       {"--repeat", &repeat, NULL},
@@ -143,6 +149,7 @@ static int run(int argc, char **argv)
                                       {"--output-dir", &set.output_folder, NULL},
                                       {"--source", &set.source, NULL},
                                       {"--max-work", &most, NULL},
+                                      {"--threads", &threads, NULL},
                                       {"--json", NULL, &set.json},
                                       {NULL, NULL, NULL}};
         if (!cli_parse(&cli_run, argc, argv, options, &file, 1)) return CLI_USAGE;
@@ -153,16 +160,19 @@ static int run(int argc, char **argv)
     }
     if (!cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set.seed) ||
         !cli_number("--repeat", repeat, 1, 10000000, &set.repeat) ||
-        !cli_number("--max-work", most, 0, UINT64_MAX, &work))
+        !cli_number("--threads", threads, 1, 64, &thread_count) ||
+        !cli_number("--max-work", most, 0, UINT64_MAX, &npu_opts.max_work))
         return CLI_USAGE;
-    cli_max_work(work);
+    run_opts = threads_opts((uint32_t)thread_count);
+    npu_opts.run = &run_opts;
+    cli_npu_opts(&npu_opts);
     return run_model(file, &set);
 }
 
 const cli_command cli_run = {
     "run",
     "[--seed N | --input-dir DIR] [--dump DIR] [--output-dir DIR]\n"
-    "             [--repeat N] [--source MODEL] [--max-work N] [--json] FILE",
+    "             [--repeat N] [--source MODEL] [--max-work N] [--threads N] [--json] FILE",
     "run a model on the reference NPU",
     "Loads an EPContext model of the reference NPU and runs it; compiles an ordinary\n"
     "model in memory first. The NPU must support every node: no other execution\n"
@@ -182,6 +192,8 @@ const cli_command cli_run = {
     "  --repeat N        run N times and print the median time\n"
     "  --max-work N      reject graphs that need more than N operations (multiply-\n"
     "                    adds and bytes moved); 0, the default, means no limit\n"
+    "  --threads N       run on N threads (default 1, at most 64); the results are the\n"
+    "                    same\n"
     "  --json            print one JSON object; numbers that JSON cannot express are\n"
     "                    strings\n\n"
     "'open-to-first-output' is the time from opening the file to the end of the first\n"

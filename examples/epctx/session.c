@@ -8,6 +8,16 @@ static epctx_status no_memory(epctx_error *error)
     return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
 }
 
+/* Memory at a multiple of 64: run_fn wants it of its scratch, and is faster with such tensors. */
+static uint8_t *aligned(session *s, size_t size)
+{
+    const size_t alignment = 64;
+    uint8_t *data = size > SIZE_MAX - alignment
+                        ? NULL
+                        : (uint8_t *)epctx_arena_alloc(&s->arena, size + alignment);
+    return data == NULL ? NULL : data + (alignment - (uintptr_t)data % alignment) % alignment;
+}
+
 /* -- compile in memory: the files' io for reading, and nothing is ever written -- */
 
 static epctx_status quiet_create(void *user, const char *root, const char *name,
@@ -227,7 +237,7 @@ static epctx_status use_value(session *s, epctx_str name, const epctx_value *typ
         value->type.name = name;
         status = value_size(&value->type, &value->size, error);
         if (status != EPCTX_OK) return status;
-        value->data = (uint8_t *)epctx_arena_alloc(&s->arena, value->size);
+        value->data = aligned(s, value->size);
         if (value->data == NULL) return no_memory(error);
         status = epctx_map_put(&s->names, name, (uint32_t)s->value_count);
         if (status != EPCTX_OK) return no_memory(error);
@@ -463,9 +473,7 @@ static epctx_status begin_steps(session *s, const epctx_graph *graph, epctx_erro
 
 static epctx_status connect(session *s, epctx_error *error)
 {
-    const size_t alignment = 64; /* what run_fn wants for its scratch memory */
     epctx_graph graph;
-    uint8_t *scratch;
     epctx_status status = epctx_model_load_graph(&s->model, &graph, error);
     if (status != EPCTX_OK) return status;
     epctx_map_init(&s->names, &s->arena);
@@ -478,10 +486,8 @@ static epctx_status connect(session *s, epctx_error *error)
     if (status == EPCTX_OK) status = each_step(s, &graph, add_step, error);
     if (status == EPCTX_OK) status = add_model_outputs(s, &graph, error);
     if (status != EPCTX_OK) return status;
-    if (s->scratch_size > SIZE_MAX - alignment) return no_memory(error);
-    scratch = (uint8_t *)epctx_arena_alloc(&s->arena, s->scratch_size + alignment);
-    if (scratch == NULL) return no_memory(error);
-    s->scratch = scratch + (alignment - (uintptr_t)scratch % alignment) % alignment;
+    s->scratch = aligned(s, s->scratch_size);
+    if (s->scratch == NULL) return no_memory(error);
     return EPCTX_OK;
 }
 

@@ -11,6 +11,7 @@
 typedef struct npu_session {
     epctx_npu npu; /* first: it is backend->self */
     epctx_hooks hooks;
+    epctx_npu_run_opts run;
     atomic_bool cancelled;
 } npu_session;
 
@@ -35,7 +36,8 @@ static epctx_status npu_open(const ep_options *options, epctx_backend *backend, 
     if (!session) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for the NPU's state");
     session->hooks.user = session;
     session->hooks.cancel_fn = npu_cancelled;
-    opts.hooks = &session->hooks;
+    session->run.hooks = &session->hooks;
+    opts.run = &session->run;
     opts.architecture = ep_option_get(options, "hardware_architecture");
     status = epctx_npu_init(&session->npu, &opts, backend, error);
     if (status != EPCTX_OK) free(session);

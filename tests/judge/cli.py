@@ -214,6 +214,16 @@ def check_json(tool):
             equal(answer["size"], size + 2)
             equal(answer["encoding"], "base64")
             equal(base64.b64decode(answer["value"], validate=True), b"\xff\0" + b"abcdef"[:size])
+    with Case("json npu-dump"):
+        found = tool.json("npu-dump", "--json", "--threads", "2", "plain.onnx")
+        passes = [p["pass"] for p in found["passes"]]
+        equal((passes[0], passes[-1]), ("lower", "plan"))
+        equal(len(set(passes)), len(passes))
+        commands = found["graphs"][0]["commands"]
+        ops = [(c["op"], c["node"]) for c in commands]
+        equal(ops, [(c["op"], c["node"]) for c in found["passes"][-1]["commands"]])
+        assert all(c["us"] > 0 and c["bytes"] > 0 and c["elements"] > 0 for c in commands), commands
+        assert found["graphs"][0]["work"] > sum(c["products"] for c in commands) > 0, found
     with Case("json dump"):
         records = tool.json("dump", "--json", "--values", "model_ctx.onnx")
         equal(records[0]["producer_name"], "epctx tests")

@@ -210,8 +210,15 @@ class Guide:
 
 def pattern(lines):
     """What output that is shown as these lines may be."""
-    return "".join(r"(?:.*\n)*?" if line == "..." else
-                   ".*".join(map(re.escape, line.split("..."))) + "\n" for line in lines)
+    chunks = [""]
+    for line in lines:
+        if line == "...":
+            chunks.append("")
+        else:
+            chunks[-1] += "(?>" + ".*".join(map(re.escape, line.split("..."))) + "\n)"
+    # The first place fits where any does, but for the end: no backtracking over many lines.
+    between = "".join(rf"(?>(?:.*\n)*?{chunk})" for chunk in chunks[1:-1])
+    return chunks[0] + between + (rf"(?:.*\n)*?{chunks[-1]}" if len(chunks) > 1 else "")
 
 
 def compare(block, found):

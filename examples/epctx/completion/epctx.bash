@@ -5,7 +5,7 @@ _epctx() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words
     COMPREPLY=()
     if ((COMP_CWORD == 1)) || { ((COMP_CWORD == 2)) && [[ $command == help ]]; }; then
-        words=$("${COMP_WORDS[0]}" help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')
+        words=$("${COMP_WORDS[0]}" help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')
         ((COMP_CWORD == 2)) || words+=" help"
     elif [[ $word == -* ]]; then
         words=$("${COMP_WORDS[0]}" help "$command" 2>/dev/null | grep -oE -e '--[a-z][a-z-]*')

@@ -1,7 +1,7 @@
 # Completion of `epctx` for fish. Commands and options come from `epctx help`.
 
 function __epctx_commands
-    epctx help 2>/dev/null | string replace -rf '^  ([a-z]+) +(.*)' '$1\t$2'
+    epctx help 2>/dev/null | string replace -rf '^  ([a-z-]+) +(.*)' '$1\t$2'
 end
 
 function __epctx_options
