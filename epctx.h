@@ -2849,9 +2849,7 @@ EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b)
 {
     size_t i;
     for (i = 0; i < a.size && a.size == b.size; i++) {
-        if (epctx__lower(a.data[i]) != epctx__lower(b.data[i])) {
-            return false;
-        }
+        if (epctx__lower(a.data[i]) != epctx__lower(b.data[i])) return false;
     }
     return a.size == b.size;
 }
@@ -2912,9 +2910,7 @@ EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out)
     while (i < rest->size && epctx__digit(out, rest->data[i])) {
         i++;
     }
-    if (i == 0 || (i < rest->size && rest->data[i] >= '0' && rest->data[i] <= '9')) {
-        return false;
-    }
+    if (i == 0 || (i < rest->size && rest->data[i] >= '0' && rest->data[i] <= '9')) return false;
     epctx__str_skip(rest, i);
     return true;
 }
@@ -2932,9 +2928,7 @@ EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out)
     *out = 0;
     for (i = 0; i < 16; i++) {
         const void *digit = i < rest->size ? memchr(digits, rest->data[i], 16) : NULL;
-        if (digit == NULL) {
-            return false;
-        }
+        if (digit == NULL) return false;
         hash = hash << 4 | (uint64_t)((const char *)digit - digits);
     }
     *out = hash;
@@ -2953,13 +2947,9 @@ EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size)
     uint32_t code = n == 1 ? lead : lead & (0x7fu >> n);
     size_t k;
     *size = 1;
-    if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || n > text.size - at) {
-        return EPCTX_NO_CHAR;
-    }
+    if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || n > text.size - at) return EPCTX_NO_CHAR;
     for (k = 1; k < n; k++) {
-        if (p[k] < least || p[k] > most) {
-            return EPCTX_NO_CHAR;
-        }
+        if (p[k] < least || p[k] > most) return EPCTX_NO_CHAR;
         code = code << 6 | (p[k] & 0x3fu);
         least = 0x80;
         most = 0xbf;
@@ -2972,9 +2962,7 @@ EPCTX_API bool epctx_str_is_utf8(epctx_str text)
 {
     size_t i, n;
     for (i = 0; i < text.size; i += n) {
-        if (epctx_str_char(text, i, &n) == EPCTX_NO_CHAR) {
-            return false;
-        }
+        if (epctx_str_char(text, i, &n) == EPCTX_NO_CHAR) return false;
     }
     return true;
 }
@@ -2988,9 +2976,7 @@ static bool epctx__is_hidden(uint32_t code)
         {0xe0000, 0xe007f}, {0x110000, UINT32_MAX}};
     size_t i;
     for (i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
-        if (code >= hidden[i][0] && code <= hidden[i][1]) {
-            return true;
-        }
+        if (code >= hidden[i][0] && code <= hidden[i][1]) return true;
     }
     return false;
 }
@@ -3158,9 +3144,7 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     char prefix[288];
     epctx_text text = epctx_text_of(prefix, sizeof prefix);
     size_t rest;
-    if (error == NULL || error->status == EPCTX_OK) {
-        return;
-    }
+    if (error == NULL || error->status == EPCTX_OK) return;
     rest = strlen(error->message);
     epctx_text_put_format(&text, what != NULL ? "%s '%s': " : "%s%s: ", what, name);
     if (rest > sizeof error->message - 1 - text.size) {
@@ -3370,9 +3354,7 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     size_t room = usual < size ? size : usual;
     epctx__block *block =
         (epctx__block *)epctx__alloc(&arena->allocator, sizeof *block + EPCTX__ALIGN + room);
-    if (block == NULL) {
-        return false;
-    }
+    if (block == NULL) return false;
     block->next = arena->blocks;
     block->size = room;
     block->after = usual << (usual <= 128 * (size_t)EPCTX_ARENA_BLOCK);
@@ -3386,9 +3368,7 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
 static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
 {
     epctx__block **link = &arena->blocks;
-    if (size < EPCTX__RELEASE) {
-        return;
-    }
+    if (size < EPCTX__RELEASE) return;
     while (*link != NULL && (void *)epctx__block_memory(*link) != memory) {
         link = &(*link)->next;
     }
@@ -3467,13 +3447,9 @@ static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size
 {
     void *more;
     size_t want = *room == 0 ? 8 : *room * 2;
-    if (count < *room) {
-        return true;
-    }
+    if (count < *room) return true;
     more = epctx_arena_array(arena, want, size);
-    if (more == NULL) {
-        return false;
-    }
+    if (more == NULL) return false;
     if (count > 0) {
         memcpy(more, *list, count * size);
         epctx__arena_release(arena, *list, *room * size);
@@ -3485,9 +3461,7 @@ static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size
 
 EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size)
 {
-    if (!epctx__list_room(arena, &list->items, list->count, &list->room, size)) {
-        return NULL;
-    }
+    if (!epctx__list_room(arena, &list->items, list->count, &list->room, size)) return NULL;
     return memset((uint8_t *)list->items + size * list->count++, 0, size);
 }
 
@@ -3499,9 +3473,7 @@ EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *al
 
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size)
 {
-    if (size > SIZE_MAX - buffer->size) {
-        return EPCTX_ERR_NOMEM;
-    }
+    if (size > SIZE_MAX - buffer->size) return EPCTX_ERR_NOMEM;
     if (buffer->size + size > buffer->capacity) {
         epctx_buffer grown = *buffer;
         grown.capacity = grown.capacity < 256 ? 256 : grown.capacity;
@@ -3510,9 +3482,7 @@ EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *dat
                 grown.capacity > SIZE_MAX / 2 ? buffer->size + size : grown.capacity * 2;
         }
         grown.data = (uint8_t *)epctx__alloc(&grown.allocator, grown.capacity);
-        if (grown.data == NULL) {
-            return EPCTX_ERR_NOMEM;
-        }
+        if (grown.data == NULL) return EPCTX_ERR_NOMEM;
         if (buffer->size > 0) {
             memcpy(grown.data, buffer->data, buffer->size);
         }
@@ -3586,16 +3556,12 @@ static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void
         epctx__twig *twig;
         int order;
         path->link[path->depth++] = link;
-        if (*link == EPCTX__NO_NODE) {
-            return *link;
-        }
+        if (*link == EPCTX__NO_NODE) return *link;
         twig = epctx__twig_at(table, *link);
         order = tag != twig->tag          ? (tag > twig->tag) - (tag < twig->tag)
                 : table->order_fn != NULL ? table->order_fn(search, *link)
                                           : 1;
-        if (order == 0) {
-            return *link;
-        }
+        if (order == 0) return *link;
         link = &twig->link[order > 0];
     }
 }
@@ -3844,12 +3810,8 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
 {
     size_t start = 0;
     size_t i;
-    if (name.size == 0) {
-        return "is empty";
-    }
-    if (memchr(name.data, '\0', name.size) != NULL) {
-        return "contains a NUL byte";
-    }
+    if (name.size == 0) return "is empty";
+    if (memchr(name.data, '\0', name.size) != NULL) return "contains a NUL byte";
     if (epctx__is_separator(name.data[0]) ||
         (name.size >= 2 && name.data[1] == ':' && ((unsigned)name.data[0] | 0x20u) - 'a' < 26)) {
         return "is absolute, expected a path relative to the model";
@@ -3864,9 +3826,7 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
 #endif
     for (i = 0; i <= name.size && (flags & EPCTX_PATH_DETOURS) == 0; i++) {
         if (i == name.size || epctx__is_separator(name.data[i])) {
-            if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
-                return "contains '..'";
-            }
+            if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) return "contains '..'";
             start = i + 1;
         }
     }
@@ -3890,9 +3850,7 @@ EPCTX_API bool epctx_path_has_dots(epctx_str name)
 {
     size_t i;
     for (i = 1; i < name.size; i++) {
-        if (name.data[i - 1] == '.' && name.data[i] == '.') {
-            return true;
-        }
+        if (name.data[i - 1] == '.' && name.data[i] == '.') return true;
     }
     return false;
 }
@@ -4190,9 +4148,7 @@ static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[E
     if (size >= EPCTX_PATH_MAX) {
         SetLastError(ERROR_FILENAME_EXCED_RANGE);
     }
-    if (size == 0 || size >= EPCTX_PATH_MAX) {
-        return false;
-    }
+    if (size == 0 || size >= EPCTX_PATH_MAX) return false;
     if (wcsncmp(full, L"\\\\?\\", 4) == 0 || wcsncmp(full, L"\\\\.\\", 4) == 0) {
         prefix = L"";
     } else if (wcsncmp(full, L"\\\\", 2) == 0) {
@@ -4231,14 +4187,10 @@ static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWOR
     WCHAR real[EPCTX__WIDE_MAX];
     HANDLE opened;
     DWORD size;
-    if (!epctx__wide(file, name, wide)) {
-        return EPCTX__NO_HANDLE;
-    }
+    if (!epctx__wide(file, name, wide)) return EPCTX__NO_HANDLE;
     opened = CreateFileW(wide, access, share, NULL, make ? CREATE_NEW : OPEN_EXISTING,
                          FILE_FLAG_BACKUP_SEMANTICS, NULL);
-    if (opened == EPCTX__NO_HANDLE || !inside) {
-        return opened;
-    }
+    if (opened == EPCTX__NO_HANDLE || !inside) return opened;
     size = epctx__wide_real(opened, wide, real);
     if (size > 0 && wcsncmp(real, wide, size) == 0 &&
         (wide[size] == L'\0' || wcscmp(wide + size, L"\\") == 0)) {
@@ -4268,9 +4220,7 @@ static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
 {
     BY_HANDLE_FILE_INFORMATION info;
     file = path != NULL ? epctx__wide_open(NULL, path, 0, false) : file;
-    if (file == EPCTX__NO_HANDLE) {
-        return false;
-    }
+    if (file == EPCTX__NO_HANDLE) return false;
     memset(out, 0, sizeof *out);
     out->kind = EPCTX_FILE_OTHER;
     out->guarded = true;
@@ -4329,14 +4279,10 @@ static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
     WCHAR wide[EPCTX__WIDE_MAX];
     WCHAR *from = wide;
     DWORD size;
-    if (file == EPCTX__NO_HANDLE) {
-        return false;
-    }
+    if (file == EPCTX__NO_HANDLE) return false;
     size = epctx__wide(NULL, path, asked) ? epctx__wide_real(file, asked, wide) : 0;
     CloseHandle(file);
-    if (size == 0) {
-        return false;
-    }
+    if (size == 0) return false;
     if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
         from = wide + 6;
         *from = L'\\';
@@ -4361,9 +4307,7 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     (void)user;
     EPCTX__TRY(epctx_path_join(epctx_str_of(folder), epctx_str_of("*"), name, sizeof name, error));
     search = epctx__wide(NULL, name, wide) ? FindFirstFileW(wide, &entry) : INVALID_HANDLE_VALUE;
-    if (search == INVALID_HANDLE_VALUE) {
-        return epctx__io_error(error, "list", folder);
-    }
+    if (search == INVALID_HANDLE_VALUE) return epctx__io_error(error, "list", folder);
     do { /* skips names that are not Unicode */
         if (WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, entry.cFileName, -1, name,
                                 sizeof name, NULL, NULL) > 0 &&
@@ -4390,12 +4334,8 @@ static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *na
     WCHAR wide[EPCTX__WIDE_MAX];
     name = name != NULL ? name : epctx__base(file);
     *there = epctx__wide(file, name, wide) ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
-    if (*there == INVALID_FILE_ATTRIBUTES) {
-        return EPCTX_FILE_NONE;
-    }
-    if ((*there & FILE_ATTRIBUTE_REPARSE_POINT) != 0) {
-        return EPCTX_FILE_LINK;
-    }
+    if (*there == INVALID_FILE_ATTRIBUTES) return EPCTX_FILE_NONE;
+    if ((*there & FILE_ATTRIBUTE_REPARSE_POINT) != 0) return EPCTX_FILE_LINK;
     return (*there & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER : EPCTX_FILE_REGULAR;
 }
 
@@ -4472,9 +4412,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
         if (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED) {
             return epctx__io_error(error, "open the lock", lock->path);
         }
-        if (lock->try_only) {
-            return EPCTX_ERR_CHANGED;
-        }
+        if (lock->try_only) return EPCTX_ERR_CHANGED;
         Sleep(10);
     }
 }
@@ -4521,9 +4459,7 @@ static int epctx__sys_open(const char *root, const char *name)
         }
         close(fd);
         errno = code;
-        if (last) {
-            return next;
-        }
+        if (last) return next;
         fd = next;
         name += size + 1;
     }
@@ -4589,9 +4525,7 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     DIR *entries = opendir(folder[0] != '\0' ? folder : ".");
     const struct dirent *entry;
     (void)user;
-    if (entries == NULL) {
-        return epctx__io_error(error, "list", folder);
-    }
+    if (entries == NULL) return epctx__io_error(error, "list", folder);
     do {
         entry = readdir(entries);
     } while (entry != NULL && name_fn(state, entry->d_name));
@@ -4728,9 +4662,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
         struct stat ours, there;
         int fd = openat((int)lock->folder, base, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         lock->descriptor = fd;
-        if (fd < 0) {
-            return epctx__io_error(error, "open the lock", lock->path);
-        }
+        if (fd < 0) return epctx__io_error(error, "open the lock", lock->path);
         while (flock(fd, LOCK_EX | (lock->try_only ? LOCK_NB : 0)) != 0) {
             if (errno != EINTR) {
                 return errno == EWOULDBLOCK ? EPCTX_ERR_CHANGED
@@ -4759,9 +4691,7 @@ static epctx_status epctx__sys_status(void)
 {
     size_t i;
     for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++) {
-        if (epctx__reasons[i][0] == EPCTX__REASON()) {
-            return (epctx_status)epctx__reasons[i][1];
-        }
+        if (epctx__reasons[i][0] == EPCTX__REASON()) return (epctx_status)epctx__reasons[i][1];
     }
     return EPCTX_ERR_IO;
 }
@@ -4817,22 +4747,14 @@ static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool
     int64_t count = 1;
     uint64_t at = 0;
     uint8_t *data;
-    if (!epctx__sys_stat(NULL, file, &info)) {
-        return epctx__io_error(error, "examine", path);
-    }
-    if (info.kind != EPCTX_FILE_REGULAR) {
-        return epctx__not_regular(info.kind, path, error);
-    }
+    if (!epctx__sys_stat(NULL, file, &info)) return epctx__io_error(error, "examine", path);
+    if (info.kind != EPCTX_FILE_REGULAR) return epctx__not_regular(info.kind, path, error);
     if (info.size > (uint64_t)PTRDIFF_MAX) { /* differences of pointers into it must fit */
         return epctx__file_failed(error, EPCTX_ERR_LIMIT, "is larger than the address space", path);
     }
-    if (info.size == 0) {
-        return EPCTX_OK;
-    }
+    if (info.size == 0) return EPCTX_OK;
     data = (uint8_t *)epctx__sys_map(copy ? EPCTX__NO_HANDLE : file, (size_t)info.size);
-    if (data == NULL) {
-        return epctx__io_error(error, copy ? "find memory for" : "map", path);
-    }
+    if (data == NULL) return epctx__io_error(error, copy ? "find memory for" : "map", path);
     out->data = data;
     out->size = (size_t)info.size;
     out->handle = data;
@@ -4861,9 +4783,7 @@ static epctx_status epctx__file_map(void *user, const char *root, const char *na
     epctx_status status;
     (void)user;
     memset(out, 0, sizeof *out);
-    if (file == EPCTX__NO_HANDLE) {
-        return epctx__open_failed(root, "open", name, error);
-    }
+    if (file == EPCTX__NO_HANDLE) return epctx__open_failed(root, "open", name, error);
     status = epctx__map_handle(file, name, copy, out, error);
     EPCTX__LEAVE(out, file);
     return status;
@@ -5015,9 +4935,7 @@ static epctx_status epctx__file_write(void *user, epctx_io_file *file, const voi
     while (size > 0) {
         int64_t count =
             epctx__sys_write((epctx__handle)file->descriptor, from, size < piece ? size : piece);
-        if (count <= 0) {
-            return epctx__io_error(error, "write", file->path);
-        }
+        if (count <= 0) return epctx__io_error(error, "write", file->path);
         from += count;
         size -= (size_t)count;
     }
@@ -5037,9 +4955,7 @@ static epctx_status epctx__link_names(const epctx_io_file *from, const char *nam
                                       epctx_error *error)
 {
     epctx_status status;
-    if (epctx__sys_link(from, name, to, made)) {
-        return EPCTX_OK;
-    }
+    if (epctx__sys_link(from, name, to, made)) return EPCTX_OK;
     status = epctx__sys_status();
     if (status != EPCTX_ERR_EXISTS && status != EPCTX_ERR_UNSUPPORTED) {
         const char *what = name != NULL ? "keep" : "replace";
@@ -5062,9 +4978,7 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
     epctx__handle opened = epctx__sys_make(file, epctx__base(file), 0);
     epctx_status status;
     memset(&old, 0, sizeof old);
-    if (opened == EPCTX__NO_HANDLE) {
-        return epctx__io_error(error, "keep", file->path);
-    }
+    if (opened == EPCTX__NO_HANDLE) return epctx__io_error(error, "keep", file->path);
     copy.descriptor = (intptr_t)opened;
     status = epctx__sys_look(&copy, NULL, &there) != EPCTX_FILE_NONE
                  ? epctx__map_handle(opened, file->path, false, &old, error)
@@ -5186,13 +5100,9 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
     epctx__stat there;
     (void)user;
     EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
-    if (kind == EPCTX_FILE_NONE) {
-        return EPCTX_OK;
-    }
+    if (kind == EPCTX_FILE_NONE) return EPCTX_OK;
     EPCTX__TRY(epctx__file_name(file, base, mark, file->kept, error));
-    if (!epctx__sys_move(file, base, NULL)) {
-        return epctx__io_error(error, "remove", file->path);
-    }
+    if (!epctx__sys_move(file, base, NULL)) return epctx__io_error(error, "remove", file->path);
     file->state |= EPCTX__FILE_CLEARED;
     return epctx__flush(file, true, error);
 }
@@ -5506,17 +5416,11 @@ static epctx_status epctx__buf_hold(void *user, epctx_io_file *file, epctx_overw
 {
     epctx__buf_file *f = (epctx__buf_file *)file->handle;
     epctx_file_info info;
-    if (f->held || (file->alone && overwrite == EPCTX_OVERWRITE_REPLACE)) {
-        return EPCTX_OK;
-    }
+    if (f->held || (file->alone && overwrite == EPCTX_OVERWRITE_REPLACE)) return EPCTX_OK;
     EPCTX__TRY(epctx__buf_stat(user, file->path, &info, error));
     f->held = true;
-    if (info.kind == EPCTX_FILE_NONE) {
-        return EPCTX_OK;
-    }
-    if (overwrite == EPCTX_OVERWRITE_FAIL) {
-        return epctx__file_exists(file->path, error);
-    }
+    if (info.kind == EPCTX_FILE_NONE) return EPCTX_OK;
+    if (overwrite == EPCTX_OVERWRITE_FAIL) return epctx__file_exists(file->path, error);
     return overwrite == EPCTX_OVERWRITE_BACKUP
                ? epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "a buffer cannot have a backup",
                                     file->path)
@@ -5610,9 +5514,7 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
     epctx_file_info info;
     epctx_str part = folder.size > 0 ? folder : epctx_str_of(".");
     EPCTX__TRY(epctx__path_check(name, flags, error));
-    if (io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
+    if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     EPCTX__TRY(epctx_path_join(part, name, full, sizeof full, error));
     EPCTX__TRY(io->stat_fn(io->user, full, &info, error));
     if (info.kind == EPCTX_FILE_NONE) {
@@ -5711,9 +5613,7 @@ static epctx_status epctx__path_real(const epctx_io *io, const char *path, char 
                                      epctx_error *error)
 {
     epctx_status status = io->canonical_fn(io->user, path, out, EPCTX_PATH_MAX, error);
-    if (status != EPCTX_ERR_NOT_FOUND) {
-        return status;
-    }
+    if (status != EPCTX_ERR_NOT_FOUND) return status;
     epctx_error_clear(error);
     return epctx__path_place(io, path, out, error);
 }
@@ -5741,9 +5641,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
     char place[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_error_clear(error);
-    if (io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
+    if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     EPCTX__TRY(epctx__path_place(io, path, place, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
     if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
@@ -5831,12 +5729,8 @@ static const uint8_t *epctx__number(const uint8_t *p, const uint8_t *end, epctx_
                                     uint64_t *value)
 {
     size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
-    if (wire == EPCTX_WIRE_VARINT) {
-        return epctx__varint(p, end, 10, value);
-    }
-    if ((size_t)(end - p) < width) {
-        return NULL;
-    }
+    if (wire == EPCTX_WIRE_VARINT) return epctx__varint(p, end, 10, value);
+    if ((size_t)(end - p) < width) return NULL;
     *value = width == 8 ? epctx__le64(p) : epctx__le32(p);
     return p + width;
 }
@@ -5858,9 +5752,7 @@ static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uin
     uint64_t size;
     t->start = p;
     p = epctx__tag(p, end, &tag);
-    if (p == NULL || tag >> 3 == 0) {
-        return NULL;
-    }
+    if (p == NULL || tag >> 3 == 0) return NULL;
     t->number = tag >> 3;
     t->wire = (epctx_wire)(tag & 7);
     t->value = 0;
@@ -6033,9 +5925,7 @@ static inline bool epctx__check_field(epctx__check *c, epctx_kind type, const ep
                              "the model has more fields than epctx_limits.max_fields allows");
     }
     c->fields--;
-    if (!epctx__is_message(kind)) {
-        return kind == 0 || epctx__check_packed(c, kind, t->body, end);
-    }
+    if (!epctx__is_message(kind)) return kind == 0 || epctx__check_packed(c, kind, t->body, end);
     if ((kind & EPCTX__ONE) != 0) {
         c->duplicate = c->duplicate || (*seen >> t->number & 1) != 0;
         *seen |= UINT32_C(1) << t->number;
@@ -6057,9 +5947,7 @@ static bool epctx__check_message(epctx__check *c, epctx_kind type, const uint8_t
         if (after == NULL) {
             return epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "no valid protobuf field");
         }
-        if (!epctx__check_field(c, type, &t, after, depth, &seen)) {
-            return false;
-        }
+        if (!epctx__check_field(c, type, &t, after, depth, &seen)) return false;
         p = after;
     }
     return true;
@@ -6188,13 +6076,9 @@ static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *valu
     for (;;) {
         if (it->packed != NULL) {
             it->packed = epctx__number(it->packed, it->packed_end, wire, value);
-            if (it->packed != NULL) {
-                return true;
-            }
+            if (it->packed != NULL) return true;
         }
-        if (!epctx_next_field(it, &f)) {
-            return false;
-        }
+        if (!epctx_next_field(it, &f)) return false;
         if (f.wire == wire) {
             *value = f.value;
             return true;
@@ -6209,9 +6093,7 @@ static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *valu
 EPCTX_API bool epctx_next_int(epctx_cursor *it, int64_t *value)
 {
     uint64_t bits;
-    if (!epctx__next_scalar(it, EPCTX_WIRE_VARINT, &bits)) {
-        return false;
-    }
+    if (!epctx__next_scalar(it, EPCTX_WIRE_VARINT, &bits)) return false;
     *value = (int64_t)bits;
     return true;
 }
@@ -6227,9 +6109,7 @@ static float epctx__float(uint64_t bits)
 EPCTX_API bool epctx_next_float(epctx_cursor *it, float *value)
 {
     uint64_t bits;
-    if (!epctx__next_scalar(it, EPCTX_WIRE_FIXED32, &bits)) {
-        return false;
-    }
+    if (!epctx__next_scalar(it, EPCTX_WIRE_FIXED32, &bits)) return false;
     *value = epctx__float(bits);
     return true;
 }
@@ -6254,9 +6134,7 @@ EPCTX_API bool epctx_next_view(epctx_cursor *it, epctx_view *body)
 EPCTX_API bool epctx_next_str(epctx_cursor *it, epctx_str *value)
 {
     epctx_view body;
-    if (!epctx_next_view(it, &body)) {
-        return false;
-    }
+    if (!epctx_next_view(it, &body)) return false;
     *value = epctx_view_str(body);
     return true;
 }
@@ -6367,9 +6245,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
             return false;
         }
         child = (epctx_slot *)epctx__arena_raw(arena, sizeof *child);
-        if (child == NULL) {
-            return false;
-        }
+        if (child == NULL) return false;
         child->data = t.start;
         child->size = (size_t)(after - t.start);
         child->message = NULL;
@@ -6382,9 +6258,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         if (c != NULL && type == EPCTX_KIND_MODEL && t.number == EPCTX_FIELD_MODEL_GRAPH &&
             t.wire == EPCTX_WIRE_LEN && (seen & 1u << EPCTX_FIELD_MODEL_GRAPH) == 0) {
             seen |= 1u << EPCTX_FIELD_MODEL_GRAPH; /* a second one is found below */
-            if (!epctx__open_slot(arena, child, EPCTX_KIND_GRAPH, c, depth - 1)) {
-                return false;
-            }
+            if (!epctx__open_slot(arena, child, EPCTX_KIND_GRAPH, c, depth - 1)) return false;
         } else if (c != NULL && !epctx__check_field(c, type, &t, after, depth, &seen)) {
             return false;
         }
@@ -6426,9 +6300,7 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
     uint64_t at, size = 0;
     uint32_t tag = 0;
     size_t i;
-    if (c->reason == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
+    if (c->reason == NULL) return epctx__nomem(error, model->arena.missing);
     at = (uint64_t)(c->bad - model->source.data);
     for (i = 0; i < sizeof known / sizeof known[0]; i++) {
         size_t length = strlen(known[i].magic);
@@ -6697,9 +6569,7 @@ static epctx_status epctx__check_open(const epctx_model *model, epctx_error *err
 EPCTX_API void epctx_model_close(epctx_model *model)
 {
     epctx__file *file;
-    if (model == NULL) {
-        return;
-    }
+    if (model == NULL) return;
     for (file = model->files; file != NULL; file = file->next) {
         model->io->unmap_fn(model->io->user, &file->mapping);
     }
@@ -6800,9 +6670,7 @@ static inline void epctx__read_field(const epctx__member *m, const epctx_field *
     wire = m->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
            : m->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
                                     : EPCTX_WIRE_FIXED32;
-    if (f->wire != wire && m->type != EPCTX__TENSOR_DATA) {
-        return;
-    }
+    if (f->wire != wire && m->type != EPCTX__TENSOR_DATA) return;
     switch (m->type) {
     case EPCTX__STR:
         *(epctx_str *)place = epctx_view_str(f->body);
@@ -7132,9 +7000,7 @@ static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t 
     epctx_slot *slot = start != NULL ? start : message->first;
     while (slot != NULL) {
         uintptr_t data = (uintptr_t)slot->data;
-        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
-            return slot;
-        }
+        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) return slot;
         slot = slot->next;
         if (slot == NULL && start != NULL) {
             slot = message->first;
@@ -7304,9 +7170,7 @@ EPCTX_API bool epctx_walk_step(epctx_walk *w)
     }
     while (w->level > 0) {
         level = &w->levels[w->level - 1];
-        if (epctx__walk_find(w, level)) {
-            return true;
-        }
+        if (epctx__walk_find(w, level)) return true;
         if (level->kind == EPCTX_KIND_MODEL && w->root < 2) {
             level->fields = epctx_view_fields(level->view, epctx__walk_roots[++w->root]);
         } else {
@@ -7380,9 +7244,7 @@ EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *
 {
     size_t i;
     for (i = 0; i < node->attr_count; i++) {
-        if (epctx_str_is(node->attrs[i].name, name)) {
-            return &node->attrs[i];
-        }
+        if (epctx_str_is(node->attrs[i].name, name)) return &node->attrs[i];
     }
     return NULL;
 }
@@ -7478,9 +7340,7 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
     bool zero = false, fits = true;
     *count = 1;
     for (i = 0; i < rank; i++) {
-        if (dims[i] < 0) {
-            return false;
-        }
+        if (dims[i] < 0) return false;
         zero = zero || dims[i] == 0;
         fits = fits && (zero || *count <= (uint64_t)INT64_MAX / (uint64_t)dims[i]);
         *count *= (uint64_t)dims[i];
@@ -7541,9 +7401,7 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
     EPCTX__NEW(file, epctx__file, 1, &model->arena, error);
     EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &file->path, error));
     entry = (epctx__file **)epctx_list_add(&model->file_list, &model->arena, sizeof file);
-    if (entry == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
+    if (entry == NULL) return epctx__nomem(error, model->arena.missing);
     EPCTX__TRY(
         epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, error));
     *entry = file;
@@ -7707,9 +7565,7 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
     epctx_tensor_view view = epctx_tensor_of(message);
     epctx_tensor tensor;
     epctx__file *file;
-    if (!view.external) {
-        return EPCTX_OK;
-    }
+    if (!view.external) return EPCTX_OK;
     memset(&tensor, 0, sizeof tensor);
     tensor.name = view.name;
     EPCTX__TRY(epctx__load_external(l, &view, &tensor, &file));
@@ -7867,9 +7723,7 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
         return EPCTX_OK; /* its own, or an omitted optional input */
     }
     found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
-    if (found == NULL) {
-        return epctx__nomem(c->error, c->arena->missing);
-    }
+    if (found == NULL) return epctx__nomem(c->error, c->arena->missing);
     *found = name;
     return EPCTX_OK;
 }
@@ -8081,9 +7935,7 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
     size_t at = 0, child;
     for (child = 1; child < *count; child = 2 * at + 1) {
         child += child + 1 < *count && key[heap[child + 1]] < key[heap[child]];
-        if (key[heap[child]] >= key[last]) {
-            break;
-        }
+        if (key[heap[child]] >= key[last]) break;
         heap[at] = heap[child];
         at = child;
     }
@@ -8171,9 +8023,7 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
     size_t count = 0, i;
     bool sorted = false;
     EPCTX__TRY(epctx__node_edges(l, graph, &edges, &sorted));
-    if (sorted) {
-        return EPCTX_OK;
-    }
+    if (sorted) return EPCTX_OK;
     EPCTX__NEW(nodes, epctx_node, graph->node_count, l->arena, l->error);
     EPCTX__NEW(sequence, uint32_t, graph->node_count, l->arena, l->error);
     EPCTX__NEW(key, uint32_t, graph->node_count, l->arena, l->error);
@@ -8292,9 +8142,7 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
     while (id < EPCTX_EP_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) {
         id++;
     }
-    if (id == EPCTX_EP_ATTR_COUNT) {
-        return EPCTX_OK;
-    }
+    if (id == EPCTX_EP_ATTR_COUNT) return EPCTX_OK;
     want = (int32_t)epctx__epnode_attrs[id].type;
     place = (char *)node + epctx__epnode_attrs[id].place;
     if (type != want) {
@@ -8441,9 +8289,7 @@ EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name)
 {
     size_t i;
     for (i = 0; i < EPCTX__PROFILE_COUNT; i++) {
-        if (epctx_str_is(name, epctx__profiles[i].name)) {
-            return &epctx__profiles[i];
-        }
+        if (epctx_str_is(name, epctx__profiles[i].name)) return &epctx__profiles[i];
     }
     return NULL;
 }
@@ -8508,9 +8354,7 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
 {
     while (*pattern != '\0') {
         epctx_str part;
-        if (*pattern == '*') {
-            return epctx__ends_with(name, pattern + 1);
-        }
+        if (*pattern == '*') return epctx__ends_with(name, pattern + 1);
         part = epctx__pattern_part(&pattern, model);
         if (name.size < part.size || !epctx_str_eq(epctx__str(name.data, part.size), part)) {
             return false;
@@ -8642,9 +8486,7 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b)
 {
     size_t row[EPCTX__KEY_MOST + 1];
     size_t i, k;
-    if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) {
-        return EPCTX__KEY_MOST + 1;
-    }
+    if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) return EPCTX__KEY_MOST + 1;
     for (k = 0; k <= b.size; k++) {
         row[k] = k;
     }
@@ -8720,9 +8562,7 @@ static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
 {
     epctx_str rest = epctx_str_of(words);
     for (*index = 0; rest.size > 0; (*index)++) {
-        if (epctx_str_eq(epctx_str_cut(&rest, ' '), word)) {
-            return true;
-        }
+        if (epctx_str_eq(epctx_str_cut(&rest, ' '), word)) return true;
     }
     return false;
 }
@@ -8792,9 +8632,7 @@ EPCTX_API epctx_status epctx_options_set_list(epctx_options *o, const char *list
         entry.data = list;
         entry.size = epctx__until(list, " \t\r\n");
         list += entry.size + (list[entry.size] != '\0');
-        if (entry.size == 0) {
-            continue;
-        }
+        if (entry.size == 0) continue;
         value = entry;
         key = epctx_str_cut(&value, '|');
         if (value.data == NULL || key.size == 0) {
@@ -8825,9 +8663,7 @@ EPCTX_API bool epctx_option_given(const epctx_options *o, epctx_option option)
 
 EPCTX_API const char *epctx_option_text(const epctx_options *o, epctx_option option)
 {
-    if (epctx_option_given(o, option)) {
-        return o->values[option];
-    }
+    if (epctx_option_given(o, option)) return o->values[option];
     /* A shared binary cannot be embedded. */
     if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && o != NULL && o->profile != NULL &&
         (o->profile->traits & EPCTX_EMBEDS) != 0 &&
@@ -8875,9 +8711,7 @@ static const char *epctx__options_fault(const epctx_options *o, bool generates, 
         return "ep.context_file_path '%s' should not point to a folder: a file name with an "
                "extension is expected";
     }
-    if (!generates) {
-        return NULL;
-    }
+    if (!generates) return NULL;
     if (memory && path[0] == '\0') {
         return "the model came from memory, so the output has no name: set ep.context_file_path";
     }
@@ -8988,9 +8822,7 @@ static epctx_status epctx__file_add(epctx__files *f, epctx_file_use use, epctx_s
     if (at == EPCTX_MAP_NONE) {
         at = (uint32_t)f->list.count;
         file = (epctx_dependency *)epctx_list_add(&f->list, f->arena, sizeof *file);
-        if (file == NULL) {
-            return epctx__nomem(f->error, f->arena->missing);
-        }
+        if (file == NULL) return epctx__nomem(f->error, f->arena->missing);
         EPCTX__TRY(epctx__map_set(seen, name, at, f->error));
         file->use = use;
         file->name = name;
@@ -9021,9 +8853,7 @@ static bool epctx__match_name(void *state, const char *name)
     epctx__matches *m = (epctx__matches *)state;
     char *copy;
     int at = m->count;
-    if (!epctx_profile_name_fits(m->pattern, epctx_str_of(name), m->model)) {
-        return true;
-    }
+    if (!epctx_profile_name_fits(m->pattern, epctx_str_of(name), m->model)) return true;
     while (at > 0 && strcmp(m->names[at - 1], name) > 0) {
         at--;
     }
@@ -9062,9 +8892,7 @@ static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
                EPCTX_OK) {
         return EPCTX_OK; /* cannot be listed: no sidecars */
     }
-    if (found.full_memory) {
-        return epctx__nomem(f->error, f->arena->missing);
-    }
+    if (found.full_memory) return epctx__nomem(f->error, f->arena->missing);
     for (i = 0; i < found.count; i++) {
         epctx_str file = epctx_str_of(found.names[i]);
         if (epctx_path_find(io, epctx_str_of(f->context_folder), file, f->flags, path, sizeof path,
@@ -9096,9 +8924,7 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
     epctx_epnode node;
     const epctx_profile *profile;
     epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
-    if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) {
-        return EPCTX_OK;
-    }
+    if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) return EPCTX_OK;
     profile = f->profile != NULL && epctx_profile_claims(f->profile, &node) == EPCTX_CLAIM_YES
                   ? f->profile
                   : epctx_profile_of(node.source);
@@ -9110,9 +8936,7 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
             epctx__file_add(f, EPCTX_USE_CONTEXT, name, node.name, "ep_cache_context", true));
         if (epctx__ends_with(name, ".xml")) { /* OpenVINO IR: ".bin" has the weights */
             char *bin = epctx_arena_copy(f->arena, name);
-            if (bin == NULL) {
-                return epctx__nomem(f->error, f->arena->missing);
-            }
+            if (bin == NULL) return epctx__nomem(f->error, f->arena->missing);
             memcpy(bin + name.size - 4, ".bin", 4);
             name.data = bin;
             EPCTX__TRY(
@@ -9231,9 +9055,7 @@ static epctx_status epctx__scan_malformed(epctx_scan *s)
 
 static epctx_status epctx__scan_unread(epctx_scan *s)
 {
-    if (!s->stream) {
-        return epctx__scan_refuse(s, EPCTX_ERR_IO, "the source could not be read");
-    }
+    if (!s->stream) return epctx__scan_refuse(s, EPCTX_ERR_IO, "the source could not be read");
     return epctx__scan_refuse(
         s,
         ((const pb_istream_t *)s->source.user)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF : EPCTX_ERR_IO,
@@ -9268,9 +9090,7 @@ static epctx_status epctx__scan_skip(epctx_scan *s, uint64_t count)
     }
     while (s->stream && count > 0) {
         size_t part = count < 0x8000 ? (size_t)count : 0x8000;
-        if (!s->source.read_fn(s->source.user, s->at, NULL, part)) {
-            return epctx__scan_unread(s);
-        }
+        if (!s->source.read_fn(s->source.user, s->at, NULL, part)) return epctx__scan_unread(s);
         s->at += part;
         count -= part;
     }
@@ -9284,13 +9104,9 @@ static epctx_status epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *v
     *value = 0;
     for (i = 0; i < most && s->at < s->end; i++) {
         int byte = epctx__scan_byte(s);
-        if (byte < 0) {
-            return s->status;
-        }
+        if (byte < 0) return s->status;
         *value |= (uint64_t)(byte & 0x7f) << (7 * i);
-        if (byte < 0x80) {
-            return EPCTX_OK;
-        }
+        if (byte < 0x80) return EPCTX_OK;
     }
     return epctx__scan_malformed(s);
 }
@@ -9314,15 +9130,11 @@ static epctx_status epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 static epctx_status epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
 {
     *text = epctx_str_of(NULL);
-    if (length > sizeof s->text - s->text_used) {
-        return epctx__scan_skip(s, length);
-    }
+    if (length > sizeof s->text - s->text_used) return epctx__scan_skip(s, length);
     text->data = s->text + s->text_used;
     for (; text->size < length; text->size++) {
         int byte = epctx__scan_byte(s);
-        if (byte < 0) {
-            return s->status;
-        }
+        if (byte < 0) return s->status;
         s->text[s->text_used++] = (char)byte;
     }
     return EPCTX_OK;
@@ -9340,9 +9152,7 @@ static epctx_status epctx__scan_entry_value(epctx_scan *s, uint64_t length)
     s->entry.size = fits ? (uint16_t)length : UINT16_MAX;
     while (s->at < end && (fits || digits)) {
         int byte = epctx__scan_byte(s);
-        if (byte < 0) {
-            return s->status;
-        }
+        if (byte < 0) return s->status;
         digits = digits && epctx__digit(number, (char)byte);
         if (fits) {
             s->text[s->text_used++] = (char)byte;
@@ -9381,9 +9191,7 @@ static epctx_status epctx__scan_word(epctx_scan *s, uint64_t length, unsigned fi
     unsigned i;
     for (at = 0; at < length && left != 0; at++) {
         int byte = epctx__scan_byte(s);
-        if (byte < 0) {
-            return s->status;
-        }
+        if (byte < 0) return s->status;
         for (i = first; i <= last; i++) {
             if ((left >> i & 1) != 0 && (byte == 0 || byte != (unsigned char)words[i][at])) {
                 left -= 1u << i;
@@ -9418,16 +9226,12 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length)
                                     EPCTX_EP_PARTITION_NAME};
     size_t count = sizeof order - (s->attr.word != EPCTX_EP_SOURCE); /* the source comes first */
     size_t i;
-    if (s->owner != s->nodes || length > sizeof s->text) {
-        return;
-    }
+    if (s->owner != s->nodes || length > sizeof s->text) return;
     for (i = 0; i < count && length > sizeof s->text - s->text_used; i++) {
         epctx_str *text = epctx__scan_str(s, order[i]);
         epctx_str victim = *text;
         unsigned id;
-        if (victim.size == 0) {
-            continue;
-        }
+        if (victim.size == 0) continue;
         *text = epctx_str_of(NULL);
         s->text_used = (uint16_t)(s->text_used - victim.size);
         s->attr.mark = s->text_used; /* the attribute being read has no text yet */
@@ -9574,9 +9378,7 @@ static epctx_status epctx__scan_len(epctx_scan *s, unsigned message, uint32_t nu
                                       ? "a field is longer than what is left: is it cut off?"
                                       : "no valid protobuf field");
     }
-    if (kind == 0) {
-        return epctx__scan_text(s, place, length);
-    }
+    if (kind == 0) return epctx__scan_text(s, place, length);
     /* The second pass over a node skips its subgraphs. */
     if (epctx__is_message(kind)) {
         return s->flat && message == EPCTX_KIND_ATTR
@@ -9710,9 +9512,7 @@ static int epctx__scan_leave(epctx_scan *s)
     case EPCTX_KIND_NODE:
         s->flat = false;
         s->depth = --s->nodes;
-        if ((flags & EPCTX__SCAN_OP) == 0) {
-            return -1;
-        }
+        if ((flags & EPCTX__SCAN_OP) == 0) return -1;
         s->epnode_count++;
         s->broken = s->broken || (flags & EPCTX__SCAN_DOMAIN) == 0;
         return EPCTX_SCAN_EPNODE;
@@ -9788,9 +9588,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *s, epctx_error *error)
         uint64_t before = s->at;
         if (before == s->end) {
             int event = s->levels > 0 ? epctx__scan_leave(s) : (int)EPCTX_SCAN_END;
-            if (event >= 0) {
-                return (epctx_scan_event)event;
-            }
+            if (event >= 0) return (epctx_scan_event)event;
         } else if (epctx__scan_field(s) != EPCTX_OK && before > 0 && s->at == before &&
                    s->levels == 0 && s->end == EPCTX__SCAN_MOST &&
                    s->status == EPCTX_ERR_PROTOBUF) {
@@ -10178,9 +9976,7 @@ static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint
     epctx_slot *type, *tensor, *shape;
     int32_t i;
     epctx__add_str(b, slot, EPCTX_FIELD_VALUE_NAME, value->name);
-    if (value->elem_type == 0) {
-        return slot;
-    }
+    if (value->elem_type == 0) return slot;
     type = epctx__add_message(b, slot, EPCTX_FIELD_VALUE_TYPE);
     tensor = epctx__add_message(b, type, EPCTX_FIELD_TYPE_TENSOR_TYPE);
     epctx__add_varint(b, tensor, EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE, value->elem_type);
@@ -10220,9 +10016,7 @@ static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, ui
     if (b->status == EPCTX_OK) {
         b->status = epctx__check_tensor_record(tensor, b->error);
     }
-    if (b->status != EPCTX_OK) {
-        return NULL;
-    }
+    if (b->status != EPCTX_OK) return NULL;
     for (i = 0; i < tensor->rank; i++) {
         epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DIMS, tensor->dims[i]);
     }
@@ -10246,9 +10040,7 @@ static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_
     } else if (b->depth == 0) {
         epctx__reject(b, EPCTX_ERR_LIMIT, "graphs are nested too deep", 0);
     }
-    if (b->status != EPCTX_OK) {
-        return;
-    }
+    if (b->status != EPCTX_OK) return;
     b->depth--;
     for (i = 0; i < graph->node_count; i++) {
         epctx__build_node(b, slot, EPCTX_FIELD_GRAPH_NODE, &graph->nodes[i]);
@@ -10365,9 +10157,7 @@ static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epc
 {
     epctx_slot *copy =
         epctx__add_slot(b, parent, slot->number, (epctx_wire)slot->wire, slot->data, slot->size);
-    if (copy == NULL) {
-        return NULL;
-    }
+    if (copy == NULL) return NULL;
     copy->head = slot->head;
     copy->split = slot->split;
     if (epctx__is_changed(slot)) {
@@ -10382,9 +10172,7 @@ static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_vi
 {
     const epctx_slot *from = epctx__changed_slot(view);
     epctx_slot *slot;
-    if (from == NULL) {
-        return epctx__add_bytes(b, NULL, number, view.data, view.size);
-    }
+    if (from == NULL) return epctx__add_bytes(b, NULL, number, view.data, view.size);
     slot = epctx__add_message(b, NULL, number);
     epctx__clone_children(b, slot, from);
     return slot;
@@ -10411,9 +10199,7 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
                                                       body.data + body.size, depth - 1);
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
-        if (!epctx__check_slot(check, epctx__message_kind(kind), child, depth - 1)) {
-            return false;
-        }
+        if (!epctx__check_slot(check, epctx__message_kind(kind), child, depth - 1)) return false;
     }
     return true;
 }
@@ -10511,9 +10297,7 @@ static unsigned epctx__varint_size(uint64_t value)
 static unsigned epctx__tag_size(const epctx_slot *slot)
 {
     unsigned size = 1;
-    if (slot->split) {
-        return epctx__varint_size((uint64_t)slot->number << 3);
-    }
+    if (slot->split) return epctx__varint_size((uint64_t)slot->number << 3);
     while (size + 1u < slot->head && slot->data[size - 1] >= 0x80) {
         size++;
     }
@@ -10534,9 +10318,7 @@ static unsigned epctx__length_width(const epctx_slot *slot)
 static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
 {
     epctx_field x, y;
-    if (a->wire != b->wire || a->number != b->number) {
-        return false;
-    }
+    if (a->wire != b->wire || a->number != b->number) return false;
     epctx__slot_field(a, &x);
     epctx__slot_field(b, &y);
     return a->wire == EPCTX_WIRE_LEN ? epctx_view_equal(x.body, y.body) : x.value == y.value;
@@ -10547,13 +10329,9 @@ static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *
 {
     epctx_slot *last;
     size_t count = 0;
-    if (b->status != EPCTX_OK) {
-        return;
-    }
+    if (b->status != EPCTX_OK) return;
     last = epctx__former(b, parent, fresh, &count);
-    if (count == 1 && epctx__same_field(last, fresh)) {
-        return;
-    }
+    if (count == 1 && epctx__same_field(last, fresh)) return;
     if (last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
         fresh->split = (uint8_t)epctx__length_width(last);
     }
@@ -10674,9 +10452,7 @@ static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_
     bool same = true;
     epctx__opened(b, attr);
     epctx__build_payload(b, fresh, record);
-    if (b->status != EPCTX_OK) {
-        return;
-    }
+    if (b->status != EPCTX_OK) return;
     next = fresh->message->first;
     for (slot = attr->message->first; slot != NULL; slot = slot->next) {
         if (epctx__is_value_field(slot)) {
@@ -11086,9 +10862,7 @@ static unsigned epctx__length_size(const epctx_slot *slot, uint64_t size)
 static uint64_t epctx__measure(epctx_slot *slot)
 {
     uint64_t size = slot->size;
-    if (slot->removed) {
-        return 0;
-    }
+    if (slot->removed) return 0;
     if (epctx__is_changed(slot)) {
         epctx_slot *child;
         size = 0;
@@ -11121,9 +10895,7 @@ typedef struct epctx__writer {
 static bool epctx__write_run(epctx__writer *w, const uint8_t *data, size_t size)
 {
     if (w->run_size > 0 && data != w->run + w->run_size) {
-        if (!pb_write(w->stream, w->run, w->run_size)) {
-            return false;
-        }
+        if (!pb_write(w->stream, w->run, w->run_size)) return false;
         w->run_size = 0;
     }
     w->run = w->run_size > 0 ? w->run : data;
@@ -11149,20 +10921,14 @@ static bool epctx__write_head(epctx__writer *w, const epctx_slot *slot, uint64_t
 static bool epctx__write_slot(epctx__writer *w, const epctx_slot *slot)
 {
     const epctx_slot *child;
-    if (slot->removed) {
-        return true;
-    }
+    if (slot->removed) return true;
     if (!epctx__is_changed(slot)) {
         return (!slot->split || epctx__write_head(w, slot, slot->size)) &&
                epctx__write_run(w, slot->data, slot->size);
     }
-    if (slot->parent != NULL && !epctx__write_head(w, slot, slot->message->size)) {
-        return false;
-    }
+    if (slot->parent != NULL && !epctx__write_head(w, slot, slot->message->size)) return false;
     for (child = slot->message->first; child != NULL; child = child->next) {
-        if (!epctx__write_slot(w, child)) {
-            return false;
-        }
+        if (!epctx__write_slot(w, child)) return false;
     }
     return true;
 }
@@ -11388,9 +11154,7 @@ static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entr
     epctx_mapping old;
     memset(&old, 0, sizeof old);
     EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &entry->there, c->error));
-    if (entry->there.kind == EPCTX_FILE_NONE) {
-        return EPCTX_OK;
-    }
+    if (entry->there.kind == EPCTX_FILE_NONE) return EPCTX_OK;
     EPCTX__TRY(c->io->map_fn(c->io->user, entry->root, entry->name, false, &old, c->error));
     entry->there = old.info;
     file->kept = epctx__parts_equal(file, &old);
@@ -11626,9 +11390,7 @@ static epctx_status epctx__commit_review(epctx_commit *c)
     epctx__commit_file *entry;
     for (entry = c->files; entry != NULL; entry = entry->next) {
         epctx_file_info now;
-        if (entry->seen == NULL) {
-            continue;
-        }
+        if (entry->seen == NULL) continue;
         EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &now, c->error));
         /* If a model is gone, nothing is lost. */
         if (!(now.kind == EPCTX_FILE_NONE && entry->is_model) &&
@@ -11892,9 +11654,7 @@ EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error
     epctx_error_clear(error);
     commit->error = error;
     status = epctx__commit_all(commit);
-    if (status == EPCTX_OK) {
-        return epctx__commit_report(commit);
-    }
+    if (status == EPCTX_OK) return epctx__commit_report(commit);
     /* In reverse order: each state on the way is consistent. The first failure ends it; then files
      * keep the second names that a model may use. */
     for (out = commit->placed; out != NULL && !commit->stuck; out = out->before) {
@@ -12054,9 +11814,7 @@ static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
 {
     epctx_str text, number;
     bool file;
-    if (rest->size == 0) {
-        return false;
-    }
+    if (rest->size == 0) return false;
     memset(line, 0, sizeof *line);
     text = epctx_str_cut(rest, '\n');
     line->word = epctx_str_cut(&text, ' ');
@@ -12133,9 +11891,7 @@ static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const voi
                                         uint64_t size, bool fast, epctx_error *error)
 {
     uint64_t hash;
-    if (size != line->size) {
-        return epctx__other_binary(line->name, false, size, line->size, error);
-    }
+    if (size != line->size) return epctx__other_binary(line->name, false, size, line->size, error);
     hash = fast ? line->hash : epctx_hash(data, (size_t)size, 0);
     return hash == line->hash ? EPCTX_OK
                               : epctx__other_binary(line->name, true, hash, line->hash, error);
@@ -12175,9 +11931,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
     epctx__stamp_line line;
     epctx_epnode node;
     epctx_status status;
-    if (!epctx__stamp_binary(model, source, &line, &node)) {
-        return EPCTX_OK;
-    }
+    if (!epctx__stamp_binary(model, source, &line, &node)) return EPCTX_OK;
     status = epctx__verify_node(model, &line, &node, context_file_path, fast, error);
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
@@ -12537,9 +12291,7 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     ep->owners[n->node.embed_mode] += n->owner;
     ep->secondaries += n->secondary;
     n->due = n->chosen && n->owner && n->node.embed_mode != c->mode;
-    if (n->due || !n->chosen || (n->secondary && c->opts.node == NULL)) {
-        return EPCTX_OK;
-    }
+    if (n->due || !n->chosen || (n->secondary && c->opts.node == NULL)) return EPCTX_OK;
     if (n->secondary) {
         reason = "is secondary: the context is in its primary node";
     } else if (n->owner) {
@@ -12600,9 +12352,7 @@ static epctx_status epctx__convert_settle(epctx__convert *c)
         const epctx__context_node *n = &c->nodes[i];
         const epctx_profile *profile = n->ep->profile;
         bool mixed = n->ep->owners[!c->mode] > n->ep->converted;
-        if (n->ep->converted == 0) {
-            continue;
-        }
+        if (n->ep->converted == 0) continue;
         if (mixed && (profile->traits & EPCTX_NO_MIX) != 0) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "the EP %s refuses models with embedded and external contexts: "
@@ -12900,9 +12650,7 @@ static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_vi
     EPCTX__TRY(epctx_epnode_read(view, &node, p->error));
     profile = profile != NULL ? profile : epctx_profile_of(node.source);
     ep = epctx_str_of(profile->name);
-    if (profile->key != EPCTX_KEY_NODE_NAME) {
-        return EPCTX_OK;
-    }
+    if (profile->key != EPCTX_KEY_NODE_NAME) return EPCTX_OK;
     if (node.main_context == 0) {
         return epctx__prefix_refused(p, profile,
                                      "several nodes share a context, and the EP finds the graph "
@@ -12972,9 +12720,7 @@ static epctx_status epctx__prefix_run(epctx__prefixing *p)
 {
     epctx_node_view node;
     epctx_walk walk;
-    if (p->prefix.size == 0) {
-        return epctx_fail(p->error, EPCTX_ERR_ARG, "the prefix is empty");
-    }
+    if (p->prefix.size == 0) return epctx_fail(p->error, EPCTX_ERR_ARG, "the prefix is empty");
     EPCTX__TRY(epctx__prefix_check_all(p));
     epctx_walk_begin(&walk, p->model);
     while (epctx_walk_next(&walk, &node)) {
@@ -13102,9 +12848,7 @@ static epctx_status epctx__group_names(epctx__grouping *g)
         for (k = 0; k < node->output_count; k++) {
             epctx_str name = node->outputs[k];
             uint32_t before = epctx_map_get(&g->producers, name);
-            if (name.size == 0) {
-                continue;
-            }
+            if (name.size == 0) continue;
             if ((before != EPCTX_MAP_NONE || epctx__has(&g->initializers, name) ||
                  epctx_map_get(&g->types, name) < graph->input_count) &&
                 !epctx__remakes(graph, before, node)) {
@@ -13142,9 +12886,7 @@ static epctx_status epctx__group_levels(epctx__grouping *g)
         for (k = 0; k < epctx__read_count(node); k++) {
             uint32_t producer = epctx__producer(g, node, k);
             uint32_t least;
-            if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) {
-                continue;
-            }
+            if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) continue;
             if (producer >= i) {
                 return epctx__group_refuse(
                     g, "input '%S' is produced by a later node: the graph is not sorted",
@@ -13224,9 +12966,7 @@ static size_t epctx__list_constants(epctx__grouping *g, uint32_t first, uint32_t
             g->stack[top].node = next;
             g->stack[top++].input = 0;
         }
-        if (top == 0) {
-            return count;
-        }
+        if (top == 0) return count;
         at = &g->stack[top - 1];
         next = EPCTX_MAP_NONE;
         if (at->input < g->graph->nodes[at->node].input_count) {
@@ -13451,9 +13191,7 @@ EPCTX_API void epctx_weights_free(epctx_weights *weights)
 
 EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out)
 {
-    if (index >= weights->count) {
-        return false;
-    }
+    if (index >= weights->count) return false;
     out->offset = weights->entries[index].offset;
     out->size = weights->entries[index].size;
     out->kind = weights->entries[index].kind;
@@ -13503,9 +13241,7 @@ static uint64_t epctx__weight_sample(epctx__weight_search *s)
     size_t i;
     s->table->stats.sampled++;
     s->table->stats.hashed_bytes += size;
-    if (s->size <= sizeof sample) {
-        return epctx_hash(s->data, size, seed);
-    }
+    if (s->size <= sizeof sample) return epctx_hash(s->data, size, seed);
     for (i = 0; i < blocks; i++) {
         size_t last = s->size - EPCTX__WEIGHT_BLOCK;
         size_t at = i + 1 < blocks ? i * (last / (blocks - 1)) : last;
@@ -13553,9 +13289,7 @@ static uint64_t epctx__weight_whole(epctx__weight_search *s, const uint8_t *data
     for (at = 0; at < s->size; at += size) {
         const uint8_t *piece = data + at;
         size = s->size - at < EPCTX__WEIGHT_PIECE ? s->size - at : EPCTX__WEIGHT_PIECE;
-        if (data == NULL && !epctx__weight_piece(s, index, at, size, &piece)) {
-            return 0;
-        }
+        if (data == NULL && !epctx__weight_piece(s, index, at, size, &piece)) return 0;
         epctx__weight_mix(lanes, piece, size);
         tail = size % EPCTX__WEIGHT_STRIDE; /* only at the end */
         memcpy(rest, piece + size - tail, tail);
@@ -13589,14 +13323,10 @@ static int epctx__weight_compare(epctx__weight_search *s, uint32_t index)
         const uint8_t *piece = NULL;
         size_t equal;
         size = s->size - at < most ? s->size - at : most;
-        if (!epctx__weight_piece(s, index, at, size, &piece)) {
-            return 0;
-        }
+        if (!epctx__weight_piece(s, index, at, size, &piece)) return 0;
         equal = epctx__first_difference(s->data + at, piece, size);
         s->table->stats.compared_bytes += equal < size ? equal + 1 : size;
-        if (equal < size) {
-            return s->data[at + equal] > piece[equal] ? 1 : -1;
-        }
+        if (equal < size) return s->data[at + equal] > piece[equal] ? 1 : -1;
     }
     return 0;
 }
@@ -13607,12 +13337,8 @@ static int epctx__weight_order(void *search, uint32_t index)
 {
     epctx__weight_search *s = (epctx__weight_search *)search;
     const struct epctx__weight *e = &s->table->entries[index];
-    if (s->key != e->key) {
-        return s->key > e->key ? 1 : -1;
-    }
-    if (s->size != e->size) {
-        return s->size > e->size ? 1 : -1;
-    }
+    if (s->key != e->key) return s->key > e->key ? 1 : -1;
+    if (s->size != e->size) return s->size > e->size ? 1 : -1;
     if (s->kind != e->kind || s->first != e->first) {
         return s->kind != e->kind ? (s->kind > e->kind ? 1 : -1) : (s->first ? 1 : -1);
     }
@@ -13680,14 +13406,10 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
     s->key = epctx__weight_sample(s);
     *equal = epctx__table_find(&table, s->key, s, path);
     w->alike = false;
-    if (*equal == EPCTX__NO_NODE) {
-        return EPCTX_OK;
-    }
+    if (*equal == EPCTX__NO_NODE) return EPCTX_OK;
     first = &w->entries[*equal];
     if (!first->hashed) {
-        if (epctx__weight_compare(s, *equal) == 0) {
-            return s->status;
-        }
+        if (epctx__weight_compare(s, *equal) == 0) return s->status;
         first->whole = epctx__weight_whole(s, NULL, *equal);
         EPCTX__TRY(s->status);
         first->hashed = true;
@@ -13696,9 +13418,7 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
     if (!hashed) {
         whole = epctx__weight_whole(s, s->data, 0);
     }
-    if (whole == first->whole && epctx__weight_compare(s, *equal) == 0) {
-        return s->status;
-    }
+    if (whole == first->whole && epctx__weight_compare(s, *equal) == 0) return s->status;
     s->first = false;
     s->key = whole;
     *equal = epctx__table_find(&table, s->key, s, path);
@@ -13839,9 +13559,7 @@ static bool epctx__read_qnn(epctx_str text, uint64_t out[12])
 /* Next part of "name;key=value;key=value"; one without "=" has an empty key. False at the end. */
 static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
 {
-    if (rest->size == 0) {
-        return false;
-    }
+    if (rest->size == 0) return false;
     *value = epctx_str_cut(rest, ';');
     *key = epctx_str_cut(value, '=');
     if (value->data == NULL) {
@@ -13890,9 +13608,7 @@ static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
 {
     epctx_str k;
     while (epctx__compat_next(&text, &k, value)) {
-        if (epctx_str_eq(k, key)) {
-            return true;
-        }
+        if (epctx_str_eq(k, key)) return true;
     }
     *value = epctx_str_of("");
     return false;
@@ -14173,9 +13889,7 @@ static epctx_status epctx__known_add(epctx__known *known, const epctx__known_gra
     EPCTX__TRY(epctx__copy(known->index.arena, name, &name.data, error));
     EPCTX__TRY(epctx__map_set(&known->index, name, count, error));
     added = (epctx__known_graph *)epctx_list_add(&known->graphs, known->index.arena, sizeof *added);
-    if (added == NULL) {
-        return epctx__nomem(error, known->index.arena->missing);
-    }
+    if (added == NULL) return epctx__nomem(error, known->index.arena->missing);
     added->name = name;
     added->hash = graph->hash;
     return EPCTX_OK;
@@ -14216,9 +13930,7 @@ static const char *epctx__backend_lacks(const epctx_backend *b, bool compiles, b
                    {"info_fn", loads, b->info_fn != NULL}};
     size_t i;
     for (i = 0; i < sizeof members / sizeof *members; i++) {
-        if (members[i].used && !members[i].there) {
-            return members[i].name;
-        }
+        if (members[i].used && !members[i].there) return members[i].name;
     }
     return NULL;
 }
@@ -14321,9 +14033,7 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *
     epctx_value *copy;
     size_t count = 0;
     size_t i;
-    if (ep->backend->types_fn == NULL) {
-        return EPCTX_OK;
-    }
+    if (ep->backend->types_fn == NULL) return EPCTX_OK;
     EPCTX__TRY(ep->backend->types_fn(ep->backend->self, ep->build, name, &found, &count, error));
     if (count != piece->graph->output_count) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "types_fn gave %u outputs, expected %u",
@@ -14355,9 +14065,7 @@ static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
     if (ep->shared != NULL) {
         /* Before compiling: a compiled but unknown graph would be compiled again. */
         EPCTX__TRY(epctx__known_add(ep->shared, id, &found, error));
-        if (found) {
-            return EPCTX_OK;
-        }
+        if (found) return EPCTX_OK;
     }
     status = b->compile_fn(b->self, ep->build, graph, id->name, id->hash, error);
     if (status != EPCTX_OK && ep->shared != NULL) {
@@ -14387,9 +14095,7 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     if (b->max_size_fn != NULL) {
         EPCTX__TRY(b->max_size_fn(b->self, ep->build, id->name, &bytes, error));
     }
-    if (bytes < 0) {
-        return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
-    }
+    if (bytes < 0) return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
     ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
     ep->count++;
     epctx__progress(ep->opts.hooks, "compile", ep->count, ep->room);
@@ -14427,9 +14133,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
             capacity += numbers + t->name.size + t->location.size;
         }
     }
-    if (capacity == 0) {
-        return EPCTX_OK;
-    }
+    if (capacity == 0) return EPCTX_OK;
     EPCTX__NEW(memory, char, capacity, ep->arena, error);
     text = epctx_text_of(memory, capacity);
     for (i = 0; i < piece->initializer_count; i++) {
@@ -14835,9 +14539,7 @@ static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node
     char to[EPCTX_PATH_MAX];
     epctx_epnode ep;
     epctx_status status;
-    if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-        return EPCTX_OK;
-    }
+    if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) return EPCTX_OK;
     if (!epctx__is_ep_record(node)) {
         return epctx_fail(g->error, EPCTX_ERR_GRAPH,
                           "is EPContext in domain '%S', expected com.microsoft", &node->domain);
@@ -14849,9 +14551,7 @@ static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node
                           &ep.source);
     }
     g->report->other_nodes++;
-    if (ep.embed_mode != 0 || ep.ep_cache_context.size == 0) {
-        return EPCTX_OK;
-    }
+    if (ep.embed_mode != 0 || ep.ep_cache_context.size == 0) return EPCTX_OK;
     status = epctx_path_find(io, epctx_path_folder(epctx_str_of(g->report->context_path)),
                              ep.ep_cache_context, model->path_flags, to, sizeof to, g->error);
     if (model->path[0] != '\0' &&
@@ -14968,9 +14668,7 @@ static epctx_status epctx__gen_infer(epctx__gen *g)
     if (b->infer_fn != NULL) {
         EPCTX__TRY(b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error));
     }
-    if (count == 0) {
-        return EPCTX_OK;
-    }
+    if (count == 0) return EPCTX_OK;
     EPCTX__NEW(all, epctx_value, known + count, g->arena, g->error);
     if (known > 0) {
         memcpy(all, g->graph.values, known * sizeof *all);
@@ -15006,12 +14704,8 @@ static epctx_status epctx__gen_partition(epctx__gen *g)
     while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left]))) {
         left++;
     }
-    if (g->opts->require_all && left < count) {
-        return epctx__gen_refusal(g, left, true, g->error);
-    }
-    if (g->part_count > 0 || g->opts->no_nodes != EPCTX_NO_NODES_ERROR) {
-        return EPCTX_OK;
-    }
+    if (g->opts->require_all && left < count) return epctx__gen_refusal(g, left, true, g->error);
+    if (g->part_count > 0 || g->opts->no_nodes != EPCTX_NO_NODES_ERROR) return EPCTX_OK;
     epctx_error_clear(&why);
     if (left < count) {
         epctx__gen_refusal(g, left, true, &why);
@@ -15150,9 +14844,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
         bool read = false;
-        if (w->unit[i] < g->part_count) {
-            continue;
-        }
+        if (w->unit[i] < g->part_count) continue;
         for (k = 0; k < node->output_count; k++) {
             read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
         }
@@ -15342,9 +15034,7 @@ static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view 
     uint64_t at = (r->initializers_size + 63) & ~(uint64_t)63; /* aligned like a cache line */
     epctx_tensor tensor;
     epctx_span parts[2];
-    if (!outside && !view->external) {
-        return EPCTX_OK;
-    }
+    if (!outside && !view->external) return EPCTX_OK;
     EPCTX__TRY(epctx_tensor_load(g->model, view->view, g->arena, &tensor, g->error));
     parts[0] = epctx__span(NULL, (size_t)(at - r->initializers_size));
     parts[1] = epctx__span(tensor.data, tensor.size);
@@ -15366,9 +15056,7 @@ static bool epctx__has_ep(const epctx__gen *g, epctx_str ep)
     const epctx_profile *profile = epctx_profile_of(ep);
     bool known = (profile->traits & EPCTX_ANY_EP) == 0;
     size_t i;
-    if (epctx_str_is(ep, g->backend->source)) {
-        return g->part_count > 0;
-    }
+    if (epctx_str_is(ep, g->backend->source)) return g->part_count > 0;
     for (i = 0; i < g->graph.node_count; i++) {
         const epctx_node *node = &g->graph.nodes[i];
         const epctx_attr *source =
@@ -15492,9 +15180,7 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g)
 static epctx_status epctx__gen_put_aside(const epctx__gen *g, epctx_commit *c,
                                          epctx_output_file *file)
 {
-    if (g->aside.size == 0) {
-        return EPCTX_OK;
-    }
+    if (g->aside.size == 0) return EPCTX_OK;
     file->path = g->report->initializers_path;
     file->name = g->opts->initializers_file_name;
     file->parts = (const epctx_span *)(const void *)g->aside.data;
@@ -15541,9 +15227,7 @@ static epctx_status epctx__gen_alone(epctx__gen *g)
     epctx_span binary;
     epctx_status status;
     EPCTX__TRY(epctx__gen_make(g));
-    if (g->report->context_path[0] == '\0') {
-        return EPCTX_OK;
-    }
+    if (g->report->context_path[0] == '\0') return EPCTX_OK;
     memset(files, 0, sizeof files);
     memset(&opts, 0, sizeof opts);
     opts.overwrite = epctx__overwrite(g->opts->overwrite);
@@ -15753,9 +15437,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
     epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
     mutex = (epctx__mutex *)epctx__alloc(&a, sizeof *mutex);
-    if (mutex == NULL) {
-        return epctx__nomem(error, sizeof *mutex);
-    }
+    if (mutex == NULL) return epctx__nomem(error, sizeof *mutex);
     memset(mutex, 0, sizeof *mutex);
     mutex->allocator = a;
 #ifdef EPCTX_PTHREAD_LOCK
@@ -15941,9 +15623,7 @@ static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
         }
         next = waiter != NULL ? waiter->turn : NULL;
     }
-    if (w->lock.lock_fn == NULL || next != NULL) {
-        return false;
-    }
+    if (w->lock.lock_fn == NULL || next != NULL) return false;
     w->waiters = &me;
     if (w->lock.wait_fn != NULL) {
         w->lock.wait_fn(w->lock.user);
@@ -15966,9 +15646,7 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
     epctx_error_clear(error);
     *workspace = NULL;
     w = (epctx_workspace *)epctx__alloc(&a, sizeof *w);
-    if (w == NULL) {
-        return epctx__nomem(error, sizeof *w);
-    }
+    if (w == NULL) return epctx__nomem(error, sizeof *w);
     memset(w, 0, sizeof *w);
     w->memory = a;
     w->allocator.user = w;
@@ -16010,9 +15688,7 @@ static epctx_str epctx__handle_key(void *const *graph)
 static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
 {
     epctx__entry **link = &w->entries;
-    if (entry->taken > 0 || entry->users > 0) {
-        return;
-    }
+    if (entry->taken > 0 || entry->users > 0) return;
     while (*link != entry) {
         link = &(*link)->next;
     }
@@ -16047,9 +15723,7 @@ static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__n
     char folder[EPCTX_PATH_MAX];
     epctx_str parts[3];
     place->path[0] = place->alias[0] = '\0';
-    if (io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
+    if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     EPCTX__TRY(epctx_path_check(binary->name, error));
     if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
         return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
@@ -16085,9 +15759,7 @@ static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *as
                                       epctx__entry **out, epctx_error *error)
 {
     epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
-    if (entry == NULL) {
-        return epctx__nomem(error, sizeof *entry);
-    }
+    if (entry == NULL) return epctx__nomem(error, sizeof *entry);
     memset(entry, 0, sizeof *entry);
     entry->backend = *asked->backend;
     epctx_arena_init(&entry->arena, &w->memory);
@@ -16142,9 +15814,7 @@ static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
         }
     } else if (asked->changes) {
         entry->copy = w->allocator.alloc_fn(w->allocator.user, payload.size);
-        if (entry->copy == NULL) {
-            return epctx__nomem(error, payload.size);
-        }
+        if (entry->copy == NULL) return epctx__nomem(error, payload.size);
         memcpy(entry->copy, payload.data, payload.size);
         payload.data = (const uint8_t *)entry->copy;
     }
@@ -16228,9 +15898,7 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
         asked->used = false;
         asked->loaded = true;
         status = epctx__entries_ask(w, asked, out, error);
-        if (status == EPCTX_OK || !asked->missed) {
-            return status;
-        }
+        if (status == EPCTX_OK || !asked->missed) return status;
         entry = w->entries;
         while (entry != NULL && !(entry->turn.busy && epctx__entry_is(entry, asked))) {
             entry = entry->next;
@@ -16250,9 +15918,7 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
                           "graph '%S' of '%S' is in use by another session of this workspace",
                           &asked->key, &asked->binary->name);
     }
-    if (!load) {
-        return EPCTX_ERR_CONTEXT;
-    }
+    if (!load) return EPCTX_ERR_CONTEXT;
     EPCTX__TRY(epctx__entry_make(w, asked, &entry, error));
     epctx__unlock(w);
     status = epctx__entry_open(w, entry, asked, error);
@@ -16334,9 +16000,7 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
 {
     epctx__group *idle = NULL;
     epctx__group *group;
-    if (workspace == NULL) {
-        return;
-    }
+    if (workspace == NULL) return;
     epctx__lock(workspace);
     while ((group = workspace->groups) != NULL) {
         workspace->groups = group->next;
@@ -16431,9 +16095,7 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
     epctx__group *group = NULL;
     epctx_build_opts how;
     epctx_status status;
-    if (fresh == NULL) {
-        return epctx__nomem(error, sizeof *fresh);
-    }
+    if (fresh == NULL) return epctx__nomem(error, sizeof *fresh);
     memset(fresh, 0, sizeof *fresh); /* if there is none */
     fresh->backend = backend;
     fresh->io = io;
@@ -16543,9 +16205,7 @@ static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model
 {
     const size_t size = (size_t)epctx_model_size(model);
     pb_ostream_t stream;
-    if (epctx_buffer_append(buffer, NULL, size) != EPCTX_OK) {
-        return epctx__nomem(error, size);
-    }
+    if (epctx_buffer_append(buffer, NULL, size) != EPCTX_OK) return epctx__nomem(error, size);
     stream = pb_ostream_from_buffer(buffer->data, size);
     return epctx_model_write_stream(model, &stream, error);
 }
@@ -16557,9 +16217,7 @@ static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p, 
     p->derived = g->derived;
     p->overwrite = g->opts->overwrite;
     EPCTX__TRY(epctx__buffer_model(&p->model, g->model, g->error));
-    if (g->aside.size == 0) {
-        return EPCTX_OK;
-    }
+    if (g->aside.size == 0) return EPCTX_OK;
     EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->error));
     EPCTX__TRY(epctx__gen_put_aside(g, &group->commit, &p->initializers));
     return epctx_commit_fill(&group->commit, g->error);
@@ -16591,9 +16249,7 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
             }
         }
     }
-    if (!epctx__stamp_of(model, epctx_str_of(source), &value)) {
-        return EPCTX_OK;
-    }
+    if (!epctx__stamp_of(model, epctx_str_of(source), &value)) return EPCTX_OK;
     epctx__stamp_begin(&stamp, &model->arena);
     epctx__stamp_put(&stamp, value);
     epctx__stamp_put_binary(&stamp, binary, group->known.graphs.count);
@@ -16792,9 +16448,7 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
     /* Else it is our turn already: called by a hook or backend. */
     bool entered = epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
     epctx__pending **link;
-    if (found == NULL || found->finishing) {
-        return;
-    }
+    if (found == NULL || found->finishing) return;
     for (link = &found->pending; *link != NULL; link = &(*link)->next) {
         if ((*link)->hosted && strcmp((*link)->path, context_path) == 0) {
             *link = (*link)->next;
@@ -16999,9 +16653,7 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_boun
 static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *node)
 {
     epctx_key key = l->opts.profile != NULL ? l->opts.profile->key : EPCTX_KEY_PARTITION;
-    if (key == EPCTX_KEY_NONE) {
-        return epctx_str_of(NULL);
-    }
+    if (key == EPCTX_KEY_NONE) return epctx_str_of(NULL);
     return key == EPCTX_KEY_PARTITION && node->partition_name.size > 0 ? node->partition_name
                                                                        : node->name;
 }
@@ -17140,9 +16792,7 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
                 continue;
             }
             status = epctx__load_take(l, bound, owner, how, error);
-            if (status != EPCTX_ERR_CONTEXT) {
-                return status;
-            }
+            if (status != EPCTX_ERR_CONTEXT) return status;
             if (++l->misses > EPCTX__MISSES) {
                 epctx_error_clear(error);
                 return epctx_fail(error, EPCTX_ERR_LIMIT,
@@ -17162,9 +16812,7 @@ static epctx_status epctx__weights_find(const epctx__loading *l, const epctx_ope
     epctx_str folder = epctx_str_of(l->opts.source_model_path);
     epctx_error why;
     epctx_status status;
-    if (folder.size > 0) {
-        return epctx__path_join(path, EPCTX_PATH_MAX, &folder, 1, error);
-    }
+    if (folder.size > 0) return epctx__path_join(path, EPCTX_PATH_MAX, &folder, 1, error);
     if (name.size == 0) {
         return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
                           "the weights are in the source model, which the node does not name: set "
@@ -17220,9 +16868,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
         source = source->next;
     }
     l->source = source;
-    if (source != NULL) {
-        return EPCTX_OK;
-    }
+    if (source != NULL) return EPCTX_OK;
     EPCTX__NEW(source, epctx__weight_model, 1, arena, error);
     if (bytes.data == NULL) {
         EPCTX__TRY(epctx_model_open_file(&source->model, path, &how, error));
@@ -17261,9 +16907,7 @@ static epctx_status epctx__weight_get(epctx__loading *l, const epctx_bound *boun
     }
     file = l->source->model.path[0] != '\0' ? l->source->model.path : "(from memory)";
     at = epctx_map_get(&l->source->names, ref->name);
-    if (at == EPCTX_MAP_NONE) {
-        return epctx_weight_verify(ref, NULL, file, error);
-    }
+    if (at == EPCTX_MAP_NONE) return epctx_weight_verify(ref, NULL, file, error);
     weight = &l->source->weights[at];
     if (weight->tensor.data == NULL || weight->tensor.size != ref->size ||
         weight->hash != ref->hash) {
@@ -17287,9 +16931,7 @@ static epctx_status epctx__load_weight(epctx__loading *l, const epctx_bound *bou
     if (l->opts.weight_fn != NULL) {
         status = l->opts.weight_fn(l->opts.weight_user, bound, ref, out, error);
     }
-    if (status != EPCTX_ERR_NOT_FOUND) {
-        return status;
-    }
+    if (status != EPCTX_ERR_NOT_FOUND) return status;
     epctx_error_clear(error);
 #ifndef EPCTX_NO_WIRE
     return epctx__weight_get(l, bound, ref, out, error);
@@ -17306,9 +16948,7 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     epctx_tensor *tensors;
     size_t count = 0;
     size_t i;
-    if (bound->weights.size == 0) {
-        return EPCTX_OK;
-    }
+    if (bound->weights.size == 0) return EPCTX_OK;
     l->attribute = EPCTX_WEIGHTS_ATTR;
     epctx_error_clear(error);
     while (epctx_next_weight(&rest, &ref)) {
@@ -17345,9 +16985,7 @@ static epctx_status epctx__load_add(epctx__loading *l, size_t index, epctx_bound
                                     epctx_error *error)
 {
     *out = (epctx_bound *)epctx_list_add(&l->ours, &l->loaded->arena, sizeof **out);
-    if (*out == NULL) {
-        return epctx__nomem(error, l->loaded->arena.missing);
-    }
+    if (*out == NULL) return epctx__nomem(error, l->loaded->arena.missing);
     (*out)->index = index;
     return EPCTX_OK;
 }
@@ -17374,9 +17012,7 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
             } else {
                 continue;
             }
-            if (status != EPCTX_OK) {
-                return epctx__load_failed(l, bound, status, error);
-            }
+            if (status != EPCTX_OK) return epctx__load_failed(l, bound, status, error);
             if (step > 0) {
                 epctx__progress(l->opts.hooks, "load", done, loaded->bound_count);
             }
@@ -17393,9 +17029,7 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     epctx_workspace_opts own;
     epctx_error_clear(error);
     memset(l, 0, sizeof *l);
-    if (loaded == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "pass a set to load into");
-    }
+    if (loaded == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "pass a set to load into");
     memset(loaded, 0, sizeof *loaded);
     EPCTX__TRY(epctx__backend_check(backend, false, true, error));
     if (opts != NULL) {
@@ -17446,9 +17080,7 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
 {
     epctx_workspace *w = loaded != NULL ? loaded->workspace : NULL;
     size_t i;
-    if (w == NULL) {
-        return;
-    }
+    if (w == NULL) return;
     for (i = 0; i < loaded->bound_count; i++) {
         epctx_bound *bound = &loaded->bound[i];
         if (bound->weighted) {
@@ -17558,9 +17190,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     epctx_error_clear(error);
     EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
     status = epctx__check_open(model, error);
-    if (status != EPCTX_OK) {
-        return epctx__load_end(&l, status, error);
-    }
+    if (status != EPCTX_OK) return epctx__load_end(&l, status, error);
     l.model = model;
     l.model_path = model->path;
     if (l.opts.io == NULL) {

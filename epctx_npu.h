@@ -644,9 +644,7 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
 {
     size_t i;
     for (i = 0; i < sizeof epctx_npu__archs / sizeof epctx_npu__archs[0]; i++) {
-        if (epctx_str_is(name, epctx_npu__archs[i].name)) {
-            return &epctx_npu__archs[i];
-        }
+        if (epctx_str_is(name, epctx_npu__archs[i].name)) return &epctx_npu__archs[i];
     }
     return NULL;
 }
@@ -789,9 +787,7 @@ static float epctx_npu__sqrt(float x)
     int32_t exponent;
     uint64_t m, rest;
 #endif
-    if (!(x > 0.0f) || bits >= 0x7f800000u) {
-        return x < 0.0f ? epctx_npu__float_of(0x7fc00000u) : x;
-    }
+    if (!(x > 0.0f) || bits >= 0x7f800000u) return x < 0.0f ? epctx_npu__float_of(0x7fc00000u) : x;
 #ifdef EPCTX_NPU__AVX2
     return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 #else
@@ -965,12 +961,8 @@ static float epctx_npu__pow(float x, float y)
     const bool whole = y == epctx_npu__trunc(y);
     const bool odd = whole && y * 0.5f != epctx_npu__trunc(y * 0.5f);
     float r;
-    if (y == 0.0f || x == 1.0f) {
-        return 1.0f;
-    }
-    if (x != x || y != y || (x < 0.0f && a <= FLT_MAX && !whole)) {
-        return nan;
-    }
+    if (y == 0.0f || x == 1.0f) return 1.0f;
+    if (x != x || y != y || (x < 0.0f && a <= FLT_MAX && !whole)) return nan;
     if (a == 0.0f || a > FLT_MAX) {
         r = (a == 0.0f) == (y < 0.0f) ? epctx_npu__float_of(0x7f800000u) : 0.0f;
     } else if (y > FLT_MAX || y < -FLT_MAX) {
@@ -989,12 +981,8 @@ static float epctx_npu__fmod(float x, float y)
     uint64_t rest = (a & 0x7fffffu) | (a >> 23 != 0 ? 0x800000u : 0);
     const int32_t low = b >> 23 != 0 ? (int32_t)(b >> 23) : 1;
     int32_t left = (a >> 23 != 0 ? (int32_t)(a >> 23) : 1) - low, step;
-    if (b == 0 || a >= 0x7f800000u || b > 0x7f800000u) {
-        return epctx_npu__float_of(0x7fc00000u);
-    }
-    if (a < b) {
-        return x;
-    }
+    if (b == 0 || a >= 0x7f800000u || b > 0x7f800000u) return epctx_npu__float_of(0x7fc00000u);
+    if (a < b) return x;
     for (rest %= m; left > 0; left -= step) {
         step = left < 40 ? left : 40;
         rest = (rest << step) % m;
@@ -1024,9 +1012,7 @@ static float epctx_npu__arc(float x, bool cosine)
 {
     const double a = (double)epctx_npu__abs(x), below = 1.0 - a, above = 1.0 + a;
     double y;
-    if (!(below >= 0.0)) {
-        return epctx_npu__float_of(0x7fc00000u);
-    }
+    if (!(below >= 0.0)) return epctx_npu__float_of(0x7fc00000u);
     if (!cosine) {
         y = below > 0.0 ? a / epctx_npu__sqrt_wide(below * above) : FLT_MAX;
         return epctx_npu__signed((float)epctx_npu__atan_wide(y), x);
@@ -1040,13 +1026,9 @@ static float epctx_npu__hyperbolic(float x, bool cosine)
 {
     const double a = (double)x, z = a * a;
     double e;
-    if (x != x || (cosine && epctx_npu__abs(x) > FLT_MAX)) {
-        return x * x;
-    }
+    if (x != x || (cosine && epctx_npu__abs(x) > FLT_MAX)) return x * x;
     e = epctx_npu__exp_wide((double)epctx_npu__abs(x));
-    if (cosine) {
-        return (float)(0.5 * (e + 1.0 / e));
-    }
+    if (cosine) return (float)(0.5 * (e + 1.0 / e));
     return z < 0.1 ? (float)(a + a * z * (1.0 / 6 + z * (1.0 / 120 + z / 5040)))
                    : epctx_npu__signed((float)(0.5 * (e - 1.0 / e)), x);
 }
@@ -1054,9 +1036,7 @@ static float epctx_npu__hyperbolic(float x, bool cosine)
 static float epctx_npu__asinh(float x)
 {
     const double a = (double)epctx_npu__abs(x), z = a * a;
-    if (!(a <= FLT_MAX)) {
-        return x;
-    }
+    if (!(a <= FLT_MAX)) return x;
     return epctx_npu__signed(
         (float)(a < 0.03
                     ? a - a * z * (1.0 / 6 - z * (3.0 / 40))
@@ -1067,9 +1047,7 @@ static float epctx_npu__asinh(float x)
 static float epctx_npu__acosh(float x)
 {
     const double a = (double)x;
-    if (!(x >= 1.0f && x <= FLT_MAX)) {
-        return x > 1.0f ? x : epctx_npu__float_of(0x7fc00000u);
-    }
+    if (!(x >= 1.0f && x <= FLT_MAX)) return x > 1.0f ? x : epctx_npu__float_of(0x7fc00000u);
     return (float)epctx_npu__log_wide(a > 1e9 ? 2.0 * a
                                               : a + epctx_npu__sqrt_wide((a - 1.0) * (a + 1.0)));
 }
@@ -1406,17 +1384,13 @@ static bool epctx_npu__span(const uint32_t *dims, const int32_t *strides, uint32
     uint32_t i;
     for (i = 0; i < rank; i++) {
         uint64_t steps = dims[i] - 1u;
-        if (dims[i] == 0) {
-            return false;
-        }
+        if (dims[i] == 0) return false;
         if (strides[i] < 0) {
             low += epctx_npu__mul(steps, 0u - (uint64_t)(int64_t)strides[i]);
         } else {
             high += epctx_npu__mul(steps, (uint64_t)strides[i]);
         }
-        if (low > EPCTX_NPU__MAX_BYTES || high > EPCTX_NPU__MAX_BYTES) {
-            return false;
-        }
+        if (low > EPCTX_NPU__MAX_BYTES || high > EPCTX_NPU__MAX_BYTES) return false;
     }
     *count = start + high + 1;
     return low <= start;
@@ -1558,9 +1532,7 @@ static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__arg
             from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
             to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
         }
-        if (i == 0) {
-            return EPCTX_OK;
-        }
+        if (i == 0) return EPCTX_OK;
     }
 }
 
@@ -1662,9 +1634,7 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
     const epctx_npu__level fast = epctx_npu__level_here();
     const size_t rest = fast != EPCTX_NPU__PORTABLE ? count % 16 : 0, whole = count - rest;
     float last[16] = {0.0f};
-    if (act->kind == EPCTX_NPU__ACT_NONE) {
-        return;
-    }
+    if (act->kind == EPCTX_NPU__ACT_NONE) return;
 #ifdef EPCTX_NPU__AVX2
     if (act->kind == EPCTX_NPU__ACT_SQRT && fast != EPCTX_NPU__PORTABLE) {
         memcpy(last, y + whole, rest * sizeof *y);
@@ -1775,9 +1745,7 @@ static bool epctx_npu__walk_rows(const epctx_npu__rows *w, const epctx_npu__args
                 }
                 operands[k] = step == 1 ? (const void *)x : room[k];
             }
-            if (!row_fn(args->fast, params, operands, y, n)) {
-                return false;
-            }
+            if (!row_fn(args->fast, params, operands, y, n)) return false;
             y += n * w->out_elem;
         }
     } while (epctx_npu__advance(w->dims, last, at, w->strides, position, w->inputs));
@@ -1931,18 +1899,14 @@ static uint64_t epctx_npu__packed(uint64_t batch, uint64_t rows, uint64_t depth,
 static uint64_t epctx_npu__reach(uint64_t n1, uint64_t s1, uint64_t n2, uint64_t s2, uint64_t n3,
                                  uint64_t s3)
 {
-    if (n1 == 0 || n2 == 0 || n3 == 0) {
-        return 0;
-    }
+    if (n1 == 0 || n2 == 0 || n3 == 0) return 0;
     return epctx_npu__mul(n1 - 1, s1) + epctx_npu__mul(n2 - 1, s2) + epctx_npu__mul(n3 - 1, s3) + 1;
 }
 
 static bool epctx_npu__check_pack(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__pack *p = (const epctx_npu__pack *)params;
-    if (p->block == 0 || p->block > 64 || p->inner == 0 || p->depth % p->inner != 0) {
-        return false;
-    }
+    if (p->block == 0 || p->block > 64 || p->inner == 0 || p->depth % p->inner != 0) return false;
     needs->in[0] =
         epctx_npu__floats(epctx_npu__reach(p->batch, p->batch_stride, p->rows, p->row_stride,
                                            p->depth / p->inner, p->depth_stride) +
@@ -2233,9 +2197,7 @@ static size_t epctx_npu__most_columns(epctx_npu__level fast)
 
 static size_t epctx_npu__most_rows(epctx_npu__level fast, size_t columns)
 {
-    if (fast != EPCTX_NPU__LEVEL_AVX512) {
-        return fast == EPCTX_NPU__PORTABLE ? EPCTX_NPU__ROWS : 6;
-    }
+    if (fast != EPCTX_NPU__LEVEL_AVX512) return fast == EPCTX_NPU__PORTABLE ? EPCTX_NPU__ROWS : 6;
     return columns > 3 * EPCTX_NPU__COLUMNS   ? 6
            : columns > 2 * EPCTX_NPU__COLUMNS ? 8
                                               : EPCTX_NPU__MOST_ROWS;
@@ -2401,9 +2363,7 @@ static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
     const epctx_npu__window *w = &p->window;
     uint64_t planes = epctx_npu__mul(p->batch, p->groups);
     uint64_t depth = epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w);
-    if (!epctx_npu__window_ok(w)) {
-        return false;
-    }
+    if (!epctx_npu__window_ok(w)) return false;
     needs->in[0] = epctx_npu__floats(epctx_npu__mul4(planes, p->in_channels, w->in_h, w->in_w));
     needs->in[1] =
         epctx_npu__floats(epctx_npu__packed(p->groups, p->out_channels, depth, EPCTX_NPU__COLUMNS));
@@ -3652,9 +3612,7 @@ static bool epctx_npu__exact_each(const epctx_npu__exact *p, const void *const *
     for (i = 0; i < count; i++) {
         const int64_t a = epctx_npu__load_int((const uint8_t *)operands[0], i, p->type);
         const int64_t b = epctx_npu__load_int((const uint8_t *)operands[1], i, p->type);
-        if (divides && b == 0) {
-            return false;
-        }
+        if (divides && b == 0) return false;
         epctx_npu__store_int((uint8_t *)y, i, p->type, epctx_npu__exact_int(p->kind, a, b));
     }
     return true;
@@ -4018,9 +3976,7 @@ static bool epctx_npu__check_pick(const void *params, epctx_npu__needs *needs)
         return false;
     }
     for (i = 0; i < p->rank; i++) {
-        if (i != p->axis && p->dims[i] > p->data_dims[i]) {
-            return false;
-        }
+        if (i != p->axis && p->dims[i] > p->data_dims[i]) return false;
     }
     needs->in[0] = epctx_npu__items(data, elem);
     needs->in[1] = epctx_npu__items(count, p->index_elem);
@@ -4101,9 +4057,7 @@ static epctx_status epctx_npu__run_tuples(const void *params, const epctx_npu__a
     uint8_t *y = (uint8_t *)args->out[0];
     size_t b, n, d, i;
     if (p->scatter != 0) {
-        if (updates == NULL) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
-        }
+        if (updates == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, p->batch * block * elem);
     }
     for (b = 0; b < p->batch; b++) {
@@ -4411,9 +4365,7 @@ static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *nee
     const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
     const uint64_t state = epctx_npu__mul(p->batch, p->hidden);
     uint32_t gates;
-    if (p->cell >= EPCTX_NPU__CELL_COUNT) {
-        return false;
-    }
+    if (p->cell >= EPCTX_NPU__CELL_COUNT) return false;
     gates = epctx_npu__gates(p->cell);
     needs->in[0] = epctx_npu__floats(epctx_npu__mul3(p->time, state, gates));
     needs->in[1] =
@@ -5286,9 +5238,7 @@ static epctx_npu__level epctx_npu__level_here(void)
 #ifdef EPCTX_NPU__AVX2
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
 #ifndef EPCTX_NPU_NO_AVX512
-        if (__builtin_cpu_supports("avx512f")) {
-            return EPCTX_NPU__LEVEL_AVX512;
-        }
+        if (__builtin_cpu_supports("avx512f")) return EPCTX_NPU__LEVEL_AVX512;
 #endif
         return EPCTX_NPU__LEVEL_AVX2;
     }
@@ -5553,30 +5503,22 @@ static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__opera
         size = graph->info.scratch_size;
         break;
     case EPCTX_NPU__INPUT:
-        if (o->index >= graph->info.input_count) {
-            return false;
-        }
+        if (o->index >= graph->info.input_count) return false;
         size = epctx_npu__value_bytes(&graph->info.inputs[o->index]);
         *align = epctx_npu__elem_size(graph->info.inputs[o->index].elem_type);
         break;
     case EPCTX_NPU__OUTPUT:
-        if (o->index >= graph->info.output_count) {
-            return false;
-        }
+        if (o->index >= graph->info.output_count) return false;
         size = epctx_npu__value_bytes(&graph->info.outputs[o->index]);
         *align = epctx_npu__elem_size(graph->info.outputs[o->index].elem_type);
         break;
     case EPCTX_NPU__WEIGHT:
-        if (o->index >= graph->context->weight_count) {
-            return false;
-        }
+        if (o->index >= graph->context->weight_count) return false;
         size = epctx_npu__pair(graph->context->weight_table +
                                (size_t)o->index * EPCTX_NPU__WEIGHT_WORDS + 2);
         break;
     case EPCTX_NPU__MADE:
-        if (graph->maker == NULL || o->index >= graph->maker->info.output_count) {
-            return false;
-        }
+        if (graph->maker == NULL || o->index >= graph->maker->info.output_count) return false;
         size = epctx_npu__value_bytes(&graph->maker->info.outputs[o->index]);
         break;
     default:
@@ -5600,9 +5542,7 @@ static bool epctx_npu__operand_ok(const epctx_npu_graph *graph, const epctx_npu_
 {
     uint64_t room = 0; /* some compilers do not see that epctx_npu__room sets them */
     uint32_t align = 0;
-    if (o->place == EPCTX_NPU__NOWHERE) {
-        return !required;
-    }
+    if (o->place == EPCTX_NPU__NOWHERE) return !required;
     return epctx_npu__room(graph, o, &room, &align) && need->bytes > 0 && need->bytes <= room &&
            need->bytes <= EPCTX_NPU__MAX_BYTES && need->align <= align &&
            o->offset % need->align == 0 &&
@@ -5638,9 +5578,7 @@ static bool epctx_npu__command_ok(epctx_npu_graph *graph, const uint32_t *words)
     epctx_npu__needs needs;
     epctx_npu__params params;
     uint32_t i, j;
-    if (!epctx_npu__needs_of(words, &params, &needs)) {
-        return false;
-    }
+    if (!epctx_npu__needs_of(words, &params, &needs)) return false;
     epctx_npu__add_work(graph, needs.work);
     for (i = 0; i < count; i++) {
         bool written = i >= op->in_count;
@@ -5779,9 +5717,7 @@ static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
  * so that partition 10 of a model follows partition 9. */
 static int epctx_npu__name_order(epctx_str a, epctx_str b)
 {
-    if (a.size != b.size) {
-        return a.size < b.size ? -1 : 1;
-    }
+    if (a.size != b.size) return a.size < b.size ? -1 : 1;
     return a.size == 0 ? 0 : memcmp(a.data, b.data, a.size);
 }
 
@@ -5825,9 +5761,7 @@ static void epctx_npu__to_host(uint8_t *data, uint64_t size, uint32_t bytes)
 {
     uint64_t i;
     uint32_t j;
-    if (!epctx_npu__big_endian()) {
-        return;
-    }
+    if (!epctx_npu__big_endian()) return;
     for (i = 0; i + bytes <= size; i += bytes) {
         for (j = 0; j < bytes / 2; j++) {
             uint8_t t = data[i + j];
@@ -5842,9 +5776,7 @@ static void epctx_npu__copy_weights(epctx_npu_context *context, uint8_t *to)
     uint32_t i;
     memcpy(to, context->weights, (size_t)context->weight_size);
     context->weights = to;
-    if (!epctx_npu__big_endian()) {
-        return;
-    }
+    if (!epctx_npu__big_endian()) return;
     for (i = 0; i < context->weight_count; i++) {
         const uint32_t *w = context->weight_table + (size_t)i * EPCTX_NPU__WEIGHT_WORDS;
         epctx_npu__to_host(to + epctx_npu__pair(w), epctx_npu__pair(w + 2), w[4]);
@@ -5945,9 +5877,7 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
                                    epctx_span *bytes, uint32_t *elem)
 {
     const uint32_t *w = context->weight_table + (size_t)index * EPCTX_NPU__WEIGHT_WORDS;
-    if (index >= context->weight_count) {
-        return false;
-    }
+    if (index >= context->weight_count) return false;
     bytes->data = context->blob.data + context->weight_offset + epctx_npu__pair(w);
     bytes->size = (size_t)epctx_npu__pair(w + 2);
     *elem = w[4];
@@ -6274,9 +6204,7 @@ static bool epctx_npu__cut_by(epctx_npu__cut *c)
             c->whole = *epctx_npu__word_at(&c->params, c->counter);
             c->unit = by->unit;
             c->window = by->window != 0 ? by->offset - (size_t)by->window : 0;
-            if (c->whole > 1) {
-                return c->whole / 2 >= c->unit;
-            }
+            if (c->whole > 1) return c->whole / 2 >= c->unit;
         }
     }
     return false;
@@ -6290,14 +6218,10 @@ static bool epctx_npu__cut_of(epctx_npu__cut *c, const epctx_npu__needs *needs)
     epctx_npu__params params = c->params;
     epctx_npu__needs two[2];
     uint32_t i;
-    if (!epctx_npu__cut_by(c)) {
-        return false;
-    }
+    if (!epctx_npu__cut_by(c)) return false;
     if (c->window != 0) { /* the last row of windows begins in the image */
         epctx_npu__window *w = (epctx_npu__window *)(void *)epctx_npu__word_at(&params, c->window);
-        if ((uint64_t)(c->whole - 1) * w->stride_h >= (uint64_t)w->in_h + w->top) {
-            return false;
-        }
+        if ((uint64_t)(c->whole - 1) * w->stride_h >= (uint64_t)w->in_h + w->top) return false;
         c->in_row = needs->in[0].bytes / w->in_h;
         w->top = 0; /* parts inside of the image must not need more workspace */
     }
@@ -6525,13 +6449,9 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     uint64_t at, spare; /* offsets, as empty memory may be NULL */
     size_t i;
     epctx_error_clear(error);
-    if (graph->maker == NULL) {
-        return EPCTX_OK;
-    }
+    if (graph->maker == NULL) return EPCTX_OK;
     *graph->made = NULL;
-    if (count == 0) {
-        return EPCTX_OK;
-    }
+    if (count == 0) return EPCTX_OK;
     info = &graph->maker->info;
     at = epctx_npu__aligned(info->output_count * sizeof *outputs);
     for (i = 0; i < info->output_count; i++) {
@@ -6556,9 +6476,7 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
 {
     const uint32_t *words;
     epctx_npu__needs needs;
-    if (*position >= graph->command_words) {
-        return false;
-    }
+    if (*position >= graph->command_words) return false;
     words = graph->commands + *position;
     *command = epctx_npu__describe(graph, words, &needs);
     *position += words[1];
@@ -7216,9 +7134,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     const epctx_node *node = c->node;
     const epctx_npu__tensor *t;
     *id = EPCTX_NPU__NONE;
-    if (!epctx_npu__has_input(node, i)) {
-        return EPCTX_OK;
-    }
+    if (!epctx_npu__has_input(node, i)) return EPCTX_OK;
     *id = epctx_map_get(&c->names, node->inputs[i]);
     if (*id == EPCTX_MAP_NONE) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
@@ -7226,9 +7142,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
                           &node->inputs[i]);
     }
     t = &c->tensors[*id];
-    if (t->elem == 0) {
-        return epctx_npu__refuse_value(c, t, node->inputs[i]);
-    }
+    if (t->elem == 0) return epctx_npu__refuse_value(c, t, node->inputs[i]);
     return EPCTX_OK;
 }
 
@@ -7286,9 +7200,7 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
 {
     const epctx_node *node = c->node;
     uint32_t uses;
-    if (i >= node->output_count || node->outputs[i].size == 0) {
-        return EPCTX_OK;
-    }
+    if (i >= node->output_count || node->outputs[i].size == 0) return EPCTX_OK;
     if (epctx_map_get(&c->names, node->outputs[i]) != EPCTX_MAP_NONE &&
         !epctx_str_is(node->op_type, "Constant")) { /* the last Constant counts */
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' occurs twice", &node->outputs[i]);
@@ -7376,9 +7288,7 @@ static epctx_status epctx_npu__ints_of(epctx_npu__compiler *c, const char *name,
     *count = 0;
     *found = false;
     if (c->node->version < since) {
-        if (attr == NULL) {
-            return EPCTX_OK;
-        }
+        if (attr == NULL) return EPCTX_OK;
         if (attr->type != EPCTX_ATTR_INTS || attr->count > 2 * EPCTX_NPU_MAX_RANK) {
             return epctx_npu__bad_attr(c, name, "at most 16 integers");
         }
@@ -7463,9 +7373,7 @@ static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int
     epctx_npu__step s;
     epctx_npu__shape shape = c->tensors[x].shape;
     *y = x;
-    if (c->tensors[x].elem == to) {
-        return EPCTX_OK;
-    }
+    if (c->tensors[x].elem == to) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__new_tensor(c, to, &shape, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, *y);
     s.params.cast.count = (uint32_t)c->tensors[x].count;
@@ -7586,9 +7494,7 @@ static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binar
         return epctx_npu__emit_binary(c, kind, a, b, out);
     }
     for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (kinds[i].floats == kind) {
-            return epctx_npu__emit_exact(c, kinds[i].integers, a, b, out);
-        }
+        if (kinds[i].floats == kind) return epctx_npu__emit_exact(c, kinds[i].integers, a, b, out);
     }
     return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integer inputs are not supported");
 }
@@ -7925,9 +7831,7 @@ static epctx_npu__act *epctx_npu__act_of(epctx_npu__step *s)
 static bool epctx_npu__set_act(epctx_npu__step *s, const epctx_npu__act *act)
 {
     epctx_npu__act *slot = epctx_npu__act_of(s);
-    if (slot == NULL || slot->kind != EPCTX_NPU__ACT_NONE) {
-        return false;
-    }
+    if (slot == NULL || slot->kind != EPCTX_NPU__ACT_NONE) return false;
     *slot = *act;
     return true;
 }
@@ -7956,9 +7860,7 @@ static epctx_status epctx_npu__lower_act_of(epctx_npu__compiler *c, epctx_npu__a
     epctx_npu__step *before;
     uint32_t x, y;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) {
-        return epctx_npu__lower_int_act(c, kind, x);
-    }
+    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) return epctx_npu__lower_int_act(c, kind, x);
     act.kind = (uint32_t)kind;
     act.a = a;
     act.b = b;
@@ -8040,9 +7942,7 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
     uint32_t ids[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, x, i;
     bool constant = true;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) {
-        return epctx_npu__clip_ints(c, x);
-    }
+    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) return epctx_npu__clip_ints(c, x);
     if (c->node->version < 11) {
         limits[0] = epctx_node_float(c->node, "min", limits[0]);
         limits[1] = epctx_node_float(c->node, "max", limits[1]);
@@ -8064,9 +7964,7 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
                 c, i == 0 ? EPCTX_NPU__BINARY_MAX : EPCTX_NPU__BINARY_MIN, x, ids[i], &x));
         }
     }
-    if (!constant) {
-        return epctx_npu__output(c, 0, x);
-    }
+    if (!constant) return epctx_npu__output(c, 0, x);
     if (limits[1] < limits[0]) { /* ONNX: every element becomes max */
         limits[0] = limits[1];
     }
@@ -8103,9 +8001,7 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
     epctx_npu__shape flat = {1, {0}};
     uint32_t axis = 1, i, id;
     *done = false;
-    if (s == NULL || !c->tensors[bias].constant || bs->rank > xs->rank) {
-        return EPCTX_OK;
-    }
+    if (s == NULL || !c->tensors[bias].constant || bs->rank > xs->rank) return EPCTX_OK;
     if (s->op == EPCTX_NPU__OP_GEMM && s->params.gemm.n == (uint32_t)xs->dims[xs->rank - 1]) {
         axis = xs->rank - 1;
     } else if (s->op != EPCTX_NPU__OP_CONV && s->op != EPCTX_NPU__OP_DEPTHWISE) {
@@ -8117,13 +8013,9 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
     }
     for (i = 0; i < bs->rank; i++) {
         uint32_t at = xs->rank - bs->rank + i;
-        if (bs->dims[i] != (at == axis ? xs->dims[axis] : 1)) {
-            return EPCTX_OK;
-        }
+        if (bs->dims[i] != (at == axis ? xs->dims[axis] : 1)) return EPCTX_OK;
     }
-    if (c->tensors[bias].count != (uint64_t)xs->dims[axis]) {
-        return EPCTX_OK;
-    }
+    if (c->tensors[bias].count != (uint64_t)xs->dims[axis]) return EPCTX_OK;
     flat.dims[0] = xs->dims[axis];
     EPCTX__TRY(epctx_npu__alias(c, bias, &flat, 0, &id));
     c->steps[c->tensors[x].writer].in[2] = id;
@@ -8160,14 +8052,10 @@ static epctx_status epctx_npu__emit_fused(epctx_npu__compiler *c, epctx_npu__bin
         c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
         *y = a;
         EPCTX__TRY(epctx_npu__fuse_bias(c, a, b, &done));
-        if (done || epctx_npu__fuse_add(c, a, b)) {
-            return EPCTX_OK;
-        }
+        if (done || epctx_npu__fuse_add(c, a, b)) return EPCTX_OK;
         *y = b;
         EPCTX__TRY(epctx_npu__fuse_bias(c, b, a, &done));
-        if (done || epctx_npu__fuse_add(c, b, a)) {
-            return EPCTX_OK;
-        }
+        if (done || epctx_npu__fuse_add(c, b, a)) return EPCTX_OK;
     }
     return epctx_npu__emit_any(c, kind, a, b, y);
 }
@@ -8210,9 +8098,7 @@ static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c)
     uint32_t y, b;
     size_t i;
     EPCTX__TRY(epctx_npu__input(c, 0, &y));
-    if (c->node->input_count == 1) {
-        return epctx_npu__lower_identity(c);
-    }
+    if (c->node->input_count == 1) return epctx_npu__lower_identity(c);
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX__TRY(epctx_npu__input(c, i, &b));
         EPCTX__TRY(epctx_npu__emit_fused(c, kind, y, b, &y));
@@ -8236,9 +8122,7 @@ static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
                        "expected float32, int8, uint8, int32, int64 or bool, found %s",
                        epctx_elem_name((int32_t)to)));
     }
-    if (to == c->tensors[x].elem) {
-        return epctx_npu__lower_identity(c);
-    }
+    if (to == c->tensors[x].elem) return epctx_npu__lower_identity(c);
     EPCTX__TRY(epctx_npu__emit_cast(c, x, (int32_t)to, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -8398,9 +8282,7 @@ static epctx_status epctx_npu__emit_transpose(epctx_npu__compiler *c, uint32_t x
             last = axis;
         }
     }
-    if (!moves) {
-        return epctx_npu__alias(c, x, &shape, 0, y);
-    }
+    if (!moves) return epctx_npu__alias(c, x, &shape, 0, y);
     epctx_npu__dense(&shape, to);
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
     return epctx_npu__emit_move(c, x, *y, &shape, 0, 0, from, to);
@@ -8448,9 +8330,7 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
         uint32_t t;
         EPCTX__TRY(epctx_npu__input(c, i, &t));
         for (j = 0; j < shape.rank && c->tensors[t].shape.rank == shape.rank; j++) {
-            if (j != axis && c->tensors[t].shape.dims[j] != shape.dims[j]) {
-                break;
-            }
+            if (j != axis && c->tensors[t].shape.dims[j] != shape.dims[j]) break;
         }
         if (j != shape.rank || c->tensors[t].elem != c->tensors[x].elem) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
@@ -8490,9 +8370,7 @@ static epctx_status epctx_npu__take_box(epctx_npu__compiler *c, uint32_t x,
         }
         inner_full = inner_full && box->dims[d] == in.dims[d];
     }
-    if (whole) {
-        return epctx_npu__alias(c, x, box, first, y);
-    }
+    if (whole) return epctx_npu__alias(c, x, box, first, y);
     epctx_npu__dense(box, to);
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, box, y));
     return epctx_npu__emit_move(c, x, *y, box, first, 0, from, to);
@@ -8673,15 +8551,11 @@ static epctx_status epctx_npu__pad_boxes(epctx_npu__compiler *c, epctx_npu__pad_
             EPCTX__TRY(epctx_npu__emit_move(c, x, y, &box, (uint64_t)from_start, (uint64_t)to_start,
                                             strides, dense_out));
         }
-        if (mode == EPCTX_NPU__PAD_CONSTANT) {
-            return EPCTX_OK;
-        }
+        if (mode == EPCTX_NPU__PAD_CONSTANT) return EPCTX_OK;
         for (i = in.rank; i > 0 && ++part[i - 1] == 3; i--) {
             part[i - 1] = 0;
         }
-        if (i == 0) {
-            return EPCTX_OK;
-        }
+        if (i == 0) return EPCTX_OK;
     }
 }
 
@@ -8794,9 +8668,7 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     for (i = 0; i < 2 * shape.rank; i++) {
         none = none && pads[i] == 0;
     }
-    if (none) {
-        return epctx_npu__lower_alias(c, x, &shape);
-    }
+    if (none) return epctx_npu__lower_alias(c, x, &shape);
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     if (mode == EPCTX_NPU__PAD_CONSTANT) {
         EPCTX__TRY(epctx_npu__emit_fill(c, y, value));
@@ -9481,9 +9353,7 @@ static epctx_status epctx_npu__emit_depthwise(epctx_npu__compiler *c, epctx_npu_
 
 static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channels, uint32_t bias)
 {
-    if (bias == EPCTX_NPU__NONE) {
-        return EPCTX_OK;
-    }
+    if (bias == EPCTX_NPU__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__want_float(c, bias));
     if (c->tensors[bias].count != (uint64_t)channels) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "bias '%S': expected %d elements, found %u",
@@ -9630,9 +9500,7 @@ static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__t
     int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     uint32_t i;
     *y = x;
-    if (p->stride[0] == 1 && p->stride[1] == 1) {
-        return EPCTX_OK;
-    }
+    if (p->stride[0] == 1 && p->stride[1] == 1) return EPCTX_OK;
     in.dims[0] = out.dims[0] = planes;
     for (i = 0; i < 2; i++) {
         in.dims[i + 1] = p->in[i];
@@ -9897,9 +9765,7 @@ static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c)
     uint32_t x, y;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__reduce_axes(c, x, since, marked, &noop));
-    if (noop) {
-        return epctx_npu__lower_identity(c);
-    }
+    if (noop) return epctx_npu__lower_identity(c);
     EPCTX__TRY(epctx_npu__reduce_over(c, kind, x, marked, keep, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -10149,9 +10015,7 @@ static epctx_status epctx_npu__gemm_bias(epctx_npu__compiler *c, uint32_t id, fl
         *bias = id;
         return EPCTX_OK;
     }
-    if (!t->constant || (!row && t->count != 1)) {
-        return EPCTX_OK;
-    }
+    if (!t->constant || (!row && t->count != 1)) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)n, &out, bias));
     for (i = 0; i < n; i++) {
@@ -10225,9 +10089,7 @@ static epctx_status epctx_npu__matmul_expand(epctx_npu__compiler *c, uint32_t *i
     shape.rank += 2;
     shape.dims[shape.rank - 2] = in->dims[in->rank - 2];
     shape.dims[shape.rank - 1] = in->dims[in->rank - 1];
-    if (epctx_npu__count(&shape) == c->tensors[*id].count) {
-        return EPCTX_OK;
-    }
+    if (epctx_npu__count(&shape) == c->tensors[*id].count) return EPCTX_OK;
     return epctx_npu__expand_to(c, *id, &shape, id);
 }
 
@@ -10334,9 +10196,7 @@ static epctx_status epctx_npu__scale_weights(epctx_npu__compiler *c, uint32_t w,
     uint32_t a, b;
     float *unused;
     epctx_status status;
-    if (c->judging) {
-        return epctx_npu__add_floats(c, c->tensors[w].count, &unused, out);
-    }
+    if (c->judging) return epctx_npu__add_floats(c, c->tensors[w].count, &unused, out);
     rows.dims[0] = column.dims[0] = (int64_t)channels;
     rows.dims[1] = (int64_t)(c->tensors[w].count / channels);
     column.dims[1] = 1;
@@ -10483,9 +10343,7 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
     ids[0] = scale;
     ids[1] = shift;
     for (i = 0; i < 2; i++) {
-        if (ids[i] == EPCTX_NPU__NONE) {
-            continue;
-        }
+        if (ids[i] == EPCTX_NPU__NONE) continue;
         EPCTX__TRY(epctx_npu__want_float(c, ids[i]));
         if (c->tensors[ids[i]].count != n->channels) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -10518,9 +10376,7 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
         wanted = wanted || (c->node->outputs[i].size > 0 &&
                             epctx_map_get(&c->uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
     }
-    if (!wanted) {
-        return EPCTX_OK;
-    }
+    if (!wanted) return EPCTX_OK;
     for (i = axis; i < shape.rank; i++) {
         shape.dims[i] = 1;
     }
@@ -10896,9 +10752,7 @@ static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__bytes(c, 0, 2, !conv ? -2 : scaled, &a));
     EPCTX__TRY(epctx_npu__bytes(c, scaled ? 3 : 1, scaled ? 5 : 3, conv ? 0 : -1, &b));
     EPCTX__TRY(epctx_npu__integer_sums(c, conv, a, b, &y));
-    if (!scaled) {
-        return epctx_npu__output(c, 0, y);
-    }
+    if (!scaled) return epctx_npu__output(c, 0, y);
     if (conv) {
         EPCTX__TRY(epctx_npu__optional(c, 8, &bias));
     }
@@ -10968,9 +10822,7 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     if (w != EPCTX_NPU__NONE) {
         EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, w, &y));
     }
-    if (reduction != NULL && epctx_str_is(reduction->s, "none")) {
-        return epctx_npu__output(c, 0, y);
-    }
+    if (reduction != NULL && epctx_str_is(reduction->s, "none")) return epctx_npu__output(c, 0, y);
     EPCTX__TRY(epctx_npu__emit_reduce(
         c,
         w == EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))
@@ -11089,9 +10941,7 @@ static epctx_status epctx_npu__rnn_shape(epctx_npu__compiler *c, uint32_t id, ui
                                          int64_t d0, int64_t d1, int64_t d2)
 {
     const epctx_npu__shape *s;
-    if (id == EPCTX_NPU__NONE) {
-        return EPCTX_OK;
-    }
+    if (id == EPCTX_NPU__NONE) return EPCTX_OK;
     s = &c->tensors[id].shape;
     if (s->rank != rank || s->dims[0] != d0 || s->dims[1] != d1 || (rank > 2 && s->dims[2] != d2)) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input '%S': expected shape [%d, %d, %d]",
@@ -11173,9 +11023,7 @@ static epctx_status epctx_npu__rnn_bias(epctx_npu__compiler *c, const epctx_npu_
     epctx_npu__shape flat = {1, {0}};
     uint32_t row, input, state, sum;
     *bias = *late = EPCTX_NPU__NONE;
-    if (n->b == EPCTX_NPU__NONE) {
-        return EPCTX_OK;
-    }
+    if (n->b == EPCTX_NPU__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__take_one(c, n->b, 0, d, 1, &row));
     flat.dims[0] = (int64_t)size;
     EPCTX__TRY(epctx_npu__alias(c, row, &flat, 0, &input));
@@ -11267,9 +11115,7 @@ static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_np
     uint32_t y, j;
     const uint32_t at[4] = {n->batch_first ? 1u : 0u, n->batch_first ? 2u : 1u,
                             n->batch_first ? 0u : 2u, 3u}; /* of time, direction, batch, hidden */
-    if (i >= c->node->output_count || c->node->outputs[i].size == 0) {
-        return EPCTX_OK;
-    }
+    if (i >= c->node->output_count || c->node->outputs[i].size == 0) return EPCTX_OK;
     shape.dims[at[0]] = walk.dims[0] = steps;
     shape.dims[at[1]] = d;
     shape.dims[at[2]] = walk.dims[1] = batch;
@@ -11348,18 +11194,14 @@ static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
     const float at = (float)i, in = (float)p->in, out = (float)p->out;
     const float half =
         epctx_npu__f_add(epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale), -0.5f);
-    if (epctx_str_is(p->transform, "asymmetric")) {
-        return epctx_npu__f_div(at, p->scale);
-    }
+    if (epctx_str_is(p->transform, "asymmetric")) return epctx_npu__f_div(at, p->scale);
     if (epctx_str_is(p->transform, "align_corners")) {
         return p->out == 1 ? 0.0f : epctx_npu__f_div(epctx_npu__f_mul(at, in - 1.0f), out - 1.0f);
     }
     if (epctx_str_is(p->transform, "tf_half_pixel_for_nn")) {
         return epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale);
     }
-    if (epctx_str_is(p->transform, "pytorch_half_pixel")) {
-        return p->out > 1 ? half : 0.0f;
-    }
+    if (epctx_str_is(p->transform, "pytorch_half_pixel")) return p->out > 1 ? half : 0.0f;
     if (epctx_str_is(p->transform, "half_pixel_symmetric")) { /* float, as in ORT: decides ties */
         const float ratio = epctx_npu__f_div(out, epctx_npu__f_mul(p->scale, in));
         volatile double x = ((double)at + 0.5) / (double)p->scale;
@@ -11382,9 +11224,7 @@ static float epctx_npu__nearest(const epctx_npu__axis_plan *p, float x)
     if (epctx_str_is(p->nearest, "ceil") || (p->nearest.size == 0 && p->scale < 1.0f)) {
         return rest > 0.0f ? down + 1.0f : down;
     }
-    if (p->nearest.size == 0 || epctx_str_is(p->nearest, "floor")) {
-        return down;
-    }
+    if (p->nearest.size == 0 || epctx_str_is(p->nearest, "floor")) return down;
     /* as in ONNX Runtime, near ties count as ties */
     return rest > (epctx_str_is(p->nearest, "round_prefer_ceil") ? 0.499999f : 0.500001f)
                ? down + 1.0f
@@ -11396,12 +11236,8 @@ static float epctx_npu__tap(const epctx_npu__axis_plan *p, float d)
 {
     const float a = p->cubic;
     float v;
-    if (p->filter == EPCTX_NPU__LINEAR) {
-        return d < 1.0f ? epctx_npu__f_add(1.0f, -d) : 0.0f;
-    }
-    if (d >= 2.0f) {
-        return 0.0f;
-    }
+    if (p->filter == EPCTX_NPU__LINEAR) return d < 1.0f ? epctx_npu__f_add(1.0f, -d) : 0.0f;
+    if (d >= 2.0f) return 0.0f;
     if (d <= 1.0f) { /* ((a + 2) d - (a + 3)) d^2 + 1 */
         v = epctx_npu__f_add(epctx_npu__f_mul(epctx_npu__f_add(a, 2.0f), d),
                              -epctx_npu__f_add(a, 3.0f));
@@ -11494,9 +11330,7 @@ static epctx_status epctx_npu__const_floats(epctx_npu__compiler *c, size_t input
     uint32_t id;
     *count = 0;
     EPCTX__TRY(epctx_npu__optional(c, input, &id));
-    if (id == EPCTX_NPU__NONE || c->tensors[id].count == 0) {
-        return EPCTX_OK;
-    }
+    if (id == EPCTX_NPU__NONE || c->tensors[id].count == 0) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__want_float(c, id));
     EPCTX__TRY(epctx_npu__want_constant(c, id, what));
     if (c->tensors[id].count > most) {
@@ -11517,9 +11351,7 @@ static epctx_status epctx_npu__text_attr(epctx_npu__compiler *c, const char *nam
     size_t i;
     *out = attr != NULL ? attr->s : epctx_str_of(fallback);
     for (i = 0; allowed[i] != NULL; i++) {
-        if (epctx_str_is(*out, allowed[i])) {
-            return EPCTX_OK;
-        }
+        if (epctx_str_is(*out, allowed[i])) return EPCTX_OK;
     }
     return epctx_npu__bad_attr(c, name, "a value that ONNX defines");
 }
@@ -11588,9 +11420,7 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
         scales[i] = s;
         scale = i == 0 || (larger ? s > scale : s < scale) ? s : scale;
     }
-    if (attr == NULL || epctx_str_is(attr->s, "stretch")) {
-        return EPCTX_OK;
-    }
+    if (attr == NULL || epctx_str_is(attr->s, "stretch")) return EPCTX_OK;
     for (i = 0; i < count; i++) {
         const float size = epctx_npu__f_mul(scale, (float)shape->dims[axes[i]]);
         scales[i] = scale;
@@ -11673,9 +11503,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
                               "axis %d keeps its %d elements but shifts them: runtimes differ",
                               axes[i], p.in);
         }
-        if (p.out == p.in) {
-            continue;
-        }
+        if (p.out == p.in) continue;
         EPCTX__TRY(epctx_npu__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
     }
     if (c->node->output_count > 0 && x == epctx_map_get(&c->names, c->node->inputs[0])) {
@@ -11701,9 +11529,7 @@ static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c)
 /* |x|^p */
 static epctx_status epctx_npu__powers(epctx_npu__compiler *c, uint32_t x, int64_t p, uint32_t *y)
 {
-    if (p == 2) {
-        return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, y);
-    }
+    if (p == 2) return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, y);
     EPCTX__TRY(epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_ABS, 0.0f, 0.0f, y));
     return p == 1 ? EPCTX_OK : epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, *y, (float)p, y);
 }
@@ -11712,9 +11538,7 @@ static epctx_status epctx_npu__powers(epctx_npu__compiler *c, uint32_t x, int64_
 static epctx_status epctx_npu__root(epctx_npu__compiler *c, uint32_t x, int64_t p, uint32_t *y)
 {
     *y = x;
-    if (p == 2) {
-        return epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, y);
-    }
+    if (p == 2) return epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, y);
     return p == 1 ? EPCTX_OK
                   : epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, x,
                                            epctx_npu__f_div(1.0f, (float)p), y);
@@ -11928,9 +11752,7 @@ static epctx_status epctx_npu__attention_mask(epctx_npu__compiler *c, uint32_t *
     uint32_t mask, zero, low, wide;
     epctx_npu__shape shape;
     EPCTX__TRY(epctx_npu__optional(c, 3, &mask));
-    if (mask == EPCTX_NPU__NONE) {
-        return EPCTX_OK;
-    }
+    if (mask == EPCTX_NPU__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_SUB, zero, FLT_MAX, &low));
     if (c->tensors[mask].elem == EPCTX_ONNX_BOOL) {
@@ -11982,9 +11804,7 @@ static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c)
     if (c->node->input_count > 6 && c->node->inputs[6].size > 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "nonpad_kv_seqlen is not supported");
     }
-    if (mode < 0 || mode > 3) {
-        return epctx_npu__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
-    }
+    if (mode < 0 || mode > 3) return epctx_npu__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
     EPCTX__TRY(epctx_npu__float_input(c, 0, &q));
     flat = c->tensors[q].shape.rank == 3;
     EPCTX__TRY(epctx_npu__heads(c, q, epctx_node_int(c->node, "q_num_heads", 0), false, &q));
@@ -12317,15 +12137,11 @@ static bool epctx_npu__value_usable(const epctx_value *value, epctx_npu__shape *
     uint32_t elem = epctx_npu__elem_size(value->elem_type);
     int32_t i;
     memset(shape, 0, sizeof *shape);
-    if (elem == 0 || value->rank < 0 || value->rank > EPCTX_NPU_MAX_RANK) {
-        return false;
-    }
+    if (elem == 0 || value->rank < 0 || value->rank > EPCTX_NPU_MAX_RANK) return false;
     shape->rank = (uint32_t)value->rank;
     for (i = 0; i < value->rank; i++) {
         shape->dims[i] = value->dims[i];
-        if (value->dims[i] < 1) {
-            return false;
-        }
+        if (value->dims[i] < 1) return false;
     }
     return epctx_npu__mul(epctx_npu__count(shape), elem) <= EPCTX_NPU__MAX_BYTES;
 }
@@ -12338,9 +12154,7 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     const bool usable = epctx_npu__value_usable(value, &shape);
     epctx_npu__tensor *t;
     uint32_t id, buffer;
-    if (epctx_map_get(&c->names, value->name) != EPCTX_MAP_NONE) {
-        return EPCTX_OK;
-    }
+    if (epctx_map_get(&c->names, value->name) != EPCTX_MAP_NONE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__add_tensor(c, usable ? value->elem_type : 0, &shape, &id));
     t = &c->tensors[id];
     t->name = value->name;
@@ -12358,9 +12172,7 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
 static epctx_status epctx_npu__count_use(epctx_npu__compiler *c, epctx_str name)
 {
     uint32_t uses = epctx_map_get(&c->uses, name);
-    if (name.size == 0) {
-        return EPCTX_OK;
-    }
+    if (name.size == 0) return EPCTX_OK;
     return epctx_map_put(&c->uses, name, uses == EPCTX_MAP_NONE ? 1 : uses + 1) == EPCTX_OK
                ? EPCTX_OK
                : epctx_npu__nomem(c, c->arena->missing);
@@ -12497,9 +12309,7 @@ static bool epctx_npu__relay(const epctx_npu__view *v, uint64_t *start, uint32_t
     memcpy(last, first, sizeof last);
     for (i = 0; i < *rank;) {
         int64_t step = strides[which][i], period;
-        if (step < 0) {
-            return false;
-        }
+        if (step < 0) return false;
         a = step % old[0] == 0 ? 0 : (step % old[1] == 0 ? 1 : 2);
         step /= old[a];
         if (last[a] + step * (dims[i] - 1) < extent[a]) {
@@ -12554,9 +12364,7 @@ static bool epctx_npu__relay_move(const epctx_npu__compiler *c, epctx_npu__step 
             v.channels = c->buffers[t->buffer].channels;
             v.plane = c->buffers[t->buffer].plane;
         }
-        if (ends[i] && !epctx_npu__relay(&v, &start[i], &rank, dims, strides, i)) {
-            return false;
-        }
+        if (ends[i] && !epctx_npu__relay(&v, &start[i], &rank, dims, strides, i)) return false;
     }
     for (i = 1; i < rank; i++) { /* writes in order of addresses */
         for (j = i; j > 0 && strides[1][j - 1] < strides[1][j]; j--) {
@@ -12590,9 +12398,7 @@ static bool epctx_npu__follows(const epctx_npu__compiler *c, const epctx_npu__st
     const bool same = s->in[0] != EPCTX_NPU__NONE &&
                       epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &t->shape);
     epctx_npu__step copy = *s;
-    if (!epctx_npu__is_whole(c, t) || v.channels == 1 || v.plane == 1) {
-        return false;
-    }
+    if (!epctx_npu__is_whole(c, t) || v.channels == 1 || v.plane == 1) return false;
     switch (s->op) {
     case EPCTX_NPU__OP_MOVE:
         return epctx_npu__relay_move(c, &copy, false, true);
@@ -12666,9 +12472,7 @@ static epctx_status epctx_npu__in_order(epctx_npu__compiler *c, uint32_t *id, bo
     epctx_npu__view v;
     epctx_npu__buffer *b;
     uint32_t buffer, all, made;
-    if (*id == EPCTX_NPU__NONE) {
-        return EPCTX_OK;
-    }
+    if (*id == EPCTX_NPU__NONE) return EPCTX_OK;
     v = epctx_npu__view_of(&c->tensors[*id]);
     if (epctx_npu__is_last(c, *id)) {
         buffer = c->tensors[*id].buffer;
@@ -12689,9 +12493,7 @@ static epctx_status epctx_npu__in_order(epctx_npu__compiler *c, uint32_t *id, bo
         }
         EPCTX__TRY(epctx_npu__rebase(c, id, c->buffers[buffer].twin));
     }
-    if (!last || v.channels == 1 || v.plane == 1) {
-        return EPCTX_OK;
-    }
+    if (!last || v.channels == 1 || v.plane == 1) return EPCTX_OK;
     if (c->tensors[*id].constant || !epctx_npu__is_whole(c, &c->tensors[*id])) {
         return epctx_npu__transpose_image(c, *id, true, name, id);
     }
@@ -12786,9 +12588,7 @@ static bool epctx_npu__follow_reduce(const epctx_npu__compiler *c, epctx_npu__st
     epctx_npu__reduce *p = &s->params.reduce;
     const epctx_npu__tensor *t = &c->tensors[s->in[0]];
     const epctx_npu__buffer *b;
-    if (s->op != EPCTX_NPU__OP_REDUCE || !epctx_npu__is_last(c, s->in[0])) {
-        return false;
-    }
+    if (s->op != EPCTX_NPU__OP_REDUCE || !epctx_npu__is_last(c, s->in[0])) return false;
     b = &c->buffers[t->buffer];
     if (!epctx_npu__is_whole(c, t) || p->count != b->plane || p->inner != 1 ||
         p->outer % b->channels != 0) {
@@ -12882,9 +12682,7 @@ static void epctx_npu__choose_orders(epctx_npu__compiler *c)
     for (i = c->step_count; i > 0; i--) {
         const epctx_npu__step *s = &c->steps[i - 1];
         epctx_npu__buffer *out = &c->buffers[c->tensors[s->out].buffer];
-        if (s->dead) {
-            continue;
-        }
+        if (s->dead) continue;
         out->fixed =
             out->fixed || out->place != EPCTX_NPU__SCRATCH ||
             !(s->images ? epctx_npu__is_whole(c, &c->tensors[s->out]) : epctx_npu__follows(c, s));
@@ -13612,13 +13410,9 @@ static epctx_status epctx_npu__bytes_behind(epctx_npu__integers *w, uint32_t ten
         *bytes = from->in[0];
         return EPCTX_OK;
     }
-    if (move == NULL || move->op != EPCTX_NPU__OP_MOVE) {
-        return EPCTX_OK;
-    }
+    if (move == NULL || move->op != EPCTX_NPU__OP_MOVE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__dequantized(w, move->in[0], &from, g));
-    if (from == NULL) {
-        return EPCTX_OK;
-    }
+    if (from == NULL) return EPCTX_OK;
     to = *move;
     to.in[0] = from->in[0];
     to.params.move.elem = 1;
@@ -13659,9 +13453,7 @@ static epctx_status epctx_npu__bytes_of(epctx_npu__compiler *c, const epctx_npu_
     void *memory;
     uint64_t i;
     *known = false;
-    if (s == NULL || t->outside) {
-        return EPCTX_OK;
-    }
+    if (s == NULL || t->outside) return EPCTX_OK;
     q = &s->params.quantize;
     if (q->type == EPCTX_ONNX_INT32 ||
         (q->channels != 1 && (q->channels != o->p.out_channels || q->inner != o->row))) {
@@ -13683,9 +13475,7 @@ static epctx_status epctx_npu__bytes_of(epctx_npu__compiler *c, const epctx_npu_
                                                 (size_t)(i / q->inner % q->channels), q->type);
         (*values)[i] =
             (int32_t)(epctx_npu__load_int((const uint8_t *)data, (size_t)i, q->type) - zero);
-        if ((*values)[i] < -128 || (*values)[i] > 127) {
-            return EPCTX_OK;
-        }
+        if ((*values)[i] < -128 || (*values)[i] > 127) return EPCTX_OK;
     }
     *known = true;
     return EPCTX_OK;
@@ -13732,9 +13522,7 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
                      its >= epctx_npu__f_mul(unit, 0.99999f) &&
                      its <= epctx_npu__f_mul(unit, 1.00001f);
         }
-        if (!*known) {
-            return EPCTX_OK;
-        }
+        if (!*known) return EPCTX_OK;
     }
     shape.dims[0] = (int64_t)padded * fours * 4;
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT8, &shape, &memory, &s->in[1]));
@@ -13818,9 +13606,7 @@ static bool epctx_npu__as_product(const epctx_npu__compiler *c, const epctx_npu_
     default:
         return false;
     }
-    if ((uint64_t)w->kernel_h * w->kernel_w > 65536) {
-        return false;
-    }
+    if ((uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
     o->taps = w->kernel_h * w->kernel_w;
     if (s->op == EPCTX_NPU__OP_POOL || s->op == EPCTX_NPU__OP_REDUCE) {
         o->depthwise = o->ones = true;
@@ -13857,18 +13643,14 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
         return EPCTX_OK;
     }
     EPCTX__TRY(epctx_npu__bytes_behind(w, s->in[0], &from, &x));
-    if (from == EPCTX_NPU__NONE) {
-        return EPCTX_OK;
-    }
+    if (from == EPCTX_NPU__NONE) return EPCTX_OK;
     o.p.flip = epctx_npu__flip_of(x.type);
     o.p.fill = (uint32_t)x.zero & 0xffu;
     epctx_npu__step_init(&to,
                          o.depthwise ? EPCTX_NPU__OP_INTEGER_DEPTHWISE : EPCTX_NPU__OP_INTEGER_CONV,
                          EPCTX_NPU__NONE, EPCTX_NPU__NONE, EPCTX_NPU__NONE);
     EPCTX__TRY(epctx_npu__integer_operands(c, &o, &x, y, &to, done));
-    if (!*done) {
-        return EPCTX_OK;
-    }
+    if (!*done) return EPCTX_OK;
     to.params.integer_conv = o.p;
     to.name = s->name;
     to.in[0] = from;
@@ -13941,9 +13723,7 @@ static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_n
     } else {
         EPCTX__TRY(epctx_npu__dequantized(w, q->in[0], &from, &x));
     }
-    if (from == NULL || c->tensors[from->in[0]].count != c->tensors[q->out].count) {
-        return EPCTX_OK;
-    }
+    if (from == NULL || c->tensors[from->in[0]].count != c->tensors[q->out].count) return EPCTX_OK;
     in = from->in[0];
     epctx_npu__step_init(&to, EPCTX_NPU__OP_LOOKUP, in, EPCTX_NPU__NONE, q->out);
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_UINT8, &shape, &table, &to.in[1]));
@@ -14009,9 +13789,7 @@ static epctx_status epctx_npu__integer_step(epctx_npu__integers *w, const epctx_
     bool known;
     *done = false;
     EPCTX__TRY(epctx_npu__grid_of(w->c, q, &y, &known));
-    if (!known || s == NULL) {
-        return EPCTX_OK;
-    }
+    if (!known || s == NULL) return EPCTX_OK;
     if (s->op != EPCTX_NPU__OP_DEQUANTIZE && w->readers[w->c->tensors[s->out].buffer] != 1) {
         return EPCTX_OK;
     }
@@ -14046,9 +13824,7 @@ static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
         uint32_t out = c->tensors[s->out].buffer;
-        if (s->dead) {
-            continue;
-        }
+        if (s->dead) continue;
         w->made[out] = w->made[out] == EPCTX_NPU__NONE ? (uint32_t)i : EPCTX_NPU__SEVERAL;
         for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
             if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant) {
@@ -14076,9 +13852,7 @@ static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
     for (i = 0; i < count; i++) {
         const epctx_npu__step *s = &w.steps[i];
         bool done = false;
-        if (s->dead) {
-            continue;
-        }
+        if (s->dead) continue;
         if (s->op == EPCTX_NPU__OP_QUANTIZE) {
             EPCTX__TRY(epctx_npu__integer_step(&w, s, &done));
         }
@@ -14128,9 +13902,7 @@ static void epctx_npu__trace(const epctx_npu__compiler *c, const char *pass)
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
         const epctx_npu__tensor *t = &c->tensors[s->out];
-        if (s->dead) {
-            continue;
-        }
+        if (s->dead) continue;
         out.op = epctx_npu__ops[s->op].name;
         out.node = s->name;
         out.in_count = epctx_npu__ops[s->op].in_count;
