@@ -4547,11 +4547,12 @@ static bool epctx_npu__in_place(const epctx_npu__integer_conv *p)
 static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p)
 {
     const epctx_npu__window *w = &p->window;
+    const uint64_t pixels = epctx_npu__mul3(p->batch, w->out_h, w->out_w);
+    const uint64_t taps = epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w);
     return epctx_npu__in_place(p) && p->flip == 0
                ? 1
-               : epctx_npu__mul(
-                     epctx_npu__up(epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w), 4),
-                     EPCTX_NPU__DOT_ROWS);
+               : epctx_npu__mul(epctx_npu__up(taps, 4),
+                                pixels < EPCTX_NPU__DOT_ROWS ? pixels : EPCTX_NPU__DOT_ROWS);
 }
 
 static bool epctx_npu__integer_needs(const epctx_npu__integer_conv *p, uint64_t depth,
