@@ -9361,9 +9361,15 @@ static epctx_status epctx_npu__pad_window(epctx_npu__compiler *c, uint32_t *x, e
     return EPCTX_OK;
 }
 
+typedef enum epctx_npu__pool_form {
+    EPCTX_NPU__POOL_MAX = 0,
+    EPCTX_NPU__POOL_AVERAGE,
+    EPCTX_NPU__POOL_LP
+} epctx_npu__pool_form;
+
 static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
 {
-    const bool average = c->variant != 0;
+    const bool average = c->variant == EPCTX_NPU__POOL_AVERAGE;
     epctx_npu__shape xs, ys;
     int64_t kernel[2] = {1, 1};
     epctx_npu__step s;
@@ -9371,9 +9377,7 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
     uint32_t x, y;
     int32_t type;
-    EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__want_image(c, x));
     type = c->tensors[x].elem;
     if (!average && epctx_npu__elem_size(type) == 1) /* float represents bytes exactly */
         EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
@@ -11588,6 +11592,531 @@ static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, y, &given);
 }
 
+/* -- windows of any rank: their elements are taken, or added up, by constant indices -- */
+
+/* Windows over an image of `points` elements: `places`, each of `taps`. Arrays: spatial axes. */
+typedef struct epctx_npu__geometry {
+    uint32_t rank;
+    int64_t in[EPCTX_NPU_MAX_RANK], out[EPCTX_NPU_MAX_RANK], kernel[EPCTX_NPU_MAX_RANK];
+    int64_t stride[EPCTX_NPU_MAX_RANK], dilation[EPCTX_NPU_MAX_RANK], before[EPCTX_NPU_MAX_RANK];
+    int64_t after[EPCTX_NPU_MAX_RANK], points, places, taps;
+} epctx_npu__geometry;
+
+static epctx_npu__shape epctx_npu__shape4(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    epctx_npu__shape shape = {4, {0}};
+    shape.dims[0] = a;
+    shape.dims[1] = b;
+    shape.dims[2] = c;
+    shape.dims[3] = d;
+    return shape;
+}
+
+/* Reads strides, dilations and pads; the caller has set rank, in and kernel. */
+static epctx_status epctx_npu__geometry_attrs(epctx_npu__compiler *c, epctx_npu__geometry *g)
+{
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx_npu__ints(c, "strides", g->rank, 1, g->stride));
+    EPCTX__TRY(epctx_npu__ints(c, "dilations", g->rank, 1, g->dilation));
+    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * g->rank, 0, pads));
+    memcpy(g->before, pads, g->rank * sizeof *pads);
+    memcpy(g->after, pads + g->rank, g->rank * sizeof *pads);
+    return EPCTX_OK;
+}
+
+/* Sizes from the axes. */
+static epctx_status epctx_npu__geometry_sizes(epctx_npu__compiler *c, epctx_npu__geometry *g)
+{
+    uint64_t points = 1, places = 1, taps = 1;
+    uint32_t i;
+    for (i = 0; i < g->rank; i++) {
+        points = epctx_npu__mul(points, (uint64_t)g->in[i]);
+        places = epctx_npu__mul(places, (uint64_t)g->out[i]);
+        taps = epctx_npu__mul(taps, (uint64_t)g->kernel[i]);
+    }
+    if (epctx_npu__mul3(places, taps, sizeof(int64_t)) > EPCTX_NPU__MAX_BYTES)
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "%u windows of %u: too large", places,
+                          taps);
+    g->points = (int64_t)points;
+    g->places = (int64_t)places;
+    g->taps = (int64_t)taps;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__geometry_of(epctx_npu__compiler *c, epctx_npu__geometry *g)
+{
+    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
+    const epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
+    const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
+    uint32_t i;
+    EPCTX__TRY(epctx_npu__geometry_attrs(c, g));
+    for (i = 0; i < g->rank; i++)
+        EPCTX__TRY(epctx_npu__window_axis(c, g->in[i], g->kernel[i], g->stride[i], g->dilation[i],
+                                          &g->before[i], &g->after[i], &auto_pad, ceil,
+                                          &g->out[i]));
+    return epctx_npu__geometry_sizes(c, g);
+}
+
+/* The point of a tap, by rows or by columns; `points`: it lies outside. */
+static int64_t epctx_npu__point_of(const epctx_npu__geometry *g, int64_t place, int64_t tap,
+                                   bool columns)
+{
+    int64_t point = 0, rows = 1, of_columns = g->points;
+    uint32_t i;
+    for (i = g->rank; i-- > 0;) {
+        const int64_t at =
+            place % g->out[i] * g->stride[i] + tap % g->kernel[i] * g->dilation[i] - g->before[i];
+        if (at < 0 || at >= g->in[i]) return g->points;
+        place /= g->out[i];
+        tap /= g->kernel[i];
+        of_columns /= g->in[i];
+        point += at * (columns ? of_columns : rows);
+        rows *= g->in[i];
+    }
+    return point;
+}
+
+/* The points of all taps: [place][tap], or [tap][place]. */
+static epctx_status epctx_npu__points(epctx_npu__compiler *c, const epctx_npu__geometry *g,
+                                      bool by_tap, bool columns, uint32_t *id)
+{
+    const int64_t n = by_tap ? g->taps : g->places, m = by_tap ? g->places : g->taps;
+    epctx_npu__shape shape = {2, {0}};
+    int64_t *point, i, j;
+    void *data;
+    shape.dims[0] = n;
+    shape.dims[1] = m;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, id));
+    point = (int64_t *)data;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < m; j++)
+            *point++ = epctx_npu__point_of(g, by_tap ? j : i, by_tap ? i : j, columns);
+    return EPCTX_OK;
+}
+
+/* [rows][places][taps] of images `x`, `outside` where there is no point. */
+static epctx_status epctx_npu__take_windows(epctx_npu__compiler *c, uint32_t x,
+                                            const epctx_npu__geometry *g, float outside,
+                                            uint32_t *y)
+{
+    epctx_npu__shape shape = {2, {0}};
+    uint32_t wide, points;
+    shape.dims[0] = (int64_t)(c->tensors[x].count / (uint64_t)g->points);
+    shape.dims[1] = g->points;
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    shape.dims[1]++;
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &wide));
+    EPCTX__TRY(epctx_npu__emit_fill(c, wide, epctx_npu__bits_of(outside)));
+    EPCTX__TRY(epctx_npu__put_part(c, x, wide, 1, 0));
+    EPCTX__TRY(epctx_npu__points(c, g, false, false, &points));
+    return epctx_npu__emit_gather(c, wide, points, 1, y);
+}
+
+/* The reverse: images of the sums of `x`, [n][channels][taps][places]. */
+static epctx_status epctx_npu__add_windows(epctx_npu__compiler *c, uint32_t x, int64_t n,
+                                           int64_t channels, const epctx_npu__geometry *g,
+                                           uint32_t *y)
+{
+    static const int64_t inwards[4] = {2, 3, 0, 1}, outwards[2] = {1, 0};
+    epctx_npu__shape shape = epctx_npu__shape4(n, channels, g->taps, g->places);
+    uint32_t points, sums;
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, x, inwards, &x));
+    shape.rank = 2;
+    shape.dims[0] = g->taps * g->places;
+    shape.dims[1] = n * channels;
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    shape.dims[1] = 1;
+    EPCTX__TRY(epctx_npu__points(c, g, true, false, &points));
+    EPCTX__TRY(epctx_npu__alias(c, points, &shape, 0, &points));
+    shape.dims[0] = g->points + 1;
+    shape.dims[1] = n * channels;
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &sums));
+    EPCTX__TRY(epctx_npu__emit_fill(c, sums, 0));
+    EPCTX__TRY(epctx_npu__emit_tuples(c, sums, points, x, 0, EPCTX_NPU__JOIN_ADD, &sums));
+    EPCTX__TRY(epctx_npu__take_one(c, sums, 0, 0, g->points, &sums));
+    return epctx_npu__emit_transpose(c, sums, outwards, y);
+}
+
+/* Taps of a place inside the image, with its padding or without. */
+static float epctx_npu__tap_count(const epctx_npu__geometry *g, int64_t place, bool padding)
+{
+    int64_t count = 1, inside, k;
+    uint32_t i;
+    for (i = g->rank; i-- > 0; place /= g->out[i], count *= inside) {
+        const int64_t first = place % g->out[i] * g->stride[i] - g->before[i];
+        const int64_t end = g->in[i] + (padding ? g->after[i] : 0);
+        for (k = inside = 0; k < g->kernel[i]; k++)
+            inside +=
+                (padding || first + k * g->dilation[i] >= 0) && first + k * g->dilation[i] < end;
+    }
+    return (float)count;
+}
+
+static epctx_status epctx_npu__divide_by_taps(epctx_npu__compiler *c, const epctx_npu__geometry *g,
+                                              uint32_t sums, uint32_t *y)
+{
+    const bool padding = epctx_node_int(c->node, "count_include_pad", 0) != 0;
+    float *data;
+    uint32_t counts;
+    int64_t i;
+    EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)g->places, &data, &counts));
+    for (i = 0; i < g->places; i++)
+        data[i] = epctx_npu__tap_count(g, i, padding);
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, sums, counts, y);
+}
+
+/* Output 1 of MaxPool: the indices of the maxima in the whole input. */
+static epctx_status epctx_npu__pool_indices(epctx_npu__compiler *c, const epctx_npu__geometry *g,
+                                            uint32_t windows, const epctx_npu__shape *shape)
+{
+    const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
+    epctx_npu__shape flat = c->tensors[windows].shape;
+    uint32_t at, ramp, scale, points;
+    EPCTX__TRY(epctx_npu__emit_arg(c, windows, 2, false, false, &at));
+    EPCTX__TRY(epctx_npu__ramp(c, g->places, 3, 1, &ramp));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)g->taps, &scale));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MUL, ramp, scale, &ramp));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, at, ramp, &at));
+    EPCTX__TRY(epctx_npu__points(c, g, false, columns, &points));
+    EPCTX__TRY(epctx_npu__ramp(c, flat.dims[0], 3, 0, &ramp));
+    flat.rank = 1;
+    flat.dims[0] = g->places * g->taps;
+    EPCTX__TRY(epctx_npu__alias(c, points, &flat, 0, &points));
+    EPCTX__TRY(epctx_npu__emit_gather(c, points, at, 0, &at));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)g->points, &scale));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MUL, ramp, scale, &ramp));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, at, ramp, &at));
+    EPCTX__TRY(epctx_npu__alias(c, at, shape, 0, &at));
+    return epctx_npu__output(c, 1, at);
+}
+
+static void epctx_npu__geometry_image(epctx_npu__geometry *g, const epctx_npu__shape *shape)
+{
+    memset(g, 0, sizeof *g);
+    g->rank = shape->rank - 2;
+    memcpy(g->in, shape->dims + 2, g->rank * sizeof *g->in);
+}
+
+/* Pools that the command does not compute: of other ranks, with indices, of powers. */
+static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c)
+{
+    const bool max = c->variant == EPCTX_NPU__POOL_MAX, lp = c->variant == EPCTX_NPU__POOL_LP;
+    const bool indices = max && epctx_npu__unused_outputs(c, 1) != EPCTX_OK;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true};
+    epctx_npu__shape shape;
+    epctx_npu__geometry g;
+    uint32_t x, windows, y;
+    int64_t p = 1;
+    int32_t type;
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    shape = c->tensors[x].shape;
+    if (!indices && !lp && (shape.rank == 3 || shape.rank == 4)) return epctx_npu__lower_pool(c);
+    epctx_error_clear(c->error);
+    type = c->tensors[x].elem;
+    if (max && epctx_npu__elem_size(type) == 1)
+        EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
+    EPCTX__TRY(epctx_npu__want_float(c, x));
+    if (shape.rank < 3 || epctx_node_attr(c->node, "kernel_shape") == NULL)
+        return epctx_npu__bad_attr(c, "kernel_shape", "a value, and an input of rank >= 3");
+    epctx_npu__geometry_image(&g, &shape);
+    EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", g.rank, 1, g.kernel));
+    EPCTX__TRY(epctx_npu__geometry_of(c, &g));
+    memcpy(shape.dims + 2, g.out, g.rank * sizeof *g.out);
+    if (lp) {
+        EPCTX__TRY(epctx_npu__p_attr(c, &p));
+        EPCTX__TRY(epctx_npu__powers(c, x, p, &x));
+    }
+    EPCTX__TRY(
+        epctx_npu__take_windows(c, x, &g, max ? epctx_npu__float_of(0xff800000u) : 0.0f, &windows));
+    EPCTX__TRY(epctx_npu__reduce_over(c, max ? EPCTX_NPU__REDUCE_MAX : EPCTX_NPU__REDUCE_SUM,
+                                      windows, marked, false, &y));
+    if (lp) EPCTX__TRY(epctx_npu__root(c, y, p, &y));
+    if (!lp && !max) EPCTX__TRY(epctx_npu__divide_by_taps(c, &g, y, &y));
+    EPCTX__TRY(epctx_npu__emit_cast(c, y, type, &y));
+    if (indices) EPCTX__TRY(epctx_npu__pool_indices(c, &g, windows, &shape));
+    return epctx_npu__lower_alias(c, y, &shape);
+}
+
+/* Adds the bias, input 2, to images: output 0. */
+static epctx_status epctx_npu__biased(epctx_npu__compiler *c, uint32_t y,
+                                      const epctx_npu__shape *shape)
+{
+    epctx_npu__shape column = *shape;
+    uint32_t bias, i;
+    EPCTX__TRY(epctx_npu__alias(c, y, shape, 0, &y));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &bias));
+    EPCTX__TRY(epctx_npu__check_bias(c, shape->dims[1], bias));
+    if (bias == EPCTX_NPU__NONE) return epctx_npu__output(c, 0, y);
+    column.rank--;
+    for (i = 0; i < column.rank; i++)
+        column.dims[i] = i == 0 ? shape->dims[1] : 1;
+    EPCTX__TRY(epctx_npu__alias(c, bias, &column, 0, &bias));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, bias, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Convolutions of other ranks: windows times weights. */
+static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c)
+{
+    static const int64_t turn[4] = {0, 1, 3, 2};
+    const int64_t groups = epctx_node_int(c->node, "group", 1);
+    epctx_npu__shape xs, ws, flat;
+    epctx_npu__geometry g;
+    uint32_t x, w, y;
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    xs = c->tensors[x].shape;
+    ws = c->tensors[w].shape;
+    if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv(c);
+    if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || ws.dims[0] % groups != 0 ||
+        xs.dims[1] % groups != 0 || ws.dims[1] != xs.dims[1] / groups || c->tensors[w].count == 0)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "weights '%S' do not fit %d channels",
+                          &c->tensors[w].name, xs.rank < 3 ? 0 : xs.dims[1]);
+    epctx_npu__geometry_image(&g, &xs);
+    memcpy(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel);
+    EPCTX__TRY(epctx_npu__geometry_of(c, &g));
+    EPCTX__TRY(epctx_npu__take_windows(c, x, &g, 0.0f, &x));
+    flat = epctx_npu__shape4(xs.dims[0] * groups, ws.dims[1], g.places, g.taps);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, x, turn, &x));
+    flat = epctx_npu__shape4(xs.dims[0], groups, ws.dims[1] * g.taps, g.places);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    flat = epctx_npu__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g.taps);
+    EPCTX__TRY(epctx_npu__alias(c, w, &flat, 0, &w));
+    EPCTX__TRY(epctx_npu__matmul_of(c, w, x, &y));
+    memcpy(xs.dims + 2, g.out, g.rank * sizeof *g.out);
+    xs.dims[1] = ws.dims[0];
+    return epctx_npu__biased(c, y, &xs);
+}
+
+/* Transposed ones: the products of all places are added up. */
+static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c)
+{
+    static const int64_t turn[3] = {0, 2, 1};
+    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
+    const epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
+    const int64_t groups = epctx_node_int(c->node, "group", 1);
+    int64_t extra[EPCTX_NPU_MAX_RANK], wanted[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape xs, ws, flat;
+    epctx_npu__geometry g;
+    uint32_t x, w, y, i;
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    xs = c->tensors[x].shape;
+    ws = c->tensors[w].shape;
+    if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv_transpose(c);
+    if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || xs.dims[1] % groups != 0 ||
+        ws.dims[0] != xs.dims[1] || c->tensors[w].count == 0)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "weights '%S' do not fit %d channels",
+                          &c->tensors[w].name, xs.rank < 3 ? 0 : xs.dims[1]);
+    epctx_npu__geometry_image(&g,
+                              &xs); /* windows over the result: its places are the input's points */
+    memcpy(g.out, g.in, sizeof g.out);
+    memcpy(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel);
+    EPCTX__TRY(epctx_npu__geometry_attrs(c, &g));
+    EPCTX__TRY(epctx_npu__ints(c, "output_padding", g.rank, 0, extra));
+    EPCTX__TRY(epctx_npu__ints(c, "output_shape", g.rank, 0, wanted));
+    for (i = 0; i < g.rank; i++)
+        EPCTX__TRY(epctx_npu__transposed_axis(c, g.out[i], g.kernel[i], g.stride[i], g.dilation[i],
+                                              extra[i], wanted[i], &auto_pad, &g.before[i],
+                                              &g.after[i], &g.in[i]));
+    EPCTX__TRY(epctx_npu__geometry_sizes(c, &g));
+    flat = epctx_npu__shape4(groups, xs.dims[1] / groups, ws.dims[1] * g.taps, 1);
+    flat.rank = 3;
+    EPCTX__TRY(epctx_npu__alias(c, w, &flat, 0, &w));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, w, turn, &w));
+    flat = epctx_npu__shape4(xs.dims[0], groups, xs.dims[1] / groups, g.places);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__matmul_of(c, w, x, &y));
+    EPCTX__TRY(epctx_npu__add_windows(c, y, xs.dims[0], groups * ws.dims[1], &g, &y));
+    memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
+    xs.dims[1] = groups * ws.dims[1];
+    return epctx_npu__biased(c, y, &xs);
+}
+
+/* Places the columns of [n][channels * taps][places] in an image. */
+static epctx_status epctx_npu__lower_col2im(epctx_npu__compiler *c)
+{
+    int64_t channels;
+    epctx_npu__shape shape;
+    epctx_npu__geometry g;
+    uint32_t x, id, y;
+    size_t count, kernel_count;
+    memset(&g, 0, sizeof g);
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 1, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "image_shape", EPCTX_NPU_MAX_RANK - 2, g.in, &count));
+    EPCTX__TRY(epctx_npu__input(c, 2, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "block_shape", EPCTX_NPU_MAX_RANK - 2, g.kernel,
+                                     &kernel_count));
+    shape = c->tensors[x].shape;
+    g.rank = (uint32_t)count;
+    if (shape.rank != 3 || count != kernel_count)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected rank 3 and blocks of the image's rank, found %u, %u and %u",
+                          (uint64_t)shape.rank, (uint64_t)kernel_count, (uint64_t)count);
+    EPCTX__TRY(epctx_npu__geometry_of(c, &g));
+    if (shape.dims[2] != g.places || shape.dims[1] % g.taps != 0)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %d blocks of %d elements, found %d",
+                          g.places, g.taps, shape.dims[2]);
+    channels = shape.dims[1] / g.taps;
+    EPCTX__TRY(epctx_npu__add_windows(c, x, shape.dims[0], channels, &g, &y));
+    shape.rank = g.rank + 2;
+    shape.dims[1] = channels;
+    memcpy(shape.dims + 2, g.in, g.rank * sizeof *g.in);
+    return epctx_npu__lower_alias(c, y, &shape);
+}
+
+/* Zeros but at the indices that MaxPool gave. */
+static epctx_status epctx_npu__lower_max_unpool(epctx_npu__compiler *c)
+{
+    int64_t sizes[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape shape, flat = {1, {0}}, wide;
+    epctx_npu__geometry g;
+    uint32_t x, indices, id, y, i;
+    size_t count;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 1, &indices));
+    shape = c->tensors[x].shape;
+    if (shape.rank < 3) return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3");
+    epctx_npu__geometry_image(&g, &shape);
+    EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", g.rank, 1, g.kernel));
+    EPCTX__TRY(epctx_npu__geometry_attrs(c, &g));
+    for (i = 0; i < g.rank; i++)
+        shape.dims[2 + i] = (g.in[i] - 1) * g.stride[i] + g.kernel[i] - g.before[i] - g.after[i];
+    EPCTX__TRY(epctx_npu__shape_from(c, shape.dims, shape.rank, &wide));
+    flat.dims[0] = (int64_t)c->tensors[x].count;
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__alias(c, indices, &flat, 0, &indices));
+    flat.dims[0] = (int64_t)epctx_npu__count(&shape);
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, &y));
+    EPCTX__TRY(epctx_npu__emit_fill(c, y, 0));
+    EPCTX__TRY(epctx_npu__emit_pick(c, y, indices, x, 0, EPCTX_NPU__JOIN_NONE, &y));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &id));
+    if (id == EPCTX_NPU__NONE) return epctx_npu__lower_alias(c, y, &shape);
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
+    EPCTX__TRY(epctx_npu__shape_from(c, sizes, count, &wide));
+    for (i = 0; i < shape.rank; i++)
+        if (wide.rank != shape.rank || wide.dims[i] < shape.dims[i])
+            return epctx_npu__bad_attr(c, "output_shape", "at least the size without it");
+    EPCTX__TRY(epctx_npu__alias(c, y, &shape, 0, &x));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &wide, &y));
+    EPCTX__TRY(epctx_npu__emit_fill(c, y, 0));
+    EPCTX__TRY(epctx_npu__put_part(c, x, y, 0, 0));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* -- positions along an axis, computed at run time -- */
+
+/* Reverses the first `lengths[b]` elements of each sequence. */
+static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c)
+{
+    const int64_t time = epctx_node_int(c->node, "time_axis", 0);
+    const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
+    epctx_npu__shape shape, column;
+    uint32_t x, lengths, ramp, one, back, inside, y;
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &lengths));
+    shape = column = c->tensors[x].shape;
+    if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
+        c->tensors[lengths].count != (uint64_t)shape.dims[batch])
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected axes 0 and 1, and a length for each sequence");
+    column.rank = 2;
+    column.dims[time] = 1;
+    EPCTX__TRY(epctx_npu__alias(c, lengths, &column, 0, &lengths));
+    EPCTX__TRY(epctx_npu__emit_cast(c, lengths, EPCTX_ONNX_INT64, &lengths));
+    EPCTX__TRY(epctx_npu__ramp(c, shape.dims[time], 2, (uint32_t)time, &ramp));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, 1, &one));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_LESS, ramp, lengths, &inside));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_SUB, lengths, one, &back));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_SUB, back, ramp, &back));
+    EPCTX__TRY(epctx_npu__emit_where(c, inside, back, ramp, &y));
+    /* every element has an index of its own */
+    column = c->tensors[y].shape;
+    for (column.rank = shape.rank, inside = 2; inside < shape.rank; inside++)
+        column.dims[inside] = 1;
+    EPCTX__TRY(epctx_npu__alias(c, y, &column, 0, &y));
+    EPCTX__TRY(epctx_npu__expand_to(c, y, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_pick(c, x, y, EPCTX_NPU__NONE, time, 0, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* A cache, overwritten from write_indices[b] on. */
+static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c)
+{
+    static const char *const modes[] = {"linear", "circular", NULL};
+    epctx_npu__shape shape, column;
+    epctx_str mode;
+    uint32_t x, update, first, ramp, size, axis, i, y;
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &update));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &first));
+    EPCTX__TRY(epctx_npu__text_attr(c, "mode", "linear", modes, &mode));
+    shape = c->tensors[update].shape;
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -2), shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__ramp(c, shape.dims[axis], shape.rank, axis, &ramp));
+    if (first != EPCTX_NPU__NONE) {
+        column = shape;
+        for (i = 1; i < shape.rank; i++)
+            column.dims[i] = 1;
+        if (c->tensors[first].count != (uint64_t)shape.dims[0])
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %d write_indices",
+                              shape.dims[0]);
+        EPCTX__TRY(epctx_npu__alias(c, first, &column, 0, &first));
+        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, first, ramp, &ramp));
+    }
+    if (epctx_str_is(mode, "circular") && c->tensors[x].shape.rank > axis) {
+        EPCTX__TRY(
+            epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)c->tensors[x].shape.dims[axis], &size));
+        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, ramp, size, &ramp));
+    }
+    EPCTX__TRY(epctx_npu__expand_to(c, ramp, &shape, &ramp));
+    EPCTX__TRY(epctx_npu__emit_pick(c, x, ramp, update, (int64_t)axis, EPCTX_NPU__JOIN_NONE, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* The grid of GridSample for affine transformations: positions in -1..1 times theta. */
+static epctx_status epctx_npu__lower_affine_grid(epctx_npu__compiler *c)
+{
+    static const int64_t turn[3] = {0, 2, 1};
+    const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
+    int64_t sizes[EPCTX_NPU_MAX_RANK], n, at, rest;
+    epctx_npu__shape shape = {2, {0}};
+    uint32_t theta, id, base, y, i, rank;
+    size_t count;
+    void *data;
+    float *v;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &theta));
+    EPCTX__TRY(epctx_npu__input(c, 1, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "size", 5, sizes, &count));
+    EPCTX__TRY(epctx_npu__shape_from(c, sizes, count, &shape));
+    if (count < 4 || c->tensors[theta].shape.rank != 3)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected size of 4 or 5, theta of rank 3");
+    rank = (uint32_t)count - 2;
+    n = (int64_t)epctx_npu__product(&shape, 2, shape.rank);
+    shape = epctx_npu__shape4(n, rank + 1, 1, 1);
+    shape.rank = 2;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &base));
+    v = (float *)data;
+    for (at = 0; at < n; at++) {
+        for (i = 0, rest = at; i < rank; i++) {
+            const int64_t size = sizes[count - 1 - i], p = rest % size;
+            *v++ = align
+                       ? (size > 1 ? epctx_npu__f_div((float)(2 * p - size + 1), (float)(size - 1))
+                                   : 1.0f)
+                       : epctx_npu__f_div((float)(2 * p + 1 - size), (float)size);
+            rest /= size;
+        }
+        *v++ = 1.0f;
+    }
+    EPCTX__TRY(epctx_npu__emit_transpose(c, theta, turn, &theta));
+    EPCTX__TRY(epctx_npu__matmul_of(c, base, theta, &y));
+    for (i = 0; i < rank; i++)
+        shape.dims[1 + i] = sizes[2 + i];
+    shape.dims[0] = sizes[0];
+    shape.dims[rank + 1] = rank;
+    shape.rank = rank + 2;
+    return epctx_npu__lower_alias(c, y, &shape);
+}
+
 /* -- the table of operators -- */
 
 typedef struct epctx_npu__lower {
@@ -11601,6 +12130,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Acos", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOS},
     {"Acosh", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOSH},
     {"Add", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD},
+    {"AffineGrid", epctx_npu__lower_affine_grid, 0},
     {"And", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
     {"ArgMax", epctx_npu__lower_arg, false},
     {"ArgMin", epctx_npu__lower_arg, true},
@@ -11609,7 +12139,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Atan", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
     {"Atanh", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
     {"Attention", epctx_npu__lower_attention, 0},
-    {"AveragePool", epctx_npu__lower_pool, true},
+    {"AveragePool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE},
     {"BatchNormalization", epctx_npu__lower_batch_norm, 0},
     {"BitShift", epctx_npu__lower_bit_shift, 0},
     {"BitwiseAnd", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
@@ -11622,12 +12152,13 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Celu", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
     {"CenterCropPad", epctx_npu__lower_center_crop_pad, 0},
     {"Clip", epctx_npu__lower_clip, 0},
+    {"Col2Im", epctx_npu__lower_col2im, 0},
     {"Concat", epctx_npu__lower_concat, 0},
     {"Constant", epctx_npu__lower_constant, 0},
     {"ConstantOfShape", epctx_npu__lower_constant_of_shape, 0},
-    {"Conv", epctx_npu__lower_conv, 0},
+    {"Conv", epctx_npu__lower_any_conv, 0},
     {"ConvInteger", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_CONV},
-    {"ConvTranspose", epctx_npu__lower_conv_transpose, 0},
+    {"ConvTranspose", epctx_npu__lower_any_conv_transpose, 0},
     {"Cos", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
     {"Cosh", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
     {"CumSum", epctx_npu__lower_cumsum, 0},
@@ -11672,10 +12203,12 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Log", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
     {"LogSoftmax", epctx_npu__lower_softmax, true},
     {"LpNormalization", epctx_npu__lower_lp_norm, 0},
+    {"LpPool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_LP},
     {"MatMul", epctx_npu__lower_matmul, 0},
     {"MatMulInteger", epctx_npu__lower_integer, 0},
     {"Max", epctx_npu__lower_many, EPCTX_NPU__BINARY_MAX},
-    {"MaxPool", epctx_npu__lower_pool, false},
+    {"MaxPool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_MAX},
+    {"MaxUnpool", epctx_npu__lower_max_unpool, 0},
     {"Mean", epctx_npu__lower_mean, 0},
     {"MeanVarianceNormalization", epctx_npu__lower_mean_variance, 0},
     {"Min", epctx_npu__lower_many, EPCTX_NPU__BINARY_MIN},
@@ -11710,6 +12243,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Relu", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
     {"Reshape", epctx_npu__lower_reshape, 0},
     {"Resize", epctx_npu__lower_resize, 0},
+    {"ReverseSequence", epctx_npu__lower_reverse_sequence, 0},
     {"RotaryEmbedding", epctx_npu__lower_rotary, 0},
     {"Round", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
     {"Scatter", epctx_npu__lower_scatter_elements, 0},
@@ -11738,6 +12272,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Swish", epctx_npu__lower_act, EPCTX_NPU__ACT_SWISH},
     {"Tan", epctx_npu__lower_act, EPCTX_NPU__ACT_TAN},
     {"Tanh", epctx_npu__lower_act, EPCTX_NPU__ACT_TANH},
+    {"TensorScatter", epctx_npu__lower_tensor_scatter, 0},
     {"ThresholdedRelu", epctx_npu__lower_act, EPCTX_NPU__ACT_THRESHOLD},
     {"Tile", epctx_npu__lower_tile, 0},
     {"Transpose", epctx_npu__lower_transpose, 0},
