@@ -128,7 +128,7 @@
  *   are bit-identical on one machine; other machines may order and round sums differently and give
  *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
  *
- * BLOB FORMAT 2 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
+ * BLOB FORMAT 3 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
  *     0 magic "EPCTXNPU"                       |   0 name: offset, bytes (in the strings)
  *     8 u32 format version                     |   2 u64 graph hash
@@ -3711,12 +3711,13 @@ static EPCTX_NPU__INLINE void epctx_npu__all_norm_body(epctx_npu__level fast, co
 
 EPCTX_NPU__RUN(norm)
 
-/* -- Arg: index of the maximum or minimum over the middle of [outer][count][inner] -- */
+/* -- Arg: indices of the largest or smallest over the middle of [outer][count][inner] -- */
 
 typedef struct epctx_npu__arg {
     uint32_t smallest, last; /* flags; last: of equal elements */
     uint32_t type;           /* of the input; the output is int64 */
     uint32_t outer, count, inner;
+    uint32_t keep; /* indices of a row, the best first: [outer][keep][inner] */
 } epctx_npu__arg;
 
 static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
@@ -3724,8 +3725,9 @@ static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
     const epctx_npu__arg *p = (const epctx_npu__arg *)params;
     const uint32_t elem = epctx_npu__elem_size(p->type);
     needs->in[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->count, p->inner), elem);
-    needs->out[0] = epctx_npu__items(epctx_npu__mul(p->outer, p->inner), 8);
-    return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->count >= 1;
+    needs->out[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->keep, p->inner), 8);
+    needs->work = epctx_npu__mul4(p->outer, p->count, p->inner, p->keep);
+    return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->keep >= 1 && p->count >= p->keep;
 }
 
 /* The indices for up to 16 rows, which lie `pitch` apart, their elements `step`. */
@@ -3768,6 +3770,34 @@ static int64_t epctx_npu__arg_ints(const epctx_npu__arg *p, const uint8_t *x, si
     return index;
 }
 
+/* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
+static bool epctx_npu__arg_before(const epctx_npu__arg *p, const uint8_t *x, size_t a, size_t b)
+{
+    if (p->type == EPCTX_ONNX_FLOAT) {
+        const float *v = (const float *)(const void *)x;
+        return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
+                                : v[a * p->inner] > v[b * p->inner];
+    }
+    return p->smallest != 0 ? epctx_npu__load_int(x, a * p->inner, p->type) <
+                                  epctx_npu__load_int(x, b * p->inner, p->type)
+                            : epctx_npu__load_int(x, a * p->inner, p->type) >
+                                  epctx_npu__load_int(x, b * p->inner, p->type);
+}
+
+/* The best `keep` of a row, inserted one by one. */
+static void epctx_npu__arg_best(const epctx_npu__arg *p, const uint8_t *x, int64_t *y)
+{
+    size_t k, n = 0, at;
+    for (k = 0; k < p->count; k++) {
+        if (n == p->keep && !epctx_npu__arg_before(p, x, k, (size_t)y[(n - 1) * p->inner]))
+            continue;
+        at = n < p->keep ? n++ : n - 1;
+        for (; at > 0 && epctx_npu__arg_before(p, x, k, (size_t)y[(at - 1) * p->inner]); at--)
+            y[at * p->inner] = y[(at - 1) * p->inner];
+        y[at * p->inner] = (int64_t)k;
+    }
+}
+
 static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, const void *params,
                                                       const epctx_npu__args *args)
 {
@@ -3777,7 +3807,14 @@ static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, con
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
     (void)fast;
-    if (p->type != EPCTX_ONNX_FLOAT) {
+    if (p->keep > 1) {
+        for (i = 0; i < p->outer * inner; i++)
+            epctx_npu__arg_best(p,
+                                (const uint8_t *)args->in[0] +
+                                    (i / inner * count * inner + i % inner) *
+                                        epctx_npu__elem_size(p->type),
+                                y + i / inner * p->keep * inner + i % inner);
+    } else if (p->type != EPCTX_ONNX_FLOAT) {
         for (i = 0; i < p->outer * inner; i++) {
             y[i] = epctx_npu__arg_ints(p, (const uint8_t *)args->in[0],
                                        i / inner * count * inner + i % inner);
@@ -3794,6 +3831,135 @@ static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, con
 }
 
 EPCTX_NPU__RUN(arg)
+
+/* -- Sample: an image of two or three axes at positions that a tensor holds -- */
+
+typedef enum epctx_npu__outside {
+    EPCTX_NPU__OUTSIDE_ZEROS = 0,
+    EPCTX_NPU__OUTSIDE_BORDER,
+    EPCTX_NPU__OUTSIDE_REFLECTION
+} epctx_npu__outside;
+
+/* What positions count: the image spans -1..1 from edge to edge, from center to center, or they are
+ * elements. */
+typedef enum epctx_npu__positions {
+    EPCTX_NPU__BY_EDGES = 0,
+    EPCTX_NPU__BY_CENTERS,
+    EPCTX_NPU__BY_ELEMENTS
+} epctx_npu__positions;
+
+/* x [batch][channels][in], positions [batch][places][rank] (the last axis first), y [batch]
+ * [channels][places] */
+typedef struct epctx_npu__sample {
+    uint32_t taps; /* of an axis: 1 nearest, 2 linear, 4 cubic */
+    uint32_t outside, positions, rank;
+    uint32_t batch, channels, places, in[3]; /* sizes, 1 for axes that are not there */
+} epctx_npu__sample;
+
+static bool epctx_npu__check_sample(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__sample *p = (const epctx_npu__sample *)params;
+    const uint64_t results = epctx_npu__mul3(p->batch, p->channels, p->places);
+    uint32_t i;
+    for (i = 0; i < 3; i++)
+        if (p->in[i] < 1 || p->in[i] > 1u << 24 || (i + p->rank < 3 && p->in[i] != 1)) return false;
+    needs->in[0] = epctx_npu__floats(
+        epctx_npu__mul(epctx_npu__mul4(p->batch, p->channels, p->in[0], p->in[1]), p->in[2]));
+    needs->in[1] = epctx_npu__floats(epctx_npu__mul3(p->batch, p->places, p->rank));
+    needs->out[0] = epctx_npu__floats(results);
+    needs->work = epctx_npu__mul4(results, p->taps, p->taps, p->rank == 3 ? p->taps : 1);
+    return (p->rank == 2 || p->rank == 3) &&
+           (p->taps == 1 || p->taps == 2 || (p->taps == 4 && p->rank == 2)) &&
+           p->outside <= EPCTX_NPU__OUTSIDE_REFLECTION && p->positions <= EPCTX_NPU__BY_ELEMENTS;
+}
+
+/* The cubic convolution kernel with a = -0.75. */
+static float epctx_npu__cubic(float d)
+{
+    return d <= 1.0f ? (1.25f * d - 2.25f) * d * d + 1.0f
+                     : ((-0.75f * d + 3.75f) * d - 6.0f) * d + 3.0f;
+}
+
+static float epctx_npu__reflect(float v, float low, float high)
+{
+    const float range = high - low, far = v < low ? low - v : v - high;
+    const float turns = range > 0.0f ? epctx_npu__floor(far / range) : 0.0f;
+    const float rest = far - turns * range;
+    const bool odd = turns * 0.5f != epctx_npu__floor(turns * 0.5f);
+    if (v >= low && v <= high) return v;
+    return (v < low) != odd ? low + rest : high - rest;
+}
+
+/* The elements of an axis around a position, -1 for zeros, and their weights. */
+static void epctx_npu__sample_axis(const epctx_npu__sample *p, float v, uint32_t size, int32_t *at,
+                                   float *weights)
+{
+    const float last = (float)(size - 1),
+                edge = p->positions == EPCTX_NPU__BY_CENTERS ? 0.0f : 0.5f;
+    float f;
+    uint32_t k;
+    if (p->positions == EPCTX_NPU__BY_CENTERS) v = (v + 1.0f) * 0.5f * last;
+    if (p->positions == EPCTX_NPU__BY_EDGES) v = ((v + 1.0f) * (float)size - 1.0f) * 0.5f;
+    v = v > -1e6f ? v : -1e6f; /* NaN, too */
+    v = v < 3e7f ? v : 3e7f;
+    if (p->taps == 1) v = epctx_npu__round(v);
+    if (p->outside == EPCTX_NPU__OUTSIDE_BORDER && (v < -edge || v > last + edge))
+        v = v < 0.0f ? 0.0f : last;
+    if (p->outside == EPCTX_NPU__OUTSIDE_REFLECTION) v = epctx_npu__reflect(v, -edge, last + edge);
+    f = v - epctx_npu__floor(v);
+    weights[0] = p->taps == 1 ? 1.0f : 1.0f - f;
+    weights[1] = f;
+    for (k = 0; k < p->taps; k++) {
+        if (p->taps == 4) weights[k] = epctx_npu__cubic(epctx_npu__abs(f + 1.0f - (float)k));
+        const float at_k = epctx_npu__floor(v) + (float)k - (p->taps == 4 ? 1.0f : 0.0f);
+        float in = p->outside == EPCTX_NPU__OUTSIDE_REFLECTION
+                       ? epctx_npu__reflect(at_k, -edge, last + edge)
+                       : at_k;
+        if (p->outside != EPCTX_NPU__OUTSIDE_ZEROS) in = in < 0.0f ? 0.0f : (in > last ? last : in);
+        at[k] = in < 0.0f || in > last ? -1 : (int32_t)in;
+    }
+}
+
+/* One position: its elements, weighted, for all channels. */
+static void epctx_npu__sample_place(const epctx_npu__sample *p, const float *x,
+                                    const float *position, float *y)
+{
+    const size_t plane = (size_t)p->in[0] * p->in[1] * p->in[2];
+    int32_t at[3][4] = {{0}};
+    float weights[3][4] = {{1.0f}};
+    uint32_t i, j, k, n, deep = p->rank == 3 ? p->taps : 1;
+    for (i = 0; i < p->rank; i++)
+        epctx_npu__sample_axis(p, position[i], p->in[2 - i], at[2 - i], weights[2 - i]);
+    for (n = 0; n < p->channels; n++, x += plane, y += p->places) {
+        float sum = 0.0f;
+        for (i = 0; i < deep; i++)
+            for (j = 0; j < p->taps; j++) {
+                float row = 0.0f;
+                for (k = 0; k < p->taps; k++)
+                    if (at[0][i] >= 0 && at[1][j] >= 0 && at[2][k] >= 0)
+                        row += weights[2][k] *
+                               x[((size_t)at[0][i] * p->in[1] + (size_t)at[1][j]) * p->in[2] +
+                                 (size_t)at[2][k]];
+                sum += weights[0][i] * weights[1][j] * row;
+            }
+        *y = sum;
+    }
+}
+
+static epctx_status epctx_npu__run_sample(const void *params, const epctx_npu__args *args,
+                                          epctx_error *error)
+{
+    const epctx_npu__sample *p = (const epctx_npu__sample *)params;
+    const size_t image = (size_t)p->channels * p->in[0] * p->in[1] * p->in[2];
+    size_t b, i;
+    (void)error;
+    for (b = 0; b < p->batch; b++)
+        for (i = 0; i < p->places; i++)
+            epctx_npu__sample_place(p, (const float *)args->in[0] + b * image,
+                                    (const float *)args->in[1] + (b * p->places + i) * p->rank,
+                                    (float *)args->out[0] + b * p->channels * p->places + i);
+    return EPCTX_OK;
+}
 
 /* -- how the scattering kernels combine an update with the existing element -- */
 
@@ -5053,7 +5219,8 @@ static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__a
     X(INTEGER_CONV, "IntegerConv", 4, 2, 15, epctx_npu__integer_conv, integer_conv) \
     X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx_npu__integer_conv, integer_depthwise) \
     X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx_npu__integer_add, integer_add) \
-    X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup)
+    X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup) \
+    X(SAMPLE, "Sample", 2, 1, 3, epctx_npu__sample, sample)
 
 typedef enum epctx_npu__opcode {
 #define EPCTX_NPU__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX_NPU__OP_##id,
@@ -6003,12 +6170,6 @@ static const epctx_npu__counter epctx_npu__counters[] = {
     EPCTX_NPU__COUNTER(INTEGER_CONV, 1, 1, 8, integer_conv.window.out_h),
     EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 0, integer_conv.batch),
     EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 8, integer_conv.window.out_h),
-    EPCTX_NPU__COUNTER(CONV, 1, 1, 0, conv.batch),
-    EPCTX_NPU__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
-    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
-    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
-    EPCTX_NPU__COUNTER(POOL, 1, 1, 0, pool.batch),
-    EPCTX_NPU__COUNTER(POOL, 1, 1, 8, pool.window.out_h),
     EPCTX_NPU__COUNTER(REDUCE, 16, 1, 0, reduce.outer),
     EPCTX_NPU__COUNTER(SOFTMAX, 16, 1, 0, softmax.outer),
     EPCTX_NPU__COUNTER(RESAMPLE, 1, 1, 0, resample.outer),
@@ -9561,7 +9722,7 @@ static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c)
 }
 
 static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                        bool smallest, bool last, uint32_t *y)
+                                        bool smallest, bool last, int64_t keep, uint32_t *y)
 {
     epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
@@ -9572,7 +9733,8 @@ static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint
     s.params.arg.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
     s.params.arg.count = (uint32_t)shape.dims[axis];
     s.params.arg.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
-    shape.dims[axis] = 1;
+    s.params.arg.keep = (uint32_t)keep;
+    shape.dims[axis] = keep;
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_INT64, &shape, y));
     s.out = *y;
     return epctx_npu__emit(c, &s);
@@ -9587,7 +9749,7 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
-    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, &y));
+    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, 1, &y));
     if (epctx_node_int(c->node, "keepdims", 1) == 0) {
         shape = c->tensors[y].shape;
         for (i = axis; i + 1 < shape.rank; i++)
@@ -9615,7 +9777,7 @@ static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c)
         axis = 1;
         EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
     }
-    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, false, false, &y));
+    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, false, false, 1, &y));
     EPCTX__TRY(epctx_npu__ramp(c, flat.dims[axis], flat.rank, axis, &ramp));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, y, ramp, &y));
     EPCTX__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_FLOAT, &y));
@@ -11773,7 +11935,7 @@ static epctx_status epctx_npu__pool_indices(epctx_npu__compiler *c, const epctx_
     const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
     epctx_npu__shape flat = c->tensors[windows].shape;
     uint32_t at, ramp, scale, points;
-    EPCTX__TRY(epctx_npu__emit_arg(c, windows, 2, false, false, &at));
+    EPCTX__TRY(epctx_npu__emit_arg(c, windows, 2, false, false, 1, &at));
     EPCTX__TRY(epctx_npu__ramp(c, g->places, 3, 1, &ramp));
     EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)g->taps, &scale));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MUL, ramp, scale, &ramp));
@@ -11838,14 +12000,14 @@ static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, y, &shape);
 }
 
-/* Adds the bias, input 2, to images: output 0. */
-static epctx_status epctx_npu__biased(epctx_npu__compiler *c, uint32_t y,
+/* Adds the bias to images: output 0. */
+static epctx_status epctx_npu__biased(epctx_npu__compiler *c, uint32_t y, size_t bias_input,
                                       const epctx_npu__shape *shape)
 {
     epctx_npu__shape column = *shape;
     uint32_t bias, i;
     EPCTX__TRY(epctx_npu__alias(c, y, shape, 0, &y));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &bias));
+    EPCTX__TRY(epctx_npu__optional(c, bias_input, &bias));
     EPCTX__TRY(epctx_npu__check_bias(c, shape->dims[1], bias));
     if (bias == EPCTX_NPU__NONE) return epctx_npu__output(c, 0, y);
     column.rank--;
@@ -11856,37 +12018,53 @@ static epctx_status epctx_npu__biased(epctx_npu__compiler *c, uint32_t y,
     return epctx_npu__output(c, 0, y);
 }
 
-/* Convolutions of other ranks: windows times weights. */
+/* Images of weights, input 1, times windows `x`, [n][channels][taps][places]: output 0. */
+static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
+                                             const epctx_npu__geometry *g, size_t bias_input)
+{
+    const int64_t groups = epctx_node_int(c->node, "group", 1);
+    epctx_npu__shape shape = c->tensors[x].shape, ws, flat;
+    const int64_t n = shape.dims[0];
+    uint32_t w, y;
+    EPCTX__TRY(epctx_npu__float_input(c, 1, &w));
+    ws = c->tensors[w].shape;
+    if (ws.rank != g->rank + 2 || groups < 1 || ws.dims[0] % groups != 0 ||
+        shape.dims[1] % groups != 0 || ws.dims[1] != shape.dims[1] / groups ||
+        c->tensors[w].count == 0)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "weights '%S' do not fit %d channels in %d groups", &c->tensors[w].name,
+                          shape.dims[1], groups);
+    flat = epctx_npu__shape4(n, groups, ws.dims[1] * g->taps, g->places);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    flat = epctx_npu__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g->taps);
+    EPCTX__TRY(epctx_npu__alias(c, w, &flat, 0, &w));
+    EPCTX__TRY(epctx_npu__matmul_of(c, w, x, &y));
+    shape.rank = g->rank + 2;
+    shape.dims[1] = ws.dims[0];
+    memcpy(shape.dims + 2, g->out, g->rank * sizeof *g->out);
+    return epctx_npu__biased(c, y, bias_input, &shape);
+}
+
 static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c)
 {
     static const int64_t turn[4] = {0, 1, 3, 2};
-    const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx_npu__shape xs, ws, flat;
+    epctx_npu__shape xs, flat;
     epctx_npu__geometry g;
-    uint32_t x, w, y;
+    uint32_t x, w;
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
     xs = c->tensors[x].shape;
-    ws = c->tensors[w].shape;
     if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv(c);
-    if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || ws.dims[0] % groups != 0 ||
-        xs.dims[1] % groups != 0 || ws.dims[1] != xs.dims[1] / groups || c->tensors[w].count == 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "weights '%S' do not fit %d channels",
-                          &c->tensors[w].name, xs.rank < 3 ? 0 : xs.dims[1]);
+    if (xs.rank < 3 || c->tensors[w].shape.rank != xs.rank)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected input and weights of one rank, 3 or more");
     epctx_npu__geometry_image(&g, &xs);
-    memcpy(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel);
+    memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
     EPCTX__TRY(epctx_npu__geometry_of(c, &g));
     EPCTX__TRY(epctx_npu__take_windows(c, x, &g, 0.0f, &x));
-    flat = epctx_npu__shape4(xs.dims[0] * groups, ws.dims[1], g.places, g.taps);
+    flat = epctx_npu__shape4(xs.dims[0], xs.dims[1], g.places, g.taps);
     EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
     EPCTX__TRY(epctx_npu__emit_transpose(c, x, turn, &x));
-    flat = epctx_npu__shape4(xs.dims[0], groups, ws.dims[1] * g.taps, g.places);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
-    flat = epctx_npu__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g.taps);
-    EPCTX__TRY(epctx_npu__alias(c, w, &flat, 0, &w));
-    EPCTX__TRY(epctx_npu__matmul_of(c, w, x, &y));
-    memcpy(xs.dims + 2, g.out, g.rank * sizeof *g.out);
-    xs.dims[1] = ws.dims[0];
-    return epctx_npu__biased(c, y, &xs);
+    return epctx_npu__times_weights(c, x, &g, 2);
 }
 
 /* Transposed ones: the products of all places are added up. */
@@ -11930,7 +12108,7 @@ static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__add_windows(c, y, xs.dims[0], groups * ws.dims[1], &g, &y));
     memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
     xs.dims[1] = groups * ws.dims[1];
-    return epctx_npu__biased(c, y, &xs);
+    return epctx_npu__biased(c, y, 2, &xs);
 }
 
 /* Places the columns of [n][channels * taps][places] in an image. */
@@ -12117,6 +12295,158 @@ static epctx_status epctx_npu__lower_affine_grid(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, y, &shape);
 }
 
+/* -- images at given positions -- */
+
+/* `x` [batch][channels][in of g], positions [batch * .. * g's rank]: y [batch][channels][places] */
+static epctx_status epctx_npu__emit_sample(epctx_npu__compiler *c, uint32_t x, uint32_t positions,
+                                           const epctx_npu__sample *form, uint32_t *y)
+{
+    const epctx_npu__shape in = c->tensors[x].shape;
+    epctx_npu__shape shape = epctx_npu__shape4(in.dims[0], in.dims[1], 0, 0);
+    epctx_npu__step s;
+    epctx_npu__sample *p = &s.params.sample;
+    uint32_t i;
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_SAMPLE, x, positions, 0);
+    *p = *form;
+    p->rank = in.rank - 2;
+    p->batch = (uint32_t)in.dims[0];
+    p->channels = (uint32_t)in.dims[1];
+    p->places = (uint32_t)(c->tensors[positions].count / ((uint64_t)p->batch * p->rank));
+    for (i = 0; i < 3; i++)
+        p->in[i] = i + p->rank < 3 ? 1 : (uint32_t)in.dims[2 + i + p->rank - 3];
+    shape.rank = 3;
+    shape.dims[2] = p->places;
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+    s.out = *y;
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__lower_grid_sample(epctx_npu__compiler *c)
+{
+    static const char *const modes[] = {"linear", "bilinear", "nearest", "bicubic", "cubic", NULL};
+    static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
+    epctx_npu__sample p;
+    epctx_npu__shape xs, gs;
+    epctx_str mode, padding;
+    uint32_t x, grid, y, i;
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &grid));
+    EPCTX__TRY(epctx_npu__text_attr(c, "mode", "linear", modes, &mode));
+    EPCTX__TRY(epctx_npu__text_attr(c, "padding_mode", "zeros", paddings, &padding));
+    xs = c->tensors[x].shape;
+    gs = c->tensors[grid].shape;
+    memset(&p, 0, sizeof p);
+    p.taps = epctx_str_is(mode, "nearest") ? 1 : mode.data[mode.size - 5] == 'c' ? 4 : 2;
+    p.outside = epctx_str_is(padding, "zeros")    ? EPCTX_NPU__OUTSIDE_ZEROS
+                : epctx_str_is(padding, "border") ? EPCTX_NPU__OUTSIDE_BORDER
+                                                  : EPCTX_NPU__OUTSIDE_REFLECTION;
+    p.positions = epctx_node_int(c->node, "align_corners", 0) != 0 ? EPCTX_NPU__BY_CENTERS
+                                                                   : EPCTX_NPU__BY_EDGES;
+    if (xs.rank < 4 || xs.rank > 5 || gs.rank != xs.rank || gs.dims[gs.rank - 1] != xs.rank - 2 ||
+        gs.dims[0] != xs.dims[0] || (p.taps == 4 && xs.rank != 4))
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected images of rank 4 or 5 (cubic: 4) and a grid that fits");
+    EPCTX__TRY(epctx_npu__emit_sample(c, x, grid, &p, &y));
+    for (i = 2; i < xs.rank; i++)
+        xs.dims[i] = gs.dims[i - 1];
+    return epctx_npu__lower_alias(c, y, &xs);
+}
+
+/* Positions of all taps without offsets: [tap][place][2], the column first. */
+static epctx_status epctx_npu__tap_positions(epctx_npu__compiler *c, const epctx_npu__geometry *g,
+                                             uint32_t *id)
+{
+    const epctx_npu__shape shape = epctx_npu__shape4(1, g->taps, g->places, 2);
+    int64_t tap, place;
+    void *data;
+    float *v;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, id));
+    v = (float *)data;
+    for (tap = 0; tap < g->taps; tap++) {
+        for (place = 0; place < g->places; place++) {
+            *v++ = (float)(place % g->out[1] * g->stride[1] + tap % g->kernel[1] * g->dilation[1] -
+                           g->before[1]);
+            *v++ = (float)(place / g->out[1] * g->stride[0] + tap / g->kernel[1] * g->dilation[0] -
+                           g->before[0]);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* A convolution whose taps are moved by offsets and weighted by a mask. */
+static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c)
+{
+    static const int64_t turn[4] = {0, 1, 3, 2}, step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
+    static const int64_t first[EPCTX_NPU_MAX_RANK] = {0, 0, 0, 1};
+    const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
+    epctx_npu__geometry g;
+    epctx_npu__sample p;
+    epctx_npu__shape xs, flat;
+    uint32_t x, w, offset, mask, base;
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    EPCTX__TRY(epctx_npu__float_input(c, 2, &offset));
+    EPCTX__TRY(epctx_npu__optional(c, 4, &mask));
+    xs = c->tensors[x].shape;
+    if (xs.rank != 4 || c->tensors[w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected images and weights of rank 4 and channels for %d groups",
+                          groups);
+    epctx_npu__geometry_image(&g, &xs);
+    memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
+    EPCTX__TRY(epctx_npu__geometry_of(c, &g));
+    if (c->tensors[offset].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
+        (mask != EPCTX_NPU__NONE && c->tensors[mask].count * 2 != c->tensors[offset].count))
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "offsets or mask do not fit %d windows of %d",
+                          g.places, g.taps);
+    flat = epctx_npu__shape4(xs.dims[0] * groups, g.taps, 2, g.places);
+    EPCTX__TRY(epctx_npu__alias(c, offset, &flat, 0, &offset));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, offset, turn, &offset));
+    flat = c->tensors[offset].shape;
+    EPCTX__TRY(epctx_npu__take_box(c, offset, &flat, first, step, &offset));
+    EPCTX__TRY(epctx_npu__tap_positions(c, &g, &base));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, offset, base, &offset));
+    memset(&p, 0, sizeof p);
+    p.taps = 2;
+    p.positions = EPCTX_NPU__BY_ELEMENTS;
+    flat = epctx_npu__shape4(xs.dims[0] * groups, xs.dims[1] / groups, xs.dims[2], xs.dims[3]);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__emit_sample(c, x, offset, &p, &x));
+    if (mask != EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__want_float(c, mask));
+        flat = epctx_npu__shape4(xs.dims[0] * groups, 1, g.taps * g.places, 0);
+        flat.rank = 3;
+        EPCTX__TRY(epctx_npu__alias(c, mask, &flat, 0, &mask));
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, mask, &x));
+    }
+    flat = epctx_npu__shape4(xs.dims[0], xs.dims[1], g.taps, g.places);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    return epctx_npu__times_weights(c, x, &g, 3);
+}
+
+/* -- the largest elements -- */
+
+static epctx_status epctx_npu__lower_topk(epctx_npu__compiler *c)
+{
+    const bool smallest = epctx_node_int(c->node, "largest", 1) == 0;
+    int64_t k[1] = {0};
+    uint32_t x, id, axis, y;
+    size_t count;
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    k[0] = epctx_node_int(c->node, "k", 0);
+    if (c->node->version >= 10) {
+        EPCTX__TRY(epctx_npu__input(c, 1, &id));
+        EPCTX__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
+    }
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), c->tensors[x].shape.rank, 0,
+                               &axis));
+    if (k[0] < 1 || k[0] > c->tensors[x].shape.dims[axis])
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "k: expected 1..%d, found %d",
+                          c->tensors[x].shape.dims[axis], k[0]);
+    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, false, k[0], &id));
+    EPCTX__TRY(epctx_npu__emit_pick(c, x, id, EPCTX_NPU__NONE, (int64_t)axis, 0, &y));
+    EPCTX__TRY(epctx_npu__output(c, 0, y));
+    return epctx_npu__output(c, 1, id);
+}
+
 /* -- the table of operators -- */
 
 typedef struct epctx_npu__lower {
@@ -12162,6 +12492,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Cos", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
     {"Cosh", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
     {"CumSum", epctx_npu__lower_cumsum, 0},
+    {"DeformConv", epctx_npu__lower_deform_conv, 0},
     {"DepthToSpace", epctx_npu__lower_depth_to_space, 0},
     {"DequantizeLinear", epctx_npu__lower_dequantize, 0},
     {"Div", epctx_npu__lower_binary, EPCTX_NPU__BINARY_DIV},
@@ -12186,6 +12517,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"GlobalMaxPool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MAX},
     {"Greater", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS | EPCTX_NPU__SWAPPED},
     {"GreaterOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL | EPCTX_NPU__SWAPPED},
+    {"GridSample", epctx_npu__lower_grid_sample, 0},
     {"GroupNormalization", epctx_npu__lower_channel_norm, true},
     {"HardSigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
     {"HardSwish", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
@@ -12275,6 +12607,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"TensorScatter", epctx_npu__lower_tensor_scatter, 0},
     {"ThresholdedRelu", epctx_npu__lower_act, EPCTX_NPU__ACT_THRESHOLD},
     {"Tile", epctx_npu__lower_tile, 0},
+    {"TopK", epctx_npu__lower_topk, 0},
     {"Transpose", epctx_npu__lower_transpose, 0},
     {"Trilu", epctx_npu__lower_trilu, 0},
     {"Unsqueeze", epctx_npu__lower_unsqueeze, 0},
