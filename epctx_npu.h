@@ -3903,8 +3903,6 @@ static void epctx_npu__sample_axis(const epctx_npu__sample *p, float v, uint32_t
     v = v > -1e6f ? v : -1e6f; /* NaN, too */
     v = v < 3e7f ? v : 3e7f;
     if (p->taps == 1) v = epctx_npu__round(v);
-    if (p->outside == EPCTX_NPU__OUTSIDE_BORDER && (v < -edge || v > last + edge))
-        v = v < 0.0f ? 0.0f : last;
     if (p->outside == EPCTX_NPU__OUTSIDE_REFLECTION) v = epctx_npu__reflect(v, -edge, last + edge);
     f = v - epctx_npu__floor(v);
     weights[0] = p->taps == 1 ? 1.0f : 1.0f - f;
@@ -9528,6 +9526,8 @@ typedef enum epctx_npu__pool_form {
     EPCTX_NPU__POOL_LP
 } epctx_npu__pool_form;
 
+#define EPCTX_NPU__SAME_DIFFERS "no SAME with dilations or windows apart: runtimes differ"
+
 static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
 {
     const bool average = c->variant == EPCTX_NPU__POOL_AVERAGE;
@@ -9552,10 +9552,8 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
         (p->window.dilation_h != 1 || p->window.dilation_w != 1 ||
          (average &&
-          (p->window.stride_h > p->window.kernel_h || p->window.stride_w > p->window.kernel_w)))) {
-        return epctx_npu__bad_attr(c, "auto_pad",
-                                   "no SAME with dilations or windows apart: runtimes differ");
-    }
+          (p->window.stride_h > p->window.kernel_h || p->window.stride_w > p->window.kernel_w))))
+        return epctx_npu__bad_attr(c, "auto_pad", EPCTX_NPU__SAME_DIFFERS);
     p->batch = (uint32_t)xs.dims[0];
     p->channels = p->row = (uint32_t)xs.dims[1];
     s.images = true;
@@ -11966,9 +11964,10 @@ static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c)
     const bool max = c->variant == EPCTX_NPU__POOL_MAX, lp = c->variant == EPCTX_NPU__POOL_LP;
     const bool indices = max && epctx_npu__unused_outputs(c, 1) != EPCTX_OK;
     bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true};
+    const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
     epctx_npu__shape shape;
     epctx_npu__geometry g;
-    uint32_t x, windows, y;
+    uint32_t x, windows, y, i;
     int64_t p = 1;
     int32_t type;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
@@ -11984,6 +11983,10 @@ static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c)
     epctx_npu__geometry_image(&g, &shape);
     EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", g.rank, 1, g.kernel));
     EPCTX__TRY(epctx_npu__geometry_of(c, &g));
+    for (i = 0; i < g.rank; i++)
+        if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
+            (g.dilation[i] != 1 || g.stride[i] > g.kernel[i]))
+            return epctx_npu__bad_attr(c, "auto_pad", EPCTX_NPU__SAME_DIFFERS);
     memcpy(shape.dims + 2, g.out, g.rank * sizeof *g.out);
     if (lp) {
         EPCTX__TRY(epctx_npu__p_attr(c, &p));
