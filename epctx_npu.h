@@ -78,8 +78,9 @@
  *   EPCTX_STATIC, EPCTX_NO_MALLOC, EPCTX_NO_WIRE: as in epctx.h.
  *
  * WHAT IS COMPILED
- *   ai.onnx operators up to opset 24, with fixed shapes of rank <= 8 and float32, int8, uint8,
- *   int32, int64 or bool where ONNX allows them: Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh
+ *   ai.onnx operators up to opset 24, with fixed shapes of rank <= 8 and floats, integers or
+ *   bool where ONNX allows them (of types other than float32, int8, uint8, int32, int64 and bool:
+ *   computed in float32, int32 or int64): Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh
  *   Atan Atanh Attention AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr
  *   BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip Concat Constant ConstantOfShape Conv
  *   ConvInteger ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div Dropout
@@ -1286,6 +1287,44 @@ static uint32_t epctx_npu__elem_size(int64_t type)
         return 8;
     default:
         return 0;
+    }
+}
+
+/* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
+ * double there are moves and Exact. */
+static int32_t epctx_npu__computed_type(int64_t type)
+{
+    switch (type) {
+    case EPCTX_ONNX_FLOAT16:
+    case EPCTX_ONNX_BFLOAT16:
+        return EPCTX_ONNX_FLOAT;
+    case EPCTX_ONNX_INT16:
+    case EPCTX_ONNX_UINT16:
+        return EPCTX_ONNX_INT32;
+    case EPCTX_ONNX_UINT32:
+    case EPCTX_ONNX_UINT64:
+        return EPCTX_ONNX_INT64;
+    default:
+        return epctx_npu__elem_size(type) != 0 || type == EPCTX_ONNX_DOUBLE ? (int32_t)type : 0;
+    }
+}
+
+/* Bytes of an element of an input, output or constant; 0: unsupported type. */
+static uint32_t epctx_npu__stored_size(int64_t type)
+{
+    switch (type) {
+    case EPCTX_ONNX_FLOAT16:
+    case EPCTX_ONNX_BFLOAT16:
+    case EPCTX_ONNX_INT16:
+    case EPCTX_ONNX_UINT16:
+        return 2;
+    case EPCTX_ONNX_UINT32:
+        return 4;
+    case EPCTX_ONNX_UINT64:
+    case EPCTX_ONNX_DOUBLE:
+        return 8;
+    default:
+        return epctx_npu__elem_size(type);
     }
 }
 
@@ -3363,6 +3402,134 @@ static EPCTX_NPU__INLINE void epctx_npu__all_cast_body(epctx_npu__level fast, co
 
 EPCTX_NPU__RUN(cast)
 
+/* -- Convert: types that are only stored to those that are computed, and back -- */
+
+/* Between a stored type and that in which it is computed, or double and float or int64. */
+typedef struct epctx_npu__convert {
+    uint32_t count;
+    uint32_t from, to; /* ONNX element types */
+} epctx_npu__convert;
+
+static bool epctx_npu__converts(uint32_t stored, uint32_t computed)
+{
+    if (stored == EPCTX_ONNX_DOUBLE)
+        return computed == EPCTX_ONNX_FLOAT || computed == EPCTX_ONNX_INT64;
+    return stored != computed && epctx_npu__computed_type(stored) == (int32_t)computed;
+}
+
+static bool epctx_npu__check_convert(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__convert *p = (const epctx_npu__convert *)params;
+    needs->in[0] = epctx_npu__items(p->count, epctx_npu__stored_size(p->from));
+    needs->out[0] = epctx_npu__items(p->count, epctx_npu__stored_size(p->to));
+    return epctx_npu__converts(p->from, p->to) || epctx_npu__converts(p->to, p->from);
+}
+
+static float epctx_npu__from_half(uint32_t h)
+{
+    const uint32_t sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
+    if (rest >= 0x7c00u) return epctx_npu__float_of(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+    if (rest >= 0x400u) return epctx_npu__float_of(sign | ((rest << 13) + (112u << 23)));
+    return epctx_npu__signed((float)rest * (1.0f / 16777216.0f), epctx_npu__float_of(sign));
+}
+
+/* The high bits of a float, rounded to even; `low` are dropped. */
+static uint32_t epctx_npu__round_off(uint32_t bits, uint32_t low)
+{
+    return (bits + (1u << (low - 1)) - 1 + (bits >> low & 1)) >> low;
+}
+
+static uint32_t epctx_npu__to_half(float f)
+{
+    const uint32_t bits = epctx_npu__bits_of(f), sign = bits >> 16 & 0x8000u;
+    const uint32_t rest = bits & 0x7fffffffu;
+    if (rest > 0x7f800000u) return sign | 0x7e00u;
+    if (rest >= 0x47800000u) return sign | 0x7c00u; /* 65536 or more */
+    if (rest >= 0x38800000u) return sign | epctx_npu__round_off(rest - (112u << 23), 13);
+    return sign | (uint32_t)epctx_npu__round(epctx_npu__float_of(rest) * 16777216.0f);
+}
+
+static int64_t epctx_npu__double_to_wide(double d)
+{
+    return d >= -9223372036854775808.0 && d < 9223372036854775808.0 ? (int64_t)d : INT64_MIN;
+}
+
+/* Element `i` of a stored type, as a float or an integer. */
+static void epctx_npu__convert_from(const epctx_npu__convert *p, const uint8_t *x, size_t i,
+                                    uint8_t *y)
+{
+    uint32_t low = 0;
+    float f;
+    double d;
+    int64_t v;
+    if (p->from == EPCTX_ONNX_DOUBLE) {
+        memcpy(&d, x + i * 8, 8);
+        f = (float)d;
+        v = epctx_npu__double_to_wide(d);
+    } else if (p->from == EPCTX_ONNX_UINT64) {
+        memcpy(&v, x + i * 8, 8);
+        f = 0.0f;
+    } else if (p->from == EPCTX_ONNX_UINT32) {
+        memcpy(&low, x + i * 4, 4);
+        v = low;
+        f = 0.0f;
+    } else {
+        uint16_t half;
+        memcpy(&half, x + i * 2, 2);
+        v = p->from == EPCTX_ONNX_INT16 && half >= 0x8000u ? (int64_t)half - 65536 : half;
+        f = p->from == EPCTX_ONNX_FLOAT16 ? epctx_npu__from_half(half)
+                                          : epctx_npu__float_of((uint32_t)half << 16);
+    }
+    if (p->to == EPCTX_ONNX_FLOAT)
+        memcpy(y + i * 4, &f, 4);
+    else
+        epctx_npu__store_int(y, i, p->to, v);
+}
+
+static void epctx_npu__convert_to(const epctx_npu__convert *p, const uint8_t *x, size_t i,
+                                  uint8_t *y)
+{
+    const uint32_t size = epctx_npu__stored_size(p->to);
+    float f = 0.0f;
+    uint64_t bits;
+    double d;
+    uint32_t low;
+    uint16_t half;
+    if (p->from == EPCTX_ONNX_FLOAT) {
+        memcpy(&f, x + i * 4, 4);
+        low = epctx_npu__bits_of(f);
+        d = (double)f;
+        bits = p->to == EPCTX_ONNX_FLOAT16         ? epctx_npu__to_half(f)
+               : (low & 0x7fffffffu) > 0x7f800000u ? (low >> 16 | 0x40u)
+                                                   : epctx_npu__round_off(low, 16);
+    } else {
+        bits = (uint64_t)epctx_npu__load_int(x, i, p->from);
+        d = (double)epctx_npu__load_int(x, i, p->from);
+    }
+    if (p->to == EPCTX_ONNX_DOUBLE) memcpy(&bits, &d, 8);
+    low = (uint32_t)(bits & UINT32_MAX);
+    half = (uint16_t)(bits & 0xffffu);
+    memcpy(y + i * size,
+           size == 8   ? (const void *)&bits
+           : size == 4 ? (const void *)&low
+                       : &half,
+           size);
+}
+
+static epctx_status epctx_npu__run_convert(const void *params, const epctx_npu__args *args,
+                                           epctx_error *error)
+{
+    const epctx_npu__convert *p = (const epctx_npu__convert *)params;
+    const uint8_t *x = (const uint8_t *)args->in[0];
+    uint8_t *y = (uint8_t *)args->out[0];
+    const bool back = epctx_npu__converts(p->to, p->from);
+    size_t i;
+    (void)error;
+    for (i = 0; i < p->count; i++)
+        (back ? epctx_npu__convert_to : epctx_npu__convert_from)(p, x, i, y);
+    return EPCTX_OK;
+}
+
 /* -- Exact: integers and booleans, and comparisons of floats -- */
 
 typedef enum epctx_npu__exact_kind {
@@ -3401,18 +3568,21 @@ static uint32_t epctx_npu__exact_type(uint32_t kind, uint32_t type)
 static bool epctx_npu__check_exact(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
-    const uint32_t elem = epctx_npu__elem_size(p->type);
+    const uint32_t elem = epctx_npu__stored_size(p->type);
     const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
     uint64_t a, b;
     if (count == 0 || p->kind >= EPCTX_NPU__EXACT_COUNT || elem == 0 ||
+        epctx_npu__computed_type(p->type) != (int32_t)p->type ||
         (p->type == EPCTX_ONNX_FLOAT && p->kind < EPCTX_NPU__EXACT_EQUAL) ||
+        (p->type == EPCTX_ONNX_DOUBLE && p->kind > EPCTX_NPU__EXACT_MAX &&
+         p->kind < EPCTX_NPU__EXACT_EQUAL) ||
         !epctx_npu__span(p->dims, p->a, p->rank, 0, &a) ||
         !epctx_npu__span(p->dims, p->b, p->rank, 0, &b))
         return false;
     needs->in[0] = epctx_npu__items(a, elem);
     needs->in[1] = epctx_npu__items(b, elem);
     needs->out[0] =
-        epctx_npu__items(count, epctx_npu__elem_size(epctx_npu__exact_type(p->kind, p->type)));
+        epctx_npu__items(count, epctx_npu__stored_size(epctx_npu__exact_type(p->kind, p->type)));
     return true;
 }
 
@@ -3545,11 +3715,53 @@ EPCTX_NPU__FORMS(epctx_npu__exact_fast,
                   void *y, size_t count, bool *done),
                  (fast, p, operands, y, count, done))
 
+static double epctx_npu__exact_double(uint32_t kind, double a, double b)
+{
+    switch (kind) {
+    case EPCTX_NPU__EXACT_ADD:
+        return a + b;
+    case EPCTX_NPU__EXACT_SUB:
+        return a - b;
+    case EPCTX_NPU__EXACT_MUL:
+        return a * b;
+    case EPCTX_NPU__EXACT_DIV:
+        return a / b;
+    case EPCTX_NPU__EXACT_MIN:
+        return a < b || a != a ? a : b;
+    case EPCTX_NPU__EXACT_MAX:
+        return a > b || a != a ? a : b;
+    case EPCTX_NPU__EXACT_EQUAL:
+        return a == b;
+    case EPCTX_NPU__EXACT_LESS:
+        return a < b;
+    default:
+        return a <= b;
+    }
+}
+
+static void epctx_npu__exact_doubles(uint32_t kind, const void *const *operands, void *y,
+                                     size_t count)
+{
+    const double *a = (const double *)operands[0], *b = (const double *)operands[1];
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const double v = epctx_npu__exact_double(kind, a[i], b[i]);
+        if (kind >= EPCTX_NPU__EXACT_EQUAL)
+            ((uint8_t *)y)[i] = v != 0.0;
+        else
+            ((double *)y)[i] = v;
+    }
+}
+
 static bool epctx_npu__exact_block(epctx_npu__level fast, const void *params,
                                    const void *const *operands, void *y, size_t count)
 {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
     bool done;
+    if (p->type == EPCTX_ONNX_DOUBLE) {
+        epctx_npu__exact_doubles(p->kind, operands, y, count);
+        return true;
+    }
     epctx_npu__exact_fast(fast, p, operands, y, count, &done);
     return done || epctx_npu__exact_each(p, operands, y, count);
 }
@@ -3558,10 +3770,13 @@ static epctx_status epctx_npu__run_exact(const void *params, const epctx_npu__ar
                                          epctx_error *error)
 {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
-    const uint32_t elem = epctx_npu__elem_size(p->type);
-    const epctx_npu__rows rows = {
-        p->dims,      p->rank,      2,
-        {p->a, p->b}, {elem, elem}, epctx_npu__elem_size(epctx_npu__exact_type(p->kind, p->type))};
+    const uint32_t elem = epctx_npu__stored_size(p->type);
+    const epctx_npu__rows rows = {p->dims,
+                                  p->rank,
+                                  2,
+                                  {p->a, p->b},
+                                  {elem, elem},
+                                  epctx_npu__stored_size(epctx_npu__exact_type(p->kind, p->type))};
     if (!epctx_npu__walk_rows(&rows, args, params, epctx_npu__exact_block))
         return epctx_fail(error, EPCTX_ERR_ARG, "division by 0");
     return EPCTX_OK;
@@ -5218,7 +5433,8 @@ static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__a
     X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx_npu__integer_conv, integer_depthwise) \
     X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx_npu__integer_add, integer_add) \
     X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup) \
-    X(SAMPLE, "Sample", 2, 1, 3, epctx_npu__sample, sample)
+    X(SAMPLE, "Sample", 2, 1, 3, epctx_npu__sample, sample) \
+    X(CONVERT, "Convert", 1, 1, 1, epctx_npu__convert, convert)
 
 typedef enum epctx_npu__opcode {
 #define EPCTX_NPU__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX_NPU__OP_##id,
@@ -5227,9 +5443,9 @@ typedef enum epctx_npu__opcode {
         EPCTX_NPU__OP_COUNT
 } epctx_npu__opcode;
 
-#define EPCTX_NPU_OP(id) (1u << EPCTX_NPU__OP_##id)
+#define EPCTX_NPU_OP(id) (UINT64_C(1) << EPCTX_NPU__OP_##id)
 #ifndef EPCTX_NPU_SELECT
-#define EPCTX_NPU_SELECT UINT32_MAX
+#define EPCTX_NPU_SELECT UINT64_MAX
 #endif
 
 /* Any parameter struct; words are copied into it, which avoids aliasing. */
@@ -5459,7 +5675,7 @@ static epctx_status epctx_npu__load_str(epctx_npu__loader *l, const uint32_t *wo
 /* Bytes of a tensor; 0: invalid type or dimension. */
 static uint64_t epctx_npu__value_bytes(const epctx_value *value)
 {
-    uint64_t bytes = epctx_npu__elem_size(value->elem_type);
+    uint64_t bytes = epctx_npu__stored_size(value->elem_type);
     int32_t i;
     for (i = 0; i < value->rank; i++)
         bytes = value->dims[i] > 0 ? epctx_npu__mul(bytes, (uint64_t)value->dims[i]) : 0;
@@ -5497,7 +5713,7 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
         const uint32_t *w = l->words + first + (size_t)i * EPCTX_NPU__WEIGHT_WORDS;
         uint64_t offset = epctx_npu__pair(w), size = epctx_npu__pair(w + 2);
         if (size > left || offset > c->weight_size - size || offset % EPCTX_NPU_ALIGN != 0 ||
-            !epctx_npu__elem_ok(w[4]) || size % w[4] != 0) {
+            !(epctx_npu__elem_ok(w[4]) || w[4] == 2) || size % w[4] != 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: weight %u at %u of %u bytes is misaligned or "
                               "exceeds its section of %u bytes",
@@ -5522,12 +5738,12 @@ static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__opera
     case EPCTX_NPU__INPUT:
         if (o->index >= graph->info.input_count) return false;
         size = epctx_npu__value_bytes(&graph->info.inputs[o->index]);
-        *align = epctx_npu__elem_size(graph->info.inputs[o->index].elem_type);
+        *align = epctx_npu__stored_size(graph->info.inputs[o->index].elem_type);
         break;
     case EPCTX_NPU__OUTPUT:
         if (o->index >= graph->info.output_count) return false;
         size = epctx_npu__value_bytes(&graph->info.outputs[o->index]);
-        *align = epctx_npu__elem_size(graph->info.outputs[o->index].elem_type);
+        *align = epctx_npu__stored_size(graph->info.outputs[o->index].elem_type);
         break;
     case EPCTX_NPU__WEIGHT:
         if (o->index >= graph->context->weight_count) return false;
@@ -5957,7 +6173,7 @@ static epctx_status epctx_npu__check_memory(const epctx_value *value, const char
         return epctx_fail(error, EPCTX_ERR_ARG, "%s '%S': expected %u bytes, found %u", what,
                           &value->name, bytes, (uint64_t)size);
     }
-    if (data == NULL || (uintptr_t)data % epctx_npu__elem_size(value->elem_type) != 0) {
+    if (data == NULL || (uintptr_t)data % epctx_npu__stored_size(value->elem_type) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "%s '%S': memory must be aligned to the element size", what,
                           &value->name);
@@ -6400,7 +6616,7 @@ static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx
                                             epctx_span *out, epctx_error *error)
 {
     const uint64_t bytes = epctx_npu__value_bytes(want);
-    const uint32_t elem = epctx_npu__elem_size(want->elem_type);
+    const uint32_t elem = epctx_npu__stored_size(want->elem_type);
     size_t i = 0;
     while (i < count && !epctx_str_eq(weights[i].name, want->name))
         i++;
@@ -6547,6 +6763,8 @@ typedef struct epctx_npu__compiler {
     const epctx_node *node;
     uint32_t variant; /* of the operator being lowered (epctx_npu__lower) */
     bool folding;     /* every input of the node is constant */
+    bool stored;      /* the operator takes types that are only stored (>>node) */
+    int32_t narrow;   /* the stored type of its first input; 0: it is computed */
     bool judging;     /* only checks whether nodes compile: computes no weights */
     epctx_weightless_support weightless;
     epctx_npu__step *makes; /* weightless: folded steps, in order */
@@ -6649,7 +6867,7 @@ static epctx_status epctx_npu__add_buffer(epctx_npu__compiler *c, uint64_t bytes
 static epctx_status epctx_npu__new_tensor(epctx_npu__compiler *c, int32_t elem,
                                           const epctx_npu__shape *shape, uint32_t *id)
 {
-    uint64_t bytes = epctx_npu__mul(epctx_npu__count(shape), epctx_npu__elem_size(elem));
+    uint64_t bytes = epctx_npu__mul(epctx_npu__count(shape), epctx_npu__stored_size(elem));
     if (bytes > EPCTX_NPU__MAX_BYTES || (bytes == 0 && !c->folding)) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected 1..%u bytes, found %u",
                           (uint64_t)EPCTX_NPU__MAX_BYTES, bytes);
@@ -6665,7 +6883,7 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
     epctx_npu__tensor *t;
     EPCTX__TRY(epctx_npu__add_tensor(c, c->tensors[source].elem, shape, id));
     t = &c->tensors[*id];
-    bytes = start * epctx_npu__elem_size(t->elem);
+    bytes = start * epctx_npu__stored_size(t->elem);
     t->constant = c->tensors[source].constant;
     t->raw = c->tensors[source].raw;
     t->data = c->tensors[source].data;
@@ -6698,14 +6916,14 @@ static epctx_npu__view epctx_npu__view_of(const epctx_npu__tensor *t)
 static bool epctx_npu__is_whole(const epctx_npu__compiler *c, const epctx_npu__tensor *t)
 {
     return !t->constant && t->offset == 0 &&
-           c->buffers[t->buffer].bytes == t->count * epctx_npu__elem_size(t->elem);
+           c->buffers[t->buffer].bytes == t->count * epctx_npu__stored_size(t->elem);
 }
 
 /* Data of a constant in host order. */
 static epctx_status epctx_npu__data(epctx_npu__compiler *c, uint32_t id, const void **data)
 {
     epctx_npu__tensor *t = &c->tensors[id];
-    const uint32_t elem = epctx_npu__elem_size(t->elem);
+    const uint32_t elem = epctx_npu__stored_size(t->elem);
     void *copy;
     if (t->data == NULL) {
         if (!epctx_npu__big_endian() && (uintptr_t)t->raw % elem == 0) {
@@ -6735,11 +6953,11 @@ static epctx_status epctx_npu__add_constant(epctx_npu__compiler *c, int32_t elem
                                             uint32_t *id)
 {
     uint64_t count = epctx_npu__count(shape);
-    if (epctx_npu__mul(count, epctx_npu__elem_size(elem)) > EPCTX_NPU__MAX_BYTES) {
+    if (epctx_npu__mul(count, epctx_npu__stored_size(elem)) > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "constant too large: %u elements",
                           count);
     }
-    EPCTX__TRY(epctx_npu__alloc(c, count, epctx_npu__elem_size(elem), data));
+    EPCTX__TRY(epctx_npu__alloc(c, count, epctx_npu__stored_size(elem), data));
     EPCTX__TRY(epctx_npu__add_tensor(c, elem, shape, id));
     c->tensors[*id].constant = true;
     c->tensors[*id].data = *data;
@@ -6766,7 +6984,7 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
 #define EPCTX_NPU__FOLDABLE \
     (EPCTX_NPU_OP(MOVE) | EPCTX_NPU_OP(FILL) | EPCTX_NPU_OP(PACK) | EPCTX_NPU_OP(GATHER) | \
      EPCTX_NPU_OP(CAST) | EPCTX_NPU_OP(EXACT) | EPCTX_NPU_OP(WHERE) | EPCTX_NPU_OP(ARG) | \
-     EPCTX_NPU_OP(PICK) | EPCTX_NPU_OP(TUPLES) | EPCTX_NPU_OP(DEQUANTIZE))
+     EPCTX_NPU_OP(PICK) | EPCTX_NPU_OP(TUPLES) | EPCTX_NPU_OP(DEQUANTIZE) | EPCTX_NPU_OP(CONVERT))
 #define EPCTX_NPU__ACT(id) (UINT64_C(1) << EPCTX_NPU__ACT_##id)
 #define EPCTX_NPU__FOLDABLE_ACTS \
     (EPCTX_NPU__ACT(RELU) | EPCTX_NPU__ACT(CLIP) | EPCTX_NPU__ACT(LEAKY) | EPCTX_NPU__ACT(SQRT) | \
@@ -6815,7 +7033,7 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
     uint32_t i;
     memset(&args, 0, sizeof args);
     if (out->data == NULL) {
-        EPCTX__TRY(epctx_npu__alloc(c, out->count, epctx_npu__elem_size(out->elem), &data));
+        EPCTX__TRY(epctx_npu__alloc(c, out->count, epctx_npu__stored_size(out->elem), &data));
         out->data = data;
         out->constant = true;
     }
@@ -6860,14 +7078,23 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
 {
     epctx_npu__tensor *out = &c->tensors[s->out];
     void *array = c->steps;
+    uint32_t i;
     const bool again = out->buffer != EPCTX_NPU__NONE;
+    const epctx_npu__op_info *op = &epctx_npu__ops[s->op];
+    epctx_npu__needs needs;
+    for (i = 0; i < EPCTX_NPU__MAX_IN; i++)
+        if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].elem == EPCTX_ONNX_DOUBLE &&
+            !op->check_fn(&s->params, memset(&needs, 0, sizeof needs)))
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "float64 is moved, added, multiplied, compared and cast only");
     if (c->folding && !again && epctx_npu__foldable(s) && epctx_npu__all_constant(c, s))
         return epctx_npu__fold(c, s);
     if (out->count == 0)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected at least one element");
     if (!again) {
         uint32_t buffer;
-        EPCTX__TRY(epctx_npu__add_buffer(c, out->count * epctx_npu__elem_size(out->elem), &buffer));
+        EPCTX__TRY(
+            epctx_npu__add_buffer(c, out->count * epctx_npu__stored_size(out->elem), &buffer));
         out->buffer = buffer;
         out->writer = (uint32_t)c->step_count;
     } else {
@@ -6946,14 +7173,18 @@ static epctx_status epctx_npu__emit_move(epctx_npu__compiler *c, uint32_t from, 
         strides[1][i] = to_strides[i];
         if (dims[i] == 0 && c->folding) { /* copies nothing, but the result must exist */
             epctx_npu__step_init(&s, EPCTX_NPU__OP_FILL, EPCTX_NPU__NONE, EPCTX_NPU__NONE, to);
-            s.params.fill.elem = epctx_npu__elem_size(c->tensors[to].elem);
+            s.params.fill.elem = epctx_npu__stored_size(c->tensors[to].elem);
             return epctx_npu__emit(c, &s);
         }
     }
-    p->elem = epctx_npu__elem_size(c->tensors[from].elem);
+    p->elem = epctx_npu__stored_size(c->tensors[from].elem);
     p->from_start = (uint32_t)from_start;
     p->to_start = (uint32_t)to_start;
     p->rank = epctx_npu__collapse(dims, walk->rank, strides, 2);
+    if (p->elem == 2) { /* elements that are only stored are copied whole, as bytes */
+        p->elem = 1;
+        dims[0] *= 2;
+    }
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) { /* fits: sizes are below the limit */
         p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
         p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
@@ -7046,10 +7277,53 @@ static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, ui
     epctx_npu__step s;
     epctx_npu__step_init(&s, EPCTX_NPU__OP_FILL, EPCTX_NPU__NONE, EPCTX_NPU__NONE, to);
     s.params.fill.count = (uint32_t)c->tensors[to].count;
-    s.params.fill.elem = epctx_npu__elem_size(c->tensors[to].elem);
+    s.params.fill.elem = epctx_npu__stored_size(c->tensors[to].elem);
     s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
     s.params.fill.high = (uint32_t)(bits >> 32);
     return epctx_npu__emit(c, &s);
+}
+
+/* One command: Cast, or Convert where a type is only stored. */
+static epctx_status epctx_npu__emit_cast_once(epctx_npu__compiler *c, uint32_t x, int32_t to,
+                                              uint32_t *y)
+{
+    epctx_npu__step s;
+    epctx_npu__shape shape = c->tensors[x].shape;
+    const int32_t from = c->tensors[x].elem;
+    *y = x;
+    if (from == to) return EPCTX_OK;
+    EPCTX__TRY(epctx_npu__new_tensor(c, to, &shape, y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, *y);
+    s.params.cast.count = (uint32_t)c->tensors[x].count;
+    s.params.cast.from = (uint32_t)from;
+    s.params.cast.to = (uint32_t)to;
+    if (epctx_npu__converts((uint32_t)from, (uint32_t)to) ||
+        epctx_npu__converts((uint32_t)to, (uint32_t)from)) {
+        s.op = EPCTX_NPU__OP_CONVERT;
+        s.params.convert.count = (uint32_t)c->tensors[x].count;
+        s.params.convert.from = (uint32_t)from;
+        s.params.convert.to = (uint32_t)to;
+    }
+    return epctx_npu__emit(c, &s);
+}
+
+/* From any type to any other, by way of the types that are computed. Integers of double have 64
+ * bits. */
+static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int32_t to,
+                                         uint32_t *y)
+{
+    const int32_t type = c->tensors[x].elem;
+    int32_t from = epctx_npu__computed_type(type), last = epctx_npu__computed_type(to);
+    *y = x;
+    if (type == to) return EPCTX_OK;
+    if (type == EPCTX_ONNX_DOUBLE)
+        from = last == EPCTX_ONNX_FLOAT || last == EPCTX_ONNX_BOOL ? EPCTX_ONNX_FLOAT
+                                                                   : EPCTX_ONNX_INT64;
+    if (to == EPCTX_ONNX_DOUBLE)
+        last = from == EPCTX_ONNX_FLOAT ? EPCTX_ONNX_FLOAT : EPCTX_ONNX_INT64;
+    EPCTX__TRY(epctx_npu__emit_cast_once(c, x, from, y));
+    EPCTX__TRY(epctx_npu__emit_cast_once(c, *y, last, y));
+    return epctx_npu__emit_cast_once(c, *y, to, y);
 }
 
 /* ============================================================
@@ -7069,14 +7343,14 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
     int32_t i = 0;
     if (t->stored) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "constant '%S': expected float32, int8, uint8, int32, int64 or bool of "
+                          "constant '%S': expected floats of 16 to 64 bits, integers or bool of "
                           "rank <= %u, with data, found %s of rank %d",
                           &name, (uint64_t)EPCTX_NPU_MAX_RANK, epctx_elem_name(value->elem_type),
                           (int64_t)value->rank);
     }
-    if (value->elem_type != 0 && epctx_npu__elem_size(value->elem_type) == 0) {
+    if (value->elem_type != 0 && epctx_npu__stored_size(value->elem_type) == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S': expected float32, int8, uint8, int32, int64 or bool, "
+                          "input '%S': expected floats of 16 to 64 bits, integers or bool, "
                           "found %s",
                           &name, epctx_elem_name(value->elem_type));
     }
@@ -7122,6 +7396,16 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     }
     t = &c->tensors[*id];
     if (t->elem == 0) return epctx_npu__refuse_value(c, t, node->inputs[i]);
+    if (!c->stored && epctx_npu__computed_type(t->elem) != t->elem) {
+        const bool folding = c->folding;
+        epctx_status status;
+        c->narrow = c->narrow == 0 ? t->elem : c->narrow;
+        c->folding = t->constant;
+        status = epctx_npu__emit_cast(c, *id, epctx_npu__computed_type(t->elem), id);
+        c->folding = folding;
+        return status;
+    }
+    if (c->narrow == 0 && t->elem == EPCTX_ONNX_FLOAT) c->narrow = EPCTX_ONNX_FLOAT;
     return EPCTX_OK;
 }
 
@@ -7180,6 +7464,9 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
     const epctx_node *node = c->node;
     uint32_t uses;
     if (i >= node->output_count || node->outputs[i].size == 0) return EPCTX_OK;
+    if (c->narrow != 0 && c->narrow != EPCTX_ONNX_FLOAT &&
+        c->tensors[id].elem == epctx_npu__computed_type(c->narrow))
+        EPCTX__TRY(epctx_npu__emit_cast(c, id, c->narrow, &id));
     if (epctx_map_get(&c->names, node->outputs[i]) != EPCTX_MAP_NONE &&
         !epctx_str_is(node->op_type, "Constant")) /* the last Constant counts */
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' occurs twice", &node->outputs[i]);
@@ -7250,7 +7537,7 @@ static epctx_status epctx_npu__const_ints(epctx_npu__compiler *c, uint32_t id, c
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     *count = (size_t)c->tensors[id].count;
     for (i = 0; i < *count; i++)
-        out[i] = epctx_npu__index((const uint8_t *)data, i, epctx_npu__elem_size(t->elem));
+        out[i] = epctx_npu__index((const uint8_t *)data, i, epctx_npu__stored_size(t->elem));
     return EPCTX_OK;
 }
 
@@ -7341,31 +7628,19 @@ static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x,
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int32_t to,
-                                         uint32_t *y)
-{
-    epctx_npu__step s;
-    epctx_npu__shape shape = c->tensors[x].shape;
-    *y = x;
-    if (c->tensors[x].elem == to) return EPCTX_OK;
-    EPCTX__TRY(epctx_npu__new_tensor(c, to, &shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, *y);
-    s.params.cast.count = (uint32_t)c->tensors[x].count;
-    s.params.cast.from = (uint32_t)c->tensors[x].elem;
-    s.params.cast.to = (uint32_t)to;
-    return epctx_npu__emit(c, &s);
-}
-
 /* A constant scalar of any type with a small integer value. */
 static epctx_status epctx_npu__scalar(epctx_npu__compiler *c, int32_t elem, int32_t value,
                                       uint32_t *id)
 {
     epctx_npu__shape shape = {0, {0}};
     const float f = (float)value;
+    const double d = (double)value;
     void *data;
     EPCTX__TRY(epctx_npu__add_constant(c, elem, &shape, &data, id));
     if (elem == EPCTX_ONNX_FLOAT)
         memcpy(data, &f, sizeof f);
+    else if (elem == EPCTX_ONNX_DOUBLE)
+        memcpy(data, &d, sizeof d);
     else
         epctx_npu__store_int((uint8_t *)data, 0, (uint32_t)elem, value);
     return EPCTX_OK;
@@ -7427,7 +7702,7 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_WHERE, condition, a, *out);
     s.in[2] = b;
-    p->elem = epctx_npu__elem_size(c->tensors[a].elem);
+    p->elem = epctx_npu__stored_size(c->tensors[a].elem);
     p->rank = epctx_npu__walk(c, &shape, ids, 3, p->dims, strides);
     return epctx_npu__emit(c, &s);
 }
@@ -7663,7 +7938,7 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c)
         EPCTX__TRY(epctx_npu__import_tensor(c, a->t, &id));
         if (c->tensors[id].elem == 0) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "expected float32, int8, uint8, int32, int64 or bool, found %s",
+                              "expected floats of 16 to 64 bits, integers or bool, found %s",
                               epctx_elem_name(a->t->elem_type));
         }
         return epctx_npu__output(c, 0, id);
@@ -7727,11 +8002,11 @@ static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c)
             return epctx_npu__bad_attr(c, "value", "a tensor");
         EPCTX__TRY(epctx_npu__import_tensor(c, value->t, &id));
         elem = c->tensors[id].elem;
-        if (elem == 0 || c->tensors[id].count != 1)
+        if (epctx_npu__elem_size(elem) == 0 || c->tensors[id].count != 1)
             return epctx_npu__bad_attr(c, "value", "one element of a supported type");
-        bits = epctx_npu__elem_size(elem) == 1   ? c->tensors[id].raw[0]
-               : epctx_npu__elem_size(elem) == 4 ? epctx_npu__get32(c->tensors[id].raw)
-                                                 : epctx_npu__get64(c->tensors[id].raw);
+        bits = epctx_npu__stored_size(elem) == 1   ? c->tensors[id].raw[0]
+               : epctx_npu__stored_size(elem) == 4 ? epctx_npu__get32(c->tensors[id].raw)
+                                                   : epctx_npu__get64(c->tensors[id].raw);
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, elem, &shape, &id));
     EPCTX__TRY(epctx_npu__emit_fill(c, id, bits));
@@ -8058,11 +8333,11 @@ static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
         EPCTX__TRY(epctx_npu__input(c, 1, &like));
         to = c->tensors[like].elem;
     }
-    if (epctx_npu__elem_size(to) == 0) {
+    if (epctx_npu__stored_size(to) == 0) {
         return epctx_npu__in_attr(
             c, "to",
             epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                       "expected float32, int8, uint8, int32, int64 or bool, found %s",
+                       "expected floats of 16 to 64 bits, integers or bool, found %s",
                        epctx_elem_name((int32_t)to)));
     }
     if (to == c->tensors[x].elem) return epctx_npu__lower_identity(c);
@@ -8620,8 +8895,8 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
             shape.dims[shape.rank++] = index->dims[j];
     }
     epctx_npu__step_init(&s, EPCTX_NPU__OP_GATHER, x, indices, 0);
-    p->elem = epctx_npu__elem_size(c->tensors[x].elem);
-    p->index_elem = epctx_npu__elem_size(c->tensors[indices].elem);
+    p->elem = epctx_npu__stored_size(c->tensors[x].elem);
+    p->index_elem = epctx_npu__stored_size(c->tensors[indices].elem);
     p->outer = (uint32_t)epctx_npu__product(in, 0, axis);
     p->axis = (uint32_t)in->dims[axis];
     p->inner = (uint32_t)epctx_npu__product(in, axis + 1, in->rank);
@@ -8785,7 +9060,7 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
-    if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__elem_size(type) == 0) {
+    if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__stored_size(type) == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected rank 2, |k| <= 1000000 and a "
                           "type that the kernels support");
@@ -8898,7 +9173,7 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
     epctx_npu__step_init(&s, EPCTX_NPU__OP_PICK, x, indices, 0);
     s.in[2] = updates;
     p->type = (uint32_t)c->tensors[x].elem;
-    p->index_elem = epctx_npu__elem_size(c->tensors[indices].elem);
+    p->index_elem = epctx_npu__stored_size(c->tensors[indices].elem);
     p->scatter = scatter;
     p->join = join;
     p->rank = xs.rank;
@@ -9540,7 +9815,7 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     int32_t type;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     type = c->tensors[x].elem;
-    if (!average && epctx_npu__elem_size(type) == 1) /* float represents bytes exactly */
+    if (!average && epctx_npu__stored_size(type) == 1) /* float represents bytes exactly */
         EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     EPCTX__TRY(epctx_npu__want_float(c, x));
     xs = c->tensors[x].shape;
@@ -9601,7 +9876,7 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
     }
     /* an integer mean of means would round twice */
     divide = kind == EPCTX_NPU__REDUCE_MEAN && type != EPCTX_ONNX_FLOAT && runs > 1;
-    if (divide && (epctx_npu__elem_size(type) == 1 || total > INT32_MAX)) {
+    if (divide && (epctx_npu__stored_size(type) == 1 || total > INT32_MAX)) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "mean of %u %s is not supported", total,
                           epctx_elem_name(type));
     }
@@ -11975,7 +12250,7 @@ static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c)
     if (!indices && !lp && (shape.rank == 3 || shape.rank == 4)) return epctx_npu__lower_pool(c);
     epctx_error_clear(c->error);
     type = c->tensors[x].elem;
-    if (max && epctx_npu__elem_size(type) == 1)
+    if (max && epctx_npu__stored_size(type) == 1)
         EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     EPCTX__TRY(epctx_npu__want_float(c, x));
     if (shape.rank < 3 || epctx_node_attr(c->node, "kernel_shape") == NULL)
@@ -12619,6 +12894,13 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Xor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
 };
 
+/* Operators that take types which are only stored; for others these are converted. */
+static epctx_status (*const epctx_npu__storing[])(epctx_npu__compiler *c) = {
+    epctx_npu__lower_cast,     epctx_npu__lower_identity, epctx_npu__lower_reshape,
+    epctx_npu__lower_flatten,  epctx_npu__lower_squeeze,  epctx_npu__lower_unsqueeze,
+    epctx_npu__lower_eye_like, epctx_npu__lower_shape,    epctx_npu__lower_size,
+};
+
 /* ============================================================
  * >>import
  * ============================================================ */
@@ -12629,7 +12911,7 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
     epctx_npu__shape shape = {0, {0}};
     uint64_t bytes;
     int32_t i;
-    if (epctx_npu__elem_size(from->elem_type) == 0 || from->rank < 0 ||
+    if (epctx_npu__stored_size(from->elem_type) == 0 || from->rank < 0 ||
         from->rank > EPCTX_NPU_MAX_RANK || from->data == NULL)
         return epctx_npu__add_tensor(c, 0, &shape, id); /* only nodes that use it fail */
     shape.rank = (uint32_t)from->rank;
@@ -12641,7 +12923,7 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
                               from->dims[i]);
         }
     }
-    bytes = epctx_npu__mul(epctx_npu__count(&shape), epctx_npu__elem_size(from->elem_type));
+    bytes = epctx_npu__mul(epctx_npu__count(&shape), epctx_npu__stored_size(from->elem_type));
     if (bytes != from->size || bytes > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "constant '%S': expected %u bytes for its shape, found %u", &from->name,
@@ -12657,7 +12939,7 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
 
 static bool epctx_npu__value_usable(const epctx_value *value, epctx_npu__shape *shape)
 {
-    uint32_t elem = epctx_npu__elem_size(value->elem_type);
+    uint32_t elem = epctx_npu__stored_size(value->elem_type);
     int32_t i;
     memset(shape, 0, sizeof *shape);
     if (elem == 0 || value->rank < 0 || value->rank > EPCTX_NPU_MAX_RANK) return false;
@@ -12683,7 +12965,7 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     t->name = value->name;
     t->known = *value;
     EPCTX__TRY(
-        epctx_npu__add_buffer(c, usable ? t->count * epctx_npu__elem_size(t->elem) : 0, &buffer));
+        epctx_npu__add_buffer(c, usable ? t->count * epctx_npu__stored_size(t->elem) : 0, &buffer));
     t->buffer = buffer;
     c->buffers[buffer].place = place;
     c->buffers[buffer].index = index;
@@ -12766,6 +13048,10 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
         c->folding = node->inputs[i].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
     }
     c->variant = lower->variant;
+    c->narrow = 0;
+    c->stored = false;
+    for (i = 0; i < sizeof epctx_npu__storing / sizeof epctx_npu__storing[0]; i++)
+        c->stored = c->stored || lower->lower_fn == epctx_npu__storing[i];
     return lower->lower_fn(c);
 }
 
@@ -12994,7 +13280,7 @@ static epctx_status epctx_npu__in_order(epctx_npu__compiler *c, uint32_t *id, bo
             b->plane == v.plane)
             return EPCTX_OK;
         if (b->twin == EPCTX_NPU__NONE) {
-            const uint32_t elem = epctx_npu__elem_size(c->tensors[*id].elem);
+            const uint32_t elem = epctx_npu__stored_size(c->tensors[*id].elem);
             shape.dims[1] = b->channels;
             shape.dims[2] = b->plane;
             shape.dims[0] = (int64_t)(b->bytes / elem) / (shape.dims[1] * shape.dims[2]);
@@ -13273,7 +13559,7 @@ static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c)
                               &g->outputs[i].name);
         }
         if (t->constant || c->buffers[t->buffer].place != EPCTX_NPU__SCRATCH || t->offset != 0 ||
-            c->buffers[t->buffer].bytes != t->count * epctx_npu__elem_size(t->elem)) {
+            c->buffers[t->buffer].bytes != t->count * epctx_npu__stored_size(t->elem)) {
             EPCTX__TRY(epctx_npu__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
             EPCTX__TRY(epctx_npu__emit_copy(c, id, copy));
             t = &c->tensors[copy];
@@ -14491,7 +14777,7 @@ static uint64_t epctx_npu__weight_size(const epctx_npu__compiler *c, const epctx
     return at == 1 && s->packs
                ? epctx_npu__mul(epctx_npu__packed(p->batch, p->rows, p->depth, p->block),
                                 sizeof(float))
-               : t->count * epctx_npu__elem_size(t->elem);
+               : t->count * epctx_npu__stored_size(t->elem);
 }
 
 /* Memory for what the steps add to the context, so that each weight is written once, where it
@@ -14554,7 +14840,7 @@ static epctx_status epctx_npu__write_weight(epctx_npu__compiler *c, epctx_npu__b
                                             const epctx_npu__step *s, uint32_t at)
 {
     const size_t size = (size_t)epctx_npu__weight_size(c, s, at);
-    const uint32_t elem = epctx_npu__elem_size(c->tensors[s->in[at]].elem);
+    const uint32_t elem = epctx_npu__stored_size(c->tensors[s->in[at]].elem);
     uint32_t index;
     epctx_npu__args args;
     memset(&args, 0, sizeof args);
@@ -14748,7 +15034,8 @@ static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
         size_t at = m->graph.input_count;
         if (!m->needed[i]) continue;
         EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
-        EPCTX__TRY(epctx_npu__add_buffer(&m->c, t->count * epctx_npu__elem_size(t->elem), &buffer));
+        EPCTX__TRY(
+            epctx_npu__add_buffer(&m->c, t->count * epctx_npu__stored_size(t->elem), &buffer));
         m->c.buffers[buffer].place = EPCTX_NPU__INPUT;
         m->c.buffers[buffer].index = (uint32_t)at;
         m->c.tensors[m->ids[i]].buffer = buffer;
