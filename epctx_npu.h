@@ -1081,9 +1081,11 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
 #ifdef __OPTIMIZE_SIZE__
 #define EPCTX_NPU__EACH(at, count, statement) \
     do { \
-        size_t at; \
-        for (at = 0; at < (count); at++) \
+        size_t epctx_npu__i; \
+        for (epctx_npu__i = 0; epctx_npu__i < (count); epctx_npu__i++) { \
+            const size_t at = epctx_npu__i; \
             statement \
+        } \
     } while (0)
 #else
 #define EPCTX_NPU__EACH(at, count, statement) \
@@ -7082,9 +7084,10 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
     const bool again = out->buffer != EPCTX_NPU__NONE;
     const epctx_npu__op_info *op = &epctx_npu__ops[s->op];
     epctx_npu__needs needs;
+    memset(&needs, 0, sizeof needs);
     for (i = 0; i < EPCTX_NPU__MAX_IN; i++)
         if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].elem == EPCTX_ONNX_DOUBLE &&
-            !op->check_fn(&s->params, memset(&needs, 0, sizeof needs)))
+            !op->check_fn(&s->params, &needs))
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "float64 is moved, added, multiplied, compared and cast only");
     if (c->folding && !again && epctx_npu__foldable(s) && epctx_npu__all_constant(c, s))
@@ -7307,6 +7310,14 @@ static epctx_status epctx_npu__emit_cast_once(epctx_npu__compiler *c, uint32_t x
     return epctx_npu__emit(c, &s);
 }
 
+/* uint64 is computed as int64, which is the same for sums, products and bits. */
+static epctx_status epctx_npu__no_uint64(epctx_npu__compiler *c, bool used)
+{
+    return !used ? EPCTX_OK
+                 : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "uint64 is not ordered, divided or converted to floats");
+}
+
 /* From any type to any other, by way of the types that are computed. Integers of double have 64
  * bits. */
 static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int32_t to,
@@ -7316,6 +7327,8 @@ static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int
     int32_t from = epctx_npu__computed_type(type), last = epctx_npu__computed_type(to);
     *y = x;
     if (type == to) return EPCTX_OK;
+    EPCTX__TRY(epctx_npu__no_uint64(c, (type == EPCTX_ONNX_UINT64 && last == EPCTX_ONNX_FLOAT) ||
+                                           (to == EPCTX_ONNX_UINT64 && from == EPCTX_ONNX_FLOAT)));
     if (type == EPCTX_ONNX_DOUBLE)
         from = last == EPCTX_ONNX_FLOAT || last == EPCTX_ONNX_BOOL ? EPCTX_ONNX_FLOAT
                                                                    : EPCTX_ONNX_INT64;
@@ -7675,6 +7688,10 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected inputs of one type, found %s and %s",
                           epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
     }
+    EPCTX__TRY(epctx_npu__no_uint64(
+        c, c->narrow == EPCTX_ONNX_UINT64 &&
+               ((kind >= EPCTX_NPU__EXACT_DIV && kind <= EPCTX_NPU__EXACT_FMOD) ||
+                kind > EPCTX_NPU__EXACT_EQUAL)));
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
     EPCTX__TRY(epctx_npu__new_tensor(
         c, (int32_t)epctx_npu__exact_type((uint32_t)kind, (uint32_t)type), &shape, out));
@@ -9851,6 +9868,7 @@ static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__re
                                            uint32_t *y)
 {
     epctx_npu__step s;
+    EPCTX__TRY(epctx_npu__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_REDUCE, x, EPCTX_NPU__NONE, *y);
     s.params.reduce.kind = (uint32_t)kind;
@@ -9999,6 +10017,7 @@ static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint
 {
     epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
+    EPCTX__TRY(epctx_npu__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_ARG, x, EPCTX_NPU__NONE, 0);
     s.params.arg.smallest = smallest;
     s.params.arg.last = last;
@@ -14605,9 +14624,10 @@ static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c)
         uint32_t id = epctx_map_get(&c->names, c->graph->inputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "graph input '%S': expected float32, int8, uint8, int32, int64 or "
-                              "bool of fixed shape and rank <= %u",
-                              &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK);
+                              "graph input '%S': expected floats of 16 to 64 bits, integers or "
+                              "bool of fixed shape and rank <= %u, found %s",
+                              &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK,
+                              epctx_elem_name(c->graph->inputs[i].elem_type));
         }
     }
     for (i = 0; i < c->graph->node_count; i++) {
