@@ -78,27 +78,28 @@
  *   EPCTX_STATIC, EPCTX_NO_MALLOC, EPCTX_NO_WIRE: as in epctx.h.
  *
  * WHAT IS COMPILED
- *   ai.onnx operators up to opset 24, with fixed shapes of rank <= 8 and floats, integers or
- *   bool where ONNX allows them (of types other than float32, int8, uint8, int32, int64 and bool:
- *   computed in float32, int32 or int64): Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh
- *   Atan Atanh Attention AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr
- *   BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip Concat Constant ConstantOfShape Conv
- *   ConvInteger ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div Dropout
- *   DynamicQuantizeLinear Elu Equal Erf Exp Expand EyeLike Flatten Floor GRU Gather GatherElements
- *   GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual
- *   GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN
- *   LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization MatMul
- *   MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul Neg
- *   NegativeLogLikelihoodLoss Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear
- *   RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
- *   ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize RotaryEmbedding
- *   Round Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign
- *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
- *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile Transpose
- *   Trilu Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from
- *   constants. Between DequantizeLinear and QuantizeLinear of one scale, Conv, MatMul, Add, average
- *   pools, activations and moves are computed on the bytes, the rest in float32. Other nodes are
- *   left to other EPs; an error names the node and the reason.
+ *   ai.onnx operators up to opset 24, with fixed shapes of rank <= 8 and floats, integers or bool
+ *   where ONNX allows them (float16 and bfloat16 are computed in float32, other integers in int32
+ *   or int64; float64 is moved, added, multiplied, compared and cast): Abs Acos Acosh Add
+ *   AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization
+ *   BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip
+ *   Col2Im Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumSum
+ *   DeformConv DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Elu Equal Erf Exp
+ *   Expand EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool
+ *   GlobalLpPool GlobalMaxPool Greater GreaterOrEqual GridSample GroupNormalization HardSigmoid
+ *   HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization
+ *   LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul MatMulInteger Max
+ *   MaxPool MaxUnpool Mean MeanVarianceNormalization Min Mish Mod Mul Neg NegativeLogLikelihoodLoss
+ *   Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN Range
+ *   Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
+ *   ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence RotaryEmbedding Round
+ *   Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign SimplifiedLayerNormalization
+ *   Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split Sqrt
+ *   Squeeze Sub Sum Swish Tan Tanh TensorScatter ThresholdedRelu Tile TopK Transpose Trilu
+ *   Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from constants.
+ *   Between DequantizeLinear and QuantizeLinear of one scale, Conv, MatMul, Add, average pools,
+ *   activations and moves are computed on the bytes, the rest in float32. Other nodes are left to
+ *   other EPs; an error names the node and the reason.
  *
  * MEMORY
  *   The compiler and the backend's load function use the allocator. epctx_npu_load uses only the
