@@ -99,6 +99,12 @@ def cases():
     yield "Resize_nearest", Case("Resize", 13, [x(), None, c(1.0, 1.0, 2.0, 2.0)], [FLOAT],
                                  coordinate_transformation_mode="asymmetric", mode="nearest",
                                  nearest_mode="floor")
+    for size, stride, group, channels in ((2, 2, 1, 32), (4, 2, 1, 32), (3, 1, 1, 32),
+                                          (3, 2, 16, 1)):
+        yield f"ConvTranspose_{size}x{size}_s{stride}_g{group}", Case(
+            "ConvTranspose", 11, [x([1, channels * group, 28, 28]),
+                                  x([channels * group, channels, size, size], constant=True)],
+            [FLOAT], strides=[stride] * 2, group=group, kernel_shape=[size] * 2)
     yield "CumSum", Case("CumSum", 14, [x(), (INT64, [], [3], True)], [FLOAT])
 
 
