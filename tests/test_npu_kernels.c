@@ -1816,6 +1816,75 @@ TEST(indices)
     }
 }
 
+/* -- types that are only stored -- */
+
+/* Casts `x` by one node from type `from` to type `to`. */
+static epctx_status cast_of(int32_t from, int32_t to, const void *x, int64_t count, void *y)
+{
+    const void *in[1];
+    void *out[1];
+    graph_builder b;
+    epctx_error error;
+    epctx_status status;
+    in[0] = x;
+    out[0] = y;
+    gb_init(&b);
+    gb_input(&b, "x", from, 1, &count);
+    gb_node(&b, "Cast", 13, "x", "y");
+    gb_attr_int(&b, "to", to);
+    gb_output(&b, "y");
+    status = gb_run(&b, in, out, &error);
+    if (status != EPCTX_OK) printf("note %s\n", error.message);
+    gb_free(&b);
+    return status;
+}
+
+TEST(stored_types)
+{
+    /* subnormal, infinite, both zeros; every float16 is a float */
+    static const uint16_t halves[8] = {0x3c00, 0xc000, 0x0001, 0x83ff,
+                                       0x0400, 0x7c00, 0x8000, 0x7bff};
+    static const float of_halves[8] = {1,        -2,    5.9604645e-8f, -6.097555e-5f, 6.1035156e-5f,
+                                       INFINITY, -0.0f, 65504};
+    /* ties go to the even number */
+    static const float floats[8] = {1.00048828125f, 1.00146484375f, 65519.99f, 65520,
+                                    2.9802322e-8f,  8.940697e-8f,   -1e9f,     0.1f};
+    static const uint16_t as_halves[8] = {0x3c00, 0x3c02, 0x7bff, 0x7c00, 0, 2, 0xfc00, 0x2e66};
+    static const uint16_t as_short[8] = {0x3f80, 0x3f80, 0x4780, 0x4780,
+                                         0x3300, 0x33c0, 0xce6e, 0x3dcd};
+    static const int16_t shorts[3] = {-5, 32767, -32768};
+    static const double doubles[3] = {1e15, -2.75, 0};
+    const float nan = NAN;
+    float y[8];
+    uint16_t h[8];
+    int32_t n[3];
+    int64_t wide[3];
+    int16_t back[3];
+    double d[3];
+    CHECK_INT(cast_of(EPCTX_ONNX_FLOAT16, EPCTX_ONNX_FLOAT, halves, 8, y), EPCTX_OK);
+    CHECK_MEM(y, sizeof y, of_halves, sizeof of_halves);
+    CHECK_INT(cast_of(EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT16, of_halves, 8, h), EPCTX_OK);
+    CHECK_MEM(h, sizeof h, halves, sizeof halves);
+    CHECK_INT(cast_of(EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT16, floats, 8, h), EPCTX_OK);
+    CHECK_MEM(h, sizeof h, as_halves, sizeof as_halves);
+    CHECK_INT(cast_of(EPCTX_ONNX_FLOAT, EPCTX_ONNX_BFLOAT16, floats, 8, h), EPCTX_OK);
+    CHECK_MEM(h, sizeof h, as_short, sizeof as_short);
+    CHECK_INT(cast_of(EPCTX_ONNX_FLOAT, EPCTX_ONNX_BFLOAT16, &nan, 1, h), EPCTX_OK);
+    CHECK_INT(cast_of(EPCTX_ONNX_BFLOAT16, EPCTX_ONNX_FLOAT, h, 1, y), EPCTX_OK);
+    CHECK_TRUE(isnan(y[0]));
+    CHECK_INT(cast_of(EPCTX_ONNX_INT16, EPCTX_ONNX_INT32, shorts, 3, n), EPCTX_OK);
+    CHECK(n[0] == -5 && n[1] == 32767 && n[2] == -32768, "%d %d %d", n[0], n[1], n[2]);
+    CHECK_INT(cast_of(EPCTX_ONNX_INT32, EPCTX_ONNX_INT16, n, 3, back), EPCTX_OK);
+    CHECK_MEM(back, sizeof back, shorts, sizeof shorts);
+    CHECK_INT(cast_of(EPCTX_ONNX_DOUBLE, EPCTX_ONNX_INT64, doubles, 3, wide), EPCTX_OK);
+    CHECK(wide[0] == INT64_C(1000000000000000) && wide[1] == -2, "%g %g", (double)wide[0],
+          (double)wide[1]);
+    CHECK_INT(cast_of(EPCTX_ONNX_DOUBLE, EPCTX_ONNX_FLOAT16, doubles, 3, h), EPCTX_OK);
+    CHECK(h[0] == 0x7c00 && h[1] == 0xc180 && h[2] == 0, "%x %x %x", h[0], h[1], h[2]);
+    CHECK_INT(cast_of(EPCTX_ONNX_INT64, EPCTX_ONNX_DOUBLE, wide, 3, d), EPCTX_OK);
+    CHECK(d[0] == 1e15 && d[1] == -2.0, "%g %g", d[0], d[1]);
+}
+
 /* -- quantisation -- */
 
 TEST(quantize)
@@ -2281,6 +2350,7 @@ int main(int argc, char **argv)
     RUN(norm);
     RUN(integers);
     RUN(indices);
+    RUN(stored_types);
     RUN(quantize);
     RUN(quantize_rows);
     RUN(integer_conv);
