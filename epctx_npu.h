@@ -367,6 +367,7 @@ typedef struct epctx_npu_opts {
     /* Called while compiling for each command that there is after each pass. */
     void (*trace_fn)(void *user, const epctx_npu_step *step);
     void *trace_user; /* for trace_fn */
+    bool direct;      /* no Winograd: convolutions need less scratch and round less */
 } epctx_npu_opts;
 
 /* Statistics of the graph compiled last. */
@@ -395,6 +396,7 @@ typedef struct epctx_npu {
     const epctx_npu_run_opts *run;
     void (*trace_fn)(void *user, const epctx_npu_step *step);
     void *trace_user;
+    bool direct;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are in use and needs no
@@ -2135,8 +2137,10 @@ EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const epctx_npu__left *a, const
         epctx_npu__tiles_wide(a, b, f, 6, 4);
     else if (f->columns > 2 * EPCTX_NPU__COLUMNS)
         epctx_npu__tiles_wide(a, b, f, 8, 3);
-    else if (f->columns > EPCTX_NPU__COLUMNS)
+    else if (f->columns > EPCTX_NPU__COLUMNS && f->rows > 6)
         epctx_npu__tiles_wide(a, b, f, 12, 2);
+    else if (f->columns > EPCTX_NPU__COLUMNS)
+        epctx_npu__tiles_wide(a, b, f, 6, 2);
     else
         epctx_npu__tiles_wide(a, b, f, 12, 1);
 }
@@ -2863,6 +2867,336 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
         }
         b += p->b_shared != 0 ? 0 : b_size;
         y += (size_t)p->m * p->n;
+    }
+    return EPCTX_OK;
+}
+
+/* -- Winograd: Conv of 3 x 3 taps and stride 1, a quarter of the products, more rounding -- */
+
+/* Tiles of 6 x 6 pixels and the taps are transformed into 36 matrices each, whose products are
+ * transformed into tiles of 4 x 4 results. The workspace holds, in floats: a row of zeros; a band
+ * of half-transformed pixels or taps; the tiles of some lines; the taps of some output channels;
+ * their products. */
+typedef struct epctx_npu__winograd {
+    uint64_t across, down, lines, strip; /* tiles in all; lines, and tiles of a line, at once */
+    uint64_t tiles, columns; /* tiles (even: one row has its own kernel) and channels at once */
+    uint64_t matrix;         /* from matrix to matrix of tiles */
+    uint64_t zeros, band, input, taps, products;
+} epctx_npu__winograd;
+
+static epctx_npu__winograd epctx_npu__winograd_needs(const epctx_npu__conv *p)
+{
+    const uint64_t channels = p->in_channels, most = (p->out_channels + 15u) / 16u * 16u;
+    epctx_npu__winograd s;
+    uint64_t fit;
+    s.across = (p->window.out_w + 3u) / 4;
+    s.down = (p->window.out_h + 3u) / 4;
+    fit = ((uint64_t)1 << 18) / epctx_npu__mul3(36, s.across, channels); /* the second cache */
+    s.lines = 64 / s.across < fit ? 64 / s.across : fit;
+    s.lines = s.lines < 1 ? 1 : (s.lines < s.down ? s.lines : s.down);
+    s.strip = 8192 / (24 * channels) < s.across ? 8192 / (24 * channels) : s.across; /* the first */
+    s.strip = s.strip < 1 ? 1 : s.strip;
+    s.tiles = (s.lines * s.across + 1) / 2 * 2;
+    s.columns = channels > 112 ? 32 : 64;
+    s.columns = s.columns < most ? s.columns : most;
+    s.matrix = epctx_npu__mul(s.tiles, channels) + 16; /* + 16: not at one place of all pages */
+    s.zeros = epctx_npu__mul(p->window.in_w, channels);
+    s.band = 6 * epctx_npu__mul(s.strip * 4 + 2, channels < 128 ? 128 : channels);
+    s.input = epctx_npu__mul(36, s.matrix);
+    s.taps = epctx_npu__mul3(36, channels, s.columns);
+    s.products = epctx_npu__mul3(36, s.tiles, s.columns);
+    return s;
+}
+
+static bool epctx_npu__check_winograd(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__conv *p = (const epctx_npu__conv *)params;
+    const epctx_npu__window *w = &p->window;
+    const uint64_t in = p->in_channels, out = p->out_channels;
+    epctx_npu__winograd s;
+    if (p->in_channels == 0 || p->groups != 1 || w->kernel_h != 3 || w->kernel_w != 3 ||
+        w->stride_h != 1 || w->stride_w != 1 || w->dilation_h != 1 || w->dilation_w != 1 ||
+        !epctx_npu__check_conv(p, needs))
+        return false;
+    s = epctx_npu__winograd_needs(p);
+    needs->out[1] = epctx_npu__floats(s.zeros + s.band + s.input + s.taps + s.products);
+    /* and transformations as the products that take as long */
+    needs->work = epctx_npu__mul3(
+        p->batch, 36,
+        epctx_npu__mul3(s.down * s.across + 12 * ((s.down + s.lines - 1) / s.lines), in, out) +
+            epctx_npu__mul3(8, s.down * s.across, in + out));
+    return true;
+}
+
+typedef enum epctx_npu__winograd_kind {
+    EPCTX_NPU__WINOGRAD_TAPS, /* 3 to 6 */
+    EPCTX_NPU__WINOGRAD_IN,   /* 6 to 6 */
+    EPCTX_NPU__WINOGRAD_OUT   /* 6 to 4, also in place */
+} epctx_npu__winograd_kind;
+
+/* A transformation along one axis, of `count` elements side by side, `times` times. */
+typedef struct epctx_npu__winograd_axis {
+    const float *x[6];
+    float *y;
+    size_t y_step, count, times, x_next, y_next;
+} epctx_npu__winograd_axis;
+
+static EPCTX_NPU__INLINE void epctx_npu__winograd_turn_body(epctx_npu__level fast,
+                                                            epctx_npu__winograd_kind kind,
+                                                            const epctx_npu__winograd_axis *axis)
+{
+    const size_t step = axis->y_step, count = axis->count;
+    size_t n;
+    (void)fast;
+    for (n = 0; n < axis->times; n++) {
+        const size_t at = n * axis->x_next;
+        const float *x0 = axis->x[0] + at, *x1 = axis->x[1] + at, *x2 = axis->x[2] + at;
+        const float *x3 = axis->x[3] + at, *x4 = axis->x[4] + at, *x5 = axis->x[5] + at;
+        float *y = axis->y + n * axis->y_next;
+        if (kind == EPCTX_NPU__WINOGRAD_TAPS)
+            EPCTX_NPU__EACH(i, count, const float a = x0[i]; const float b = x1[i];
+                            const float c = x2[i]; const float s = (a + c) * (-1.0f / 6.0f);
+                            const float t = b * (-1.0f / 6.0f);
+                            const float u = a * (1.0f / 24.0f) + c * (1.0f / 6.0f);
+                            const float v = b * (1.0f / 12.0f); y[i] = a * 0.25f;
+                            y[i + step] = s + t; y[i + 2 * step] = s - t; y[i + 3 * step] = u + v;
+                            y[i + 4 * step] = u - v; y[i + 5 * step] = c;);
+        else if (kind == EPCTX_NPU__WINOGRAD_IN)
+            EPCTX_NPU__EACH(i, count, const float a = x0[i]; const float b = x1[i];
+                            const float c = x2[i]; const float d = x3[i]; const float e = x4[i];
+                            const float f = x5[i]; const float p = e - c * 4.0f;
+                            const float q = d - b * 4.0f; const float r = e - c;
+                            const float s = (d - b) * 2.0f; y[i] = a * 4.0f - c * 5.0f + e;
+                            y[i + step] = p + q; y[i + 2 * step] = p - q; y[i + 3 * step] = r + s;
+                            y[i + 4 * step] = r - s; y[i + 5 * step] = b * 4.0f - d * 5.0f + f;);
+        else
+            EPCTX_NPU__EACH(i, count, const float a = x0[i]; const float f = x5[i];
+                            const float s = x1[i] + x2[i]; const float d = x1[i] - x2[i];
+                            const float u = x3[i] + x4[i]; const float v = x3[i] - x4[i];
+                            y[i] = a + s + u; y[i + step] = d + v * 2.0f;
+                            y[i + 2 * step] = s + u * 4.0f; y[i + 3 * step] = d + v * 8.0f + f;);
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__winograd_turn,
+                 (epctx_npu__level fast, epctx_npu__winograd_kind kind,
+                  const epctx_npu__winograd_axis *axis),
+                 (fast, kind, axis))
+
+/* The run of a command; of the lines of tiles from `first` on. */
+typedef struct epctx_npu__winograd_run {
+    const epctx_npu__conv *p;
+    epctx_npu__winograd s;
+    epctx_npu__level fast;
+    const float *x, *weights, *bias, *add;
+    float *y, *zeros, *band, *input, *taps, *products;
+    size_t first;
+} epctx_npu__winograd_run;
+
+/* Of arrays `x_step` apart, to arrays `y_step` apart. */
+static void epctx_npu__winograd_turns(epctx_npu__level fast, epctx_npu__winograd_kind kind,
+                                      epctx_npu__winograd_axis *axis, const float *x, size_t x_step,
+                                      float *y, size_t y_step)
+{
+    size_t k;
+    for (k = 0; k < 6; k++)
+        axis->x[k] = x + (kind == EPCTX_NPU__WINOGRAD_TAPS && k > 2 ? 0 : k) * x_step;
+    axis->y = y;
+    axis->y_step = y_step;
+    epctx_npu__winograd_turn(fast, kind, axis);
+}
+
+/* The taps of `count` output channels: [block][ky][kx][channel][16] to [36][block][channel][16]. */
+static void epctx_npu__winograd_taps(const epctx_npu__winograd_run *c, size_t first, size_t count)
+{
+    const size_t tap = (size_t)c->p->in_channels * EPCTX_NPU__COLUMNS;
+    const size_t matrix = tap * (count / EPCTX_NPU__COLUMNS), whole = 16 * EPCTX_NPU__COLUMNS;
+    epctx_npu__winograd_axis axis;
+    size_t n, i;
+    for (n = 0; n < matrix; n += tap) {
+        const float *x = c->weights + (first * c->p->in_channels + n) * 9;
+        for (i = 0; i < tap; i += axis.count) {
+            axis.count = tap - i < whole ? tap - i : whole;
+            axis.times = 3;
+            axis.x_next = tap;
+            axis.y_next = axis.count;
+            epctx_npu__winograd_turns(c->fast, EPCTX_NPU__WINOGRAD_TAPS, &axis, x + i, 3 * tap,
+                                      c->band, 3 * axis.count);
+            axis.times = 6;
+            axis.x_next = 3 * axis.count;
+            axis.y_next = 6 * matrix;
+            epctx_npu__winograd_turns(c->fast, EPCTX_NPU__WINOGRAD_TAPS, &axis, c->band, axis.count,
+                                      c->taps + n + i, matrix);
+        }
+    }
+}
+
+/* `count` tiles from `tile` on, of line `line` at once. */
+static void epctx_npu__winograd_strip(const epctx_npu__winograd_run *c, size_t line, size_t tile,
+                                      size_t count)
+{
+    const epctx_npu__window *w = &c->p->window;
+    const size_t channels = c->p->in_channels, width = 4 * count + 2, row = width * channels;
+    const int32_t start = (int32_t)(4 * tile) - (int32_t)w->left;
+    const size_t matrix = (size_t)c->s.matrix;
+    epctx_npu__winograd_axis axis;
+    int32_t low, high;
+    size_t i, skip;
+    epctx_npu__inside(start, 1, (int32_t)width, (int32_t)w->in_w, &low, &high);
+    skip = (size_t)low * channels;
+    axis.count = (size_t)(high - low) * channels;
+    for (i = 0; i < 6; i++) {
+        const size_t y = 4 * (c->first + line) + i; /* rows that no window reads count as zeros */
+        axis.x[i] = c->zeros;
+        if (y >= w->top && y - w->top < w->in_h && y < (size_t)w->out_h + 2 && low < high)
+            axis.x[i] = c->x + ((y - w->top) * w->in_w + (size_t)(start + low)) * channels;
+        memset(c->band + i * row, 0, skip * sizeof *c->band);
+        memset(c->band + i * row + skip + axis.count, 0,
+               (row - skip - axis.count) * sizeof *c->band);
+    }
+    axis.y = c->band + skip;
+    axis.y_step = row;
+    axis.times = 1;
+    epctx_npu__winograd_turn(c->fast, EPCTX_NPU__WINOGRAD_IN, &axis);
+    axis.count = axis.y_next = channels;
+    axis.times = count;
+    axis.x_next = 4 * channels;
+    for (i = 0; i < 6; i++) {
+        epctx_npu__winograd_turns(
+            c->fast, EPCTX_NPU__WINOGRAD_IN, &axis, c->band + i * row, channels,
+            c->input + 6 * i * matrix + (line * (size_t)c->s.across + tile) * channels, matrix);
+    }
+}
+
+/* Stores `columns` output channels from `first` on of a tile, whose sums are `row` apart. */
+static EPCTX_NPU__INLINE void
+epctx_npu__winograd_put_body(epctx_npu__level fast, const epctx_npu__winograd_run *c, size_t tile,
+                             const float *sums, size_t matrix, size_t first, size_t columns)
+{
+    const epctx_npu__window *w = &c->p->window;
+    const size_t oy = 4 * (c->first + tile / (size_t)c->s.across);
+    const size_t ox = 4 * (tile % (size_t)c->s.across);
+    epctx_npu__epilogue f;
+    size_t i, n;
+    (void)fast;
+    epctx_npu__epilogue_plain(&f);
+    epctx_npu__epilogue_limits(&f, &c->p->act);
+    f.rows = 1;
+    for (i = 0; i < 16; i++) {
+        const size_t pixel = (oy + i / 4) * w->out_w + ox + i % 4;
+        if (oy + i / 4 >= w->out_h || ox + i % 4 >= w->out_w) continue;
+        for (n = 0; n < columns; n += EPCTX_NPU__COLUMNS) {
+            const size_t at = pixel * c->p->out_channels + first + n;
+            f.columns = columns - n < EPCTX_NPU__COLUMNS ? columns - n : EPCTX_NPU__COLUMNS;
+            f.y = c->y + at;
+            f.add = c->add != NULL ? c->add + at : NULL;
+            f.bias = c->bias != NULL ? c->bias + first + n : NULL;
+            epctx_npu__epilogue_tile(&f, sums + (i / 4 * 6 + i % 4) * matrix + n);
+        }
+    }
+}
+
+EPCTX_NPU__FORMS(epctx_npu__winograd_put,
+                 (epctx_npu__level fast, const epctx_npu__winograd_run *c, size_t tile,
+                  const float *sums, size_t matrix, size_t first, size_t columns),
+                 (fast, c, tile, sums, matrix, first, columns))
+
+/* `columns` output channels from `first` on, of the `tiles` in `input`. */
+static void epctx_npu__winograd_columns(const epctx_npu__winograd_run *c, size_t tiles,
+                                        size_t first, size_t columns)
+{
+    const size_t row = (columns + 15) / 16 * 16, matrix = (tiles + 1) / 2 * 2 * row;
+    epctx_npu__winograd_axis axis;
+    epctx_npu__gemm gemm;
+    epctx_npu__args args;
+    epctx_error ignored;
+    size_t i, n;
+    memset(&gemm, 0, sizeof gemm);
+    memset(&args, 0, sizeof args);
+    gemm.batch = 36;
+    gemm.m = (uint32_t)(matrix / row);
+    gemm.n = (uint32_t)row;
+    gemm.k = gemm.a_row = c->p->in_channels;
+    gemm.a_batch = (uint32_t)c->s.matrix;
+    gemm.a_step = 1;
+    gemm.alpha = 1.0f;
+    args.in[0] = c->input;
+    args.in[1] = c->taps;
+    args.out[0] = c->products;
+    args.fast = c->fast;
+    (void)epctx_npu__run_gemm(&gemm, &args, &ignored); /* it cannot fail */
+    for (i = 0; i < tiles; i += 4) {                   /* within the first cache */
+        float *sums = c->products + i * row;
+        const size_t count = tiles - i < 4 ? tiles - i : 4;
+        axis.count = count * row;
+        axis.times = 6;
+        axis.x_next = axis.y_next = 6 * matrix;
+        epctx_npu__winograd_turns(c->fast, EPCTX_NPU__WINOGRAD_OUT, &axis, sums, matrix, sums,
+                                  matrix);
+        axis.times = 4;
+        axis.x_next = axis.y_next = matrix;
+        epctx_npu__winograd_turns(c->fast, EPCTX_NPU__WINOGRAD_OUT, &axis, sums, 6 * matrix, sums,
+                                  6 * matrix);
+        for (n = 0; n < count; n++)
+            epctx_npu__winograd_put(c->fast, c, i + n, sums + n * row, matrix, first, columns);
+    }
+}
+
+/* The image's `lines` lines of tiles from c->first on. */
+static void epctx_npu__winograd_lines(const epctx_npu__winograd_run *c, size_t lines, bool *ready)
+{
+    const epctx_npu__conv *p = c->p;
+    const size_t across = (size_t)c->s.across, tiles = lines * across, step = (size_t)c->s.columns;
+    const size_t end = 4 * (c->first + lines), row = (size_t)p->window.out_w * p->out_channels;
+    size_t i, n;
+    for (i = 0; i < lines; i++) {
+        for (n = 0; n < across; n += (size_t)c->s.strip)
+            epctx_npu__winograd_strip(c, i, n,
+                                      across - n < c->s.strip ? across - n : (size_t)c->s.strip);
+    }
+    for (i = 0; i < 36 && tiles % 2 != 0; i++)
+        memset(c->input + i * (size_t)c->s.matrix + tiles * p->in_channels, 0,
+               p->in_channels * sizeof *c->input);
+    for (n = 0; n < p->out_channels; n += step) {
+        const size_t columns = p->out_channels - n < step ? p->out_channels - n : step;
+        if (!*ready) epctx_npu__winograd_taps(c, n, (columns + 15) / 16 * 16);
+        *ready = step >= p->out_channels;
+        epctx_npu__winograd_columns(c, tiles, n, columns);
+    }
+    if (p->act.kind > EPCTX_NPU__ACT_CLIP)
+        for (i = 4 * c->first; i < end && i < p->window.out_h; i++)
+            epctx_npu__activate(c->y + i * row, row, &p->act);
+}
+
+static epctx_status epctx_npu__run_winograd(const void *params, const epctx_npu__args *args,
+                                            epctx_error *error)
+{
+    const epctx_npu__conv *p = (const epctx_npu__conv *)params;
+    const epctx_npu__window *w = &p->window;
+    const size_t out = (size_t)w->out_h * w->out_w * p->out_channels;
+    epctx_npu__winograd_run c;
+    bool ready = false;
+    size_t n, lines;
+    (void)error;
+    c.p = p;
+    c.s = epctx_npu__winograd_needs(p);
+    c.fast = args->fast;
+    c.weights = (const float *)args->in[1];
+    c.bias = (const float *)args->in[2];
+    c.zeros = (float *)args->out[1];
+    c.band = c.zeros + c.s.zeros;
+    c.input = c.band + c.s.band;
+    c.taps = c.input + c.s.input;
+    c.products = c.taps + c.s.taps;
+    memset(c.zeros, 0, (size_t)c.s.zeros * sizeof *c.zeros);
+    for (n = 0; n < p->batch; n++) {
+        c.x = (const float *)args->in[0] + n * w->in_h * w->in_w * p->in_channels;
+        c.add = args->in[3] != NULL ? (const float *)args->in[3] + n * out : NULL;
+        c.y = (float *)args->out[0] + n * out;
+        for (c.first = 0; c.first < c.s.down; c.first += lines) {
+            lines = (size_t)(c.s.down - c.first < c.s.lines ? c.s.down - c.first : c.s.lines);
+            epctx_npu__winograd_lines(&c, lines, &ready);
+        }
     }
     return EPCTX_OK;
 }
@@ -5033,6 +5367,7 @@ static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__a
     X(AFFINE, "Affine", 3, 1, 7, epctx_npu__affine, affine) \
     X(PACK, "Pack", 1, 1, 1, epctx_npu__pack, pack) \
     X(CONV, "Conv", 4, 2, 3, epctx_npu__conv, conv) \
+    X(WINOGRAD, "Winograd", 4, 2, 3, epctx_npu__conv, winograd) \
     X(DEPTHWISE, "Depthwise", 3, 1, 3, epctx_npu__depthwise, depthwise) \
     X(GEMM, "Gemm", 3, 1, 3, epctx_npu__gemm, gemm) \
     X(POOL, "Pool", 1, 1, 1, epctx_npu__pool, pool) \
@@ -5995,6 +6330,8 @@ static const epctx_npu__counter epctx_npu__counters[] = {
     EPCTX_NPU__COUNTER(GEMM, 64, 1, 0, gemm.n),
     EPCTX_NPU__COUNTER(CONV, 1, 1, 0, conv.batch),
     EPCTX_NPU__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
+    EPCTX_NPU__COUNTER(WINOGRAD, 1, 1, 0, winograd.batch),
+    EPCTX_NPU__COUNTER(WINOGRAD, 4, 1, 8, winograd.window.out_h), /* a multiple of a tile */
     EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
     EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
     EPCTX_NPU__COUNTER(POOL, 1, 1, 0, pool.batch),
@@ -6003,12 +6340,6 @@ static const epctx_npu__counter epctx_npu__counters[] = {
     EPCTX_NPU__COUNTER(INTEGER_CONV, 1, 1, 8, integer_conv.window.out_h),
     EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 0, integer_conv.batch),
     EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 8, integer_conv.window.out_h),
-    EPCTX_NPU__COUNTER(CONV, 1, 1, 0, conv.batch),
-    EPCTX_NPU__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
-    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
-    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
-    EPCTX_NPU__COUNTER(POOL, 1, 1, 0, pool.batch),
-    EPCTX_NPU__COUNTER(POOL, 1, 1, 8, pool.window.out_h),
     EPCTX_NPU__COUNTER(REDUCE, 16, 1, 0, reduce.outer),
     EPCTX_NPU__COUNTER(SOFTMAX, 16, 1, 0, softmax.outer),
     EPCTX_NPU__COUNTER(RESAMPLE, 1, 1, 0, resample.outer),
@@ -12704,6 +13035,21 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
+/* Turns a convolution into products of tiles if that saves a tenth. */
+static epctx_status epctx_npu__to_tiles(epctx_npu__compiler *c, epctx_npu__step *s)
+{
+    epctx_npu__needs direct, tiled;
+    memset(&direct, 0, sizeof direct);
+    memset(&tiled, 0, sizeof tiled);
+    if (s->dead || s->op != EPCTX_NPU__OP_CONV || s->params.conv.in_channels < 16 ||
+        s->params.conv.out_channels < 16 || !epctx_npu__check_conv(&s->params, &direct) ||
+        !epctx_npu__check_winograd(&s->params, &tiled) || tiled.work >= direct.work / 10 * 9 ||
+        tiled.out[1].bytes > EPCTX_NPU__MAX_BYTES)
+        return EPCTX_OK;
+    s->op = EPCTX_NPU__OP_WINOGRAD;
+    return epctx_npu__add_buffer(c, tiled.out[1].bytes, &s->temporary);
+}
+
 /* Transformations that need all steps. */
 static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
 {
@@ -12711,6 +13057,8 @@ static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
     epctx_npu__lifetimes(c);
     EPCTX__TRY(epctx_npu__crowds(c));
     EPCTX__TRY(epctx_npu__split_pools(c));
+    for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->direct); i++)
+        EPCTX__TRY(epctx_npu__to_tiles(c, &c->steps[i]));
     for (i = 0; i < c->buffer_count; i++) /* lifetimes are computed again */
         c->buffers[i].first = EPCTX_NPU__NONE;
     return EPCTX_OK;
@@ -14764,6 +15112,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     npu->run = opts != NULL ? opts->run : NULL;
     npu->trace_fn = opts != NULL ? opts->trace_fn : NULL;
     npu->trace_user = opts != NULL ? opts->trace_user : NULL;
+    npu->direct = opts != NULL && opts->direct;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;
