@@ -2871,36 +2871,33 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
     return EPCTX_OK;
 }
 
-/* -- Winograd: Conv of 3 x 3 taps and stride 1, a quarter of the products, more rounding -- */
+/* -- Winograd: Conv of 3 x 3 taps and stride 1 with a quarter of the products -- */
 
-/* Tiles of 6 x 6 pixels and the taps are transformed into 36 matrices each, whose products are
- * transformed into tiles of 4 x 4 results. The workspace holds, in floats: a row of zeros; a band
- * of half-transformed pixels or taps; the tiles of some lines; the taps of some output channels;
- * their products. */
+/* Tiles of 6 x 6 pixels and the taps turn into 36 matrices each, whose products turn into tiles of
+ * 4 x 4 results; sums round more. The workspace, in floats: `band`, a strip of pixels or taps;
+ * `input`, the tiles of some lines; `taps` of some output channels; their `products`. */
 typedef struct epctx_npu__winograd {
     uint64_t across, down, lines, strip; /* tiles in all; lines, and tiles of a line, at once */
     uint64_t tiles, columns; /* tiles (even: one row has its own kernel) and channels at once */
     uint64_t matrix;         /* from matrix to matrix of tiles */
-    uint64_t zeros, band, input, taps, products;
+    uint64_t band, input, taps, products;
 } epctx_npu__winograd;
 
 static epctx_npu__winograd epctx_npu__winograd_needs(const epctx_npu__conv *p)
 {
-    const uint64_t channels = p->in_channels, most = (p->out_channels + 15u) / 16u * 16u;
+    const uint64_t channels = p->in_channels, most = epctx_npu__packed(1, p->out_channels, 1, 16);
     epctx_npu__winograd s;
-    uint64_t fit;
     s.across = (p->window.out_w + 3u) / 4;
     s.down = (p->window.out_h + 3u) / 4;
-    fit = ((uint64_t)1 << 18) / epctx_npu__mul3(36, s.across, channels); /* the second cache */
-    s.lines = 64 / s.across < fit ? 64 / s.across : fit;
+    s.lines = ((uint64_t)1 << 18) / epctx_npu__mul3(36, s.across, channels); /* second cache */
+    s.lines = 64 / s.across < s.lines ? 64 / s.across : s.lines;
     s.lines = s.lines < 1 ? 1 : (s.lines < s.down ? s.lines : s.down);
-    s.strip = 8192 / (24 * channels) < s.across ? 8192 / (24 * channels) : s.across; /* the first */
+    s.strip = 340 / channels < s.across ? 340 / channels : s.across; /* first cache */
     s.strip = s.strip < 1 ? 1 : s.strip;
     s.tiles = (s.lines * s.across + 1) / 2 * 2;
     s.columns = channels > 112 ? 32 : 64;
     s.columns = s.columns < most ? s.columns : most;
     s.matrix = epctx_npu__mul(s.tiles, channels) + 16; /* + 16: not at one place of all pages */
-    s.zeros = epctx_npu__mul(p->window.in_w, channels);
     s.band = 6 * epctx_npu__mul(s.strip * 4 + 2, channels < 128 ? 128 : channels);
     s.input = epctx_npu__mul(36, s.matrix);
     s.taps = epctx_npu__mul3(36, channels, s.columns);
@@ -2912,182 +2909,135 @@ static bool epctx_npu__check_winograd(const void *params, epctx_npu__needs *need
 {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
-    const uint64_t in = p->in_channels, out = p->out_channels;
+    uint64_t in = p->in_channels, out = p->out_channels, tiles, groups;
     epctx_npu__winograd s;
-    if (p->in_channels == 0 || p->groups != 1 || w->kernel_h != 3 || w->kernel_w != 3 ||
-        w->stride_h != 1 || w->stride_w != 1 || w->dilation_h != 1 || w->dilation_w != 1 ||
+    if (in == 0 || p->groups != 1 || w->kernel_h != 3 || w->kernel_w != 3 || w->stride_h != 1 ||
+        w->stride_w != 1 || w->dilation_h != 1 || w->dilation_w != 1 ||
         !epctx_npu__check_conv(p, needs))
         return false;
     s = epctx_npu__winograd_needs(p);
-    needs->out[1] = epctx_npu__floats(s.zeros + s.band + s.input + s.taps + s.products);
-    /* and transformations as the products that take as long */
-    needs->work = epctx_npu__mul3(
-        p->batch, 36,
-        epctx_npu__mul3(s.down * s.across + 12 * ((s.down + s.lines - 1) / s.lines), in, out) +
-            epctx_npu__mul3(8, s.down * s.across, in + out));
+    needs->out[1] = epctx_npu__floats(s.band + s.input + s.taps + s.products);
+    tiles = s.down * s.across;
+    groups = (s.down + s.lines - 1) / s.lines;
+    needs->work = epctx_npu__mul3(p->batch, 36, /* turning takes as long as 12 and 8 products */
+                                  epctx_npu__mul3(tiles + 12 * groups, in, out) +
+                                      epctx_npu__mul3(8, tiles, in + out));
     return true;
 }
 
-typedef enum epctx_npu__winograd_kind {
-    EPCTX_NPU__WINOGRAD_TAPS, /* 3 to 6 */
-    EPCTX_NPU__WINOGRAD_IN,   /* 6 to 6 */
-    EPCTX_NPU__WINOGRAD_OUT   /* 6 to 4, also in place */
-} epctx_npu__winograd_kind;
+typedef enum epctx_npu__turn_kind {
+    EPCTX_NPU__TURN_TAPS, /* 3 to 6 */
+    EPCTX_NPU__TURN_IN,   /* 6 to 6 */
+    EPCTX_NPU__TURN_OUT   /* 6 to 4 */
+} epctx_npu__turn_kind;
 
-/* A transformation along one axis, of `count` elements side by side, `times` times. */
-typedef struct epctx_npu__winograd_axis {
-    const float *x[6];
-    float *y;
-    size_t y_step, count, times, x_next, y_next;
-} epctx_npu__winograd_axis;
-
-static EPCTX_NPU__INLINE void epctx_npu__winograd_turn_body(epctx_npu__level fast,
-                                                            epctx_npu__winograd_kind kind,
-                                                            const epctx_npu__winograd_axis *axis)
+/* Turns `count` tiles along one axis, whose elements are x_step and `step` apart. x may be y. */
+static EPCTX_NPU__INLINE void epctx_npu__turn_axis(epctx_npu__turn_kind kind, const float *x,
+                                                   size_t x_step, float *y, size_t step,
+                                                   size_t count)
 {
-    const size_t step = axis->y_step, count = axis->count;
-    size_t n;
-    (void)fast;
-    for (n = 0; n < axis->times; n++) {
-        const size_t at = n * axis->x_next;
-        const float *x0 = axis->x[0] + at, *x1 = axis->x[1] + at, *x2 = axis->x[2] + at;
-        const float *x3 = axis->x[3] + at, *x4 = axis->x[4] + at, *x5 = axis->x[5] + at;
-        float *y = axis->y + n * axis->y_next;
-        if (kind == EPCTX_NPU__WINOGRAD_TAPS)
-            EPCTX_NPU__EACH(i, count, const float a = x0[i]; const float b = x1[i];
-                            const float c = x2[i]; const float s = (a + c) * (-1.0f / 6.0f);
-                            const float t = b * (-1.0f / 6.0f);
-                            const float u = a * (1.0f / 24.0f) + c * (1.0f / 6.0f);
-                            const float v = b * (1.0f / 12.0f); y[i] = a * 0.25f;
-                            y[i + step] = s + t; y[i + 2 * step] = s - t; y[i + 3 * step] = u + v;
-                            y[i + 4 * step] = u - v; y[i + 5 * step] = c;);
-        else if (kind == EPCTX_NPU__WINOGRAD_IN)
-            EPCTX_NPU__EACH(i, count, const float a = x0[i]; const float b = x1[i];
-                            const float c = x2[i]; const float d = x3[i]; const float e = x4[i];
-                            const float f = x5[i]; const float p = e - c * 4.0f;
-                            const float q = d - b * 4.0f; const float r = e - c;
-                            const float s = (d - b) * 2.0f; y[i] = a * 4.0f - c * 5.0f + e;
-                            y[i + step] = p + q; y[i + 2 * step] = p - q; y[i + 3 * step] = r + s;
-                            y[i + 4 * step] = r - s; y[i + 5 * step] = b * 4.0f - d * 5.0f + f;);
-        else
-            EPCTX_NPU__EACH(i, count, const float a = x0[i]; const float f = x5[i];
-                            const float s = x1[i] + x2[i]; const float d = x1[i] - x2[i];
-                            const float u = x3[i] + x4[i]; const float v = x3[i] - x4[i];
-                            y[i] = a + s + u; y[i + step] = d + v * 2.0f;
-                            y[i + 2 * step] = s + u * 4.0f; y[i + 3 * step] = d + v * 8.0f + f;);
-    }
+    const float *x1 = x + x_step, *x2 = x1 + x_step;
+    const float *x3 = kind != EPCTX_NPU__TURN_TAPS ? x2 + x_step : x;
+    const float *x4 = kind != EPCTX_NPU__TURN_TAPS ? x3 + x_step : x;
+    const float *x5 = kind != EPCTX_NPU__TURN_TAPS ? x4 + x_step : x;
+    if (kind == EPCTX_NPU__TURN_TAPS)
+        EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = x1[i];
+                        const float c = x2[i]; const float s = (a + c) * (-1.0f / 6.0f);
+                        const float t = b * (-1.0f / 6.0f);
+                        const float u = a * (1.0f / 24.0f) + c * (1.0f / 6.0f);
+                        const float v = b * (1.0f / 12.0f); y[i] = a * 0.25f; y[i + step] = s + t;
+                        y[i + 2 * step] = s - t; y[i + 3 * step] = u + v; y[i + 4 * step] = u - v;
+                        y[i + 5 * step] = c;);
+    else if (kind == EPCTX_NPU__TURN_IN)
+        EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = x1[i];
+                        const float c = x2[i]; const float d = x3[i]; const float e = x4[i];
+                        const float f = x5[i]; const float p = e - c * 4.0f;
+                        const float q = d - b * 4.0f; const float r = e - c;
+                        const float s = (d - b) * 2.0f; y[i] = a * 4.0f - c * 5.0f + e;
+                        y[i + step] = p + q; y[i + 2 * step] = p - q; y[i + 3 * step] = r + s;
+                        y[i + 4 * step] = r - s; y[i + 5 * step] = b * 4.0f - d * 5.0f + f;);
+    else
+        EPCTX_NPU__EACH(i, count, const float a = x[i]; const float f = x5[i];
+                        const float s = x1[i] + x2[i]; const float d = x1[i] - x2[i];
+                        const float u = x3[i] + x4[i]; const float v = x3[i] - x4[i];
+                        y[i] = a + s + u; y[i + step] = d + v * 2.0f;
+                        y[i + 2 * step] = s + u * 4.0f; y[i + 3 * step] = d + v * 8.0f + f;);
 }
-
-EPCTX_NPU__FORMS(epctx_npu__winograd_turn,
-                 (epctx_npu__level fast, epctx_npu__winograd_kind kind,
-                  const epctx_npu__winograd_axis *axis),
-                 (fast, kind, axis))
 
 /* The run of a command; of the lines of tiles from `first` on. */
 typedef struct epctx_npu__winograd_run {
     const epctx_npu__conv *p;
     epctx_npu__winograd s;
-    epctx_npu__level fast;
-    const float *x, *weights, *bias, *add;
-    float *y, *zeros, *band, *input, *taps, *products;
+    const float *x, *bias, *add;
+    float *y, *band, *input, *taps, *products;
     size_t first;
 } epctx_npu__winograd_run;
 
-/* Of arrays `x_step` apart, to arrays `y_step` apart. */
-static void epctx_npu__winograd_turns(epctx_npu__level fast, epctx_npu__winograd_kind kind,
-                                      epctx_npu__winograd_axis *axis, const float *x, size_t x_step,
-                                      float *y, size_t y_step)
+/* From x[block][ky][kx][channel][16] to [36][block][channel][16], `matrix` elements in each of the
+ * 36. */
+static EPCTX_NPU__INLINE void epctx_npu__turn_taps(const epctx_npu__winograd_run *c, const float *x,
+                                                   size_t matrix)
 {
-    size_t k;
-    for (k = 0; k < 6; k++)
-        axis->x[k] = x + (kind == EPCTX_NPU__WINOGRAD_TAPS && k > 2 ? 0 : k) * x_step;
-    axis->y = y;
-    axis->y_step = y_step;
-    epctx_npu__winograd_turn(fast, kind, axis);
-}
-
-/* The taps of `count` output channels: [block][ky][kx][channel][16] to [36][block][channel][16]. */
-static void epctx_npu__winograd_taps(const epctx_npu__winograd_run *c, size_t first, size_t count)
-{
-    const size_t tap = (size_t)c->p->in_channels * EPCTX_NPU__COLUMNS;
-    const size_t matrix = tap * (count / EPCTX_NPU__COLUMNS), whole = 16 * EPCTX_NPU__COLUMNS;
-    epctx_npu__winograd_axis axis;
-    size_t n, i;
-    for (n = 0; n < matrix; n += tap) {
-        const float *x = c->weights + (first * c->p->in_channels + n) * 9;
-        for (i = 0; i < tap; i += axis.count) {
-            axis.count = tap - i < whole ? tap - i : whole;
-            axis.times = 3;
-            axis.x_next = tap;
-            axis.y_next = axis.count;
-            epctx_npu__winograd_turns(c->fast, EPCTX_NPU__WINOGRAD_TAPS, &axis, x + i, 3 * tap,
-                                      c->band, 3 * axis.count);
-            axis.times = 6;
-            axis.x_next = 3 * axis.count;
-            axis.y_next = 6 * matrix;
-            epctx_npu__winograd_turns(c->fast, EPCTX_NPU__WINOGRAD_TAPS, &axis, c->band, axis.count,
-                                      c->taps + n + i, matrix);
+    const size_t tap = (size_t)c->p->in_channels * EPCTX_NPU__COLUMNS, most = 256;
+    size_t n, i, k, count;
+    for (n = 0; n < matrix; n += tap, x += 9 * tap) {
+        for (i = 0; i < tap; i += count) {
+            count = tap - i < most ? tap - i : most;
+            for (k = 0; k < 3; k++)
+                epctx_npu__turn_axis(EPCTX_NPU__TURN_TAPS, x + i + k * tap, 3 * tap,
+                                     c->band + k * count, 3 * count, count);
+            for (k = 0; k < 6; k++)
+                epctx_npu__turn_axis(EPCTX_NPU__TURN_TAPS, c->band + 3 * k * count, count,
+                                     c->taps + n + i + 6 * k * matrix, matrix, count);
         }
     }
 }
 
-/* `count` tiles from `tile` on, of line `line` at once. */
-static void epctx_npu__winograd_strip(const epctx_npu__winograd_run *c, size_t line, size_t tile,
-                                      size_t count)
+/* `count` tiles of line `line` at once, from `tile` on. */
+static EPCTX_NPU__INLINE void epctx_npu__turn_strip(const epctx_npu__winograd_run *c, size_t line,
+                                                    size_t tile, size_t count)
 {
     const epctx_npu__window *w = &c->p->window;
-    const size_t channels = c->p->in_channels, width = 4 * count + 2, row = width * channels;
+    const size_t channels = c->p->in_channels, row = (4 * count + 2) * channels;
     const int32_t start = (int32_t)(4 * tile) - (int32_t)w->left;
     const size_t matrix = (size_t)c->s.matrix;
-    epctx_npu__winograd_axis axis;
+    float *to = c->band, *y = c->input + (line * (size_t)c->s.across + tile) * channels;
     int32_t low, high;
-    size_t i, skip;
-    epctx_npu__inside(start, 1, (int32_t)width, (int32_t)w->in_w, &low, &high);
-    skip = (size_t)low * channels;
-    axis.count = (size_t)(high - low) * channels;
-    for (i = 0; i < 6; i++) {
-        const size_t y = 4 * (c->first + line) + i; /* rows that no window reads count as zeros */
-        axis.x[i] = c->zeros;
-        if (y >= w->top && y - w->top < w->in_h && y < (size_t)w->out_h + 2 && low < high)
-            axis.x[i] = c->x + ((y - w->top) * w->in_w + (size_t)(start + low)) * channels;
-        memset(c->band + i * row, 0, skip * sizeof *c->band);
-        memset(c->band + i * row + skip + axis.count, 0,
-               (row - skip - axis.count) * sizeof *c->band);
+    size_t i, n;
+    epctx_npu__inside(start, 1, (int32_t)(4 * count + 2), (int32_t)w->in_w, &low, &high);
+    for (i = 0; i < 6; i++, to += row) {
+        const size_t at = 4 * (c->first + line) + i, size = (size_t)(high - low) * channels;
+        memset(to, 0, row * sizeof *to);
+        if (at >= w->top && at - w->top < w->in_h && at < (size_t)w->out_h + 2 && size > 0)
+            memcpy(to + (size_t)low * channels,
+                   c->x + ((at - w->top) * w->in_w + (size_t)(start + low)) * channels,
+                   size * sizeof *to);
     }
-    axis.y = c->band + skip;
-    axis.y_step = row;
-    axis.times = 1;
-    epctx_npu__winograd_turn(c->fast, EPCTX_NPU__WINOGRAD_IN, &axis);
-    axis.count = axis.y_next = channels;
-    axis.times = count;
-    axis.x_next = 4 * channels;
-    for (i = 0; i < 6; i++) {
-        epctx_npu__winograd_turns(
-            c->fast, EPCTX_NPU__WINOGRAD_IN, &axis, c->band + i * row, channels,
-            c->input + 6 * i * matrix + (line * (size_t)c->s.across + tile) * channels, matrix);
-    }
+    epctx_npu__turn_axis(EPCTX_NPU__TURN_IN, c->band, row, c->band, row, row);
+    for (i = 0; i < 6; i++)
+        for (n = 0; n < count; n++)
+            epctx_npu__turn_axis(EPCTX_NPU__TURN_IN, c->band + i * row + 4 * n * channels, channels,
+                                 y + 6 * i * matrix + n * channels, matrix, channels);
 }
 
-/* Stores `columns` output channels from `first` on of a tile, whose sums are `row` apart. */
-static EPCTX_NPU__INLINE void
-epctx_npu__winograd_put_body(epctx_npu__level fast, const epctx_npu__winograd_run *c, size_t tile,
-                             const float *sums, size_t matrix, size_t first, size_t columns)
+/* Stores `columns` output channels from `first` on of tile `tile`. */
+static EPCTX_NPU__INLINE void epctx_npu__store_tile(const epctx_npu__winograd_run *c, size_t tile,
+                                                    const float *sums, size_t matrix, size_t first,
+                                                    size_t columns)
 {
     const epctx_npu__window *w = &c->p->window;
     const size_t oy = 4 * (c->first + tile / (size_t)c->s.across);
     const size_t ox = 4 * (tile % (size_t)c->s.across);
     epctx_npu__epilogue f;
     size_t i, n;
-    (void)fast;
     epctx_npu__epilogue_plain(&f);
     epctx_npu__epilogue_limits(&f, &c->p->act);
     f.rows = 1;
     for (i = 0; i < 16; i++) {
         const size_t pixel = (oy + i / 4) * w->out_w + ox + i % 4;
-        if (oy + i / 4 >= w->out_h || ox + i % 4 >= w->out_w) continue;
-        for (n = 0; n < columns; n += EPCTX_NPU__COLUMNS) {
+        for (n = 0; n < columns && oy + i / 4 < w->out_h && ox + i % 4 < w->out_w; n += 16) {
             const size_t at = pixel * c->p->out_channels + first + n;
-            f.columns = columns - n < EPCTX_NPU__COLUMNS ? columns - n : EPCTX_NPU__COLUMNS;
+            f.columns = columns - n < 16 ? columns - n : 16;
             f.y = c->y + at;
             f.add = c->add != NULL ? c->add + at : NULL;
             f.bias = c->bias != NULL ? c->bias + first + n : NULL;
@@ -3096,110 +3046,86 @@ epctx_npu__winograd_put_body(epctx_npu__level fast, const epctx_npu__winograd_ru
     }
 }
 
-EPCTX_NPU__FORMS(epctx_npu__winograd_put,
-                 (epctx_npu__level fast, const epctx_npu__winograd_run *c, size_t tile,
-                  const float *sums, size_t matrix, size_t first, size_t columns),
-                 (fast, c, tile, sums, matrix, first, columns))
-
-/* `columns` output channels from `first` on, of the `tiles` in `input`. */
-static void epctx_npu__winograd_columns(const epctx_npu__winograd_run *c, size_t tiles,
-                                        size_t first, size_t columns)
+/* `columns` output channels from `first` on of the `tiles` in c->input. */
+static EPCTX_NPU__INLINE void epctx_npu__turn_products(const epctx_npu__winograd_run *c,
+                                                       epctx_npu__level fast, size_t tiles,
+                                                       size_t first, size_t columns)
 {
-    const size_t row = (columns + 15) / 16 * 16, matrix = (tiles + 1) / 2 * 2 * row;
-    epctx_npu__winograd_axis axis;
-    epctx_npu__gemm gemm;
+    const size_t row = (columns + 15) / 16 * 16, even = (tiles + 1) / 2 * 2, matrix = even * row;
+    const epctx_npu__gemm gemm = {36,
+                                  (uint32_t)even,
+                                  (uint32_t)row,
+                                  c->p->in_channels,
+                                  (uint32_t)c->s.matrix,
+                                  c->p->in_channels,
+                                  1,
+                                  0,
+                                  1.0f,
+                                  {EPCTX_NPU__ACT_NONE, 0.0f, 0.0f}};
     epctx_npu__args args;
     epctx_error ignored;
-    size_t i, n;
-    memset(&gemm, 0, sizeof gemm);
+    size_t n, k;
     memset(&args, 0, sizeof args);
-    gemm.batch = 36;
-    gemm.m = (uint32_t)(matrix / row);
-    gemm.n = (uint32_t)row;
-    gemm.k = gemm.a_row = c->p->in_channels;
-    gemm.a_batch = (uint32_t)c->s.matrix;
-    gemm.a_step = 1;
-    gemm.alpha = 1.0f;
     args.in[0] = c->input;
     args.in[1] = c->taps;
     args.out[0] = c->products;
-    args.fast = c->fast;
+    args.fast = fast;
     (void)epctx_npu__run_gemm(&gemm, &args, &ignored); /* it cannot fail */
-    for (i = 0; i < tiles; i += 4) {                   /* within the first cache */
-        float *sums = c->products + i * row;
-        const size_t count = tiles - i < 4 ? tiles - i : 4;
-        axis.count = count * row;
-        axis.times = 6;
-        axis.x_next = axis.y_next = 6 * matrix;
-        epctx_npu__winograd_turns(c->fast, EPCTX_NPU__WINOGRAD_OUT, &axis, sums, matrix, sums,
-                                  matrix);
-        axis.times = 4;
-        axis.x_next = axis.y_next = matrix;
-        epctx_npu__winograd_turns(c->fast, EPCTX_NPU__WINOGRAD_OUT, &axis, sums, 6 * matrix, sums,
-                                  6 * matrix);
-        for (n = 0; n < count; n++)
-            epctx_npu__winograd_put(c->fast, c, i + n, sums + n * row, matrix, first, columns);
+    for (n = 0; n < tiles; n++) {
+        float *sums = c->products + n * row;
+        for (k = 0; k < 6; k++)
+            epctx_npu__turn_axis(EPCTX_NPU__TURN_OUT, sums + 6 * k * matrix, matrix,
+                                 sums + 6 * k * matrix, matrix, row);
+        for (k = 0; k < 4; k++)
+            epctx_npu__turn_axis(EPCTX_NPU__TURN_OUT, sums + k * matrix, 6 * matrix,
+                                 sums + k * matrix, 6 * matrix, row);
+        epctx_npu__store_tile(c, n, sums, matrix, first, columns);
     }
 }
 
-/* The image's `lines` lines of tiles from c->first on. */
-static void epctx_npu__winograd_lines(const epctx_npu__winograd_run *c, size_t lines, bool *ready)
-{
-    const epctx_npu__conv *p = c->p;
-    const size_t across = (size_t)c->s.across, tiles = lines * across, step = (size_t)c->s.columns;
-    const size_t end = 4 * (c->first + lines), row = (size_t)p->window.out_w * p->out_channels;
-    size_t i, n;
-    for (i = 0; i < lines; i++) {
-        for (n = 0; n < across; n += (size_t)c->s.strip)
-            epctx_npu__winograd_strip(c, i, n,
-                                      across - n < c->s.strip ? across - n : (size_t)c->s.strip);
-    }
-    for (i = 0; i < 36 && tiles % 2 != 0; i++)
-        memset(c->input + i * (size_t)c->s.matrix + tiles * p->in_channels, 0,
-               p->in_channels * sizeof *c->input);
-    for (n = 0; n < p->out_channels; n += step) {
-        const size_t columns = p->out_channels - n < step ? p->out_channels - n : step;
-        if (!*ready) epctx_npu__winograd_taps(c, n, (columns + 15) / 16 * 16);
-        *ready = step >= p->out_channels;
-        epctx_npu__winograd_columns(c, tiles, n, columns);
-    }
-    if (p->act.kind > EPCTX_NPU__ACT_CLIP)
-        for (i = 4 * c->first; i < end && i < p->window.out_h; i++)
-            epctx_npu__activate(c->y + i * row, row, &p->act);
-}
-
-static epctx_status epctx_npu__run_winograd(const void *params, const epctx_npu__args *args,
-                                            epctx_error *error)
+static EPCTX_NPU__INLINE void
+epctx_npu__all_winograd_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
 {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
-    const epctx_npu__window *w = &p->window;
-    const size_t out = (size_t)w->out_h * w->out_w * p->out_channels;
+    const size_t row = (size_t)p->window.out_w * p->out_channels, channels = p->in_channels;
+    const size_t size = p->window.out_h * row;
     epctx_npu__winograd_run c;
-    bool ready = false;
-    size_t n, lines;
-    (void)error;
+    size_t image, n, i, left, tiles, count;
     c.p = p;
     c.s = epctx_npu__winograd_needs(p);
-    c.fast = args->fast;
-    c.weights = (const float *)args->in[1];
     c.bias = (const float *)args->in[2];
-    c.zeros = (float *)args->out[1];
-    c.band = c.zeros + c.s.zeros;
+    c.band = (float *)args->out[1];
     c.input = c.band + c.s.band;
     c.taps = c.input + c.s.input;
     c.products = c.taps + c.s.taps;
-    memset(c.zeros, 0, (size_t)c.s.zeros * sizeof *c.zeros);
-    for (n = 0; n < p->batch; n++) {
-        c.x = (const float *)args->in[0] + n * w->in_h * w->in_w * p->in_channels;
-        c.add = args->in[3] != NULL ? (const float *)args->in[3] + n * out : NULL;
-        c.y = (float *)args->out[0] + n * out;
-        for (c.first = 0; c.first < c.s.down; c.first += lines) {
-            lines = (size_t)(c.s.down - c.first < c.s.lines ? c.s.down - c.first : c.s.lines);
-            epctx_npu__winograd_lines(&c, lines, &ready);
+    for (image = 0; image < p->batch; image++) {
+        c.x = (const float *)args->in[0] + image * p->window.in_h * p->window.in_w * channels;
+        c.add = args->in[3] != NULL ? (const float *)args->in[3] + image * size : NULL;
+        c.y = (float *)args->out[0] + image * size;
+        for (c.first = 0; c.first < c.s.down; c.first += (size_t)c.s.lines) {
+            left = (size_t)c.s.down - c.first;
+            tiles = (size_t)c.s.across * (left < c.s.lines ? left : (size_t)c.s.lines);
+            for (i = 0; i < tiles; i += count) {
+                left = (size_t)c.s.across - i % (size_t)c.s.across;
+                count = left < c.s.strip ? left : (size_t)c.s.strip;
+                epctx_npu__turn_strip(&c, i / (size_t)c.s.across, i % (size_t)c.s.across, count);
+            }
+            for (i = 0; i < 36 && tiles % 2 != 0; i++)
+                memset(c.input + i * c.s.matrix + tiles * channels, 0, channels * sizeof *c.input);
+            for (n = 0; n < p->out_channels; n += count) {
+                left = p->out_channels - n;
+                count = left < c.s.columns ? left : (size_t)c.s.columns;
+                if (image + c.first == 0 || count < p->out_channels) /* else they still are there */
+                    epctx_npu__turn_taps(&c, (const float *)args->in[1] + n * 9 * channels,
+                                         (count + 15) / 16 * 16 * channels);
+                epctx_npu__turn_products(&c, fast, tiles, n, count);
+            }
         }
+        epctx_npu__activate(c.y, p->act.kind > EPCTX_NPU__ACT_CLIP ? size : 0, &p->act);
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(winograd)
 
 /* -- Pool: channels last -- */
 
