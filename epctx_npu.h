@@ -129,6 +129,8 @@
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
  *   are bit-identical on one machine; other machines may order and round sums differently and give
  *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
+ *   Most convolutions of 3 x 3 taps become Winograd: a quarter of the products, more scratch, an
+ *   error of up to 1e-5 of the largest result; epctx_npu_opts.direct prevents it.
  *
  * BLOB FORMAT 3 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
@@ -2978,10 +2980,9 @@ static EPCTX_NPU__INLINE void epctx_npu__turn_axis(epctx_npu__turn_kind kind, co
                                                    size_t x_step, float *y, size_t step,
                                                    size_t count)
 {
+    const size_t more = kind != EPCTX_NPU__TURN_TAPS ? x_step : 0; /* those have only three */
     const float *x1 = x + x_step, *x2 = x1 + x_step;
-    const float *x3 = kind != EPCTX_NPU__TURN_TAPS ? x2 + x_step : x;
-    const float *x4 = kind != EPCTX_NPU__TURN_TAPS ? x3 + x_step : x;
-    const float *x5 = kind != EPCTX_NPU__TURN_TAPS ? x4 + x_step : x;
+    const float *x3 = x2 + more, *x4 = x3 + more, *x5 = x4 + more;
     if (kind == EPCTX_NPU__TURN_TAPS)
         EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = x1[i];
                         const float c = x2[i]; const float s = (a + c) * (-1.0f / 6.0f);
@@ -3093,25 +3094,13 @@ static EPCTX_NPU__INLINE void epctx_npu__turn_products(const epctx_npu__winograd
                                                        epctx_npu__level fast, size_t tiles,
                                                        size_t first, size_t columns)
 {
-    const size_t row = (columns + 15) / 16 * 16, even = (tiles + 1) / 2 * 2, matrix = even * row;
-    const epctx_npu__gemm gemm = {36,
-                                  (uint32_t)even,
-                                  (uint32_t)row,
-                                  c->p->in_channels,
-                                  (uint32_t)c->s.matrix,
-                                  c->p->in_channels,
-                                  1,
-                                  0,
-                                  1.0f,
-                                  {EPCTX_NPU__ACT_NONE, 0.0f, 0.0f}};
-    epctx_npu__args args;
+    const uint32_t row = (uint32_t)(columns + 15) / 16 * 16, even = (uint32_t)(tiles + 1) / 2 * 2;
+    const uint32_t depth = c->p->in_channels, step = (uint32_t)c->s.matrix;
+    const epctx_npu__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
+    const epctx_npu__args args = {{c->input, c->taps}, {c->products}, fast};
+    const size_t matrix = (size_t)even * row;
     epctx_error ignored;
     size_t n, k;
-    memset(&args, 0, sizeof args);
-    args.in[0] = c->input;
-    args.in[1] = c->taps;
-    args.out[0] = c->products;
-    args.fast = fast;
     (void)epctx_npu__run_gemm(&gemm, &args, &ignored); /* it cannot fail */
     for (n = 0; n < tiles; n++) {
         float *sums = c->products + n * row;
