@@ -5664,7 +5664,6 @@ static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__a
     X(AFFINE, "Affine", 3, 1, 7, epctx_npu__affine, affine) \
     X(PACK, "Pack", 1, 1, 1, epctx_npu__pack, pack) \
     X(CONV, "Conv", 4, 2, 3, epctx_npu__conv, conv) \
-    X(WINOGRAD, "Winograd", 4, 2, 3, epctx_npu__conv, winograd) \
     X(DEPTHWISE, "Depthwise", 3, 1, 3, epctx_npu__depthwise, depthwise) \
     X(GEMM, "Gemm", 3, 1, 3, epctx_npu__gemm, gemm) \
     X(POOL, "Pool", 1, 1, 1, epctx_npu__pool, pool) \
@@ -5687,7 +5686,8 @@ static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__a
     X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx_npu__integer_add, integer_add) \
     X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup) \
     X(SAMPLE, "Sample", 2, 1, 3, epctx_npu__sample, sample) \
-    X(CONVERT, "Convert", 1, 1, 1, epctx_npu__convert, convert)
+    X(CONVERT, "Convert", 1, 1, 1, epctx_npu__convert, convert) \
+    X(WINOGRAD, "Winograd", 4, 2, 3, epctx_npu__conv, winograd)
 
 typedef enum epctx_npu__opcode {
 #define EPCTX_NPU__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX_NPU__OP_##id,
@@ -6746,7 +6746,7 @@ static void epctx_npu__run_part(void *work, uint32_t index)
     if (c->window != 0) {
         args.in[0] =
             epctx_npu__cut_rows((epctx_npu__window *)(void *)epctx_npu__word_at(&params, c->window),
-                                start, c->in_row, (const uint8_t *)args.in[0]);
+                                start * c->unit, c->in_row, (const uint8_t *)args.in[0]);
     }
     if (index > 0 && args.out[1] != NULL) args.out[1] = c->more + (index - 1) * c->temporary;
     (void)epctx_npu__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
