@@ -129,6 +129,8 @@
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
  *   are bit-identical on one machine; other machines may order and round sums differently and give
  *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
+ *   Most convolutions of 3 x 3 taps become Winograd: a quarter of the products, more scratch, an
+ *   error of up to 1e-5 of the largest result; epctx_npu_opts.direct prevents it.
  *
  * BLOB FORMAT 3 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
@@ -369,6 +371,7 @@ typedef struct epctx_npu_opts {
     /* Called while compiling for each command that there is after each pass. */
     void (*trace_fn)(void *user, const epctx_npu_step *step);
     void *trace_user; /* for trace_fn */
+    bool direct;      /* no Winograd: convolutions need less scratch and round less */
 } epctx_npu_opts;
 
 /* Statistics of the graph compiled last. */
@@ -397,6 +400,7 @@ typedef struct epctx_npu {
     const epctx_npu_run_opts *run;
     void (*trace_fn)(void *user, const epctx_npu_step *step);
     void *trace_user;
+    bool direct;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are in use and needs no
@@ -2177,8 +2181,10 @@ EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const epctx_npu__left *a, const
         epctx_npu__tiles_wide(a, b, f, 6, 4);
     else if (f->columns > 2 * EPCTX_NPU__COLUMNS)
         epctx_npu__tiles_wide(a, b, f, 8, 3);
-    else if (f->columns > EPCTX_NPU__COLUMNS)
+    else if (f->columns > EPCTX_NPU__COLUMNS && f->rows > 6)
         epctx_npu__tiles_wide(a, b, f, 12, 2);
+    else if (f->columns > EPCTX_NPU__COLUMNS)
+        epctx_npu__tiles_wide(a, b, f, 6, 2);
     else
         epctx_npu__tiles_wide(a, b, f, 12, 1);
 }
@@ -2908,6 +2914,249 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
     }
     return EPCTX_OK;
 }
+
+/* -- Winograd: Conv of 3 x 3 taps and stride 1 with a quarter of the products -- */
+
+/* Tiles of 6 x 6 pixels and the taps turn into 36 matrices each, whose products turn into tiles of
+ * 4 x 4 results; sums round more. The workspace, in floats: `band`, a strip of pixels or taps;
+ * `input`, the tiles of some lines; `taps` of some output channels; their `products`. */
+typedef struct epctx_npu__winograd {
+    uint64_t across, down, lines, strip; /* tiles in all; lines, and tiles of a line, at once */
+    uint64_t tiles, columns; /* tiles (even: one row has its own kernel) and channels at once */
+    uint64_t matrix;         /* from matrix to matrix of tiles */
+    uint64_t band, input, taps, products;
+} epctx_npu__winograd;
+
+static epctx_npu__winograd epctx_npu__winograd_needs(const epctx_npu__conv *p)
+{
+    const uint64_t channels = p->in_channels, most = epctx_npu__packed(1, p->out_channels, 1, 16);
+    epctx_npu__winograd s;
+    s.across = (p->window.out_w + 3u) / 4;
+    s.down = (p->window.out_h + 3u) / 4;
+    s.lines = ((uint64_t)1 << 18) / epctx_npu__mul3(36, s.across, channels); /* second cache */
+    s.lines = 64 / s.across < s.lines ? 64 / s.across : s.lines;
+    s.lines = s.lines < 1 ? 1 : (s.lines < s.down ? s.lines : s.down);
+    s.strip = 340 / channels < s.across ? 340 / channels : s.across; /* first cache */
+    s.strip = s.strip < 1 ? 1 : s.strip;
+    s.tiles = (s.lines * s.across + 1) / 2 * 2;
+    s.columns = channels > 112 ? 32 : 64;
+    s.columns = s.columns < most ? s.columns : most;
+    s.matrix = epctx_npu__mul(s.tiles, channels) + 16; /* + 16: not at one place of all pages */
+    s.band = 6 * epctx_npu__mul(s.strip * 4 + 2, channels < 128 ? 128 : channels);
+    s.input = epctx_npu__mul(36, s.matrix);
+    s.taps = epctx_npu__mul3(36, channels, s.columns);
+    s.products = epctx_npu__mul3(36, s.tiles, s.columns);
+    return s;
+}
+
+static bool epctx_npu__check_winograd(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__conv *p = (const epctx_npu__conv *)params;
+    const epctx_npu__window *w = &p->window;
+    uint64_t in = p->in_channels, out = p->out_channels, tiles, groups;
+    epctx_npu__winograd s;
+    if (in == 0 || p->groups != 1 || w->kernel_h != 3 || w->kernel_w != 3 || w->stride_h != 1 ||
+        w->stride_w != 1 || w->dilation_h != 1 || w->dilation_w != 1 ||
+        !epctx_npu__check_conv(p, needs))
+        return false;
+    s = epctx_npu__winograd_needs(p);
+    needs->out[1] = epctx_npu__floats(s.band + s.input + s.taps + s.products);
+    tiles = s.down * s.across;
+    groups = (s.down + s.lines - 1) / s.lines;
+    needs->work = epctx_npu__mul3(p->batch, 36, /* turning takes as long as 12 and 8 products */
+                                  epctx_npu__mul3(tiles + 12 * groups, in, out) +
+                                      epctx_npu__mul3(8, tiles, in + out));
+    return true;
+}
+
+typedef enum epctx_npu__turn_kind {
+    EPCTX_NPU__TURN_TAPS, /* 3 to 6 */
+    EPCTX_NPU__TURN_IN,   /* 6 to 6 */
+    EPCTX_NPU__TURN_OUT   /* 6 to 4 */
+} epctx_npu__turn_kind;
+
+/* Turns `count` tiles along one axis, whose elements are x_step and `step` apart. x may be y. */
+static EPCTX_NPU__INLINE void epctx_npu__turn_axis(epctx_npu__turn_kind kind, const float *x,
+                                                   size_t x_step, float *y, size_t step,
+                                                   size_t count)
+{
+    const size_t more = kind != EPCTX_NPU__TURN_TAPS ? x_step : 0; /* those have only three */
+    const float *x1 = x + x_step, *x2 = x1 + x_step;
+    const float *x3 = x2 + more, *x4 = x3 + more, *x5 = x4 + more;
+    if (kind == EPCTX_NPU__TURN_TAPS)
+        EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = x1[i];
+                        const float c = x2[i]; const float s = (a + c) * (-1.0f / 6.0f);
+                        const float t = b * (-1.0f / 6.0f);
+                        const float u = a * (1.0f / 24.0f) + c * (1.0f / 6.0f);
+                        const float v = b * (1.0f / 12.0f); y[i] = a * 0.25f; y[i + step] = s + t;
+                        y[i + 2 * step] = s - t; y[i + 3 * step] = u + v; y[i + 4 * step] = u - v;
+                        y[i + 5 * step] = c;);
+    else if (kind == EPCTX_NPU__TURN_IN)
+        EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = x1[i];
+                        const float c = x2[i]; const float d = x3[i]; const float e = x4[i];
+                        const float f = x5[i]; const float p = e - c * 4.0f;
+                        const float q = d - b * 4.0f; const float r = e - c;
+                        const float s = (d - b) * 2.0f; y[i] = a * 4.0f - c * 5.0f + e;
+                        y[i + step] = p + q; y[i + 2 * step] = p - q; y[i + 3 * step] = r + s;
+                        y[i + 4 * step] = r - s; y[i + 5 * step] = b * 4.0f - d * 5.0f + f;);
+    else
+        EPCTX_NPU__EACH(i, count, const float a = x[i]; const float f = x5[i];
+                        const float s = x1[i] + x2[i]; const float d = x1[i] - x2[i];
+                        const float u = x3[i] + x4[i]; const float v = x3[i] - x4[i];
+                        y[i] = a + s + u; y[i + step] = d + v * 2.0f;
+                        y[i + 2 * step] = s + u * 4.0f; y[i + 3 * step] = d + v * 8.0f + f;);
+}
+
+/* The run of a command; of the lines of tiles from `first` on. */
+typedef struct epctx_npu__winograd_run {
+    const epctx_npu__conv *p;
+    epctx_npu__winograd s;
+    const float *x, *bias, *add;
+    float *y, *band, *input, *taps, *products;
+    size_t first;
+} epctx_npu__winograd_run;
+
+/* From x[block][ky][kx][channel][16] to [36][block][channel][16], `matrix` elements in each of the
+ * 36. */
+static EPCTX_NPU__INLINE void epctx_npu__turn_taps(const epctx_npu__winograd_run *c, const float *x,
+                                                   size_t matrix)
+{
+    const size_t tap = (size_t)c->p->in_channels * EPCTX_NPU__COLUMNS, most = 256;
+    size_t n, i, k, count;
+    for (n = 0; n < matrix; n += tap, x += 9 * tap) {
+        for (i = 0; i < tap; i += count) {
+            count = tap - i < most ? tap - i : most;
+            for (k = 0; k < 3; k++)
+                epctx_npu__turn_axis(EPCTX_NPU__TURN_TAPS, x + i + k * tap, 3 * tap,
+                                     c->band + k * count, 3 * count, count);
+            for (k = 0; k < 6; k++)
+                epctx_npu__turn_axis(EPCTX_NPU__TURN_TAPS, c->band + 3 * k * count, count,
+                                     c->taps + n + i + 6 * k * matrix, matrix, count);
+        }
+    }
+}
+
+/* `count` tiles of line `line` at once, from `tile` on. */
+static EPCTX_NPU__INLINE void epctx_npu__turn_strip(const epctx_npu__winograd_run *c, size_t line,
+                                                    size_t tile, size_t count)
+{
+    const epctx_npu__window *w = &c->p->window;
+    const size_t channels = c->p->in_channels, row = (4 * count + 2) * channels;
+    const int32_t start = (int32_t)(4 * tile) - (int32_t)w->left;
+    const size_t matrix = (size_t)c->s.matrix;
+    float *to = c->band, *y = c->input + (line * (size_t)c->s.across + tile) * channels;
+    int32_t low, high;
+    size_t i, n;
+    epctx_npu__inside(start, 1, (int32_t)(4 * count + 2), (int32_t)w->in_w, &low, &high);
+    for (i = 0; i < 6; i++, to += row) {
+        const size_t at = 4 * (c->first + line) + i, size = (size_t)(high - low) * channels;
+        memset(to, 0, row * sizeof *to);
+        if (at >= w->top && at - w->top < w->in_h && at < (size_t)w->out_h + 2 && size > 0)
+            memcpy(to + (size_t)low * channels,
+                   c->x + ((at - w->top) * w->in_w + (size_t)(start + low)) * channels,
+                   size * sizeof *to);
+    }
+    epctx_npu__turn_axis(EPCTX_NPU__TURN_IN, c->band, row, c->band, row, row);
+    for (i = 0; i < 6; i++)
+        for (n = 0; n < count; n++)
+            epctx_npu__turn_axis(EPCTX_NPU__TURN_IN, c->band + i * row + 4 * n * channels, channels,
+                                 y + 6 * i * matrix + n * channels, matrix, channels);
+}
+
+/* Stores `columns` output channels from `first` on of tile `tile`. */
+static EPCTX_NPU__INLINE void epctx_npu__store_tile(const epctx_npu__winograd_run *c, size_t tile,
+                                                    const float *sums, size_t matrix, size_t first,
+                                                    size_t columns)
+{
+    const epctx_npu__window *w = &c->p->window;
+    const size_t oy = 4 * (c->first + tile / (size_t)c->s.across);
+    const size_t ox = 4 * (tile % (size_t)c->s.across);
+    epctx_npu__epilogue f;
+    size_t i, n;
+    epctx_npu__epilogue_plain(&f);
+    epctx_npu__epilogue_limits(&f, &c->p->act);
+    f.rows = 1;
+    for (i = 0; i < 16; i++) {
+        const size_t pixel = (oy + i / 4) * w->out_w + ox + i % 4;
+        for (n = 0; n < columns && oy + i / 4 < w->out_h && ox + i % 4 < w->out_w; n += 16) {
+            const size_t at = pixel * c->p->out_channels + first + n;
+            f.columns = columns - n < 16 ? columns - n : 16;
+            f.y = c->y + at;
+            f.add = c->add != NULL ? c->add + at : NULL;
+            f.bias = c->bias != NULL ? c->bias + first + n : NULL;
+            epctx_npu__epilogue_tile(&f, sums + (i / 4 * 6 + i % 4) * matrix + n);
+        }
+    }
+}
+
+/* `columns` output channels from `first` on of the `tiles` in c->input. */
+static EPCTX_NPU__INLINE void epctx_npu__turn_products(const epctx_npu__winograd_run *c,
+                                                       epctx_npu__level fast, size_t tiles,
+                                                       size_t first, size_t columns)
+{
+    const uint32_t row = (uint32_t)(columns + 15) / 16 * 16, even = (uint32_t)(tiles + 1) / 2 * 2;
+    const uint32_t depth = c->p->in_channels, step = (uint32_t)c->s.matrix;
+    const epctx_npu__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
+    const epctx_npu__args args = {{c->input, c->taps}, {c->products}, fast};
+    const size_t matrix = (size_t)even * row;
+    epctx_error ignored;
+    size_t n, k;
+    (void)epctx_npu__run_gemm(&gemm, &args, &ignored); /* it cannot fail */
+    for (n = 0; n < tiles; n++) {
+        float *sums = c->products + n * row;
+        for (k = 0; k < 6; k++)
+            epctx_npu__turn_axis(EPCTX_NPU__TURN_OUT, sums + 6 * k * matrix, matrix,
+                                 sums + 6 * k * matrix, matrix, row);
+        for (k = 0; k < 4; k++)
+            epctx_npu__turn_axis(EPCTX_NPU__TURN_OUT, sums + k * matrix, 6 * matrix,
+                                 sums + k * matrix, 6 * matrix, row);
+        epctx_npu__store_tile(c, n, sums, matrix, first, columns);
+    }
+}
+
+static EPCTX_NPU__INLINE void
+epctx_npu__all_winograd_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
+{
+    const epctx_npu__conv *p = (const epctx_npu__conv *)params;
+    const size_t row = (size_t)p->window.out_w * p->out_channels, channels = p->in_channels;
+    const size_t size = p->window.out_h * row;
+    epctx_npu__winograd_run c;
+    size_t image, n, i, left, tiles, count;
+    c.p = p;
+    c.s = epctx_npu__winograd_needs(p);
+    c.bias = (const float *)args->in[2];
+    c.band = (float *)args->out[1];
+    c.input = c.band + c.s.band;
+    c.taps = c.input + c.s.input;
+    c.products = c.taps + c.s.taps;
+    for (image = 0; image < p->batch; image++) {
+        c.x = (const float *)args->in[0] + image * p->window.in_h * p->window.in_w * channels;
+        c.add = args->in[3] != NULL ? (const float *)args->in[3] + image * size : NULL;
+        c.y = (float *)args->out[0] + image * size;
+        for (c.first = 0; c.first < c.s.down; c.first += (size_t)c.s.lines) {
+            left = (size_t)c.s.down - c.first;
+            tiles = (size_t)c.s.across * (left < c.s.lines ? left : (size_t)c.s.lines);
+            for (i = 0; i < tiles; i += count) {
+                left = (size_t)c.s.across - i % (size_t)c.s.across;
+                count = left < c.s.strip ? left : (size_t)c.s.strip;
+                epctx_npu__turn_strip(&c, i / (size_t)c.s.across, i % (size_t)c.s.across, count);
+            }
+            for (i = 0; i < 36 && tiles % 2 != 0; i++)
+                memset(c.input + i * c.s.matrix + tiles * channels, 0, channels * sizeof *c.input);
+            for (n = 0; n < p->out_channels; n += count) {
+                left = p->out_channels - n;
+                count = left < c.s.columns ? left : (size_t)c.s.columns;
+                if (image + c.first == 0 || count < p->out_channels) /* else they still are there */
+                    epctx_npu__turn_taps(&c, (const float *)args->in[1] + n * 9 * channels,
+                                         (count + 15) / 16 * 16 * channels);
+                epctx_npu__turn_products(&c, fast, tiles, n, count);
+            }
+        }
+        epctx_npu__activate(c.y, p->act.kind > EPCTX_NPU__ACT_CLIP ? size : 0, &p->act);
+    }
+}
+
+EPCTX_NPU__RUN(winograd)
 
 /* -- Pool: channels last -- */
 
@@ -5437,7 +5686,8 @@ static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__a
     X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx_npu__integer_add, integer_add) \
     X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup) \
     X(SAMPLE, "Sample", 2, 1, 3, epctx_npu__sample, sample) \
-    X(CONVERT, "Convert", 1, 1, 1, epctx_npu__convert, convert)
+    X(CONVERT, "Convert", 1, 1, 1, epctx_npu__convert, convert) \
+    X(WINOGRAD, "Winograd", 4, 2, 3, epctx_npu__conv, winograd)
 
 typedef enum epctx_npu__opcode {
 #define EPCTX_NPU__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX_NPU__OP_##id,
@@ -6379,6 +6629,8 @@ static const epctx_npu__counter epctx_npu__counters[] = {
     EPCTX_NPU__COUNTER(GEMM, 64, 1, 0, gemm.n),
     EPCTX_NPU__COUNTER(CONV, 1, 1, 0, conv.batch),
     EPCTX_NPU__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
+    EPCTX_NPU__COUNTER(WINOGRAD, 1, 1, 0, winograd.batch),
+    EPCTX_NPU__COUNTER(WINOGRAD, 4, 1, 8, winograd.window.out_h), /* a multiple of a tile */
     EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
     EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
     EPCTX_NPU__COUNTER(POOL, 1, 1, 0, pool.batch),
@@ -6494,7 +6746,7 @@ static void epctx_npu__run_part(void *work, uint32_t index)
     if (c->window != 0) {
         args.in[0] =
             epctx_npu__cut_rows((epctx_npu__window *)(void *)epctx_npu__word_at(&params, c->window),
-                                start, c->in_row, (const uint8_t *)args.in[0]);
+                                start * c->unit, c->in_row, (const uint8_t *)args.in[0]);
     }
     if (index > 0 && args.out[1] != NULL) args.out[1] = c->more + (index - 1) * c->temporary;
     (void)epctx_npu__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
@@ -13881,6 +14133,21 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
+/* Turns a convolution into products of tiles if that saves a tenth. */
+static epctx_status epctx_npu__to_tiles(epctx_npu__compiler *c, epctx_npu__step *s)
+{
+    epctx_npu__needs direct, tiled;
+    memset(&direct, 0, sizeof direct);
+    memset(&tiled, 0, sizeof tiled);
+    if (s->dead || s->op != EPCTX_NPU__OP_CONV || s->params.conv.in_channels < 16 ||
+        s->params.conv.out_channels < 16 || !epctx_npu__check_conv(&s->params, &direct) ||
+        !epctx_npu__check_winograd(&s->params, &tiled) || tiled.work >= direct.work / 10 * 9 ||
+        tiled.out[1].bytes > EPCTX_NPU__MAX_BYTES)
+        return EPCTX_OK;
+    s->op = EPCTX_NPU__OP_WINOGRAD;
+    return epctx_npu__add_buffer(c, tiled.out[1].bytes, &s->temporary);
+}
+
 /* Transformations that need all steps. */
 static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
 {
@@ -13888,6 +14155,8 @@ static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
     epctx_npu__lifetimes(c);
     EPCTX__TRY(epctx_npu__crowds(c));
     EPCTX__TRY(epctx_npu__split_pools(c));
+    for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->direct); i++)
+        EPCTX__TRY(epctx_npu__to_tiles(c, &c->steps[i]));
     for (i = 0; i < c->buffer_count; i++) /* lifetimes are computed again */
         c->buffers[i].first = EPCTX_NPU__NONE;
     return EPCTX_OK;
@@ -15943,6 +16212,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     npu->run = opts != NULL ? opts->run : NULL;
     npu->trace_fn = opts != NULL ? opts->trace_fn : NULL;
     npu->trace_user = opts != NULL ? opts->trace_user : NULL;
+    npu->direct = opts != NULL && opts->direct;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;

@@ -1008,26 +1008,37 @@ static epctx_status work_blob(const char *op, int64_t size, epctx_buffer *blob, 
     static const int64_t three[2] = {3, 3}, edge[4] = {1, 1, 1, 1};
     const int64_t image[4] = {1, 8, 16 * size, 16 * size}, weights[4] = {8, 8, 3, 3};
     const int64_t each[4] = {8, 1, 3, 3}, matrix[2] = {64 * size, 64 * size};
+    const int64_t deep[4] = {1, 16, 16 * size, 16 * size}, taps[4] = {16, 16, 3, 3};
     const int64_t hidden[3] = {1, 32, 8}, cell[3] = {1, 32, 8}, steps[3] = {64 * size, 1, 8};
     bool gemm = strcmp(op, "MatMul") == 0, lstm = strcmp(op, "LSTM") == 0;
-    static float data[1024];
+    const bool tiles = strcmp(op, "Winograd") == 0;
+    static float data[2304];
     graph_builder b;
     epctx_status status;
-    gb_randomize(data, 1024, 5);
+    gb_randomize(data, 2304, 5);
     gb_init(&b);
-    gb_input(&b, "x", 1, gemm ? 2 : lstm ? 3 : 4, gemm ? matrix : lstm ? steps : image);
+    gb_input(&b, "x", 1,
+             gemm   ? 2
+             : lstm ? 3
+                    : 4,
+             gemm    ? matrix
+             : lstm  ? steps
+             : tiles ? deep
+                     : image);
     if (gemm) gb_input(&b, "w", 1, 2, matrix);
     if (lstm) gb_floats(&b, "w", 3, hidden, data);
     if (lstm) gb_floats(&b, "r", 3, cell, data);
     if (strcmp(op, "Conv") == 0) gb_floats(&b, "w", 4, weights, data);
     if (strcmp(op, "Depthwise") == 0) gb_floats(&b, "w", 4, each, data);
-    gb_node(&b, strcmp(op, "Depthwise") == 0 ? "Conv" : op, 14,
+    if (tiles) gb_floats(&b, "w", 4, taps, data);
+    gb_node(&b, strcmp(op, "Depthwise") == 0 || tiles ? "Conv" : op, 14,
             lstm                                                    ? "x,w,r"
             : strstr(op, "Pool") != NULL || strcmp(op, "Relu") == 0 ? "x"
                                                                     : "x,w",
             "y");
     if (strcmp(op, "Depthwise") == 0) gb_attr_int(&b, "group", 8);
-    if (strcmp(op, "Depthwise") == 0 || strcmp(op, "Conv") == 0) gb_attr_ints(&b, "pads", 4, edge);
+    if (strcmp(op, "Depthwise") == 0 || strcmp(op, "Conv") == 0 || tiles)
+        gb_attr_ints(&b, "pads", 4, edge);
     if (strstr(op, "Pool") != NULL) gb_attr_ints(&b, "kernel_shape", 2, three);
     if (lstm) gb_attr_int(&b, "hidden_size", 8);
     gb_output(&b, "y");
@@ -1067,9 +1078,10 @@ TEST(work_is_limited)
         const char *op;
         uint64_t least; /* products of the small one */
         uint64_t most;  /* times as much, in tenths, with sizes doubled */
-    } cases[] = {{"MatMul", 64 * 64 * 64, 80},   {"Conv", 8 * 8 * 9 * 256, 40},
-                 {"Depthwise", 8 * 9 * 256, 40}, {"MaxPool", 8 * 9 * 14 * 14, 48},
-                 {"LSTM", 64 * 32 * 8, 20},      {"Relu", 8 * 256, 40}};
+    } cases[] = {{"MatMul", 64 * 64 * 64, 80},       {"Conv", 8 * 8 * 9 * 256, 40},
+                 {"Depthwise", 8 * 9 * 256, 40},     {"MaxPool", 8 * 9 * 14 * 14, 48},
+                 {"LSTM", 64 * 32 * 8, 20},          {"Relu", 8 * 256, 40},
+                 {"Winograd", 16 * 16 * 36 * 16, 40}};
     size_t i;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_buffer small, large;

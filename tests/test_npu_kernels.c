@@ -101,8 +101,23 @@ static void conv_reference(const window *w, const float *x, const float *k, cons
                 }
 }
 
-/* One random convolution; `constant` weights are packed while compiling, others while running. */
-static double conv_case(bool constant, bool depthwise, char *text)
+/* 3 x 3 taps, stride 1, up to 70 lines of tiles. */
+static void window_of_tiles(window *w)
+{
+    int i;
+    for (i = 0; i < 2; i++) {
+        w->k[i] = 3;
+        w->s[i] = w->d[i] = 1;
+        w->in[i] = 8 + pick(pick(20) == 0 ? 280 : 24);
+        w->before[i] = pick(4);
+        w->after[i] = pick(4);
+        w->out[i] = w->in[i] + w->before[i] + w->after[i] - 2;
+    }
+}
+
+/* One random convolution; `constant` weights are packed while compiling, others while running.
+ * `tiles`: such that the compiler makes Winograd of it. */
+static double conv_case(bool constant, bool depthwise, bool tiles, char *text)
 {
     graph_builder b;
     window w;
@@ -117,6 +132,12 @@ static double conv_case(bool constant, bool depthwise, char *text)
     double *want, worst;
     size_t count, i;
     while (!window_random(&w, false, false)) {
+    }
+    if (tiles) {
+        groups = 1;
+        c = cg = 16 + pick(pick(6) == 0 ? 130 : 20);
+        m = mg = 16 + pick(pick(2) == 0 ? 90 : 20);
+        window_of_tiles(&w);
     }
     gb_init(&b);
     xs[0] = n;
@@ -169,8 +190,19 @@ TEST(conv)
     int i;
     seed = 1;
     for (i = 0; i < 400; i++) {
-        double d = conv_case(i % 4 != 3, i % 3 == 2, text);
+        double d = conv_case(i % 4 != 3, i % 3 == 2, false, text);
         CHECK(d < 3e-6, "case %d, %s: differs by %g", i, text, d);
+    }
+}
+
+TEST(conv_of_tiles)
+{
+    char text[TEXT];
+    int i;
+    seed = 5;
+    for (i = 0; i < 40; i++) {
+        double d = conv_case(i % 4 != 3, false, true, text);
+        CHECK(d < 2e-5, "case %d, %s: differs by %g", i, text, d);
     }
 }
 
@@ -300,14 +332,18 @@ TEST(conv_chains)
         {6, 4, 4, 37, 4, 0, 0, "Relu", 0},   /* one pixel: a product of matrices */
         {2, 24, 24, 8, 5, 2, 0, "Relu", 2},  /* in two parts */
         {2, 24, 24, 64, 3, 1, 0, "Sigmoid", 3},
-        {2, 24, 24, 6, 3, 1, 0, NULL, 2}, /* does not divide */
+        {2, 24, 24, 6, 3, 1, 0, NULL, 2},     /* does not divide */
+        {16, 21, 18, 20, 3, 1, 1, "Relu", 0}, /* tiles */
+        {24, 17, 23, 40, 3, 0, 2, "Sigmoid", 0},
+        {20, 30, 30, 16, 3, 1, 0, "Relu", 2},
     };
     char text[TEXT];
     size_t i;
     seed = 3;
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const bool tiles = cases[i].k == 3 && cases[i].c >= 16 && cases[i].m >= 16;
         double d = chain_case(&cases[i], text);
-        CHECK(d < 3e-6, "case %zu, %s: differs by %g", i, text, d);
+        CHECK(d < (tiles ? 2e-5 : 3e-6), "case %zu, %s: differs by %g", i, text, d);
     }
 }
 
@@ -2320,6 +2356,7 @@ TEST(gelu_by_tanh)
 int main(int argc, char **argv)
 {
     RUN(conv);
+    RUN(conv_of_tiles);
     RUN(conv_one_dimension);
     RUN(conv_chains);
     RUN(pool);

@@ -419,6 +419,10 @@ def conv(op):
             attrs["auto_pad"] = r.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
         if r.random() < 0.2 and all(s > 2 * k for s, k in zip(spatial, kernel)):
             attrs["dilations"] = [2 for _ in spatial]
+        if op == "Conv" and r.random() < 0.1:  # such that the compiler makes Winograd of it
+            group, channels, outs = 1, r.randint(16, 70), r.randint(16, 140)
+            spatial, kernel = [r.randint(9, 40), r.randint(9, 40)], [3, 3]
+            attrs = {"kernel_shape": kernel, "pads": [r.randint(0, 2) for _ in range(4)]}
         x, w = [r.randint(1, 2), channels] + spatial, [outs, channels // group] + kernel
         if op == "Conv":
             bias = [floats(r, [outs], True)] if r.random() < 0.5 else []
