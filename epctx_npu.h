@@ -1576,17 +1576,14 @@ static epctx_status epctx_npu__run_fill(const void *params, const epctx_npu__arg
                                         epctx_error *error)
 {
     const epctx_npu__fill *p = (const epctx_npu__fill *)params;
-    uint8_t *to = (uint8_t *)args->out[0];
     const uint64_t wide = p->low | (uint64_t)p->high << 32;
-    size_t i;
+    const uint8_t byte = (uint8_t)(p->low & 0xff);
+    const void *element = p->elem == 8 ? (const void *)&wide
+                                       : (p->elem == 4 ? (const void *)&p->low : &byte);
     (void)error;
-    for (i = 0; i < p->count; i++)
-        if (p->elem == 4)
-            memcpy(to + i * 4, &p->low, 4);
-        else if (p->elem == 1)
-            to[i] = (uint8_t)(p->low & 0xff);
-        else
-            memcpy(to + i * 8, &wide, 8);
+    if (p->count > 0)
+        epctx_npu__repeat((uint8_t *)args->out[0], (const uint8_t *)element,
+                          (size_t)p->count * p->elem, p->elem);
     return EPCTX_OK;
 }
 
@@ -3092,41 +3089,45 @@ static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x
     return best[0];
 }
 
-/* One of [count][inner]. */
-static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const float *x, size_t count,
-                                                        size_t inner, double divisor, float *y)
+static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const epctx_npu__reduce *p,
+                                                        const float *x, float *y)
 {
-    if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MEAN) {
-        *y = (float)(epctx_npu__row_sum(x, count, 0.0f, false) / divisor);
-    } else if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MIN) {
-        *y = epctx_npu__row_best(kind, x, count);
-    } else {
-        EPCTX_NPU__STRIPS(
-            i, inner, width,
-            epctx_npu__reduce_strip(kind, x + i, count, inner, width, divisor, y + i););
+    const double divisor = p->kind == EPCTX_NPU__REDUCE_MEAN ? (double)p->count : 1.0;
+    const size_t inner = p->inner;
+    size_t o;
+    for (o = 0; o < p->outer; o++) {
+        if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MEAN) {
+            *y = (float)(epctx_npu__row_sum(x, p->count, 0.0f, false) / divisor);
+        } else if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MIN) {
+            *y = epctx_npu__row_best(kind, x, p->count);
+        } else {
+            EPCTX_NPU__STRIPS(
+                i, inner, width,
+                epctx_npu__reduce_strip(kind, x + i, p->count, inner, width, divisor, y + i););
+        }
+        x += p->count * inner;
+        y += inner;
     }
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__reduce_floats_body(epctx_npu__level fast, uint32_t kind,
-                                                            const float *x, size_t count,
-                                                            size_t inner, float *y)
+static EPCTX_NPU__INLINE void epctx_npu__reduce_floats_body(epctx_npu__level fast,
+                                                            const epctx_npu__reduce *p,
+                                                            const float *x, float *y)
 {
-    const double divisor = kind == EPCTX_NPU__REDUCE_MEAN ? (double)count : 1.0;
     (void)fast;
-    if (kind <= EPCTX_NPU__REDUCE_MEAN) /* constants, so that the loops vectorize */
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, x, count, inner, divisor, y);
-    else if (kind == EPCTX_NPU__REDUCE_MAX)
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MAX, x, count, inner, divisor, y);
-    else if (kind == EPCTX_NPU__REDUCE_MIN)
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MIN, x, count, inner, divisor, y);
+    if (p->kind <= EPCTX_NPU__REDUCE_MEAN) /* constants, so that the loops vectorize */
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, p, x, y);
+    else if (p->kind == EPCTX_NPU__REDUCE_MAX)
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MAX, p, x, y);
+    else if (p->kind == EPCTX_NPU__REDUCE_MIN)
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MIN, p, x, y);
     else
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_PROD, x, count, inner, divisor, y);
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_PROD, p, x, y);
 }
 
 EPCTX_NPU__FORMS(epctx_npu__reduce_floats,
-                 (epctx_npu__level fast, uint32_t kind, const float *x, size_t count, size_t inner,
-                  float *y),
-                 (fast, kind, x, count, inner, y))
+                 (epctx_npu__level fast, const epctx_npu__reduce *p, const float *x, float *y),
+                 (fast, p, x, y))
 
 static int64_t epctx_npu__reduce_ints(const epctx_npu__reduce *p, const uint8_t *x, size_t first)
 {
@@ -3158,13 +3159,12 @@ static epctx_status epctx_npu__run_reduce(const void *params, const epctx_npu__a
     const epctx_npu__reduce *p = (const epctx_npu__reduce *)params;
     size_t o, i, n = 0;
     (void)error;
+    if (p->type == EPCTX_ONNX_FLOAT) {
+        epctx_npu__reduce_floats(args->fast, p, (const float *)args->in[0], (float *)args->out[0]);
+        return EPCTX_OK;
+    }
     for (o = 0; o < p->outer; o++) {
         const size_t first = o * p->count * p->inner;
-        if (p->type == EPCTX_ONNX_FLOAT) {
-            epctx_npu__reduce_floats(args->fast, p->kind, (const float *)args->in[0] + first,
-                                     p->count, p->inner, (float *)args->out[0] + o * p->inner);
-            continue;
-        }
         for (i = 0; i < p->inner; i++, n++) {
             epctx_npu__store_int(
                 (uint8_t *)args->out[0], n, p->type,
@@ -3258,6 +3258,21 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
     }
 }
 
+/* Up to 16 rows of fewer than 16 adjacent elements, side by side. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_short(const float *x, float *y, size_t count,
+                                                       size_t rows, bool log)
+{
+    float in[15 * 16], out[15 * 16];
+    size_t i, j;
+    for (j = 0; j < rows; j++)
+        for (i = 0; i < count; i++)
+            in[i * 16 + j] = x[j * count + i];
+    epctx_npu__softmax_strip(in, out, count, 16, rows, log);
+    for (j = 0; j < rows; j++)
+        for (i = 0; i < count; i++)
+            y[j * count + i] = out[i * 16 + j];
+}
+
 static EPCTX_NPU__INLINE void epctx_npu__all_softmax_body(epctx_npu__level fast, const void *params,
                                                           const epctx_npu__args *args)
 {
@@ -3266,6 +3281,12 @@ static EPCTX_NPU__INLINE void epctx_npu__all_softmax_body(epctx_npu__level fast,
     float *y = (float *)args->out[0];
     size_t o;
     (void)fast;
+    if (p->inner == 1 && p->count < 16) {
+        EPCTX_NPU__STRIPS(i, p->outer, width,
+                          epctx_npu__softmax_short(x + i * p->count, y + i * p->count, p->count,
+                                                   width, p->log != 0););
+        return;
+    }
     for (o = 0; o < p->outer; o++) {
         if (p->inner == 1) {
             epctx_npu__softmax_row(x, y, p->count, p->log != 0);
@@ -4557,9 +4578,15 @@ static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resampl
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__resample_row(const float *EPCTX_NPU__RESTRICT x, float w,
-                                                      size_t count, float *EPCTX_NPU__RESTRICT y)
+                                                      size_t count, bool first,
+                                                      float *EPCTX_NPU__RESTRICT y)
 {
-    EPCTX_NPU__EACH(i, count, y[i] += x[i] * w;);
+    if (first && w == 1.0f)
+        memcpy(y, x, count * sizeof *y);
+    else if (first)
+        EPCTX_NPU__EACH(i, count, y[i] = x[i] * w;);
+    else
+        EPCTX_NPU__EACH(i, count, y[i] += x[i] * w;);
 }
 
 static EPCTX_NPU__INLINE void
@@ -4576,13 +4603,15 @@ epctx_npu__all_resample_body(epctx_npu__level fast, const void *params, const ep
     }
     for (o = 0; o < p->outer && p->inner > 1; o++) {
         for (n = 0; n < p->out; n++) {
-            memset(y, 0, p->inner * sizeof *y);
+            bool first = true;
             for (t = n * p->taps; t < (n + 1) * p->taps; t++) {
                 const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], t, 4);
                 const float w = ((const float *)args->in[2])[t];
-                if (at >= 0 && at < (int64_t)p->in)
-                    epctx_npu__resample_row(x + (size_t)at * p->inner, w, p->inner, y);
+                if (at < 0 || at >= (int64_t)p->in) continue;
+                epctx_npu__resample_row(x + (size_t)at * p->inner, w, p->inner, first, y);
+                first = false;
             }
+            if (first) memset(y, 0, p->inner * sizeof *y);
             y += p->inner;
         }
         x += (size_t)p->in * p->inner;
