@@ -4550,16 +4550,47 @@ static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *need
     return p->taps >= 1;
 }
 
-/* Tap t of up to 16 adjacent outputs, from `n`, of every row; inner is 1. */
-static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resample *p,
+#ifdef EPCTX_NPU__AVX2
+/* The strip of epctx_npu__resample_strip, if its inputs are within 16 adjacent ones. */
+EPCTX_NPU__WIDE static bool epctx_npu__resample_wide(const epctx_npu__resample *p,
+                                                     const int32_t *from, const float *w,
+                                                     bool first, size_t rows, size_t width,
+                                                     const float *x, float *y)
+{
+    const __mmask16 here = (__mmask16)((1u << width) - 1);
+    const __m512i at = _mm512_maskz_loadu_epi32(here, from);
+    const __m512 factor = _mm512_maskz_loadu_ps(here, w);
+    const __mmask16 used = _mm512_cmp_ps_mask(factor, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+    const int32_t low = _mm512_mask_reduce_min_epi32(used, at);
+    const int32_t high = _mm512_mask_reduce_max_epi32(used, at);
+    const int32_t least = used == 0 ? 0 : low;
+    const uint32_t left = p->in - (uint32_t)least; /* of the row, as every input is inside */
+    const __mmask16 there = left < 16 ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff;
+    const __m512i index = _mm512_sub_epi32(at, _mm512_set1_epi32(least));
+    size_t o;
+    if (used != 0 && high - low > 15) return false;
+    for (o = 0; o < rows; o++) {
+        const __m512 v = _mm512_maskz_loadu_ps(there, x + o * p->in + least);
+        __m512 r = _mm512_maskz_mul_ps(used, _mm512_permutexvar_ps(index, v), factor);
+        if (!first) r = _mm512_add_ps(r, _mm512_maskz_loadu_ps(here, y + o * p->out));
+        _mm512_mask_storeu_ps(y + o * p->out, here, r);
+    }
+    return true;
+}
+#endif
+
+/* Tap t of up to 16 adjacent outputs, from `n`, of `rows`; inner is 1. */
+static EPCTX_NPU__INLINE void epctx_npu__resample_strip(epctx_npu__level fast,
+                                                        const epctx_npu__resample *p,
                                                         const epctx_npu__args *args, size_t t,
-                                                        size_t n, size_t width,
+                                                        size_t rows, size_t n, size_t width,
                                                         const float *EPCTX_NPU__RESTRICT x,
                                                         float *EPCTX_NPU__RESTRICT y)
 {
     int32_t from[16];
     float w[16];
     size_t o, j;
+    (void)fast;
     for (j = 0; j < width; j++) {
         const size_t i = (n + j) * p->taps + t;
         const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], i, 4);
@@ -4567,7 +4598,12 @@ static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resampl
         from[j] = inside ? (int32_t)at : 0;
         w[j] = inside ? ((const float *)args->in[2])[i] : 0.0f;
     }
-    for (o = 0; o < p->outer; o++) {
+#ifdef EPCTX_NPU__AVX2
+    if (fast == EPCTX_NPU__LEVEL_AVX512 &&
+        epctx_npu__resample_wide(p, from, w, t == 0, rows, width, x, y))
+        return;
+#endif
+    for (o = 0; o < rows; o++) {
         for (j = 0; j < width; j++) {
             const float v = epctx_npu__choose(w[j] != 0.0f, x[from[j]] * w[j], 0.0f);
             y[j] = epctx_npu__choose(t == 0, v, y[j] + v);
@@ -4597,9 +4633,15 @@ epctx_npu__all_resample_body(epctx_npu__level fast, const void *params, const ep
     float *y = (float *)args->out[0];
     size_t o, n, t;
     (void)fast;
-    for (t = 0; t < p->taps && p->inner == 1; t++) {
-        EPCTX_NPU__STRIPS(i, p->out, width,
-                          epctx_npu__resample_strip(p, args, t, i, width, x, y + i););
+    for (o = 0; o < p->outer && p->inner == 1; o += 64) { /* rows stay in the cache */
+        const size_t rows = p->outer - o < 64 ? p->outer - o : 64;
+        const float *from = x + o * p->in;
+        float *to = y + o * p->out;
+        for (t = 0; t < p->taps; t++) {
+            EPCTX_NPU__STRIPS(
+                i, p->out, width,
+                epctx_npu__resample_strip(fast, p, args, t, rows, i, width, from, to + i););
+        }
     }
     for (o = 0; o < p->outer && p->inner > 1; o++) {
         for (n = 0; n < p->out; n++) {
