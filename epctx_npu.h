@@ -4234,8 +4234,8 @@ static void epctx_npu__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t
 }
 
 /* An index from data; negative ones count from the end. */
-static epctx_status epctx_npu__checked(int64_t index, uint32_t size, size_t *out,
-                                       epctx_error *error)
+static EPCTX_NPU__INLINE epctx_status epctx_npu__checked(int64_t index, uint32_t size, size_t *out,
+                                                         epctx_error *error)
 {
     *out = 0;
     if (index < -(int64_t)size || index >= (int64_t)size) {
@@ -4342,26 +4342,38 @@ static epctx_status epctx_npu__run_tuples(const void *params, const epctx_npu__a
     const size_t block = (size_t)epctx_npu__walk_count(p->dims, p->depth) * p->inner;
     const uint8_t *x = (const uint8_t *)args->in[0], *updates = (const uint8_t *)args->in[2];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t b, n, d, i;
+    const size_t rows = (size_t)p->batch * p->count;
+    size_t row, d, i, at, index, base = 0, stop = p->count; /* base: of the batch, to row `stop` */
+    size_t start = 0, first = 0, length = 0; /* a run of adjacent rows: where, from which row */
     if (p->scatter != 0) {
         if (updates == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, p->batch * block * elem);
     }
-    for (b = 0; b < p->batch; b++) {
-        for (n = 0; n < p->count; n++) {
-            const size_t row = b * p->count + n;
-            size_t at = 0, index;
-            for (d = 0; d < p->depth; d++) {
-                EPCTX__TRY(epctx_npu__checked(
-                    epctx_npu__index((const uint8_t *)args->in[1], row * p->depth + d, 8),
-                    p->dims[d], &index, error));
-                at = at * p->dims[d] + index;
-            }
-            at = b * block + at * p->inner;
-            if (p->scatter == 0) memcpy(y + row * p->inner * elem, x + at * elem, p->inner * elem);
-            for (i = 0; i < p->inner && p->scatter != 0; i++)
-                epctx_npu__join_one(p->join, p->type, y, at + i, updates, row * p->inner + i);
+    for (row = 0; row <= rows; row++) {
+        if (row == stop) {
+            stop += p->count;
+            base += block;
         }
+        for (d = 0, at = 0; d < p->depth && row < rows; d++) {
+            EPCTX__TRY(epctx_npu__checked(
+                epctx_npu__index((const uint8_t *)args->in[1], row * p->depth + d, 8), p->dims[d],
+                &index, error));
+            at = at * p->dims[d] + index;
+        }
+        at = base + at * p->inner;
+        if (row < rows && length > 0 && at == start + length) {
+            length += p->inner;
+            continue;
+        }
+        if (p->scatter == 0)
+            memcpy(y + first * elem, x + start * elem, length * elem);
+        else if (p->join == EPCTX_NPU__JOIN_NONE)
+            memcpy(y + start * elem, updates + first * elem, length * elem);
+        for (i = 0; i < length && p->scatter != 0 && p->join != EPCTX_NPU__JOIN_NONE; i++)
+            epctx_npu__join_one(p->join, p->type, y, start + i, updates, first + i);
+        start = at;
+        first = row * p->inner;
+        length = p->inner;
     }
     return EPCTX_OK;
 }
