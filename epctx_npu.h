@@ -1578,8 +1578,8 @@ static epctx_status epctx_npu__run_fill(const void *params, const epctx_npu__arg
     const epctx_npu__fill *p = (const epctx_npu__fill *)params;
     const uint64_t wide = p->low | (uint64_t)p->high << 32;
     const uint8_t byte = (uint8_t)(p->low & 0xff);
-    const void *element = p->elem == 8 ? (const void *)&wide
-                                       : (p->elem == 4 ? (const void *)&p->low : &byte);
+    const void *element =
+        p->elem == 8 ? (const void *)&wide : (p->elem == 4 ? (const void *)&p->low : &byte);
     (void)error;
     if (p->count > 0)
         epctx_npu__repeat((uint8_t *)args->out[0], (const uint8_t *)element,
@@ -3262,7 +3262,7 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
 static EPCTX_NPU__INLINE void epctx_npu__softmax_short(const float *x, float *y, size_t count,
                                                        size_t rows, bool log)
 {
-    float in[15 * 16], out[15 * 16];
+    float in[15 * 16] = {0.0f}, out[15 * 16];
     size_t i, j;
     for (j = 0; j < rows; j++)
         for (i = 0; i < count; i++)
