@@ -1580,17 +1580,14 @@ static epctx_status epctx_npu__run_fill(const void *params, const epctx_npu__arg
                                         epctx_error *error)
 {
     const epctx_npu__fill *p = (const epctx_npu__fill *)params;
-    uint8_t *to = (uint8_t *)args->out[0];
     const uint64_t wide = p->low | (uint64_t)p->high << 32;
-    size_t i;
+    const uint8_t byte = (uint8_t)(p->low & 0xff);
+    const void *element =
+        p->elem == 8 ? (const void *)&wide : (p->elem == 4 ? (const void *)&p->low : &byte);
     (void)error;
-    for (i = 0; i < p->count; i++)
-        if (p->elem == 4)
-            memcpy(to + i * 4, &p->low, 4);
-        else if (p->elem == 1)
-            to[i] = (uint8_t)(p->low & 0xff);
-        else
-            memcpy(to + i * 8, &wide, 8);
+    if (p->count > 0)
+        epctx_npu__repeat((uint8_t *)args->out[0], (const uint8_t *)element,
+                          (size_t)p->count * p->elem, p->elem);
     return EPCTX_OK;
 }
 
@@ -3341,41 +3338,45 @@ static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x
     return best[0];
 }
 
-/* One of [count][inner]. */
-static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const float *x, size_t count,
-                                                        size_t inner, double divisor, float *y)
+static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const epctx_npu__reduce *p,
+                                                        const float *x, float *y)
 {
-    if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MEAN) {
-        *y = (float)(epctx_npu__row_sum(x, count, 0.0f, false) / divisor);
-    } else if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MIN) {
-        *y = epctx_npu__row_best(kind, x, count);
-    } else {
-        EPCTX_NPU__STRIPS(
-            i, inner, width,
-            epctx_npu__reduce_strip(kind, x + i, count, inner, width, divisor, y + i););
+    const double divisor = p->kind == EPCTX_NPU__REDUCE_MEAN ? (double)p->count : 1.0;
+    const size_t inner = p->inner;
+    size_t o;
+    for (o = 0; o < p->outer; o++) {
+        if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MEAN) {
+            *y = (float)(epctx_npu__row_sum(x, p->count, 0.0f, false) / divisor);
+        } else if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MIN) {
+            *y = epctx_npu__row_best(kind, x, p->count);
+        } else {
+            EPCTX_NPU__STRIPS(
+                i, inner, width,
+                epctx_npu__reduce_strip(kind, x + i, p->count, inner, width, divisor, y + i););
+        }
+        x += p->count * inner;
+        y += inner;
     }
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__reduce_floats_body(epctx_npu__level fast, uint32_t kind,
-                                                            const float *x, size_t count,
-                                                            size_t inner, float *y)
+static EPCTX_NPU__INLINE void epctx_npu__reduce_floats_body(epctx_npu__level fast,
+                                                            const epctx_npu__reduce *p,
+                                                            const float *x, float *y)
 {
-    const double divisor = kind == EPCTX_NPU__REDUCE_MEAN ? (double)count : 1.0;
     (void)fast;
-    if (kind <= EPCTX_NPU__REDUCE_MEAN) /* constants, so that the loops vectorize */
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, x, count, inner, divisor, y);
-    else if (kind == EPCTX_NPU__REDUCE_MAX)
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MAX, x, count, inner, divisor, y);
-    else if (kind == EPCTX_NPU__REDUCE_MIN)
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MIN, x, count, inner, divisor, y);
+    if (p->kind <= EPCTX_NPU__REDUCE_MEAN) /* constants, so that the loops vectorize */
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, p, x, y);
+    else if (p->kind == EPCTX_NPU__REDUCE_MAX)
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MAX, p, x, y);
+    else if (p->kind == EPCTX_NPU__REDUCE_MIN)
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MIN, p, x, y);
     else
-        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_PROD, x, count, inner, divisor, y);
+        epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_PROD, p, x, y);
 }
 
 EPCTX_NPU__FORMS(epctx_npu__reduce_floats,
-                 (epctx_npu__level fast, uint32_t kind, const float *x, size_t count, size_t inner,
-                  float *y),
-                 (fast, kind, x, count, inner, y))
+                 (epctx_npu__level fast, const epctx_npu__reduce *p, const float *x, float *y),
+                 (fast, p, x, y))
 
 static int64_t epctx_npu__reduce_ints(const epctx_npu__reduce *p, const uint8_t *x, size_t first)
 {
@@ -3407,13 +3408,12 @@ static epctx_status epctx_npu__run_reduce(const void *params, const epctx_npu__a
     const epctx_npu__reduce *p = (const epctx_npu__reduce *)params;
     size_t o, i, n = 0;
     (void)error;
+    if (p->type == EPCTX_ONNX_FLOAT) {
+        epctx_npu__reduce_floats(args->fast, p, (const float *)args->in[0], (float *)args->out[0]);
+        return EPCTX_OK;
+    }
     for (o = 0; o < p->outer; o++) {
         const size_t first = o * p->count * p->inner;
-        if (p->type == EPCTX_ONNX_FLOAT) {
-            epctx_npu__reduce_floats(args->fast, p->kind, (const float *)args->in[0] + first,
-                                     p->count, p->inner, (float *)args->out[0] + o * p->inner);
-            continue;
-        }
         for (i = 0; i < p->inner; i++, n++) {
             epctx_npu__store_int(
                 (uint8_t *)args->out[0], n, p->type,
@@ -3507,6 +3507,21 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
     }
 }
 
+/* Up to 16 rows of fewer than 16 adjacent elements, side by side. */
+static EPCTX_NPU__INLINE void epctx_npu__softmax_short(const float *x, float *y, size_t count,
+                                                       size_t rows, bool log)
+{
+    float in[15 * 16] = {0.0f}, out[15 * 16];
+    size_t i, j;
+    for (j = 0; j < rows; j++)
+        for (i = 0; i < count; i++)
+            in[i * 16 + j] = x[j * count + i];
+    epctx_npu__softmax_strip(in, out, count, 16, rows, log);
+    for (j = 0; j < rows; j++)
+        for (i = 0; i < count; i++)
+            y[j * count + i] = out[i * 16 + j];
+}
+
 static EPCTX_NPU__INLINE void epctx_npu__all_softmax_body(epctx_npu__level fast, const void *params,
                                                           const epctx_npu__args *args)
 {
@@ -3515,6 +3530,12 @@ static EPCTX_NPU__INLINE void epctx_npu__all_softmax_body(epctx_npu__level fast,
     float *y = (float *)args->out[0];
     size_t o;
     (void)fast;
+    if (p->inner == 1 && p->count < 16) {
+        EPCTX_NPU__STRIPS(i, p->outer, width,
+                          epctx_npu__softmax_short(x + i * p->count, y + i * p->count, p->count,
+                                                   width, p->log != 0););
+        return;
+    }
     for (o = 0; o < p->outer; o++) {
         if (p->inner == 1) {
             epctx_npu__softmax_row(x, y, p->count, p->log != 0);
@@ -4462,8 +4483,8 @@ static void epctx_npu__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t
 }
 
 /* An index from data; negative ones count from the end. */
-static epctx_status epctx_npu__checked(int64_t index, uint32_t size, size_t *out,
-                                       epctx_error *error)
+static EPCTX_NPU__INLINE epctx_status epctx_npu__checked(int64_t index, uint32_t size, size_t *out,
+                                                         epctx_error *error)
 {
     *out = 0;
     if (index < -(int64_t)size || index >= (int64_t)size) {
@@ -4570,26 +4591,38 @@ static epctx_status epctx_npu__run_tuples(const void *params, const epctx_npu__a
     const size_t block = (size_t)epctx_npu__walk_count(p->dims, p->depth) * p->inner;
     const uint8_t *x = (const uint8_t *)args->in[0], *updates = (const uint8_t *)args->in[2];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t b, n, d, i;
+    const size_t rows = (size_t)p->batch * p->count;
+    size_t row, d, i, at, index, base = 0, stop = p->count; /* base: of the batch, to row `stop` */
+    size_t start = 0, first = 0, length = 0; /* a run of adjacent rows: where, from which row */
     if (p->scatter != 0) {
         if (updates == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, p->batch * block * elem);
     }
-    for (b = 0; b < p->batch; b++) {
-        for (n = 0; n < p->count; n++) {
-            const size_t row = b * p->count + n;
-            size_t at = 0, index;
-            for (d = 0; d < p->depth; d++) {
-                EPCTX__TRY(epctx_npu__checked(
-                    epctx_npu__index((const uint8_t *)args->in[1], row * p->depth + d, 8),
-                    p->dims[d], &index, error));
-                at = at * p->dims[d] + index;
-            }
-            at = b * block + at * p->inner;
-            if (p->scatter == 0) memcpy(y + row * p->inner * elem, x + at * elem, p->inner * elem);
-            for (i = 0; i < p->inner && p->scatter != 0; i++)
-                epctx_npu__join_one(p->join, p->type, y, at + i, updates, row * p->inner + i);
+    for (row = 0; row <= rows; row++) {
+        if (row == stop) {
+            stop += p->count;
+            base += block;
         }
+        for (d = 0, at = 0; d < p->depth && row < rows; d++) {
+            EPCTX__TRY(epctx_npu__checked(
+                epctx_npu__index((const uint8_t *)args->in[1], row * p->depth + d, 8), p->dims[d],
+                &index, error));
+            at = at * p->dims[d] + index;
+        }
+        at = base + at * p->inner;
+        if (row < rows && length > 0 && at == start + length) {
+            length += p->inner;
+            continue;
+        }
+        if (p->scatter == 0)
+            memcpy(y + first * elem, x + start * elem, length * elem);
+        else if (p->join == EPCTX_NPU__JOIN_NONE)
+            memcpy(y + start * elem, updates + first * elem, length * elem);
+        for (i = 0; i < length && p->scatter != 0 && p->join != EPCTX_NPU__JOIN_NONE; i++)
+            epctx_npu__join_one(p->join, p->type, y, start + i, updates, first + i);
+        start = at;
+        first = row * p->inner;
+        length = p->inner;
     }
     return EPCTX_OK;
 }
@@ -4778,16 +4811,47 @@ static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *need
     return p->taps >= 1;
 }
 
-/* Tap t of up to 16 adjacent outputs, from `n`, of every row; inner is 1. */
-static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resample *p,
+#ifdef EPCTX_NPU__AVX2
+/* The strip of epctx_npu__resample_strip, if its inputs are within 16 adjacent ones. */
+EPCTX_NPU__WIDE static bool epctx_npu__resample_wide(const epctx_npu__resample *p,
+                                                     const int32_t *from, const float *w,
+                                                     bool first, size_t rows, size_t width,
+                                                     const float *x, float *y)
+{
+    const __mmask16 here = (__mmask16)((1u << width) - 1);
+    const __m512i at = _mm512_maskz_loadu_epi32(here, from);
+    const __m512 factor = _mm512_maskz_loadu_ps(here, w);
+    const __mmask16 used = _mm512_cmp_ps_mask(factor, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+    const int32_t low = _mm512_mask_reduce_min_epi32(used, at);
+    const int32_t high = _mm512_mask_reduce_max_epi32(used, at);
+    const int32_t least = used == 0 ? 0 : low;
+    const uint32_t left = p->in - (uint32_t)least; /* of the row, as every input is inside */
+    const __mmask16 there = left < 16 ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff;
+    const __m512i index = _mm512_sub_epi32(at, _mm512_set1_epi32(least));
+    size_t o;
+    if (used != 0 && high - low > 15) return false;
+    for (o = 0; o < rows; o++) {
+        const __m512 v = _mm512_maskz_loadu_ps(there, x + o * p->in + least);
+        __m512 r = _mm512_maskz_mul_ps(used, _mm512_permutexvar_ps(index, v), factor);
+        if (!first) r = _mm512_add_ps(r, _mm512_maskz_loadu_ps(here, y + o * p->out));
+        _mm512_mask_storeu_ps(y + o * p->out, here, r);
+    }
+    return true;
+}
+#endif
+
+/* Tap t of up to 16 adjacent outputs, from `n`, of `rows`; inner is 1. */
+static EPCTX_NPU__INLINE void epctx_npu__resample_strip(epctx_npu__level fast,
+                                                        const epctx_npu__resample *p,
                                                         const epctx_npu__args *args, size_t t,
-                                                        size_t n, size_t width,
+                                                        size_t rows, size_t n, size_t width,
                                                         const float *EPCTX_NPU__RESTRICT x,
                                                         float *EPCTX_NPU__RESTRICT y)
 {
     int32_t from[16];
     float w[16];
     size_t o, j;
+    (void)fast;
     for (j = 0; j < width; j++) {
         const size_t i = (n + j) * p->taps + t;
         const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], i, 4);
@@ -4795,7 +4859,12 @@ static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resampl
         from[j] = inside ? (int32_t)at : 0;
         w[j] = inside ? ((const float *)args->in[2])[i] : 0.0f;
     }
-    for (o = 0; o < p->outer; o++) {
+#ifdef EPCTX_NPU__AVX2
+    if (fast == EPCTX_NPU__LEVEL_AVX512 &&
+        epctx_npu__resample_wide(p, from, w, t == 0, rows, width, x, y))
+        return;
+#endif
+    for (o = 0; o < rows; o++) {
         for (j = 0; j < width; j++) {
             const float v = epctx_npu__choose(w[j] != 0.0f, x[from[j]] * w[j], 0.0f);
             y[j] = epctx_npu__choose(t == 0, v, y[j] + v);
@@ -4806,9 +4875,15 @@ static EPCTX_NPU__INLINE void epctx_npu__resample_strip(const epctx_npu__resampl
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__resample_row(const float *EPCTX_NPU__RESTRICT x, float w,
-                                                      size_t count, float *EPCTX_NPU__RESTRICT y)
+                                                      size_t count, bool first,
+                                                      float *EPCTX_NPU__RESTRICT y)
 {
-    EPCTX_NPU__EACH(i, count, y[i] += x[i] * w;);
+    if (first && w == 1.0f)
+        memcpy(y, x, count * sizeof *y);
+    else if (first)
+        EPCTX_NPU__EACH(i, count, y[i] = x[i] * w;);
+    else
+        EPCTX_NPU__EACH(i, count, y[i] += x[i] * w;);
 }
 
 static EPCTX_NPU__INLINE void
@@ -4819,19 +4894,27 @@ epctx_npu__all_resample_body(epctx_npu__level fast, const void *params, const ep
     float *y = (float *)args->out[0];
     size_t o, n, t;
     (void)fast;
-    for (t = 0; t < p->taps && p->inner == 1; t++) {
-        EPCTX_NPU__STRIPS(i, p->out, width,
-                          epctx_npu__resample_strip(p, args, t, i, width, x, y + i););
+    for (o = 0; o < p->outer && p->inner == 1; o += 64) { /* rows stay in the cache */
+        const size_t rows = p->outer - o < 64 ? p->outer - o : 64;
+        const float *from = x + o * p->in;
+        float *to = y + o * p->out;
+        for (t = 0; t < p->taps; t++) {
+            EPCTX_NPU__STRIPS(
+                i, p->out, width,
+                epctx_npu__resample_strip(fast, p, args, t, rows, i, width, from, to + i););
+        }
     }
     for (o = 0; o < p->outer && p->inner > 1; o++) {
         for (n = 0; n < p->out; n++) {
-            memset(y, 0, p->inner * sizeof *y);
+            bool first = true;
             for (t = n * p->taps; t < (n + 1) * p->taps; t++) {
                 const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], t, 4);
                 const float w = ((const float *)args->in[2])[t];
-                if (at >= 0 && at < (int64_t)p->in)
-                    epctx_npu__resample_row(x + (size_t)at * p->inner, w, p->inner, y);
+                if (at < 0 || at >= (int64_t)p->in) continue;
+                epctx_npu__resample_row(x + (size_t)at * p->inner, w, p->inner, first, y);
+                first = false;
             }
+            if (first) memset(y, 0, p->inner * sizeof *y);
             y += p->inner;
         }
         x += (size_t)p->in * p->inner;

@@ -2,7 +2,7 @@
 # Real models on the reference NPU and on ONNX Runtime's CPU provider, in one process, each on one
 # thread: time, speed, scratch memory, difference. bench_models.sh [NAME...]; without names those
 # that tests/test_npu_models.sh runs whole, without a folder of models the one of the demo.
-# bench_models.sh --kernels: models of one operator each, by tests/judge/kernels.py.
+# bench_models.sh --kernels [NAME...]: models of one operator each, by tests/judge/kernels.py.
 # tests/bench_models.c says what the columns are.
 set -eu
 cd "$(dirname "$0")/.."
@@ -20,7 +20,13 @@ ${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -isystem "$headers" tests/bench_models
 if [ "${1:-}" = --kernels ]; then
     mkdir -p build/kernels
     "${PYTHON:-/usr/bin/python3}" tests/judge/kernels.py build/kernels
-    exec $bench build/kernels/*.onnx
+    shift
+    [ $# -gt 0 ] || set -- '*'
+    for name in "$@"; do
+        shift
+        set -- "$@" build/kernels/$name.onnx
+    done
+    exec $bench "$@"
 fi
 if [ -z "${EPCTX_TEST_MODELS:-}" ]; then
     exec $bench "$(tests/deps.sh where blazeface)"/ONNX/*.onnx
