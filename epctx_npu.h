@@ -94,8 +94,9 @@
  *   Round Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign
  *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
  *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile Transpose
- *   Trilu Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from
- *   constants. Between DequantizeLinear and QuantizeLinear of one scale, Conv, MatMul, Add, average
+ *   Trilu Unsqueeze Upsample Where Xor; of com.microsoft QGemm and QLinear with Add AveragePool
+ *   Concat GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where. Shapes, axes and sizes
+ *   must be constant or follow from constants. Between DequantizeLinear and QuantizeLinear of one scale, Conv, MatMul, Add, average
  *   pools, activations and moves are computed on the bytes, the rest in float32. Other nodes are
  *   left to other EPs; an error names the node and the reason.
  *
@@ -6560,9 +6561,11 @@ typedef struct epctx_npu__compiler {
     epctx_map names; /* value -> tensor */
     epctx_map uses;  /* value -> number of uses */
     const epctx_node *node;
-    uint32_t variant; /* of the operator being lowered (epctx_npu__lower) */
-    bool folding;     /* every input of the node is constant */
-    bool judging;     /* only checks whether nodes compile: computes no weights */
+    uint32_t variant;      /* of the operator being lowered (epctx_npu__lower) */
+    const uint32_t *given; /* its inputs and result within a quantized one; NULL: the node's */
+    uint32_t *result;
+    bool folding; /* every input of the node is constant */
+    bool judging; /* only checks whether nodes compile: computes no weights */
     epctx_weightless_support weightless;
     epctx_npu__step *makes; /* weightless: folded steps, in order */
     size_t make_count, make_room;
@@ -7135,7 +7138,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     const epctx_npu__tensor *t;
     *id = EPCTX_NPU__NONE;
     if (!epctx_npu__has_input(node, i)) return EPCTX_OK;
-    *id = epctx_map_get(&c->names, node->inputs[i]);
+    *id = c->given != NULL ? c->given[i] : epctx_map_get(&c->names, node->inputs[i]);
     if (*id == EPCTX_MAP_NONE) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "input '%S' is neither a constant nor the output of an earlier node",
@@ -7200,6 +7203,10 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
 {
     const epctx_node *node = c->node;
     uint32_t uses;
+    if (c->result != NULL) {
+        *c->result = id;
+        return EPCTX_OK;
+    }
     if (i >= node->output_count || node->outputs[i].size == 0) return EPCTX_OK;
     if (epctx_map_get(&c->names, node->outputs[i]) != EPCTX_MAP_NONE &&
         !epctx_str_is(node->op_type, "Constant")) { /* the last Constant counts */
@@ -10688,9 +10695,6 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
     return EPCTX_OK;
 }
 
-#define EPCTX_NPU__INTEGER_CONV   1u
-#define EPCTX_NPU__INTEGER_SCALED 2u
-
 /* Input `i` minus its optional zero point, input `zero`, as floats. */
 static epctx_status epctx_npu__bytes(epctx_npu__compiler *c, size_t i, size_t zero, int64_t axis,
                                      uint32_t *y)
@@ -10701,66 +10705,15 @@ static epctx_status epctx_npu__bytes(epctx_npu__compiler *c, size_t i, size_t ze
     return epctx_npu__unbiased(c, x, z, axis, y);
 }
 
-/* Reshapes one number, or one for each element of an axis, to broadcast to a tensor of `rank`. */
-static epctx_status epctx_npu__along(epctx_npu__compiler *c, uint32_t x, uint32_t rank,
-                                     uint32_t axis, uint32_t *y)
-{
-    epctx_npu__shape shape = {0, {0}};
-    for (shape.rank = 0; shape.rank < rank && c->tensors[x].count != 1; shape.rank++) {
-        shape.dims[shape.rank] = shape.rank == axis ? (int64_t)c->tensors[x].count : 1;
-    }
-    if (epctx_npu__count(&shape) != c->tensors[x].count) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected one scale, found %u",
-                          c->tensors[x].count);
-    }
-    return epctx_npu__alias(c, x, &shape, 0, y);
-}
-
-/* The sums times both scales over the result's, as one factor, to round like ONNX Runtime. Inputs 1
- * and 4: scales; 6 and 7: scale and zero point of the result. */
-static epctx_status epctx_npu__requantized(epctx_npu__compiler *c, uint32_t sums, bool conv)
-{
-    const uint32_t rank = c->tensors[sums].shape.rank;
-    const bool folding = c->folding;
-    uint32_t a, b, scale, zero, one, y;
-    float *data;
-    EPCTX__TRY(epctx_npu__float_input(c, 1, &a));
-    EPCTX__TRY(epctx_npu__float_input(c, 4, &b));
-    EPCTX__TRY(epctx_npu__float_input(c, 6, &scale));
-    EPCTX__TRY(epctx_npu__input(c, 7, &zero));
-    EPCTX__TRY(epctx_npu__along(c, a, rank, rank - (conv ? 0 : 2), &a));
-    EPCTX__TRY(epctx_npu__along(c, b, rank, conv ? 1 : rank - 1, &b));
-    c->folding = c->tensors[a].constant && c->tensors[b].constant && c->tensors[scale].constant;
-    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, &a));
-    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, a, scale, &a));
-    c->folding = folding;
-    EPCTX__TRY(epctx_npu__emit_cast(c, sums, EPCTX_ONNX_FLOAT, &sums));
-    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, sums, a, &y));
-    EPCTX__TRY(epctx_npu__add_floats(c, 1, &data, &one));
-    *data = 1.0f;
-    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, y, one, zero, 1,
-                                        c->tensors[zero].elem, &y));
-    return epctx_npu__output(c, 0, y);
-}
-
-/* ConvInteger and MatMulInteger; with scales, QLinearConv and QLinearMatMul. */
+/* ConvInteger and MatMulInteger. */
 static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c)
 {
-    const bool conv = (c->variant & EPCTX_NPU__INTEGER_CONV) != 0;
-    const bool scaled = (c->variant & EPCTX_NPU__INTEGER_SCALED) != 0;
-    uint32_t a, b, bias = EPCTX_NPU__NONE, y;
-    EPCTX__TRY(epctx_npu__bytes(c, 0, 2, !conv ? -2 : scaled, &a));
-    EPCTX__TRY(epctx_npu__bytes(c, scaled ? 3 : 1, scaled ? 5 : 3, conv ? 0 : -1, &b));
+    const bool conv = c->variant != 0;
+    uint32_t a, b, y = EPCTX_NPU__NONE;
+    EPCTX__TRY(epctx_npu__bytes(c, 0, 2, conv ? 0 : -2, &a));
+    EPCTX__TRY(epctx_npu__bytes(c, 1, 3, conv ? 0 : -1, &b));
     EPCTX__TRY(epctx_npu__integer_sums(c, conv, a, b, &y));
-    if (!scaled) return epctx_npu__output(c, 0, y);
-    if (conv) {
-        EPCTX__TRY(epctx_npu__optional(c, 8, &bias));
-    }
-    if (bias != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__along(c, bias, c->tensors[y].shape.rank, 1, &bias));
-        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, y, bias, &y));
-    }
-    return epctx_npu__requantized(c, y, conv);
+    return epctx_npu__output(c, 0, y);
 }
 
 /* -- losses: minus the selected element, weighted; some exported models contain them -- */
@@ -11973,7 +11926,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Constant", epctx_npu__lower_constant, 0},
     {"ConstantOfShape", epctx_npu__lower_constant_of_shape, 0},
     {"Conv", epctx_npu__lower_conv, 0},
-    {"ConvInteger", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_CONV},
+    {"ConvInteger", epctx_npu__lower_integer, true},
     {"ConvTranspose", epctx_npu__lower_conv_transpose, 0},
     {"Cos", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
     {"Cosh", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
@@ -12020,7 +11973,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"LogSoftmax", epctx_npu__lower_softmax, true},
     {"LpNormalization", epctx_npu__lower_lp_norm, 0},
     {"MatMul", epctx_npu__lower_matmul, 0},
-    {"MatMulInteger", epctx_npu__lower_integer, 0},
+    {"MatMulInteger", epctx_npu__lower_integer, false},
     {"Max", epctx_npu__lower_many, EPCTX_NPU__BINARY_MAX},
     {"MaxPool", epctx_npu__lower_pool, false},
     {"Mean", epctx_npu__lower_mean, 0},
@@ -12037,8 +11990,6 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"PRelu", epctx_npu__lower_prelu, 0},
     {"Pad", epctx_npu__lower_pad, 0},
     {"Pow", epctx_npu__lower_pow, 0},
-    {"QLinearConv", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_CONV | EPCTX_NPU__INTEGER_SCALED},
-    {"QLinearMatMul", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_SCALED},
     {"QuantizeLinear", epctx_npu__lower_quantize, 0},
     {"RMSNormalization", epctx_npu__lower_layer_norm, false},
     {"RNN", epctx_npu__lower_cell, EPCTX_NPU__CELL_RNN},
@@ -12094,6 +12045,131 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Where", epctx_npu__lower_where, 0},
     {"Xor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
 };
+
+/* An operator on quantized tensors: that of floats between Dequantize and Quantize. */
+typedef struct epctx_npu__quantized {
+    epctx_npu__lower floats; /* op_type: of the quantized operator */
+    uint8_t first, count;    /* triples of data, scale and zero point; 0: all that follow */
+    uint8_t bias, result;    /* inputs: int32 (0: none); scale and zero point of the result */
+} epctx_npu__quantized;
+
+static const epctx_npu__quantized epctx_npu__quantizeds[] = {
+    {{"QGemm", epctx_npu__lower_gemm, 0}, 0, 2, 6, 7},
+    {{"QLinearAdd", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD}, 0, 2, 0, 6},
+    {{"QLinearAveragePool", epctx_npu__lower_pool, true}, 0, 1, 0, 3},
+    {{"QLinearConcat", epctx_npu__lower_concat, 0}, 2, 0, 0, 0},
+    {{"QLinearConv", epctx_npu__lower_conv, 0}, 0, 2, 8, 6},
+    {{"QLinearGlobalAveragePool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
+     0,
+     1,
+     0,
+     3},
+    {{"QLinearLeakyRelu", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY}, 0, 1, 0, 3},
+    {{"QLinearMatMul", epctx_npu__lower_matmul, 0}, 0, 2, 0, 6},
+    {{"QLinearMul", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL}, 0, 2, 0, 6},
+    {{"QLinearReduceMean", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MEAN}, 0, 1, 0, 3},
+    {{"QLinearSigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID}, 0, 1, 0, 3},
+    {{"QLinearSoftmax", epctx_npu__lower_softmax, false}, 0, 1, 0, 3},
+    {{"QLinearWhere", epctx_npu__lower_where, 0}, 1, 2, 0, 7},
+};
+
+/* Input `i` of the node as floats; its scale follows, or is `scale`. */
+static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint32_t scale,
+                                         int64_t axis, uint32_t *y)
+{
+    const bool folding = c->folding;
+    uint32_t x, zero = EPCTX_NPU__NONE;
+    epctx_status status;
+    EPCTX__TRY(epctx_npu__input(c, i, &x));
+    if (scale == EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__input(c, i + 1, &scale));
+        EPCTX__TRY(epctx_npu__optional(c, i + 2, &zero));
+    }
+    c->folding = c->tensors[x].constant && c->tensors[scale].constant &&
+                 (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
+    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero, axis,
+                                      c->tensors[x].elem, y);
+    c->folding = folding;
+    return status;
+}
+
+/* The bias of a product counts in the product of both scales. */
+static epctx_status epctx_npu__floats_of_bias(epctx_npu__compiler *c, size_t i, uint32_t *y)
+{
+    const bool folding = c->folding;
+    const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
+    uint32_t a, b, scale, rank;
+    EPCTX__TRY(epctx_npu__input(c, i, &a));
+    rank = c->tensors[a].shape.rank;
+    EPCTX__TRY(epctx_npu__float_input(c, 1, &a));
+    EPCTX__TRY(epctx_npu__float_input(c, 4, &b));
+    c->folding = c->tensors[a].constant && c->tensors[b].constant;
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, &scale));
+    if (alpha < 1.0f || alpha > 1.0f) {
+        EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, scale, alpha, &scale));
+    }
+    c->folding = folding;
+    return epctx_npu__floats_of(c, i, scale, rank > 0 ? -1 : 0, y);
+}
+
+static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
+                                               const epctx_npu__quantized *q)
+{
+    const epctx_node *node = c->node;
+    const bool conv = epctx_str_is(node->op_type, "QLinearConv");
+    const size_t rest = node->input_count > q->first ? (node->input_count - q->first) / 3 : 0;
+    const size_t count = q->count != 0 ? q->count : rest,
+                 passed = q->result < q->first ? 0 : q->first;
+    epctx_node inner = *node;
+    uint32_t *given, scale, zero, y;
+    epctx_str *names;
+    epctx_status status;
+    void *memory;
+    size_t i;
+    if (epctx_node_int(node, "channels_last", 0) != 0) {
+        return epctx_npu__bad_attr(c, "channels_last", "0");
+    }
+    EPCTX__TRY(epctx_npu__alloc(c, count + 2, sizeof *given, &memory));
+    given = (uint32_t *)memory;
+    EPCTX__TRY(epctx_npu__alloc(c, count + 2, sizeof *names, &memory));
+    names = (epctx_str *)memory;
+    inner.input_count = 0;
+    for (i = 0; i < passed; i++) {
+        EPCTX__TRY(epctx_npu__input(c, i, &given[inner.input_count]));
+        names[inner.input_count++] = node->inputs[i];
+    }
+    for (i = 0; i < count; i++) { /* by rows of a, columns of b; by output channels of weights */
+        const bool turned = epctx_node_int(node, i == 0 ? "transA" : "transB", 0) != 0;
+        const int64_t axis = conv ? 0 : (i == 0) != turned ? -2 : -1;
+        EPCTX__TRY(epctx_npu__floats_of(c, q->first + 3 * i, EPCTX_NPU__NONE, axis,
+                                        &given[inner.input_count]));
+        names[inner.input_count++] = node->inputs[q->first + 3 * i];
+    }
+    if (q->bias != 0 && epctx_npu__has_input(node, q->bias)) {
+        EPCTX__TRY(epctx_npu__floats_of_bias(c, q->bias, &given[inner.input_count]));
+        names[inner.input_count++] = node->inputs[q->bias];
+    }
+    inner.inputs = names;
+    inner.version = epctx_node_int(node, "opset", 13); /* of QLinearSoftmax */
+    c->node = &inner;
+    c->given = given;
+    c->result = &y;
+    c->variant = q->floats.variant;
+    status = q->floats.lower_fn(c);
+    c->node = node;
+    c->given = NULL;
+    c->result = NULL;
+    EPCTX__TRY(status);
+    EPCTX__TRY(epctx_npu__optional(c, q->result, &scale));
+    EPCTX__TRY(epctx_npu__optional(c, q->result + 1u, &zero));
+    if (scale != EPCTX_NPU__NONE) { /* else floats */
+        EPCTX__TRY(epctx_npu__input(c, q->first, &given[0]));
+        EPCTX__TRY(epctx_npu__emit_quantize(
+            c, EPCTX_NPU__OP_QUANTIZE, y, scale, zero, 1,
+            c->tensors[zero != EPCTX_NPU__NONE ? zero : given[0]].elem, &y));
+    }
+    return epctx_npu__output(c, 0, y);
+}
 
 /* ============================================================
  * >>import
@@ -12223,19 +12299,18 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_node *node)
 {
     const size_t count = sizeof epctx_npu__lowers / sizeof epctx_npu__lowers[0];
-    const epctx_npu__lower *lower = epctx_npu__lowers;
-    size_t i;
-    if (node->domain.size != 0 && !epctx_str_is(node->domain, "ai.onnx")) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "operator %S of domain %S is not supported", &node->op_type,
-                          &node->domain);
+    const size_t more = sizeof epctx_npu__quantizeds / sizeof epctx_npu__quantizeds[0];
+    const bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
+    size_t i = standard ? 0 : count, j = 0, k;
+    while (i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type)) {
+        i++;
     }
-    for (i = 0; i < count && !epctx_str_is(node->op_type, lower->op_type); i++) {
-        lower++;
+    while (j < more && !epctx_str_is(node->op_type, epctx_npu__quantizeds[j].floats.op_type)) {
+        j++;
     }
-    if (i == count) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S is not supported",
-                          &node->op_type);
+    if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft")))) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S%s%S is not supported",
+                          &node->op_type, standard ? "" : " of domain ", &node->domain);
     }
     if (node->version < 1 || node->version > EPCTX_NPU__MAX_OPSET) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -12244,12 +12319,13 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     }
     c->node = node;
     c->folding = true;
-    for (i = 0; i < node->input_count && c->folding; i++) {
-        uint32_t id = epctx_map_get(&c->names, node->inputs[i]);
-        c->folding = node->inputs[i].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
+    for (k = 0; k < node->input_count && c->folding; k++) {
+        uint32_t id = epctx_map_get(&c->names, node->inputs[k]);
+        c->folding = node->inputs[k].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
     }
-    c->variant = lower->variant;
-    return lower->lower_fn(c);
+    if (i == count) return epctx_npu__lower_quantized(c, &epctx_npu__quantizeds[j]);
+    c->variant = epctx_npu__lowers[i].variant;
+    return epctx_npu__lowers[i].lower_fn(c);
 }
 
 /* Adds the node's name, or else its first output, to the error just set. */
@@ -14526,29 +14602,16 @@ static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena 
 static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node *node,
                                        int32_t *elem, epctx_npu__shape *shape)
 {
-    const bool ours = epctx_str_is(node->domain, "com.microsoft");
-    int64_t n[4] = {0, 0, 0, 0}, k[2];
+    int64_t n[4] = {0, 0, 0, 0};
     uint32_t x, other, i;
     size_t count;
-    epctx_npu__window w;
     c->node = node;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     *elem = c->tensors[x].elem;
     *shape = c->tensors[x].shape;
-    if (ours &&
-        (epctx_str_is(node->op_type, "QLinearAdd") || epctx_str_is(node->op_type, "QLinearMul"))) {
-        EPCTX__TRY(epctx_npu__input(c, 3, &other));
-        return epctx_npu__broadcast(c, &c->tensors[x].shape, &c->tensors[other].shape, shape);
-    }
-    if (ours && epctx_str_is(node->op_type, "QLinearAveragePool") &&
-        (shape->rank == 3 || shape->rank == 4) && epctx_node_int(node, "channels_last", 0) == 0) {
-        EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", shape->rank - 2, 1, k));
-        EPCTX__TRY(epctx_npu__window_of(c, &c->tensors[x].shape, k, &w));
-        *shape = epctx_npu__image(&c->tensors[x].shape, shape->dims[1], &w);
-        return EPCTX_OK;
-    }
-    if (!ours && epctx_str_is(node->op_type, "STFT")) { /* [batch][frames][bins][2] */
-        for (i = 1; i < 4; i++) {                       /* frame_step, window, frame_length */
+    if (node->domain.size == 0 &&
+        epctx_str_is(node->op_type, "STFT")) { /* [batch][frames][bins][2] */
+        for (i = 1; i < 4; i++) {              /* frame_step, window, frame_length */
             EPCTX__TRY(epctx_npu__optional(c, i, &other));
             if (other != EPCTX_NPU__NONE && i == 2) {
                 n[2] = (int64_t)c->tensors[other].count;
@@ -14565,11 +14628,7 @@ static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node 
             return EPCTX_OK;
         }
     }
-    return ours && (epctx_str_is(node->op_type, "QLinearSoftmax") ||
-                    epctx_str_is(node->op_type, "QLinearSigmoid") ||
-                    epctx_str_is(node->op_type, "QLinearLeakyRelu"))
-               ? EPCTX_OK
-               : EPCTX_ERR_UNSUPPORTED;
+    return EPCTX_ERR_UNSUPPORTED;
 }
 
 /* Sets the type of a value; false: out of memory, type unchanged. */
