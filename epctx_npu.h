@@ -4545,11 +4545,12 @@ static bool epctx_npu__in_place(const epctx_npu__integer_conv *p)
 static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p)
 {
     const epctx_npu__window *w = &p->window;
+    const uint64_t pixels = epctx_npu__mul3(p->batch, w->out_h, w->out_w);
     return epctx_npu__in_place(p) && p->flip == 0
                ? 1
                : epctx_npu__mul(
                      epctx_npu__up(epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w), 4),
-                     EPCTX_NPU__DOT_ROWS);
+                     pixels < EPCTX_NPU__DOT_ROWS ? pixels : EPCTX_NPU__DOT_ROWS);
 }
 
 static bool epctx_npu__integer_needs(const epctx_npu__integer_conv *p, uint64_t depth,
@@ -4576,21 +4577,15 @@ static bool epctx_npu__check_integer_conv(const void *params, epctx_npu__needs *
         EPCTX_NPU__DOT_LANE, needs);
 }
 
-/* The input pixel of a tap, NULL in the padding. */
-static const uint8_t *epctx_npu__pixel(const epctx_npu__integer_conv *p, const uint8_t *x,
-                                       uint32_t oy, uint32_t ox, uint32_t ky, uint32_t kx)
-{
-    const epctx_npu__window *w = &p->window;
-    const uint32_t iy = oy * w->stride_h + ky * w->dilation_h - w->top;
-    const uint32_t ix = ox * w->stride_w + kx * w->dilation_w - w->left;
-    return iy < w->in_h && ix < w->in_w ? x + ((size_t)iy * w->in_w + ix) * p->in_channels : NULL;
-}
-
 /* Short copies are many: without a call. */
-static void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
+static EPCTX_NPU__INLINE void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
 {
+    size_t i;
     if (count >= 16) {
-        memcpy(to, from, count);
+        for (i = 0; i + 16 < count; i += 16) {
+            memcpy(to + i, from + i, 16);
+        }
+        memcpy(to + count - 16, from + count - 16, 16);
     } else if (count >= 8) {
         memcpy(to, from, 8);
         memcpy(to + count - 8, from + count - 8, 8);
@@ -4608,31 +4603,32 @@ static void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
 static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x, uint32_t oy,
                              uint32_t ox, uint8_t *patch, size_t size)
 {
-    const epctx_npu__window *w = &p->window;
-    const size_t c = p->in_channels, run = w->kernel_w * c;
-    const int32_t start = (int32_t)(ox * w->stride_w) - (int32_t)w->left;
+    const epctx_npu__window w = p->window; /* a copy: bytes may alias all else */
+    const uint8_t fill = (uint8_t)p->fill;
+    const size_t c = p->in_channels, run = w.kernel_w * c;
+    const int32_t start = (int32_t)(ox * w.stride_w) - (int32_t)w.left;
     uint8_t *to = patch;
     int32_t low, high, i;
     uint32_t ky;
-    epctx_npu__inside(start, (int32_t)w->dilation_w, (int32_t)w->kernel_w, (int32_t)w->in_w, &low,
+    epctx_npu__inside(start, (int32_t)w.dilation_w, (int32_t)w.kernel_w, (int32_t)w.in_w, &low,
                       &high);
-    for (ky = 0; ky < w->kernel_h; ky++, to += run) {
-        const uint32_t iy = oy * w->stride_h + ky * w->dilation_h - w->top;
-        const uint8_t *row = x + (size_t)iy * w->in_w * c;
-        if (iy >= w->in_h || low == high) {
-            memset(to, (int)p->fill, run);
+    for (ky = 0; ky < w.kernel_h; ky++, to += run) {
+        const uint32_t iy = oy * w.stride_h + ky * w.dilation_h - w.top;
+        const uint8_t *row = x + (size_t)iy * w.in_w * c;
+        if (iy >= w.in_h || low == high) {
+            memset(to, fill, run);
             continue;
         }
-        if (high - low < (int32_t)w->kernel_w) {
-            memset(to, (int)p->fill, run);
+        if (high - low < (int32_t)w.kernel_w) {
+            memset(to, fill, run);
         }
-        if (w->dilation_w == 1) {
+        if (w.dilation_w == 1) {
             epctx_npu__copy_run(to + (size_t)low * c, row + (size_t)(start + low) * c,
                                 (size_t)(high - low) * c);
         } else {
             for (i = low; i < high; i++) {
                 epctx_npu__copy_run(to + (size_t)i * c,
-                                    row + (size_t)(start + i * (int32_t)w->dilation_w) * c, c);
+                                    row + (size_t)(start + i * (int32_t)w.dilation_w) * c, c);
             }
         }
     }
@@ -4814,6 +4810,105 @@ EPCTX_NPU__VNNI static void epctx_npu__dots_wide(const epctx_npu__dots *d)
     }
 }
 
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__get_32(const void *from)
+{
+    return _mm256_loadu_si256((const __m256i *)from);
+}
+
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__put_32(void *to, __m256i v)
+{
+    _mm256_storeu_si256((__m256i *)to, v);
+}
+
+/* The same for 8 sums; without AVX-VNNI as products of the even and of the odd bytes. */
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__dot_half(__m256i sum, __m256i x,
+                                                                       __m256i w, bool vnni)
+{
+    const __m256i even = _mm256_set1_epi16(0xff);
+    if (vnni) {
+        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
+        return sum;
+    }
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_and_si256(x, even),
+                                                  _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8)));
+    return _mm256_add_epi32(sum,
+                            _mm256_madd_epi16(_mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8)));
+}
+
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i
+epctx_npu__rounded_half(__m256i sum, const float *scale, const epctx_npu__requant *s)
+{
+    __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(scale));
+    v = _mm256_max_ps(v, _mm256_set1_ps((float)(s->low - s->zero))); /* NaN: the second operand */
+    v = _mm256_min_ps(v, _mm256_set1_ps((float)(s->high - s->zero)));
+    v = _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm256_add_epi32(_mm256_cvttps_epi32(v), _mm256_set1_epi32(s->zero));
+}
+
+/* `rows` pixels from `first` on, a block of channels. */
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void
+epctx_npu__dots_half_tile(const epctx_npu__dots *d, size_t n, size_t first, size_t rows, bool vnni)
+{
+    const size_t left = d->columns - n;
+    const int8_t *w = d->w + n * d->fours * 4;
+    __m256i sum[3][2];
+    size_t r, v, k;
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < rows; r++) {
+        EPCTX_NPU__UNROLL
+        for (v = 0; v < 2; v++) {
+            sum[r][v] = epctx_npu__get_32(d->bias + n + 8 * v);
+        }
+    }
+    for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) {
+        const __m256i weights[2] = {epctx_npu__get_32(w), epctx_npu__get_32(w + 32)};
+        EPCTX_NPU__UNROLL
+        for (r = 0; r < rows; r++) {
+            int32_t word;
+            memcpy(&word, d->rows[first + r] + 4 * k, sizeof word);
+            EPCTX_NPU__UNROLL
+            for (v = 0; v < 2; v++) {
+                sum[r][v] =
+                    epctx_npu__dot_half(sum[r][v], _mm256_set1_epi32(word), weights[v], vnni);
+            }
+        }
+    }
+    for (r = 0; r < rows && first + r < d->count; r++) {
+        int32_t whole[16];
+        uint8_t *y = d->y + (first + r) * d->pitch + n;
+        for (v = 0; v < 2; v++) {
+            epctx_npu__put_32(whole + 8 * v,
+                              epctx_npu__rounded_half(sum[r][v], d->scale + n + 8 * v, d->steps));
+        }
+        for (v = 0; v < 16 && v < left; v++) {
+            y[v] = (uint8_t)(whole[v] & 0xff);
+        }
+    }
+}
+
+EPCTX_NPU__TARGET static void epctx_npu__dots_half(const epctx_npu__dots *d, bool vnni)
+{
+    size_t n, first;
+    for (n = 0; n < d->columns; n += EPCTX_NPU__DOT_LANE) {
+        for (first = 0; first < d->count; first += 3) {
+            if (vnni) {
+                epctx_npu__dots_half_tile(d, n, first, 3, true);
+            } else {
+                epctx_npu__dots_half_tile(d, n, first, 3, false);
+            }
+        }
+    }
+}
+
+static bool epctx_npu__has_avx_vnni(void)
+{
+#if defined(EPCTX_NPU_NO_AVX512) || defined(__clang__) || __GNUC__ < 11 /* unknown there */
+    return false;
+#else
+    return __builtin_cpu_supports("avxvnni");
+#endif
+}
+
 #endif /* EPCTX_NPU__AVX2 */
 
 /* Copies bytes as uint8, `to` may be `from`. */
@@ -4848,6 +4943,10 @@ static void epctx_npu__dots_all(epctx_npu__level fast, const epctx_npu__integer_
             epctx_npu__dots_wide(d);
             continue;
         }
+        if (fast != EPCTX_NPU__PORTABLE) {
+            epctx_npu__dots_half(d, epctx_npu__has_avx_vnni());
+            continue;
+        }
 #endif
         epctx_npu__dots_portable(d);
     }
@@ -4859,13 +4958,14 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
     const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
     const epctx_npu__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
-    const size_t plane = (size_t)w->out_h * w->out_w, pixels = p->batch * plane;
+    const size_t pixels = (size_t)p->batch * w->out_h * w->out_w;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     const bool in_place = epctx_npu__in_place(p);
     const size_t size = (depth + 3) / 4 * 4;
     uint8_t *patch = (uint8_t *)args->out[1];
-    const uint8_t *taps;
+    const uint8_t *taps, *from = x;
+    uint32_t oy = 0, ox = 0;
     epctx_npu__dots d;
     size_t at, r;
     (void)error;
@@ -4877,9 +4977,12 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
         d.count = pixels - at < EPCTX_NPU__DOT_ROWS ? pixels - at : EPCTX_NPU__DOT_ROWS;
         d.y = (uint8_t *)args->out[0] + at * d.pitch;
         for (r = 0; r < d.count && !in_place; r++) {
-            const size_t pixel = at + r, inner = pixel % plane;
-            epctx_npu__patch(p, x + pixel / plane * image, (uint32_t)(inner / w->out_w),
-                             (uint32_t)(inner % w->out_w), patch + r * size, size);
+            epctx_npu__patch(p, from, oy, ox, patch + r * size, size);
+            if (++ox == w->out_w) {
+                ox = 0;
+                oy = oy + 1 < w->out_h ? oy + 1 : 0;
+                from += oy == 0 ? image : 0;
+            }
         }
         taps = in_place ? x + at * depth : patch;
         if (p->flip != 0) {
@@ -4912,30 +5015,57 @@ static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__ne
            p->in_channels == p->out_channels;
 }
 
+#define EPCTX_NPU__TAPS 64 /* a multiple of 4 */
+
+/* `count` results, up to 64: channels of a pixel, or several pixels. */
+typedef struct epctx_npu__channels {
+    const epctx_npu__integer_conv *p;
+    const uint8_t *taps[EPCTX_NPU__TAPS]; /* to a multiple of 4; the weights beyond are 0 */
+    size_t count, tap_count;
+    const int8_t *w;
+    const float *scale;
+    const int32_t *from; /* the sums so far, interleaved */
+    int32_t sum[64];
+    bool last; /* no more taps follow: writes y, else sum */
+    uint8_t *y;
+} epctx_npu__channels;
+
+static void epctx_npu__channels_portable(epctx_npu__channels *l)
+{
+    uint32_t sum[64];
+    size_t i, t;
+    memcpy(sum, l->from, sizeof sum);
+    for (t = 0; t < l->tap_count; t++) {
+        const int8_t *w = l->w + t / 4 * 256 + t % 4;
+        for (i = 0; i < l->count; i++) {
+            const size_t at = epctx_npu__interleaved(i);
+            sum[at] += (uint32_t)((int32_t)(l->taps[t][i] ^ l->p->flip) * w[4 * at]);
+        }
+    }
+    memcpy(l->sum, sum, sizeof sum);
+    for (i = 0; i < l->count && l->last; i++) {
+        const size_t at = epctx_npu__interleaved(i);
+        l->y[i] = epctx_npu__requantize(&l->p->y, sum[at], l->scale[at]);
+    }
+}
+
 #ifdef EPCTX_NPU__AVX2
 
-/* `count` bytes of y, up to 64, from channel c on: channels of a pixel, or several pixels. Tap t is
- * at taps[t]. */
-EPCTX_NPU__VNNI static void epctx_npu__depthwise_wide(const epctx_npu__integer_conv *p,
-                                                      const epctx_npu__args *args,
-                                                      const uint8_t *const *taps, size_t c,
-                                                      size_t count, uint8_t *y)
+EPCTX_NPU__VNNI static void epctx_npu__channels_wide(epctx_npu__channels *l)
 {
-    const uint32_t tap_count = p->window.kernel_h * p->window.kernel_w;
-    const __mmask64 mask = count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX;
-    const __m512i flip = _mm512_set1_epi8((char)p->flip);
-    const int8_t *w = (const int8_t *)args->in[1] + c * ((tap_count + 3) / 4 * 4);
-    const float *scale = (const float *)args->in[3] + c;
+    const __mmask64 mask = l->count < 64 ? UINT64_MAX >> (64 - l->count) : UINT64_MAX;
+    const __m512i flip = _mm512_set1_epi8((char)l->p->flip);
+    const int8_t *w = l->w;
     __m512i sum[4], x[4], low, high;
-    uint32_t t, i;
+    size_t t, i;
+    EPCTX_NPU__UNROLL
     for (i = 0; i < 4; i++) {
-        sum[i] = _mm512_loadu_si512((const int32_t *)args->in[2] + c + 16 * i);
+        sum[i] = _mm512_loadu_si512(l->from + 16 * i);
     }
-    for (t = 0; t < tap_count; t += 4, w += 256) {
+    for (t = 0; t < l->tap_count; t += 4, w += 256) {
         EPCTX_NPU__UNROLL
-        for (i = 0; i < 4; i++) { /* the weights behind the last tap are 0 */
-            x[i] = _mm512_xor_si512(
-                _mm512_maskz_loadu_epi8(mask, taps[t + i < tap_count ? t + i : 0]), flip);
+        for (i = 0; i < 4; i++) {
+            x[i] = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, l->taps[t + i]), flip);
         }
         low = _mm512_unpacklo_epi8(x[0], x[1]);
         high = _mm512_unpackhi_epi8(x[0], x[1]);
@@ -4949,89 +5079,171 @@ EPCTX_NPU__VNNI static void epctx_npu__depthwise_wide(const epctx_npu__integer_c
         sum[3] =
             epctx_npu__dot(sum[3], _mm512_unpackhi_epi16(high, x[1]), _mm512_loadu_si512(w + 192));
     }
+    EPCTX_NPU__UNROLL
     for (i = 0; i < 4; i++) {
-        sum[i] = epctx_npu__rounded(sum[i], scale + 16 * i, &p->y);
+        if (l->last) {
+            sum[i] = epctx_npu__rounded(sum[i], l->scale + 16 * i, &l->p->y);
+        } else {
+            _mm512_storeu_si512(l->sum + 16 * i, sum[i]);
+        }
     }
+    if (!l->last) return;
     low = _mm512_packs_epi32(sum[0], sum[1]);
     high = _mm512_packs_epi32(sum[2], sum[3]);
-    low = p->y.type == EPCTX_ONNX_INT8 ? _mm512_packs_epi16(low, high)
-                                       : _mm512_packus_epi16(low, high);
-    _mm512_mask_storeu_epi8(y, mask, low);
+    low = l->p->y.type == EPCTX_ONNX_INT8 ? _mm512_packs_epi16(low, high)
+                                          : _mm512_packus_epi16(low, high);
+    _mm512_mask_storeu_epi8(l->y, mask, low);
+}
+
+/* The same for the results 32 * `half` and up. */
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__channels_half(epctx_npu__channels *l,
+                                                                         size_t half, bool vnni)
+{
+    const __m256i flip = _mm256_set1_epi8((char)l->p->flip);
+    const size_t left = l->count - 32 * half, count = left < 32 ? left : 32;
+    const int8_t *w = l->w + 32 * half;
+    __m256i sum[4], x[4], pairs[4];
+    uint8_t bytes[32] = {0};
+    size_t t, i;
+    EPCTX_NPU__UNROLL
+    for (i = 0; i < 4; i++) {
+        sum[i] = epctx_npu__get_32(l->from + 16 * i + 8 * half);
+    }
+    for (t = 0; t < l->tap_count; t += 4, w += 256) {
+        EPCTX_NPU__UNROLL
+        for (i = 0; i < 4; i++) {
+            const uint8_t *from = l->taps[t + i] + 32 * half;
+            if (count < 32) {
+                epctx_npu__copy_run(bytes, from, count);
+                from = bytes;
+            }
+            x[i] = _mm256_xor_si256(epctx_npu__get_32(from), flip);
+        }
+        pairs[0] = _mm256_unpacklo_epi8(x[0], x[1]);
+        pairs[1] = _mm256_unpackhi_epi8(x[0], x[1]);
+        pairs[2] = _mm256_unpacklo_epi8(x[2], x[3]);
+        pairs[3] = _mm256_unpackhi_epi8(x[2], x[3]);
+        EPCTX_NPU__UNROLL
+        for (i = 0; i < 4; i++) {
+            sum[i] = epctx_npu__dot_half(
+                sum[i],
+                i % 2 == 0 ? _mm256_unpacklo_epi16(pairs[i / 2], pairs[i / 2 + 2])
+                           : _mm256_unpackhi_epi16(pairs[i / 2], pairs[i / 2 + 2]),
+                epctx_npu__get_32(w + 64 * i), vnni);
+        }
+    }
+    EPCTX_NPU__UNROLL
+    for (i = 0; i < 4; i++) {
+        if (l->last) {
+            sum[i] = epctx_npu__rounded_half(sum[i], l->scale + 16 * i + 8 * half, &l->p->y);
+        } else {
+            epctx_npu__put_32(l->sum + 16 * i + 8 * half, sum[i]);
+        }
+    }
+    if (!l->last) return;
+    x[0] = _mm256_packs_epi32(sum[0], sum[1]);
+    x[1] = _mm256_packs_epi32(sum[2], sum[3]);
+    epctx_npu__put_32(bytes, l->p->y.type == EPCTX_ONNX_INT8 ? _mm256_packs_epi16(x[0], x[1])
+                                                             : _mm256_packus_epi16(x[0], x[1]));
+    epctx_npu__copy_run(l->y + 32 * half, bytes, count);
+}
+
+EPCTX_NPU__TARGET static void epctx_npu__channels_halves(epctx_npu__channels *l, bool vnni)
+{
+    size_t half;
+    for (half = 0; 32 * half < l->count; half++) {
+        if (vnni) {
+            epctx_npu__channels_half(l, half, true);
+        } else {
+            epctx_npu__channels_half(l, half, false);
+        }
+    }
 }
 
 #endif /* EPCTX_NPU__AVX2 */
 
-/* One channel of a pixel. */
-static void epctx_npu__depthwise_one(const epctx_npu__integer_conv *p, const epctx_npu__args *args,
-                                     const uint8_t *image, uint32_t oy, uint32_t ox, size_t c,
-                                     uint8_t *y)
+static void epctx_npu__channels_all(epctx_npu__level fast, epctx_npu__channels *l)
 {
-    const epctx_npu__window *w = &p->window;
-    const size_t fours = ((size_t)w->kernel_h * w->kernel_w + 3) / 4;
-    const size_t at = epctx_npu__interleaved(c), lane = at % 64;
-    const int8_t *k = (const int8_t *)args->in[1] + ((at - lane) * fours + lane) * 4;
-    uint32_t sum, ky, kx, t = 0;
-    memcpy(&sum, (const int32_t *)args->in[2] + at, sizeof sum);
-    for (ky = 0; ky < w->kernel_h; ky++) {
-        for (kx = 0; kx < w->kernel_w; kx++, t++) {
-            const uint8_t *tap = epctx_npu__pixel(p, image, oy, ox, ky, kx);
-            const uint32_t x = (tap != NULL ? tap[c] : p->fill) ^ p->flip;
-            sum += (uint32_t)((int32_t)x * k[(size_t)(t / 4) * 256 + t % 4]);
-        }
-    }
-    y[c] = epctx_npu__requantize(&p->y, sum, ((const float *)args->in[3])[at]);
-}
-
+    (void)fast;
 #ifdef EPCTX_NPU__AVX2
-
-#define EPCTX_NPU__MOST_TAPS 256
+    if (epctx_npu__has_vnni(fast)) {
+        epctx_npu__channels_wide(l);
+        return;
+    }
+    if (fast != EPCTX_NPU__PORTABLE) {
+        epctx_npu__channels_halves(l, epctx_npu__has_avx_vnni());
+        return;
+    }
+#endif
+    epctx_npu__channels_portable(l);
+}
 
 /* A row of results. */
 static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epctx_npu__args *args,
                                      const uint8_t *image, uint32_t oy, uint8_t *y)
 {
     const epctx_npu__window *w = &p->window;
-    const size_t channels = p->out_channels;
-    const uint8_t *taps[EPCTX_NPU__MOST_TAPS], *here[EPCTX_NPU__MOST_TAPS];
+    const size_t channels = p->out_channels, count = (size_t)w->kernel_h * w->kernel_w;
     const uint32_t beside =
         w->stride_w == 1 && channels < 64 && 64 % channels == 0 ? (uint32_t)(64 / channels) : 1;
-    const uint32_t count = w->kernel_h * w->kernel_w, reach = (w->kernel_w - 1) * w->dilation_w;
-    uint32_t ox, pixels = 1, t, ky, kx;
-    bool inside = false;
+    const uint32_t reach = (w->kernel_w - 1) * w->dilation_w;
+    const uint32_t top = oy * w->stride_h - w->top, high = (w->kernel_h - 1) * w->dilation_h;
+    const bool few = count <= EPCTX_NPU__TAPS && top < w->in_h && top + high < w->in_h;
+    uint32_t ox, pixels = 1, ky, kx;
+    size_t c, done, t, offsets[EPCTX_NPU__TAPS];
+    epctx_npu__channels l;
     uint8_t fill[64];
-    size_t c;
     memset(fill, (int)p->fill, sizeof fill);
+    l.p = p;
+    for (t = ky = 0; few && ky < w->kernel_h; ky++) {
+        for (kx = 0; kx < w->kernel_w; kx++) {
+            offsets[t++] =
+                ((size_t)ky * w->dilation_h * w->in_w + (size_t)kx * w->dilation_w) * channels;
+        }
+    }
     for (ox = 0; ox < w->out_w; ox += pixels) {
         const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
-        const size_t jump = (size_t)pixels * w->stride_w * channels;
-        const bool before = inside;
-        inside = first < w->in_w && first + reach < w->in_w;
+        const bool inside = first < w->in_w && first + reach < w->in_w;
         pixels = 1;
-        if (inside && beside > 1) {
+        if (beside > 1 && inside) {
             const uint32_t room = w->in_w - first - reach, left = w->out_w - ox;
             pixels = beside < room ? beside : room;
             pixels = pixels < left ? pixels : left;
         }
-        for (t = 0; t < count && inside && before; t++) {
-            taps[t] = taps[t] != NULL ? taps[t] + jump : NULL;
-        }
-        for (ky = t = 0; ky < w->kernel_h && !(inside && before); ky++) {
-            for (kx = 0; kx < w->kernel_w; kx++, t++) {
-                taps[t] = epctx_npu__pixel(p, image, oy, ox, ky, kx);
-            }
-        }
         for (c = 0; c < channels; c += 64) {
-            const size_t bytes = channels * pixels - c < 64 ? channels * pixels - c : 64;
-            for (t = 0; t < count; t++) {
-                here[t] = taps[t] != NULL ? taps[t] + c : fill;
+            l.count = channels * pixels - c < 64 ? channels * pixels - c : 64;
+            l.w = (const int8_t *)args->in[1] + c * ((count + 3) / 4 * 4);
+            l.from = (const int32_t *)args->in[2] + c;
+            l.scale = (const float *)args->in[3] + c;
+            l.y = y + c;
+            for (done = ky = kx = 0; done < count; done += l.tap_count) {
+                l.tap_count = count - done < EPCTX_NPU__TAPS ? count - done : EPCTX_NPU__TAPS;
+                l.last = done + l.tap_count == count;
+                for (t = 0; inside && few && t < count; t++) {
+                    l.taps[t] = image + ((size_t)top * w->in_w + first) * channels + c + offsets[t];
+                }
+                for (; t < l.tap_count; t++) {
+                    const uint32_t iy = top + ky * w->dilation_h;
+                    const uint32_t ix = first + kx * w->dilation_w;
+                    l.taps[t] = iy < w->in_h && ix < w->in_w
+                                    ? image + ((size_t)iy * w->in_w + ix) * channels + c
+                                    : fill;
+                    if (++kx == w->kernel_w) {
+                        kx = 0;
+                        ky++;
+                    }
+                }
+                for (; t % 4 != 0; t++) {
+                    l.taps[t] = fill;
+                }
+                epctx_npu__channels_all(args->fast, &l);
+                l.w += EPCTX_NPU__TAPS * 64;
+                l.from = l.sum;
             }
-            epctx_npu__depthwise_wide(p, args, here, c, bytes, y + c);
         }
         y += channels * pixels;
     }
 }
-
-#endif /* EPCTX_NPU__AVX2 */
 
 static epctx_status epctx_npu__run_integer_depthwise(const void *params,
                                                      const epctx_npu__args *args,
@@ -5044,22 +5256,10 @@ static epctx_status epctx_npu__run_integer_depthwise(const void *params,
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
     uint32_t n, oy;
-    size_t i;
     (void)error;
     for (n = 0; n < p->batch; n++, x += image) {
         for (oy = 0; oy < w->out_h; oy++, y += row) {
-#ifdef EPCTX_NPU__AVX2
-            if (epctx_npu__has_vnni(args->fast) &&
-                (uint64_t)w->kernel_h * w->kernel_w <= EPCTX_NPU__MOST_TAPS) {
-                epctx_npu__depthwise_row(p, args, x, oy, y);
-                continue;
-            }
-#endif
-            for (i = 0; i < row; i++) {
-                epctx_npu__depthwise_one(p, args, x, oy, (uint32_t)(i / p->out_channels),
-                                         i % p->out_channels,
-                                         y + i / p->out_channels * p->out_channels);
-            }
+            epctx_npu__depthwise_row(p, args, x, oy, y);
         }
     }
     return EPCTX_OK;
@@ -6164,12 +6364,6 @@ static const epctx_npu__counter epctx_npu__counters[] = {
     EPCTX_NPU__COUNTER(INTEGER_CONV, 1, 1, 8, integer_conv.window.out_h),
     EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 0, integer_conv.batch),
     EPCTX_NPU__COUNTER(INTEGER_DEPTHWISE, 1, 1, 8, integer_conv.window.out_h),
-    EPCTX_NPU__COUNTER(CONV, 1, 1, 0, conv.batch),
-    EPCTX_NPU__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
-    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
-    EPCTX_NPU__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
-    EPCTX_NPU__COUNTER(POOL, 1, 1, 0, pool.batch),
-    EPCTX_NPU__COUNTER(POOL, 1, 1, 8, pool.window.out_h),
     EPCTX_NPU__COUNTER(REDUCE, 16, 1, 0, reduce.outer),
     EPCTX_NPU__COUNTER(SOFTMAX, 16, 1, 0, softmax.outer),
     EPCTX_NPU__COUNTER(RESAMPLE, 1, 1, 0, resample.outer),
