@@ -2848,9 +2848,8 @@ static char epctx__lower(char c)
 EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b)
 {
     size_t i;
-    for (i = 0; i < a.size && a.size == b.size; i++) {
+    for (i = 0; i < a.size && a.size == b.size; i++)
         if (epctx__lower(a.data[i]) != epctx__lower(b.data[i])) return false;
-    }
     return a.size == b.size;
 }
 
@@ -2872,9 +2871,8 @@ static void epctx__str_skip(epctx_str *rest, size_t size)
 static size_t epctx__until(const char *text, const char *ends)
 {
     size_t size = 0;
-    while (text[size] != '\0' && memchr(ends, text[size], strlen(ends)) == NULL) {
+    while (text[size] != '\0' && memchr(ends, text[size], strlen(ends)) == NULL)
         size++;
-    }
     return size;
 }
 
@@ -2896,9 +2894,8 @@ static bool epctx__digit(uint64_t *number, char c)
 {
     unsigned digit = (unsigned)(unsigned char)c - (unsigned)'0';
     if (digit > 9 || *number > UINT64_MAX / 10 ||
-        (*number == UINT64_MAX / 10 && digit > UINT64_MAX % 10)) {
+        (*number == UINT64_MAX / 10 && digit > UINT64_MAX % 10))
         return false;
-    }
     *number = *number * 10 + digit;
     return true;
 }
@@ -2907,9 +2904,8 @@ EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out)
 {
     size_t i = 0;
     *out = 0;
-    while (i < rest->size && epctx__digit(out, rest->data[i])) {
+    while (i < rest->size && epctx__digit(out, rest->data[i]))
         i++;
-    }
     if (i == 0 || (i < rest->size && rest->data[i] >= '0' && rest->data[i] <= '9')) return false;
     epctx__str_skip(rest, i);
     return true;
@@ -2961,9 +2957,8 @@ EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size)
 EPCTX_API bool epctx_str_is_utf8(epctx_str text)
 {
     size_t i, n;
-    for (i = 0; i < text.size; i += n) {
+    for (i = 0; i < text.size; i += n)
         if (epctx_str_char(text, i, &n) == EPCTX_NO_CHAR) return false;
-    }
     return true;
 }
 
@@ -2975,9 +2970,8 @@ static bool epctx__is_hidden(uint32_t code)
         {0x2060, 0x206f},   {0xfeff, 0xfeff},      {0xfff9, 0xfffb}, {0x1d173, 0x1d17a},
         {0xe0000, 0xe007f}, {0x110000, UINT32_MAX}};
     size_t i;
-    for (i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+    for (i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
         if (code >= hidden[i][0] && code <= hidden[i][1]) return true;
-    }
     return false;
 }
 
@@ -2996,9 +2990,7 @@ EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity)
 {
     const bool room = buffer != NULL && capacity > 0;
     epctx_text text = {room ? buffer : NULL, room ? capacity : 1, 0, false};
-    if (room) {
-        buffer[0] = '\0';
-    }
+    if (room) buffer[0] = '\0';
     return text;
 }
 
@@ -3149,9 +3141,8 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     epctx_text_put_format(&text, what != NULL ? "%s '%s': " : "%s%s: ", what, name);
     if (rest > sizeof error->message - 1 - text.size) {
         rest = sizeof error->message - 1 - text.size;
-        while (rest > 0 && ((unsigned char)error->message[rest] & 0xc0) == 0x80) {
+        while (rest > 0 && ((unsigned char)error->message[rest] & 0xc0) == 0x80)
             rest--; /* to the start of a character */
-        }
     }
     memmove(error->message + text.size, error->message, rest);
     memcpy(error->message, prefix, text.size);
@@ -3227,17 +3218,15 @@ static uint64_t epctx__hash_lane(uint64_t lane, uint64_t input)
 
 static uint64_t epctx__hash_tail(uint64_t h, const uint8_t *p, size_t left)
 {
-    for (; left >= 8; p += 8, left -= 8) {
+    for (; left >= 8; p += 8, left -= 8)
         h = epctx__rotl(h ^ epctx__hash_lane(0, epctx__le64(p)), 27) * EPCTX__P1 + EPCTX__P4;
-    }
     if (left >= 4) {
         h = epctx__rotl(h ^ epctx__le32(p) * EPCTX__P1, 23) * EPCTX__P2 + EPCTX__P3;
         p += 4;
         left -= 4;
     }
-    for (; left > 0; p++, left--) {
+    for (; left > 0; p++, left--)
         h = epctx__rotl(h ^ *p * EPCTX__P5, 11) * EPCTX__P1;
-    }
     h = (h ^ h >> 33) * EPCTX__P2;
     h = (h ^ h >> 29) * EPCTX__P3;
     return h ^ h >> 32;
@@ -3249,17 +3238,14 @@ EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed)
     uint64_t lanes[4] = {seed + EPCTX__P1 + EPCTX__P2, seed + EPCTX__P2, seed, seed - EPCTX__P1};
     uint64_t h = seed + EPCTX__P5;
     size_t left, i;
-    for (left = size; left >= 32; p += 32, left -= 32) {
-        for (i = 0; i < 4; i++) {
+    for (left = size; left >= 32; p += 32, left -= 32)
+        for (i = 0; i < 4; i++)
             lanes[i] = epctx__hash_lane(lanes[i], epctx__le64(p + 8 * i));
-        }
-    }
     if (size >= 32) {
         h = epctx__rotl(lanes[0], 1) + epctx__rotl(lanes[1], 7) + epctx__rotl(lanes[2], 12) +
             epctx__rotl(lanes[3], 18);
-        for (i = 0; i < 4; i++) {
+        for (i = 0; i < 4; i++)
             h = (h ^ epctx__hash_lane(0, lanes[i])) * EPCTX__P1 + EPCTX__P4;
-        }
     }
     return epctx__hash_tail(h + size, p, left);
 }
@@ -3268,9 +3254,8 @@ static uint64_t epctx__hash_number(uint64_t h, uint64_t value)
 {
     uint8_t bytes[8];
     size_t i;
-    for (i = 0; i < 8; i++) {
+    for (i = 0; i < 8; i++)
         bytes[i] = (uint8_t)(value >> 8 * i);
-    }
     return epctx_hash(bytes, sizeof bytes, h);
 }
 
@@ -3369,9 +3354,8 @@ static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
 {
     epctx__block **link = &arena->blocks;
     if (size < EPCTX__RELEASE) return;
-    while (*link != NULL && (void *)epctx__block_memory(*link) != memory) {
+    while (*link != NULL && (void *)epctx__block_memory(*link) != memory)
         link = &(*link)->next;
-    }
     if (*link != NULL && (*link)->size - size < EPCTX__ALIGN) {
         epctx__block *block = *link;
         *link = block->next;
@@ -3403,9 +3387,7 @@ static void *epctx__arena_raw(epctx_arena *arena, size_t size)
 EPCTX_API void *epctx_arena_alloc(epctx_arena *arena, size_t size)
 {
     void *memory = epctx__arena_raw(arena, size);
-    if (memory != NULL) {
-        memset(memory, 0, size);
-    }
+    if (memory != NULL) memset(memory, 0, size);
     return memory;
 }
 
@@ -3422,9 +3404,7 @@ EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text)
 {
     char *copy = text.size < SIZE_MAX ? (char *)epctx__arena_raw(arena, text.size + 1) : NULL;
     if (copy != NULL) {
-        if (text.size > 0) {
-            memcpy(copy, text.data, text.size);
-        }
+        if (text.size > 0) memcpy(copy, text.data, text.size);
         copy[text.size] = '\0';
     }
     return copy;
@@ -3483,26 +3463,21 @@ EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *dat
         }
         grown.data = (uint8_t *)epctx__alloc(&grown.allocator, grown.capacity);
         if (grown.data == NULL) return EPCTX_ERR_NOMEM;
-        if (buffer->size > 0) {
-            memcpy(grown.data, buffer->data, buffer->size);
-        }
+        if (buffer->size > 0) memcpy(grown.data, buffer->data, buffer->size);
         epctx_buffer_free(buffer);
         *buffer = grown;
     }
-    if (size > 0 && data != NULL) {
+    if (size > 0 && data != NULL)
         memcpy(buffer->data + buffer->size, data, size);
-    } else if (size > 0) {
+    else if (size > 0)
         memset(buffer->data + buffer->size, 0, size);
-    }
     buffer->size += size;
     return EPCTX_OK;
 }
 
 EPCTX_API void epctx_buffer_free(epctx_buffer *buffer)
 {
-    if (buffer->data != NULL) {
-        buffer->allocator.free_fn(buffer->allocator.user, buffer->data);
-    }
+    if (buffer->data != NULL) buffer->allocator.free_fn(buffer->allocator.user, buffer->data);
     buffer->data = NULL;
     buffer->size = buffer->capacity = 0;
 }
@@ -3603,9 +3578,8 @@ static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__pa
     twig->level = 1;
     twig->tag = hash & EPCTX__TAG;
     *path->link[--path->depth] = index;
-    while (path->depth > 0) {
+    while (path->depth > 0)
         epctx__tree_balance(table, path->link[--path->depth]);
-    }
 }
 
 /* Moves the nodes of a smaller table, with these heads, in their order: each goes to the end of its
@@ -3622,9 +3596,8 @@ static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, 
         uint32_t next = heads[slot];
         while (next != EPCTX__NO_NODE || depth > 0) {
             epctx__twig *twig;
-            for (; next != EPCTX__NO_NODE; next = epctx__twig_at(table, next)->link[0]) {
+            for (; next != EPCTX__NO_NODE; next = epctx__twig_at(table, next)->link[0])
                 left[depth++] = next;
-            }
             twig = epctx__twig_at(table, left[--depth]);
             next = twig->link[1];
             epctx__table_find(&behind, twig->tag, NULL, &path);
@@ -3689,13 +3662,10 @@ static epctx_status epctx__map_grow(epctx_map *map)
     epctx__table table;
     grown.capacity = map->capacity == 0 ? 16 : map->capacity * 2;
     grown.nodes = (struct epctx__map_node *)epctx_arena_array(map->arena, grown.capacity, each);
-    if (grown.nodes == NULL || grown.capacity > (size_t)1 << 31) { /* not taken: 2^31 names */
+    if (grown.nodes == NULL || grown.capacity > (size_t)1 << 31) /* not taken: 2^31 names */
         return EPCTX_ERR_NOMEM;
-    }
     grown.heads = (uint32_t *)(void *)(grown.nodes + grown.capacity);
-    if (map->count > 0) {
-        memcpy(grown.nodes, map->nodes, map->count * sizeof *map->nodes);
-    }
+    if (map->count > 0) memcpy(grown.nodes, map->nodes, map->count * sizeof *map->nodes);
     table = epctx__map_table(&grown);
     epctx__table_fill(&table, map->heads, map->capacity);
     epctx__arena_release(map->arena, map->nodes, map->capacity * each);
@@ -3781,18 +3751,16 @@ static bool epctx__ends_with(epctx_str text, const char *end)
 
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
 {
-    if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user)) {
+    if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user))
         return epctx_fail(error, EPCTX_ERR_CANCELLED, "cancelled by the caller");
-    }
     return EPCTX_OK;
 }
 
 static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t done,
                             uint64_t total)
 {
-    if (hooks != NULL && hooks->progress_fn != NULL) {
+    if (hooks != NULL && hooks->progress_fn != NULL)
         hooks->progress_fn(hooks->user, work, done, total);
-    }
 }
 
 /* ============================================================
@@ -3813,16 +3781,13 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     if (name.size == 0) return "is empty";
     if (memchr(name.data, '\0', name.size) != NULL) return "contains a NUL byte";
     if (epctx__is_separator(name.data[0]) ||
-        (name.size >= 2 && name.data[1] == ':' && ((unsigned)name.data[0] | 0x20u) - 'a' < 26)) {
+        (name.size >= 2 && name.data[1] == ':' && ((unsigned)name.data[0] | 0x20u) - 'a' < 26))
         return "is absolute, expected a path relative to the model";
-    }
-    if (name.size >= 2 && memcmp(name.data, "*/", 2) == 0) {
+    if (name.size >= 2 && memcmp(name.data, "*/", 2) == 0)
         return "is ORT's tag for data in memory, not a file";
-    }
 #ifdef _WIN32
-    if (memchr(name.data, ':', name.size) != NULL) {
+    if (memchr(name.data, ':', name.size) != NULL)
         return "names a stream of a file, a file is expected";
-    }
 #endif
     for (i = 0; i <= name.size && (flags & EPCTX_PATH_DETOURS) == 0; i++) {
         if (i == name.size || epctx__is_separator(name.data[i])) {
@@ -3849,9 +3814,8 @@ EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error)
 EPCTX_API bool epctx_path_has_dots(epctx_str name)
 {
     size_t i;
-    for (i = 1; i < name.size; i++) {
+    for (i = 1; i < name.size; i++)
         if (name.data[i - 1] == '.' && name.data[i] == '.') return true;
-    }
     return false;
 }
 
@@ -3900,9 +3864,7 @@ static epctx_status epctx__join(char *out, size_t capacity, const epctx_str *par
             return epctx_fail(error, EPCTX_ERR_LIMIT, "%s is longer than %u bytes", what,
                               (uint64_t)capacity - 1);
         }
-        if (parts[i].size > 0) {
-            memcpy(out + at, parts[i].data, parts[i].size);
-        }
+        if (parts[i].size > 0) memcpy(out + at, parts[i].data, parts[i].size);
         at += parts[i].size;
     }
     out[at] = '\0';
@@ -3925,9 +3887,7 @@ EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *o
     parts[1] = epctx_str_of(epctx__is_separator(end) ? "" : "/");
     parts[2] = name;
 #ifdef _WIN32
-    if (end == ':') {
-        parts[1] = epctx_str_of("./"); /* "C:" is the current folder, not the root */
-    }
+    if (end == ':') parts[1] = epctx_str_of("./"); /* "C:" is the current folder, not the root */
 #endif
     return epctx__path_join(out, capacity, parts, 3, error);
 }
@@ -3937,18 +3897,16 @@ EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epc
 {
     size_t size = folder.size;
     epctx_error_clear(error);
-    while (size > 0 && epctx__is_separator(folder.data[size - 1])) {
+    while (size > 0 && epctx__is_separator(folder.data[size - 1]))
         size--;
-    }
     *name = path;
     if (path.size <= size || (size > 0 && memcmp(folder.data, path.data, size) != 0) ||
         !epctx__is_separator(path.data[size])) {
         return epctx_fail(error, EPCTX_ERR_PATH, "'%S' is outside of the folder '%S'", &path,
                           &folder);
     }
-    while (size < path.size && epctx__is_separator(path.data[size])) {
+    while (size < path.size && epctx__is_separator(path.data[size]))
         size++;
-    }
     name->data += size;
     name->size -= size;
     return EPCTX_OK;
@@ -3990,9 +3948,7 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
     parts[1] = epctx_str_of("_");
     parts[2] = ep;
     parts[3] = epctx_str_of(".bin");
-    if (parts[0].size > 4 && epctx__ends_with(parts[0], "_ctx")) {
-        parts[0].size -= 4;
-    }
+    if (parts[0].size > 4 && epctx__ends_with(parts[0], "_ctx")) parts[0].size -= 4;
     if (parts[0].size == 0 || ep.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "a context binary needs a model name and an EP name");
@@ -4046,9 +4002,8 @@ static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const ch
     epctx_text_put_format(&text, number > 1 ? "%s%u" : "%s", mark, (uint64_t)number);
     if (size + text.size > most) {
         size = most - text.size;
-        while (size > 0 && ((unsigned char)base[size] & 0xc0) == 0x80) {
+        while (size > 0 && ((unsigned char)base[size] & 0xc0) == 0x80)
             size--;
-        }
     }
     memcpy(out, base, size);
     memcpy(out + size, end, text.size + 1);
@@ -4140,14 +4095,11 @@ static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[E
     DWORD size = EPCTX_PATH_MAX;
     if (epctx_path_join(folder, epctx_str_of(name), path, sizeof path, NULL) == EPCTX_OK) {
         if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, EPCTX_PATH_MAX) ==
-            0) {
+            0)
             return false;
-        }
         size = GetFullPathNameW(given, EPCTX_PATH_MAX, full, NULL);
     }
-    if (size >= EPCTX_PATH_MAX) {
-        SetLastError(ERROR_FILENAME_EXCED_RANGE);
-    }
+    if (size >= EPCTX_PATH_MAX) SetLastError(ERROR_FILENAME_EXCED_RANGE);
     if (size == 0 || size >= EPCTX_PATH_MAX) return false;
     if (wcsncmp(full, L"\\\\?\\", 4) == 0 || wcsncmp(full, L"\\\\.\\", 4) == 0) {
         prefix = L"";
@@ -4193,13 +4145,10 @@ static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWOR
     if (opened == EPCTX__NO_HANDLE || !inside) return opened;
     size = epctx__wide_real(opened, wide, real);
     if (size > 0 && wcsncmp(real, wide, size) == 0 &&
-        (wide[size] == L'\0' || wcscmp(wide + size, L"\\") == 0)) {
+        (wide[size] == L'\0' || wcscmp(wide + size, L"\\") == 0))
         return opened;
-    }
     CloseHandle(opened);
-    if (make) {
-        DeleteFileW(wide);
-    }
+    if (make) DeleteFileW(wide);
     SetLastError(ERROR_CANT_RESOLVE_FILENAME);
     return EPCTX__NO_HANDLE;
 }
@@ -4235,9 +4184,7 @@ static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
                         info.ftLastWriteTime.dwLowDateTime) *
                        100;
     }
-    if (path != NULL) {
-        CloseHandle(file);
-    }
+    if (path != NULL) CloseHandle(file);
     return true;
 }
 
@@ -4290,9 +4237,8 @@ static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
         from = wide + 4;
     }
     size = (DWORD)WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
-    for (; size > 0 && *out != '\0'; out++) {
+    for (; size > 0 && *out != '\0'; out++)
         *out = *out == '\\' ? '/' : *out;
-    }
     return size > 0;
 }
 
@@ -4311,9 +4257,8 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     do { /* skips names that are not Unicode */
         if (WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, entry.cFileName, -1, name,
                                 sizeof name, NULL, NULL) > 0 &&
-            !name_fn(state, name)) {
+            !name_fn(state, name))
             break;
-        }
     } while (FindNextFileW(search, &entry));
     FindClose(search);
     return EPCTX_OK;
@@ -4376,13 +4321,10 @@ static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *t
 {
     WCHAR old[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
-    if (to != NULL || from == file->temp) {
-        epctx__sys_close(file);
-    }
+    if (to != NULL || from == file->temp) epctx__sys_close(file);
     if (from[0] == '\0' || !epctx__wide(file, from, old) ||
-        (to != NULL && !epctx__wide(file, to, wide))) {
+        (to != NULL && !epctx__wide(file, to, wide)))
         return false;
-    }
     return to != NULL
                ? MoveFileExW(old, wide, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) != 0
                : DeleteFileW(old) != 0;
@@ -4392,9 +4334,8 @@ static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *t
 static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    if (!epctx__wide(NULL, lock->path, wide)) {
+    if (!epctx__wide(NULL, lock->path, wide))
         return epctx__io_error(error, "open the lock", lock->path);
-    }
     for (;;) {
         HANDLE file = CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
                                   FILE_ATTRIBUTE_NORMAL, NULL);
@@ -4403,15 +4344,13 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
         if (file != EPCTX__NO_HANDLE) {
             FILE_DISPOSITION_INFO gone = {TRUE}; /* with the handle, unless it has content */
             LARGE_INTEGER size;
-            if (GetFileSizeEx(file, &size) && size.QuadPart == 0) {
+            if (GetFileSizeEx(file, &size) && size.QuadPart == 0)
                 SetFileInformationByHandle(file, FileDispositionInfo, &gone, sizeof gone);
-            }
             return EPCTX_OK;
         }
         /* ACCESS_DENIED: it is being deleted. */
-        if (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED) {
+        if (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED)
             return epctx__io_error(error, "open the lock", lock->path);
-        }
         if (lock->try_only) return EPCTX_ERR_CHANGED;
         Sleep(10);
     }
@@ -4545,9 +4484,8 @@ static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *na
                                        struct stat *there)
 {
     if ((name != NULL ? fstatat((int)file->folder, name, there, AT_SYMLINK_NOFOLLOW)
-                      : fstat((int)file->descriptor, there)) != 0) {
+                      : fstat((int)file->descriptor, there)) != 0)
         return EPCTX_FILE_NONE;
-    }
     return S_ISREG(there->st_mode)   ? EPCTX_FILE_REGULAR
            : S_ISDIR(there->st_mode) ? EPCTX_FILE_FOLDER
            : S_ISLNK(there->st_mode) ? EPCTX_FILE_LINK
@@ -4599,16 +4537,13 @@ static bool epctx__sys_mode(int fd, const struct stat *old)
     mode_t mode = old->st_mode & 0777;
     struct stat now;
     bool known = fstat(fd, &now) == 0;
-    if (known && now.st_gid != old->st_gid && fchown(fd, (uid_t)-1, old->st_gid) == 0) {
+    if (known && now.st_gid != old->st_gid && fchown(fd, (uid_t)-1, old->st_gid) == 0)
         known = fstat(fd, &now) == 0;
-    }
     if (!known || now.st_gid != old->st_gid) { /* old group -> others -> new group */
         mode_t least = mode >> 3 & mode & 07;
         mode = (mode & 0700) | least << 3 | least;
     }
-    if (!known || now.st_uid != old->st_uid) {
-        mode &= 0755;
-    }
+    if (!known || now.st_uid != old->st_uid) mode &= 0755;
     return fchmod(fd, mode) == 0;
 }
 
@@ -4636,12 +4571,9 @@ static bool epctx__sys_link(const epctx_io_file *from, const char *name, const e
 
 static void epctx__sys_close(epctx_io_file *file)
 {
-    if ((file->state & EPCTX__FILE_LOCK) != 0) {
+    if ((file->state & EPCTX__FILE_LOCK) != 0)
         flock((int)file->descriptor, LOCK_UN); /* a forked process may have it open */
-    }
-    if (file->descriptor >= 0) {
-        close((int)file->descriptor);
-    }
+    if (file->descriptor >= 0) close((int)file->descriptor);
     close((int)file->folder);
     file->descriptor = file->folder = -1;
 }
@@ -4672,9 +4604,8 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
         if (fstat(fd, &ours) == 0 && epctx__sys_look(lock, base, &there) != EPCTX_FILE_NONE &&
             ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
             /* A file with content is not ours and stays. */
-            if (S_ISREG(ours.st_mode) && ours.st_size == 0) {
+            if (S_ISREG(ours.st_mode) && ours.st_size == 0)
                 epctx__name_end(lock->temp, base, "", 0, EPCTX__NAME_MOST);
-            }
             return EPCTX_OK;
         }
         close(fd);
@@ -4690,9 +4621,8 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 static epctx_status epctx__sys_status(void)
 {
     size_t i;
-    for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++) {
+    for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++)
         if (epctx__reasons[i][0] == EPCTX__REASON()) return (epctx_status)epctx__reasons[i][1];
-    }
     return EPCTX_ERR_IO;
 }
 
@@ -4700,9 +4630,7 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 {
     char text[512];
     epctx_status status = epctx__sys_status();
-    if (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED) {
-        status = EPCTX_ERR_IO;
-    }
+    if (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED) status = EPCTX_ERR_IO;
     epctx_fail(error, status, "cannot %s%s: %s", what, path[0] == '\0' ? " an empty path" : "",
                epctx__sys_text(text));
     epctx_blame(error, path, NULL, NULL);
@@ -4732,9 +4660,7 @@ static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, e
 static void epctx__file_unmap(void *user, epctx_mapping *mapping)
 {
     (void)user;
-    if (mapping->handle != NULL) {
-        EPCTX__UNMAP(mapping);
-    }
+    if (mapping->handle != NULL) EPCTX__UNMAP(mapping);
     memset(mapping, 0, sizeof *mapping);
 }
 
@@ -4749,9 +4675,8 @@ static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool
     uint8_t *data;
     if (!epctx__sys_stat(NULL, file, &info)) return epctx__io_error(error, "examine", path);
     if (info.kind != EPCTX_FILE_REGULAR) return epctx__not_regular(info.kind, path, error);
-    if (info.size > (uint64_t)PTRDIFF_MAX) { /* differences of pointers into it must fit */
+    if (info.size > (uint64_t)PTRDIFF_MAX) /* differences of pointers into it must fit */
         return epctx__file_failed(error, EPCTX_ERR_LIMIT, "is larger than the address space", path);
-    }
     if (info.size == 0) return EPCTX_OK;
     data = (uint8_t *)epctx__sys_map(copy ? EPCTX__NO_HANDLE : file, (size_t)info.size);
     if (data == NULL) return epctx__io_error(error, copy ? "find memory for" : "map", path);
@@ -4764,15 +4689,12 @@ static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool
         count = epctx__sys_read(file, data + at, info.size - at, at);
         at += count > 0 ? (uint64_t)count : 0;
     }
-    if (count < 0) {
+    if (count < 0)
         status = epctx__io_error(error, "read", path);
-    } else if (copy && (at < info.size || !epctx__sys_stat(NULL, file, &now) ||
-                        now.size != info.size || now.written != info.written)) {
+    else if (copy && (at < info.size || !epctx__sys_stat(NULL, file, &now) ||
+                      now.size != info.size || now.written != info.written))
         status = epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
-    }
-    if (status != EPCTX_OK) {
-        epctx__file_unmap(NULL, out);
-    }
+    if (status != EPCTX_OK) epctx__file_unmap(NULL, out);
     return status;
 }
 
@@ -4850,9 +4772,7 @@ static void epctx__file_close(void *user, epctx_io_file *file)
     (void)user;
     epctx__sys_move(file, file->second, NULL);
     epctx__sys_move(file, file->temp, NULL); /* a lock's while held: waiters see it */
-    if ((file->state & EPCTX__FILE_BACKUP) == 0 && !only) {
-        epctx__sys_move(file, file->kept, NULL);
-    }
+    if ((file->state & EPCTX__FILE_BACKUP) == 0 && !only) epctx__sys_move(file, file->kept, NULL);
     epctx__sys_close(file);
 }
 
@@ -4881,9 +4801,8 @@ static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
     unsigned attempt;
     int mode;
     EPCTX__TRY(epctx__file_free(file, EPCTX_OVERWRITE_REPLACE, &kind, &old, error));
-    if (kind == EPCTX_FILE_FOLDER || kind == EPCTX_FILE_OTHER) {
+    if (kind == EPCTX_FILE_FOLDER || kind == EPCTX_FILE_OTHER)
         return epctx__not_regular(kind, file->path, error);
-    }
     /* Strict from the start: a reader that opens it now could read all of it later. */
     mode = kind == EPCTX_FILE_REGULAR ? 0600 : 0666;
     made = epctx__sys_make(file, NULL, mode);
@@ -4911,17 +4830,14 @@ static epctx_status epctx__file_create(void *user, const char *root, const char 
     epctx_status status;
     (void)user;
     if (root == NULL && strlen(name) < EPCTX_PATH_MAX) {
-        if (epctx__sys_real(name, real)) {
+        if (epctx__sys_real(name, real))
             name = real;
-        } else if (epctx__sys_status() != EPCTX_ERR_NOT_FOUND) {
+        else if (epctx__sys_status() != EPCTX_ERR_NOT_FOUND)
             return epctx__io_error(error, "resolve", name);
-        }
     }
     EPCTX__TRY(epctx__file_at(root, name, file, error));
     status = epctx__file_make(file, error);
-    if (status != EPCTX_OK) {
-        epctx__file_close(NULL, file);
-    }
+    if (status != EPCTX_OK) epctx__file_close(NULL, file);
     return status;
 }
 
@@ -4995,13 +4911,9 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
         status = epctx__sys_mode(opened, &there)
                      ? epctx__file_write(NULL, &copy, old.data, old.size, error)
                      : epctx__io_error(error, "set the mode of", file->path);
-        if (status == EPCTX_OK) {
-            status = epctx__flush(&copy, false, error);
-        }
+        if (status == EPCTX_OK) status = epctx__flush(&copy, false, error);
         EPCTX__CLOSE(opened);
-        if (status != EPCTX_OK) {
-            epctx__sys_move(&copy, to, NULL);
-        }
+        if (status != EPCTX_OK) epctx__sys_move(&copy, to, NULL);
     }
     epctx__file_unmap(NULL, &old);
     return status;
@@ -5016,24 +4928,21 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
     char name[EPCTX_NAME_MAX];
     unsigned number;
     for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
-        if (mark != NULL) {
+        if (mark != NULL)
             epctx__name_end(name, epctx__base(file), mark, number, EPCTX__NAME_MOST);
-        } else {
+        else
             epctx__temp_name(file, number, name);
-        }
         status = epctx__link_names(file, from, file, name, NULL, error);
-        if (status == EPCTX_ERR_UNSUPPORTED && from != NULL) {
+        if (status == EPCTX_ERR_UNSUPPORTED && from != NULL)
             status = epctx__file_copy(file, name, error);
-        }
     }
     if (status == EPCTX_OK) {
         memcpy(out, name, sizeof name);
         file->state |= mark != NULL && mark[0] == '~' ? EPCTX__FILE_BACKUP : 0;
         return EPCTX_OK;
     }
-    if (from == NULL && (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED)) {
+    if (from == NULL && (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED))
         return epctx__io_error(error, "replace", file->path);
-    }
     return status == EPCTX_ERR_EXISTS
                ? epctx__file_failed(error, status, "has 999 backups already: remove some",
                                     file->path)
@@ -5052,9 +4961,8 @@ static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overw
     EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
     if (kind == EPCTX_FILE_NONE) { /* never replaces a file made meanwhile */
         status = epctx__link_names(file, NULL, file, base, NULL, error);
-        if (status != EPCTX_ERR_UNSUPPORTED) {
+        if (status != EPCTX_ERR_UNSUPPORTED)
             return status == EPCTX_ERR_EXISTS ? EPCTX_ERR_CHANGED : status;
-        }
     } else if (kind != EPCTX_FILE_LINK && file->kept[0] == '\0') {
         status = epctx__file_name(file, base, mark, file->kept, error);
         if (status == EPCTX_ERR_NOT_FOUND) {
@@ -5063,12 +4971,9 @@ static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overw
         }
         EPCTX__TRY(status);
     }
-    if (file->temp[0] == '\0') {
-        EPCTX__TRY(epctx__file_name(file, NULL, NULL, file->temp, error));
-    }
-    if (!epctx__sys_move(file, file->temp, base)) {
+    if (file->temp[0] == '\0') EPCTX__TRY(epctx__file_name(file, NULL, NULL, file->temp, error));
+    if (!epctx__sys_move(file, file->temp, base))
         return epctx__io_error(error, "replace", file->path);
-    }
     file->temp[0] = '\0';
     return EPCTX_OK;
 }
@@ -5079,9 +4984,8 @@ static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_ov
     epctx_status status = EPCTX_ERR_CHANGED;
     unsigned attempt;
     (void)user;
-    for (attempt = 0; status == EPCTX_ERR_CHANGED && attempt < 100; attempt++) {
+    for (attempt = 0; status == EPCTX_ERR_CHANGED && attempt < 100; attempt++)
         status = epctx__file_place(file, overwrite, error);
-    }
     if (status == EPCTX_ERR_CHANGED) {
         return epctx__file_failed(error, EPCTX_ERR_IO, "comes and goes while it is written",
                                   file->path);
@@ -5159,9 +5063,7 @@ static epctx_status epctx__file_link(void *user, const char *root, const char *f
         status = epctx__link_names(&old, epctx__base(&old), &made, base, "exists already", error);
         if (status == EPCTX_OK) {
             status = epctx__flush(&made, true, error);
-            if (status != EPCTX_OK) {
-                epctx__sys_move(&made, base, NULL);
-            }
+            if (status != EPCTX_OK) epctx__sys_move(&made, base, NULL);
         }
         epctx__sys_close(&made);
     }
@@ -5261,9 +5163,7 @@ static epctx_status epctx__buf_name(const char *root, const char *name, char out
     char path[EPCTX_PATH_MAX];
     EPCTX__TRY(epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, error));
     EPCTX__TRY(epctx__buf_canonical(NULL, path, out, EPCTX_PATH_MAX, error));
-    if (out[0] == '.' && out[1] == '/') {
-        memmove(out, out + 2, strlen(out + 2) + 1);
-    }
+    if (out[0] == '.' && out[1] == '/') memmove(out, out + 2, strlen(out + 2) + 1);
     return EPCTX_OK;
 }
 
@@ -5290,12 +5190,9 @@ static epctx_status epctx__buf_map(void *user, const char *root, const char *nam
     (void)copy; /* buffers do not change */
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx__buf_name(root, name, plain, error));
-    if (b->read_fn != NULL) {
-        status = b->read_fn(b->user, plain, &data, &size, error);
-    }
-    if (status == EPCTX_OK && data == NULL && size > 0) {
+    if (b->read_fn != NULL) status = b->read_fn(b->user, plain, &data, &size, error);
+    if (status == EPCTX_OK && data == NULL && size > 0)
         status = epctx_fail(error, EPCTX_ERR_IO, "the application returned a size but no data");
-    }
     EPCTX__TRY(epctx__buf_done(status, "read", plain, error));
     out->data = (const uint8_t *)data;
     out->size = size;
@@ -5306,9 +5203,8 @@ static epctx_status epctx__buf_map(void *user, const char *root, const char *nam
 static void epctx__buf_unmap(void *user, epctx_mapping *mapping)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
-    if (mapping->handle != NULL && mapping->handle != user && b->free_fn != NULL) {
+    if (mapping->handle != NULL && mapping->handle != user && b->free_fn != NULL)
         b->free_fn(b->user, mapping->handle, mapping->size);
-    }
     memset(mapping, 0, sizeof *mapping);
 }
 
@@ -5365,9 +5261,8 @@ static epctx_status epctx__buf_create(void *user, const char *root, const char *
                                   file->path);
     }
     epctx_buffer_init(&memory, b->allocator);
-    if (epctx_buffer_append(&memory, NULL, sizeof(epctx__buf_file)) != EPCTX_OK) {
+    if (epctx_buffer_append(&memory, NULL, sizeof(epctx__buf_file)) != EPCTX_OK)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a buffer to write");
-    }
     file->handle = memory.data;
     epctx_buffer_init(&((epctx__buf_file *)file->handle)->pending, b->allocator);
     return EPCTX_OK;
@@ -5492,15 +5387,12 @@ static bool epctx__path_blob(char *folder, const char *file)
     static const char snapshots[] = "/snapshots/";
     static const char blobs[] = "/blobs/";
     size_t root = strlen(folder);
-    while (root > 0 && strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0) {
+    while (root > 0 && strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0)
         root--;
-    }
     if (root == 0 || strncmp(folder, file, root) != 0 ||
         strncmp(file + root, blobs, sizeof blobs - 1) != 0 ||
-        memchr(file + root + sizeof blobs - 1, '/', strlen(file + root + sizeof blobs - 1)) !=
-            NULL) {
+        memchr(file + root + sizeof blobs - 1, '/', strlen(file + root + sizeof blobs - 1)) != NULL)
         return false;
-    }
     folder[root] = '\0';
     return true;
 }
@@ -5525,9 +5417,8 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
         return epctx_fail(error, EPCTX_ERR_PATH, "'%s' is %s, a regular file is expected", full,
                           info.kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
     }
-    if (info.size == 0) {
+    if (info.size == 0)
         return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
-    }
     EPCTX__TRY(io->canonical_fn(io->user, full, out, capacity, error));
     full[strlen(full) - name.size] = '\0'; /* the folder and its separator */
     EPCTX__TRY(io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error));
@@ -5562,9 +5453,7 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
     epctx_str inside;
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx__path_locate(io, folder, name, flags, full, sizeof full, root, error));
-    if (path != NULL) {
-        memcpy(path, full, strlen(full) + 1);
-    }
+    if (path != NULL) memcpy(path, full, strlen(full) + 1);
     (void)epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, NULL);
     if (copy && (flags & EPCTX_PATH_GUARDED) != 0) {
         EPCTX__TRY(io->stat_fn(io->user, root, &info, error));
@@ -5627,9 +5516,8 @@ static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char
     char place[EPCTX_PATH_MAX];
     if (io == NULL || path == NULL || path[0] == '\0' ||
         io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, NULL) != EPCTX_OK ||
-        epctx__path_place(io, path, place, NULL) != EPCTX_OK) {
+        epctx__path_place(io, path, place, NULL) != EPCTX_OK)
         return folder;
-    }
     room[epctx_path_folder(epctx_str_of(room)).size] = '\0';
     place[epctx_path_folder(epctx_str_of(place)).size] = '\0';
     return strcmp(room, place) == 0 ? folder : epctx_str_of(room);
@@ -5644,9 +5532,8 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
     if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     EPCTX__TRY(epctx__path_place(io, path, place, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
-    if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
+    if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL)
         return epctx__file_exists(path, error);
-    }
     if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
         return epctx__file_failed(error, EPCTX_ERR_PATH,
                                   "is a folder or a device, a file is expected", path);
@@ -5769,9 +5656,8 @@ static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uin
         while (depth > 0 && p != NULL && p < end) {
             epctx__token inner;
             const uint8_t *after = epctx__tag(p, end, &tag);
-            if (after != NULL && (tag & 7) == 4) { /* the end of a group */
+            if (after != NULL && (tag & 7) == 4) /* the end of a group */
                 return tag >> 3 == t->number ? after : NULL;
-            }
             p = epctx__next_long(p, end, depth - 1, &inner);
         }
         return NULL;
@@ -5787,9 +5673,8 @@ static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, u
 {
     uint32_t wire = p[0] & 7u;
     if (end - p < 2 || p[0] >= 0x80 || p[0] < 8 || p[1] >= 0x80 ||
-        (wire != EPCTX_WIRE_VARINT && (wire != EPCTX_WIRE_LEN || p[1] > end - p - 2))) {
+        (wire != EPCTX_WIRE_VARINT && (wire != EPCTX_WIRE_LEN || p[1] > end - p - 2)))
         return epctx__next_long(p, end, depth, t);
-    }
     t->start = p;
     t->number = (uint32_t)p[0] >> 3;
     t->wire = (epctx_wire)wire;
@@ -5832,9 +5717,8 @@ EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t 
 #undef EPCTX__ROW_ONE
     size_t i = 0;
     while (i < sizeof fields / sizeof *fields &&
-           (fields[i].message != message || fields[i].number != number)) {
+           (fields[i].message != message || fields[i].number != number))
         i++;
-    }
     return i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
 }
 
@@ -5899,16 +5783,14 @@ static bool epctx__check_packed(epctx__check *c, uint32_t kind, const uint8_t *p
                                 const uint8_t *end)
 {
     const bool ints = kind == (uint32_t)EPCTX_KIND_INT;
-    if (!ints && (end - p) % (kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8) != 0) {
+    if (!ints && (end - p) % (kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8) != 0)
         return epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
-    }
     while (ints && p < end) {
         uint64_t value;
         const uint8_t *at = p;
         p = epctx__varint(p, end, 10, &value);
-        if (p == NULL) {
+        if (p == NULL)
             return epctx__refuse(c, EPCTX_ERR_PROTOBUF, at, "a packed field ends inside a varint");
-        }
     }
     return true;
 }
@@ -5944,9 +5826,8 @@ static bool epctx__check_message(epctx__check *c, epctx_kind type, const uint8_t
     while (p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, depth, &t);
-        if (after == NULL) {
+        if (after == NULL)
             return epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "no valid protobuf field");
-        }
         if (!epctx__check_field(c, type, &t, after, depth, &seen)) return false;
         p = after;
     }
@@ -6042,9 +5923,8 @@ static void epctx__slot_field(const epctx_slot *slot, epctx_field *f)
     f->wire = (epctx_wire)slot->wire;
     f->body = bytes ? epctx__slot_view(slot) : epctx_view_none();
     f->value = 0;
-    if (!bytes && epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
+    if (!bytes && epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL)
         f->value = t.value;
-    }
 }
 
 EPCTX_API bool epctx_next_field(epctx_cursor *it, epctx_field *f)
@@ -6143,9 +6023,8 @@ EPCTX_API size_t epctx_cursor_count(epctx_cursor it)
 {
     epctx_view body;
     size_t count = 0;
-    while (epctx_next_view(&it, &body)) {
+    while (epctx_next_view(&it, &body))
         count++;
-    }
     return count;
 }
 
@@ -6209,18 +6088,15 @@ static void epctx__link_slot(epctx_slot *parent, epctx_slot *previous, epctx_slo
     slot->parent = parent;
     slot->next = *place;
     *place = slot;
-    if (parent->message->last == previous) {
-        parent->message->last = slot;
-    }
+    if (parent->message->last == previous) parent->message->last = slot;
 }
 
 /* The first field from `slot` on with this number and a payload, or NULL. */
 static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
 {
     while (slot != NULL &&
-           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed))
         slot = slot->next;
-    }
     return slot;
 }
 
@@ -6239,9 +6115,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         epctx_slot *child;
         const uint8_t *after = epctx__next(p, end, depth, &t);
         if (after == NULL) { /* without `c`: a mapped file changed */
-            if (c != NULL) {
-                epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "no valid protobuf field");
-            }
+            if (c != NULL) epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "no valid protobuf field");
             return false;
         }
         child = (epctx_slot *)epctx__arena_raw(arena, sizeof *child);
@@ -6273,9 +6147,8 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind ty
                              uint32_t depth)
 {
     slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
-    if (slot->message != NULL && !epctx__fill_message(arena, slot, type, c, depth)) {
+    if (slot->message != NULL && !epctx__fill_message(arena, slot, type, c, depth))
         slot->message = NULL;
-    }
     return slot->message != NULL;
 }
 
@@ -6305,14 +6178,12 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
     for (i = 0; i < sizeof known / sizeof known[0]; i++) {
         size_t length = strlen(known[i].magic);
         if (model->source.size >= known[i].at + length &&
-            memcmp(model->source.data + known[i].at, known[i].magic, length) == 0) {
+            memcmp(model->source.data + known[i].at, known[i].magic, length) == 0)
             text = known[i].text;
-        }
     }
     after = epctx__tag(c->bad, end, &tag);
-    if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
+    if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0)
         after = epctx__varint(after, end, 5, &size);
-    }
     if (text != NULL) {
         epctx_fail(error, c->status, "%s", text);
     } else if (after != NULL && size > (uint64_t)(end - after)) { /* the most frequent damage */
@@ -6325,9 +6196,7 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
         epctx_fail(error, c->status, "not an ONNX protobuf: byte %u of %u: %s", at,
                    (uint64_t)model->source.size, c->reason);
     }
-    if (error != NULL) {
-        error->offset = at;
-    }
+    if (error != NULL) error->offset = at;
     return c->status;
 }
 
@@ -6390,18 +6259,16 @@ EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, e
     epctx_slot *seen[32];
     epctx_slot *child;
     memset(seen, 0, sizeof seen);
-    if (type == EPCTX_KIND_NODE && d->doubled_fn != NULL) {
+    if (type == EPCTX_KIND_NODE && d->doubled_fn != NULL)
         *node = epctx_node_of(epctx__slot_view(slot)).name;
-    }
     for (child = slot->message->first; child != NULL; child = child->next) {
         const epctx_field_info *info = epctx_field_find(type, child->number);
         bool message = info != NULL && info->kind < EPCTX_KIND_INT;
         epctx_slot *first;
         uint32_t at;
         if (child->removed || info == NULL || info->repeated || (!message && !d->scalars) ||
-            !epctx_field_fits(info, (epctx_wire)child->wire)) {
+            !epctx_field_fits(info, (epctx_wire)child->wire))
             continue;
-        }
         at = type == EPCTX_KIND_TYPE && message ? 31 : child->number; /* oneof */
         first = seen[at];
         seen[at] = child;
@@ -6411,9 +6278,8 @@ EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, e
         } else if (first != NULL) {
             EPCTX__TRY(d->merge_fn(d, NULL, first, info->kind));
         }
-        if (first != NULL && d->doubled_fn != NULL) {
+        if (first != NULL && d->doubled_fn != NULL)
             EPCTX__TRY(d->doubled_fn(d->user, info, *node, d->error));
-        }
     }
     return EPCTX_OK;
 }
@@ -6426,9 +6292,8 @@ static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slo
     EPCTX__TRY(epctx__single_fields(d, slot, type, &node));
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
-        if (!child->removed && child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind)) {
+        if (!child->removed && child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind))
             EPCTX__TRY(epctx__single_below(d, child, epctx__message_kind(kind), node));
-        }
     }
     return EPCTX_OK;
 }
@@ -6438,9 +6303,8 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     epctx__check c;
     memset(&c, 0, sizeof c);
     c.fields = model->limits.max_fields;
-    if (model->source.size == 0) {
+    if (model->source.size == 0)
         return epctx_fail(error, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
-    }
     if (model->source.size > model->limits.max_size) {
         return epctx_fail(error, EPCTX_ERR_LIMIT,
                           "the model has %u bytes, epctx_limits.max_size allows %u",
@@ -6449,9 +6313,8 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     EPCTX__TRY(epctx__new_root(model, &model->root, error));
     model->shown = model->root;
     if (!epctx__open_slot(&model->arena, model->root, EPCTX_KIND_MODEL, &c,
-                          model->limits.max_depth)) {
+                          model->limits.max_depth))
         return epctx__refused(model, &c, error);
-    }
     model->duplicate = c.duplicate;
     if (model->duplicate) {
         epctx__doubled d;
@@ -6479,12 +6342,9 @@ static epctx_status epctx__model_begin(epctx_model *model, const char *path, boo
     epctx_limits *limits;
     epctx_open_opts defaults;
     epctx_error_clear(error);
-    if (model != NULL) {
-        memset(model, 0, sizeof *model);
-    }
-    if (model == NULL || !given) {
+    if (model != NULL) memset(model, 0, sizeof *model);
+    if (model == NULL || !given)
         return epctx_fail(error, EPCTX_ERR_ARG, "model, path and data must not be NULL");
-    }
     memset(&defaults, 0, sizeof defaults);
     opts = opts != NULL ? opts : &defaults;
     if (!epctx__nanopb_matches()) {
@@ -6496,9 +6356,8 @@ static epctx_status epctx__model_begin(epctx_model *model, const char *path, boo
         epctx_arena_init_fixed(&model->arena, opts->buffer, opts->buffer_size);
     } else {
         epctx_arena_init(&model->arena, opts->allocator);
-        if (model->arena.allocator.alloc_fn == NULL) {
+        if (model->arena.allocator.alloc_fn == NULL)
             return epctx_fail(error, EPCTX_ERR_ARG, "pass a buffer or an epctx_allocator");
-        }
     }
     model->io = opts->io;
     limits = &model->limits;
@@ -6517,9 +6376,8 @@ static epctx_status epctx__model_begin(epctx_model *model, const char *path, boo
 static epctx_status epctx__model_load(epctx_model *model, const char *path, epctx_error *error)
 {
     model->io = epctx_model_io(model);
-    if (model->io == NULL) {
+    if (model->io == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
     EPCTX__TRY(model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error));
     model->id = model->mapping.info;
     model->source.data = model->mapping.data;
@@ -6570,12 +6428,9 @@ EPCTX_API void epctx_model_close(epctx_model *model)
 {
     epctx__file *file;
     if (model == NULL) return;
-    for (file = model->files; file != NULL; file = file->next) {
+    for (file = model->files; file != NULL; file = file->next)
         model->io->unmap_fn(model->io->user, &file->mapping);
-    }
-    if (model->mapping.handle != NULL) {
-        model->io->unmap_fn(model->io->user, &model->mapping);
-    }
+    if (model->mapping.handle != NULL) model->io->unmap_fn(model->io->user, &model->mapping);
     epctx_arena_free(&model->arena);
     memset(model, 0, sizeof *model);
 }
@@ -6629,10 +6484,9 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
         tensor->rank++;
         break;
     case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
-        while (p != NULL && (p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT,
-                                               &dim)) != NULL) {
+        while (p != NULL &&
+               (p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT, &dim)) != NULL)
             tensor->rank++;
-        }
         break;
     case EPCTX_FIELD_TENSOR_RAW_DATA << 3 | EPCTX_WIRE_LEN:
         tensor->has_raw = true;
@@ -6663,9 +6517,8 @@ static inline void epctx__read_field(const epctx__member *m, const epctx_field *
 {
     void *place;
     epctx_wire wire;
-    while (m->number != f->number) {
+    while (m->number != f->number)
         m++;
-    }
     place = (char *)out + m->place;
     wire = m->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
            : m->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
@@ -6682,9 +6535,8 @@ static inline void epctx__read_field(const epctx__member *m, const epctx_field *
         ++*(uint32_t *)place;
         break;
     case EPCTX__TYPE:
-        if ((uint32_t)f->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
+        if ((uint32_t)f->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS)
             *(int32_t *)place = (int32_t)(uint32_t)f->value;
-        }
         break;
     case EPCTX__INT32:
         *(int32_t *)place = (int32_t)(uint32_t)f->value;
@@ -6708,12 +6560,9 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     const epctx__member *m;
     uint32_t numbers = 0; /* of the fields to read */
     epctx_field f;
-    for (m = members; m->type < EPCTX__SELF; m++) {
+    for (m = members; m->type < EPCTX__SELF; m++)
         numbers |= UINT32_C(1) << m->number;
-    }
-    if (m->type == EPCTX__SELF) {
-        *(epctx_view *)(void *)((char *)out + m->place) = view;
-    }
+    if (m->type == EPCTX__SELF) *(epctx_view *)(void *)((char *)out + m->place) = view;
     for (; it.slot != NULL; it.slot = it.slot->next) {
         if (!it.slot->removed && it.slot->number < 32 && (numbers >> it.slot->number & 1) != 0) {
             epctx__slot_field(it.slot, &f);
@@ -6860,9 +6709,7 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
     { \
         epctx_view body; \
         bool more = epctx_next_view(it, &body); \
-        if (more) { \
-            *out = epctx_##name##_of(body); \
-        } \
+        if (more) *out = epctx_##name##_of(body); \
         return more; \
     }
 EPCTX__NEXT(graph, epctx_graph_view)
@@ -6967,11 +6814,8 @@ EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
     epctx_cursor it = epctx_model_opsets(model);
     epctx_opset opset;
     int64_t version = 0;
-    while (epctx_next_opset(&it, &opset)) {
-        if (epctx__same_domain(opset.domain, domain)) {
-            version = opset.version;
-        }
-    }
+    while (epctx_next_opset(&it, &opset))
+        if (epctx__same_domain(opset.domain, domain)) version = opset.version;
     return version;
 }
 
@@ -7024,9 +6868,8 @@ static bool epctx__is_changed(const epctx_slot *slot)
 static const epctx_slot *epctx__slot_around(epctx_view view)
 {
     const epctx_slot *slot = view.slot;
-    while (slot != NULL && slot->message != NULL && !epctx__is_slot_of(slot, view)) {
+    while (slot != NULL && slot->message != NULL && !epctx__is_slot_of(slot, view))
         slot = epctx__child_at(slot->message, view.data);
-    }
     return slot;
 }
 
@@ -7091,9 +6934,8 @@ EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
         if (epctx_next_field(&it_b, &y) != more ||
             (more && (x.number != y.number || x.wire != y.wire || x.value != y.value ||
                       x.wire == EPCTX_WIRE_GROUP ||
-                      (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))))) {
+                      (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body)))))
             return false;
-        }
     }
     return true;
 }
@@ -7163,19 +7005,17 @@ EPCTX_API bool epctx_walk_step(epctx_walk *w)
         level->view = w->view;
         level->depth = w->depth;
         level->fields = epctx_view_fields(w->view, 0);
-        if (w->kind == EPCTX_KIND_MODEL && w->root == 0) {
+        if (w->kind == EPCTX_KIND_MODEL && w->root == 0)
             level->fields.number = epctx__walk_roots[0];
-        }
         w->entering = false;
     }
     while (w->level > 0) {
         level = &w->levels[w->level - 1];
         if (epctx__walk_find(w, level)) return true;
-        if (level->kind == EPCTX_KIND_MODEL && w->root < 2) {
+        if (level->kind == EPCTX_KIND_MODEL && w->root < 2)
             level->fields = epctx_view_fields(level->view, epctx__walk_roots[++w->root]);
-        } else {
+        else
             w->level--;
-        }
     }
     return false;
 }
@@ -7184,12 +7024,9 @@ EPCTX_API bool epctx_walk_step(epctx_walk *w)
     EPCTX_API bool epctx_walk_##name(epctx_walk *w, epctx_##of##_view *out) \
     { \
         bool more = epctx_walk_step(w); \
-        while (more && w->kind != of_kind) { \
+        while (more && w->kind != of_kind) \
             more = epctx_walk_step(w); \
-        } \
-        if (more) { \
-            *out = epctx_##of##_of(w->view); \
-        } \
+        if (more) *out = epctx_##of##_of(w->view); \
         return more; \
     }
 EPCTX__WALK(next, node, EPCTX_KIND_NODE)
@@ -7200,9 +7037,8 @@ EPCTX__WALK(graph, graph, EPCTX_KIND_GRAPH)
 EPCTX_API bool epctx_walk_epnode(epctx_walk *w, epctx_node_view *node)
 {
     bool more = epctx_walk_next(w, node);
-    while (more && !epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+    while (more && !epctx_str_is(node->op_type, EPCTX_OP_TYPE))
         more = epctx_walk_next(w, node);
-    }
     return more;
 }
 
@@ -7243,9 +7079,8 @@ EPCTX_API const char *epctx_attr_type_name(int32_t attr_type)
 EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name)
 {
     size_t i;
-    for (i = 0; i < node->attr_count; i++) {
+    for (i = 0; i < node->attr_count; i++)
         if (epctx_str_is(node->attrs[i].name, name)) return &node->attrs[i];
-    }
     return NULL;
 }
 
@@ -7370,9 +7205,8 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
     EPCTX__NEW(out, uint8_t, need, l->arena, l->error);
     for (; epctx__next_scalar(&it, wire, &bits); found += width) {
         size_t i;
-        for (i = 0; i < width && found + width <= need; i++) {
+        for (i = 0; i < width && found + width <= need; i++)
             out[found + i] = (uint8_t)(bits >> 8 * i);
-        }
     }
     tensor->data = out;
     tensor->size = need;
@@ -7477,12 +7311,10 @@ static uint64_t epctx__hash_elements(epctx_view tensor)
     uint64_t h = 1;
     int64_t number;
     epctx_str text;
-    while (epctx_next_str(&strings, &text)) {
+    while (epctx_next_str(&strings, &text))
         h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
-    }
-    while (epctx_next_int(&numbers, &number)) {
+    while (epctx_next_int(&numbers, &number))
         h = epctx__hash_number(h, (uint64_t)number);
-    }
     return h + (h == 0);
 }
 
@@ -7552,9 +7384,8 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *f, uint32_t kin
                                                            : EPCTX_WIRE_FIXED64;
     uint64_t value;
     for (p = epctx__number(p, end, wire, &value); p != NULL;
-         p = epctx__number(p, end, wire, &value)) {
+         p = epctx__number(p, end, wire, &value))
         epctx__digest_add(sum, f->number, places, value);
-    }
 }
 
 /* Adds a tensor's external data. Ranges may overlap: once they exceed the file's size, the hash of
@@ -7609,9 +7440,7 @@ static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view 
         }
         epctx__digest_add(&sum, f.number, places, value);
     }
-    if (type == EPCTX_KIND_TENSOR) {
-        EPCTX__TRY(epctx__digest_external(l, message, &sum));
-    }
+    if (type == EPCTX_KIND_TENSOR) EPCTX__TRY(epctx__digest_external(l, message, &sum));
     *out = 0;
     epctx__rest_add(out, sum);
     return EPCTX_OK;
@@ -7631,9 +7460,7 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
             sum += value;
         }
     }
-    if (l->around == 0) {
-        l->around = sum + (sum == 0);
-    }
+    if (l->around == 0) l->around = sum + (sum == 0);
     epctx__rest_add(&node->rest, l->around);
     return EPCTX_OK;
 }
@@ -7716,12 +7543,10 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
 {
     const epctx__scope *scope = c->scope;
     epctx_str *found;
-    while (scope != NULL && !epctx__has(&scope->names, name)) {
+    while (scope != NULL && !epctx__has(&scope->names, name))
         scope = scope->outer;
-    }
-    if (scope != NULL || name.size == 0) {
+    if (scope != NULL || name.size == 0)
         return EPCTX_OK; /* its own, or an omitted optional input */
-    }
     found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
     if (found == NULL) return epctx__nomem(c->error, c->arena->missing);
     *found = name;
@@ -7750,17 +7575,13 @@ static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *
             : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
                 ? epctx_tensor_of(epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
                 : epctx_str_of(NULL);
-        if (name.size > 0) {
+        if (name.size > 0) EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
+        while (epctx_next_str(&outputs, &name))
             EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
-        }
-        while (epctx_next_str(&outputs, &name)) {
-            EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
-        }
     }
     it = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
-    while (epctx_next_value(&it, &value)) {
+    while (epctx_next_value(&it, &value))
         EPCTX__TRY(epctx__capture_name(c, value.name));
-    }
     return EPCTX_OK;
 }
 
@@ -7778,16 +7599,14 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
     epctx_error_clear(error);
     epctx_walk_below(&walk, node, EPCTX_KIND_NODE);
     while (epctx_walk_step(&walk)) {
-        while (c.scope != NULL && c.scope->level >= walk.level) {
+        while (c.scope != NULL && c.scope->level >= walk.level)
             c.scope = c.scope->outer;
-        }
         if (walk.kind == EPCTX_KIND_GRAPH) {
             EPCTX__TRY(epctx__capture_graph(&c, &walk));
         } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
             epctx_cursor inputs = epctx_view_fields(walk.view, EPCTX_FIELD_NODE_INPUT);
-            while (epctx_next_str(&inputs, &name)) {
+            while (epctx_next_str(&inputs, &name))
                 EPCTX__TRY(epctx__capture_name(&c, name));
-            }
         }
     }
     *out = (const epctx_str *)c.found.items;
@@ -7813,9 +7632,8 @@ static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool s
         epctx_dim dim;
         int64_t *numbers;
         /* Before IR version 4 every initializer had to be listed as an input. */
-        if (skip_constants && l->ir_version < 4 && epctx__has(&l->initializers, view.name)) {
+        if (skip_constants && l->ir_version < 4 && epctx__has(&l->initializers, view.name))
             continue;
-        }
         value->name = view.name;
         value->elem_type = view.elem_type;
         value->rank = -1;
@@ -7823,9 +7641,8 @@ static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool s
             EPCTX__NEW(numbers, int64_t, rank, l->arena, l->error);
             value->dims = numbers;
             value->rank = 0;
-            while ((size_t)value->rank < rank && epctx_next_dim(&dims, &dim)) {
+            while ((size_t)value->rank < rank && epctx_next_dim(&dims, &dim))
                 numbers[value->rank++] = dim.known && dim.value >= 0 ? dim.value : -1;
-            }
         }
         value++;
         ++*count;
@@ -7845,9 +7662,8 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     EPCTX__NEW(tensor, epctx_tensor, epctx_cursor_count(it), l->arena, l->error);
     out->initializers = tensor;
     epctx_map_init(&overridable, l->arena);
-    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
+    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value))
         EPCTX__TRY(epctx__map_set(&overridable, value.name, 1, l->error));
-    }
     while (epctx_next_view(&it, &body)) {
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
         /* An overridable initializer is an input, not a constant. */
@@ -7901,9 +7717,7 @@ static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, 
         EPCTX__TRY(epctx__load_attrs(l, &view, node));
         EPCTX__TRY(epctx_node_captures(view.view, l->arena, &node->captures, &node->capture_count,
                                        l->error));
-        if (epctx__has(&l->functions, view.op_type)) {
-            EPCTX__TRY(epctx__rest_around(l, node));
-        }
+        if (epctx__has(&l->functions, view.op_type)) EPCTX__TRY(epctx__rest_around(l, node));
     }
     return EPCTX_OK;
 }
@@ -7922,9 +7736,8 @@ typedef struct epctx__edges {
 static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
 {
     size_t at;
-    for (at = (*count)++; at > 0 && key[heap[(at - 1) / 2]] > key[unit]; at = (at - 1) / 2) {
+    for (at = (*count)++; at > 0 && key[heap[(at - 1) / 2]] > key[unit]; at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
-    }
     heap[at] = unit;
 }
 
@@ -7962,20 +7775,16 @@ static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, co
         next[i] = first[edges->from[i]];
         first[edges->from[i]] = i + 1;
     }
-    for (i = 0; i < units; i++) {
-        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0) {
+    for (i = 0; i < units; i++)
+        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0)
             epctx__heap_push(heap, &heaped, (uint32_t)i, key);
-        }
-    }
     while (heaped > 0) {
         uint32_t unit = epctx__heap_pop(heap, &heaped, key);
         size_t edge;
         sequence[(*count)++] = unit;
-        for (edge = first[unit]; edge != 0; edge = next[edge - 1]) {
-            if (--missing[edges->to[edge - 1]] == 0) {
+        for (edge = first[unit]; edge != 0; edge = next[edge - 1])
+            if (--missing[edges->to[edge - 1]] == 0)
                 epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
-            }
-        }
     }
     return EPCTX_OK;
 }
@@ -7990,11 +7799,9 @@ static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         most += epctx__read_count(node);
-        for (k = 0; k < node->output_count; k++) {
-            if (node->outputs[k].size > 0) {
+        for (k = 0; k < node->output_count; k++)
+            if (node->outputs[k].size > 0)
                 EPCTX__TRY(epctx__map_set(&producers, node->outputs[k], (uint32_t)i, l->error));
-            }
-        }
     }
     EPCTX__NEW(edges->from, uint32_t, most, l->arena, l->error);
     EPCTX__NEW(edges->to, uint32_t, most, l->arena, l->error);
@@ -8027,9 +7834,8 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
     EPCTX__NEW(nodes, epctx_node, graph->node_count, l->arena, l->error);
     EPCTX__NEW(sequence, uint32_t, graph->node_count, l->arena, l->error);
     EPCTX__NEW(key, uint32_t, graph->node_count, l->arena, l->error);
-    for (i = 0; i < graph->node_count; i++) {
+    for (i = 0; i < graph->node_count; i++)
         key[i] = (uint32_t)i;
-    }
     EPCTX__TRY(
         epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count));
     if (count != graph->node_count) {
@@ -8037,9 +7843,8 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
                           "%u nodes depend on themselves: the graph has a cycle",
                           (uint64_t)(graph->node_count - count));
     }
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         nodes[i] = graph->nodes[sequence[i]];
-    }
     graph->nodes = nodes;
     return EPCTX_OK;
 }
@@ -8047,9 +7852,8 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
 static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
 {
     epctx_graph_view view = epctx_model_graph(l->model);
-    if (!epctx_model_has_graph(l->model)) {
+    if (!epctx_model_has_graph(l->model))
         return epctx_fail(l->error, EPCTX_ERR_GRAPH, "the model has no graph");
-    }
     out->name = view.name;
     EPCTX__TRY(epctx__load_imports(l));
     EPCTX__TRY(epctx__load_initializers(l, view, out));
@@ -8072,14 +7876,11 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
     model->external_asked = 0;
-    for (file = model->files; file != NULL; file = file->next) {
+    for (file = model->files; file != NULL; file = file->next)
         file->hashed = 0;
-    }
     l.ir_version = epctx_model_read(model).ir_version;
     status = epctx__load_graph(&l, out);
-    if (status != EPCTX_OK) {
-        epctx_blame(error, model->path, NULL, NULL);
-    }
+    if (status != EPCTX_OK) epctx_blame(error, model->path, NULL, NULL);
     return status;
 }
 
@@ -8120,11 +7921,10 @@ EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPC
             memset(attr, 0, sizeof *attr);
             attr->name = epctx_str_of(epctx__epnode_attrs[id].name);
             attr->type = epctx__epnode_attrs[id].type;
-            if (attr->type == EPCTX_ATTR_INT) {
+            if (attr->type == EPCTX_ATTR_INT)
                 attr->i = *(const int64_t *)place;
-            } else {
+            else
                 attr->s = *(const epctx_str *)place;
-            }
             count++;
         }
     }
@@ -8139,9 +7939,8 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
     int32_t want;
     void *place;
     int id = 0;
-    while (id < EPCTX_EP_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) {
+    while (id < EPCTX_EP_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name))
         id++;
-    }
     if (id == EPCTX_EP_ATTR_COUNT) return EPCTX_OK;
     want = (int32_t)epctx__epnode_attrs[id].type;
     place = (char *)node + epctx__epnode_attrs[id].place;
@@ -8149,19 +7948,15 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
         status = epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
                             (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
     } else {
-        if (want == EPCTX_ATTR_INT) {
+        if (want == EPCTX_ATTR_INT)
             *(int64_t *)place = i;
-        } else {
+        else
             *(epctx_str *)place = s;
-        }
         node->present |= 1u << id;
-        if ((id == EPCTX_EP_MAIN_CONTEXT || id == EPCTX_EP_EMBED_MODE) && i != 0 && i != 1) {
+        if ((id == EPCTX_EP_MAIN_CONTEXT || id == EPCTX_EP_EMBED_MODE) && i != 0 && i != 1)
             status = epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, must be 0 or 1", i);
-        }
     }
-    if (status != EPCTX_OK) {
-        epctx_blame(error, NULL, &node->name, epctx__epnode_attrs[id].name);
-    }
+    if (status != EPCTX_OK) epctx_blame(error, NULL, &node->name, epctx__epnode_attrs[id].name);
     return status;
 }
 
@@ -8195,9 +7990,8 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
     epctx_error_clear(error);
     *out = epctx_epnode_default();
     out->name = node->name;
-    while (epctx_next_attr(&it, &attr)) {
+    while (epctx_next_attr(&it, &attr))
         EPCTX__TRY(epctx__epnode_take(out, attr.name, attr.type, attr.i, attr.s, error));
-    }
     return EPCTX_OK;
 }
 
@@ -8279,18 +8073,15 @@ static const epctx_profile epctx__profiles[] = {
 
 EPCTX_API const epctx_profile *epctx_profiles(size_t *count)
 {
-    if (count != NULL) {
-        *count = EPCTX__PROFILE_COUNT;
-    }
+    if (count != NULL) *count = EPCTX__PROFILE_COUNT;
     return epctx__profiles;
 }
 
 EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name)
 {
     size_t i;
-    for (i = 0; i < EPCTX__PROFILE_COUNT; i++) {
+    for (i = 0; i < EPCTX__PROFILE_COUNT; i++)
         if (epctx_str_is(name, epctx__profiles[i].name)) return &epctx__profiles[i];
-    }
     return NULL;
 }
 
@@ -8299,9 +8090,8 @@ static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, 
     int i;
     for (i = 0; i < 4 && profile->sources[i] != NULL; i++) {
         epctx_str accepted = epctx_str_of(profile->sources[i]);
-        if (any_case ? epctx_str_eq_nocase(source, accepted) : epctx_str_eq(source, accepted)) {
+        if (any_case ? epctx_str_eq_nocase(source, accepted) : epctx_str_eq(source, accepted))
             return true;
-        }
     }
     return false;
 }
@@ -8309,23 +8099,19 @@ static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, 
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source)
 {
     size_t i = 0;
-    while (i < EPCTX__PROFILE_COUNT - 1 &&
-           !epctx__takes_source(&epctx__profiles[i], source, true)) {
+    while (i < EPCTX__PROFILE_COUNT - 1 && !epctx__takes_source(&epctx__profiles[i], source, true))
         i++;
-    }
     return &epctx__profiles[i];
 }
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node)
 {
     bool any_case = (profile->traits & EPCTX_ANY_CASE) != 0;
-    if ((node->present & EPCTX__BIT(SOURCE)) == 0) {
+    if ((node->present & EPCTX__BIT(SOURCE)) == 0)
         return (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_CLAIM_YES : EPCTX_CLAIM_MISSING;
-    }
     if ((profile->traits & EPCTX_OWN_SOURCE) != 0 ||
-        epctx__takes_source(profile, node->source, any_case)) {
+        epctx__takes_source(profile, node->source, any_case))
         return EPCTX_CLAIM_YES;
-    }
     return epctx__takes_source(profile, node->source, true) ? EPCTX_CLAIM_SPELLING : EPCTX_CLAIM_NO;
 }
 
@@ -8356,9 +8142,8 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
         epctx_str part;
         if (*pattern == '*') return epctx__ends_with(name, pattern + 1);
         part = epctx__pattern_part(&pattern, model);
-        if (name.size < part.size || !epctx_str_eq(epctx__str(name.data, part.size), part)) {
+        if (name.size < part.size || !epctx_str_eq(epctx__str(name.data, part.size), part))
             return false;
-        }
         epctx__str_skip(&name, part.size);
     }
     return name.size == 0;
@@ -8465,9 +8250,7 @@ static const struct epctx__option_alias {
 
 EPCTX_API const epctx_option_info *epctx_option_list(size_t *count)
 {
-    if (count != NULL) {
-        *count = EPCTX_OPTION_COUNT;
-    }
+    if (count != NULL) *count = EPCTX_OPTION_COUNT;
     return epctx__options;
 }
 
@@ -8487,9 +8270,8 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b)
     size_t row[EPCTX__KEY_MOST + 1];
     size_t i, k;
     if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) return EPCTX__KEY_MOST + 1;
-    for (k = 0; k <= b.size; k++) {
+    for (k = 0; k <= b.size; k++)
         row[k] = k;
-    }
     for (i = 0; i < a.size; i++) {
         size_t before = row[0];
         row[0] = i + 1;
@@ -8547,9 +8329,8 @@ static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
 static size_t epctx__option_find(epctx_str key)
 {
     size_t id = 0;
-    while (id < EPCTX_OPTION_COUNT && !epctx_str_is(key, epctx__options[id].key)) {
+    while (id < EPCTX_OPTION_COUNT && !epctx_str_is(key, epctx__options[id].key))
         id++;
-    }
     return id;
 }
 
@@ -8561,9 +8342,8 @@ static size_t epctx__option_find(epctx_str key)
 static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
 {
     epctx_str rest = epctx_str_of(words);
-    for (*index = 0; rest.size > 0; (*index)++) {
+    for (*index = 0; rest.size > 0; (*index)++)
         if (epctx_str_eq(epctx_str_cut(&rest, ' '), word)) return true;
-    }
     return false;
 }
 
@@ -8590,9 +8370,8 @@ static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str
     if (info->type == EPCTX_OPTION_TYPE_NAME && value.size > 0) {
         fault = epctx__path_fault(value, 0);
         if (fault == NULL && (memchr(value.data, '/', value.size) != NULL ||
-                              memchr(value.data, '\\', value.size) != NULL)) {
+                              memchr(value.data, '\\', value.size) != NULL))
             fault = "has a folder";
-        }
     }
     return fault == NULL
                ? EPCTX_OK
@@ -8605,9 +8384,8 @@ static epctx_status epctx__option_store(epctx_options *o, size_t id, epctx_str v
                                         epctx_error *error)
 {
     EPCTX__TRY(epctx__option_value(&epctx__options[id], value, error));
-    if (o->arena == NULL) {
+    if (o->arena == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
-    }
     return epctx__copy(o->arena, value, &o->values[id], error);
 }
 
@@ -8635,9 +8413,8 @@ EPCTX_API epctx_status epctx_options_set_list(epctx_options *o, const char *list
         if (entry.size == 0) continue;
         value = entry;
         key = epctx_str_cut(&value, '|');
-        if (value.data == NULL || key.size == 0) {
+        if (value.data == NULL || key.size == 0)
             return epctx_fail(error, EPCTX_ERR_ARG, "key|value is expected, found '%S'", &entry);
-        }
         id = epctx__option_find(key);
         if (id == EPCTX_OPTION_COUNT) {
             EPCTX__TRY(epctx__option_unknown(key, error));
@@ -8667,9 +8444,8 @@ EPCTX_API const char *epctx_option_text(const epctx_options *o, epctx_option opt
     /* A shared binary cannot be embedded. */
     if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && o != NULL && o->profile != NULL &&
         (o->profile->traits & EPCTX_EMBEDS) != 0 &&
-        !epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
+        !epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS))
         return "1";
-    }
     return epctx__options[option].fallback;
 }
 
@@ -8712,12 +8488,10 @@ static const char *epctx__options_fault(const epctx_options *o, bool generates, 
                "extension is expected";
     }
     if (!generates) return NULL;
-    if (memory && path[0] == '\0') {
+    if (memory && path[0] == '\0')
         return "the model came from memory, so the output has no name: set ep.context_file_path";
-    }
-    if (epctx_option_on(o, EPCTX_OPTION_DISABLE_MODEL_COMPILE)) {
+    if (epctx_option_on(o, EPCTX_OPTION_DISABLE_MODEL_COMPILE))
         return "session.disable_model_compile is 1: it forbids to generate";
-    }
     if (epctx_option_given(o, EPCTX_OPTION_WEIGHTLESS) &&
         epctx_option_given(o, EPCTX_OPTION_WEIGHTLESS_NODES) &&
         epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS) !=
@@ -8742,11 +8516,9 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *o, uint32_t phas
     const char *fault;
     size_t i;
     epctx_error_clear(error);
-    for (i = 0; o != NULL && i < EPCTX_OPTION_COUNT; i++) {
-        if (o->values[i] != NULL) { /* may have been set by hand */
+    for (i = 0; o != NULL && i < EPCTX_OPTION_COUNT; i++)
+        if (o->values[i] != NULL) /* may have been set by hand */
             EPCTX__TRY(epctx__option_value(&epctx__options[i], epctx_str_of(o->values[i]), error));
-        }
-    }
     fault = epctx__options_fault(o, generates, model_path == NULL || model_path[0] == '\0');
     if (fault != NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, fault,
@@ -8805,9 +8577,8 @@ static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
             file->size = file->status == EPCTX_OK ? info.size : 0;
         }
     }
-    if (file->status != EPCTX_OK) {
+    if (file->status != EPCTX_OK)
         return epctx__copy(f->arena, epctx_str_of(error.message), &file->problem, f->error);
-    }
     return look ? epctx__copy(f->arena, epctx_str_of(path), &file->path, f->error) : EPCTX_OK;
 }
 
@@ -8854,12 +8625,9 @@ static bool epctx__match_name(void *state, const char *name)
     char *copy;
     int at = m->count;
     if (!epctx_profile_name_fits(m->pattern, epctx_str_of(name), m->model)) return true;
-    while (at > 0 && strcmp(m->names[at - 1], name) > 0) {
+    while (at > 0 && strcmp(m->names[at - 1], name) > 0)
         at--;
-    }
-    if (at == EPCTX_MATCH_MAX) {
-        return true; /* behind all that are kept */
-    }
+    if (at == EPCTX_MATCH_MAX) return true; /* behind all that are kept */
     copy = epctx_arena_copy(m->arena, epctx_str_of(name));
     m->full_memory = copy == NULL;
     if (copy != NULL) {
@@ -8896,9 +8664,8 @@ static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
     for (i = 0; i < found.count; i++) {
         epctx_str file = epctx_str_of(found.names[i]);
         if (epctx_path_find(io, epctx_str_of(f->context_folder), file, f->flags, path, sizeof path,
-                            NULL) == EPCTX_OK) {
+                            NULL) == EPCTX_OK)
             EPCTX__TRY(epctx__file_add(f, EPCTX_USE_COMPANION, file, nobody, "", false));
-        }
     }
     return EPCTX_OK;
 }
@@ -8909,13 +8676,11 @@ static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *
     epctx_str key = epctx_str_of(profile->name);
     int i;
     if (f->no_files || f->context_folder == NULL || epctx_model_io(f->model) == NULL ||
-        epctx__has(&f->sidecars, key)) {
+        epctx__has(&f->sidecars, key))
         return EPCTX_OK;
-    }
     EPCTX__TRY(epctx__map_set(&f->sidecars, key, 0, f->error));
-    for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++) {
+    for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++)
         EPCTX__TRY(epctx__files_sidecar(f, profile->sidecars[i]));
-    }
     return EPCTX_OK;
 }
 
@@ -8943,9 +8708,8 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
                 epctx__file_add(f, EPCTX_USE_COMPANION, name, node.name, "ep_cache_context", true));
         }
     }
-    if (dlc.size > 0) {
+    if (dlc.size > 0)
         EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context", true));
-    }
     if (node.onnx_model_filename.size > 0) {
         EPCTX__TRY(epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
                                    "onnx_model_filename",
@@ -8982,9 +8746,8 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     epctx_map_init(&f.seen[0], arena);
     epctx_map_init(&f.seen[1], arena);
     epctx_map_init(&f.sidecars, arena);
-    if (epctx_path_base(path, wanted, &folder, NULL) == EPCTX_OK) {
+    if (epctx_path_base(path, wanted, &folder, NULL) == EPCTX_OK)
         EPCTX__TRY(epctx__copy(arena, folder, &f.context_folder, error));
-    }
     if (external.size > 0 || path.size > 0) {
         EPCTX__TRY(epctx__copy(arena, external.size > 0 ? external : epctx_path_folder(path),
                                &f.external_folder, error));
@@ -8993,9 +8756,7 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &node)) {
         f.optional = walk.in_training;
-        if (epctx_node_is_epnode(&node)) {
-            EPCTX__TRY(epctx__files_epnode(&f, &node));
-        }
+        if (epctx_node_is_epnode(&node)) EPCTX__TRY(epctx__files_epnode(&f, &node));
     }
     epctx_walk_begin(&walk, model);
     while (epctx_walk_tensor(&walk, &tensor)) {
@@ -9067,9 +8828,7 @@ static int epctx__scan_byte(epctx_scan *s)
 {
     if (s->buffer_at == s->buffer_size) {
         size_t size = s->stream ? 1 : sizeof s->buffer;
-        if (size > s->source.size - s->at) {
-            size = (size_t)(s->source.size - s->at);
-        }
+        if (size > s->source.size - s->at) size = (size_t)(s->source.size - s->at);
         if (!s->source.read_fn(s->source.user, s->at, s->buffer, size)) {
             epctx__scan_unread(s);
             return -1;
@@ -9083,11 +8842,10 @@ static int epctx__scan_byte(epctx_scan *s)
 
 static epctx_status epctx__scan_skip(epctx_scan *s, uint64_t count)
 {
-    if (count <= (unsigned)(s->buffer_size - s->buffer_at)) {
+    if (count <= (unsigned)(s->buffer_size - s->buffer_at))
         s->buffer_at = (uint8_t)(s->buffer_at + count);
-    } else {
+    else
         s->buffer_at = s->buffer_size = 0;
-    }
     while (s->stream && count > 0) {
         size_t part = count < 0x8000 ? (size_t)count : 0x8000;
         if (!s->source.read_fn(s->source.user, s->at, NULL, part)) return epctx__scan_unread(s);
@@ -9154,9 +8912,7 @@ static epctx_status epctx__scan_entry_value(epctx_scan *s, uint64_t length)
         int byte = epctx__scan_byte(s);
         if (byte < 0) return s->status;
         digits = digits && epctx__digit(number, (char)byte);
-        if (fits) {
-            s->text[s->text_used++] = (char)byte;
-        }
+        if (fits) s->text[s->text_used++] = (char)byte;
     }
     *number = digits ? *number : UINT64_MAX;
     return epctx__scan_skip(s, end - s->at);
@@ -9192,18 +8948,13 @@ static epctx_status epctx__scan_word(epctx_scan *s, uint64_t length, unsigned fi
     for (at = 0; at < length && left != 0; at++) {
         int byte = epctx__scan_byte(s);
         if (byte < 0) return s->status;
-        for (i = first; i <= last; i++) {
-            if ((left >> i & 1) != 0 && (byte == 0 || byte != (unsigned char)words[i][at])) {
+        for (i = first; i <= last; i++)
+            if ((left >> i & 1) != 0 && (byte == 0 || byte != (unsigned char)words[i][at]))
                 left -= 1u << i;
-            }
-        }
     }
     *word = EPCTX__WORD_NONE;
-    for (i = first; i <= last; i++) {
-        if ((left >> i & 1) != 0 && words[i][at] == '\0') {
-            *word = (uint8_t)i;
-        }
-    }
+    for (i = first; i <= last; i++)
+        if ((left >> i & 1) != 0 && words[i][at] == '\0') *word = (uint8_t)i;
     return epctx__scan_skip(s, length - at);
 }
 
@@ -9239,9 +8990,8 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length)
         memmove(s->text + id, victim.data + victim.size, s->text_used - id);
         for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* those behind it moved */
             text = id < EPCTX_EP_ATTR_COUNT ? epctx__scan_str(s, id) : &s->node.name;
-            if (text != NULL && text->size > 0 && text->data > victim.data) {
+            if (text != NULL && text->size > 0 && text->data > victim.data)
                 text->data -= victim.size;
-            }
         }
     }
 }
@@ -9250,13 +9000,12 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length)
 
 static void epctx__scan_number(epctx_scan *s, uint32_t place, uint64_t value)
 {
-    if (place == EPCTX__SCAN_AT(ATTR, I)) {
+    if (place == EPCTX__SCAN_AT(ATTR, I))
         s->ranges[EPCTX__SCAN_NUMBERS].offset = value;
-    } else if (place == EPCTX__SCAN_AT(ATTR, TYPE) && (uint32_t)value <= EPCTX_ATTR_TYPE_PROTOS) {
+    else if (place == EPCTX__SCAN_AT(ATTR, TYPE) && (uint32_t)value <= EPCTX_ATTR_TYPE_PROTOS)
         s->attr.type = (uint8_t)value;
-    } else if (place == EPCTX__SCAN_AT(TENSOR, DATA_LOCATION) && (uint32_t)value <= 1) {
+    else if (place == EPCTX__SCAN_AT(TENSOR, DATA_LOCATION) && (uint32_t)value <= 1)
         s->external = (uint32_t)value == 1;
-    }
 }
 
 /* Compares a string with one word. */
@@ -9289,9 +9038,8 @@ static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t len
     case EPCTX__SCAN_AT(ATTR, S):
         s->ranges[EPCTX__SCAN_ATTR] = range;
         s->text_used = s->attr.mark;
-        if (s->attr.word == EPCTX_EP_SOURCE || s->attr.word == EPCTX_EP_PARTITION_NAME) {
+        if (s->attr.word == EPCTX_EP_SOURCE || s->attr.word == EPCTX_EP_PARTITION_NAME)
             epctx__scan_room(s, length);
-        }
         EPCTX__TRY(epctx__scan_string(s, length, &text));
         s->attr.size = text.data != NULL ? (uint16_t)length : UINT16_MAX;
         return EPCTX_OK;
@@ -9391,9 +9139,8 @@ static epctx_status epctx__scan_len(epctx_scan *s, unsigned message, uint32_t nu
                    : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
                                         "a packed field ends inside a number");
     }
-    for (s->end = s->at + length; s->at < s->end;) {
+    for (s->end = s->at + length; s->at < s->end;)
         EPCTX__TRY(epctx__scan_varint(s, 10, &value));
-    }
     s->end = outer;
     return EPCTX_OK;
 }
@@ -9446,9 +9193,7 @@ static void epctx__scan_attr_end(epctx_scan *s)
         return;
     }
     text = epctx__scan_str(s, attr->word);
-    if (text != NULL) {
-        s->ranges[attr->word] = s->ranges[EPCTX__SCAN_ATTR];
-    }
+    if (text != NULL) s->ranges[attr->word] = s->ranges[EPCTX__SCAN_ATTR];
     if (attr->type != (uint8_t)epctx__epnode_attrs[attr->word].type) {
         s->broken = true;
         return;
@@ -9470,11 +9215,10 @@ static void epctx__scan_entry_end(epctx_scan *s)
         return;
     }
     s->text_used = s->entry.mark;
-    if (s->entry.word == EPCTX__WORD_OFFSET) {
+    if (s->entry.word == EPCTX__WORD_OFFSET)
         s->data.offset = s->ranges[EPCTX__SCAN_NUMBERS].length;
-    } else if (s->entry.word == EPCTX__WORD_LENGTH) {
+    else if (s->entry.word == EPCTX__WORD_LENGTH)
         s->data.length = s->ranges[EPCTX__SCAN_NUMBERS].length;
-    }
 }
 
 /* Ends a message, or fails at a group without end. Returns the event, or -1. */
@@ -9505,9 +9249,7 @@ static int epctx__scan_leave(epctx_scan *s)
     s->depth = s->nodes;
     switch (kind) {
     case EPCTX_KIND_ATTR:
-        if ((s->kinds[s->levels] & EPCTX__SCAN_KIND) == EPCTX_KIND_NODE) {
-            epctx__scan_attr_end(s);
-        }
+        if ((s->kinds[s->levels] & EPCTX__SCAN_KIND) == EPCTX_KIND_NODE) epctx__scan_attr_end(s);
         return -1;
     case EPCTX_KIND_NODE:
         s->flat = false;
@@ -9534,11 +9276,10 @@ static void epctx__scan_start(epctx_scan *s, uint64_t size)
     epctx__scan_node_begin(s);
     s->kinds[0] = EPCTX_KIND_MODEL;
     s->source.size = s->end = size;
-    if (size == 0) {
+    if (size == 0)
         epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
-    } else if (size > EPCTX__SCAN_MOST || (size == EPCTX__SCAN_MOST && !s->stream)) {
+    else if (size > EPCTX__SCAN_MOST || (size == EPCTX__SCAN_MOST && !s->stream))
         epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
-    }
 }
 
 EPCTX_API void epctx_scan_begin(epctx_scan *s, const epctx_source *source)
@@ -9570,14 +9311,11 @@ EPCTX_API void epctx_scan_begin_stream(epctx_scan *s, pb_istream_t *stream)
 static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error)
 {
     const char *what = s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "";
-    if (s->stream) {
+    if (s->stream)
         epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, s->reason);
-    } else {
+    else
         epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size, s->reason);
-    }
-    if (error != NULL) {
-        error->offset = s->at;
-    }
+    if (error != NULL) error->offset = s->at;
     return EPCTX_SCAN_FAILED;
 }
 
@@ -9613,12 +9351,10 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *s, epctx_error *error)
 static void epctx__touch(epctx_model *model, const epctx_slot *slot, bool made)
 {
     const epctx_slot *up;
-    for (up = slot->parent; up != NULL; up = up->parent) {
+    for (up = slot->parent; up != NULL; up = up->parent)
         up->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
-    }
-    if (slot->parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
+    if (slot->parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH)
         model->graph = model->shown_graph = epctx__find_graph(model->root);
-    }
 }
 
 /* Links a new slot into `parent` behind `previous` (NULL: first); `parent` NULL: removes one. */
@@ -9631,9 +9367,7 @@ static epctx_status epctx__journal(epctx_model *model, epctx_slot *parent, epctx
     edit->slot = slot;
     edit->previous = previous;
     edit->inserted = parent != NULL;
-    if (edit->inserted) {
-        epctx__link_slot(parent, previous, slot);
-    }
+    if (edit->inserted) epctx__link_slot(parent, previous, slot);
     slot->removed = !edit->inserted;
     model->edits = edit;
     model->edit_count++;
@@ -9700,9 +9434,7 @@ static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error)
 
 static epctx_status epctx__build_end(const epctx__builder *b)
 {
-    if (b->status != EPCTX_OK) {
-        epctx_model_undo(b->model, b->mark);
-    }
+    if (b->status != EPCTX_OK) epctx_model_undo(b->model, b->mark);
     return b->status;
 }
 
@@ -9710,26 +9442,22 @@ static epctx_status epctx__build_end(const epctx__builder *b)
 static epctx_slot *epctx__reject(epctx__builder *b, epctx_status status, const char *format,
                                  uint64_t value)
 {
-    if (b->status == EPCTX_OK) {
-        b->status = epctx_fail(b->error, status, format, value);
-    }
+    if (b->status == EPCTX_OK) b->status = epctx_fail(b->error, status, format, value);
     return NULL;
 }
 
 static void epctx__remove(epctx__builder *b, epctx_slot *slot)
 {
-    if (b->status == EPCTX_OK && !slot->removed) {
+    if (b->status == EPCTX_OK && !slot->removed)
         b->status = epctx__journal(b->model, NULL, NULL, slot, b->error);
-    }
 }
 
 /* -- edits: from a view to its slot -- */
 
 static epctx_slot *epctx__opened(epctx__builder *b, epctx_slot *slot)
 {
-    if (b->status == EPCTX_OK) {
+    if (b->status == EPCTX_OK)
         b->status = epctx__open_as(b->model, slot, epctx__slot_type(slot), b->error);
-    }
     return b->status == EPCTX_OK ? slot : NULL;
 }
 
@@ -9739,15 +9467,13 @@ static epctx_slot *epctx__locate(epctx__builder *b, epctx_view view)
 {
     epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
     const epctx_slot *up = slot;
-    while (up != NULL && up->parent != NULL && !up->removed) {
+    while (up != NULL && up->parent != NULL && !up->removed)
         up = up->parent;
-    }
     slot = up == b->model->root ? slot : NULL;
     while (b->status == EPCTX_OK && slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
-        if (epctx__slot_type(slot) != EPCTX_KIND_NONE && epctx__opened(b, slot) != NULL) {
+        if (epctx__slot_type(slot) != EPCTX_KIND_NONE && epctx__opened(b, slot) != NULL)
             child = slot->message->hint = epctx__child_at(slot->message, view.data);
-        }
         slot = child;
     }
     return slot != NULL && b->status == EPCTX_OK
@@ -9761,9 +9487,8 @@ static epctx_slot *epctx__locate_message(epctx__builder *b, epctx_view view, epc
 {
     epctx_slot *slot = epctx__locate(b, view);
     epctx_kind type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
-    if (type == EPCTX_KIND_NONE) {
+    if (type == EPCTX_KIND_NONE)
         return epctx__reject(b, EPCTX_ERR_ARG, "expected a message, found a string or number", 0);
-    }
     if (kind != EPCTX_KIND_NONE && type != kind) {
         b->status =
             epctx_fail(b->error, EPCTX_ERR_ARG, "the view is not a %s", epctx_message_name(kind));
@@ -9777,9 +9502,8 @@ static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx
     epctx_slot *slot;
     epctx_kind type;
     if (!epctx_view_exists(view)) {
-        if (b->model->graph == NULL) {
+        if (b->model->graph == NULL)
             return epctx__reject(b, EPCTX_ERR_GRAPH, "the model has no graph to edit", 0);
-        }
         view = epctx__slot_view(b->model->graph);
     }
     slot = epctx__locate_message(b, view, EPCTX_KIND_NONE);
@@ -9814,9 +9538,8 @@ EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, 
     const epctx_slot *slot = epctx__locate(&b, *view);
     EPCTX__TRY(b.status);
     *view = epctx__slot_view(slot);
-    if (parent != NULL) {
+    if (parent != NULL)
         *parent = slot->parent != NULL ? epctx__slot_view(slot->parent) : epctx_view_none();
-    }
     return EPCTX_OK;
 }
 
@@ -9830,9 +9553,8 @@ static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_st
         while (epctx_next_str(&it, &name)) {
         }
         if (number == EPCTX_FIELD_MODEL_OPSET_IMPORT ? epctx__same_domain(name, key)
-                                                     : epctx_str_eq(name, key)) {
+                                                     : epctx_str_eq(name, key))
             return slot;
-        }
     }
     return NULL;
 }
@@ -9843,9 +9565,7 @@ static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32
 {
     epctx_slot *slot = b->status == EPCTX_OK ? owner->message->first : NULL;
     while ((slot = epctx__keyed_from(slot, number, key)) != NULL) {
-        if (slot != keep) {
-            epctx__remove(b, slot);
-        }
+        if (slot != keep) epctx__remove(b, slot);
         slot = slot->next;
     }
 }
@@ -9865,13 +9585,11 @@ static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, 
                                        0);
         }
         for (found = NULL; slot != NULL && (slot->removed || slot->number != number);
-             slot = slot->next) {
+             slot = slot->next)
             found = slot;
-        }
     } else if (found != NULL && (found->removed || found->number != number)) {
-        for (; slot != NULL; slot = slot->next) {
+        for (; slot != NULL; slot = slot->next)
             found = !slot->removed && slot->number == number ? slot : found;
-        }
     }
     return found;
 }
@@ -9882,9 +9600,8 @@ static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, 
 static void *epctx__build_alloc(epctx__builder *b, size_t size)
 {
     void *memory = b->status == EPCTX_OK ? epctx_arena_alloc(&b->model->arena, size) : NULL;
-    if (memory == NULL && b->status == EPCTX_OK) {
+    if (memory == NULL && b->status == EPCTX_OK)
         b->status = epctx__nomem(b->error, b->model->arena.missing);
-    }
     return memory;
 }
 
@@ -9899,9 +9616,7 @@ static epctx_slot *epctx__add_slot(epctx__builder *b, epctx_slot *parent, uint32
         slot->split = wire == EPCTX_WIRE_LEN;
         slot->data = (const uint8_t *)data;
         slot->size = size;
-        if (parent != NULL) {
-            epctx__link_slot(parent, parent->message->last, slot);
-        }
+        if (parent != NULL) epctx__link_slot(parent, parent->message->last, slot);
     }
     return slot;
 }
@@ -9916,9 +9631,7 @@ static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_
                                   epctx_str text)
 {
     char *copy = text.size > 0 ? (char *)epctx__build_alloc(b, text.size) : NULL;
-    if (copy != NULL) {
-        memcpy(copy, text.data, text.size);
-    }
+    if (copy != NULL) memcpy(copy, text.data, text.size);
     return epctx__add_bytes(b, parent, number, copy, text.size);
 }
 
@@ -9983,9 +9696,8 @@ static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint
     shape = value->rank >= 0 ? epctx__add_message(b, tensor, EPCTX_FIELD_TYPE_TENSOR_SHAPE) : NULL;
     for (i = 0; i < value->rank; i++) {
         epctx_slot *dim = epctx__add_message(b, shape, EPCTX_FIELD_SHAPE_DIM);
-        if (value->dims[i] >= 0) {
+        if (value->dims[i] >= 0)
             epctx__add_varint(b, dim, EPCTX_FIELD_DIM_DIM_VALUE, value->dims[i]);
-        }
     }
     return slot;
 }
@@ -10013,17 +9725,12 @@ static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, ui
 {
     epctx_slot *slot = epctx__add_message(b, parent, number);
     int32_t i;
-    if (b->status == EPCTX_OK) {
-        b->status = epctx__check_tensor_record(tensor, b->error);
-    }
+    if (b->status == EPCTX_OK) b->status = epctx__check_tensor_record(tensor, b->error);
     if (b->status != EPCTX_OK) return NULL;
-    for (i = 0; i < tensor->rank; i++) {
+    for (i = 0; i < tensor->rank; i++)
         epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DIMS, tensor->dims[i]);
-    }
     epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_TYPE, tensor->elem_type);
-    if (tensor->name.size > 0) {
-        epctx__add_str(b, slot, EPCTX_FIELD_TENSOR_NAME, tensor->name);
-    }
+    if (tensor->name.size > 0) epctx__add_str(b, slot, EPCTX_FIELD_TENSOR_NAME, tensor->name);
     epctx__add_bytes(b, slot, EPCTX_FIELD_TENSOR_RAW_DATA, tensor->data, tensor->size);
     return slot;
 }
@@ -10035,29 +9742,23 @@ static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_
 {
     epctx_slot *slot = epctx__add_message(b, attr, EPCTX_FIELD_ATTR_G);
     size_t i;
-    if (graph == NULL) {
+    if (graph == NULL)
         epctx__reject(b, EPCTX_ERR_UNSUPPORTED, "a graph attribute has no record", 0);
-    } else if (b->depth == 0) {
+    else if (b->depth == 0)
         epctx__reject(b, EPCTX_ERR_LIMIT, "graphs are nested too deep", 0);
-    }
     if (b->status != EPCTX_OK) return;
     b->depth--;
-    for (i = 0; i < graph->node_count; i++) {
+    for (i = 0; i < graph->node_count; i++)
         epctx__build_node(b, slot, EPCTX_FIELD_GRAPH_NODE, &graph->nodes[i]);
-    }
     epctx__add_str(b, slot, EPCTX_FIELD_GRAPH_NAME, graph->name);
-    for (i = 0; i < graph->initializer_count; i++) {
+    for (i = 0; i < graph->initializer_count; i++)
         epctx__build_tensor(b, slot, EPCTX_FIELD_GRAPH_INITIALIZER, &graph->initializers[i]);
-    }
-    for (i = 0; i < graph->input_count; i++) {
+    for (i = 0; i < graph->input_count; i++)
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_INPUT, &graph->inputs[i]);
-    }
-    for (i = 0; i < graph->output_count; i++) {
+    for (i = 0; i < graph->output_count; i++)
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_OUTPUT, &graph->outputs[i]);
-    }
-    for (i = 0; i < graph->value_count; i++) {
+    for (i = 0; i < graph->value_count; i++)
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_VALUE_INFO, &graph->values[i]);
-    }
     b->depth++;
 }
 
@@ -10082,14 +9783,12 @@ static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epct
         epctx__build_graph(b, slot, attr->g);
         break;
     case EPCTX_ATTR_INTS:
-        for (i = 0; i < attr->count; i++) {
+        for (i = 0; i < attr->count; i++)
             epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_INTS, attr->ints[i]);
-        }
         break;
     case EPCTX_ATTR_FLOATS:
-        for (i = 0; i < attr->count; i++) {
+        for (i = 0; i < attr->count; i++)
             epctx__add_float(b, slot, EPCTX_FIELD_ATTR_FLOATS, attr->floats[i]);
-        }
         break;
     case EPCTX_ATTR_STRINGS:
         for (i = 0; i < attr->count; i++) {
@@ -10121,20 +9820,15 @@ static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint3
 {
     epctx_slot *slot = epctx__add_message(b, graph, number);
     size_t i;
-    for (i = 0; i < node->input_count; i++) {
+    for (i = 0; i < node->input_count; i++)
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_INPUT, node->inputs[i]);
-    }
-    for (i = 0; i < node->output_count; i++) {
+    for (i = 0; i < node->output_count; i++)
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_OUTPUT, node->outputs[i]);
-    }
     epctx__add_str(b, slot, EPCTX_FIELD_NODE_NAME, node->name);
     epctx__add_str(b, slot, EPCTX_FIELD_NODE_OP_TYPE, node->op_type);
-    for (i = 0; i < node->attr_count; i++) {
+    for (i = 0; i < node->attr_count; i++)
         epctx__build_attr(b, slot, &node->attrs[i]);
-    }
-    if (node->domain.size > 0) {
-        epctx__add_str(b, slot, EPCTX_FIELD_NODE_DOMAIN, node->domain);
-    }
+    if (node->domain.size > 0) epctx__add_str(b, slot, EPCTX_FIELD_NODE_DOMAIN, node->domain);
     return slot;
 }
 
@@ -10146,11 +9840,8 @@ static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epc
 static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from)
 {
     const epctx_slot *child = from->message->first;
-    for (; child != NULL && b->status == EPCTX_OK; child = child->next) {
-        if (!child->removed) {
-            epctx__clone(b, to, child);
-        }
-    }
+    for (; child != NULL && b->status == EPCTX_OK; child = child->next)
+        if (!child->removed) epctx__clone(b, to, child);
 }
 
 static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
@@ -10191,16 +9882,14 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
                    : kind == 0 || body.size == 0 ||
                          epctx__check_packed(check, kind, body.data, body.data + body.size);
     }
-    if (depth == 0) {
+    if (depth == 0)
         return epctx__refuse(check, EPCTX_ERR_LIMIT, NULL, "messages are nested too deep");
-    }
     if (!epctx__is_changed(slot)) {
         return body.size == 0 || epctx__check_message(check, epctx__message_kind(kind), body.data,
                                                       body.data + body.size, depth - 1);
     }
-    for (child = slot->message->first; child != NULL; child = child->next) {
+    for (child = slot->message->first; child != NULL; child = child->next)
         if (!epctx__check_slot(check, epctx__message_kind(kind), child, depth - 1)) return false;
-    }
     return true;
 }
 
@@ -10218,11 +9907,10 @@ static epctx_slot *epctx__former(epctx__builder *b, const epctx_slot *parent,
             ((slot->number == fresh->number && slot->wire == fresh->wire) ||
              (choice && epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)))) {
             last = slot;
-            if (count != NULL) {
+            if (count != NULL)
                 ++*count;
-            } else {
+            else
                 epctx__remove(b, slot);
-            }
         }
     }
     return last;
@@ -10240,9 +9928,8 @@ static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_sl
     memset(&check, 0, sizeof check);
     check.fields = UINT64_MAX;
     type = epctx__slot_type(parent);
-    for (up = parent; up->parent != NULL; up = up->parent) {
+    for (up = parent; up->parent != NULL; up = up->parent)
         depth--;
-    }
     if (!epctx__check_slot(&check, type, fresh, depth)) {
         b->status = epctx_fail(
             b->error, check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
@@ -10252,12 +9939,10 @@ static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_sl
     } else if (type == EPCTX_KIND_MODEL && fresh->number == EPCTX_FIELD_MODEL_GRAPH) {
         b->status = epctx__open_as(b->model, fresh, EPCTX_KIND_GRAPH, b->error);
     }
-    if (b->status == EPCTX_OK) {
+    if (b->status == EPCTX_OK)
         b->status = epctx__journal(b->model, parent, previous, fresh, b->error);
-    }
-    if (epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
+    if (epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire))
         epctx__former(b, parent, fresh, NULL);
-    }
     return b->status;
 }
 
@@ -10266,9 +9951,8 @@ static void epctx__put(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh,
 {
     epctx_slot *previous =
         b->status == EPCTX_OK ? epctx__place_of(b, parent, fresh->number, after) : NULL;
-    if (epctx__place(b, parent, previous, fresh) == EPCTX_OK && placed != NULL) {
+    if (epctx__place(b, parent, previous, fresh) == EPCTX_OK && placed != NULL)
         *placed = epctx__slot_view(fresh);
-    }
 }
 
 /* -- edits: fields -- */
@@ -10277,9 +9961,8 @@ EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, ep
 {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate(&b, view);
-    if (slot == model->root) {
+    if (slot == model->root)
         epctx__reject(&b, EPCTX_ERR_ARG, "the model itself cannot be removed", 0);
-    }
     epctx__remove(&b, slot);
     return epctx__build_end(&b);
 }
@@ -10287,9 +9970,8 @@ EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, ep
 static unsigned epctx__varint_size(uint64_t value)
 {
     unsigned size = 1;
-    for (; value >= 0x80; value >>= 7) {
+    for (; value >= 0x80; value >>= 7)
         size++;
-    }
     return size;
 }
 
@@ -10298,9 +9980,8 @@ static unsigned epctx__tag_size(const epctx_slot *slot)
 {
     unsigned size = 1;
     if (slot->split) return epctx__varint_size((uint64_t)slot->number << 3);
-    while (size + 1u < slot->head && slot->data[size - 1] >= 0x80) {
+    while (size + 1u < slot->head && slot->data[size - 1] >= 0x80)
         size++;
-    }
     return size;
 }
 
@@ -10332,9 +10013,8 @@ static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *
     if (b->status != EPCTX_OK) return;
     last = epctx__former(b, parent, fresh, &count);
     if (count == 1 && epctx__same_field(last, fresh)) return;
-    if (last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
+    if (last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split)
         fresh->split = (uint8_t)epctx__length_width(last);
-    }
     epctx__place(b, parent, last != NULL ? last : parent->message->last, fresh);
     epctx__former(b, parent, fresh, NULL);
 }
@@ -10358,11 +10038,8 @@ EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view
 {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate_message(&b, message, EPCTX_KIND_NONE);
-    for (slot = slot != NULL ? slot->message->first : NULL; slot != NULL; slot = slot->next) {
-        if (slot->number == number) {
-            epctx__remove(&b, slot);
-        }
-    }
+    for (slot = slot != NULL ? slot->message->first : NULL; slot != NULL; slot = slot->next)
+        if (slot->number == number) epctx__remove(&b, slot);
     return epctx__build_end(&b);
 }
 
@@ -10382,11 +10059,10 @@ EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, 
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate(&b, field);
     if (slot == NULL || slot->parent == NULL ||
-        epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0) {
+        epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0)
         epctx__reject(&b, EPCTX_ERR_ARG, "the view is not a string", 0);
-    } else if (!epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)) {
+    else if (!epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text))
         epctx__replace(&b, slot, epctx__add_str(&b, NULL, slot->number, text));
-    }
     return epctx__build_end(&b);
 }
 
@@ -10398,12 +10074,11 @@ EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view par
     epctx_slot *owner = epctx__locate_message(&b, parent, EPCTX_KIND_NONE);
     const epctx_field_info *info =
         owner != NULL ? epctx_field_find(epctx__slot_type(owner), number) : NULL;
-    if (number == 0) {
+    if (number == 0)
         epctx__reject(&b, EPCTX_ERR_ARG, "expected a field number, found 0", 0);
-    } else if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT &&
-               epctx__live(owner->message->first, number) != NULL) {
+    else if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT &&
+             epctx__live(owner->message->first, number) != NULL)
         epctx__reject(&b, EPCTX_ERR_ARG, "the message has a field %u already", number);
-    }
     epctx__put(&b, owner, epctx__copy_view(&b, number, other), after, placed);
     return epctx__build_end(&b);
 }
@@ -10414,9 +10089,8 @@ EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epct
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate(&b, view);
     epctx_slot *previous, *next;
-    if (slot == model->root) {
+    if (slot == model->root)
         epctx__reject(&b, EPCTX_ERR_ARG, "the model itself cannot be moved", 0);
-    }
     EPCTX__TRY(b.status);
     previous = epctx__place_of(&b, slot->parent, slot->number, after);
     next = previous == NULL ? slot->parent->message->first : previous->next;
@@ -10426,9 +10100,7 @@ EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epct
         epctx__place(&b, old->parent, previous, slot);
         epctx__remove(&b, old);
     }
-    if (b.status == EPCTX_OK && placed != NULL) {
-        *placed = epctx__slot_view(slot);
-    }
+    if (b.status == EPCTX_OK && placed != NULL) *placed = epctx__slot_view(slot);
     return epctx__build_end(&b);
 }
 
@@ -10465,14 +10137,10 @@ static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_
         epctx_slot *previous = last != NULL ? last : attr->message->last;
         next = fresh->message->first;
         if (last != NULL && next != NULL && next->next == NULL && next->split &&
-            last->wire == EPCTX_WIRE_LEN && next->number == last->number) {
+            last->wire == EPCTX_WIRE_LEN && next->number == last->number)
             next->split = (uint8_t)epctx__length_width(last);
-        }
-        for (slot = attr->message->first; slot != NULL; slot = slot->next) {
-            if (epctx__is_value_field(slot)) {
-                epctx__remove(b, slot);
-            }
-        }
+        for (slot = attr->message->first; slot != NULL; slot = slot->next)
+            if (epctx__is_value_field(slot)) epctx__remove(b, slot);
         for (slot = next; slot != NULL; slot = next) {
             next = slot->next; /* linking changes it */
             epctx__place(b, attr, previous, slot);
@@ -10498,11 +10166,10 @@ static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const e
     } else {
         fresh =
             attr != NULL ? epctx__build_attr(&b, NULL, attr) : epctx__copy_view(&b, number, copy);
-        if (old != NULL) {
+        if (old != NULL)
             epctx__replace(&b, old, fresh);
-        } else {
+        else
             epctx__put(&b, owner, fresh, epctx_view_none(), NULL);
-        }
     }
     epctx__drop_keyed(&b, owner, number, name, fresh);
     return epctx__build_end(&b);
@@ -10554,9 +10221,8 @@ EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_NONE);
     uint32_t number = EPCTX_FIELD_GRAPH_NODE;
-    if (owner != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
+    if (owner != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION)
         number = EPCTX_FIELD_FUNCTION_NODE;
-    }
     epctx__put(&b, owner, epctx__build_node(&b, NULL, number, node), after, placed);
     return epctx__build_end(&b);
 }
@@ -10567,9 +10233,8 @@ EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view grap
 {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_GRAPH);
-    if (epctx__child_kind(EPCTX_KIND_GRAPH, number) != EPCTX_KIND_VALUE) {
+    if (epctx__child_kind(EPCTX_KIND_GRAPH, number) != EPCTX_KIND_VALUE)
         epctx__reject(&b, EPCTX_ERR_ARG, "field %u of a graph holds no values", number);
-    }
     epctx__put(&b, owner, epctx__build_value(&b, NULL, number, value), after, placed);
     return epctx__build_end(&b);
 }
@@ -10598,11 +10263,8 @@ static epctx_slot *epctx__drop_data(epctx__builder *b, epctx_view view)
         EPCTX__BIT_OF(UINT64_DATA) | EPCTX__BIT_OF(EXTERNAL_DATA) | EPCTX__BIT_OF(DATA_LOCATION);
     epctx_slot *tensor = epctx__locate_message(b, view, EPCTX_KIND_TENSOR);
     epctx_slot *slot = tensor != NULL ? tensor->message->first : NULL;
-    for (; slot != NULL; slot = slot->next) {
-        if (slot->number < 32 && (data >> slot->number & 1) != 0) {
-            epctx__remove(b, slot);
-        }
-    }
+    for (; slot != NULL; slot = slot->next)
+        if (slot->number < 32 && (data >> slot->number & 1) != 0) epctx__remove(b, slot);
     return tensor;
 }
 
@@ -10613,9 +10275,8 @@ static void epctx__put_sorted(epctx__builder *b, epctx_slot *parent, epctx_slot 
 {
     epctx_slot *previous = NULL;
     epctx_slot *slot = b->status == EPCTX_OK ? parent->message->first : NULL;
-    for (; slot != NULL && (slot->removed || slot->number <= fresh->number); slot = slot->next) {
+    for (; slot != NULL && (slot->removed || slot->number <= fresh->number); slot = slot->next)
         previous = slot;
-    }
     epctx__place(b, parent, previous, fresh);
 }
 
@@ -10821,14 +10482,11 @@ EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
     while (status == EPCTX_OK && maps[0].count > 0 && epctx_walk_epnode(&walk, &node)) {
         for (i = 0; i < 2 && status == EPCTX_OK; i++) {
             at = epctx__renamed_to(&maps[0], epctx_node_attr_str(&node, attributes[i]));
-            if (at != EPCTX_MAP_NONE) {
+            if (at != EPCTX_MAP_NONE)
                 status = epctx_node_set_str(model, node.view, attributes[i], renames[at].to, error);
-            }
         }
     }
-    if (status != EPCTX_OK) {
-        epctx_model_undo(model, mark);
-    }
+    if (status != EPCTX_OK) epctx_model_undo(model, mark);
     return status;
 }
 
@@ -10842,9 +10500,7 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
     EPCTX__TRY(epctx_model_open_memory(model, graph, sizeof graph, opts, error));
     status = epctx_message_set_int(model, epctx__slot_view(model->root),
                                    EPCTX_FIELD_MODEL_IR_VERSION, ir_version, error);
-    if (status != EPCTX_OK) {
-        epctx_model_close(model);
-    }
+    if (status != EPCTX_OK) epctx_model_close(model);
     return status;
 }
 
@@ -10866,16 +10522,13 @@ static uint64_t epctx__measure(epctx_slot *slot)
     if (epctx__is_changed(slot)) {
         epctx_slot *child;
         size = 0;
-        for (child = slot->message->first; child != NULL; child = child->next) {
+        for (child = slot->message->first; child != NULL; child = child->next)
             size += epctx__measure(child);
-        }
         slot->message->size = size;
     } else if (!slot->split) {
         return size;
     }
-    if (slot->parent == NULL) {
-        return size; /* the model has no tag */
-    }
+    if (slot->parent == NULL) return size; /* the model has no tag */
     return epctx__tag_size(slot) + epctx__length_size(slot, size) + size;
 }
 
@@ -10927,9 +10580,8 @@ static bool epctx__write_slot(epctx__writer *w, const epctx_slot *slot)
                epctx__write_run(w, slot->data, slot->size);
     }
     if (slot->parent != NULL && !epctx__write_head(w, slot, slot->message->size)) return false;
-    for (child = slot->message->first; child != NULL; child = child->next) {
+    for (child = slot->message->first; child != NULL; child = child->next)
         if (!epctx__write_slot(w, child)) return false;
-    }
     return true;
 }
 
@@ -11010,23 +10662,19 @@ static epctx_status epctx__output_write(epctx__output *out, const uint8_t *data,
 {
     if (data != NULL && size > sizeof out->gathered - out->used) {
         EPCTX__TRY(epctx__output_flush(out));
-        if (size > sizeof out->gathered) {
+        if (size > sizeof out->gathered)
             return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
-        }
     }
     while (size > 0) {
         size_t room = sizeof out->gathered - out->used;
         size_t piece = size < room ? size : room;
-        if (data != NULL) {
+        if (data != NULL)
             memcpy(out->gathered + out->used, data, piece);
-        } else {
+        else
             memset(out->gathered + out->used, 0, piece);
-        }
         out->used += piece;
         size -= piece;
-        if (out->used == sizeof out->gathered) {
-            EPCTX__TRY(epctx__output_flush(out));
-        }
+        if (out->used == sizeof out->gathered) EPCTX__TRY(epctx__output_flush(out));
     }
     return EPCTX_OK;
 }
@@ -11086,9 +10734,7 @@ static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commi
     EPCTX__TRY(c->io->create_fn(c->io->user, entry->root, entry->name, &out->file, c->error));
     out->open = true;
 #ifndef EPCTX_NO_EDIT
-    if (model != NULL) {
-        EPCTX__TRY(epctx__output_model(out, model));
-    }
+    if (model != NULL) EPCTX__TRY(epctx__output_model(out, model));
 #endif
     for (i = 0; model == NULL && i < entry->file->part_count; i++) {
         const epctx_span *part = &entry->file->parts[i];
@@ -11159,9 +10805,7 @@ static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entr
     entry->there = old.info;
     file->kept = epctx__parts_equal(file, &old);
     c->io->unmap_fn(c->io->user, &old); /* Windows cannot replace mapped files */
-    if (file->kept && entry->there.inode != 0) {
-        entry->seen = &entry->there;
-    }
+    if (file->kept && entry->there.inode != 0) entry->seen = &entry->there;
     return file->kept || entry->opts.overwrite != EPCTX_OVERWRITE_FAIL
                ? EPCTX_OK
                : epctx_fail(c->error, EPCTX_ERR_EXISTS,
@@ -11246,9 +10890,8 @@ static epctx_status epctx__commit_put(epctx_commit *c, epctx__commit_file *entry
     epctx_blame(c->error, entry->path, NULL, NULL);
     EPCTX__TRY(status);
     c->lock = entry->opts.lock != NULL ? entry->opts.lock : c->lock;
-    while (*link != NULL && epctx__lock_order((*link)->lock, entry->lock) <= 0) {
+    while (*link != NULL && epctx__lock_order((*link)->lock, entry->lock) <= 0)
         link = &(*link)->next;
-    }
     entry->next = *link;
     *link = entry;
     return EPCTX_OK;
@@ -11261,16 +10904,12 @@ EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model 
                                               epctx_error *error)
 {
     epctx__commit_file *entry;
-    if (opts != NULL && opts->backup != NULL && opts->backup_capacity > 0) {
-        opts->backup[0] = '\0';
-    }
+    if (opts != NULL && opts->backup != NULL && opts->backup_capacity > 0) opts->backup[0] = '\0';
     EPCTX__TRY(epctx__commit_entry(commit, path, error, &entry));
     EPCTX__TRY(epctx__check_open(model, error));
     entry->model = model;
     entry->is_model = true;
-    if (opts != NULL) {
-        entry->opts = *opts;
-    }
+    if (opts != NULL) entry->opts = *opts;
     return epctx__commit_put(commit, entry, NULL);
 }
 
@@ -11284,9 +10923,7 @@ static epctx_status epctx__commit_put_file(epctx_commit *c, epctx_output_file *f
     file->kept = false;
     entry->file = file;
     entry->is_model = file->is_model;
-    if (opts != NULL) {
-        entry->opts = *opts;
-    }
+    if (opts != NULL) entry->opts = *opts;
     return epctx__commit_put(c, entry, file->name);
 }
 
@@ -11376,9 +11013,7 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
 
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
 {
-    if (lock->held) {
-        lock->io->close_fn(lock->io->user, &lock->file);
-    }
+    if (lock->held) lock->io->close_fn(lock->io->user, &lock->file);
     memset(lock, 0, sizeof *lock);
 }
 
@@ -11459,9 +11094,8 @@ static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx
 {
     epctx__commit_file *entry = used->path != NULL ? c->files : NULL;
     while (entry != NULL &&
-           (entry->is_model || entry->out == NULL || strcmp(used->path, entry->real) != 0)) {
+           (entry->is_model || entry->out == NULL || strcmp(used->path, entry->real) != 0))
         entry = entry->next;
-    }
     return entry;
 }
 
@@ -11514,13 +11148,11 @@ epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epc
         const epctx__commit_file *other = epctx__detour_file(c, &used[i]);
         epctx_file_rename *next = &renames[rename_count];
         epctx_str name;
-        if (used[i].status == EPCTX_ERR_IO) {
+        if (used[i].status == EPCTX_ERR_IO)
             return epctx_fail(c->error, EPCTX_ERR_IO, "%s", used[i].problem);
-        }
         if (other == NULL || used[i].use == EPCTX_USE_SOURCE_MODEL ||
-            epctx_path_relative(folder, epctx_str_of(other->real), &name, NULL) != EPCTX_OK) {
+            epctx_path_relative(folder, epctx_str_of(other->real), &name, NULL) != EPCTX_OK)
             continue;
-        }
         /* not taken: FILE.lock fits; longer is the 100th second name, which fits unless in "/" */
         EPCTX__TRY(epctx_path_join(epctx_path_folder(name), epctx_str_of(other->out->file.second),
                                    path, sizeof path, c->error));
@@ -11553,9 +11185,7 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
     }
     mark = epctx_model_mark(model);
     status = epctx__detour_rename(c, entry, model);
-    if (status == EPCTX_OK) {
-        status = epctx__output_make(c, entry, model, &entry->via);
-    }
+    if (status == EPCTX_OK) status = epctx__output_make(c, entry, model, &entry->via);
     epctx_model_undo(model, mark);
     epctx_model_close(&bytes);
     return status;
@@ -11568,22 +11198,16 @@ static epctx_status epctx__commit_detour(epctx_commit *c)
     bool seconds = c->io->second_fn != NULL;
     bool others = false;
     epctx__commit_file *entry;
-    for (entry = c->files; entry != NULL; entry = entry->next) {
+    for (entry = c->files; entry != NULL; entry = entry->next)
         others = others || (!entry->is_model && entry->out != NULL);
-    }
-    for (entry = c->files; entry != NULL && others; entry = entry->next) {
-        if (entry->is_model && entry->out != NULL) {
+    for (entry = c->files; entry != NULL && others; entry = entry->next)
+        if (entry->is_model && entry->out != NULL)
             EPCTX__TRY(epctx__detour_look(c, entry, &seconds));
-        }
-    }
     epctx_error_clear(c->error); /* of unsupported second names */
     for (entry = c->files; entry != NULL; entry = entry->next) {
-        if (entry->meets && seconds) {
-            EPCTX__TRY(epctx__detour_model(c, entry));
-        }
-        if (entry->meets) {
+        if (entry->meets && seconds) EPCTX__TRY(epctx__detour_model(c, entry));
+        if (entry->meets)
             EPCTX__TRY(epctx__commit_place(c, entry, seconds ? entry->via : entry->out, !seconds));
-        }
     }
     return EPCTX_OK;
 }
@@ -11604,9 +11228,8 @@ static epctx_status epctx__commit_all(epctx_commit *c)
 #ifndef EPCTX_NO_EDIT
     EPCTX__TRY(epctx__commit_detour(c));
 #endif
-    for (entry = c->files; entry != NULL; entry = entry->next) {
+    for (entry = c->files; entry != NULL; entry = entry->next)
         total += entry->out != NULL;
-    }
     for (models = 0; models < 2; models++) {
         for (entry = c->files; entry != NULL; entry = entry->next) {
             if (entry->is_model == (models == 1) && entry->out != NULL) {
@@ -11639,9 +11262,8 @@ static epctx_status epctx__commit_report(epctx_commit *c)
                                      c->error);
         }
         if (entry->is_model && entry->seen != NULL &&
-            c->io->stat_fn(c->io->user, entry->real, entry->seen, NULL) != EPCTX_OK) {
+            c->io->stat_fn(c->io->user, entry->real, entry->seen, NULL) != EPCTX_OK)
             memset(entry->seen, 0, sizeof *entry->seen);
-        }
     }
     return status;
 }
@@ -11657,14 +11279,10 @@ EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error
     if (status == EPCTX_OK) return epctx__commit_report(commit);
     /* In reverse order: each state on the way is consistent. The first failure ends it; then files
      * keep the second names that a model may use. */
-    for (out = commit->placed; out != NULL && !commit->stuck; out = out->before) {
+    for (out = commit->placed; out != NULL && !commit->stuck; out = out->before)
         commit->stuck = !commit->io->back_fn(commit->io->user, &out->file);
-    }
-    for (entry = commit->files; entry != NULL && commit->stuck; entry = entry->next) {
-        if (entry->out != NULL) {
-            entry->out->file.second[0] = '\0';
-        }
-    }
+    for (entry = commit->files; entry != NULL && commit->stuck; entry = entry->next)
+        if (entry->out != NULL) entry->out->file.second[0] = '\0';
     epctx_commit_close(commit);
     return status;
 }
@@ -11676,11 +11294,8 @@ EPCTX_API void epctx_commit_close(epctx_commit *commit)
         epctx__output_close(entry->out);
         epctx__output_close(entry->via);
     }
-    for (entry = commit->files; entry != NULL; entry = entry->next) {
-        if (entry->held) {
-            commit->io->close_fn(commit->io->user, &entry->locked);
-        }
-    }
+    for (entry = commit->files; entry != NULL; entry = entry->next)
+        if (entry->held) commit->io->close_fn(commit->io->user, &entry->locked);
     commit->files = NULL;
 }
 
@@ -11702,12 +11317,8 @@ EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, c
     file.size = size;
     epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL);
     status = epctx_commit_begin(&commit, io, &arena, error);
-    if (status == EPCTX_OK) {
-        status = epctx__commit_put_file(&commit, &file, opts, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_commit_run(&commit, error);
-    }
+    if (status == EPCTX_OK) status = epctx__commit_put_file(&commit, &file, opts, error);
+    if (status == EPCTX_OK) status = epctx_commit_run(&commit, error);
     epctx_commit_close(&commit);
     epctx_arena_free(&arena);
     return status;
@@ -11733,20 +11344,17 @@ static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const 
         (void)c->io->canonical_fn(c->io->user, model->path, source, sizeof source, NULL);
     }
     c->keep = true;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, error));
-    }
     /* Files that the model is read from are not overwritten: those named in its file, and those it
      * has open. */
     for (entry = c->files; entry != NULL; entry = entry->next) {
         const epctx__file *file = model->files;
         bool same = strcmp(entry->real, target) == 0 || strcmp(entry->real, source) == 0;
-        for (i = 0; i < used_count && !same; i++) {
+        for (i = 0; i < used_count && !same; i++)
             same = used[i].path != NULL && strcmp(entry->real, used[i].path) == 0;
-        }
-        for (; file != NULL && !same; file = file->next) {
+        for (; file != NULL && !same; file = file->next)
             same = strcmp(entry->real, file->path) == 0;
-        }
         if (same && entry->file != NULL && !entry->file->kept) {
             return epctx__file_failed(error, EPCTX_ERR_PATH,
                                       "would overwrite a file of the converted model: choose "
@@ -11765,9 +11373,8 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
     epctx_commit commit;
     epctx_status status =
         epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
-    if (status == EPCTX_OK && (opts == NULL || !opts->dry_run)) {
+    if (status == EPCTX_OK && (opts == NULL || !opts->dry_run))
         status = epctx_commit_run(&commit, error);
-    }
     epctx_commit_close(&commit);
     return status;
 }
@@ -11852,16 +11459,12 @@ static bool epctx__only_context(const epctx_model *model, epctx_str source, epct
     memset(out, 0, sizeof *out);
     while (epctx_next_node(&it, &view)) {
         if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
-            !epctx_str_eq(node.source, source) || node.main_context == 0) {
+            !epctx_str_eq(node.source, source) || node.main_context == 0)
             continue;
-        }
         if (found && (node.embed_mode != out->embed_mode ||
-                      !epctx_str_eq(node.ep_cache_context, out->ep_cache_context))) {
+                      !epctx_str_eq(node.ep_cache_context, out->ep_cache_context)))
             return false;
-        }
-        if (!found) {
-            *out = node;
-        }
+        if (!found) *out = node;
         found = true;
     }
     return found && (out->embed_mode == 1 || out->ep_cache_context.size > 0);
@@ -11910,14 +11513,12 @@ static epctx_status epctx__verify_node(const epctx_model *model, const epctx__st
     epctx_file_info info;
     epctx_mapping mapping;
     epctx_status status;
-    if (node->embed_mode == 1) {
+    if (node->embed_mode == 1)
         return epctx__stamp_verify(line, context.data, context.size, fast, error);
-    }
     EPCTX__TRY(epctx_path_find(io, folder, context, model->path_flags, path, sizeof path, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
-    if (fast || info.size != line->size) {
+    if (fast || info.size != line->size)
         return epctx__stamp_verify(line, NULL, info.size, true, error);
-    }
     EPCTX__TRY(epctx_path_map(io, folder, context, model->path_flags, &mapping, NULL, error));
     status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
     io->unmap_fn(io->user, &mapping);
@@ -12008,11 +11609,10 @@ static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool h
     char digits[24];
     epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_text_put_char(&text, ' ');
-    if (hash) {
+    if (hash)
         epctx_text_put_hex(&text, value, 16);
-    } else {
+    else
         epctx_text_put_number(&text, value);
-    }
     epctx__stamp_put(s, epctx_text_str(&text));
 }
 
@@ -12031,9 +11631,8 @@ static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name)
     size_t i;
     char one;
     epctx__stamp_put(s, epctx_str_of(" "));
-    for (i = 0; i < name.size; i++) {
+    for (i = 0; i < name.size; i++)
         epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
-    }
 }
 
 static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_span bytes,
@@ -12042,9 +11641,7 @@ static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_
     epctx__stamp_put_word(s, word);
     epctx__stamp_put_number(s, bytes.size, false);
     epctx__stamp_put_number(s, epctx_hash(bytes.data, bytes.size, 0), true);
-    if (name.data != NULL) {
-        epctx__stamp_put_name(s, name);
-    }
+    if (name.data != NULL) epctx__stamp_put_name(s, name);
 }
 
 static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs)
@@ -12081,9 +11678,8 @@ static bool epctx__stamp_is(epctx_str escaped, const char *plain)
     char one;
     for (; *plain != '\0'; plain++) {
         epctx_str want = epctx__stamp_escape(*plain, &one);
-        if (escaped.size < want.size || memcmp(escaped.data, want.data, want.size) != 0) {
+        if (escaped.size < want.size || memcmp(escaped.data, want.data, want.size) != 0)
             return false;
-        }
         epctx__str_skip(&escaped, want.size);
     }
     return escaped.size == 0;
@@ -12117,9 +11713,8 @@ EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *ar
 {
     void *items = changes->items;
     epctx_error_clear(error);
-    if (!epctx__list_room(arena, &items, changes->count, &changes->room, sizeof *change)) {
+    if (!epctx__list_room(arena, &items, changes->count, &changes->room, sizeof *change))
         return epctx__nomem(error, arena->missing);
-    }
     changes->items = (epctx_change *)items;
     changes->items[changes->count++] = *change;
     changes->done += change->kind != EPCTX_CHANGE_SKIPPED;
@@ -12131,9 +11726,8 @@ EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_aren
 {
     void *files = changes->files;
     epctx_error_clear(error);
-    if (!epctx__list_room(arena, &files, changes->file_count, &changes->file_room, sizeof *file)) {
+    if (!epctx__list_room(arena, &files, changes->file_count, &changes->file_room, sizeof *file))
         return epctx__nomem(error, arena->missing);
-    }
     changes->files = (epctx_output_file *)files;
     changes->files[changes->file_count++] = *file;
     return EPCTX_OK;
@@ -12156,9 +11750,8 @@ EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path
     EPCTX__TRY(epctx__copy(&model->arena, name, &out->name, error));
     out->parts = parts;
     out->part_count = part_count;
-    for (i = 0; i < part_count; i++) {
+    for (i = 0; i < part_count; i++)
         out->size += parts[i].size;
-    }
     return EPCTX_OK;
 }
 
@@ -12255,9 +11848,7 @@ static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node 
         ep->unverified = false;
         EPCTX__TRY(epctx__stamp_verify(&ep->made, n->bytes.data, n->bytes.size, false, c->error));
     }
-    if (ep->converted++ == 0) {
-        ep->first = n;
-    }
+    if (ep->converted++ == 0) ep->first = n;
     return EPCTX_OK;
 }
 
@@ -12277,9 +11868,7 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
         ep->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(n->node.source);
         ep->unverified = !c->opts.allow_stale && c->ep_count <= EPCTX__STAMPS_MAX &&
                          epctx__stamp_binary(c->model, n->node.source, &ep->made, &made);
-        if (ep->unverified) {
-            ep->context = made.ep_cache_context;
-        }
+        if (ep->unverified) ep->context = made.ep_cache_context;
     }
     n->view = view->view;
     n->chosen = c->opts.node == NULL || epctx_str_is(n->node.name, c->opts.node);
@@ -12312,9 +11901,8 @@ static epctx_status epctx__convert_collect(epctx__convert *c)
     size_t count = 0;
     size_t chosen = 0;
     epctx_walk_begin(&walk, c->model);
-    while (epctx_walk_epnode(&walk, &view)) {
+    while (epctx_walk_epnode(&walk, &view))
         count += epctx_node_is_epnode(&view);
-    }
     if (count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_NO_NODES,
                           "there is no EPContext node: compile the model first");
@@ -12487,14 +12075,12 @@ static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *
     n->bytes.size = context.size;
     EPCTX__TRY(epctx__convert_count(c, n));
     n->key[1] = (uint64_t)(ep - c->eps);
-    if (epctx_map_get(&c->sizes, epctx__extract_key(n, 1)) > 1) {
+    if (epctx_map_get(&c->sizes, epctx__extract_key(n, 1)) > 1)
         n->key[2] = epctx_hash(context.data, context.size, 0);
-    }
     at = epctx_map_get(&c->seen, epctx__extract_key(n, 3));
     n->same = at != EPCTX_MAP_NONE ? &c->nodes[at] : n;
-    if (at != EPCTX_MAP_NONE && memcmp(n->same->bytes.data, context.data, context.size) == 0) {
+    if (at != EPCTX_MAP_NONE && memcmp(n->same->bytes.data, context.data, context.size) == 0)
         return EPCTX_OK;
-    }
     n->same = n; /* or a hash collision */
     return epctx__map_set(&c->seen, epctx__extract_key(n, 3), (size_t)(n - c->nodes), c->error);
 }
@@ -12592,14 +12178,10 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
     c.mode = mode;
     c.changes = changes != NULL ? changes : &ignored;
     memset(c.changes, 0, sizeof *c.changes);
-    if (opts != NULL) {
-        c.opts = *opts;
-    }
+    if (opts != NULL) c.opts = *opts;
     c.path = epctx_str_of(c.opts.output_path != NULL ? c.opts.output_path : model->path);
     c.sizes.arena = c.seen.arena = c.taken.arena = c.arena;
-    if (b.status == EPCTX_OK) {
-        b.status = epctx__convert_contexts(&c);
-    }
+    if (b.status == EPCTX_OK) b.status = epctx__convert_contexts(&c);
     if (b.status != EPCTX_OK) {
         memset(c.changes, 0, sizeof *c.changes);
         epctx_blame(error, model->path, NULL, NULL);
@@ -12678,11 +12260,10 @@ static epctx_status epctx__prefix_check_all(epctx__prefixing *p)
     epctx_walk_begin(&walk, p->model);
     while (epctx_walk_next(&walk, &node)) {
         epctx_status status = EPCTX_OK;
-        if (epctx_node_is_epnode(&node)) {
+        if (epctx_node_is_epnode(&node))
             status = epctx__prefix_check(p, &node);
-        } else if (!p->opts.all_nodes) {
+        else if (!p->opts.all_nodes)
             status = epctx__map_set(&p->staying, node.name, 1, p->error);
-        }
         epctx_blame(p->error, NULL, &node.name, NULL);
         EPCTX__TRY(status);
     }
@@ -12743,17 +12324,13 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
     p.model = model;
     p.error = error;
     p.prefix = prefix;
-    if (opts != NULL) {
-        p.opts = *opts;
-    }
+    if (opts != NULL) p.opts = *opts;
     epctx_map_init(&p.files, &model->arena);
     epctx_map_init(&p.eps, &model->arena);
     epctx_map_init(&p.staying, &model->arena);
     b.status = b.status == EPCTX_OK ? epctx__prefix_run(&p) : b.status;
     epctx_blame(error, model->path, NULL, NULL);
-    if (count != NULL) {
-        *count = b.status == EPCTX_OK ? p.count : 0;
-    }
+    if (count != NULL) *count = b.status == EPCTX_OK ? p.count : 0;
     return epctx__build_end(&b);
 }
 
@@ -12837,12 +12414,10 @@ static epctx_status epctx__group_names(epctx__grouping *g)
         EPCTX__TRY(epctx__map_set(&g->types, name, graph->input_count + i, g->error));
         EPCTX__TRY(epctx__map_set(&g->wanted, name, 1, g->error));
     }
-    for (i = 0; i < graph->input_count; i++) {
+    for (i = 0; i < graph->input_count; i++)
         EPCTX__TRY(epctx__map_set(&g->types, graph->inputs[i].name, i, g->error));
-    }
-    for (i = 0; i < graph->initializer_count; i++) {
+    for (i = 0; i < graph->initializer_count; i++)
         EPCTX__TRY(epctx__map_set(&g->initializers, graph->initializers[i].name, i, g->error));
-    }
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; k < node->output_count; k++) {
@@ -12851,9 +12426,8 @@ static epctx_status epctx__group_names(epctx__grouping *g)
             if (name.size == 0) continue;
             if ((before != EPCTX_MAP_NONE || epctx__has(&g->initializers, name) ||
                  epctx_map_get(&g->types, name) < graph->input_count) &&
-                !epctx__remakes(graph, before, node)) {
+                !epctx__remakes(graph, before, node))
                 return epctx__group_refuse(g, "value '%S' is produced twice", name, node->name);
-            }
             EPCTX__TRY(epctx__map_set(&g->producers, name, i, g->error));
         }
     }
@@ -12895,18 +12469,12 @@ static epctx_status epctx__group_levels(epctx__grouping *g)
             least = level[producer] + ((g->take[producer] != 0) != (g->take[i] != 0) ? 1u : 0u);
             level[i] = level[i] < least ? least : level[i];
         }
-        if (g->take[i] != 0) {
-            number[level[i]] = 1;
-        }
+        if (g->take[i] != 0) number[level[i]] = 1;
     }
-    for (i = 0; i <= graph->node_count; i++) {
+    for (i = 0; i <= graph->node_count; i++)
         number[i] = number[i] != 0 ? g->count++ : EPCTX__NOBODY;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        if (g->group[i] != EPCTX__CONSTANT && g->take[i] != 0) {
-            g->group[i] = number[level[i]];
-        }
-    }
+    for (i = 0; i < graph->node_count; i++)
+        if (g->group[i] != EPCTX__CONSTANT && g->take[i] != 0) g->group[i] = number[level[i]];
     return EPCTX_OK;
 }
 
@@ -12921,9 +12489,7 @@ static void epctx__group_constants(epctx__grouping *g)
         bool given = false;
         for (k = 0; (g->take[i] == 0 || g->stays[i] != 0) && k < epctx__read_count(node); k++) {
             uint32_t producer = epctx__producer(g, node, k);
-            if (producer != EPCTX_MAP_NONE) {
-                g->stays[producer] = g->constant[producer];
-            }
+            if (producer != EPCTX_MAP_NONE) g->stays[producer] = g->constant[producer];
         }
         for (k = 0; g->constant[i] != 0 && g->stays[i] == 0 && k < node->output_count; k++) {
             given = given || (epctx_map_get(&g->wanted, node->outputs[k]) != EPCTX_MAP_NONE &&
@@ -12943,13 +12509,12 @@ static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
     epctx_value value;
     memset(&value, 0, sizeof value);
     value.rank = -1;
-    if (at < graph->input_count) {
+    if (at < graph->input_count)
         value = graph->inputs[at];
-    } else if (at - graph->input_count < graph->output_count) {
+    else if (at - graph->input_count < graph->output_count)
         value = graph->outputs[at - graph->input_count];
-    } else if (at != EPCTX_MAP_NONE) {
+    else if (at != EPCTX_MAP_NONE)
         value = graph->values[at - graph->input_count - graph->output_count];
-    }
     value.name = name;
     return value;
 }
@@ -12989,9 +12554,8 @@ static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *pa
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
         for (k = 0; k < epctx__read_count(node); k++) {
             uint32_t producer = epctx__producer(g, node, k);
-            if (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) {
+            if (producer != EPCTX_MAP_NONE && g->constant[producer] != 0)
                 count = epctx__list_constants(g, producer, id + 1, count);
-            }
         }
         g->stamp[part->nodes[i]] = id + 1;
         g->list[count++] = part->nodes[i];
@@ -13003,9 +12567,8 @@ static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *pa
                           (uint64_t)g->graph->node_count * 16 + 4096, (uint64_t)g->count);
     }
     EPCTX__NEW(nodes, epctx_node, count, g->arena, g->error);
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         nodes[i] = g->graph->nodes[g->list[i]];
-    }
     part->graph.nodes = nodes;
     part->graph.node_count = count;
     return EPCTX_OK;
@@ -13039,24 +12602,20 @@ static epctx_status epctx__collect_edges(epctx__grouping *g, epctx_partition *pa
             uint32_t initializer = epctx_map_get(&g->initializers, name);
             if (name.size == 0 || epctx__has(&seen, name) ||
                 (producer != EPCTX_MAP_NONE &&
-                 (g->group[producer] == id || g->constant[producer] != 0))) {
+                 (g->group[producer] == id || g->constant[producer] != 0)))
                 continue;
-            }
-            if (producer == EPCTX_MAP_NONE && initializer != EPCTX_MAP_NONE) {
+            if (producer == EPCTX_MAP_NONE && initializer != EPCTX_MAP_NONE)
                 initializers[graph->initializer_count++] = g->graph->initializers[initializer];
-            } else {
+            else
                 inputs[graph->input_count++] = epctx__typed(g, name);
-            }
             EPCTX__TRY(epctx__map_set(&seen, name, 1, g->error));
         }
     }
     for (i = 0; i < part->node_count; i++) {
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
-        for (k = 0; k < node->output_count; k++) {
-            if (node->outputs[k].size > 0 && epctx__has(&g->wanted, node->outputs[k])) {
+        for (k = 0; k < node->output_count; k++)
+            if (node->outputs[k].size > 0 && epctx__has(&g->wanted, node->outputs[k]))
                 outputs[graph->output_count++] = epctx__typed(g, node->outputs[k]);
-            }
-        }
     }
     return EPCTX_OK;
 }
@@ -13075,20 +12634,15 @@ static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *pa
         begin[g->group[i] < g->count ? g->group[i] + 2 : 0]++;
         for (k = 0; k < epctx__read_count(node); k++) { /* values that leave their partition */
             uint32_t producer = epctx__producer(g, node, k);
-            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i]) {
+            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i])
                 EPCTX__TRY(epctx__map_set(&g->wanted, epctx__reads(node, k), 1, g->error));
-            }
         }
     }
     begin[0] = 0;
-    for (i = 2; i < (size_t)g->count + 2; i++) {
+    for (i = 2; i < (size_t)g->count + 2; i++)
         begin[i] += begin[i - 1];
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        if (g->group[i] < g->count) {
-            members[begin[g->group[i] + 1]++] = (uint32_t)i;
-        }
-    }
+    for (i = 0; i < graph->node_count; i++)
+        if (g->group[i] < g->count) members[begin[g->group[i] + 1]++] = (uint32_t)i;
     for (i = 0; i < g->count; i++) {
         parts[i].nodes = members + begin[i];
         parts[i].node_count = begin[i + 1] - begin[i];
@@ -13116,9 +12670,8 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
     g.take = take;
     g.arena = arena;
     g.error = error;
-    if (n >= EPCTX__CONSTANT) {
+    if (n >= EPCTX__CONSTANT)
         return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
-    }
     EPCTX__NEW(g.group, uint32_t, n, arena, error);
     EPCTX__NEW(g.constant, uint8_t, n, arena, error);
     EPCTX__NEW(g.stays, uint8_t, n, arena, error);
@@ -13128,9 +12681,7 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
     EPCTX__TRY(epctx__group_names(&g));
     EPCTX__TRY(epctx__group_levels(&g));
     epctx__group_constants(&g);
-    if (stays != NULL) {
-        *stays = g.stays;
-    }
+    if (stays != NULL) *stays = g.stays;
     EPCTX__NEW(*partitions, epctx_partition, g.count, arena, error);
     EPCTX__TRY(epctx__group_collect(&g, *partitions));
     *count = g.count;
@@ -13183,9 +12734,8 @@ EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_we
 
 EPCTX_API void epctx_weights_free(epctx_weights *weights)
 {
-    if (weights->entries != NULL) {
+    if (weights->entries != NULL)
         weights->allocator.free_fn(weights->allocator.user, weights->entries);
-    }
     memset(weights, 0, sizeof *weights);
 }
 
@@ -13225,9 +12775,8 @@ static bool epctx__weight_piece(epctx__weight_search *s, uint32_t index, size_t 
         return true;
     }
     s->status = w->opts.fetch_fn(w->opts.user, offset, size, out, s->error);
-    if (s->status != EPCTX_OK) {
+    if (s->status != EPCTX_OK)
         epctx_fail(s->error, s->status, "weights at offset %u cannot be read", offset);
-    }
     return s->status == EPCTX_OK;
 }
 
@@ -13305,12 +12854,10 @@ static size_t epctx__first_difference(const uint8_t *a, const uint8_t *b, size_t
 {
     const size_t block = 1024;
     size_t at = 0;
-    while (size - at > block && memcmp(a + at, b + at, block) == 0) {
+    while (size - at > block && memcmp(a + at, b + at, block) == 0)
         at += block;
-    }
-    while (at < size && a[at] == b[at]) {
+    while (at < size && a[at] == b[at])
         at++;
-    }
     return at;
 }
 
@@ -13339,9 +12886,8 @@ static int epctx__weight_order(void *search, uint32_t index)
     const struct epctx__weight *e = &s->table->entries[index];
     if (s->key != e->key) return s->key > e->key ? 1 : -1;
     if (s->size != e->size) return s->size > e->size ? 1 : -1;
-    if (s->kind != e->kind || s->first != e->first) {
+    if (s->kind != e->kind || s->first != e->first)
         return s->kind != e->kind ? (s->kind > e->kind ? 1 : -1) : (s->first ? 1 : -1);
-    }
     return s->first ? 0 : epctx__weight_compare(s, index);
 }
 
@@ -13363,9 +12909,8 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
     size_t size = capacity * (sizeof(struct epctx__weight) + slots);
     epctx_weights former = *w;
     void *memory;
-    if (EPCTX__NEVER(w->capacity == EPCTX__WEIGHTS_MOST)) { /* 2^31 weights */
+    if (EPCTX__NEVER(w->capacity == EPCTX__WEIGHTS_MOST)) /* 2^31 weights */
         return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
-    }
     memory = epctx__alloc(&w->allocator, size);
     if (memory == NULL) {
         return epctx_fail(error, EPCTX_ERR_NOMEM,
@@ -13415,9 +12960,7 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
         first->hashed = true;
     }
     w->alike = true;
-    if (!hashed) {
-        whole = epctx__weight_whole(s, s->data, 0);
-    }
+    if (!hashed) whole = epctx__weight_whole(s, s->data, 0);
     if (whole == first->whole && epctx__weight_compare(s, *equal) == 0) return s->status;
     s->first = false;
     s->key = whole;
@@ -13433,9 +12976,8 @@ static epctx_status epctx__weight_place(const epctx__weight_search *s, uint32_t 
     struct epctx__weight *e = &w->entries[w->count];
     uint64_t end = binary != NULL ? binary->size - w->start : w->end;
     uint64_t padding = (0 - end) & (alignment - 1);
-    if (s->size > UINT64_MAX - end || padding > UINT64_MAX - end - s->size) {
+    if (s->size > UINT64_MAX - end || padding > UINT64_MAX - end - s->size)
         return epctx_fail(s->error, EPCTX_ERR_LIMIT, "the weights have more than 2^64 bytes");
-    }
     if (binary != NULL) {
         size_t before = binary->size;
         if (epctx_buffer_append(binary, NULL, (size_t)padding) != EPCTX_OK ||
@@ -13481,16 +13023,11 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
                           "expected bytes and an alignment that is a power of two, found %s%u",
                           s.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
     }
-    if (weights->count == weights->capacity) {
-        full = epctx__weights_grow(weights, error);
-    }
-    if (weights->capacity > 0) {
-        EPCTX__TRY(epctx__weight_find(&s, &path, &equal));
-    }
+    if (weights->count == weights->capacity) full = epctx__weights_grow(weights, error);
+    if (weights->capacity > 0) EPCTX__TRY(epctx__weight_find(&s, &path, &equal));
     found = equal; /* an equal place serves if its offset fits */
-    while (found != EPCTX__NO_NODE && (weights->entries[found].offset & mask) != 0) {
+    while (found != EPCTX__NO_NODE && (weights->entries[found].offset & mask) != 0)
         found = weights->entries[found].next;
-    }
     if (found == EPCTX__NO_NODE) {
         EPCTX__TRY(full);
         EPCTX__TRY(epctx__weight_place(&s, mask + 1));
@@ -13550,9 +13087,8 @@ static bool epctx__read_qnn(epctx_str text, uint64_t out[12])
 {
     static const char ends[] = ":..:..:..::";
     size_t i = 0;
-    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i])) {
+    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i]))
         i++;
-    }
     return i == 12 && text.data == NULL;
 }
 
@@ -13573,9 +13109,8 @@ static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value
 static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
 {
     int i = 0;
-    while (i < parts - 1 && a[i] == b[i]) {
+    while (i < parts - 1 && a[i] == b[i])
         i++;
-    }
     return a[i] > b[i];
 }
 
@@ -13607,9 +13142,8 @@ static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const
 static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
 {
     epctx_str k;
-    while (epctx__compat_next(&text, &k, value)) {
+    while (epctx__compat_next(&text, &k, value))
         if (epctx_str_eq(k, key)) return true;
-    }
     *value = epctx_str_of("");
     return false;
 }
@@ -13694,9 +13228,7 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     }
     epctx_error_clear(why);
     epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
-    if (why != NULL) {
-        why->status = EPCTX_OK;
-    }
+    if (why != NULL) why->status = EPCTX_OK;
     return verdict;
 }
 
@@ -13716,9 +13248,8 @@ static uint64_t epctx__hash_dims(uint64_t h, int32_t elem_type, int32_t rank, co
 {
     int32_t i;
     h = epctx__hash_number(epctx__hash_number(h, (uint64_t)elem_type), (uint64_t)rank);
-    for (i = 0; i < rank; i++) {
+    for (i = 0; i < rank; i++)
         h = epctx__hash_number(h, (uint64_t)dims[i]);
-    }
     return h;
 }
 
@@ -13747,15 +13278,13 @@ static uint64_t epctx__hash_attr(uint64_t h, const epctx_attr *attr)
     h = epctx__hash_number(epctx__hash_str(h, attr->name), (uint64_t)attr->type);
     h = epctx__hash_float(epctx__hash_number(h, (uint64_t)attr->i), attr->f);
     h = epctx__hash_number(epctx__hash_str(h, attr->s), attr->count);
-    for (i = 0; i < attr->count; i++) {
-        if (attr->type == EPCTX_ATTR_INTS) {
+    for (i = 0; i < attr->count; i++)
+        if (attr->type == EPCTX_ATTR_INTS)
             h = epctx__hash_number(h, (uint64_t)attr->ints[i]);
-        } else if (attr->type == EPCTX_ATTR_FLOATS) {
+        else if (attr->type == EPCTX_ATTR_FLOATS)
             h = epctx__hash_float(h, attr->floats[i]);
-        } else if (attr->type == EPCTX_ATTR_STRINGS) {
+        else if (attr->type == EPCTX_ATTR_STRINGS)
             h = epctx__hash_str(h, attr->strings[i]);
-        }
-    }
     return attr->t != NULL ? epctx__hash_tensor(h, attr->t) : h;
 }
 
@@ -13765,9 +13294,8 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
     size_t i, k;
     h = epctx__hash_values(h, graph->inputs, graph->input_count);
     h = epctx__hash_values(h, graph->outputs, graph->output_count);
-    for (i = 0; i < graph->initializer_count; i++) {
+    for (i = 0; i < graph->initializer_count; i++)
         h = epctx__hash_tensor(h, &graph->initializers[i]);
-    }
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         h = epctx__hash_str(epctx__hash_str(epctx__hash_str(h, node->op_type), node->domain),
@@ -13777,9 +13305,8 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
             h = epctx__hash_str(h, k < node->input_count ? node->inputs[k]
                                                          : node->outputs[k - node->input_count]);
         }
-        for (k = 0; k < node->attr_count; k++) {
+        for (k = 0; k < node->attr_count; k++)
             h = epctx__hash_attr(h, &node->attrs[k]);
-        }
         h = node->rest != 0 ? epctx__hash_number(h, node->rest) : h;
     }
     return EPCTX__ALWAYS(h != 0) ? h : 1; /* 0, one hash of 2^64, means "no hash" */
@@ -13803,9 +13330,8 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
 static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 {
     uint64_t size;
-    if (!epctx__cut_number(rest, ' ', &size) || size >= rest->size || rest->data[size] != end) {
+    if (!epctx__cut_number(rest, ' ', &size) || size >= rest->size || rest->data[size] != end)
         return false;
-    }
     *out = epctx__str(rest->data, (size_t)size);
     epctx__str_skip(rest, out->size + 1);
     return true;
@@ -13818,9 +13344,8 @@ EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
     epctx_str hash = epctx_str_cut(&at, ' ');
     if (!sized || !epctx_str_take_hash(&hash, &out->hash) || hash.size > 0 ||
         !epctx__cut_number(&at, ' ', &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
-        !epctx__ref_text(&at, '\n', &out->location)) {
+        !epctx__ref_text(&at, '\n', &out->location))
         return false;
-    }
     *rest = at;
     return true;
 }
@@ -13929,9 +13454,8 @@ static const char *epctx__backend_lacks(const epctx_backend *b, bool compiles, b
                    {"find_fn", loads, b->find_fn != NULL},
                    {"info_fn", loads, b->info_fn != NULL}};
     size_t i;
-    for (i = 0; i < sizeof members / sizeof *members; i++) {
+    for (i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i].used && !members[i].there) return members[i].name;
-    }
     return NULL;
 }
 
@@ -13984,9 +13508,7 @@ static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build
     *build = NULL;
     EPCTX__TRY(epctx__weightless_agree(b, &how.weightless, error));
     EPCTX__TRY(b->begin_fn(b->self, &made, error));
-    if (b->setup_fn != NULL) {
-        status = b->setup_fn(b->self, made, &how, error);
-    }
+    if (b->setup_fn != NULL) status = b->setup_fn(b->self, made, &how, error);
     if (status != EPCTX_OK) {
         b->discard_fn(b->self, made);
         return status;
@@ -14046,9 +13568,7 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *
         EPCTX__NEW(dims, int64_t, rank, ep->arena, error);
         copy[i] = found[i];
         copy[i].name = piece->graph->outputs[i].name;
-        if (rank > 0) {
-            memcpy(dims, found[i].dims, rank * sizeof *dims);
-        }
+        if (rank > 0) memcpy(dims, found[i].dims, rank * sizeof *dims);
         copy[i].dims = dims;
     }
     piece->types = copy;
@@ -14068,9 +13588,7 @@ static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
         if (found) return EPCTX_OK;
     }
     status = b->compile_fn(b->self, ep->build, graph, id->name, id->hash, error);
-    if (status != EPCTX_OK && ep->shared != NULL) {
-        ep->shared->graphs.count--;
-    }
+    if (status != EPCTX_OK && ep->shared != NULL) ep->shared->graphs.count--;
     return status;
 }
 
@@ -14081,9 +13599,8 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     epctx__known_graph *id;
     int64_t bytes = 0;
     epctx_error_clear(error);
-    if (ep->build == NULL || ep->count >= ep->room) {
+    if (ep->build == NULL || ep->count >= ep->room)
         return epctx_fail(error, EPCTX_ERR_ARG, "there is room for %u pieces", (uint64_t)ep->room);
-    }
     p = &ep->pieces[ep->count];
     id = &ep->graphs[ep->count];
     p->graph = piece;
@@ -14092,9 +13609,8 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     EPCTX__TRY(epctx__ep_name(ep, &id->name, error));
     EPCTX__TRY(epctx__ep_graph(ep, piece, id, error));
     EPCTX__TRY(epctx__ep_types(ep, id->name, p, error));
-    if (b->max_size_fn != NULL) {
+    if (b->max_size_fn != NULL)
         EPCTX__TRY(b->max_size_fn(b->self, ep->build, id->name, &bytes, error));
-    }
     if (bytes < 0) return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
     ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
     ep->count++;
@@ -14129,9 +13645,8 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     *out = epctx_str_of(NULL);
     for (i = 0; i < piece->initializer_count; i++) {
         const epctx_tensor *t = &piece->initializers[i];
-        if (epctx__stays_outside(t, ep->opts.weightless)) {
+        if (epctx__stays_outside(t, ep->opts.weightless))
             capacity += numbers + t->name.size + t->location.size;
-        }
     }
     if (capacity == 0) return EPCTX_OK;
     EPCTX__NEW(memory, char, capacity, ep->arena, error);
@@ -14156,9 +13671,8 @@ static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, siz
     epctx_str *names;
     size_t i;
     EPCTX__NEW(names, epctx_str, count, ep->arena, error);
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         names[i] = values[i].name;
-    }
     *out = names;
     return EPCTX_OK;
 }
@@ -14192,9 +13706,7 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
     if (index == 0) {
         out.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
         out.ep_cache_context = epctx_str_of(ep->opts.binary);
-        if (ep->opts.embed) {
-            out.ep_cache_context = epctx__str(ep->binary.data, ep->binary.size);
-        }
+        if (ep->opts.embed) out.ep_cache_context = epctx__str(ep->binary.data, ep->binary.size);
     }
     if (ep->backend->max_size_fn != NULL) {
         out.present |= 1u << EPCTX_EP_MAX_SIZE;
@@ -14230,9 +13742,8 @@ EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
     epctx_node *nodes;
     size_t i;
     epctx_error_clear(error);
-    if (build == NULL) {
+    if (build == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no context under construction");
-    }
     EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
     if (ep->shared == NULL) { /* else others follow */
         ep->build = NULL;
@@ -14243,9 +13754,8 @@ EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
                           ep->backend->source, epctx_status_text(status));
     }
     EPCTX__NEW(nodes, epctx_node, ep->count, ep->arena, error);
-    for (i = 0; i < ep->count; i++) {
+    for (i = 0; i < ep->count; i++)
         EPCTX__TRY(epctx__ep_node(ep, i, &nodes[i], error));
-    }
     ep->nodes = nodes;
     return EPCTX_OK;
 }
@@ -14270,18 +13780,16 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
     size_t i;
     epctx_status status = EPCTX_OK;
     EPCTX__TRY(b->load_fn(b->self, binary, &context, error));
-    for (i = 0; status == EPCTX_OK && i < count; i++) {
+    for (i = 0; status == EPCTX_OK && i < count; i++)
         status = b->find_fn(b->self, context, graphs[i].name, graphs[i].hash, &graph, error);
-    }
     b->unload_fn(b->self, context);
     return status;
 }
 
 EPCTX_API void epctx_ep_end(epctx_ep *ep)
 {
-    if (ep->build != NULL && ep->shared == NULL) {
+    if (ep->build != NULL && ep->shared == NULL)
         ep->backend->discard_fn(ep->backend->self, ep->build);
-    }
     epctx_buffer_free(&ep->binary);
     memset(ep, 0, sizeof *ep);
 }
@@ -14366,21 +13874,15 @@ EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx
         path[p->folder.size] = '\0';
         status = epctx_commit_set_folder(&p->commit, path, p->error);
     }
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK)
         status = epctx_commit_put_file(&p->commit, file, p->overwrite, p->error);
-    }
     entry = p->commit.files;
-    while (entry != NULL && entry->file != file) {
+    while (entry != NULL && entry->file != file)
         entry = entry->next;
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__preflight_clash(p, entry);
-    }
+    if (status == EPCTX_OK) status = epctx__preflight_clash(p, entry);
     if (status == EPCTX_OK && !p->joined) { /* is the folder writable? */
         status = io->create_fn(io->user, entry->root, entry->name, &probe, p->error);
-        if (status == EPCTX_OK) {
-            io->close_fn(io->user, &probe);
-        }
+        if (status == EPCTX_OK) io->close_fn(io->user, &probe);
     }
     epctx_blame(p->error, *out, NULL, NULL);
     return status;
@@ -14427,9 +13929,8 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
         p.folder = epctx_path_folder(epctx_str_of(room));
         EPCTX__TRY(epctx__preflight_add(&p, epctx_path_file(epctx_str_of(room)), &out->model));
     }
-    if (file[0] != '\0') {
+    if (file[0] != '\0')
         EPCTX__TRY(epctx__preflight_add(&p, epctx_str_of(file), &out->initializers));
-    }
     return epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE)
                ? EPCTX_OK
                : epctx__preflight_binary(&p, out);
@@ -14577,13 +14078,11 @@ static epctx_status epctx__gen_source(epctx__gen *g)
     EPCTX__TRY(epctx__editable(g->model, g->error));
     EPCTX__TRY(epctx__gen_context_path(g));
     most = g->graph.node_count;
-    for (file = g->model->files; file != NULL; file = file->next) {
+    for (file = g->model->files; file != NULL; file = file->next)
         most++;
-    }
     EPCTX__NEW(g->inputs, const char *, most, g->arena, g->error);
-    for (file = g->model->files; file != NULL; file = file->next) {
+    for (file = g->model->files; file != NULL; file = file->next)
         g->inputs[g->input_count++] = file->path;
-    }
     for (i = 0; i < g->graph.node_count; i++) {
         epctx_status status = epctx__gen_source_node(g, &g->graph.nodes[i]);
         epctx_blame(g->error, g->model->path, &g->graph.nodes[i].name, NULL);
@@ -14613,9 +14112,8 @@ static epctx_status epctx__gen_paths(epctx__gen *g)
                         ? in.binary
                         : epctx_path_file(epctx_str_of(out.binary)).data;
     }
-    if (out.initializers != NULL) {
+    if (out.initializers != NULL)
         memcpy(r->initializers_path, out.initializers, strlen(out.initializers) + 1);
-    }
     return EPCTX_OK;
 }
 
@@ -14665,14 +14163,11 @@ static epctx_status epctx__gen_infer(epctx__gen *g)
     epctx_value *all;
     size_t known = g->graph.value_count;
     size_t count = 0;
-    if (b->infer_fn != NULL) {
+    if (b->infer_fn != NULL)
         EPCTX__TRY(b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error));
-    }
     if (count == 0) return EPCTX_OK;
     EPCTX__NEW(all, epctx_value, known + count, g->arena, g->error);
-    if (known > 0) {
-        memcpy(all, g->graph.values, known * sizeof *all);
-    }
+    if (known > 0) memcpy(all, g->graph.values, known * sizeof *all);
     memcpy(all + known, inferred, count * sizeof *all);
     g->graph.values = all;
     g->graph.value_count = known + count;
@@ -14690,26 +14185,19 @@ static epctx_status epctx__gen_partition(epctx__gen *g)
     EPCTX__NEW(g->take, uint8_t, count, g->arena, g->error);
     EPCTX__TRY(epctx__gen_infer(g));
     EPCTX__TRY(g->backend->capability_fn(g->backend->self, graph, g->take, g->error));
-    for (i = 0; i < count; i++) {
-        if (epctx_str_is(graph->nodes[i].op_type, EPCTX_OP_TYPE)) {
-            g->take[i] = 0;
-        }
-    }
+    for (i = 0; i < count; i++)
+        if (epctx_str_is(graph->nodes[i].op_type, EPCTX_OP_TYPE)) g->take[i] = 0;
     EPCTX__TRY(
         epctx__partition(graph, g->take, g->arena, &g->parts, &g->part_count, &stays, g->error));
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i];
-    }
     epctx__gen_tell(g);
-    while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left]))) {
+    while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left])))
         left++;
-    }
     if (g->opts->require_all && left < count) return epctx__gen_refusal(g, left, true, g->error);
     if (g->part_count > 0 || g->opts->no_nodes != EPCTX_NO_NODES_ERROR) return EPCTX_OK;
     epctx_error_clear(&why);
-    if (left < count) {
-        epctx__gen_refusal(g, left, true, &why);
-    }
+    if (left < count) epctx__gen_refusal(g, left, true, &why);
     return epctx_fail(g->error, EPCTX_ERR_NO_NODES, "%s compiles none of the %u nodes%s%s",
                       g->backend->source, (uint64_t)count, why.message[0] != '\0' ? ": " : "",
                       why.message);
@@ -14728,9 +14216,8 @@ static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out)
         epctx__path_place(io, g->report->context_path, beside, NULL) != EPCTX_OK ||
         io->canonical_fn(io->user, path, source, sizeof source, NULL) != EPCTX_OK ||
         epctx_path_relative(epctx_path_folder(epctx_str_of(beside)), epctx_str_of(source), &name,
-                            NULL) != EPCTX_OK) {
+                            NULL) != EPCTX_OK)
         name = epctx_path_file(epctx_str_of(path));
-    }
     return epctx__copy(g->arena, name, out, g->error);
 }
 
@@ -14740,9 +14227,8 @@ static epctx_status epctx__gen_compile(epctx__gen *g)
     epctx_ep_opts how;
     size_t i, k, count;
     memset(&how, 0, sizeof how);
-    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE) {
+    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE)
         EPCTX__TRY(epctx__gen_source_name(g, &how.source_model));
-    }
     how.name_prefix = g->opts->name_prefix;
     how.model_hash = epctx_graph_hash(&g->graph);
     how.embed = g->opts->embed;
@@ -14757,9 +14243,8 @@ static epctx_status epctx__gen_compile(epctx__gen *g)
         EPCTX__TRY(epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
         epctx__ep_share(&g->ep, g->build, g->known);
     }
-    for (i = 0; i < g->part_count; i++) {
+    for (i = 0; i < g->part_count; i++)
         EPCTX__TRY(epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error));
-    }
     EPCTX__TRY(epctx_ep_finish(&g->ep, g->error));
     if (g->opts->verify && g->build == NULL) {
         EPCTX__TRY(epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), g->ep.graphs,
@@ -14804,21 +14289,18 @@ static bool epctx__is_marked(const epctx__rewrite *w, epctx_str name, uint32_t m
 static epctx_status epctx__mark(epctx__rewrite *w, epctx_str name, uint32_t mark)
 {
     uint32_t is = epctx_map_get(&w->marks, name);
-    if (name.size == 0 || (is != EPCTX_MAP_NONE && (is & mark) != 0)) {
+    if (name.size == 0 || (is != EPCTX_MAP_NONE && (is & mark) != 0))
         return EPCTX_OK; /* empty name: an absent optional value */
-    }
     return epctx__map_set(&w->marks, name, is != EPCTX_MAP_NONE ? is | mark : mark, w->g->error);
 }
 
 static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
 {
     size_t k;
-    for (k = 0; k < epctx__read_count(node); k++) {
+    for (k = 0; k < epctx__read_count(node); k++)
         EPCTX__TRY(epctx__mark(w, epctx__reads(node, k), EPCTX__USED));
-    }
-    for (k = 0; k < node->output_count; k++) {
+    for (k = 0; k < node->output_count; k++)
         EPCTX__TRY(epctx__mark(w, node->outputs[k], EPCTX__MADE));
-    }
     return EPCTX_OK;
 }
 
@@ -14829,31 +14311,26 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
     epctx__gen *g = w->g;
     const epctx_graph *graph = &g->graph;
     size_t i, k;
-    for (i = 0; i < graph->node_count; i++) {
+    for (i = 0; i < graph->node_count; i++)
         w->unit[i] = (uint32_t)(g->part_count + i);
-    }
     for (i = 0; i < g->part_count; i++) {
-        for (k = 0; k < g->parts[i].node_count; k++) {
+        for (k = 0; k < g->parts[i].node_count; k++)
             w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
-        }
         EPCTX__TRY(epctx__mark_node(w, &g->report->nodes[i]));
     }
-    for (i = 0; i < graph->output_count; i++) {
+    for (i = 0; i < graph->output_count; i++)
         EPCTX__TRY(epctx__mark(w, graph->outputs[i].name, EPCTX__USED));
-    }
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
         bool read = false;
         if (w->unit[i] < g->part_count) continue;
-        for (k = 0; k < node->output_count; k++) {
+        for (k = 0; k < node->output_count; k++)
             read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
-        }
         /* take != 0: a constant that the partitions have copied */
-        if (!read && g->take[i] != 0) {
+        if (!read && g->take[i] != 0)
             w->unit[i] = EPCTX__GONE;
-        } else {
+        else
             EPCTX__TRY(epctx__mark_node(w, node));
-        }
     }
     return EPCTX_OK;
 }
@@ -14881,16 +14358,14 @@ static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence,
         }
     }
     edges.count = kept;
-    for (i = 0; i < units; i++) {
+    for (i = 0; i < units; i++)
         key[i] = EPCTX__NO_UNIT;
-    }
     /* A partition replaces its last node: its producers precede that. */
     for (i = 0; i < g->graph.node_count; i++) {
         uint32_t unit = w->unit[i];
         if (unit != EPCTX__GONE &&
-            (key[unit] == EPCTX__NO_UNIT || key[unit] < g->graph.nodes[i].id)) {
+            (key[unit] == EPCTX__NO_UNIT || key[unit] < g->graph.nodes[i].id))
             key[unit] = g->graph.nodes[i].id;
-        }
     }
     return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count);
 }
@@ -14923,9 +14398,8 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
     }
     /* New nodes before the first old one go in front of the first node field. */
     for (slot = model->graph->message->first; slot != NULL && slot != w->slots[0];
-         slot = slot->next) {
+         slot = slot->next)
         previous = slot;
-    }
     for (i = 0; i < count; i++) {
         epctx__builder b = epctx__builder_of(model, g->error);
         uint32_t unit = sequence[i];
@@ -14938,9 +14412,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
             continue;
         } else { /* moved: a new slot for the same bytes */
             slot = epctx__clone(&b, NULL, w->slots[at]);
-            if (slot != NULL) {
-                EPCTX__TRY(epctx__drop(w, w->slots[at]));
-            }
+            if (slot != NULL) EPCTX__TRY(epctx__drop(w, w->slots[at]));
         }
         EPCTX__TRY(epctx__place(&b, model->graph, previous, slot));
         previous = slot;
@@ -14975,9 +14447,8 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
             annotation = epctx__slot_view(slot);
             named = annotation;
             it = epctx_view_fields(named, EPCTX_FIELD_SPARSE_VALUES);
-            if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER && !epctx_next_view(&it, &named)) {
+            if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER && !epctx_next_view(&it, &named))
                 continue; /* its values would have the name */
-            }
             it = epctx_view_fields(named, fields[i].name);
             while (epctx_next_str(&it, &name)) { /* the last one counts */
             }
@@ -14988,9 +14459,8 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
             } else if (number == EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION) {
                 it = epctx_view_fields(annotation,
                                        EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
-                while (epctx_next_pair(&it, &pair)) {
+                while (epctx_next_pair(&it, &pair))
                     EPCTX__TRY(epctx__mark(w, pair.value, EPCTX__USED));
-                }
             }
         }
     }
@@ -15042,9 +14512,8 @@ static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view 
         return view->external ? epctx_tensor_set_raw(g->model, view->view, parts[1], g->error)
                               : EPCTX_OK;
     }
-    if (epctx_buffer_append(&g->aside, parts, sizeof parts) != EPCTX_OK) {
+    if (epctx_buffer_append(&g->aside, parts, sizeof parts) != EPCTX_OK)
         return epctx__nomem(g->error, g->arena->missing);
-    }
     r->initializers_size = at + tensor.size;
     return epctx_tensor_set_external(g->model, view->view,
                                      epctx_str_of(g->opts->initializers_file_name), at, tensor.size,
@@ -15062,9 +14531,8 @@ static bool epctx__has_ep(const epctx__gen *g, epctx_str ep)
         const epctx_attr *source =
             epctx__is_ep_record(node) ? epctx_node_attr(node, "source") : NULL;
         if (source != NULL &&
-            (epctx_str_eq(source->s, ep) || (known && epctx_profile_of(source->s) == profile))) {
+            (epctx_str_eq(source->s, ep) || (known && epctx_profile_of(source->s) == profile)))
             return true;
-        }
     }
     return false;
 }
@@ -15129,9 +14597,7 @@ static epctx_status epctx__gen_metadata(epctx__gen *g)
     epctx__stamp_put_word(&s, "arch");
     epctx__stamp_put_name(&s, epctx_str_of(b->hardware_architecture));
     /* A group's last session adds its binary: epctx__pending_edit. */
-    if (g->build == NULL) {
-        epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
-    }
+    if (g->build == NULL) epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
     return epctx__stamp_write(&s, g->model, b->source, g->error);
 }
 
@@ -15148,17 +14614,13 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g)
     epctx_map_init(&w.marks, g->arena);
     EPCTX__NEW(w.unit, uint32_t, g->graph.node_count, g->arena, g->error);
     EPCTX__NEW(w.slots, epctx_slot *, g->graph.node_count, g->arena, g->error);
-    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
+    for (; slot != NULL; slot = epctx__live(slot->next, number))
         w.slots[nodes++] = slot;
-    }
-    for (i = 0; i < g->graph.input_count; i++) {
+    for (i = 0; i < g->graph.input_count; i++)
         EPCTX__TRY(epctx__mark(&w, g->graph.inputs[i].name, EPCTX__INPUT));
-    }
-    for (i = 0; i < g->graph.output_count; i++) {
-        if (g->graph.outputs[i].elem_type != 0) {
+    for (i = 0; i < g->graph.output_count; i++)
+        if (g->graph.outputs[i].elem_type != 0)
             EPCTX__TRY(epctx__mark(&w, g->graph.outputs[i].name, EPCTX__TYPED));
-        }
-    }
     EPCTX__TRY(epctx__rewrite_units(&w));
     EPCTX__TRY(epctx__rewrite_nodes(&w));
     EPCTX__TRY(epctx__rewrite_fields(&w));
@@ -15171,9 +14633,7 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g)
         bool initializer = walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH;
         EPCTX__TRY(epctx__settle_tensor(g, &tensor, initializer));
     }
-    if (g->aside.size == 0) {
-        g->report->initializers_path[0] = '\0'; /* no initializers */
-    }
+    if (g->aside.size == 0) g->report->initializers_path[0] = '\0'; /* no initializers */
     return g->part_count > 0 ? epctx__gen_metadata(g) : EPCTX_OK;
 }
 
@@ -15197,25 +14657,20 @@ static epctx_status epctx__gen_make(epctx__gen *g)
     EPCTX__TRY(epctx__gen_source(g));
     EPCTX__TRY(epctx__gen_paths(g));
     status = epctx__gen_partition(g);
-    if (status == EPCTX_OK && g->part_count > 0) {
-        status = epctx__gen_compile(g);
-    }
+    if (status == EPCTX_OK && g->part_count > 0) status = epctx__gen_compile(g);
     epctx_blame(g->error, status == EPCTX_OK ? NULL : g->model->path, NULL, NULL);
     EPCTX__TRY(status);
-    if (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY) {
+    if (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)
         EPCTX__TRY(epctx__gen_rewrite(g));
-    } else {
+    else
         r->context_path[0] = '\0';
-    }
     EPCTX__TRY(epctx__check_huge(g->model,
                                  g->opts->embed ? "do not embed the context binary"
                                                 : "give initializers a file of their own",
                                  g->error));
     r->partition_count = g->part_count;
     r->binary_size = epctx_ep_binary(&g->ep).size;
-    if (g->part_count == 0) {
-        r->binary_path[0] = '\0';
-    }
+    if (g->part_count == 0) r->binary_path[0] = '\0';
     return EPCTX_OK;
 }
 
@@ -15266,25 +14721,22 @@ static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__sta
     parts[0] = epctx_str_of(given);
     parts[1] = epctx_str_of("");
     if (given == NULL || !epctx_str_is(line->word, "source")) {
-        if (!epctx__stamp_plain(line->name, name, sizeof name)) {
+        if (!epctx__stamp_plain(line->name, name, sizeof name))
             return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
-        }
         parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
         parts[1] = epctx_str_of(name);
         EPCTX__TRY(epctx_path_check(parts[1], why)); /* untrusted */
     }
     EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, why));
-    if (io->stat_fn(io->user, path, &info, why) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR) {
+    if (io->stat_fn(io->user, path, &info, why) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR)
         return epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%s' is not there to compare with", path);
-    }
     if (info.size != line->size) {
         return epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u",
                           path, info.size, line->size);
     }
     if (opts->fast && info.changed != 0 &&
-        io->stat_fn(io->user, model->path, &own, NULL) == EPCTX_OK && info.changed < own.written) {
+        io->stat_fn(io->user, model->path, &own, NULL) == EPCTX_OK && info.changed < own.written)
         return EPCTX_OK;
-    }
     EPCTX__TRY(io->map_fn(io->user, NULL, path, false, &mapping, why));
     hash = epctx_hash(mapping.data, mapping.size, 0);
     io->unmap_fn(io->user, &mapping);
@@ -15318,9 +14770,8 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
         if (is_source || epctx_str_is(line.word, "data")) {
             status = epctx__fresh_file(model, &line, opts, why);
         } else if (opts->gen != NULL && epctx_str_is(line.word, "options")) {
-            if (line.hash != epctx__options_hash(opts->gen)) {
+            if (line.hash != epctx__options_hash(opts->gen))
                 status = epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
-            }
         } else if (backend != NULL && (sdk || epctx_str_is(line.word, "arch"))) {
             const char *now = sdk ? backend->sdk_version : backend->hardware_architecture;
             if (!epctx__stamp_is(line.name, now)) {
@@ -15329,13 +14780,12 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
             }
         }
     }
-    if (!stamped) {
+    if (!stamped)
         epctx_fail(why, status, "the model has no build stamp of %s", source);
-    } else if (status == EPCTX_OK && !has_source) {
+    else if (status == EPCTX_OK && !has_source)
         status = epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
-    } else if (status == EPCTX_OK) {
+    else if (status == EPCTX_OK)
         epctx_error_clear(why);
-    }
     epctx_blame(why, model->path, NULL, NULL);
     return status == EPCTX_OK            ? EPCTX_FRESH
            : status == EPCTX_ERR_VERSION ? EPCTX_STALE
@@ -15547,16 +14997,12 @@ struct epctx_workspace {
 
 static void epctx__lock(epctx_workspace *w)
 {
-    if (w->lock.lock_fn != NULL) {
-        w->lock.lock_fn(w->lock.user);
-    }
+    if (w->lock.lock_fn != NULL) w->lock.lock_fn(w->lock.user);
 }
 
 static void epctx__unlock(epctx_workspace *w)
 {
-    if (w->lock.unlock_fn != NULL) {
-        w->lock.unlock_fn(w->lock.user);
-    }
+    if (w->lock.unlock_fn != NULL) w->lock.unlock_fn(w->lock.user);
 }
 
 static void *epctx__workspace_alloc(void *user, size_t size)
@@ -15594,14 +15040,9 @@ static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn)
 {
     epctx__waiter *waiter;
     turn->busy = false;
-    for (waiter = w->waiters; waiter != NULL; waiter = waiter->next) {
-        if (waiter->turn == turn) {
-            waiter->turn = NULL; /* `turn` may be freed before it wakes up */
-        }
-    }
-    if (w->lock.wake_fn != NULL) {
-        w->lock.wake_fn(w->lock.user);
-    }
+    for (waiter = w->waiters; waiter != NULL; waiter = waiter->next)
+        if (waiter->turn == turn) waiter->turn = NULL; /* `turn` may be freed before it wakes up */
+    if (w->lock.wake_fn != NULL) w->lock.wake_fn(w->lock.user);
 }
 
 /* Waits for the end of a turn without the lock: afterwards everything may have changed, and the
@@ -15618,9 +15059,8 @@ static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
     me.next = w->waiters;
     while (next != NULL && next->thread != me.thread) {
         waiter = w->waiters;
-        while (waiter != NULL && waiter->thread != next->thread) {
+        while (waiter != NULL && waiter->thread != next->thread)
             waiter = waiter->next;
-        }
         next = waiter != NULL ? waiter->turn : NULL;
     }
     if (w->lock.lock_fn == NULL || next != NULL) return false;
@@ -15631,9 +15071,8 @@ static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
         epctx__unlock(w);
         epctx__lock(w);
     }
-    while (*link != &me) {
+    while (*link != &me)
         link = &(*link)->next;
-    }
     *link = me.next;
     return true;
 }
@@ -15671,9 +15110,7 @@ static void epctx__workspace_leave(epctx_workspace *w)
     epctx__unlock(w);
     if (holds == 0) { /* no other user */
         a.free_fn(a.user, w);
-        if (lock.free_fn != NULL) {
-            lock.free_fn(lock.user);
-        }
+        if (lock.free_fn != NULL) lock.free_fn(lock.user);
     }
 }
 
@@ -15689,21 +15126,14 @@ static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
 {
     epctx__entry **link = &w->entries;
     if (entry->taken > 0 || entry->users > 0) return;
-    while (*link != entry) {
+    while (*link != entry)
         link = &(*link)->next;
-    }
     *link = entry->next; /* unreachable for others */
     epctx__unlock(w);
-    if (entry->context != NULL) {
-        entry->backend.unload_fn(entry->backend.self, entry->context);
-    }
-    if (entry->mapped) {
-        entry->io->unmap_fn(entry->io->user, &entry->mapping);
-    }
+    if (entry->context != NULL) entry->backend.unload_fn(entry->backend.self, entry->context);
+    if (entry->mapped) entry->io->unmap_fn(entry->io->user, &entry->mapping);
     epctx__lock(w);
-    if (entry->copy != NULL) {
-        w->memory.free_fn(w->memory.user, entry->copy);
-    }
+    if (entry->copy != NULL) w->memory.free_fn(w->memory.user, entry->copy);
     epctx_arena_free(&entry->arena);
     w->memory.free_fn(w->memory.user, entry);
 }
@@ -15725,9 +15155,8 @@ static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__n
     place->path[0] = place->alias[0] = '\0';
     if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     EPCTX__TRY(epctx_path_check(binary->name, error));
-    if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
+    if ((binary->path_flags & EPCTX__PATH_BARE) != 0)
         return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
-    }
     parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
     if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
         io->canonical_fn(io->user, folder, place->path, EPCTX_PATH_MAX, NULL) == EPCTX_OK) {
@@ -15737,9 +15166,8 @@ static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__n
         EPCTX__TRY(epctx__path_join(place->alias, EPCTX_PATH_MAX, parts, 3, error));
     }
     if (epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
-                        EPCTX_PATH_MAX, NULL) != EPCTX_OK) {
+                        EPCTX_PATH_MAX, NULL) != EPCTX_OK)
         place->path[0] = '\0';
-    }
     return EPCTX_OK;
 }
 
@@ -15747,9 +15175,8 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked
 {
     if (entry->backend.self != asked->backend->self ||
         strcmp(entry->backend.source, asked->backend->source) != 0 ||
-        (!entry->turn.busy && asked->size != 0 && asked->size != entry->mapping.size)) {
+        (!entry->turn.busy && asked->size != 0 && asked->size != entry->mapping.size))
         return false;
-    }
     return (asked->alias[0] != '\0' && strcmp(entry->alias, asked->alias) == 0) ||
            (asked->path[0] != '\0' && strcmp(entry->path, asked->path) == 0);
 }
@@ -15821,9 +15248,8 @@ static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
     status = entry->backend.load_fn(entry->backend.self, payload, &entry->context, error);
     if (status != EPCTX_OK) {
         entry->context = NULL;
-        if (entry->mapped) {
+        if (entry->mapped)
             epctx__prefix(error, "binary", entry->path[0] != '\0' ? entry->path : entry->alias);
-        }
     }
     return status;
 }
@@ -15841,12 +15267,9 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
     epctx_error_clear(error);
     epctx__unlock(w);
     status = b->find_fn(b->self, entry->context, asked->key, asked->hash, &out->graph, error);
-    if (status == EPCTX_OK && out->graph == NULL) {
+    if (status == EPCTX_OK && out->graph == NULL)
         status = epctx_fail(error, EPCTX_ERR_BACKEND, "find_fn sets no graph");
-    }
-    if (status == EPCTX_OK) {
-        status = b->info_fn(b->self, out->graph, &out->info, error);
-    }
+    if (status == EPCTX_OK) status = b->info_fn(b->self, out->graph, &out->info, error);
     epctx__lock(w);
     EPCTX__TRY(status);
     taken = epctx_map_get(&entry->graphs, epctx__handle_key(key));
@@ -15900,17 +15323,15 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
         status = epctx__entries_ask(w, asked, out, error);
         if (status == EPCTX_OK || !asked->missed) return status;
         entry = w->entries;
-        while (entry != NULL && !(entry->turn.busy && epctx__entry_is(entry, asked))) {
+        while (entry != NULL && !(entry->turn.busy && epctx__entry_is(entry, asked)))
             entry = entry->next;
-        }
         if (entry != NULL && !epctx__turn_wait(w, &entry->turn)) {
             epctx_error_clear(error);
             return epctx_fail(error, EPCTX_ERR_CONTEXT, "loading '%S' waits for this call",
                               &asked->binary->name);
         }
-        if (entry == NULL && loads == w->loads) {
+        if (entry == NULL && loads == w->loads)
             break; /* else it is loading or was loaded meanwhile */
-        }
     }
     epctx_error_clear(error);
     if (asked->used && w->taken == EPCTX_TAKEN_ERROR) {
@@ -15924,9 +15345,7 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
     status = epctx__entry_open(w, entry, asked, error);
     epctx__lock(w);
     asked->loaded = status == EPCTX_OK;
-    if (asked->loaded) {
-        status = epctx__entry_ask(w, entry, asked, out, error);
-    }
+    if (asked->loaded) status = epctx__entry_ask(w, entry, asked, out, error);
     epctx__turn_end(w, &entry->turn);
     epctx__entry_leave(w, entry);
     return status;
@@ -15985,13 +15404,10 @@ typedef struct epctx__group {
 static void epctx__group_free(epctx_workspace *w, epctx__group *group)
 {
     epctx__pending *p;
-    if (group->build != NULL) {
-        group->backend->discard_fn(group->backend->self, group->build);
-    }
+    if (group->build != NULL) group->backend->discard_fn(group->backend->self, group->build);
     epctx_commit_close(&group->commit);
-    for (p = group->pending; p != NULL; p = p->next) {
+    for (p = group->pending; p != NULL; p = p->next)
         epctx_buffer_free(&p->model);
-    }
     epctx_arena_free(&group->arena);
     w->allocator.free_fn(w->allocator.user, group);
 }
@@ -16028,12 +15444,10 @@ static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, con
     epctx_status status = EPCTX_OK;
     epctx__lock(w);
     do {
-        for (group = w->groups; group != NULL; group = group->next) {
+        for (group = w->groups; group != NULL; group = group->next)
             if (strcmp(group->name, name != NULL ? name : "") == 0 &&
-                strcmp(group->backend->source, source) == 0) {
+                strcmp(group->backend->source, source) == 0)
                 break;
-            }
-        }
     } while (group != NULL && group->turn.busy && epctx__turn_wait(w, &group->turn));
     if (group != NULL && group->turn.busy) {
         group = group->turn.thread == epctx__thread(w) ? group : NULL;
@@ -16063,24 +15477,17 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
     epctx__lock(w);
     dropped = group->dropped;
     gone = dropped || group->finishing || group->pending == NULL;
-    while (gone && *link != NULL && *link != group) {
+    while (gone && *link != NULL && *link != group)
         link = &(*link)->next;
-    }
-    if (gone && *link == group) {
-        *link = group->next;
-    }
+    if (gone && *link == group) *link = group->next;
     epctx__turn_end(w, &group->turn);
     epctx__unlock(w);
     if (dropped && !group->finishing && status == EPCTX_OK) {
         status = epctx_fail(error, EPCTX_ERR_CONTEXT,
                             "the workspace was closed while the group was compiled");
     }
-    if (status != EPCTX_OK) {
-        epctx_fail(error, status, "%s failed without a message", source);
-    }
-    if (gone) {
-        epctx__group_free(w, group);
-    }
+    if (status != EPCTX_OK) epctx_fail(error, status, "%s failed without a message", source);
+    if (gone) epctx__group_free(w, group);
     epctx__workspace_leave(w);
     return status;
 }
@@ -16103,15 +15510,10 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
     epctx_arena_init(&fresh->arena, &w->allocator);
     epctx_map_init(&fresh->known.index, &fresh->arena);
     status = epctx__copy(&fresh->arena, epctx_str_of(name), &fresh->name, error);
-    if (status == EPCTX_OK) {
-        status = epctx_commit_begin(&fresh->commit, io, &fresh->arena, error);
-    }
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK) status = epctx_commit_begin(&fresh->commit, io, &fresh->arena, error);
+    if (status == EPCTX_OK)
         status = epctx__group_enter(w, name, backend->source, fresh, &group, error);
-    }
-    if (group != fresh) {
-        epctx__group_free(w, fresh);
-    }
+    if (group != fresh) epctx__group_free(w, fresh);
     EPCTX__TRY(status);
     *out = group;
     if (group == fresh) {
@@ -16137,9 +15539,8 @@ static epctx_status epctx__group_clash(const epctx__group *group, const char *na
 {
     const epctx__pending *p;
     bool same = strcmp(name, group->binary) == 0;
-    for (p = group->pending; p != NULL; p = p->next) {
+    for (p = group->pending; p != NULL; p = p->next)
         same = same || strcmp(name, p->name) == 0 || strcmp(name, p->aside) == 0;
-    }
     return same ? epctx_fail(error, EPCTX_ERR_ARG,
                              "another session of the group writes '%s': each needs a name of its "
                              "own",
@@ -16192,9 +15593,8 @@ static void epctx__group_append(epctx__group *group, epctx__pending *p)
         group->binary_path = p->binary_path;
         group->overwrite = p->overwrite;
     }
-    while (*link != NULL) {
+    while (*link != NULL)
         link = &(*link)->next;
-    }
     *link = p;
 }
 
@@ -16244,9 +15644,8 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
         if (epctx_node_is_epnode(&view) &&
             epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
             (void)epctx_epnode_read(&view, &ep, error); /* epctx made it */
-            if (ep.max_size != max_size.i) {
+            if (ep.max_size != max_size.i)
                 EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
-            }
         }
     }
     if (!epctx__stamp_of(model, epctx_str_of(source), &value)) return EPCTX_OK;
@@ -16269,9 +15668,7 @@ static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, 
     EPCTX__TRY(epctx_model_open_memory(&model, old.data, old.size, &open, error));
     epctx_buffer_init(&p->model, &w->allocator);
     status = epctx__pending_edit(group, &model, binary, error);
-    if (status == EPCTX_OK) {
-        status = epctx__buffer_model(&p->model, &model, error);
-    }
+    if (status == EPCTX_OK) status = epctx__buffer_model(&p->model, &model, error);
     epctx_model_close(&model);
     epctx_buffer_free(&old);
     EPCTX__TRY(status);
@@ -16298,16 +15695,14 @@ static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
     group->build = NULL;
     EPCTX__TRY(b->finish_fn(b->self, build, binary, error));
     bytes = epctx__span(binary->data, binary->size);
-    if (group->verify && count > 0) {
+    if (group->verify && count > 0)
         EPCTX__TRY(epctx__verify_binary(b, bytes, graphs, count, error));
-    }
     memset(&file, 0, sizeof file);
     epctx__output_one(&file, group->binary_path, group->binary, &bytes);
     c->hooks = hooks;
     EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
-    if (count > 0) {
+    if (count > 0)
         EPCTX__TRY(epctx_commit_put_file(c, &file, epctx__overwrite(group->overwrite), error));
-    }
     for (p = group->pending; p != NULL; p = p->next) {
 #ifndef EPCTX_NO_EDIT
         EPCTX__TRY(p->hosted ? EPCTX_OK : epctx__pending_put(w, group, p, bytes, error));
@@ -16328,14 +15723,10 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     epctx__lock(w);
     group->finishing = !group->dropped;
     epctx__unlock(w);
-    if (!group->finishing) {
-        return EPCTX_OK; /* epctx__group_leave reports it */
-    }
+    if (!group->finishing) return EPCTX_OK; /* epctx__group_leave reports it */
     epctx_buffer_init(&binary, &w->allocator);
     status = epctx__group_write(w, group, &binary, hooks, error);
-    if (binary_size != NULL) {
-        *binary_size = binary.size;
-    }
+    if (binary_size != NULL) *binary_size = binary.size;
     epctx_buffer_free(&binary);
     return status;
 }
@@ -16379,9 +15770,7 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
     memset(&how, 0, sizeof how);
     EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
     out.binary = group->binary;
-    if (group->binary == NULL) {
-        EPCTX__TRY(epctx__group_target(group, opts, &out, error));
-    }
+    if (group->binary == NULL) EPCTX__TRY(epctx__group_target(group, opts, &out, error));
     EPCTX__TRY(epctx__pending_make(group, opts->context_path, "",
                                    epctx_path_file(epctx_str_of(out.binary)).data, out.binary, &p,
                                    error));
@@ -16395,17 +15784,13 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
     how.weightless = opts->weightless;
     how.hooks = opts->hooks;
     how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__hash_number(0, count);
-    for (i = 0; opts->model_hash == 0 && i < count; i++) { /* only the pieces are known */
+    for (i = 0; opts->model_hash == 0 && i < count; i++) /* only the pieces are known */
         how.model_hash = epctx__hash_number(how.model_hash, epctx_graph_hash(opts->pieces[i]));
-    }
     status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
     epctx__ep_share(&ep, group->build, &group->known);
-    for (i = 0; status == EPCTX_OK && i < count; i++) {
+    for (i = 0; status == EPCTX_OK && i < count; i++)
         status = epctx_ep_compile(&ep, opts->pieces[i], error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_ep_finish(&ep, error);
-    }
+    if (status == EPCTX_OK) status = epctx_ep_finish(&ep, error);
     if (status == EPCTX_OK) {
         *nodes = epctx_ep_context_nodes(&ep, &i);
         group->known.max_size = ep.max_size;
@@ -16455,9 +15840,7 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
             break;
         }
     }
-    if (entered) {
-        (void)epctx__group_leave(workspace, found, EPCTX_OK, NULL);
-    }
+    if (entered) (void)epctx__group_leave(workspace, found, EPCTX_OK, NULL);
 }
 
 #ifndef EPCTX_NO_EDIT
@@ -16477,9 +15860,8 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g)
     EPCTX__TRY(epctx__group_accepts(group, r->context_path, g->error));
     if (g->joins) {
         EPCTX__TRY(epctx__copy(g->arena, epctx_str_of(group->binary), &g->binary, g->error));
-        if (epctx_str_of(aside).size > 0) { /* no other session may write it */
+        if (epctx_str_of(aside).size > 0) /* no other session may write it */
             EPCTX__TRY(epctx__group_clash(group, aside, g->error));
-        }
     }
     EPCTX__TRY(epctx__gen_make(g));
     if (r->context_path[0] != '\0') {
@@ -16493,9 +15875,7 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g)
         epctx__group_append(group, p);
     }
     group->verify = group->verify || g->opts->verify;
-    if (r->max_size > group->known.max_size) {
-        group->known.max_size = r->max_size;
-    }
+    if (r->max_size > group->known.max_size) group->known.max_size = r->max_size;
     return EPCTX_OK;
 }
 
@@ -16550,16 +15930,14 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     epctx_error_clear(error);
     memset(&defaults, 0, sizeof defaults);
     memset(&g, 0, sizeof g);
-    if (model == NULL || model->root == NULL || epctx_model_io(model) == NULL) {
+    if (model == NULL || model->root == NULL || epctx_model_io(model) == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
-    }
     g.model = model;
     g.backend = backend;
     g.opts = opts != NULL ? opts : &defaults;
     EPCTX__TRY(epctx__backend_check(backend, true, g.opts->verify, error));
-    if (g.opts->workspace == NULL && (g.opts->stop || g.opts->group != NULL)) {
+    if (g.opts->workspace == NULL && (g.opts->stop || g.opts->group != NULL))
         return epctx_fail(error, EPCTX_ERR_ARG, "`stop` and `group` need a `workspace`");
-    }
     g.options = epctx_options_of_gen(g.opts);
     g.options.arena = g.arena = &model->arena;
     g.error = error;
@@ -16638,12 +16016,9 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_boun
                                 "their binary (ep.stop_share_ep_contexts=1)");
     }
     if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG && status != EPCTX_ERR_NOMEM &&
-        status != EPCTX_ERR_CANCELLED) {
+        status != EPCTX_ERR_CANCELLED)
         status = EPCTX_ERR_CONTEXT;
-    }
-    if (error != NULL && error->status != EPCTX_OK) {
-        error->status = status;
-    }
+    if (error != NULL && error->status != EPCTX_OK) error->status = status;
     epctx_fail(error, status, "the context cannot be loaded");
     epctx_blame(error, l->model_path, &bound->node.name, l->attribute);
     return status;
@@ -16693,9 +16068,8 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                            "is empty: main_context 1 and embed_mode 1 need the "
                                            "payload here");
     }
-    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) {
+    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f)
         i++;
-    }
     if (i < given.size || given.size >= EPCTX_PATH_MAX || !epctx_str_is_utf8(given)) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "embed_mode is 0: expected a path, found %u bytes that are none; if they "
@@ -16719,9 +16093,7 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
     const epctx_backend *b = l->loaded->backend;
     l->attribute = NULL;
     EPCTX__TRY(epctx_cancelled(l->opts.hooks, error));
-    if (b->check_fn != NULL) {
-        EPCTX__TRY(b->check_fn(b->self, &bound->node, error));
-    }
+    if (b->check_fn != NULL) EPCTX__TRY(b->check_fn(b->self, &bound->node, error));
     if (epctx__load_has_own(l, &bound->node)) {
         bound->owner = &l->owners[l->owner_count++];
         l->attribute = "ep_cache_context";
@@ -16788,9 +16160,8 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
         for (i = 0; i < l->owner_count; i++) {
             epctx__owner *owner = &l->owners[i];
             epctx_status status;
-            if (how == EPCTX__LOAD_OPEN ? owner->entry == NULL : owner->file.name.size == 0) {
+            if (how == EPCTX__LOAD_OPEN ? owner->entry == NULL : owner->file.name.size == 0)
                 continue;
-            }
             status = epctx__load_take(l, bound, owner, how, error);
             if (status != EPCTX_ERR_CONTEXT) return status;
             if (++l->misses > EPCTX__MISSES) {
@@ -16860,13 +16231,11 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
         how.io = epctx_model_io(model);
         how.limits = model->limits;
     }
-    if (bytes.data == NULL) {
+    if (bytes.data == NULL)
         EPCTX__TRY(epctx__weights_find(l, &how, bound->node.onnx_model_filename, path, error));
-    }
     while (source != NULL && (bytes.data != NULL ? source->model.source.data != bytes.data
-                                                 : strcmp(source->model.path, path) != 0)) {
+                                                 : strcmp(source->model.path, path) != 0))
         source = source->next;
-    }
     l->source = source;
     if (source != NULL) return EPCTX_OK;
     EPCTX__NEW(source, epctx__weight_model, 1, arena, error);
@@ -16928,9 +16297,8 @@ static epctx_status epctx__load_weight(epctx__loading *l, const epctx_bound *bou
                                        epctx_error *error)
 {
     epctx_status status = EPCTX_ERR_NOT_FOUND;
-    if (l->opts.weight_fn != NULL) {
+    if (l->opts.weight_fn != NULL)
         status = l->opts.weight_fn(l->opts.weight_user, bound, ref, out, error);
-    }
     if (status != EPCTX_ERR_NOT_FOUND) return status;
     epctx_error_clear(error);
 #ifndef EPCTX_NO_WIRE
@@ -16951,9 +16319,8 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     if (bound->weights.size == 0) return EPCTX_OK;
     l->attribute = EPCTX_WEIGHTS_ATTR;
     epctx_error_clear(error);
-    while (epctx_next_weight(&rest, &ref)) {
+    while (epctx_next_weight(&rest, &ref))
         count++;
-    }
     if (rest.size > 0) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "line %u does not name a weight",
                           (uint64_t)count + 1);
@@ -16964,9 +16331,8 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     }
     EPCTX__NEW(tensors, epctx_tensor, count, &l->loaded->arena, error);
     rest = bound->weights;
-    for (i = 0; epctx_next_weight(&rest, &ref); i++) {
+    for (i = 0; epctx_next_weight(&rest, &ref); i++)
         EPCTX__TRY(epctx__load_weight(l, bound, &ref, &tensors[i], error));
-    }
     EPCTX__TRY(b->weights_fn(b->self, bound->graph, tensors, count, error));
     bound->weighted = true;
     return EPCTX_OK;
@@ -17013,9 +16379,7 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
                 continue;
             }
             if (status != EPCTX_OK) return epctx__load_failed(l, bound, status, error);
-            if (step > 0) {
-                epctx__progress(l->opts.hooks, "load", done, loaded->bound_count);
-            }
+            if (step > 0) epctx__progress(l->opts.hooks, "load", done, loaded->bound_count);
         }
     }
     return EPCTX_OK;
@@ -17032,9 +16396,7 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     if (loaded == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "pass a set to load into");
     memset(loaded, 0, sizeof *loaded);
     EPCTX__TRY(epctx__backend_check(backend, false, true, error));
-    if (opts != NULL) {
-        l->opts = *opts;
-    }
+    if (opts != NULL) l->opts = *opts;
     if (l->opts.workspace != NULL && l->opts.io != NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "binaries in the application's io have no paths to tell them apart in a "
@@ -17065,9 +16427,8 @@ static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epct
     epctx_workspace *w = l->loaded->workspace;
     size_t i;
     epctx__lock(w);
-    for (i = 0; i < l->owner_count; i++) {
+    for (i = 0; i < l->owner_count; i++)
         epctx__entry_leave(w, l->owners[i].entry);
-    }
     epctx__unlock(w);
     if (status != EPCTX_OK) {
         epctx_blame(error, l->model_path, NULL, NULL);
@@ -17083,21 +16444,17 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
     if (w == NULL) return;
     for (i = 0; i < loaded->bound_count; i++) {
         epctx_bound *bound = &loaded->bound[i];
-        if (bound->weighted) {
+        if (bound->weighted)
             loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
-        }
     }
     epctx__lock(w);
-    for (i = 0; i < loaded->bound_count; i++) {
-        if (loaded->bound[i].entry != NULL) { /* the first of several nodes with one graph */
+    for (i = 0; i < loaded->bound_count; i++)
+        if (loaded->bound[i].entry != NULL) /* the first of several nodes with one graph */
             epctx__give(w, loaded->bound[i].entry, loaded->bound[i].graph);
-        }
-    }
     epctx__unlock(w);
 #ifndef EPCTX_NO_WIRE
-    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
+    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next)
         epctx_model_close(&loaded->sources->model);
-    }
 #endif
     epctx_arena_free(&loaded->arena);
     memset(loaded, 0, sizeof *loaded);
@@ -17147,15 +16504,13 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
     if (error == NULL || file == NULL || l->owners->path == NULL ||
         !epctx_str_eq(file->name, made->name) ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION) ||
-        epctx__binary_read(file, &mapping, NULL) != EPCTX_OK) {
+        epctx__binary_read(file, &mapping, NULL) != EPCTX_OK)
         return;
-    }
     epctx_error_clear(&why);
     /* Another size is already reported. */
     if (mapping.size == made->size &&
-        epctx__stamp_verify(made, mapping.data, mapping.size, false, &why) != EPCTX_OK) {
+        epctx__stamp_verify(made, mapping.data, mapping.size, false, &why) != EPCTX_OK)
         epctx__error_add(error, why.message);
-    }
     file->io->unmap_fn(file->io->user, &mapping);
 }
 
@@ -17205,9 +16560,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
               node.embed_mode == 0;
     l.size = stamped ? made.size : 0;
     status = epctx__load_views(&l, error);
-    if (status != EPCTX_OK && stamped) {
-        epctx__load_judge(&l, &made, status, error);
-    }
+    if (status != EPCTX_OK && stamped) epctx__load_judge(&l, &made, status, error);
     return epctx__load_end(&l, status, error);
 }
 

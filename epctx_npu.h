@@ -578,9 +578,8 @@ typedef struct epctx_npu__layout {
 static void epctx_npu__copy_name(char *out, const uint8_t *data, size_t size)
 {
     size_t i;
-    for (i = 0; i < size && data[i] != 0; i++) {
+    for (i = 0; i < size && data[i] != 0; i++)
         out[i] = data[i] < 0x20 || data[i] > 0x7e ? '?' : (char)data[i];
-    }
     out[i] = '\0';
 }
 
@@ -644,9 +643,8 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_list(size_t *count)
 EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
 {
     size_t i;
-    for (i = 0; i < sizeof epctx_npu__archs / sizeof epctx_npu__archs[0]; i++) {
+    for (i = 0; i < sizeof epctx_npu__archs / sizeof epctx_npu__archs[0]; i++)
         if (epctx_str_is(name, epctx_npu__archs[i].name)) return &epctx_npu__archs[i];
-    }
     return NULL;
 }
 
@@ -794,13 +792,11 @@ static float epctx_npu__sqrt(float x)
 #else
     exponent = (int32_t)(bits >> 23);
     m = bits & 0x7fffffu;
-    if (exponent == 0) {
-        for (exponent = 1; (m & 0x800000u) == 0; exponent--) {
+    if (exponent == 0)
+        for (exponent = 1; (m & 0x800000u) == 0; exponent--)
             m <<= 1;
-        }
-    } else {
+    else
         m |= 0x800000u;
-    }
     exponent -= 127 + 23; /* x = m 2^exponent */
     m <<= 25;             /* the root has 25 bits, one more than needed */
     exponent -= 25;
@@ -878,10 +874,8 @@ static float epctx_npu__sine(float x, uint32_t quarter)
                                             0xF534DDC0u, 0xDB629599u, 0x3C439041u, 0xFE5163ABu};
     const uint32_t bits = epctx_npu__bits_of(x) & 0x7fffffffu;
     double r = (double)x, z;
-    if (bits >= 0x7f800000u) {
-        return x - x; /* NaN */
-    }
-    if (bits >= 120u << 23) { /* 2^-7 */
+    if (bits >= 0x7f800000u) return x - x; /* NaN */
+    if (bits >= 120u << 23) {              /* 2^-7 */
         const uint32_t skip = (bits >> 23) - 120, s = skip % 32, *w = two_over_pi + skip / 32;
         const uint64_t m = (bits & 0x7fffffu) | 0x800000u, middle = (uint64_t)w[2] << 32 | w[3];
         uint64_t rest = ((uint64_t)w[0] << 32 | w[1]) << s | ((uint64_t)w[2] << s >> 32), n;
@@ -894,11 +888,10 @@ static float epctx_npu__sine(float x, uint32_t quarter)
         quarter += (uint32_t)(x < 0.0f ? 4 - n : n);
     }
     z = r * r;
-    if ((quarter & 1) != 0) {
+    if ((quarter & 1) != 0)
         r = 1.0 - z * (0.5 - z * (1.0 / 24 - z * (1.0 / 720 - z * (1.0 / 40320 - z / 3628800))));
-    } else {
+    else
         r *= 1.0 - z * (1.0 / 6 - z * (1.0 / 120 - z * (1.0 / 5040 - z * (1.0 / 362880))));
-    }
     return (float)((quarter & 2) != 0 ? -r : r);
 }
 
@@ -936,9 +929,8 @@ static double epctx_npu__log_wide(double x)
     }
     s = (s - 1.0) / (s + 1.0);
     z = s * s;
-    for (k = 15; k >= 1; k -= 2) {
+    for (k = 15; k >= 1; k -= 2)
         p = p * z + 1.0 / (double)k;
-    }
     return (double)n * 0.69314718055994530942 + 2.0 * s * p;
 }
 
@@ -950,9 +942,8 @@ static double epctx_npu__exp_wide(double x)
     x = x < -110.0 ? -110.0 : (x > 110.0 ? 110.0 : x);
     n = (int32_t)(x * 1.4426950408889634 + (x < 0.0 ? -0.5 : 0.5));
     r = x - (double)n * 0.69314718055994530942;
-    for (k = 11; k >= 1; k--) {
+    for (k = 11; k >= 1; k--)
         p = 1.0 + p * r / (double)k;
-    }
     return p * epctx_npu__pow2_wide(n);
 }
 
@@ -964,13 +955,12 @@ static float epctx_npu__pow(float x, float y)
     float r;
     if (y == 0.0f || x == 1.0f) return 1.0f;
     if (x != x || y != y || (x < 0.0f && a <= FLT_MAX && !whole)) return nan;
-    if (a == 0.0f || a > FLT_MAX) {
+    if (a == 0.0f || a > FLT_MAX)
         r = (a == 0.0f) == (y < 0.0f) ? epctx_npu__float_of(0x7f800000u) : 0.0f;
-    } else if (y > FLT_MAX || y < -FLT_MAX) {
+    else if (y > FLT_MAX || y < -FLT_MAX)
         r = a == 1.0f ? 1.0f : ((a > 1.0f) == (y > 0.0f) ? epctx_npu__abs(y) : 0.0f);
-    } else {
+    else
         r = (float)epctx_npu__exp_wide((double)y * epctx_npu__log_wide((double)a));
-    }
     return odd ? epctx_npu__signed(r, x) : r;
 }
 
@@ -1056,9 +1046,8 @@ static float epctx_npu__acosh(float x)
 static float epctx_npu__atanh(float x)
 {
     const double a = (double)epctx_npu__abs(x), z = a * a;
-    if (!(a < 1.0)) {
+    if (!(a < 1.0))
         return epctx_npu__signed(epctx_npu__float_of(a == 1.0 ? 0x7f800000u : 0x7fc00000u), x);
-    }
     return epctx_npu__signed((float)(a < 0.03 ? a + a * z * (1.0 / 3 + z * (1.0 / 5))
                                               : 0.5 * epctx_npu__log_wide((1.0 + a) / (1.0 - a))),
                              x);
@@ -1093,9 +1082,8 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
 #define EPCTX_NPU__EACH(at, count, statement) \
     do { \
         size_t at; \
-        for (at = 0; at < (count); at++) { \
+        for (at = 0; at < (count); at++) \
             statement \
-        } \
     } while (0)
 #else
 #define EPCTX_NPU__EACH(at, count, statement) \
@@ -1248,13 +1236,12 @@ typedef struct epctx_npu__args {
     } \
     static void name parameters \
     { \
-        if (fast == EPCTX_NPU__LEVEL_AVX512) { \
+        if (fast == EPCTX_NPU__LEVEL_AVX512) \
             name##_wide arguments; \
-        } else if (fast == EPCTX_NPU__LEVEL_AVX2) { \
+        else if (fast == EPCTX_NPU__LEVEL_AVX2) \
             name##_avx2 arguments; \
-        } else { \
+        else \
             name##_body arguments; \
-        } \
     }
 #else
 #define EPCTX_NPU__FORMS(name, parameters, arguments) \
@@ -1386,11 +1373,10 @@ static bool epctx_npu__span(const uint32_t *dims, const int32_t *strides, uint32
     for (i = 0; i < rank; i++) {
         uint64_t steps = dims[i] - 1u;
         if (dims[i] == 0) return false;
-        if (strides[i] < 0) {
+        if (strides[i] < 0)
             low += epctx_npu__mul(steps, 0u - (uint64_t)(int64_t)strides[i]);
-        } else {
+        else
             high += epctx_npu__mul(steps, (uint64_t)strides[i]);
-        }
         if (low > EPCTX_NPU__MAX_BYTES || high > EPCTX_NPU__MAX_BYTES) return false;
     }
     *count = start + high + 1;
@@ -1404,12 +1390,10 @@ static bool epctx_npu__check_move(const void *params, epctx_npu__needs *needs)
     uint32_t i;
     if (!epctx_npu__elem_ok(p->elem) || p->rank < 1 || p->rank > EPCTX_NPU_MAX_RANK ||
         !epctx_npu__span(p->dims, p->from, p->rank, p->from_start, &from) ||
-        !epctx_npu__span(p->dims, p->to, p->rank, p->to_start, &to)) {
+        !epctx_npu__span(p->dims, p->to, p->rank, p->to_start, &to))
         return false;
-    }
-    for (i = 0; i < p->rank; i++) {
+    for (i = 0; i < p->rank; i++)
         count = epctx_npu__mul(count, p->dims[i]);
-    }
     needs->in[0] = epctx_npu__items(from, p->elem);
     needs->out[0] = epctx_npu__items(to, p->elem);
     return count <= to; /* bounds the time of a walk that writes elements twice */
@@ -1431,23 +1415,19 @@ static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, 
                                 ptrdiff_t from_step, size_t elem)
 {
     size_t i;
-    if (to_step == 1 && from_step == 1) {
+    if (to_step == 1 && from_step == 1)
         memcpy(to, from, count * elem);
-    } else if (to_step == 1 && from_step == 0) {
+    else if (to_step == 1 && from_step == 0)
         epctx_npu__repeat(to, from, count * elem, elem);
-    } else if (elem == 4) {
-        for (i = 0; i < count; i++) {
+    else if (elem == 4)
+        for (i = 0; i < count; i++)
             memcpy(to + (ptrdiff_t)i * to_step * 4, from + (ptrdiff_t)i * from_step * 4, 4);
-        }
-    } else if (elem == 1) {
-        for (i = 0; i < count; i++) {
+    else if (elem == 1)
+        for (i = 0; i < count; i++)
             to[(ptrdiff_t)i * to_step] = from[(ptrdiff_t)i * from_step];
-        }
-    } else {
-        for (i = 0; i < count; i++) {
+    else
+        for (i = 0; i < count; i++)
             memcpy(to + (ptrdiff_t)i * to_step * 8, from + (ptrdiff_t)i * from_step * 8, 8);
-        }
-    }
 }
 
 #ifdef EPCTX_NPU__AVX2
@@ -1510,9 +1490,8 @@ static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__arg
         }
     }
 #endif
-    if (rows == 0 && last > 0 && p->dims[last] < 8 && p->dims[last - 1] > p->dims[last]) {
+    if (rows == 0 && last > 0 && p->dims[last] < 8 && p->dims[last - 1] > p->dims[last])
         epctx_npu__swap_axes(p, last - 1, last); /* rows are long enough to pay for a call */
-    }
     for (;;) {
         if (rows == 0) {
             epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
@@ -1560,15 +1539,13 @@ static epctx_status epctx_npu__run_fill(const void *params, const epctx_npu__arg
     const uint64_t wide = p->low | (uint64_t)p->high << 32;
     size_t i;
     (void)error;
-    for (i = 0; i < p->count; i++) {
-        if (p->elem == 4) {
+    for (i = 0; i < p->count; i++)
+        if (p->elem == 4)
             memcpy(to + i * 4, &p->low, 4);
-        } else if (p->elem == 1) {
+        else if (p->elem == 1)
             to[i] = (uint8_t)(p->low & 0xff);
-        } else {
+        else
             memcpy(to + i * 8, &wide, 8);
-        }
-    }
     return EPCTX_OK;
 }
 
@@ -1598,9 +1575,8 @@ static EPCTX_NPU__INLINE void epctx_npu__act_each_body(epctx_npu__level fast, fl
     switch (act->kind) {
 #define EPCTX_NPU__ACT_CASE(name, value) \
     case EPCTX_NPU__ACT_##name: \
-        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) { \
+        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) \
             EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;); \
-        } \
         break;
         EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
 #undef EPCTX_NPU__ACT_CASE
@@ -1676,9 +1652,8 @@ static uint64_t epctx_npu__walk_count(const uint32_t *dims, uint32_t rank)
 {
     uint64_t count = 1;
     uint32_t i;
-    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++) {
+    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++)
         count = epctx_npu__mul(count, dims[i]);
-    }
     return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
 }
 
@@ -1690,15 +1665,13 @@ static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at
     for (i = rank; i > 0; i--) {
         const uint32_t d = i - 1;
         if (++at[d] < dims[d]) {
-            for (j = 0; j < count; j++) {
+            for (j = 0; j < count; j++)
                 position[j] += strides[j][d];
-            }
             return true;
         }
         at[d] = 0;
-        for (j = 0; j < count; j++) { /* a step past the end may overflow */
+        for (j = 0; j < count; j++) /* a step past the end may overflow */
             position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
-        }
     }
     return false;
 }
@@ -1741,9 +1714,8 @@ static bool epctx_npu__walk_rows(const epctx_npu__rows *w, const epctx_npu__args
                 const ptrdiff_t step = w->strides[k][last], elem = (ptrdiff_t)w->elem[k];
                 const uint8_t *x =
                     (const uint8_t *)args->in[k] + (position[k] + (ptrdiff_t)i * step) * elem;
-                if (step != 1 && (step != 0 || i == 0)) { /* the first block is the longest */
+                if (step != 1 && (step != 0 || i == 0)) /* the first block is the longest */
                     epctx_npu__move_row((uint8_t *)room[k], x, n, 1, step, w->elem[k]);
-                }
                 operands[k] = step == 1 ? (const void *)x : room[k];
             }
             if (!row_fn(args->fast, params, operands, y, n)) return false;
@@ -1789,9 +1761,8 @@ static bool epctx_npu__check_binary(const void *params, epctx_npu__needs *needs)
     uint64_t a, b;
     if (count == 0 || p->kind >= EPCTX_NPU__BINARY_COUNT ||
         !epctx_npu__span(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx_npu__span(p->dims, p->b, p->rank, 0, &b)) {
+        !epctx_npu__span(p->dims, p->b, p->rank, 0, &b))
         return false;
-    }
     needs->in[0] = epctx_npu__floats(a);
     needs->in[1] = epctx_npu__floats(b);
     needs->out[0] = epctx_npu__floats(count);
@@ -1931,9 +1902,8 @@ static epctx_status epctx_npu__run_pack(const void *params, const epctx_npu__arg
                 for (i = 0; i < p->inner; i++) {
                     const float *from =
                         x + r * p->row_stride + k * p->depth_stride + i * p->inner_stride;
-                    for (j = 0; j < p->block; j++) {
+                    for (j = 0; j < p->block; j++)
                         *y++ = j < rows ? from[j * p->row_stride] : 0.0f;
-                    }
                 }
             }
         }
@@ -1992,35 +1962,29 @@ static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue 
     const float scale = f->scale, low = f->low, high = f->high;
     float *y = f->y + r * f->row, t[EPCTX_NPU__COLUMNS];
     size_t j;
-    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+    for (j = 0; j < EPCTX_NPU__COLUMNS; j++)
         t[j] = sums[j] * scale;
-    }
-    for (j = 0; j < columns && f->bias != NULL; j++) {
+    for (j = 0; j < columns && f->bias != NULL; j++)
         t[j] += f->bias[j];
-    }
-    for (j = 0; j < columns && f->add != NULL; j++) {
+    for (j = 0; j < columns && f->add != NULL; j++)
         t[j] += f->add[r * f->row + j];
-    }
     for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
         const float v = t[j];
         t[j] = v < low ? low : (v > high ? high : v);
     }
-    for (j = 0; j < columns; j++) {
+    for (j = 0; j < columns; j++)
         y[j] = t[j];
-    }
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue *f,
                                                        const float *tile)
 {
     size_t r;
-    for (r = 0; r < f->rows; r++) {
-        if (f->columns == EPCTX_NPU__COLUMNS) {
+    for (r = 0; r < f->rows; r++)
+        if (f->columns == EPCTX_NPU__COLUMNS)
             epctx_npu__epilogue_row(f, tile + r * EPCTX_NPU__COLUMNS, r, EPCTX_NPU__COLUMNS);
-        } else {
+        else
             epctx_npu__epilogue_row(f, tile + r * EPCTX_NPU__COLUMNS, r, f->columns);
-        }
-    }
 }
 
 /* tile[r][j] = sum over k of a[r][k] * b[k][j] for 4 rows and EPCTX_NPU__WIDTH columns; b and the
@@ -2032,9 +1996,8 @@ static void epctx_npu__tile_part(const epctx_npu__left *a, const float *b, float
     float c0[EPCTX_NPU__WIDTH], c1[EPCTX_NPU__WIDTH], c2[EPCTX_NPU__WIDTH], c3[EPCTX_NPU__WIDTH];
     size_t t, k, j;
     EPCTX_NPU__UNROLL
-    for (j = 0; j < EPCTX_NPU__WIDTH; j++) {
+    for (j = 0; j < EPCTX_NPU__WIDTH; j++)
         c0[j] = c1[j] = c2[j] = c3[j] = 0.0f;
-    }
     for (t = 0; t < a->runs; t++) {
         const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3];
         for (k = 0; k < a->count; k++) {
@@ -2071,9 +2034,8 @@ EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const epctx_npu__left *a, con
     __m256 c[6], d[6];
     size_t t, k, r;
     EPCTX_NPU__UNROLL
-    for (r = 0; r < 6; r++) {
+    for (r = 0; r < 6; r++)
         c[r] = d[r] = _mm256_setzero_ps();
-    }
     for (t = 0; t < a->runs; t++) {
         const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3], *a4 = at[4], *a5 = at[5];
         size_t from = 0;
@@ -2111,12 +2073,9 @@ epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, 
 {
     const __mmask16 mask = epctx_npu__lanes(f->columns, column);
     v = _mm512_mul_ps(v, _mm512_set1_ps(f->scale));
-    if (f->bias != NULL) {
-        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->bias + column));
-    }
-    if (f->add != NULL) {
+    if (f->bias != NULL) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->bias + column));
+    if (f->add != NULL)
         v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->add + r * f->row + column));
-    }
     v = _mm512_max_ps(_mm512_set1_ps(f->low), _mm512_min_ps(_mm512_set1_ps(f->high), v));
     _mm512_mask_storeu_ps(f->y + r * f->row + column, mask, v);
 }
@@ -2134,27 +2093,22 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_
     EPCTX_NPU__UNROLL
     for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++) {
         EPCTX_NPU__UNROLL
-        for (j = 0; j < 4; j++) {
+        for (j = 0; j < 4; j++)
             c[r][j] = _mm512_setzero_ps();
-        }
     }
     for (t = 0; t < a->runs; t++) {
         size_t from = 0;
         for (k = 0; k < a->count; k++, from += a->step) {
             EPCTX_NPU__UNROLL
-            for (j = 0; j < 4; j++) {
+            for (j = 0; j < 4; j++)
                 y[j] = j < blocks ? _mm512_loadu_ps(b + j * next) : _mm512_setzero_ps();
-            }
             EPCTX_NPU__UNROLL
             for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++) {
                 if (r < rows) {
                     const __m512 x = _mm512_set1_ps(at[r][from]);
                     EPCTX_NPU__UNROLL
-                    for (j = 0; j < 4; j++) {
-                        if (j < blocks) {
-                            c[r][j] = _mm512_fmadd_ps(x, y[j], c[r][j]);
-                        }
-                    }
+                    for (j = 0; j < 4; j++)
+                        if (j < blocks) c[r][j] = _mm512_fmadd_ps(x, y[j], c[r][j]);
                 }
             }
             b += EPCTX_NPU__COLUMNS;
@@ -2165,11 +2119,8 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_
     for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++) {
         if (r < rows && r < f->rows) {
             EPCTX_NPU__UNROLL
-            for (j = 0; j < 4; j++) {
-                if (j < blocks) {
-                    epctx_npu__epilogue_wide(f, r, j * EPCTX_NPU__COLUMNS, c[r][j]);
-                }
-            }
+            for (j = 0; j < 4; j++)
+                if (j < blocks) epctx_npu__epilogue_wide(f, r, j * EPCTX_NPU__COLUMNS, c[r][j]);
         }
     }
 }
@@ -2177,15 +2128,14 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_
 EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const epctx_npu__left *a, const float *b,
                                                  const epctx_npu__epilogue *f)
 {
-    if (f->columns > 3 * EPCTX_NPU__COLUMNS) {
+    if (f->columns > 3 * EPCTX_NPU__COLUMNS)
         epctx_npu__tiles_wide(a, b, f, 6, 4);
-    } else if (f->columns > 2 * EPCTX_NPU__COLUMNS) {
+    else if (f->columns > 2 * EPCTX_NPU__COLUMNS)
         epctx_npu__tiles_wide(a, b, f, 8, 3);
-    } else if (f->columns > EPCTX_NPU__COLUMNS) {
+    else if (f->columns > EPCTX_NPU__COLUMNS)
         epctx_npu__tiles_wide(a, b, f, 12, 2);
-    } else {
+    else
         epctx_npu__tiles_wide(a, b, f, 12, 1);
-    }
 }
 
 #endif /* EPCTX_NPU__AVX2 */
@@ -2222,9 +2172,8 @@ static void epctx_npu__tile(epctx_npu__level fast, const epctx_npu__left *a, con
         return;
     }
 #endif
-    for (c = 0; c < EPCTX_NPU__COLUMNS; c += EPCTX_NPU__WIDTH) {
+    for (c = 0; c < EPCTX_NPU__COLUMNS; c += EPCTX_NPU__WIDTH)
         epctx_npu__tile_part(a, b + c, tile + c);
-    }
     epctx_npu__epilogue_tile(f, tile);
 }
 
@@ -2238,25 +2187,20 @@ static EPCTX_NPU__INLINE void epctx_npu__tile_row_body(epctx_npu__level fast, co
     size_t k, j, u;
     (void)fast;
     EPCTX_NPU__UNROLL
-    for (u = 0; u < 8; u++) {
-        for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+    for (u = 0; u < 8; u++)
+        for (j = 0; j < EPCTX_NPU__COLUMNS; j++)
             c[u][j] = 0.0f;
-        }
-    }
     for (k = 0; depth - k >= 8; k += 8) {
         EPCTX_NPU__UNROLL
         for (u = 0; u < 8; u++) {
             const float x = a[(k + u) * step];
-            for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+            for (j = 0; j < EPCTX_NPU__COLUMNS; j++)
                 c[u][j] += x * b[(k + u) * EPCTX_NPU__COLUMNS + j];
-            }
         }
     }
-    for (; k < depth; k++) {
-        for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+    for (; k < depth; k++)
+        for (j = 0; j < EPCTX_NPU__COLUMNS; j++)
             c[0][j] += a[k * step] * b[k * EPCTX_NPU__COLUMNS + j];
-        }
-    }
     for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
         c[0][j] = ((c[0][j] + c[1][j]) + (c[2][j] + c[3][j])) +
                   ((c[4][j] + c[5][j]) + (c[6][j] + c[7][j]));
@@ -2285,9 +2229,8 @@ static bool epctx_npu__axis_ok(uint64_t in, uint64_t out, uint64_t kernel, uint6
     const uint64_t top = INT32_MAX / 4;
     uint64_t reach;
     if (in < 1 || out < 1 || kernel < 1 || stride < 1 || dilation < 1 || in > top || out > top ||
-        kernel > top || stride > top || dilation > top || before > top || after > top) {
+        kernel > top || stride > top || dilation > top || before > top || after > top)
         return false;
-    }
     reach = (out - 1) * stride + (kernel - 1) * dilation + 1;
     return reach <= top && reach < in + before + after + stride;
 }
@@ -2351,9 +2294,8 @@ static epctx_npu__conv_space epctx_npu__conv_needs(const epctx_npu__conv *p)
         s.width = w->in_w;
         return s;
     }
-    if (lines < w->out_h) {
+    if (lines < w->out_h)
         s.slots = epctx_npu__covered(lines, w->kernel_h, w->stride_h, w->dilation_h);
-    }
     s.bytes += epctx_npu__mul4(s.slots, s.width, p->in_channels, 4);
     return s;
 }
@@ -2471,15 +2413,12 @@ static void epctx_npu__conv_pass(const epctx_npu__conv_part *c, size_t first, si
     for (pixel = 0; pixel < pixels; pixel += rows) {
         f.rows = pixels - pixel < rows ? pixels - pixel : rows;
         end = (pixel + f.rows - 1) / p->window.out_w * p->window.stride_h + height;
-        while (c->ring != NULL && copied < end) {
+        while (c->ring != NULL && copied < end)
             epctx_npu__conv_copy(c, copied++);
-        }
         epctx_npu__conv_points(c, &at, f.rows);
-        for (r = f.rows; r < rows; r++) { /* the last tile: any address */
-            for (n = 0; n < c->rows.runs; n++) {
+        for (r = f.rows; r < rows; r++) /* the last tile: any address */
+            for (n = 0; n < c->rows.runs; n++)
                 c->at[n * EPCTX_NPU__MOST_ROWS + r] = c->at[n * EPCTX_NPU__MOST_ROWS];
-            }
-        }
         for (n = first; n < first + columns; n += most) {
             f.columns = first + columns - n < most ? first + columns - n : most;
             f.bias = c->bias != NULL ? c->bias + n : NULL;
@@ -2487,9 +2426,8 @@ static void epctx_npu__conv_pass(const epctx_npu__conv_part *c, size_t first, si
             f.y = c->y + pixel * f.row + n;
             epctx_npu__tile(c->fast, &c->rows, c->weights + n * depth, &f);
         }
-        for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < f.rows; r++) {
+        for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < f.rows; r++)
             epctx_npu__activate(c->y + (pixel + r) * f.row + first, columns, &p->act);
-        }
     }
 }
 
@@ -2505,9 +2443,7 @@ static void epctx_npu__conv_group(const epctx_npu__conv_part *c)
         epctx_npu__conv_pass(c, n, left < step ? left : step);
     }
     n = all / most * most;
-    if (n < all) {
-        epctx_npu__conv_pass(c, n, all - n);
-    }
+    if (n < all) epctx_npu__conv_pass(c, n, all - n);
 }
 
 static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__args *args,
@@ -2532,9 +2468,7 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
     c.rows.runs = (size_t)space.runs;
     c.rows.count = depth / c.rows.runs;
     c.pixel = (size_t)p->groups * p->in_channels;
-    if (space.copies) {
-        c.ring = (float *)(void *)((uint8_t *)args->out[1] + space.addresses);
-    }
+    if (space.copies) c.ring = (float *)(void *)((uint8_t *)args->out[1] + space.addresses);
     c.step = space.copies ? p->in_channels : c.pixel;
     c.slots = (size_t)space.slots;
     c.width = (size_t)space.width;
@@ -2626,30 +2560,24 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
             const size_t pixel = row + (size_t)(t->x + kx * (int32_t)w->dilation_w);
             const float *from = s->x + pixel * s->channels;
             if (kind == EPCTX_NPU__SLIDE_MAX) {
-                for (j = 0; j < count; j++) {
+                for (j = 0; j < count; j++)
                     sum[j] = sum[j] >= from[c + j] ? sum[j] : from[c + j];
-                }
             } else if (kind != EPCTX_NPU__SLIDE_PRODUCTS) {
-                for (j = 0; j < count; j++) {
+                for (j = 0; j < count; j++)
                     sum[j] += from[c + j];
-                }
             } else {
                 const float *tap = k + ((size_t)ky * w->kernel_w + (size_t)kx) * EPCTX_NPU__COLUMNS;
-                if (s->multiplier == 1) {
-                    for (j = 0; j < count; j++) {
+                if (s->multiplier == 1)
+                    for (j = 0; j < count; j++)
                         sum[j] += tap[j] * from[c + j];
-                    }
-                } else {
-                    for (j = 0; j < count; j++) {
+                else
+                    for (j = 0; j < count; j++)
                         sum[j] += tap[j] * from[(c + j) / s->multiplier];
-                    }
-                }
             }
         }
     }
-    for (j = 0; j < count; j++) {
+    for (j = 0; j < count; j++)
         y[c + j] = averages ? sum[j] / divisor : sum[j];
-    }
 }
 
 /* Output columns ox .. end - 1 of row t. */
@@ -2662,13 +2590,11 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_columns(const epctx_npu__slides *
     size_t c;
     for (; ox < end; ox++) {
         epctx_npu__tap_columns(s->window, ox, t);
-        for (c = 0; c < outputs; c += EPCTX_NPU__COLUMNS) {
-            if (outputs - c >= EPCTX_NPU__COLUMNS) {
+        for (c = 0; c < outputs; c += EPCTX_NPU__COLUMNS)
+            if (outputs - c >= EPCTX_NPU__COLUMNS)
                 epctx_npu__slide_pixel(s, kind, t, c, EPCTX_NPU__COLUMNS, y + ox * s->row);
-            } else {
+            else
                 epctx_npu__slide_pixel(s, kind, t, c, outputs - c, y + ox * s->row);
-            }
-        }
     }
 }
 
@@ -2676,13 +2602,12 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__slides *s,
                                                      epctx_npu__tap_range *t, uint32_t ox,
                                                      uint32_t end, float *y)
 {
-    if (s->kind == EPCTX_NPU__SLIDE_MAX) {
+    if (s->kind == EPCTX_NPU__SLIDE_MAX)
         epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_MAX, t, ox, end, y);
-    } else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS) {
+    else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS)
         epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_AVERAGE, t, ox, end, y);
-    } else {
+    else
         epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_PRODUCTS, t, ox, end, y);
-    }
 }
 
 #ifdef EPCTX_NPU__AVX2
@@ -2709,9 +2634,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_
         const float *tap = kind == EPCTX_NPU__SLIDE_PRODUCTS ? s->weights + c * taps : NULL;
         __m512 sum[8], k = _mm512_setzero_ps();
         int32_t ky, kx;
-        if (s->bias != NULL) {
-            k = _mm512_maskz_loadu_ps(mask, s->bias + c);
-        }
+        if (s->bias != NULL) k = _mm512_maskz_loadu_ps(mask, s->bias + c);
         EPCTX_NPU__UNROLL
         for (i = 0; i < 8; i++) {
             sum[i] =
@@ -2722,9 +2645,8 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_
             const int32_t x = t->x + t->kx_low * (int32_t)w->dilation_w;
             const float *from = s->x + (row + (size_t)x) * s->channels + c;
             for (kx = t->kx_low; kx < t->kx_high; kx++) {
-                if (kind == EPCTX_NPU__SLIDE_PRODUCTS) {
+                if (kind == EPCTX_NPU__SLIDE_PRODUCTS)
                     k = _mm512_loadu_ps(tap + ((size_t)ky * w->kernel_w + (size_t)kx) * 16);
-                }
                 EPCTX_NPU__UNROLL
                 for (i = 0; i < 8; i++) {
                     if (i < pixels) {
@@ -2753,15 +2675,14 @@ EPCTX_NPU__WIDE static void epctx_npu__slide_run(const epctx_npu__slides *s,
                                                  const epctx_npu__tap_range *t, bool eight,
                                                  float *y)
 {
-    if (s->kind == EPCTX_NPU__SLIDE_MAX) {
+    if (s->kind == EPCTX_NPU__SLIDE_MAX)
         epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_MAX, t, eight ? 8 : 1, y);
-    } else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS) {
+    else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS)
         epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_AVERAGE, t, eight ? 8 : 1, y);
-    } else if (eight) {
+    else if (eight)
         epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 8, y);
-    } else {
+    else
         epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 1, y);
-    }
 }
 
 #endif /* EPCTX_NPU__AVX2 */
@@ -2804,9 +2725,8 @@ static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__slides *s)
     uint32_t oy, ox;
     for (oy = 0; oy < w->out_h; oy++) {
         epctx_npu__tap_rows(w, oy, &t);
-        for (ox = 0; ox < w->out_w;) {
+        for (ox = 0; ox < w->out_w;)
             ox = epctx_npu__slide_some(fast, s, &t, ox, s->y + (size_t)oy * w->out_w * s->row);
-        }
     }
 }
 
@@ -2912,14 +2832,12 @@ static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *
                 f.bias = f.bias != NULL ? f.bias + EPCTX_NPU__COLUMNS : NULL;
             }
         } else {
-            for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++) {
+            for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++)
                 at[r] = row + (r < f.rows ? r : 0) * p->a_row;
-            }
             epctx_npu__tile(fast, &rows, b, &f);
         }
-        for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < f.rows; r++) {
+        for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < f.rows; r++)
             epctx_npu__activate(y + (m + r) * p->n, columns, &p->act);
-        }
     }
 }
 
@@ -3034,15 +2952,13 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float
     }
     for (i = 1; i < count; i++) {
         x += step;
-        for (j = 0; j < width; j++) {
-            if (kind <= EPCTX_NPU__REDUCE_MEAN) {
+        for (j = 0; j < width; j++)
+            if (kind <= EPCTX_NPU__REDUCE_MEAN)
                 sum[j] += (double)x[j];
-            } else if (kind == EPCTX_NPU__REDUCE_PROD) {
+            else if (kind == EPCTX_NPU__REDUCE_PROD)
                 sum[j] *= (double)x[j];
-            } else {
+            else
                 best[j] = epctx_npu__reduce_step(kind, best[j], x[j]);
-            }
-        }
     }
     for (j = 0; j < width; j++) {
         y[j] = kind == EPCTX_NPU__REDUCE_MAX || kind == EPCTX_NPU__REDUCE_MIN
@@ -3071,15 +2987,12 @@ static EPCTX_NPU__INLINE void epctx_npu__row_end(const float *x, size_t count, f
                                                  float *end)
 {
     size_t j;
-    if (count >= 16) {
-        for (j = 0; j < 16; j++) {
+    if (count >= 16)
+        for (j = 0; j < 16; j++)
             end[j] = x[count - 16 + j];
-        }
-    } else {
-        for (j = 0; j < 16; j++) {
+    else
+        for (j = 0; j < 16; j++)
             end[j] = j < count ? x[j] : fill;
-        }
-    }
 }
 
 /* Zeros all but the last `rest` elements of the row. */
@@ -3087,9 +3000,8 @@ static EPCTX_NPU__INLINE void epctx_npu__row_mask(size_t count, size_t rest, flo
 {
     const uint32_t first = count >= 16 ? 16 - (uint32_t)rest : 0, stop = first + (uint32_t)rest;
     uint32_t j;
-    for (j = 0; j < 16; j++) {
+    for (j = 0; j < 16; j++)
         end[j] = epctx_npu__choose((j >= first) & (j < stop), end[j], 0.0f);
-    }
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__row_add(const float *x, float mean, bool square,
@@ -3109,14 +3021,12 @@ static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count,
     double sum[16] = {0.0};
     float end[16];
     size_t i, j;
-    for (i = 0; count - i >= 16; i += 16) {
+    for (i = 0; count - i >= 16; i += 16)
         epctx_npu__row_add(x + i, mean, square, sum);
-    }
     if (i < count) {
         epctx_npu__row_end(x, count, mean, end);
-        for (j = 0; j < 16; j++) {
+        for (j = 0; j < 16; j++)
             end[j] -= mean;
-        }
         epctx_npu__row_mask(count, count - i, end);
         epctx_npu__row_add(end, 0.0f, square, sum);
     }
@@ -3130,11 +3040,9 @@ static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x
     float best[16];
     size_t i, j;
     epctx_npu__row_end(x, count, x[0], best);
-    for (i = 0; count - i >= 16; i += 16) {
-        for (j = 0; j < 16; j++) {
+    for (i = 0; count - i >= 16; i += 16)
+        for (j = 0; j < 16; j++)
             best[j] = epctx_npu__reduce_step(kind, best[j], x[i + j]);
-        }
-    }
     EPCTX_NPU__FOLD(j, half, best[j] = epctx_npu__reduce_step(kind, best[j], best[j + half]););
     return best[0];
 }
@@ -3160,15 +3068,14 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_floats_body(epctx_npu__level fas
 {
     const double divisor = kind == EPCTX_NPU__REDUCE_MEAN ? (double)count : 1.0;
     (void)fast;
-    if (kind <= EPCTX_NPU__REDUCE_MEAN) { /* constants, so that the loops vectorize */
+    if (kind <= EPCTX_NPU__REDUCE_MEAN) /* constants, so that the loops vectorize */
         epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, x, count, inner, divisor, y);
-    } else if (kind == EPCTX_NPU__REDUCE_MAX) {
+    else if (kind == EPCTX_NPU__REDUCE_MAX)
         epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MAX, x, count, inner, divisor, y);
-    } else if (kind == EPCTX_NPU__REDUCE_MIN) {
+    else if (kind == EPCTX_NPU__REDUCE_MIN)
         epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_MIN, x, count, inner, divisor, y);
-    } else {
+    else
         epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_PROD, x, count, inner, divisor, y);
-    }
 }
 
 EPCTX_NPU__FORMS(epctx_npu__reduce_floats,
@@ -3255,28 +3162,21 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_strip(const float *x, float *y,
 {
     float top[16], sum[16] = {0.0f};
     size_t i, j;
-    for (j = 0; j < width; j++) {
+    for (j = 0; j < width; j++)
         top[j] = x[j];
-    }
-    for (i = 1; i < count; i++) {
-        for (j = 0; j < width; j++) {
+    for (i = 1; i < count; i++)
+        for (j = 0; j < width; j++)
             top[j] = x[i * step + j] > top[j] ? x[i * step + j] : top[j];
-        }
-    }
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         epctx_npu__softmax_part(x + i * step, top, width, sum, y + i * step);
-    }
-    for (j = 0; j < width; j++) {
+    for (j = 0; j < width; j++)
         sum[j] = log ? epctx_npu__log(sum[j]) : 1.0f / sum[j];
-    }
     for (i = 0; i < count; i++) {
         float v[16];
-        for (j = 0; j < width; j++) {
+        for (j = 0; j < width; j++)
             v[j] = log ? x[i * step + j] - top[j] - sum[j] : y[i * step + j] * sum[j];
-        }
-        for (j = 0; j < width; j++) {
+        for (j = 0; j < width; j++)
             y[i * step + j] = v[j];
-        }
     }
 }
 
@@ -3287,26 +3187,21 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
     const float best = epctx_npu__row_best(EPCTX_NPU__REDUCE_MAX, x, count);
     float top[16], sum[16] = {0.0f}, end[16], scale;
     size_t i, j;
-    for (j = 0; j < 16; j++) {
+    for (j = 0; j < 16; j++)
         top[j] = best;
-    }
-    for (i = 0; count - i >= 16; i += 16) {
+    for (i = 0; count - i >= 16; i += 16)
         epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
-    }
     if (i < count) {
         epctx_npu__row_end(x, count, best, end);
-        for (j = 0; j < 16; j++) {
+        for (j = 0; j < 16; j++)
             end[j] = epctx_npu__exp(end[j] - best);
-        }
-        if (count >= 16) { /* the overlapping ones again */
+        if (count >= 16) /* the overlapping ones again */
             memcpy(y + count - 16, end, sizeof end);
-        } else {
+        else
             memcpy(y, end, count * sizeof *y);
-        }
         epctx_npu__row_mask(count, count - i, end);
-        for (j = 0; j < 16; j++) {
+        for (j = 0; j < 16; j++)
             sum[j] += end[j];
-        }
     }
     EPCTX_NPU__FOLD(j, half, sum[j] += sum[j + half];);
     scale = log ? epctx_npu__log(sum[0]) : 1.0f / sum[0];
@@ -3419,17 +3314,16 @@ static EPCTX_NPU__INLINE int32_t epctx_npu__to_narrow(float f)
     static EPCTX_NPU__INLINE void epctx_npu__cast_##T(uint32_t to, const T *x, void *y, \
                                                       size_t count) \
     { \
-        if (to == EPCTX_ONNX_FLOAT) { \
+        if (to == EPCTX_ONNX_FLOAT) \
             EPCTX_NPU__EACH(i, count, ((float *)y)[i] = (float)x[i];); \
-        } else if (to == EPCTX_ONNX_INT64) { \
+        else if (to == EPCTX_ONNX_INT64) \
             EPCTX_NPU__EACH(i, count, ((int64_t *)y)[i] = wide;); \
-        } else if (to == EPCTX_ONNX_INT32) { \
+        else if (to == EPCTX_ONNX_INT32) \
             EPCTX_NPU__EACH(i, count, ((int32_t *)y)[i] = narrow;); \
-        } else if (to == EPCTX_ONNX_BOOL) { \
+        else if (to == EPCTX_ONNX_BOOL) \
             EPCTX_NPU__EACH(i, count, ((uint8_t *)y)[i] = x[i] != 0;); \
-        } else { /* int8, uint8 */ \
+        else /* int8, uint8 */ \
             EPCTX_NPU__EACH(i, count, ((uint8_t *)y)[i] = (uint8_t)((narrow)&0xff);); \
-        } \
     }
 
 EPCTX_NPU__CAST_FROM(float, epctx_npu__to_wide(x[i]), epctx_npu__to_narrow(x[i]))
@@ -3510,9 +3404,8 @@ static bool epctx_npu__check_exact(const void *params, epctx_npu__needs *needs)
     if (count == 0 || p->kind >= EPCTX_NPU__EXACT_COUNT || elem == 0 ||
         (p->type == EPCTX_ONNX_FLOAT && p->kind < EPCTX_NPU__EXACT_EQUAL) ||
         !epctx_npu__span(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx_npu__span(p->dims, p->b, p->rank, 0, &b)) {
+        !epctx_npu__span(p->dims, p->b, p->rank, 0, &b))
         return false;
-    }
     needs->in[0] = epctx_npu__items(a, elem);
     needs->in[1] = epctx_npu__items(b, elem);
     needs->out[0] =
@@ -3666,9 +3559,8 @@ static epctx_status epctx_npu__run_exact(const void *params, const epctx_npu__ar
     const epctx_npu__rows rows = {
         p->dims,      p->rank,      2,
         {p->a, p->b}, {elem, elem}, epctx_npu__elem_size(epctx_npu__exact_type(p->kind, p->type))};
-    if (!epctx_npu__walk_rows(&rows, args, params, epctx_npu__exact_block)) {
+    if (!epctx_npu__walk_rows(&rows, args, params, epctx_npu__exact_block))
         return epctx_fail(error, EPCTX_ERR_ARG, "division by 0");
-    }
     return EPCTX_OK;
 }
 
@@ -3690,9 +3582,8 @@ static bool epctx_npu__check_where(const void *params, epctx_npu__needs *needs)
     if (count == 0 || !epctx_npu__elem_ok(p->elem) ||
         !epctx_npu__span(p->dims, p->condition, p->rank, 0, &c) ||
         !epctx_npu__span(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx_npu__span(p->dims, p->b, p->rank, 0, &b)) {
+        !epctx_npu__span(p->dims, p->b, p->rank, 0, &b))
         return false;
-    }
     needs->in[0] = epctx_npu__items(c, 1);
     needs->in[1] = epctx_npu__items(a, p->elem);
     needs->in[2] = epctx_npu__items(b, p->elem);
@@ -3711,13 +3602,12 @@ static EPCTX_NPU__INLINE void epctx_npu__where_fast_body(epctx_npu__level fast, 
     const uint8_t *const c = (const uint8_t *)operands[0];
     const void *const x = operands[1], *const z = operands[2];
     (void)fast;
-    if (elem == 1) {
+    if (elem == 1)
         EPCTX_NPU__WHERE_CASE(uint8_t)
-    } else if (elem == 4) {
+    else if (elem == 4)
         EPCTX_NPU__WHERE_CASE(uint32_t)
-    } else {
+    else
         EPCTX_NPU__WHERE_CASE(uint64_t)
-    }
 }
 
 EPCTX_NPU__FORMS(epctx_npu__where_fast,
@@ -3781,15 +3671,12 @@ static EPCTX_NPU__INLINE void epctx_npu__norm_part(const float *EPCTX_NPU__RESTR
                                                    float *EPCTX_NPU__RESTRICT y)
 {
     size_t j;
-    for (j = 0; j < width; j++) {
+    for (j = 0; j < width; j++)
         y[j] = (x[j] - mean) * factor;
-    }
-    for (j = 0; scale != NULL && j < width; j++) {
+    for (j = 0; scale != NULL && j < width; j++)
         y[j] *= scale[j];
-    }
-    for (j = 0; shift != NULL && j < width; j++) {
+    for (j = 0; shift != NULL && j < width; j++)
         y[j] += shift[j];
-    }
 }
 
 /* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
@@ -3814,9 +3701,8 @@ static EPCTX_NPU__INLINE void epctx_npu__all_norm_body(epctx_npu__level fast, co
             i, p->count, width,
             epctx_npu__norm_part(x + i, mean, factor, own && scale != NULL ? scale + i : NULL,
                                  own && shift != NULL ? shift + i : NULL, width, y + i););
-        if ((scale != NULL || shift != NULL) && !own) {
+        if ((scale != NULL || shift != NULL) && !own)
             epctx_npu__norm_scale(p, scale, shift, first, y);
-        }
     }
 }
 
@@ -3848,9 +3734,8 @@ static EPCTX_NPU__INLINE void epctx_npu__arg_strip(const epctx_npu__arg *p, cons
     float best[16];
     int32_t index[16] = {0}, k;
     size_t j;
-    for (j = 0; j < width; j++) {
+    for (j = 0; j < width; j++)
         best[j] = sign * x[j * pitch];
-    }
     for (k = 1; k < (int32_t)p->count; k++) {
         x += step;
         for (j = 0; j < width; j++) {
@@ -3860,9 +3745,8 @@ static EPCTX_NPU__INLINE void epctx_npu__arg_strip(const epctx_npu__arg *p, cons
             best[j] = epctx_npu__choose(better, v, best[j]);
         }
     }
-    for (j = 0; j < width; j++) {
+    for (j = 0; j < width; j++)
         y[j] = index[j];
-    }
 }
 
 static int64_t epctx_npu__arg_ints(const epctx_npu__arg *p, const uint8_t *x, size_t first)
@@ -3973,12 +3857,10 @@ static bool epctx_npu__check_pick(const void *params, epctx_npu__needs *needs)
     const uint64_t data = epctx_npu__walk_count(p->data_dims, p->rank);
     uint32_t i;
     if (count == 0 || data == 0 || elem == 0 || (p->index_elem != 4 && p->index_elem != 8) ||
-        p->scatter > 1 || p->join >= EPCTX_NPU__JOIN_COUNT || p->axis >= p->rank) {
+        p->scatter > 1 || p->join >= EPCTX_NPU__JOIN_COUNT || p->axis >= p->rank)
         return false;
-    }
-    for (i = 0; i < p->rank; i++) {
+    for (i = 0; i < p->rank; i++)
         if (i != p->axis && p->dims[i] > p->data_dims[i]) return false;
-    }
     needs->in[0] = epctx_npu__items(data, elem);
     needs->in[1] = epctx_npu__items(count, p->index_elem);
     needs->in[2] = epctx_npu__items(count, elem);
@@ -4006,9 +3888,8 @@ static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__arg
     dense[p->axis] = 0; /* the indices select along this axis */
     strides[0] = dense;
     if (p->scatter != 0) {
-        if (args->in[2] == NULL) {
+        if (args->in[2] == NULL)
             return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
-        }
         memcpy(y, x, size * elem);
     }
     do {
@@ -4016,11 +3897,10 @@ static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__arg
             epctx_npu__checked(epctx_npu__index((const uint8_t *)args->in[1], n, p->index_elem),
                                p->data_dims[p->axis], &index, error));
         index = (size_t)position[0] + index * step;
-        if (p->scatter != 0) {
+        if (p->scatter != 0)
             epctx_npu__join_one(p->join, p->type, y, index, (const uint8_t *)args->in[2], n);
-        } else {
+        else
             memcpy(y + n * elem, x + index * elem, elem);
-        }
         n++;
     } while (epctx_npu__advance(p->dims, p->rank, at, strides, position, 1));
     return EPCTX_OK;
@@ -4072,12 +3952,9 @@ static epctx_status epctx_npu__run_tuples(const void *params, const epctx_npu__a
                 at = at * p->dims[d] + index;
             }
             at = b * block + at * p->inner;
-            if (p->scatter == 0) {
-                memcpy(y + row * p->inner * elem, x + at * elem, p->inner * elem);
-            }
-            for (i = 0; i < p->inner && p->scatter != 0; i++) {
+            if (p->scatter == 0) memcpy(y + row * p->inner * elem, x + at * elem, p->inner * elem);
+            for (i = 0; i < p->inner && p->scatter != 0; i++)
                 epctx_npu__join_one(p->join, p->type, y, at + i, updates, row * p->inner + i);
-            }
         }
     }
     return EPCTX_OK;
@@ -4178,9 +4055,8 @@ static void epctx_npu__dequantize_row(epctx_npu__level fast, const uint8_t *x, s
     size_t done = 0;
     (void)fast;
 #ifdef EPCTX_NPU__AVX2
-    if (fast == EPCTX_NPU__LEVEL_AVX512) {
+    if (fast == EPCTX_NPU__LEVEL_AVX512)
         done = epctx_npu__dequantize_wide(x, count, scale, zero, is_signed, y);
-    }
 #endif
     x += done;
     y += done;
@@ -4241,9 +4117,8 @@ static epctx_status epctx_npu__run_dequantize(const void *params, const epctx_np
                 epctx_npu__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
                                           p->type == EPCTX_ONNX_INT8, y);
             } else {
-                for (i = 0; i < p->inner; i++) {
+                for (i = 0; i < p->inner; i++)
                     y[i] = (float)(epctx_npu__load_int(x, i, p->type) - zero) * scale;
-                }
             }
             x += p->inner * elem;
             y += p->inner;
@@ -4320,9 +4195,8 @@ epctx_npu__all_resample_body(epctx_npu__level fast, const void *params, const ep
             for (t = n * p->taps; t < (n + 1) * p->taps; t++) {
                 const int64_t at = epctx_npu__index((const uint8_t *)args->in[1], t, 4);
                 const float w = ((const float *)args->in[2])[t];
-                if (at >= 0 && at < (int64_t)p->in) {
+                if (at >= 0 && at < (int64_t)p->in)
                     epctx_npu__resample_row(x + (size_t)at * p->inner, w, p->inner, y);
-                }
             }
             y += p->inner;
         }
@@ -4407,9 +4281,8 @@ static void epctx_npu__cell_lstm(epctx_npu__level fast, const epctx_npu__recurre
     float *gi = work, *go = work + padded, *gf = go + padded, *gc = gf + padded, *t = gc + padded;
     const float *peep = in[3];
     size_t i;
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < 4; i++)
         epctx_npu__gate(fast, p, in[1], (uint32_t)i, h, work + i * padded);
-    }
     EPCTX_NPU__EACH(j, n, gi[j] += x[j]; gf[j] += x[2 * n + j]; gc[j] += x[3 * n + j];);
     for (i = 0; i < n && peep != NULL; i++) {
         gi[i] += peep[i] * c[i];
@@ -4419,9 +4292,8 @@ static void epctx_npu__cell_lstm(epctx_npu__level fast, const epctx_npu__recurre
     epctx_npu__activate(gf, n, &p->f);
     epctx_npu__activate(gc, n, &p->g);
     EPCTX_NPU__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j]; go[j] += x[n + j];);
-    for (i = 0; i < n && peep != NULL; i++) {
+    for (i = 0; i < n && peep != NULL; i++)
         go[i] += peep[n + i] * c[i];
-    }
     epctx_npu__activate(go, n, &p->f);
     epctx_npu__activate(t, n, &p->h);
     EPCTX_NPU__EACH(j, n, h[j] = go[j] * t[j];);
@@ -4460,16 +4332,11 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
     float *y = (float *)args->out[0], *last = y + p->time * state, *cells = last + state;
     float *work = (float *)args->out[1];
     size_t b, s;
-    for (s = 0; s < 4; s++) {
+    for (s = 0; s < 4; s++)
         in[s] = (const float *)args->in[s];
-    }
     memset(y, 0, (p->time + (size_t)2) * state * sizeof *y);
-    if (args->in[4] != NULL) {
-        memcpy(last, args->in[4], state * sizeof *last);
-    }
-    if (args->in[5] != NULL) {
-        memcpy(cells, args->in[5], state * sizeof *cells);
-    }
+    if (args->in[4] != NULL) memcpy(last, args->in[4], state * sizeof *last);
+    if (args->in[5] != NULL) memcpy(cells, args->in[5], state * sizeof *cells);
     for (b = 0; b < p->batch; b++) {
         const int64_t length = args->in[6] != NULL
                                    ? epctx_npu__index((const uint8_t *)args->in[6], b, 4)
@@ -4582,9 +4449,8 @@ static EPCTX_NPU__INLINE void epctx_npu__copy_run(uint8_t *to, const uint8_t *fr
 {
     size_t i;
     if (count >= 16) {
-        for (i = 0; i + 16 < count; i += 16) {
+        for (i = 0; i + 16 < count; i += 16)
             memcpy(to + i, from + i, 16);
-        }
         memcpy(to + count - 16, from + count - 16, 16);
     } else if (count >= 8) {
         memcpy(to, from, 8);
@@ -4593,9 +4459,8 @@ static EPCTX_NPU__INLINE void epctx_npu__copy_run(uint8_t *to, const uint8_t *fr
         memcpy(to, from, 4);
         memcpy(to + count - 4, from + count - 4, 4);
     } else {
-        while (count-- > 0) {
+        while (count-- > 0)
             to[count] = from[count];
-        }
     }
 }
 
@@ -4619,9 +4484,7 @@ static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x,
             memset(to, fill, run);
             continue;
         }
-        if (high - low < (int32_t)w.kernel_w) {
-            memset(to, fill, run);
-        }
+        if (high - low < (int32_t)w.kernel_w) memset(to, fill, run);
         if (w.dilation_w == 1) {
             epctx_npu__copy_run(to + (size_t)low * c, row + (size_t)(start + low) * c,
                                 (size_t)(high - low) * c);
@@ -4632,9 +4495,8 @@ static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x,
             }
         }
     }
-    while (to < patch + size) {
+    while (to < patch + size)
         *to++ = 0;
-    }
 }
 
 /* A sum of products, modulo 2^32, to its quantized result. */
@@ -4738,16 +4600,14 @@ EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__dots_tile(const epctx_n
     EPCTX_NPU__UNROLL
     for (r = 0; r < rows; r++) {
         EPCTX_NPU__UNROLL
-        for (v = 0; v < wide; v++) {
+        for (v = 0; v < wide; v++)
             sum[r][v] = _mm512_loadu_si512(d->bias + v * EPCTX_NPU__DOT_LANE);
-        }
     }
     for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) {
         __m512i weights[4];
         EPCTX_NPU__UNROLL
-        for (v = 0; v < wide; v++) {
+        for (v = 0; v < wide; v++)
             weights[v] = _mm512_loadu_si512(w + v * block);
-        }
         EPCTX_NPU__UNROLL
         for (r = 0; r < rows; r++) {
             uint32_t word;
@@ -4755,9 +4615,8 @@ EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__dots_tile(const epctx_n
             memcpy(&word, d->rows[r] + 4 * k, sizeof word);
             x = _mm512_set1_epi32((int32_t)word);
             EPCTX_NPU__UNROLL
-            for (v = 0; v < wide; v++) {
+            for (v = 0; v < wide; v++)
                 sum[r][v] = epctx_npu__dot(sum[r][v], x, weights[v]);
-            }
         }
     }
     EPCTX_NPU__UNROLL
@@ -4856,9 +4715,8 @@ epctx_npu__dots_half_tile(const epctx_npu__dots *d, size_t n, size_t first, size
     EPCTX_NPU__UNROLL
     for (r = 0; r < rows; r++) {
         EPCTX_NPU__UNROLL
-        for (v = 0; v < 2; v++) {
+        for (v = 0; v < 2; v++)
             sum[r][v] = epctx_npu__get_32(d->bias + n + 8 * v);
-        }
     }
     for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) {
         const __m256i weights[2] = {epctx_npu__get_32(w), epctx_npu__get_32(w + 32)};
@@ -4880,9 +4738,8 @@ epctx_npu__dots_half_tile(const epctx_npu__dots *d, size_t n, size_t first, size
             epctx_npu__put_32(whole + 8 * v,
                               epctx_npu__rounded_half(sum[r][v], d->scale + n + 8 * v, d->steps));
         }
-        for (v = 0; v < 16 && v < left; v++) {
+        for (v = 0; v < 16 && v < left; v++)
             y[v] = (uint8_t)(whole[v] & 0xff);
-        }
     }
 }
 
@@ -4890,13 +4747,11 @@ EPCTX_NPU__TARGET static void epctx_npu__dots_half(const epctx_npu__dots *d, boo
 {
     size_t n, first;
     for (n = 0; n < d->columns; n += EPCTX_NPU__DOT_LANE) {
-        for (first = 0; first < d->count; first += 3) {
-            if (vnni) {
+        for (first = 0; first < d->count; first += 3)
+            if (vnni)
                 epctx_npu__dots_half_tile(d, n, first, 3, true);
-            } else {
+            else
                 epctx_npu__dots_half_tile(d, n, first, 3, false);
-            }
-        }
     }
 }
 
@@ -4989,9 +4844,8 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
             epctx_npu__flip(args->fast, taps, d.count * size, p->flip, patch);
             taps = patch;
         }
-        for (r = 0; r < EPCTX_NPU__DOT_ROWS; r++) { /* rows beyond repeat the first */
+        for (r = 0; r < EPCTX_NPU__DOT_ROWS; r++) /* rows beyond repeat the first */
             d.rows[r] = taps + (r < d.count ? r : 0) * size;
-        }
         epctx_npu__dots_all(args->fast, p, args, &d);
     }
     return EPCTX_OK;
@@ -5059,14 +4913,12 @@ EPCTX_NPU__VNNI static void epctx_npu__channels_wide(epctx_npu__channels *l)
     __m512i sum[4], x[4], low, high;
     size_t t, i;
     EPCTX_NPU__UNROLL
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < 4; i++)
         sum[i] = _mm512_loadu_si512(l->from + 16 * i);
-    }
     for (t = 0; t < l->tap_count; t += 4, w += 256) {
         EPCTX_NPU__UNROLL
-        for (i = 0; i < 4; i++) {
+        for (i = 0; i < 4; i++)
             x[i] = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, l->taps[t + i]), flip);
-        }
         low = _mm512_unpacklo_epi8(x[0], x[1]);
         high = _mm512_unpackhi_epi8(x[0], x[1]);
         x[0] = _mm512_unpacklo_epi8(x[2], x[3]);
@@ -5080,13 +4932,11 @@ EPCTX_NPU__VNNI static void epctx_npu__channels_wide(epctx_npu__channels *l)
             epctx_npu__dot(sum[3], _mm512_unpackhi_epi16(high, x[1]), _mm512_loadu_si512(w + 192));
     }
     EPCTX_NPU__UNROLL
-    for (i = 0; i < 4; i++) {
-        if (l->last) {
+    for (i = 0; i < 4; i++)
+        if (l->last)
             sum[i] = epctx_npu__rounded(sum[i], l->scale + 16 * i, &l->p->y);
-        } else {
+        else
             _mm512_storeu_si512(l->sum + 16 * i, sum[i]);
-        }
-    }
     if (!l->last) return;
     low = _mm512_packs_epi32(sum[0], sum[1]);
     high = _mm512_packs_epi32(sum[2], sum[3]);
@@ -5106,9 +4956,8 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__channels_half(epctx_n
     uint8_t bytes[32] = {0};
     size_t t, i;
     EPCTX_NPU__UNROLL
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < 4; i++)
         sum[i] = epctx_npu__get_32(l->from + 16 * i + 8 * half);
-    }
     for (t = 0; t < l->tap_count; t += 4, w += 256) {
         EPCTX_NPU__UNROLL
         for (i = 0; i < 4; i++) {
@@ -5133,13 +4982,11 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__channels_half(epctx_n
         }
     }
     EPCTX_NPU__UNROLL
-    for (i = 0; i < 4; i++) {
-        if (l->last) {
+    for (i = 0; i < 4; i++)
+        if (l->last)
             sum[i] = epctx_npu__rounded_half(sum[i], l->scale + 16 * i + 8 * half, &l->p->y);
-        } else {
+        else
             epctx_npu__put_32(l->sum + 16 * i + 8 * half, sum[i]);
-        }
-    }
     if (!l->last) return;
     x[0] = _mm256_packs_epi32(sum[0], sum[1]);
     x[1] = _mm256_packs_epi32(sum[2], sum[3]);
@@ -5151,13 +4998,11 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__channels_half(epctx_n
 EPCTX_NPU__TARGET static void epctx_npu__channels_halves(epctx_npu__channels *l, bool vnni)
 {
     size_t half;
-    for (half = 0; 32 * half < l->count; half++) {
-        if (vnni) {
+    for (half = 0; 32 * half < l->count; half++)
+        if (vnni)
             epctx_npu__channels_half(l, half, true);
-        } else {
+        else
             epctx_npu__channels_half(l, half, false);
-        }
-    }
 }
 
 #endif /* EPCTX_NPU__AVX2 */
@@ -5219,9 +5064,8 @@ static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epc
             for (done = ky = kx = 0; done < count; done += l.tap_count) {
                 l.tap_count = count - done < EPCTX_NPU__TAPS ? count - done : EPCTX_NPU__TAPS;
                 l.last = done + l.tap_count == count;
-                for (t = 0; inside && few && t < count; t++) {
+                for (t = 0; inside && few && t < count; t++)
                     l.taps[t] = image + ((size_t)top * w->in_w + first) * channels + c + offsets[t];
-                }
                 for (; t < l.tap_count; t++) {
                     const uint32_t iy = top + ky * w->dilation_h;
                     const uint32_t ix = first + kx * w->dilation_w;
@@ -5233,9 +5077,8 @@ static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epc
                         ky++;
                     }
                 }
-                for (; t % 4 != 0; t++) {
+                for (; t % 4 != 0; t++)
                     l.taps[t] = fill;
-                }
                 epctx_npu__channels_all(args->fast, &l);
                 l.w += EPCTX_NPU__TAPS * 64;
                 l.from = l.sum;
@@ -5257,11 +5100,9 @@ static epctx_status epctx_npu__run_integer_depthwise(const void *params,
     uint8_t *y = (uint8_t *)args->out[0];
     uint32_t n, oy;
     (void)error;
-    for (n = 0; n < p->batch; n++, x += image) {
-        for (oy = 0; oy < w->out_h; oy++, y += row) {
+    for (n = 0; n < p->batch; n++, x += image)
+        for (oy = 0; oy < w->out_h; oy++, y += row)
             epctx_npu__depthwise_row(p, args, x, oy, y);
-        }
-    }
     return EPCTX_OK;
 }
 
@@ -5332,9 +5173,7 @@ static epctx_status epctx_npu__run_integer_add(const void *params, const epctx_n
     size_t i = 0;
     (void)error;
 #ifdef EPCTX_NPU__AVX2
-    if (args->fast == EPCTX_NPU__LEVEL_AVX512) {
-        i = epctx_npu__integer_add_wide(p, a, b, y);
-    }
+    if (args->fast == EPCTX_NPU__LEVEL_AVX512) i = epctx_npu__integer_add_wide(p, a, b, y);
 #endif
     for (; i < p->count; i++) { /* in two statements, so that no compiler fuses them */
         volatile float one = (float)((int32_t)(a[i] ^ p->a_flip) - p->a_zero) * p->a_scale;
@@ -5520,9 +5359,8 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
         out->weights < out->strings + out->string_bytes ||
         out->weight_bytes != blob.size - out->weights ||
         epctx_npu__mul(out->graphs, EPCTX_NPU__GRAPH_WORDS) > out->words ||
-        epctx_npu__mul(out->weight_count, EPCTX_NPU__WEIGHT_WORDS) > out->words) {
+        epctx_npu__mul(out->weight_count, EPCTX_NPU__WEIGHT_WORDS) > out->words)
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: a section exceeds the file");
-    }
     return EPCTX_OK;
 }
 
@@ -5583,9 +5421,8 @@ static epctx_status epctx_npu__parts_of(epctx_span blob, const epctx_npu__layout
     out->strings = epctx_npu__part(&out->total, layout->string_bytes);
     out->weights = epctx_npu__part(
         &out->total, epctx_npu__copies_weights(blob, layout) ? layout->weight_bytes : 0);
-    if (out->total > SIZE_MAX / 2) {
+    if (out->total > SIZE_MAX / 2)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "context binary: too large for this machine");
-    }
     return EPCTX_OK;
 }
 
@@ -5643,9 +5480,8 @@ static uint64_t epctx_npu__value_bytes(const epctx_value *value)
 {
     uint64_t bytes = epctx_npu__elem_size(value->elem_type);
     int32_t i;
-    for (i = 0; i < value->rank; i++) {
+    for (i = 0; i < value->rank; i++)
         bytes = value->dims[i] > 0 ? epctx_npu__mul(bytes, (uint64_t)value->dims[i]) : 0;
-    }
     return bytes <= EPCTX_NPU__MAX_BYTES ? bytes : 0;
 }
 
@@ -5657,9 +5493,8 @@ static epctx_status epctx_npu__load_value(epctx_npu__loader *l, const uint32_t *
     out->elem_type = words[2] <= 64 ? (int32_t)words[2] : 0;
     out->rank = words[3] <= EPCTX_NPU_MAX_RANK ? (int32_t)words[3] : 0;
     out->dims = dims;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
         dims[i] = words[4 + i];
-    }
     if (words[3] > EPCTX_NPU_MAX_RANK || epctx_npu__value_bytes(out) == 0) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: tensor '%S' has an invalid type or shape", &out->name);
@@ -5788,16 +5623,13 @@ static bool epctx_npu__command_ok(epctx_npu_graph *graph, const uint32_t *words)
         need[i] = written ? needs.out[i - op->in_count] : needs.in[i];
         epctx_npu__add_work(graph, need[i].bytes);
         if (!epctx_npu__operand_ok(graph, &operands[i], &need[i], written,
-                                   written || (op->required >> i & 1) != 0)) {
+                                   written || (op->required >> i & 1) != 0))
             return false;
-        }
     }
     for (i = op->in_count; i < count; i++) { /* kernels read and write disjoint memory */
-        for (j = 0; j < i; j++) {
-            if (epctx_npu__overlap(&operands[i], need[i].bytes, &operands[j], need[j].bytes)) {
+        for (j = 0; j < i; j++)
+            if (epctx_npu__overlap(&operands[i], need[i].bytes, &operands[j], need[j].bytes))
                 return false;
-            }
-        }
     }
     return true;
 }
@@ -5905,12 +5737,10 @@ static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
     }
     l->context->graph_count = ordinary;
     l->context->total_count = total;
-    for (i = ordinary; i < total; i++) {
+    for (i = ordinary; i < total; i++)
         EPCTX__TRY(epctx_npu__load_graph(l, i));
-    }
-    for (i = 0; i < ordinary; i++) {
+    for (i = 0; i < ordinary; i++)
         EPCTX__TRY(epctx_npu__load_graph(l, i));
-    }
     return EPCTX_OK;
 }
 
@@ -5930,9 +5760,8 @@ static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
         const epctx_str *name = &l->graphs[i].info.name;
         int order;
         bytes += name->size; /* overlapping names could make comparing take very long */
-        if (bytes > l->string_bytes) {
+        if (bytes > l->string_bytes)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT, "context binary: graph names overlap");
-        }
         order = epctx_npu__name_order(l->graphs[i - 1].info.name, *name);
         if (order >= 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
@@ -6030,9 +5859,8 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     EPCTX__TRY(epctx_npu__load_weights(&l, table));
     EPCTX__TRY(epctx_npu__load_graphs(&l, layout->graphs));
     EPCTX__TRY(epctx_npu__check_names(&l));
-    if (epctx_npu__copies_weights(blob, layout)) {
+    if (epctx_npu__copies_weights(blob, layout))
         epctx_npu__copy_weights(context, memory + parts->weights);
-    }
     return EPCTX_OK;
 }
 
@@ -6045,9 +5873,8 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
     epctx_status status;
     memset(context, 0, sizeof *context);
     EPCTX__TRY(epctx_npu__survey(blob, &layout, &parts, error));
-    if (memory == NULL || (uintptr_t)memory % 8 != 0) {
+    if (memory == NULL || (uintptr_t)memory % 8 != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "context memory must be aligned to 8 bytes");
-    }
     if (memory_size < parts.total) {
         return epctx_fail(error, EPCTX_ERR_NOMEM,
                           "context binary: expected %u bytes of memory, found %u", parts.total,
@@ -6055,9 +5882,7 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
     }
     memcpy(header, blob.data, sizeof header);
     status = epctx_npu__load_copy(context, blob, header, &layout, &parts, (uint8_t *)memory, error);
-    if (status != EPCTX_OK) {
-        memset(context, 0, sizeof *context);
-    }
+    if (status != EPCTX_OK) memset(context, 0, sizeof *context);
     return status;
 }
 
@@ -6102,9 +5927,7 @@ static void epctx_npu__names(const epctx_npu_context *context, char *text, size_
             return;
         }
         text[used++] = '\'';
-        if (name.size > 0) {
-            memcpy(text + used, name.data, name.size);
-        }
+        if (name.size > 0) memcpy(text + used, name.data, name.size);
         used += name.size;
         memcpy(text + used, "', ", 4);
         used += 3;
@@ -6423,13 +6246,11 @@ static bool epctx_npu__cut_of(epctx_npu__cut *c, const epctx_npu__needs *needs)
     memset(two, 0, sizeof two);
     for (i = 0; i < 2; i++) {
         *epctx_npu__word_at(&params, c->counter) = (i + 1) * c->unit;
-        if (!op->check_fn(&params, &two[i]) || two[i].out[1].bytes > needs->out[1].bytes) {
+        if (!op->check_fn(&params, &two[i]) || two[i].out[1].bytes > needs->out[1].bytes)
             return false;
-        }
     }
-    for (i = 0; i < op->in_count; i++) {
+    for (i = 0; i < op->in_count; i++)
         c->in[i] = two[1].in[i].bytes - two[0].in[i].bytes;
-    }
     c->out = two[1].out[0].bytes - two[0].out[0].bytes;
     c->temporary = epctx_npu__aligned(needs->out[1].bytes);
     return c->out > 0;
@@ -6445,9 +6266,7 @@ static const uint8_t *epctx_npu__cut_rows(epctx_npu__window *w, uint64_t start, 
     const uint32_t skipped = at > w->top ? (uint32_t)(at - w->top) : 0;
     w->top = at > w->top ? 0 : w->top - (uint32_t)at;
     w->in_h -= skipped;
-    if (reach > w->top && reach - w->top < w->in_h) {
-        w->in_h = (uint32_t)(reach - w->top);
-    }
+    if (reach > w->top && reach - w->top < w->in_h) w->in_h = (uint32_t)(reach - w->top);
     return x + skipped * row;
 }
 
@@ -6468,9 +6287,8 @@ static void epctx_npu__run_part(void *work, uint32_t index)
         params.move.from_start += (uint32_t)start * (uint32_t)params.move.from[axis];
         params.move.to_start += (uint32_t)start * (uint32_t)params.move.to[axis];
     } else {
-        for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
+        for (i = 0; i < EPCTX_NPU__MAX_IN; i++)
             args.in[i] = args.in[i] != NULL ? (const uint8_t *)args.in[i] + start * c->in[i] : NULL;
-        }
         args.out[0] = (uint8_t *)args.out[0] + start * c->out;
     }
     if (c->window != 0) {
@@ -6478,9 +6296,7 @@ static void epctx_npu__run_part(void *work, uint32_t index)
             epctx_npu__cut_rows((epctx_npu__window *)(void *)epctx_npu__word_at(&params, c->window),
                                 start, c->in_row, (const uint8_t *)args.in[0]);
     }
-    if (index > 0 && args.out[1] != NULL) {
-        args.out[1] = c->more + (index - 1) * c->temporary;
-    }
+    if (index > 0 && args.out[1] != NULL) args.out[1] = c->more + (index - 1) * c->temporary;
     (void)epctx_npu__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
 }
 
@@ -6497,9 +6313,8 @@ static epctx_status epctx_npu__run_cut(const epctx_npu__call *call, const uint32
     epctx_npu__cut c;
     threads = threads < 1 ? 1 : threads < EPCTX_NPU__THREADS ? threads : EPCTX_NPU__THREADS;
     parts = work / least < threads ? work / least : threads;
-    if (cancels && work / least / 1024 >= parts) {
+    if (cancels && work / least / 1024 >= parts)
         parts = (work / least / 1024 / threads + 1) * threads;
-    }
     memset(&c, 0, sizeof c);
     c.opcode = words[0];
     epctx_npu__decode(call, words, &c.params, &c.args);
@@ -6517,11 +6332,10 @@ static epctx_status epctx_npu__run_cut(const epctx_npu__call *call, const uint32
     for (; c.first < c.parts; c.first += (uint32_t)threads) {
         const uint64_t count = c.parts - c.first < threads ? c.parts - c.first : threads;
         EPCTX__TRY(epctx_cancelled(opts->hooks, error));
-        if (count > 1) {
+        if (count > 1)
             opts->parallel_fn(opts->user, (uint32_t)count, epctx_npu__run_part, &c);
-        } else {
+        else
             epctx_npu__run_part(&c, 0);
-        }
     }
     return EPCTX_OK;
 }
@@ -6535,9 +6349,7 @@ static epctx_status epctx_npu__run_timed(const epctx_npu__call *call, const uint
     epctx_npu__needs needs;
     const epctx_npu_command command = epctx_npu__describe(call->graph, words, &needs);
     EPCTX__TRY(epctx_npu__run_cut(call, words, &needs, command.products + command.bytes, error));
-    if (timed) {
-        opts->profile_fn(opts->user, &command, opts->clock_fn(opts->user) - start);
-    }
+    if (timed) opts->profile_fn(opts->user, &command, opts->clock_fn(opts->user) - start);
     return EPCTX_OK;
 }
 
@@ -6557,9 +6369,8 @@ EPCTX_API size_t epctx_npu_scratch_size(const epctx_npu_graph *graph, uint32_t t
     uint64_t most = 0, size = epctx_npu__aligned(graph->info.scratch_size);
     uint32_t position = 0;
     epctx_npu_command command;
-    while (epctx_npu_next_command(graph, &position, &command)) {
+    while (epctx_npu_next_command(graph, &position, &command))
         most = command.temporary > most ? command.temporary : most;
-    }
     threads = threads < EPCTX_NPU__THREADS ? threads : EPCTX_NPU__THREADS;
     size += threads > 1 ? (threads - 1) * epctx_npu__aligned(most) : 0;
     return most > 0 && threads > 1 && size <= SIZE_MAX / 2 ? (size_t)size
@@ -6573,9 +6384,8 @@ static uint64_t epctx_npu__values_bytes(const epctx_value *values, size_t count)
 {
     uint64_t total = 0;
     size_t i;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         total += epctx_npu__aligned(epctx_npu__value_bytes(&values[i]));
-    }
     return total;
 }
 
@@ -6611,9 +6421,8 @@ static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx
     const uint64_t bytes = epctx_npu__value_bytes(want);
     const uint32_t elem = epctx_npu__elem_size(want->elem_type);
     size_t i = 0;
-    while (i < count && !epctx_str_eq(weights[i].name, want->name)) {
+    while (i < count && !epctx_str_eq(weights[i].name, want->name))
         i++;
-    }
     if (i == count || weights[i].data == NULL || weights[i].size != bytes ||
         weights[i].elem_type != want->elem_type) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
@@ -6801,9 +6610,8 @@ static uint64_t epctx_npu__count(const epctx_npu__shape *shape)
 {
     uint64_t count = 1;
     uint32_t i;
-    for (i = 0; i < shape->rank; i++) {
+    for (i = 0; i < shape->rank; i++)
         count = epctx_npu__mul(count, shape->dims[i] > 0 ? (uint64_t)shape->dims[i] : 0);
-    }
     return count;
 }
 
@@ -6811,9 +6619,8 @@ static uint64_t epctx_npu__product(const epctx_npu__shape *shape, uint32_t first
 {
     uint64_t count = 1;
     uint32_t i;
-    for (i = first; i < end; i++) {
+    for (i = first; i < end; i++)
         count = epctx_npu__mul(count, (uint64_t)shape->dims[i]);
-    }
     return count;
 }
 
@@ -7001,9 +6808,8 @@ static epctx_status epctx_npu__record(epctx_npu__compiler *c, const epctx_npu__s
     epctx_npu__tensor *out = &c->tensors[s->out];
     void *array = c->makes;
     uint32_t i;
-    for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
+    for (i = 0; i < EPCTX_NPU__MAX_IN; i++)
         if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].outside) out->outside = true;
-    }
     out->whole = s->out;
     EPCTX__TRY(epctx_npu__grow(c, &array, c->make_count, &c->make_room, sizeof *c->makes));
     c->makes = (epctx_npu__step *)array;
@@ -7027,9 +6833,8 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
     }
     if (out->count == 0) return EPCTX_OK;
     if (c->weightless != EPCTX_WEIGHTLESS_NONE) EPCTX__TRY(epctx_npu__record(c, s));
-    for (i = 0; i < op->in_count; i++) {
+    for (i = 0; i < op->in_count; i++)
         if (s->in[i] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, s->in[i], &args.in[i]));
-    }
     if (s->op == EPCTX_NPU__OP_DEQUANTIZE) {
         EPCTX__TRY(epctx_npu__alloc(c, 1, sizeof *s, &data));
         memcpy(data, s, sizeof *s);
@@ -7044,9 +6849,8 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
 static bool epctx_npu__all_constant(const epctx_npu__compiler *c, const epctx_npu__step *s)
 {
     uint32_t i;
-    for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
+    for (i = 0; i < EPCTX_NPU__MAX_IN; i++)
         if (s->in[i] != EPCTX_NPU__NONE && !c->tensors[s->in[i]].constant) return false;
-    }
     return true;
 }
 
@@ -7056,9 +6860,8 @@ static void epctx_npu__step_init(epctx_npu__step *s, epctx_npu__opcode op, uint3
     uint32_t i;
     memset(s, 0, sizeof *s);
     s->op = op;
-    for (i = 2; i < EPCTX_NPU__MAX_IN; i++) {
+    for (i = 2; i < EPCTX_NPU__MAX_IN; i++)
         s->in[i] = EPCTX_NPU__NONE;
-    }
     s->in[0] = a;
     s->in[1] = b;
     s->out = out;
@@ -7070,12 +6873,10 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
     epctx_npu__tensor *out = &c->tensors[s->out];
     void *array = c->steps;
     const bool again = out->buffer != EPCTX_NPU__NONE;
-    if (c->folding && !again && epctx_npu__foldable(s) && epctx_npu__all_constant(c, s)) {
+    if (c->folding && !again && epctx_npu__foldable(s) && epctx_npu__all_constant(c, s))
         return epctx_npu__fold(c, s);
-    }
-    if (out->count == 0) {
+    if (out->count == 0)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected at least one element");
-    }
     if (!again) {
         uint32_t buffer;
         EPCTX__TRY(epctx_npu__add_buffer(c, out->count * epctx_npu__elem_size(out->elem), &buffer));
@@ -7109,23 +6910,19 @@ static uint32_t epctx_npu__collapse(int64_t *dims, uint32_t rank,
         const int64_t dim = dims[i];
         bool merge = n > 0;
         if (dim == 1) continue;
-        for (j = 0; merge && j < count; j++) {
+        for (j = 0; merge && j < count; j++)
             merge = strides[j][n - 1] == strides[j][i] * dim;
-        }
-        if (merge) {
+        if (merge)
             dims[n - 1] *= dim;
-        } else {
+        else
             dims[n++] = dim;
-        }
-        for (j = 0; j < count; j++) {
+        for (j = 0; j < count; j++)
             strides[j][n - 1] = strides[j][i];
-        }
     }
     if (n == 0) {
         dims[0] = 1;
-        for (j = 0; j < count; j++) {
+        for (j = 0; j < count; j++)
             strides[j][0] = 0;
-        }
         n = 1;
     }
     return n;
@@ -7229,15 +7026,13 @@ static uint32_t epctx_npu__walk(const epctx_npu__compiler *c, const epctx_npu__s
     uint32_t rank, i, j;
     memset(strides, 0, sizeof strides);
     memcpy(wide, shape->dims, sizeof wide);
-    for (j = 0; j < count; j++) {
+    for (j = 0; j < count; j++)
         epctx_npu__broadcast_strides(&c->tensors[ids[j]].shape, shape, strides[j]);
-    }
     rank = epctx_npu__collapse(wide, shape->rank, strides, count);
     for (i = 0; i < rank; i++) {
         dims[i] = (uint32_t)wide[i];
-        for (j = 0; j < count; j++) {
+        for (j = 0; j < count; j++)
             out[j][i] = (int32_t)strides[j][i];
-        }
     }
     return rank;
 }
@@ -7297,9 +7092,8 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
                           "found %s",
                           &name, epctx_elem_name(value->elem_type));
     }
-    while (i < value->rank && value->dims[i] > 0) {
+    while (i < value->rank && value->dims[i] > 0)
         i++;
-    }
     if (value->rank > EPCTX_NPU_MAX_RANK) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S': expected rank <= %u, found %d", &name,
@@ -7403,15 +7197,13 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
     }
     if (i >= node->output_count || node->outputs[i].size == 0) return EPCTX_OK;
     if (epctx_map_get(&c->names, node->outputs[i]) != EPCTX_MAP_NONE &&
-        !epctx_str_is(node->op_type, "Constant")) { /* the last Constant counts */
+        !epctx_str_is(node->op_type, "Constant")) /* the last Constant counts */
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' occurs twice", &node->outputs[i]);
-    }
     uses = epctx_map_get(&c->uses, node->outputs[i]);
     c->tensors[id].name = node->outputs[i];
     c->tensors[id].uses = uses == EPCTX_MAP_NONE ? 0 : uses;
-    if (epctx_map_put(&c->names, node->outputs[i], id) != EPCTX_OK) {
+    if (epctx_map_put(&c->names, node->outputs[i], id) != EPCTX_OK)
         return epctx_npu__nomem(c, c->arena->missing);
-    }
     return EPCTX_OK;
 }
 
@@ -7453,9 +7245,8 @@ static epctx_status epctx_npu__ints(epctx_npu__compiler *c, const char *name, si
                                              "expected %u integers, found %u", (uint64_t)count,
                                              (uint64_t)attr->count));
     }
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         out[i] = attr != NULL ? attr->ints[i] : fallback;
-    }
     return EPCTX_OK;
 }
 
@@ -7474,9 +7265,8 @@ static epctx_status epctx_npu__const_ints(epctx_npu__compiler *c, uint32_t id, c
     }
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     *count = (size_t)c->tensors[id].count;
-    for (i = 0; i < *count; i++) {
+    for (i = 0; i < *count; i++)
         out[i] = epctx_npu__index((const uint8_t *)data, i, epctx_npu__elem_size(t->elem));
-    }
     return EPCTX_OK;
 }
 
@@ -7490,9 +7280,8 @@ static epctx_status epctx_npu__ints_of(epctx_npu__compiler *c, const char *name,
     *found = false;
     if (c->node->version < since) {
         if (attr == NULL) return EPCTX_OK;
-        if (attr->type != EPCTX_ATTR_INTS || attr->count > 2 * EPCTX_NPU_MAX_RANK) {
+        if (attr->type != EPCTX_ATTR_INTS || attr->count > 2 * EPCTX_NPU_MAX_RANK)
             return epctx_npu__bad_attr(c, name, "at most 16 integers");
-        }
         memcpy(out, attr->ints, attr->count * sizeof *out);
         *count = attr->count;
         *found = true;
@@ -7591,11 +7380,10 @@ static epctx_status epctx_npu__scalar(epctx_npu__compiler *c, int32_t elem, int3
     const float f = (float)value;
     void *data;
     EPCTX__TRY(epctx_npu__add_constant(c, elem, &shape, &data, id));
-    if (elem == EPCTX_ONNX_FLOAT) {
+    if (elem == EPCTX_ONNX_FLOAT)
         memcpy(data, &f, sizeof f);
-    } else {
+    else
         epctx_npu__store_int((uint8_t *)data, 0, (uint32_t)elem, value);
-    }
     return EPCTX_OK;
 }
 
@@ -7607,13 +7395,11 @@ static epctx_status epctx_npu__ramp(epctx_npu__compiler *c, int64_t n, uint32_t 
     void *data;
     int64_t i;
     shape.rank = rank;
-    for (i = 0; i < (int64_t)rank; i++) {
+    for (i = 0; i < (int64_t)rank; i++)
         shape.dims[i] = i == (int64_t)axis ? n : 1;
-    }
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, id));
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < n; i++)
         memcpy((uint8_t *)data + i * 8, &i, 8);
-    }
     return EPCTX_OK;
 }
 
@@ -7691,12 +7477,10 @@ static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binar
         {EPCTX_NPU__BINARY_FMOD, EPCTX_NPU__EXACT_FMOD},
     };
     size_t i;
-    if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
+    if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && c->tensors[b].elem == EPCTX_ONNX_FLOAT)
         return epctx_npu__emit_binary(c, kind, a, b, out);
-    }
-    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (kinds[i].floats == kind) return epctx_npu__emit_exact(c, kinds[i].integers, a, b, out);
-    }
     return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integer inputs are not supported");
 }
 
@@ -7745,9 +7529,8 @@ static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c)
     if ((mode != EPCTX_NPU__NONE &&
          (c->tensors[mode].elem != EPCTX_ONNX_BOOL || c->tensors[mode].count != 1 ||
           *(const uint8_t *)training != 0)) ||
-        (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0)) {
+        (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "training mode is not supported");
-    }
     if (c->node->version < 12) {
         EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
     } else if (c->node->output_count > 1) {
@@ -7790,11 +7573,10 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c)
                               (uint64_t)i);
         }
         shape.dims[i] = d == -1 ? 1 : d;
-        if (d == -1) {
+        if (d == -1)
             free_dim = i;
-        } else {
+        else
             known = epctx_npu__mul(known, (uint64_t)d);
-        }
     }
     if (free_dim != EPCTX_NPU__NONE) {
         if (known == 0 || c->tensors[x].count % known != 0) {
@@ -7828,9 +7610,8 @@ static epctx_status epctx_npu__mark_axes(epctx_npu__compiler *c, const int64_t *
     for (i = 0; i < count; i++) {
         uint32_t axis;
         EPCTX__TRY(epctx_npu__axis(c, axes[i], rank, 0, &axis));
-        if (marked[axis]) {
+        if (marked[axis])
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u occurs twice", (uint64_t)axis);
-        }
         marked[axis] = true;
     }
     return EPCTX_OK;
@@ -7853,9 +7634,7 @@ static epctx_status epctx_npu__lower_squeeze(epctx_npu__compiler *c)
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u: expected dimension 1, found %d",
                               (uint64_t)i, in->dims[i]);
         }
-        if (found ? !marked[i] : in->dims[i] != 1) {
-            shape.dims[shape.rank++] = in->dims[i];
-        }
+        if (found ? !marked[i] : in->dims[i] != 1) shape.dims[shape.rank++] = in->dims[i];
     }
     return epctx_npu__lower_alias(c, x, &shape);
 }
@@ -7875,9 +7654,8 @@ static epctx_status epctx_npu__lower_unsqueeze(epctx_npu__compiler *c)
     }
     shape.rank = c->tensors[x].shape.rank + (uint32_t)count;
     EPCTX__TRY(epctx_npu__mark_axes(c, axes, count, shape.rank, marked));
-    for (i = 0; i < shape.rank; i++) {
+    for (i = 0; i < shape.rank; i++)
         shape.dims[i] = marked[i] ? 1 : c->tensors[x].shape.dims[from++];
-    }
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
@@ -7913,20 +7691,18 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "attribute '%S': expected numbers",
                           &a->name);
     }
-    if (a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_INTS) {
+    if (a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_INTS)
         EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
-    } else {
+    else
         EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &id));
-    }
-    if (a->type == EPCTX_ATTR_INT) {
+    if (a->type == EPCTX_ATTR_INT)
         memcpy(data, &a->i, sizeof a->i);
-    } else if (a->type == EPCTX_ATTR_FLOAT) {
+    else if (a->type == EPCTX_ATTR_FLOAT)
         memcpy(data, &a->f, sizeof a->f);
-    } else if (a->count > 0 && a->type == EPCTX_ATTR_INTS) {
+    else if (a->count > 0 && a->type == EPCTX_ATTR_INTS)
         memcpy(data, a->ints, a->count * sizeof *a->ints);
-    } else if (a->count > 0) {
+    else if (a->count > 0)
         memcpy(data, a->floats, a->count * sizeof *a->floats);
-    }
     return epctx_npu__output(c, 0, id);
 }
 
@@ -7963,14 +7739,12 @@ static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
     EPCTX__TRY(epctx_npu__shape_from(c, dims, count, &shape));
     if (value != NULL) {
-        if (value->type != EPCTX_ATTR_TENSOR || value->t == NULL) {
+        if (value->type != EPCTX_ATTR_TENSOR || value->t == NULL)
             return epctx_npu__bad_attr(c, "value", "a tensor");
-        }
         EPCTX__TRY(epctx_npu__import_tensor(c, value->t, &id));
         elem = c->tensors[id].elem;
-        if (elem == 0 || c->tensors[id].count != 1) {
+        if (elem == 0 || c->tensors[id].count != 1)
             return epctx_npu__bad_attr(c, "value", "one element of a supported type");
-        }
         bits = epctx_npu__elem_size(elem) == 1   ? c->tensors[id].raw[0]
                : epctx_npu__elem_size(elem) == 4 ? epctx_npu__get32(c->tensors[id].raw)
                                                  : epctx_npu__get64(c->tensors[id].raw);
@@ -7997,9 +7771,8 @@ static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c)
     shape.dims[0] = end - start;
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
     dims = (int64_t *)data;
-    for (i = start; i < end; i++) {
+    for (i = start; i < end; i++)
         dims[i - start] = c->tensors[x].shape.dims[i];
-    }
     return epctx_npu__output(c, 0, id);
 }
 
@@ -8020,11 +7793,9 @@ static const struct {
 static epctx_npu__act *epctx_npu__act_of(epctx_npu__step *s)
 {
     size_t i;
-    for (i = 0; i < sizeof epctx_npu__act_places / sizeof epctx_npu__act_places[0]; i++) {
-        if (epctx_npu__act_places[i].op == s->op) {
+    for (i = 0; i < sizeof epctx_npu__act_places / sizeof epctx_npu__act_places[0]; i++)
+        if (epctx_npu__act_places[i].op == s->op)
             return (epctx_npu__act *)(void *)((uint8_t *)&s->params + epctx_npu__act_places[i].at);
-        }
-    }
     return NULL;
 }
 
@@ -8042,15 +7813,13 @@ static epctx_status epctx_npu__lower_int_act(epctx_npu__compiler *c, epctx_npu__
                                              uint32_t x)
 {
     uint32_t zero, y;
-    if (kind != EPCTX_NPU__ACT_NEG && kind != EPCTX_NPU__ACT_ABS && kind != EPCTX_NPU__ACT_RELU) {
+    if (kind != EPCTX_NPU__ACT_NEG && kind != EPCTX_NPU__ACT_ABS && kind != EPCTX_NPU__ACT_RELU)
         return epctx_npu__want_float(c, x);
-    }
     EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, 0, &zero));
     EPCTX__TRY(epctx_npu__emit_exact(
         c, kind == EPCTX_NPU__ACT_RELU ? EPCTX_NPU__EXACT_MAX : EPCTX_NPU__EXACT_SUB, zero, x, &y));
-    if (kind == EPCTX_NPU__ACT_ABS) {
+    if (kind == EPCTX_NPU__ACT_ABS)
         EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MAX, x, y, &y));
-    }
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8158,17 +7927,15 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
             EPCTX__TRY(epctx_npu__const_float(c, ids[i], i == 0 ? "min" : "max", &limits[i]));
         } else if (ids[i] != EPCTX_NPU__NONE) { /* run-time limits: Max, then Min */
             EPCTX__TRY(epctx_npu__want_float(c, ids[i]));
-            if (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1) {
+            if (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1)
                 return epctx_fail(c->error, EPCTX_ERR_GRAPH, "min and max: expected scalars");
-            }
             EPCTX__TRY(epctx_npu__emit_binary(
                 c, i == 0 ? EPCTX_NPU__BINARY_MAX : EPCTX_NPU__BINARY_MIN, x, ids[i], &x));
         }
     }
     if (!constant) return epctx_npu__output(c, 0, x);
-    if (limits[1] < limits[0]) { /* ONNX: every element becomes max */
+    if (limits[1] < limits[0]) /* ONNX: every element becomes max */
         limits[0] = limits[1];
-    }
     return epctx_npu__lower_act_of(c, EPCTX_NPU__ACT_CLIP, limits[0], limits[1]);
 }
 
@@ -8179,17 +7946,14 @@ static epctx_status epctx_npu__old_broadcast(epctx_npu__compiler *c, uint32_t a,
     const epctx_attr *attr = epctx_node_attr(c->node, "axis");
     uint32_t axis, rank = c->tensors[a].shape.rank, i;
     if (c->node->version >= 7 || epctx_node_int(c->node, "broadcast", 0) == 0 || attr == NULL ||
-        c->tensors[*b].shape.rank > rank) {
+        c->tensors[*b].shape.rank > rank)
         return EPCTX_OK;
-    }
     EPCTX__TRY(epctx_npu__axis(c, attr->i, rank, 0, &axis));
-    if (axis + c->tensors[*b].shape.rank > rank) {
+    if (axis + c->tensors[*b].shape.rank > rank)
         return epctx_npu__bad_attr(c, "axis", "an axis from which the second input fits");
-    }
     shape.rank = rank - axis;
-    for (i = 0; i < shape.rank; i++) {
+    for (i = 0; i < shape.rank; i++)
         shape.dims[i] = i < c->tensors[*b].shape.rank ? c->tensors[*b].shape.dims[i] : 1;
-    }
     return epctx_npu__alias(c, *b, &shape, 0, b);
 }
 
@@ -8203,15 +7967,13 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
     uint32_t axis = 1, i, id;
     *done = false;
     if (s == NULL || !c->tensors[bias].constant || bs->rank > xs->rank) return EPCTX_OK;
-    if (s->op == EPCTX_NPU__OP_GEMM && s->params.gemm.n == (uint32_t)xs->dims[xs->rank - 1]) {
+    if (s->op == EPCTX_NPU__OP_GEMM && s->params.gemm.n == (uint32_t)xs->dims[xs->rank - 1])
         axis = xs->rank - 1;
-    } else if (s->op != EPCTX_NPU__OP_CONV && s->op != EPCTX_NPU__OP_DEPTHWISE) {
+    else if (s->op != EPCTX_NPU__OP_CONV && s->op != EPCTX_NPU__OP_DEPTHWISE)
         return EPCTX_OK;
-    }
     if (s->in[2] != EPCTX_NPU__NONE || epctx_npu__act_of(s)->kind != EPCTX_NPU__ACT_NONE ||
-        xs->dims[axis] == 1) {
+        xs->dims[axis] == 1)
         return EPCTX_OK;
-    }
     for (i = 0; i < bs->rank; i++) {
         uint32_t at = xs->rank - bs->rank + i;
         if (bs->dims[i] != (at == axis ? xs->dims[axis] : 1)) return EPCTX_OK;
@@ -8232,13 +7994,11 @@ static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t oth
     const epctx_npu__tensor *t = &c->tensors[other];
     if (s == NULL || s->op != EPCTX_NPU__OP_CONV || s->in[3] != EPCTX_NPU__NONE ||
         s->params.conv.act.kind != EPCTX_NPU__ACT_NONE || x == other || t->constant ||
-        !epctx_npu__same_shape(&t->shape, &c->tensors[x].shape)) {
+        !epctx_npu__same_shape(&t->shape, &c->tensors[x].shape))
         return false;
-    }
     if (c->buffers[t->buffer].place != EPCTX_NPU__INPUT &&
-        (t->writer == EPCTX_NPU__NONE || t->writer >= c->tensors[x].writer)) {
+        (t->writer == EPCTX_NPU__NONE || t->writer >= c->tensors[x].writer))
         return false;
-    }
     s->in[3] = other;
     c->stats.fused++;
     return true;
@@ -8280,15 +8040,13 @@ static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c)
         shape = c->tensors[x].shape; /* old opsets: one slope per channel */
         shape.rank -= 1;
         shape.dims[0] = c->tensors[slope].shape.dims[0];
-        for (i = 1; i < shape.rank; i++) {
+        for (i = 1; i < shape.rank; i++)
             shape.dims[i] = 1;
-        }
         EPCTX__TRY(epctx_npu__alias(c, slope, &shape, 0, &slope));
     }
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_PRELU, x, slope, &y));
-    if (!epctx_npu__same_shape(&c->tensors[x].shape, &c->tensors[y].shape)) {
+    if (!epctx_npu__same_shape(&c->tensors[x].shape, &c->tensors[y].shape))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "slope: cannot broadcast to the input");
-    }
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8336,12 +8094,9 @@ static epctx_status epctx_npu__lower_exact_of(epctx_npu__compiler *c, epctx_npu_
     uint32_t a, b, y;
     EPCTX__TRY(epctx_npu__input(c, swap ? 1 : 0, &a));
     EPCTX__TRY(epctx_npu__input(c, swap ? 0 : 1, &b));
-    if (kind < EPCTX_NPU__EXACT_EQUAL && c->tensors[a].elem == EPCTX_ONNX_FLOAT) {
+    if (kind < EPCTX_NPU__EXACT_EQUAL && c->tensors[a].elem == EPCTX_ONNX_FLOAT)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected integers or bool, found float32");
-    }
-    if (!swap) {
-        EPCTX__TRY(epctx_npu__old_broadcast(c, a, &b));
-    }
+    if (!swap) EPCTX__TRY(epctx_npu__old_broadcast(c, a, &b));
     EPCTX__TRY(epctx_npu__emit_exact(c, kind, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -8358,9 +8113,8 @@ static epctx_status epctx_npu__lower_exact(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_bit_shift(epctx_npu__compiler *c)
 {
     const epctx_attr *direction = epctx_node_attr(c->node, "direction");
-    if (direction != NULL && epctx_str_is(direction->s, "RIGHT")) {
+    if (direction != NULL && epctx_str_is(direction->s, "RIGHT"))
         return epctx_npu__lower_exact_of(c, EPCTX_NPU__EXACT_RIGHT, false);
-    }
     return epctx_npu__lower_exact_of(c, EPCTX_NPU__EXACT_LEFT, false);
 }
 
@@ -8399,13 +8153,10 @@ static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c)
         uint32_t id, part;
         EPCTX__TRY(epctx_npu__add_floats(c, 1, &limit, &id));
         *limit = epctx_npu__float_of(i == 0 ? 0xff800000u : 0x7f800000u);
-        if (epctx_node_int(c->node, names[i], 1) == 0) {
+        if (epctx_node_int(c->node, names[i], 1) == 0)
             *limit = epctx_npu__float_of(0x7fc00000u); /* NaN equals nothing */
-        }
         EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, id, &part));
-        if (i == 1) {
-            EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_OR, y, part, &part));
-        }
+        if (i == 1) EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_OR, y, part, &part));
         y = part;
     }
     return epctx_npu__output(c, 0, y);
@@ -8424,11 +8175,10 @@ static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c)
 {
     uint32_t a, b, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &a, &b));
-    if (epctx_node_int(c->node, "fmod", 0) != 0) {
+    if (epctx_node_int(c->node, "fmod", 0) != 0)
         EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_FMOD, a, b, &y));
-    } else {
+    else
         EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, a, b, &y));
-    }
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8497,9 +8247,8 @@ static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     rank = c->tensors[x].shape.rank;
     EPCTX__TRY(epctx_npu__ints(c, "perm", rank, 0, perm));
-    for (i = 0; i < rank && epctx_node_attr(c->node, "perm") == NULL; i++) {
+    for (i = 0; i < rank && epctx_node_attr(c->node, "perm") == NULL; i++)
         perm[i] = (int64_t)(rank - 1 - i);
-    }
     EPCTX__TRY(epctx_npu__mark_axes(c, perm, rank, rank, marked));
     EPCTX__TRY(epctx_npu__emit_transpose(c, x, perm, &y));
     return epctx_npu__output(c, 0, y);
@@ -8530,9 +8279,8 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
     for (i = 0; i < c->node->input_count; i++) {
         uint32_t t;
         EPCTX__TRY(epctx_npu__input(c, i, &t));
-        for (j = 0; j < shape.rank && c->tensors[t].shape.rank == shape.rank; j++) {
+        for (j = 0; j < shape.rank && c->tensors[t].shape.rank == shape.rank; j++)
             if (j != axis && c->tensors[t].shape.dims[j] != shape.dims[j]) break;
-        }
         if (j != shape.rank || c->tensors[t].elem != c->tensors[x].elem) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "input '%S': expected type and shape of the first input",
@@ -8543,9 +8291,8 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     for (i = 0; i < c->node->input_count; i++) {
         EPCTX__TRY(epctx_npu__input(c, i, &x));
-        if (c->tensors[x].count > 0 || c->folding) {
+        if (c->tensors[x].count > 0 || c->folding)
             EPCTX__TRY(epctx_npu__put_part(c, x, y, axis, at));
-        }
         at += c->tensors[x].shape.dims[axis];
     }
     return epctx_npu__output(c, 0, y);
@@ -8566,9 +8313,7 @@ static epctx_status epctx_npu__take_box(epctx_npu__compiler *c, uint32_t x,
         uint32_t d = i - 1;
         from[d] = dense[d] * step[d];
         first += (uint64_t)(start[d] * dense[d]);
-        if (box->dims[d] > 1 && (step[d] != 1 || !inner_full)) {
-            whole = false;
-        }
+        if (box->dims[d] > 1 && (step[d] != 1 || !inner_full)) whole = false;
         inner_full = inner_full && box->dims[d] == in.dims[d];
     }
     if (whole) return epctx_npu__alias(c, x, box, first, y);
@@ -8614,9 +8359,8 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "starts, ends, axes and steps: expected one length");
     }
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
         step[i] = 1;
-    }
     for (i = 0; i < count; i++) {
         int64_t s = has_steps ? steps[i] : 1;
         EPCTX__TRY(epctx_npu__axis(c, has_axes ? axes[i] : (int64_t)i, box.rank, 0, &axis));
@@ -8652,9 +8396,8 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c)
                           (uint64_t)parts, (uint64_t)count);
     }
     even = (total + (int64_t)parts - 1) / (int64_t)parts; /* the last part may be smaller */
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
         step[i] = 1;
-    }
     for (i = 0; i < parts; i++) {
         epctx_npu__shape box = c->tensors[x].shape;
         int64_t left = total - first[axis], size = found ? sizes[i] : (even < left ? even : left);
@@ -8732,9 +8475,8 @@ static epctx_status epctx_npu__pad_boxes(epctx_npu__compiler *c, epctx_npu__pad_
     uint32_t part[EPCTX_NPU_MAX_RANK] = {0}, i;
     epctx_npu__dense(&in, dense_in);
     epctx_npu__dense(&out, dense_out);
-    for (i = 0; i < in.rank; i++) {
+    for (i = 0; i < in.rank; i++)
         part[i] = mode == EPCTX_NPU__PAD_CONSTANT ? 1 : 0;
-    }
     for (;;) {
         int64_t strides[EPCTX_NPU_MAX_RANK], from_start = 0, to_start = 0;
         epctx_npu__shape box = in;
@@ -8753,9 +8495,8 @@ static epctx_status epctx_npu__pad_boxes(epctx_npu__compiler *c, epctx_npu__pad_
                                             strides, dense_out));
         }
         if (mode == EPCTX_NPU__PAD_CONSTANT) return EPCTX_OK;
-        for (i = in.rank; i > 0 && ++part[i - 1] == 3; i--) {
+        for (i = in.rank; i > 0 && ++part[i - 1] == 3; i--)
             part[i - 1] = 0;
-        }
         if (i == 0) return EPCTX_OK;
     }
 }
@@ -8768,23 +8509,18 @@ static epctx_status epctx_npu__pads(epctx_npu__compiler *c, uint32_t rank, int64
     const char *name = c->node->version < 2 ? "paddings" : "pads";
     size_t count, axes_count = rank, i;
     EPCTX__TRY(epctx_npu__ints_of(c, name, 1, 11, list, &count, &found));
-    if (c->node->version >= 18) {
+    if (c->node->version >= 18)
         EPCTX__TRY(epctx_npu__ints_of(c, "axes", 3, 18, axes, &axes_count, &has_axes));
-    }
     axes_count = has_axes ? axes_count : rank;
     if (!found || axes_count > rank || count != 2 * axes_count) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: expected %u integers, found %u", name,
                           (uint64_t)(2 * axes_count), (uint64_t)count);
     }
     memset(pads, 0, 2 * EPCTX_NPU_MAX_RANK * sizeof *pads);
-    if (has_axes) {
-        EPCTX__TRY(epctx_npu__mark_axes(c, axes, axes_count, rank, marked));
-    }
+    if (has_axes) EPCTX__TRY(epctx_npu__mark_axes(c, axes, axes_count, rank, marked));
     for (i = 0; i < axes_count; i++) {
         uint32_t axis = (uint32_t)i;
-        if (has_axes) {
-            EPCTX__TRY(epctx_npu__axis(c, axes[i], rank, 0, &axis));
-        }
+        if (has_axes) EPCTX__TRY(epctx_npu__axis(c, axes[i], rank, 0, &axis));
         pads[axis] = list[i];
         pads[rank + axis] = list[axes_count + i];
     }
@@ -8862,18 +8598,14 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     if (c->node->version >= 11) {
         value = 0;
         EPCTX__TRY(epctx_npu__optional(c, 2, &id));
-        if (id != EPCTX_NPU__NONE) {
+        if (id != EPCTX_NPU__NONE)
             EPCTX__TRY(epctx_npu__pad_value(c, id, c->tensors[x].elem, &value));
-        }
     }
-    for (i = 0; i < 2 * shape.rank; i++) {
+    for (i = 0; i < 2 * shape.rank; i++)
         none = none && pads[i] == 0;
-    }
     if (none) return epctx_npu__lower_alias(c, x, &shape);
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    if (mode == EPCTX_NPU__PAD_CONSTANT) {
-        EPCTX__TRY(epctx_npu__emit_fill(c, y, value));
-    }
+    if (mode == EPCTX_NPU__PAD_CONSTANT) EPCTX__TRY(epctx_npu__emit_fill(c, y, value));
     EPCTX__TRY(epctx_npu__pad_boxes(c, mode, x, y, pads));
     return epctx_npu__output(c, 0, y);
 }
@@ -8900,9 +8632,8 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
             shape.dims[shape.rank++] = in->dims[i];
             continue;
         }
-        for (j = 0; j < index->rank; j++) {
+        for (j = 0; j < index->rank; j++)
             shape.dims[shape.rank++] = index->dims[j];
-        }
     }
     epctx_npu__step_init(&s, EPCTX_NPU__OP_GATHER, x, indices, 0);
     p->elem = epctx_npu__elem_size(c->tensors[x].elem);
@@ -8978,9 +8709,8 @@ static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     epctx_npu__dense(&source, dense);
     epctx_npu__dense(&target, to);
-    for (i = 0; i < walk.rank; i++) {
+    for (i = 0; i < walk.rank; i++)
         from[i] = source.dims[i] == 1 ? 0 : dense[i];
-    }
     EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
     return epctx_npu__output(c, 0, y);
 }
@@ -8997,9 +8727,7 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
     void *data;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__optional(c, 1, &id));
-    if (id != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
-    }
+    if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
     shape = c->tensors[x].shape;
     if (shape.rank < 2) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 2, found %u",
@@ -9012,11 +8740,9 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
                                           : k[0];
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_BOOL, &mask, &data, &id));
     bits = (uint8_t *)data;
-    for (i = 0; i < mask.dims[0]; i++) {
-        for (j = 0; j < mask.dims[1]; j++) {
+    for (i = 0; i < mask.dims[0]; i++)
+        for (j = 0; j < mask.dims[1]; j++)
             *bits++ = upper ? j - i >= k[0] : j - i <= k[0];
-        }
-    }
     EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, 0, &zero));
     EPCTX__TRY(epctx_npu__emit_where(c, id, x, zero, &y));
     return epctx_npu__output(c, 0, y);
@@ -9032,17 +8758,15 @@ static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
     void *data;
     for (j = 0; j < 3; j++) {
         EPCTX__TRY(epctx_npu__input(c, j, &ids[j]));
-        if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
+        if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT)
             EPCTX__TRY(epctx_npu__const_float(c, ids[j], "limit", &f[j]));
-        } else {
+        else
             EPCTX__TRY(epctx_npu__const_ints(c, ids[j], "limit", 1, &v[j], &count));
-        }
     }
     if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
         const double span = (double)epctx_npu__f_add(f[1], -f[0]) / (double)f[2];
-        if (!(span < 1e9) || f[2] == 0.0f) {
+        if (!(span < 1e9) || f[2] == 0.0f)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "step 0, NaN or too many steps");
-        }
         n = span > 0.0 ? (int64_t)span : 0;
         n += (double)n < span ? 1 : 0;
     } else {
@@ -9164,9 +8888,8 @@ static epctx_status epctx_npu__join_of(epctx_npu__compiler *c, uint32_t *join)
     static const char *const names[EPCTX_NPU__JOIN_COUNT] = {"none", "add", "mul", "min", "max"};
     const epctx_attr *attr = epctx_node_attr(c->node, "reduction");
     *join = EPCTX_NPU__JOIN_NONE;
-    while (attr != NULL && *join < EPCTX_NPU__JOIN_COUNT && !epctx_str_is(attr->s, names[*join])) {
+    while (attr != NULL && *join < EPCTX_NPU__JOIN_COUNT && !epctx_str_is(attr->s, names[*join]))
         ++*join;
-    }
     return *join < EPCTX_NPU__JOIN_COUNT
                ? EPCTX_OK
                : epctx_npu__bad_attr(c, "reduction", "none, add, mul, min or max");
@@ -9260,19 +8983,16 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     rows = is;
     rows.rank = is.rank - 1;
     for (i = 0; i < xs.rank; i++) {
-        if (i < batch_dims && xs.dims[i] != is.dims[i]) {
+        if (i < batch_dims && xs.dims[i] != is.dims[i])
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "batch dimension %u differs", (uint64_t)i);
-        }
-        if (i >= batch_dims && i < batch_dims + depth) {
+        if (i >= batch_dims && i < batch_dims + depth)
             p->dims[i - batch_dims] = (uint32_t)xs.dims[i];
-        } else if (i >= batch_dims) {
+        else if (i >= batch_dims)
             rows.dims[rows.rank++] = xs.dims[i];
-        }
     }
     if (scatter && (!epctx_npu__same_shape(&rows, &c->tensors[updates].shape) ||
-                    c->tensors[updates].elem != c->tensors[x].elem)) {
+                    c->tensors[updates].elem != c->tensors[x].elem))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "updates: type or shape does not match");
-    }
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &rows, y));
     s.out = *y;
     return epctx_npu__emit(c, &s);
@@ -9283,9 +9003,8 @@ static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c)
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
     uint32_t x, indices, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
-    if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK) {
+    if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK)
         return epctx_npu__bad_attr(c, "batch_dims", "a number in 0..7");
-    }
     EPCTX__TRY(epctx_npu__emit_tuples(c, x, indices, EPCTX_NPU__NONE, (uint32_t)batch_dims, 0, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -9327,9 +9046,8 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c)
     }
     EPCTX__TRY(epctx_npu__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
     in = &c->tensors[indices].shape;
-    for (i = 0; i < in->rank + 1; i++) {
+    for (i = 0; i < in->rank + 1; i++)
         shape.dims[i] = i == axis ? 1 : in->dims[i < axis ? i : i - 1];
-    }
     shape.rank = in->rank + 1;
     EPCTX__TRY(epctx_npu__alias(c, indices, &shape, 0, &indices));
     EPCTX__TRY(epctx_npu__ramp(c, depth[0], shape.rank, axis, &ramp));
@@ -9399,11 +9117,10 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
         *after = total - *before;
         return EPCTX_OK;
     }
-    if (epctx_str_is(*auto_pad, "VALID")) {
+    if (epctx_str_is(*auto_pad, "VALID"))
         *before = *after = 0;
-    } else if (auto_pad->size > 0 && !epctx_str_is(*auto_pad, "NOTSET")) {
+    else if (auto_pad->size > 0 && !epctx_str_is(*auto_pad, "NOTSET"))
         return epctx_npu__bad_attr(c, "auto_pad", "NOTSET, VALID, SAME_UPPER or SAME_LOWER");
-    }
     room = in + *before + *after - reach;
     if (room < 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
@@ -9411,9 +9128,8 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
                           *before, *after);
     }
     *out = room / stride + 1;
-    if (ceil && room % stride != 0 && *out * stride < in + *before) {
+    if (ceil && room % stride != 0 && *out * stride < in + *before)
         *out += 1; /* one more window if it starts inside the input or its left padding */
-    }
     return EPCTX_OK;
 }
 
@@ -9479,9 +9195,7 @@ static epctx_npu__shape epctx_npu__image(const epctx_npu__shape *in, int64_t cha
 {
     epctx_npu__shape out = *in;
     out.dims[1] = channels;
-    if (in->rank == 4) {
-        out.dims[2] = (int64_t)w->out_h;
-    }
+    if (in->rank == 4) out.dims[2] = (int64_t)w->out_h;
     out.dims[in->rank - 1] = (int64_t)w->out_w;
     return out;
 }
@@ -9518,9 +9232,8 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     uint64_t temporary;
     p->window = *window;
     temporary = epctx_npu__conv_needs(p).bytes;
-    if (temporary > EPCTX_NPU__MAX_BYTES) {
+    if (temporary > EPCTX_NPU__MAX_BYTES)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "kernel too large: %u weights", depth);
-    }
     EPCTX__TRY(epctx_npu__add_buffer(c, temporary, &s->temporary));
     pack.batch = p->groups;
     pack.rows = p->out_channels;
@@ -9583,12 +9296,10 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
                           ws.rank > 1 ? ws.dims[1] : 0, xs.dims[1], groups);
     }
     EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
-    if (epctx_node_attr(c->node, "kernel_shape") == NULL) {
+    if (epctx_node_attr(c->node, "kernel_shape") == NULL)
         memcpy(kernel, ws.dims + 2, (size_t)(xs.rank - 2) * sizeof *kernel);
-    }
-    if (kernel[0] != ws.dims[2] || (xs.rank == 4 && kernel[1] != ws.dims[3])) {
+    if (kernel[0] != ws.dims[2] || (xs.rank == 4 && kernel[1] != ws.dims[3]))
         return epctx_npu__bad_attr(c, "kernel_shape", "the shape of the weights");
-    }
     EPCTX__TRY(epctx_npu__check_bias(c, ws.dims[0], bias));
     EPCTX__TRY(epctx_npu__window_of(c, &xs, kernel, &window));
     ys = epctx_npu__image(&xs, ws.dims[0], &window);
@@ -9839,14 +9550,12 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__want_image(c, x));
     type = c->tensors[x].elem;
-    if (!average && epctx_npu__elem_size(type) == 1) { /* float represents bytes exactly */
+    if (!average && epctx_npu__elem_size(type) == 1) /* float represents bytes exactly */
         EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
-    }
     EPCTX__TRY(epctx_npu__want_float(c, x));
     xs = c->tensors[x].shape;
-    if (epctx_node_attr(c->node, "kernel_shape") == NULL) {
+    if (epctx_node_attr(c->node, "kernel_shape") == NULL)
         return epctx_npu__bad_attr(c, "kernel_shape", "a value: it is required");
-    }
     EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, x, EPCTX_NPU__NONE, 0);
     EPCTX__TRY(epctx_npu__window_of(c, &xs, kernel, &p->window));
@@ -9861,9 +9570,8 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     p->channels = p->row = (uint32_t)xs.dims[1];
     s.images = true;
     p->kind = average ? EPCTX_NPU__SLIDE_AVERAGE : EPCTX_NPU__SLIDE_MAX;
-    if (average && epctx_node_int(c->node, "count_include_pad", 0) != 0) {
+    if (average && epctx_node_int(c->node, "count_include_pad", 0) != 0)
         EPCTX__TRY(epctx_npu__pad_window(c, &s.in[0], &p->window));
-    }
     ys = epctx_npu__image(&xs, xs.dims[1], &p->window);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
     s.out = y;
@@ -9922,9 +9630,8 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
         outer = epctx_npu__product(&shape, 0, first);
         n = epctx_npu__product(&shape, first, end);
         inner = epctx_npu__product(&shape, end, shape.rank);
-        for (i = first; i < end; i++) {
+        for (i = first; i < end; i++)
             shape.dims[i] = 1;
-        }
         EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, outer, n, inner, &shape, &x));
         end = first;
     }
@@ -9932,11 +9639,8 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
         EPCTX__TRY(epctx_npu__scalar(c, type, (int32_t)total, &divisor));
         EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_DIV, x, divisor, &x));
     }
-    for (i = 0; i < shape.rank; i++) {
-        if (keep || !marked[i]) {
-            last.dims[last.rank++] = shape.dims[i];
-        }
-    }
+    for (i = 0; i < shape.rank; i++)
+        if (keep || !marked[i]) last.dims[last.rank++] = shape.dims[i];
     return epctx_npu__alias(c, x, &last, 0, y);
 }
 
@@ -9951,9 +9655,8 @@ static epctx_status epctx_npu__reduce_axes(epctx_npu__compiler *c, uint32_t x, i
     bool found;
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, since, axes, &count, &found));
     *noop = count == 0 && epctx_node_int(c->node, "noop_with_empty_axes", 0) != 0;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
         marked[i] = count == 0 && !*noop && i < rank;
-    }
     return epctx_npu__mark_axes(c, axes, count, rank, marked);
 }
 
@@ -10058,9 +9761,8 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, &y));
     if (epctx_node_int(c->node, "keepdims", 1) == 0) {
         shape = c->tensors[y].shape;
-        for (i = axis; i + 1 < shape.rank; i++) {
+        for (i = axis; i + 1 < shape.rank; i++)
             shape.dims[i] = shape.dims[i + 1];
-        }
         shape.rank--;
         return epctx_npu__lower_alias(c, y, &shape);
     }
@@ -10114,9 +9816,8 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c)
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
     uint32_t x, mean, square;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
-    if (attr != NULL && attr->type != EPCTX_ATTR_INTS) {
+    if (attr != NULL && attr->type != EPCTX_ATTR_INTS)
         return epctx_npu__bad_attr(c, "axes", "a list of integers");
-    }
     EPCTX__TRY(epctx_npu__mark_axes(c, attr != NULL ? attr->ints : usual,
                                     attr != NULL ? attr->count : 3, c->tensors[x].shape.rank,
                                     marked));
@@ -10141,9 +9842,8 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3, found %u",
                           (uint64_t)shape.rank);
     }
-    for (i = 2; i < shape.rank; i++) {
+    for (i = 2; i < shape.rank; i++)
         shape.dims[i] = 1;
-    }
     EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
                                       epctx_npu__product(&c->tensors[x].shape, 2, shape.rank), 1,
                                       &shape, &y));
@@ -10265,17 +9965,15 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
         EPCTX__TRY(epctx_npu__want_float(c, extra));
         EPCTX__TRY(epctx_npu__old_broadcast(c, a, &extra));
         EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[extra].shape, &ys, &both));
-        if (!epctx_npu__same_shape(&both, &ys)) {
+        if (!epctx_npu__same_shape(&both, &ys))
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "C: cannot broadcast to [%d, %d]", m, n);
-        }
         EPCTX__TRY(epctx_npu__gemm_bias(c, extra, beta, n, &bias));
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
     EPCTX__TRY(epctx_npu__emit_gemm(c, &p, a, b, trans_b, bias, y));
     if (extra != EPCTX_NPU__NONE && beta != 0.0f && bias == EPCTX_NPU__NONE) {
-        if (beta != 1.0f) {
+        if (beta != 1.0f)
             EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, extra, beta, &extra));
-        }
         EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, extra, &y));
     }
     return epctx_npu__output(c, 0, y);
@@ -10346,12 +10044,8 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
         }
     }
     ys = batch;
-    if (!row) {
-        ys.dims[ys.rank++] = as.dims[as.rank - 2];
-    }
-    if (!column) {
-        ys.dims[ys.rank++] = bs.dims[bs.rank - 1];
-    }
+    if (!row) ys.dims[ys.rank++] = as.dims[as.rank - 2];
+    if (!column) ys.dims[ys.rank++] = bs.dims[bs.rank - 1];
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
     return epctx_npu__emit_gemm(c, &p, a, b, false, EPCTX_NPU__NONE, *y);
 }
@@ -10374,9 +10068,8 @@ static epctx_status epctx_npu__norm_factors(epctx_npu__compiler *c, const uint32
     float *f, *g;
     uint64_t i;
     uint32_t j;
-    for (j = 0; j < 4; j++) {
+    for (j = 0; j < 4; j++)
         EPCTX__TRY(epctx_npu__data(c, ids[j], &d[j]));
-    }
     EPCTX__TRY(epctx_npu__add_floats(c, channels, &f, factor));
     EPCTX__TRY(epctx_npu__add_floats(c, channels, &g, offset));
     for (i = 0; i < channels; i++) {
@@ -10425,14 +10118,11 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
           (s->op == EPCTX_NPU__OP_DEPTHWISE &&
            s->params.depthwise.act.kind == EPCTX_NPU__ACT_NONE)) ||
         !c->tensors[s->in[1]].constant ||
-        (s->in[2] != EPCTX_NPU__NONE && !c->tensors[s->in[2]].constant)) {
+        (s->in[2] != EPCTX_NPU__NONE && !c->tensors[s->in[2]].constant))
         return EPCTX_OK;
-    }
     EPCTX__TRY(epctx_npu__data(c, factor, &f));
     EPCTX__TRY(epctx_npu__data(c, offset, &g));
-    if (s->in[2] != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__data(c, s->in[2], &old_b));
-    }
+    if (s->in[2] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, s->in[2], &old_b));
     EPCTX__TRY(epctx_npu__scale_weights(c, s->in[1], channels, factor, &w_id));
     EPCTX__TRY(epctx_npu__add_floats(c, channels, &b, &b_id));
     for (i = 0; i < channels && !c->judging; i++) {
@@ -10457,12 +10147,10 @@ static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, con
     uint32_t v[4], id, i;
     shape.rank -= 1;
     shape.dims[0] = (int64_t)channels;
-    for (i = 1; i < shape.rank; i++) {
+    for (i = 1; i < shape.rank; i++)
         shape.dims[i] = 1;
-    }
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < 4; i++)
         EPCTX__TRY(epctx_npu__alias(c, ids[i], &shape, 0, &v[i]));
-    }
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, v[3],
                                       epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
@@ -10521,9 +10209,7 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__norm_factors(c, ids, channels, &factor, &offset));
     EPCTX__TRY(epctx_npu__fuse_norm(c, x, channels, factor, offset, &done));
     y = x;
-    if (!done) {
-        EPCTX__TRY(epctx_npu__emit_affine(c, x, channels, factor, offset, &y));
-    }
+    if (!done) EPCTX__TRY(epctx_npu__emit_affine(c, x, channels, factor, offset, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -10578,9 +10264,8 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
                             epctx_map_get(&c->uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
     }
     if (!wanted) return EPCTX_OK;
-    for (i = axis; i < shape.rank; i++) {
+    for (i = axis; i < shape.rank; i++)
         shape.dims[i] = 1;
-    }
     EPCTX__TRY(
         epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, x, outer, count, 1, &shape, &mean));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &id));
@@ -10602,11 +10287,10 @@ static epctx_status epctx_npu__lower_layer_norm(epctx_npu__compiler *c)
     uint32_t x, scale, shift = EPCTX_NPU__NONE, y, axis;
     const epctx_npu__shape *shape;
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
-    if (centred) {
+    if (centred)
         EPCTX__TRY(epctx_npu__optional(c, 2, &shift));
-    } else {
+    else
         EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
-    }
     shape = &c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), shape->rank, 0, &axis));
     n.rows = epctx_npu__product(shape, 0, axis);
@@ -10654,9 +10338,8 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
     uint32_t x, y, id;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
-    if (shape.rank < 3 || size < 1 || size > 4096) {
+    if (shape.rank < 3 || size < 1 || size > 4096)
         return epctx_npu__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
-    }
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &id));
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, id, EPCTX_NPU__NONE, y);
@@ -10736,9 +10419,8 @@ static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c)
     uint32_t x, scale, zero, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &scale));
     EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
-    if (epctx_node_int(c->node, "block_size", 0) != 0) {
+    if (epctx_node_int(c->node, "block_size", 0) != 0)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocked quantization is not supported");
-    }
     EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero,
                                         epctx_node_int(c->node, "axis", 1), c->tensors[x].elem,
                                         &y));
@@ -10751,9 +10433,8 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c)
     int32_t type = (int32_t)epctx_node_int(c->node, "output_dtype", EPCTX_ONNX_UINT8);
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
     EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
-    if (epctx_node_int(c->node, "block_size", 0) != 0) {
+    if (epctx_node_int(c->node, "block_size", 0) != 0)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocked quantization is not supported");
-    }
     type = zero != EPCTX_NPU__NONE ? c->tensors[zero].elem : (type == 0 ? EPCTX_ONNX_UINT8 : type);
     EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero,
                                         epctx_node_int(c->node, "axis", 1), type, &y));
@@ -10800,13 +10481,10 @@ static epctx_status epctx_npu__unbiased(epctx_npu__compiler *c, uint32_t x, uint
     const bool folding = c->folding;
     epctx_status status;
     EPCTX__TRY(epctx_npu__add_floats(c, channels, &data, &one));
-    for (i = 0; i < channels; i++) {
+    for (i = 0; i < channels; i++)
         data[i] = 1.0f;
-    }
     shape.dims[0] = (int64_t)channels;
-    if (zero != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__alias(c, zero, &shape, 0, &zero));
-    }
+    if (zero != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__alias(c, zero, &shape, 0, &zero));
     c->folding = c->tensors[x].constant && (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
     status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, one, zero, axis,
                                       c->tensors[x].elem, y);
@@ -10821,9 +10499,8 @@ static epctx_status epctx_npu__range(epctx_npu__compiler *c, uint32_t x, uint32_
     int64_t firsts[EPCTX_NPU_MAX_RANK] = {0}, steps[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape box = c->tensors[x].shape;
     uint32_t i;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
         steps[i] = 1;
-    }
     firsts[axis] = first;
     box.dims[axis] = count;
     c->folding = c->tensors[x].constant;
@@ -10840,9 +10517,8 @@ static epctx_status epctx_npu__mask(epctx_npu__compiler *c, uint32_t w, uint64_t
     void *data;
     shape.dims[0] = 1;
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ones));
-    for (i = 0; i < epctx_npu__count(&shape); i++) {
+    for (i = 0; i < epctx_npu__count(&shape); i++)
         ((float *)data)[i] = i - first < count ? 1.0f : 0.0f;
-    }
     c->folding = c->tensors[w].constant;
     return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, w, ones, y);
 }
@@ -10863,9 +10539,8 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
     uint64_t at = 0;
     uint32_t sum;
     if (as.rank == 0 || (conv ? as.rank : bs.rank) <= along ||
-        (slice && as.dims[conv ? 1 : as.rank - 1] != (int64_t)depth)) {
+        (slice && as.dims[conv ? 1 : as.rank - 1] != (int64_t)depth))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "the shapes of the inputs do not match");
-    }
     do {
         const uint64_t count = whole - at < block ? whole - at : block;
         uint32_t part_a = a, part_b = b;
@@ -10880,9 +10555,7 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
         EPCTX__TRY(conv ? epctx_npu__conv_of(c, part_a, part_b, EPCTX_NPU__NONE, &sum)
                         : epctx_npu__matmul_of(c, part_a, part_b, &sum));
         EPCTX__TRY(epctx_npu__emit_cast(c, sum, EPCTX_ONNX_INT32, &sum));
-        if (at > 0) {
-            EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, *y, sum, &sum));
-        }
+        if (at > 0) EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, *y, sum, &sum));
         *y = sum;
         at += block;
     } while (at < whole);
@@ -10930,9 +10603,8 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     }
     EPCTX__TRY(epctx_npu__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
     if (ignore != NULL) {
-        if (ignore->i > 1000000 || ignore->i < -1000000) {
+        if (ignore->i > 1000000 || ignore->i < -1000000)
             return epctx_npu__bad_attr(c, "ignore_index", "-1000000..1000000");
-        }
         EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)ignore->i, &id));
         EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, 0, &zero));
         EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, target, id, &ignored));
@@ -10941,9 +10613,8 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     column.rank = xs.rank;
     column.dims[0] = ts.dims[0];
     column.dims[1] = 1;
-    for (i = 2; i < column.rank; i++) {
+    for (i = 2; i < column.rank; i++)
         column.dims[i] = ts.dims[i - 1];
-    }
     EPCTX__TRY(epctx_npu__alias(c, target, &column, 0, &id));
     EPCTX__TRY(epctx_npu__emit_pick(c, x, id, EPCTX_NPU__NONE, 1, 0, &y));
     EPCTX__TRY(epctx_npu__alias(c, y, &ts, 0, &y));
@@ -10957,18 +10628,16 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
         EPCTX__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
     } else if (ignored != EPCTX_NPU__NONE) {
         EPCTX__TRY(epctx_npu__add_floats(c, c->tensors[target].count, &ones, &w));
-        for (i = 0; i < c->tensors[target].count; i++) {
+        for (i = 0; i < c->tensors[target].count; i++)
             ones[i] = 1.0f;
-        }
         EPCTX__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
     }
     if (ignored != EPCTX_NPU__NONE) {
         EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
         EPCTX__TRY(epctx_npu__emit_where(c, ignored, zero, w, &w));
     }
-    if (w != EPCTX_NPU__NONE) {
+    if (w != EPCTX_NPU__NONE)
         EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, w, &y));
-    }
     if (reduction != NULL && epctx_str_is(reduction->s, "none")) return epctx_npu__output(c, 0, y);
     EPCTX__TRY(epctx_npu__emit_reduce(
         c,
@@ -11026,9 +10695,8 @@ static epctx_status epctx_npu__take_one(epctx_npu__compiler *c, uint32_t x, uint
     int64_t start[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape box = c->tensors[x].shape;
     uint32_t i;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
         step[i] = 1;
-    }
     start[axis] = index;
     box.dims[axis] = count;
     return epctx_npu__take_box(c, x, &box, start, step, y);
@@ -11069,10 +10737,8 @@ static epctx_status epctx_npu__rnn_acts(epctx_npu__compiler *c, epctx_npu__rnn *
     epctx_npu__act acts[3];
     uint32_t i;
     memset(acts, 0, sizeof acts);
-    if (attr != NULL &&
-        (attr->type != EPCTX_ATTR_STRINGS || attr->count != count * n->directions)) {
+    if (attr != NULL && (attr->type != EPCTX_ATTR_STRINGS || attr->count != count * n->directions))
         return epctx_npu__bad_attr(c, "activations", "names for every direction");
-    }
     for (i = 0; i < count; i++) {
         epctx_str name = epctx_str_of(count == 1 ? "Tanh" : usual[i]);
         EPCTX__TRY(
@@ -11107,9 +10773,8 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
     EPCTX__TRY(epctx_npu__float_input(c, 0, &n->x));
     EPCTX__TRY(epctx_npu__float_input(c, 1, &n->w));
     EPCTX__TRY(epctx_npu__float_input(c, 2, &n->r));
-    for (i = 0; optional[i] != NULL; i++) {
+    for (i = 0; optional[i] != NULL; i++)
         EPCTX__TRY(epctx_npu__optional(c, i + 3, optional[i]));
-    }
     n->directions = direction != NULL && epctx_str_is(direction->s, "bidirectional") ? 2 : 1;
     n->batch_first = epctx_node_int(c->node, "layout", 0) != 0;
     hidden = epctx_node_int(c->node, "hidden_size",
@@ -11227,9 +10892,7 @@ static epctx_status epctx_npu__rnn_direction(epctx_npu__compiler *c, epctx_npu__
     epctx_npu__step_init(&s, EPCTX_NPU__OP_RECURRENT, gates, r, 0);
     s.in[2] = late;
     s.in[3] = EPCTX_NPU__NONE;
-    if (n->peep != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__take_one(c, n->peep, 0, d, 1, &s.in[3]));
-    }
+    if (n->peep != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__take_one(c, n->peep, 0, d, 1, &s.in[3]));
     EPCTX__TRY(epctx_npu__rnn_first(c, n, n->first, d, &s.in[4]));
     EPCTX__TRY(epctx_npu__rnn_first(c, n, n->cell, d, &s.in[5]));
     s.in[6] = n->lengths;
@@ -11274,11 +10937,8 @@ static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_np
     to[2] = 1;
     all = shape;
     if (t != 0) { /* no time dimension */
-        for (all.rank = 0, j = 0; j < 4; j++) {
-            if (j != at[0]) {
-                all.dims[all.rank++] = shape.dims[j];
-            }
-        }
+        for (all.rank = 0, j = 0; j < 4; j++)
+            if (j != at[0]) all.dims[all.rank++] = shape.dims[j];
     }
     if (d == 1 && (!n->batch_first || batch == 1 || steps == 1)) {
         EPCTX__TRY(epctx_npu__alias(c, n->results[0], &all, start, &y));
@@ -11307,9 +10967,8 @@ static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c)
         cell == EPCTX_NPU__CELL_GRU && epctx_node_int(c->node, "linear_before_reset", 0) != 0;
     n.cell = n.peep = EPCTX_NPU__NONE;
     EPCTX__TRY(epctx_npu__rnn_inputs(c, &n));
-    for (d = 0; d < n.directions; d++) {
+    for (d = 0; d < n.directions; d++)
         EPCTX__TRY(epctx_npu__rnn_direction(c, &n, d));
-    }
     state = (uint64_t)n.p.batch * n.p.hidden;
     EPCTX__TRY(epctx_npu__rnn_output(c, &n, 0, 0, n.p.time));
     EPCTX__TRY(epctx_npu__rnn_output(c, &n, 1, n.p.time * state, 1));
@@ -11342,12 +11001,10 @@ static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
     const float half =
         epctx_npu__f_add(epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale), -0.5f);
     if (epctx_str_is(p->transform, "asymmetric")) return epctx_npu__f_div(at, p->scale);
-    if (epctx_str_is(p->transform, "align_corners")) {
+    if (epctx_str_is(p->transform, "align_corners"))
         return p->out == 1 ? 0.0f : epctx_npu__f_div(epctx_npu__f_mul(at, in - 1.0f), out - 1.0f);
-    }
-    if (epctx_str_is(p->transform, "tf_half_pixel_for_nn")) {
+    if (epctx_str_is(p->transform, "tf_half_pixel_for_nn"))
         return epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale);
-    }
     if (epctx_str_is(p->transform, "pytorch_half_pixel")) return p->out > 1 ? half : 0.0f;
     if (epctx_str_is(p->transform, "half_pixel_symmetric")) { /* float, as in ORT: decides ties */
         const float ratio = epctx_npu__f_div(out, epctx_npu__f_mul(p->scale, in));
@@ -11368,9 +11025,8 @@ static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
 static float epctx_npu__nearest(const epctx_npu__axis_plan *p, float x)
 {
     const float down = epctx_npu__floor(x), rest = epctx_npu__f_add(x, -down);
-    if (epctx_str_is(p->nearest, "ceil") || (p->nearest.size == 0 && p->scale < 1.0f)) {
+    if (epctx_str_is(p->nearest, "ceil") || (p->nearest.size == 0 && p->scale < 1.0f))
         return rest > 0.0f ? down + 1.0f : down;
-    }
     if (p->nearest.size == 0 || epctx_str_is(p->nearest, "floor")) return down;
     /* as in ONNX Runtime, near ties count as ties */
     return rest > (epctx_str_is(p->nearest, "round_prefer_ceil") ? 0.499999f : 0.500001f)
@@ -11404,9 +11060,8 @@ static void epctx_npu__taps(const epctx_npu__axis_plan *p, int64_t i, int64_t ta
     float first, sum = 0.0f;
     int64_t t;
     if (epctx_str_is(p->transform, "tf_crop_and_resize") && !(x >= 0.0f && x <= top)) {
-        for (t = 0; t < taps; t++) {
+        for (t = 0; t < taps; t++)
             epctx_npu__store_int(positions, (size_t)t, EPCTX_ONNX_INT32, -1);
-        }
         return;
     }
     first = p->filter == EPCTX_NPU__NEAREST ? epctx_npu__nearest(p, x) : epctx_npu__floor(x);
@@ -11418,17 +11073,14 @@ static void epctx_npu__taps(const epctx_npu__axis_plan *p, int64_t i, int64_t ta
         weights[t] = p->filter == EPCTX_NPU__NEAREST
                          ? 1.0f
                          : epctx_npu__tap(p, wide ? epctx_npu__f_mul(d, p->scale) : d);
-        if (outside && p->exclude && p->filter != EPCTX_NPU__NEAREST) {
-            weights[t] = 0.0f;
-        }
+        if (outside && p->exclude && p->filter != EPCTX_NPU__NEAREST) weights[t] = 0.0f;
         sum = epctx_npu__f_add(sum, weights[t]);
         at = at < 0.0f ? 0.0f : (at > top ? top : at);
         epctx_npu__store_int(positions, (size_t)t, EPCTX_ONNX_INT32,
                              weights[t] == 0.0f ? -1 : (int64_t)at);
     }
-    for (t = 0; t < taps && sum != 0.0f && (p->exclude || p->antialias); t++) {
+    for (t = 0; t < taps && sum != 0.0f && (p->exclude || p->antialias); t++)
         weights[t] = epctx_npu__f_div(weights[t], sum);
-    }
 }
 
 static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
@@ -11453,9 +11105,8 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     }
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT32, &table, &at, &positions));
     EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
-    for (i = 0; i < p->out; i++) {
+    for (i = 0; i < p->out; i++)
         epctx_npu__taps(p, i, taps, (uint8_t *)at + i * taps * 4, w + i * taps);
-    }
     epctx_npu__step_init(&s, EPCTX_NPU__OP_RESAMPLE, x, positions, 0);
     s.in[2] = weights;
     s.params.resample.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
@@ -11497,9 +11148,8 @@ static epctx_status epctx_npu__text_attr(epctx_npu__compiler *c, const char *nam
     const epctx_attr *attr = epctx_node_attr(c->node, name);
     size_t i;
     *out = attr != NULL ? attr->s : epctx_str_of(fallback);
-    for (i = 0; allowed[i] != NULL; i++) {
+    for (i = 0; allowed[i] != NULL; i++)
         if (epctx_str_is(*out, allowed[i])) return EPCTX_OK;
-    }
     return epctx_npu__bad_attr(c, name, "a value that ONNX defines");
 }
 
@@ -11511,12 +11161,10 @@ static epctx_status epctx_npu__resize_old(epctx_npu__compiler *c, epctx_npu__axi
     const epctx_attr *attr = epctx_node_attr(c->node, "scales");
     p->transform = epctx_str_of("asymmetric");
     p->nearest = epctx_str_of("");
-    if (c->node->version >= 9) {
+    if (c->node->version >= 9)
         return epctx_npu__const_floats(c, 1, "scales", EPCTX_NPU_MAX_RANK, scales, count);
-    }
-    if (attr == NULL || attr->type != EPCTX_ATTR_FLOATS || attr->count > EPCTX_NPU_MAX_RANK) {
+    if (attr == NULL || attr->type != EPCTX_ATTR_FLOATS || attr->count > EPCTX_NPU_MAX_RANK)
         return epctx_npu__bad_attr(c, "scales", "one number per dimension");
-    }
     memcpy(scales, attr->floats, attr->count * sizeof *scales);
     *count = attr->count;
     return EPCTX_OK;
@@ -11547,9 +11195,8 @@ static epctx_status epctx_npu__resize_attrs(epctx_npu__compiler *c, epctx_npu__a
     p->antialias = epctx_node_int(c->node, "antialias", 0) != 0;
     p->end = 1.0f;
     if (epctx_str_is(p->transform, "tf_crop_and_resize") &&
-        epctx_node_float(c->node, "extrapolation_value", 0.0f) != 0.0f) {
+        epctx_node_float(c->node, "extrapolation_value", 0.0f) != 0.0f)
         return epctx_npu__bad_attr(c, "extrapolation_value", "0");
-    }
     return EPCTX_OK;
 }
 
@@ -11584,9 +11231,8 @@ static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank
     uint32_t axis;
     size_t i;
     *count = attr != NULL ? attr->count : rank;
-    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || *count > rank)) {
+    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || *count > rank))
         return epctx_npu__bad_attr(c, "axes", "at most one axis per dimension");
-    }
     for (i = 0; i < *count; i++) {
         axes[i] = (int64_t)i;
         if (attr != NULL) {
@@ -11629,9 +11275,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
             c->error, EPCTX_ERR_GRAPH, "found %u scales, %u sizes and %u roi values for %u axes",
             (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count, (uint64_t)axes_count);
     }
-    if (by_size) {
-        EPCTX__TRY(epctx_npu__resize_policy(c, &shape, axes, axes_count, sizes, scales));
-    }
+    if (by_size) EPCTX__TRY(epctx_npu__resize_policy(c, &shape, axes, axes_count, sizes, scales));
     for (i = 0; i < axes_count; i++) {
         const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
         const float size = epctx_npu__f_mul((float)shape.dims[axes[i]], scales[i]);
@@ -11653,9 +11297,8 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
         if (p.out == p.in) continue;
         EPCTX__TRY(epctx_npu__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
     }
-    if (c->node->output_count > 0 && x == epctx_map_get(&c->names, c->node->inputs[0])) {
+    if (c->node->output_count > 0 && x == epctx_map_get(&c->names, c->node->inputs[0]))
         return epctx_npu__lower_identity(c);
-    }
     return epctx_npu__output(c, 0, x);
 }
 
@@ -11665,9 +11308,8 @@ static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c)
 {
     uint32_t x, ones, y;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    if (c->tensors[x].elem == EPCTX_ONNX_FLOAT || c->tensors[x].elem == EPCTX_ONNX_BOOL) {
+    if (c->tensors[x].elem == EPCTX_ONNX_FLOAT || c->tensors[x].elem == EPCTX_ONNX_BOOL)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected integers");
-    }
     EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, -1, &ones));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, ones, &y));
     return epctx_npu__output(c, 0, y);
@@ -11723,9 +11365,8 @@ static epctx_status epctx_npu__lower_global_lp_pool(epctx_npu__compiler *c)
     int64_t p;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX__TRY(epctx_npu__p_attr(c, &p));
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
         marked[i] = i >= 2 && i < c->tensors[x].shape.rank;
-    }
     EPCTX__TRY(epctx_npu__powers(c, x, p, &y));
     EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, y, marked, true, &y));
     EPCTX__TRY(epctx_npu__root(c, y, p, &y));
@@ -11779,9 +11420,8 @@ static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c)
     shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 0, INT64_MAX, axes, &axis_count, &found));
-    if (count != (found ? axis_count : shape.rank)) {
+    if (count != (found ? axis_count : shape.rank))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: expected a size for each axis");
-    }
     for (i = 0; i < count; i++) {
         EPCTX__TRY(epctx_npu__axis(c, found ? axes[i] : (int64_t)i, shape.rank, 0, &axis));
         if (sizes[i] < 1) {
@@ -11902,9 +11542,8 @@ static epctx_status epctx_npu__attention_mask(epctx_npu__compiler *c, uint32_t *
     if (mask == EPCTX_NPU__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_SUB, zero, FLT_MAX, &low));
-    if (c->tensors[mask].elem == EPCTX_ONNX_BOOL) {
+    if (c->tensors[mask].elem == EPCTX_ONNX_BOOL)
         EPCTX__TRY(epctx_npu__emit_where(c, mask, zero, low, &mask));
-    }
     EPCTX__TRY(epctx_npu__want_float(c, mask));
     shape = c->tensors[mask].shape;
     if (shape.rank > 0 && shape.dims[shape.rank - 1] < total && shape.dims[shape.rank - 1] > 1) {
@@ -11929,11 +11568,9 @@ static epctx_status epctx_npu__attention_causal(epctx_npu__compiler *c, int64_t 
     shape.dims[1] = c->tensors[*scores].shape.dims[3];
     EPCTX__TRY(epctx_npu__add_floats(c, epctx_npu__count(&shape), &data, &id));
     c->tensors[id].shape = shape;
-    for (i = 0; i < shape.dims[0]; i++) {
-        for (j = 0; j < shape.dims[1]; j++) {
+    for (i = 0; i < shape.dims[0]; i++)
+        for (j = 0; j < shape.dims[1]; j++)
             *data++ = j <= past + i ? 0.0f : -FLT_MAX;
-        }
-    }
     return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, *scores, id, scores);
 }
 
@@ -11948,9 +11585,8 @@ static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c)
     float scale;
     bool flat;
     EPCTX__TRY(epctx_npu__unused_outputs(c, 4));
-    if (c->node->input_count > 6 && c->node->inputs[6].size > 0) {
+    if (c->node->input_count > 6 && c->node->inputs[6].size > 0)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "nonpad_kv_seqlen is not supported");
-    }
     if (mode < 0 || mode > 3) return epctx_npu__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
     EPCTX__TRY(epctx_npu__float_input(c, 0, &q));
     flat = c->tensors[q].shape.rank == 3;
@@ -11975,13 +11611,11 @@ static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__optional(c, 4, &past));
     before = past != EPCTX_NPU__NONE ? c->tensors[past].shape.dims[2] : 0;
     if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
-        (before == 0 || c->tensors[q].shape.dims[2] > 1)) { /* as ONNX Runtime: it is the newest */
+        (before == 0 || c->tensors[q].shape.dims[2] > 1)) /* as ONNX Runtime: it is the newest */
         EPCTX__TRY(epctx_npu__attention_causal(c, before, &scores));
-    }
     EPCTX__TRY(epctx_npu__attention_mask(c, &scores));
-    if (scores != shown[1]) { /* masked twice is not minus infinity: a softmax of those is NaN */
+    if (scores != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
         EPCTX__TRY(epctx_npu__emit_act(c, scores, EPCTX_NPU__ACT_CLIP, -FLT_MAX, FLT_MAX, &scores));
-    }
     shown[2] = scores;
     EPCTX__TRY(epctx_npu__emit_softmax(c, scores, 3, 4, false, &scores));
     shown[3] = scores;
@@ -12010,9 +11644,7 @@ static epctx_status epctx_npu__angles(epctx_npu__compiler *c, size_t i, bool fla
     uint32_t positions;
     EPCTX__TRY(epctx_npu__float_input(c, i, y));
     EPCTX__TRY(epctx_npu__optional(c, 3, &positions));
-    if (positions != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__emit_gather(c, *y, positions, 0, y));
-    }
+    if (positions != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__emit_gather(c, *y, positions, 0, y));
     shape = c->tensors[*y].shape;
     if (shape.rank != 3) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input '%S': expected rank %s",
@@ -12041,14 +11673,12 @@ static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c)
         shape.dims[3] = shape.dims[2] / heads;
         shape.dims[2] = heads;
     }
-    if (shape.rank != 4) {
+    if (shape.rank != 4)
         return epctx_npu__bad_attr(c, "num_heads", "a divisor of the last dimension");
-    }
     width = epctx_node_int(c->node, "rotary_embedding_dim", 0);
     width = width == 0 ? shape.dims[3] : width;
-    if (width < 2 || width % 2 != 0 || width > shape.dims[3]) {
+    if (width < 2 || width % 2 != 0 || width > shape.dims[3])
         return epctx_npu__bad_attr(c, "rotary_embedding_dim", "an even part of the width");
-    }
     EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
     EPCTX__TRY(epctx_npu__angles(c, 1, flat, &angles[0]));
     EPCTX__TRY(epctx_npu__angles(c, 2, flat, &angles[1]));
@@ -12299,9 +11929,8 @@ static epctx_status epctx_npu__floats_of_bias(epctx_npu__compiler *c, size_t i, 
     EPCTX__TRY(epctx_npu__float_input(c, 4, &b));
     c->folding = c->tensors[a].constant && c->tensors[b].constant;
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, &scale));
-    if (alpha < 1.0f || alpha > 1.0f) {
+    if (alpha < 1.0f || alpha > 1.0f)
         EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, scale, alpha, &scale));
-    }
     c->folding = folding;
     return epctx_npu__floats_of(c, i, scale, rank > 0 ? -1 : 0, y);
 }
@@ -12320,9 +11949,8 @@ static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
     epctx_status status;
     void *memory;
     size_t i;
-    if (epctx_node_int(node, "channels_last", 0) != 0) {
+    if (epctx_node_int(node, "channels_last", 0) != 0)
         return epctx_npu__bad_attr(c, "channels_last", "0");
-    }
     EPCTX__TRY(epctx_npu__alloc(c, count + 2, sizeof *given, &memory));
     given = (uint32_t *)memory;
     EPCTX__TRY(epctx_npu__alloc(c, count + 2, sizeof *names, &memory));
@@ -12376,9 +12004,8 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
     uint64_t bytes;
     int32_t i;
     if (epctx_npu__elem_size(from->elem_type) == 0 || from->rank < 0 ||
-        from->rank > EPCTX_NPU_MAX_RANK || from->data == NULL) {
+        from->rank > EPCTX_NPU_MAX_RANK || from->data == NULL)
         return epctx_npu__add_tensor(c, 0, &shape, id); /* only nodes that use it fail */
-    }
     shape.rank = (uint32_t)from->rank;
     for (i = 0; i < from->rank; i++) {
         shape.dims[i] = from->dims[i];
@@ -12454,12 +12081,10 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
     const epctx_graph *g = c->graph;
     size_t i, j;
     for (i = 0; i < g->node_count; i++) {
-        for (j = 0; j < g->nodes[i].input_count; j++) {
+        for (j = 0; j < g->nodes[i].input_count; j++)
             EPCTX__TRY(epctx_npu__count_use(c, g->nodes[i].inputs[j]));
-        }
-        for (j = 0; j < g->nodes[i].capture_count; j++) {
+        for (j = 0; j < g->nodes[i].capture_count; j++)
             EPCTX__TRY(epctx_npu__count_use(c, g->nodes[i].captures[j]));
-        }
     }
     for (i = 0; i < g->output_count; i++) { /* counts twice, which prevents fusing */
         EPCTX__TRY(epctx_npu__count_use(c, g->outputs[i].name));
@@ -12476,16 +12101,13 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
             c->tensors[id].constant && from->size >= EPCTX_NPU__OUTSIDE &&
             (c->weightless == EPCTX_WEIGHTLESS_ALL ||
              (c->weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && from->location.size > 0));
-        if (epctx_map_put(&c->names, g->initializers[i].name, id) != EPCTX_OK) {
+        if (epctx_map_put(&c->names, g->initializers[i].name, id) != EPCTX_OK)
             return epctx_npu__nomem(c, c->arena->missing);
-        }
     }
     for (i = 0; i < g->input_count; i++) {
         const size_t id = c->tensor_count;
         EPCTX__TRY(epctx_npu__import_value(c, &g->inputs[i], EPCTX_NPU__INPUT, (uint32_t)i));
-        if (c->tensor_count > id) {
-            c->tensors[id].given = true;
-        }
+        if (c->tensor_count > id) c->tensors[id].given = true;
     }
     return EPCTX_OK;
 }
@@ -12496,12 +12118,10 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     const size_t more = sizeof epctx_npu__quantizeds / sizeof epctx_npu__quantizeds[0];
     const bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
     size_t i = standard ? 0 : count, j = 0, k;
-    while (i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type)) {
+    while (i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type))
         i++;
-    }
-    while (j < more && !epctx_str_is(node->op_type, epctx_npu__quantizeds[j].floats.op_type)) {
+    while (j < more && !epctx_str_is(node->op_type, epctx_npu__quantizeds[j].floats.op_type))
         j++;
-    }
     if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft")))) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S%s%S is not supported",
                           &node->op_type, standard ? "" : " of domain ", &node->domain);
@@ -12526,9 +12146,7 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
 static void epctx_npu__blame(const epctx_npu__compiler *c, const epctx_node *node)
 {
     const epctx_str *name = &node->name;
-    if (name->size == 0 && node->output_count > 0) {
-        name = &node->outputs[0];
-    }
+    if (name->size == 0 && node->output_count > 0) name = &node->outputs[0];
     epctx_blame(c->error, NULL, name, NULL);
 }
 
@@ -12589,15 +12207,13 @@ static bool epctx_npu__relay(const epctx_npu__view *v, uint64_t *start, uint32_t
         }
         period = extent[a] / step;
         if (*rank == EPCTX_NPU_MAX_RANK || extent[a] % step != 0 || first[a] >= step ||
-            dims[i] % period != 0 || dims[i] == period) {
+            dims[i] % period != 0 || dims[i] == period)
             return false;
-        }
         for (j = *rank; j > i; j--) {
             uint32_t k;
             dims[j] = dims[j - 1];
-            for (k = 0; k < 2; k++) {
+            for (k = 0; k < 2; k++)
                 strides[k][j] = strides[k][j - 1];
-            }
         }
         (*rank)++;
         dims[i + 1] = period;
@@ -12748,9 +12364,8 @@ static epctx_status epctx_npu__in_order(epctx_npu__compiler *c, uint32_t *id, bo
         buffer = c->tensors[*id].buffer;
         b = &c->buffers[buffer];
         if (last && epctx_npu__is_whole(c, &c->tensors[*id]) && b->channels == v.channels &&
-            b->plane == v.plane) {
+            b->plane == v.plane)
             return EPCTX_OK;
-        }
         if (b->twin == EPCTX_NPU__NONE) {
             const uint32_t elem = epctx_npu__elem_size(c->tensors[*id].elem);
             shape.dims[1] = b->channels;
@@ -12764,9 +12379,8 @@ static epctx_status epctx_npu__in_order(epctx_npu__compiler *c, uint32_t *id, bo
         EPCTX__TRY(epctx_npu__rebase(c, id, c->buffers[buffer].twin));
     }
     if (!last || v.channels == 1 || v.plane == 1) return EPCTX_OK;
-    if (c->tensors[*id].constant || !epctx_npu__is_whole(c, &c->tensors[*id])) {
+    if (c->tensors[*id].constant || !epctx_npu__is_whole(c, &c->tensors[*id]))
         return epctx_npu__transpose_image(c, *id, true, name, id);
-    }
     buffer = c->tensors[*id].buffer;
     b = &c->buffers[buffer];
     if (b->twin == EPCTX_NPU__NONE || c->buffers[b->twin].channels != v.channels ||
@@ -12794,9 +12408,8 @@ static epctx_status epctx_npu__follow_binary(epctx_npu__compiler *c, epctx_npu__
         const bool last = same && !c->tensors[s->in[j]].constant;
         EPCTX__TRY(epctx_npu__in_order(c, &s->in[j], last, s->name));
         epctx_npu__broadcast_strides(&c->tensors[s->in[j]].shape, &shape, given[j]);
-        for (i = 1; last && i < shape.rank; i++) {
+        for (i = 1; last && i < shape.rank; i++)
             given[j][i] = i == 1 ? 1 : given[j][i] * (int64_t)v.channels;
-        }
     }
     for (i = 0; i < shape.rank; i++) { /* N, the plane, the channels */
         const uint32_t from = i == 0 ? 0 : (i + 1 < shape.rank ? i + 1 : 1);
@@ -12861,9 +12474,8 @@ static bool epctx_npu__follow_reduce(const epctx_npu__compiler *c, epctx_npu__st
     if (s->op != EPCTX_NPU__OP_REDUCE || !epctx_npu__is_last(c, s->in[0])) return false;
     b = &c->buffers[t->buffer];
     if (!epctx_npu__is_whole(c, t) || p->count != b->plane || p->inner != 1 ||
-        p->outer % b->channels != 0) {
+        p->outer % b->channels != 0)
         return false;
-    }
     p->outer /= b->channels;
     p->inner = b->channels;
     return true;
@@ -12878,9 +12490,8 @@ static bool epctx_npu__follow_gemm(const epctx_npu__compiler *c, epctx_npu__step
     b = &c->buffers[c->tensors[s->in[0]].buffer];
     if (!epctx_npu__is_whole(c, &c->tensors[s->in[0]]) || !s->packs || s->pack.inner != 1 ||
         p->batch != 1 || p->a_step != 1 || p->a_row != p->k ||
-        p->k != (uint64_t)b->channels * b->plane) {
+        p->k != (uint64_t)b->channels * b->plane)
         return false;
-    }
     s->pack.inner = b->channels;
     s->pack.inner_stride = s->pack.depth_stride * b->plane;
     return true;
@@ -12898,12 +12509,9 @@ static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu_
     bool done = false;
     if (s.images) {
         EPCTX__TRY(epctx_npu__in_order(c, &s.in[0], true, s.name));
-        if (s.op == EPCTX_NPU__OP_CONV) {
-            EPCTX__TRY(epctx_npu__in_order(c, &s.in[3], true, s.name));
-        }
-        if (!last && v.channels != 1 && v.plane != 1) {
+        if (s.op == EPCTX_NPU__OP_CONV) EPCTX__TRY(epctx_npu__in_order(c, &s.in[3], true, s.name));
+        if (!last && v.channels != 1 && v.plane != 1)
             EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[s.out].elem, &shape, &s.out));
-        }
         done = true;
     } else if (s.op == EPCTX_NPU__OP_MOVE) {
         const bool from =
@@ -12922,9 +12530,8 @@ static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu_
     } else {
         done = epctx_npu__follow_reduce(c, &s) || epctx_npu__follow_gemm(c, &s);
     }
-    for (i = 0; i < EPCTX_NPU__MAX_IN && !done; i++) {
+    for (i = 0; i < EPCTX_NPU__MAX_IN && !done; i++)
         EPCTX__TRY(epctx_npu__in_order(c, &s.in[i], false, s.name));
-    }
     EPCTX__TRY(epctx_npu__emit(c, &s));
     c->buffers[c->tensors[wanted].buffer].twin = EPCTX_NPU__NONE;
     if (s.out != wanted) {
@@ -12956,22 +12563,19 @@ static void epctx_npu__choose_orders(epctx_npu__compiler *c)
         out->fixed =
             out->fixed || out->place != EPCTX_NPU__SCRATCH ||
             !(s->images ? epctx_npu__is_whole(c, &c->tensors[s->out]) : epctx_npu__follows(c, s));
-        for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
+        for (j = 0; j < EPCTX_NPU__MAX_IN; j++)
             if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant &&
                 (s->images ? j == 0 || (j == 3 && s->op == EPCTX_NPU__OP_CONV)
-                           : out->liked && !out->fixed)) {
+                           : out->liked && !out->fixed))
                 c->buffers[c->tensors[s->in[j]].buffer].liked = true;
-            }
-        }
     }
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
         epctx_npu__buffer *out = &c->buffers[c->tensors[s->out].buffer];
         const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->out]);
         bool wants = s->images || (s->op == EPCTX_NPU__OP_MOVE && out->liked);
-        for (j = 0; j < EPCTX_NPU__MAX_IN && !wants; j++) {
+        for (j = 0; j < EPCTX_NPU__MAX_IN && !wants; j++)
             wants = epctx_npu__is_last(c, s->in[j]);
-        }
         if (!s->dead && wants && !out->fixed && v.channels != 1 && v.plane != 1) {
             out->channels = (uint32_t)v.channels;
             out->plane = (uint32_t)v.plane;
@@ -12987,9 +12591,8 @@ static void epctx_npu__conv_to_gemm(epctx_npu__step *s)
     epctx_npu__gemm *g = &s->params.gemm;
     if (s->op != EPCTX_NPU__OP_CONV || s->dead || !s->packs || p.groups != 1 ||
         s->in[3] != EPCTX_NPU__NONE || w->kernel_h != w->in_h || w->kernel_w != w->in_w ||
-        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0) {
+        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0)
         return;
-    }
     s->op = EPCTX_NPU__OP_GEMM;
     s->temporary = EPCTX_NPU__NONE;
     memset(&s->params, 0, sizeof s->params);
@@ -13013,17 +12616,13 @@ static epctx_status epctx_npu__lay_out(epctx_npu__compiler *c)
     const epctx_npu__step *steps = c->steps;
     const size_t count = c->step_count;
     size_t i;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         epctx_npu__conv_to_gemm(&c->steps[i]);
-    }
     epctx_npu__choose_orders(c);
     c->steps = NULL;
     c->step_count = c->step_room = 0;
-    for (i = 0; i < count; i++) {
-        if (!steps[i].dead) {
-            EPCTX__TRY(epctx_npu__lay_step(c, &steps[i]));
-        }
-    }
+    for (i = 0; i < count; i++)
+        if (!steps[i].dead) EPCTX__TRY(epctx_npu__lay_step(c, &steps[i]));
     return EPCTX_OK;
 }
 
@@ -13067,11 +12666,9 @@ static void epctx_npu__drop_dead(epctx_npu__compiler *c)
     for (i = c->step_count; i > 0; i--) {
         epctx_npu__step *s = &c->steps[i - 1];
         s->dead = !c->buffers[c->tensors[s->out].buffer].needed;
-        for (j = 0; j < EPCTX_NPU__MAX_IN && !s->dead; j++) {
-            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant) {
+        for (j = 0; j < EPCTX_NPU__MAX_IN && !s->dead; j++)
+            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant)
                 c->buffers[c->tensors[s->in[j]].buffer].needed = true;
-            }
-        }
     }
 }
 
@@ -13121,11 +12718,9 @@ static void epctx_npu__lifetimes(epctx_npu__compiler *c)
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
         if (s->dead) continue;
-        for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
-            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant) {
+        for (j = 0; j < EPCTX_NPU__MAX_IN; j++)
+            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant)
                 epctx_npu__touch(c, c->tensors[s->in[j]].buffer, i);
-            }
-        }
         epctx_npu__touch(c, c->tensors[s->out].buffer, i);
         if (s->temporary != EPCTX_NPU__NONE) epctx_npu__touch(c, s->temporary, i);
     }
@@ -13146,9 +12741,8 @@ static epctx_status epctx_npu__new_tree(epctx_npu__compiler *c, size_t count, ep
 {
     void *memory;
     tree->leaves = 1;
-    while (tree->leaves < count) {
+    while (tree->leaves < count)
         tree->leaves *= 2;
-    }
     EPCTX__TRY(epctx_npu__alloc(c, tree->leaves, 2 * sizeof *tree->max, &memory));
     tree->max = (uint64_t *)memory;
     return EPCTX_OK;
@@ -13164,9 +12758,8 @@ static void epctx_npu__set(const epctx_npu__tree *tree, size_t i, uint64_t value
 {
     size_t at = tree->leaves + i;
     tree->max[at] = value;
-    while ((at /= 2) > 0) {
+    while ((at /= 2) > 0)
         epctx_npu__raise(tree, at);
-    }
 }
 
 /* The largest of the numbers first .. last. */
@@ -13193,15 +12786,13 @@ static size_t epctx_npu__next_above(const epctx_npu__tree *tree, size_t i, uint6
     size_t at = tree->leaves + i;
     if (i >= tree->leaves) return tree->leaves;
     while (tree->max[at] <= value) {
-        while (at % 2 != 0) {
+        while (at % 2 != 0)
             at /= 2;
-        }
         if (at == 0) return tree->leaves;
         at++;
     }
-    while (at < tree->leaves) {
+    while (at < tree->leaves)
         at = tree->max[2 * at] > value ? 2 * at : 2 * at + 1;
-    }
     return at - tree->leaves;
 }
 
@@ -13220,12 +12811,10 @@ static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
             live[b->last + 1] -= epctx_npu__aligned(b->bytes);
         }
     }
-    for (i = 1; i <= c->step_count; i++) {
+    for (i = 1; i <= c->step_count; i++)
         live[i] += live[i - 1];
-    }
-    for (i = tree.leaves - 1; i > 0; i--) {
+    for (i = tree.leaves - 1; i > 0; i--)
         epctx_npu__raise(&tree, i);
-    }
     c->stats.scratch_live = epctx_npu__largest(&tree, 0, c->step_count);
     for (i = 0; i < c->buffer_count; i++) {
         epctx_npu__buffer *b = &c->buffers[i];
@@ -13241,12 +12830,10 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
     const epctx_npu__conv *p = &s->params.conv;
     const epctx_npu__buffer *b = &c->buffers[c->tensors[s->out].buffer];
     size_t next = at + 1;
-    if (s->dead || s->op != EPCTX_NPU__OP_CONV || p->batch != 1 || s->in[3] != EPCTX_NPU__NONE) {
+    if (s->dead || s->op != EPCTX_NPU__OP_CONV || p->batch != 1 || s->in[3] != EPCTX_NPU__NONE)
         return 0;
-    }
-    while (next < c->step_count && c->steps[next].dead) {
+    while (next < c->step_count && c->steps[next].dead)
         next++;
-    }
     return next < c->step_count && c->steps[next].op == EPCTX_NPU__OP_POOL &&
                    c->tensors[c->steps[next].in[0]].buffer == c->tensors[s->out].buffer &&
                    b->place == EPCTX_NPU__SCRATCH && b->first == at && b->last == next
@@ -13277,11 +12864,10 @@ static bool epctx_npu__band(epctx_npu__window *w, uint32_t first, uint32_t end, 
     if (low >= high) return false;
     *start = (uint32_t)low;
     w->top = (uint32_t)(low - from);
-    if (to <= in) {
+    if (to <= in)
         w->bottom = 0;
-    } else if (end < w->out_h && to - in < w->bottom) {
+    else if (end < w->out_h && to - in < w->bottom)
         w->bottom = (uint32_t)(to - in);
-    }
     w->in_h = (uint32_t)(high - low);
     w->out_h = end - first;
     return true;
@@ -13349,15 +12935,13 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
         if (next != 0 && c->buffers[c->tensors[s->out].buffer].crowd == c->stats.scratch_live) {
             const uint32_t lines =
                 epctx_npu__pool_lines(&s->params.conv, &c->steps[next].params.pool.window);
-            if (lines < c->steps[next].params.pool.window.out_h) {
+            if (lines < c->steps[next].params.pool.window.out_h)
                 EPCTX__TRY(epctx_npu__split(c, s, &c->steps[next], lines, steps, &count));
-            }
         }
-        if (count == before) {
+        if (count == before)
             steps[count++] = *s;
-        } else {
+        else
             i = next;
-        }
     }
     c->steps = steps;
     c->step_count = c->step_room = count;
@@ -13371,9 +12955,8 @@ static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
     epctx_npu__lifetimes(c);
     EPCTX__TRY(epctx_npu__crowds(c));
     EPCTX__TRY(epctx_npu__split_pools(c));
-    for (i = 0; i < c->buffer_count; i++) { /* lifetimes are computed again */
+    for (i = 0; i < c->buffer_count; i++) /* lifetimes are computed again */
         c->buffers[i].first = EPCTX_NPU__NONE;
-    }
     return EPCTX_OK;
 }
 
@@ -13409,9 +12992,8 @@ static void epctx_npu__sift(epctx_npu__item *heap, size_t count, size_t at)
 static void epctx_npu__heap(epctx_npu__item *list, size_t count)
 {
     size_t i;
-    for (i = count / 2; i > 0; i--) {
+    for (i = count / 2; i > 0; i--)
         epctx_npu__sift(list, count, i - 1);
-    }
 }
 
 /* Heap sort: no worst case, no recursion. */
@@ -13466,9 +13048,8 @@ static void epctx_npu__put_in_order(const epctx_npu__compiler *c, epctx_npu__ite
                                     size_t count, epctx_npu__order order)
 {
     size_t i;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         list[i].key = epctx_npu__key(&c->buffers[list[i].buffer], order);
-    }
     epctx_npu__sort(list, count);
 }
 
@@ -13518,9 +13099,8 @@ static void epctx_npu__try_order(epctx_npu__compiler *c, epctx_npu__planner *p,
     memset(p->placed.max, 0, 2 * p->placed.leaves * sizeof *p->placed.max);
     p->pairs = EPCTX_NPU__PLAN_PAIRS;
     p->size = 0;
-    for (i = 0; i < p->count; i++) {
+    for (i = 0; i < p->count; i++)
         epctx_npu__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
-    }
 }
 
 static epctx_status epctx_npu__new_planner(epctx_npu__compiler *c, epctx_npu__planner *p)
@@ -13540,9 +13120,8 @@ static epctx_status epctx_npu__new_planner(epctx_npu__compiler *c, epctx_npu__pl
     }
     memcpy(p->by_time, p->list, p->count * sizeof *p->list);
     epctx_npu__put_in_order(c, p->by_time, p->count, EPCTX_NPU__BY_TIME);
-    for (i = 0; i < p->count; i++) {
+    for (i = 0; i < p->count; i++)
         c->buffers[p->by_time[i].buffer].turn = (uint32_t)i;
-    }
     return epctx_npu__new_tree(c, p->count, &p->placed);
 }
 
@@ -13604,13 +13183,10 @@ static epctx_status epctx_npu__grid_of(epctx_npu__compiler *c, const epctx_npu__
          s->params.quantize.type != EPCTX_ONNX_UINT8) ||
         s->params.quantize.channels != 1 || !c->tensors[s->in[1]].constant ||
         c->tensors[s->in[1]].outside ||
-        (has_zero && (!c->tensors[s->in[2]].constant || c->tensors[s->in[2]].outside))) {
+        (has_zero && (!c->tensors[s->in[2]].constant || c->tensors[s->in[2]].outside)))
         return EPCTX_OK;
-    }
     EPCTX__TRY(epctx_npu__data(c, s->in[1], &scale));
-    if (has_zero) {
-        EPCTX__TRY(epctx_npu__data(c, s->in[2], &zero));
-    }
+    if (has_zero) EPCTX__TRY(epctx_npu__data(c, s->in[2], &zero));
     g->type = (int32_t)s->params.quantize.type;
     g->scale = *(const float *)scale;
     g->zero =
@@ -13635,12 +13211,9 @@ static epctx_status epctx_npu__dequantized(const epctx_npu__integers *w, uint32_
 {
     bool known = false;
     *s = tensor != EPCTX_NPU__NONE ? epctx_npu__maker(w, tensor) : NULL;
-    if (*s != NULL && (*s)->op == EPCTX_NPU__OP_DEQUANTIZE) {
+    if (*s != NULL && (*s)->op == EPCTX_NPU__OP_DEQUANTIZE)
         EPCTX__TRY(epctx_npu__grid_of(w->c, *s, g, &known));
-    }
-    if (!known) {
-        *s = NULL;
-    }
+    if (!known) *s = NULL;
     return EPCTX_OK;
 }
 
@@ -13726,14 +13299,11 @@ static epctx_status epctx_npu__bytes_of(epctx_npu__compiler *c, const epctx_npu_
     if (s == NULL || t->outside) return EPCTX_OK;
     q = &s->params.quantize;
     if (q->type == EPCTX_ONNX_INT32 ||
-        (q->channels != 1 && (q->channels != o->p.out_channels || q->inner != o->row))) {
+        (q->channels != 1 && (q->channels != o->p.out_channels || q->inner != o->row)))
         return EPCTX_OK;
-    }
     EPCTX__TRY(epctx_npu__data(c, s->in[0], &data));
     EPCTX__TRY(epctx_npu__data(c, s->in[1], &scale));
-    if (s->in[2] != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__data(c, s->in[2], &zeros));
-    }
+    if (s->in[2] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, s->in[2], &zeros));
     EPCTX__TRY(epctx_npu__alloc(c, t->count, sizeof **values, &memory));
     *values = (int32_t *)memory;
     *scales = (const float *)scale;
@@ -13770,9 +13340,7 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
     int8_t *packed;
     void *memory;
     *known = true;
-    if (!o->ones) {
-        EPCTX__TRY(epctx_npu__bytes_of(c, o, &scales, &scale_step, &values, known));
-    }
+    if (!o->ones) EPCTX__TRY(epctx_npu__bytes_of(c, o, &scales, &scale_step, &values, known));
     if (o->bias != EPCTX_NPU__NONE) {
         bias = c->tensors[o->bias].dequantized;
         *known = *known && bias != NULL && bias->params.quantize.type == EPCTX_ONNX_INT32 &&
@@ -13909,9 +13477,8 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
     epctx_npu__step to;
     uint32_t from;
     if (!epctx_npu__as_product(c, s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
-        !epctx_npu__requant_of(y, &act, &o.p.y)) {
+        !epctx_npu__requant_of(y, &act, &o.p.y))
         return EPCTX_OK;
-    }
     EPCTX__TRY(epctx_npu__bytes_behind(w, s->in[0], &from, &x));
     if (from == EPCTX_NPU__NONE) return EPCTX_OK;
     o.p.flip = epctx_npu__flip_of(x.type);
@@ -13930,9 +13497,8 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
         EPCTX__TRY(epctx_npu__shaped(c, s->in[0], &to.in[0]));
         EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.out));
     }
-    if (!o.depthwise) {
+    if (!o.depthwise)
         EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__integer_temporary(&o.p), &to.temporary));
-    }
     return epctx_npu__emit(c, &to);
 }
 
@@ -13951,9 +13517,8 @@ static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu_
     EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from[0], &a));
     EPCTX__TRY(epctx_npu__dequantized(w, s->in[1], &from[1], &b));
     if (from[0] == NULL || from[1] == NULL || s->params.binary.kind != EPCTX_NPU__BINARY_ADD ||
-        !epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape)) {
+        !epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape))
         return EPCTX_OK;
-    }
     epctx_npu__step_init(&to, EPCTX_NPU__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], q->out);
     EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.in[0]));
     EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.in[1]));
@@ -13988,18 +13553,16 @@ static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_n
     float numbers[256];
     void *table;
     uint32_t i, in;
-    if (s->op == EPCTX_NPU__OP_UNARY) {
+    if (s->op == EPCTX_NPU__OP_UNARY)
         EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from, &x));
-    } else {
+    else
         EPCTX__TRY(epctx_npu__dequantized(w, q->in[0], &from, &x));
-    }
     if (from == NULL || c->tensors[from->in[0]].count != c->tensors[q->out].count) return EPCTX_OK;
     in = from->in[0];
     epctx_npu__step_init(&to, EPCTX_NPU__OP_LOOKUP, in, EPCTX_NPU__NONE, q->out);
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_UINT8, &shape, &table, &to.in[1]));
-    for (i = 0; i < 256; i++) {
+    for (i = 0; i < 256; i++)
         bytes[i] = (uint8_t)i;
-    }
     memset(&args, 0, sizeof args);
     p.outer = p.channels = 1;
     p.inner = 256;
@@ -14007,21 +13570,15 @@ static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_n
     args.in[0] = bytes;
     args.out[0] = numbers;
     EPCTX__TRY(epctx_npu__data(c, from->in[1], &args.in[1]));
-    if (from->in[2] != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__data(c, from->in[2], &args.in[2]));
-    }
+    if (from->in[2] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, from->in[2], &args.in[2]));
     EPCTX__TRY(epctx_npu__run_dequantize(&p, &args, c->error));
-    if (s->op == EPCTX_NPU__OP_UNARY) {
-        epctx_npu__activate(numbers, 256, &s->params.unary.act);
-    }
+    if (s->op == EPCTX_NPU__OP_UNARY) epctx_npu__activate(numbers, 256, &s->params.unary.act);
     p.type = q->params.quantize.type;
     args.in[0] = numbers;
     args.out[0] = table;
     args.in[2] = NULL;
     EPCTX__TRY(epctx_npu__data(c, q->in[1], &args.in[1]));
-    if (q->in[2] != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__data(c, q->in[2], &args.in[2]));
-    }
+    if (q->in[2] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, q->in[2], &args.in[2]));
     EPCTX__TRY(epctx_npu__run_quantize(&p, &args, c->error));
     to.params.lookup.count = (uint32_t)c->tensors[in].count;
     to.name = q->name;
@@ -14040,9 +13597,8 @@ static epctx_status epctx_npu__move_step(epctx_npu__integers *w, const epctx_npu
     epctx_npu__step to = *s;
     EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from, &x));
     if (from == NULL || x.type != y->type || x.zero != y->zero || x.scale < y->scale ||
-        x.scale > y->scale) {
+        x.scale > y->scale)
         return EPCTX_OK;
-    }
     to.in[0] = from->in[0];
     to.out = q->out;
     to.params.move.elem = 1;
@@ -14060,9 +13616,8 @@ static epctx_status epctx_npu__integer_step(epctx_npu__integers *w, const epctx_
     *done = false;
     EPCTX__TRY(epctx_npu__grid_of(w->c, q, &y, &known));
     if (!known || s == NULL) return EPCTX_OK;
-    if (s->op != EPCTX_NPU__OP_DEQUANTIZE && w->readers[w->c->tensors[s->out].buffer] != 1) {
+    if (s->op != EPCTX_NPU__OP_DEQUANTIZE && w->readers[w->c->tensors[s->out].buffer] != 1)
         return EPCTX_OK;
-    }
     switch (s->op) {
     case EPCTX_NPU__OP_BINARY:
         return epctx_npu__add_step(w, s, q, &y, done);
@@ -14088,19 +13643,16 @@ static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
     w->made = (uint32_t *)memory;
     w->readers = w->made + w->buffers;
     memset(w->made, 0xff, w->buffers * sizeof *w->made);
-    for (i = 0; i < w->buffers; i++) {
+    for (i = 0; i < w->buffers; i++)
         w->readers[i] = c->buffers[i].place == EPCTX_NPU__SCRATCH ? 0 : 2;
-    }
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
         uint32_t out = c->tensors[s->out].buffer;
         if (s->dead) continue;
         w->made[out] = w->made[out] == EPCTX_NPU__NONE ? (uint32_t)i : EPCTX_NPU__SEVERAL;
-        for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
-            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant) {
+        for (j = 0; j < EPCTX_NPU__MAX_IN; j++)
+            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant)
                 w->readers[c->tensors[s->in[j]].buffer]++;
-            }
-        }
     }
     return EPCTX_OK;
 }
@@ -14123,16 +13675,11 @@ static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
         const epctx_npu__step *s = &w.steps[i];
         bool done = false;
         if (s->dead) continue;
-        if (s->op == EPCTX_NPU__OP_QUANTIZE) {
-            EPCTX__TRY(epctx_npu__integer_step(&w, s, &done));
-        }
-        if (!done) {
-            EPCTX__TRY(epctx_npu__emit(c, s));
-        }
+        if (s->op == EPCTX_NPU__OP_QUANTIZE) EPCTX__TRY(epctx_npu__integer_step(&w, s, &done));
+        if (!done) EPCTX__TRY(epctx_npu__emit(c, s));
     }
-    for (i = 0; i < c->buffer_count; i++) {
+    for (i = 0; i < c->buffer_count; i++)
         c->buffers[i].needed = c->buffers[i].place == EPCTX_NPU__OUTPUT;
-    }
     epctx_npu__drop_dead(c);
     return EPCTX_OK;
 }
@@ -14209,9 +13756,7 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     size_t i;
     for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         EPCTX__TRY(passes[i].pass_fn(c));
-        if (c->npu != NULL && c->npu->trace_fn != NULL) {
-            epctx_npu__trace(c, passes[i].name);
-        }
+        if (c->npu != NULL && c->npu->trace_fn != NULL) epctx_npu__trace(c, passes[i].name);
     }
     return EPCTX_OK;
 }
@@ -14411,9 +13956,8 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
         EPCTX__TRY(epctx_npu__word64(c, &b->words, c->buffers[s->temporary].offset));
     }
     memcpy(words, &s->params, sizeof words);
-    for (i = 0; i < op->param_words; i++) {
+    for (i = 0; i < op->param_words; i++)
         EPCTX__TRY(epctx_npu__word(c, &b->words, words[i]));
-    }
     return EPCTX_OK;
 }
 
@@ -14451,9 +13995,8 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
     r.io_at = (uint32_t)(b->words.size / 4);
     r.inputs = (uint32_t)c->graph->input_count;
     r.outputs = (uint32_t)c->graph->output_count;
-    for (i = 0; i < c->graph->input_count; i++) {
+    for (i = 0; i < c->graph->input_count; i++)
         EPCTX__TRY(epctx_npu__write_value(c, b, c->graph->inputs[i].name, i));
-    }
     for (i = 0; i < c->graph->output_count; i++) {
         EPCTX__TRY(
             epctx_npu__write_value(c, b, c->graph->outputs[i].name, c->graph->input_count + i));
@@ -14467,9 +14010,8 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
     }
     r.command_words = (uint32_t)(b->words.size / 4) - r.commands_at;
     c->stats.commands = r.commands;
-    if (b->words.size > UINT32_MAX || b->strings.size > UINT32_MAX) {
+    if (b->words.size > UINT32_MAX || b->strings.size > UINT32_MAX)
         return epctx_fail(c->error, EPCTX_ERR_LIMIT, "commands or names of a context exceed 4 GiB");
-    }
     return epctx_npu__append(c, records, &r, sizeof r);
 }
 
@@ -14484,16 +14026,14 @@ static epctx_status epctx_npu__number_outputs(epctx_npu__compiler *c, uint32_t *
     EPCTX__TRY(epctx_npu__alloc(c, c->tensor_count, sizeof *c->outputs, &memory));
     c->outputs = (uint32_t *)memory;
     *count = 0;
-    for (i = 0; i < c->tensor_count; i++) {
+    for (i = 0; i < c->tensor_count; i++)
         c->outputs[i] = EPCTX_NPU__NONE;
-    }
     for (i = 0; i < c->step_count; i++) {
         for (j = 0; j < EPCTX_NPU__MAX_IN && !c->steps[i].dead; j++) {
             uint32_t id = c->steps[i].in[j];
             if (id != EPCTX_NPU__NONE && c->tensors[id].outside &&
-                c->outputs[c->tensors[id].whole] == EPCTX_NPU__NONE) {
+                c->outputs[c->tensors[id].whole] == EPCTX_NPU__NONE)
                 c->outputs[c->tensors[id].whole] = (*count)++;
-            }
         }
     }
     return EPCTX_OK;
@@ -14514,9 +14054,8 @@ typedef struct epctx_npu__making {
 static epctx_status epctx_npu__making_operand(epctx_npu__making *m, uint32_t id, uint32_t *out)
 {
     const epctx_npu__tensor *t = &m->from->tensors[id];
-    if (!t->outside || t->whole != id) {
+    if (!t->outside || t->whole != id)
         EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, out));
-    }
     if (!t->outside) {
         m->c.tensors[*out].constant = true;
         m->c.tensors[*out].raw = t->raw;
@@ -14538,9 +14077,8 @@ static epctx_status epctx_npu__making_step(epctx_npu__making *m, const epctx_npu
         const epctx_npu__tensor *t = &m->from->tensors[s.out];
         EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
     }
-    for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
+    for (j = 0; j < EPCTX_NPU__MAX_IN; j++)
         if (s.in[j] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__making_operand(m, s.in[j], &s.in[j]));
-    }
     s.out = m->ids[s.out];
     return epctx_npu__emit(&m->c, &s);
 }
@@ -14619,16 +14157,13 @@ static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu_
     }
     for (i = from->make_count; i > 0; i--) {
         const epctx_npu__step *s = &from->makes[i - 1];
-        for (j = 0; m.needed[s->out] && j < EPCTX_NPU__MAX_IN; j++) {
-            if (s->in[j] != EPCTX_NPU__NONE && from->tensors[s->in[j]].outside) {
+        for (j = 0; m.needed[s->out] && j < EPCTX_NPU__MAX_IN; j++)
+            if (s->in[j] != EPCTX_NPU__NONE && from->tensors[s->in[j]].outside)
                 m.needed[from->tensors[s->in[j]].whole] = 1;
-            }
-        }
     }
     EPCTX__TRY(epctx_npu__making_inputs(&m));
-    for (i = 0; i < from->make_count; i++) {
+    for (i = 0; i < from->make_count; i++)
         if (m.needed[from->makes[i].out]) EPCTX__TRY(epctx_npu__making_step(&m, &from->makes[i]));
-    }
     EPCTX__TRY(epctx_npu__making_outputs(&m));
     m.graph.inputs = m.values;
     m.graph.outputs = m.values + m.graph.input_count;
@@ -14652,9 +14187,8 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
         r->command_words, r->commands, maker, makes};
     /* clang-format on */
     uint32_t i;
-    for (i = 0; i < EPCTX_NPU__GRAPH_WORDS; i++) {
+    for (i = 0; i < EPCTX_NPU__GRAPH_WORDS; i++)
         EPCTX__TRY(epctx_npu__word(c, out, words[i]));
-    }
     return EPCTX_OK;
 }
 
@@ -14766,9 +14300,8 @@ static epctx_value epctx_npu__known_value(const epctx_npu__values *values, epctx
     const epctx_graph *graph = values->graph;
     uint32_t i = epctx_map_get(&values->at, name);
     epctx_value value;
-    if (i != EPCTX_MAP_NONE) {
+    if (i != EPCTX_MAP_NONE)
         return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
-    }
     memset(&value, 0, sizeof value);
     value.name = name;
     value.rank = -1;
@@ -14785,9 +14318,8 @@ static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena 
         epctx_str name = i < graph->value_count ? graph->values[i].name
                                                 : graph->outputs[i - graph->value_count].name;
         if ((i < graph->value_count || epctx_map_get(&values->at, name) == EPCTX_MAP_NONE) &&
-            epctx_map_put(&values->at, name, (uint32_t)i) != EPCTX_OK) {
+            epctx_map_put(&values->at, name, (uint32_t)i) != EPCTX_OK)
             return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-        }
     }
     return EPCTX_OK;
 }
@@ -14807,11 +14339,10 @@ static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node 
         epctx_str_is(node->op_type, "STFT")) { /* [batch][frames][bins][2] */
         for (i = 1; i < 4; i++) {              /* frame_step, window, frame_length */
             EPCTX__TRY(epctx_npu__optional(c, i, &other));
-            if (other != EPCTX_NPU__NONE && i == 2) {
+            if (other != EPCTX_NPU__NONE && i == 2)
                 n[2] = (int64_t)c->tensors[other].count;
-            } else if (other != EPCTX_NPU__NONE) {
+            else if (other != EPCTX_NPU__NONE)
                 EPCTX__TRY(epctx_npu__const_ints(c, other, "frame size", 1, n + i, &count));
-            }
         }
         n[3] = n[3] != 0 ? n[3] : n[2];
         if (shape->rank >= 2 && n[1] > 0 && n[3] > 0 && n[3] <= shape->dims[1]) {
@@ -14862,9 +14393,8 @@ static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, siz
         return;
     }
     c->error = &ignored;
-    if (j == 0 && epctx_npu__type_of(c, node, &elem, &shape) == EPCTX_OK) {
+    if (j == 0 && epctx_npu__type_of(c, node, &elem, &shape) == EPCTX_OK)
         epctx_npu__tell(c->arena, elem, &shape, value);
-    }
     c->error = error;
 }
 
@@ -14889,9 +14419,8 @@ static epctx_status epctx_npu__judging_begin(epctx_npu__judging *j, void *self,
     j->error = error;
     epctx_arena_init(&j->arena, &j->npu->allocator);
     j->taken = (uint8_t *)epctx_arena_alloc(&j->arena, graph->node_count + 1);
-    if (j->taken == NULL) {
+    if (j->taken == NULL)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-    }
     return epctx_npu__map_values(graph, &j->arena, &j->values, error);
 }
 
@@ -14953,9 +14482,8 @@ static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_ar
             const uint32_t id = epctx_map_get(&c.names, value.name);
             const epctx_npu__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
             if (t == NULL || t->elem == 0 || epctx_npu__value_usable(&value, &shape)) continue;
-            if (!epctx_npu__tell(arena, t->elem, &t->shape, &value)) {
+            if (!epctx_npu__tell(arena, t->elem, &t->shape, &value))
                 return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-            }
             inferred[(*count)++] = value;
         }
     }
@@ -14969,17 +14497,14 @@ static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx
     epctx_npu__judging judging;
     epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
     size_t i, most = 0;
-    for (i = 0; i < graph->node_count; i++) {
+    for (i = 0; i < graph->node_count; i++)
         most += graph->nodes[i].output_count;
-    }
     *inferred_count = 0;
     *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
-    if (status == EPCTX_OK && *inferred == NULL) {
+    if (status == EPCTX_OK && *inferred == NULL)
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-    }
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK)
         status = epctx_npu__infer_types(&judging, arena, *inferred, inferred_count);
-    }
     return epctx_npu__judging_end(&judging, status);
 }
 
@@ -14992,16 +14517,14 @@ static epctx_status epctx_npu__judge_parts(epctx_npu__judging *judging, uint8_t 
     uint8_t *given; /* nodes released, by id */
     size_t count, i, j;
     given = (uint8_t *)epctx_arena_alloc(&judging->arena, graph->node_count + 1);
-    if (given == NULL) {
+    if (given == NULL)
         return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-    }
     EPCTX__TRY(epctx_graph_partition(graph, take, &judging->arena, &parts, &count, judging->error));
     for (i = 0; i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
         EPCTX__TRY(epctx_npu__judge(judging, part, part->node_count, NULL));
-        for (j = 0; j < part->node_count; j++) {
+        for (j = 0; j < part->node_count; j++)
             given[part->nodes[j].id] = !judging->taken[j];
-        }
     }
     *changed = false;
     for (i = 0; i < graph->node_count; i++) {
@@ -15081,9 +14604,8 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     epctx_error_clear(error);
     b = (epctx_npu__build *)npu->allocator.alloc_fn(npu->allocator.user, sizeof *b);
     *build = b;
-    if (b == NULL) {
+    if (b == NULL)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes", (uint64_t)sizeof *b);
-    }
     memset(b, 0, sizeof *b);
     b->allocator = npu->allocator;
     epctx_buffer_init(&b->records, &npu->allocator);
@@ -15150,9 +14672,8 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     size_t at;
     uint32_t maker = 0;
     epctx_error_clear(error);
-    if (epctx_npu__find_record(b, name, &at)) {
+    if (epctx_npu__find_record(b, name, &at))
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is already in this context", &name);
-    }
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
     c = epctx_npu__compiler_of(graph, npu->arch, &arena, error);
@@ -15160,9 +14681,8 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     c.weightless = b->weightless;
     c.npu = npu;
     status = epctx_npu__compile_graph(&c);
-    if (status == EPCTX_OK && b->weightless != EPCTX_WEIGHTLESS_NONE) {
+    if (status == EPCTX_OK && b->weightless != EPCTX_WEIGHTLESS_NONE)
         status = epctx_npu__write_maker(&c, b, &maker);
-    }
     if (status == EPCTX_OK) status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
     if (status == EPCTX_OK) { /* moves the new record from the end to its position */
         epctx_npu__graph_record r;
@@ -15191,9 +14711,8 @@ static bool epctx_npu__read_value(epctx_npu__build *b, uint32_t word, epctx_valu
     value->elem_type = (int32_t)epctx_npu__get32(p + 8);
     value->rank = (int32_t)epctx_npu__get32(p + 12);
     dims = (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *dims);
-    for (i = 0; dims != NULL && i < value->rank; i++) {
+    for (i = 0; dims != NULL && i < value->rank; i++)
         dims[i] = epctx_npu__get32(p + 16 + 4 * (size_t)i);
-    }
     value->dims = dims;
     return dims != NULL && value->name.data != NULL;
 }
@@ -15208,16 +14727,13 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
     uint32_t i;
     (void)self;
     epctx_error_clear(error);
-    if (!epctx_npu__find_record(b, name, &at)) {
+    if (!epctx_npu__find_record(b, name, &at))
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
-    }
     r = epctx_npu__record_at(b, at);
     values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
-    for (i = 0; values != NULL && i < r.outputs; i++) {
-        if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS, &values[i])) {
+    for (i = 0; values != NULL && i < r.outputs; i++)
+        if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS, &values[i]))
             values = NULL;
-        }
-    }
     *outputs = values;
     *count = r.outputs;
     return values != NULL
@@ -15233,9 +14749,8 @@ static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name,
     size_t at;
     (void)self;
     epctx_error_clear(error);
-    if (!epctx_npu__find_record(b, name, &at)) {
+    if (!epctx_npu__find_record(b, name, &at))
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
-    }
     *bytes = (int64_t)epctx_npu__record_at(b, at).scratch;
     return EPCTX_OK;
 }
@@ -15343,9 +14858,8 @@ static epctx_status epctx_npu__find(void *self, void *context, epctx_str name, u
     epctx_status status = epctx_npu_find(c, name, hash, &found, error);
     (void)self;
     *graph = NULL;
-    if (status == EPCTX_OK) { /* the backend's handles are not const */
+    if (status == EPCTX_OK) /* the backend's handles are not const */
         memcpy(graph, &found, sizeof found);
-    }
     return status;
 }
 
@@ -15355,9 +14869,8 @@ static epctx_status epctx_npu__info(void *self, void *graph, epctx_graph_info *i
     const epctx_npu_run_opts *run = ((const epctx_npu *)self)->run;
     epctx_error_clear(error);
     *info = ((const epctx_npu_graph *)graph)->info;
-    if (run != NULL && run->parallel_fn != NULL) {
+    if (run != NULL && run->parallel_fn != NULL)
         info->scratch_size = epctx_npu_scratch_size((const epctx_npu_graph *)graph, run->threads);
-    }
     return EPCTX_OK;
 }
 
@@ -15440,9 +14953,8 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     memset(backend, 0, sizeof *backend);
     memset(&arena, 0, sizeof arena);
     npu->arch = epctx_npu_arch_find(epctx_str_of(wanted));
-    if (npu->arch == NULL) {
+    if (npu->arch == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "unknown hardware architecture '%s'", wanted);
-    }
     if (opts != NULL && (unsigned)opts->check_weights > EPCTX_NPU_CHECK_NEVER)
         return epctx_fail(error, EPCTX_ERR_ARG, "check_weights: expected an epctx_npu_check");
     if (!npu->arch->runnable) {
@@ -15453,9 +14965,8 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL); /* selects the default */
     npu->allocator = arena.allocator;
     epctx_arena_free(&arena);
-    if (npu->allocator.alloc_fn == NULL || npu->allocator.free_fn == NULL) {
+    if (npu->allocator.alloc_fn == NULL || npu->allocator.free_fn == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "expected an allocator (EPCTX_NO_MALLOC)");
-    }
     npu->check_weights = opts != NULL ? opts->check_weights : EPCTX_NPU_CHECK_AUTO;
     npu->max_work = opts != NULL ? opts->max_work : 0;
     npu->run = opts != NULL ? opts->run : NULL;

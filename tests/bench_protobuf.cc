@@ -298,7 +298,8 @@ Work set_theirs(const std::string &path, const std::string &out)
         onnx::ModelProto model;
         parse(path, &model);
         model.mutable_graph()->mutable_node(0)->mutable_attribute(4)->set_s("2.0");
-        durable(out, [&](int fd) { return model.SerializeToFileDescriptor(fd); });
+        durable(
+            out, [&](int fd) { return model.SerializeToFileDescriptor(fd); });
         done();
     };
 }
@@ -306,15 +307,17 @@ Work set_theirs(const std::string &path, const std::string &out)
 Work copy(const std::string &path, const std::string &out)
 {
     return [path, out](const std::function<void()> &done) {
-        durable(out, [&](int fd) {
-            std::vector<char> block((size_t)1 << 20);
-            int from = open(path.c_str(), O_RDONLY);
-            ssize_t got;
-            while ((got = read(from, block.data(), block.size())) > 0)
-                if (write(fd, block.data(), (size_t)got) != got) return false;
-            close(from);
-            return got == 0;
-        });
+        durable(
+            out,
+            [&](int fd) {
+                std::vector<char> block((size_t)1 << 20);
+                int from = open(path.c_str(), O_RDONLY);
+                ssize_t got;
+                while ((got = read(from, block.data(), block.size())) > 0)
+                    if (write(fd, block.data(), (size_t)got) != got) return false;
+                close(from);
+                return got == 0;
+            });
         done();
     };
 }

@@ -132,9 +132,8 @@ static epctx_status fake_compile(void *self, void *build, const epctx_graph *gra
     memset(&b->made[b->count], 0, sizeof *b->made);
     b->made[b->count].name = epctx_hash(name.data, name.size, 0);
     b->made[b->count].outputs = graph->output_count;
-    for (size_t i = 0; i < graph->output_count && i < 32; i++) {
+    for (size_t i = 0; i < graph->output_count && i < 32; i++)
         b->made[b->count].untyped |= (uint32_t)(graph->outputs[i].elem_type == 0) << i;
-    }
     b->count++;
     return EPCTX_OK;
 }

@@ -66,14 +66,13 @@ TEST(typed_fields)
         put_int(&tensor, 1, 1);
         put_int(&tensor, 2, cases[i].elem);
         put_str(&tensor, 8, "t");
-        for (size_t k = 0; k < cases[i].count; k++) {
+        for (size_t k = 0; k < cases[i].count; k++)
             if (cases[i].field == 4)
                 put_float(&tensor, 4, 1);
             else if (cases[i].field == 10)
                 put_data(&tensor, 10, "\1\0\0\0\0\0\0", 8);
             else
                 put_int(&tensor, cases[i].field, 1);
-        }
         put_child(&graph, 5, &tensor);
         add_ends(&graph, "x", "y");
         CHECK_TRUE(desk_open(&d, new_model(&graph)));

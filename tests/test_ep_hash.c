@@ -96,9 +96,8 @@ static bytes hash_body(int change, bool odd)
     }
     put_int(&attr, 20, EPCTX_ATTR_INTS);
     put_child(&node, 5, &attr);
-    if (odd) { /* fields in another order */
+    if (odd) /* fields in another order */
         add_value(&body, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, vector);
-    }
     put_child(&body, 1, &node);
     node = new_node("Use", "elsewhere", "use", "b", "c");
     put_child(&body, 1, &node);

@@ -1250,9 +1250,8 @@ static void make_bodies(void)
             {"location", "w.data"}, {"offset", "24"}, {"length", "8"}};
         put_int(&t, 1, 2);
         put_int(&t, 2, EPCTX_ONNX_FLOAT);
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 3; i++)
             put_pair(&t, 13, pairs[i][0], pairs[i][1]);
-        }
         put_int(&t, 14, 1);
         put_str(&a, 1, "value");
         put_child(&a, 5, &t);
@@ -1489,9 +1488,8 @@ TEST(stale_metadata)
     epctx_str value;
     bytes b = source(0);
     clear_root();
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 5; i++)
         add_metadata(&b, keys[i], "old");
-    }
     save_bytes("m.onnx", &b);
     CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
@@ -2319,9 +2317,8 @@ TEST(metadata_of_a_known_ep)
     add_x_and_y(&graph);
     b = new_model(&graph);
     add_opset(&b, "com.microsoft", 1);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++)
         add_metadata(&b, keys[i], "info");
-    }
     clear_root();
     save_bytes("m.onnx", &b);
     CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);

@@ -79,9 +79,8 @@ static bytes noisy_model(void)
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
     add_value(&graph, GRAPH_VALUE, "a", EPCTX_ONNX_FLOAT, two);
     add_value(&graph, GRAPH_VALUE, "gone", EPCTX_ONNX_FLOAT, two);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         add_scale(&graph, i == 0 ? "a" : "nowhere", "k");
-    }
     add_noise(&model);
     add_metadata(&model, "epctx.build.Gone", "x");
     whole = new_model(&graph);

@@ -40,12 +40,11 @@ static void strike(void)
         int fd = open(somebody.path, O_WRONLY);
         struct stat info;
         bool done = fd >= 0 && fstat(fd, &info) == 0;
-        if (done && somebody.action == OVERWRITE) {
+        if (done && somebody.action == OVERWRITE)
             for (off_t i = 0; i < info.st_size; i++)
                 done = done && pwrite(fd, "\xff", 1, i) == 1;
-        } else if (done) {
+        else if (done)
             done = ftruncate(fd, somebody.action == CUT_HALF ? info.st_size / 2 : 0) == 0;
-        }
         _exit(done ? 0 : 1);
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) abort();

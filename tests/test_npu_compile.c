@@ -312,12 +312,11 @@ TEST(keeps_values_with_other_uses)
         out[0] = other_output ? t : y;
         out[1] = y;
         CHECK_OK(gb_run(&b, in, out, &error), error);
-        for (i = 0; i < 48; i++) {
+        for (i = 0; i < 48; i++)
             if (other_output)
                 CHECK_TRUE(y[i] == (t[i] < 0 ? 0 : t[i]));
             else
                 CHECK_TRUE(y[i] >= 0);
-        }
         gb_free(&b);
     }
 }

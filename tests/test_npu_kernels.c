@@ -374,10 +374,9 @@ static double pool_case(char *text)
     worst = 1e9;
     if (gb_run(&b, inputs, outputs, &error) == EPCTX_OK) {
         size_t i;
-        for (i = 0; i < count; i++) { /* a window of nothing but padding: both are -infinity */
+        for (i = 0; i < count; i++) /* a window of nothing but padding: both are -infinity */
             if (isinf(want[i]) && ((const float *)outputs[0])[i] == want[i])
                 ((float *)outputs[0])[i] = 0, want[i] = 0;
-        }
         worst = difference((const float *)outputs[0], want, count);
     }
     snprintf(text, TEXT, "%s %dx%d kernel %dx%d stride %d,%d dilation %d,%d ceil %d padded %d: %s",
@@ -940,12 +939,11 @@ TEST(softmax)
                 epctx_error error;
                 float *x, y[60];
                 double want[60];
-                for (i = at; i < 3; i++) {
+                for (i = at; i < 3; i++)
                     if (i == at || version < 13)
                         n *= (size_t)dims[i];
                     else
                         inner *= (size_t)dims[i];
-                }
                 gb_init(&b);
                 x = floats(&b, 60);
                 for (i = 0; i < 60; i++)

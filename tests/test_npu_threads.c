@@ -140,12 +140,11 @@ static void spread(void *user, uint32_t count, void (*work_fn)(void *work, uint3
         begun[i] = pthread_create(&threads[i], NULL, work, &jobs[i]) == 0;
     }
     work_fn(what, 0);
-    for (i = 1; i < count && i < THREADS; i++) {
+    for (i = 1; i < count && i < THREADS; i++)
         if (begun[i])
             pthread_join(threads[i], NULL);
         else
             work_fn(what, i);
-    }
 }
 
 static uint64_t sums_of(const loaded *l)

@@ -511,12 +511,11 @@ static void add_typed(bytes *graph, const char *name, int32_t elem, uint32_t fie
     bytes tensor = {0}, data = {0};
     put_int(&tensor, 1, (int64_t)count);
     put_int(&tensor, 2, elem);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (packed)
             put_varint(&data, (uint64_t)values[i]);
         else
             put_int(&tensor, field, values[i]);
-    }
     if (packed) put_child(&tensor, field, &data);
     put_str(&tensor, 8, name);
     put_child(graph, 5, &tensor);

@@ -476,9 +476,8 @@ TEST(initializers_folder)
     mkdir(in_folder("w"), 0777);
     CHECK_TRUE(make_one("m.onnx"));
     spec.config = generating;
-    if (make_session(&spec) && exists("m_ctx.onnx")) {
+    if (make_session(&spec) && exists("m_ctx.onnx"))
         SKIP("ORT %s tells where the model is", ort_base->GetVersionString());
-    }
     for (i = 0; i < 3; i++) {
         spec.config = refused[i];
         CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_ARGUMENT, "set ep.context_file_path");
@@ -923,9 +922,8 @@ TEST(bad_contexts)
 /* NULL is not. */
 static bool printable(const char *text)
 {
-    for (; text && *text; text++) {
+    for (; text && *text; text++)
         if ((unsigned char)*text < 0x20 || (unsigned char)*text > 0x7e) return false;
-    }
     return text != NULL;
 }
 
@@ -1116,11 +1114,10 @@ TEST(other_generation)
     for (i = 0; i < 2; i++) {
         c.notes = notes[i]; /* without the note nothing is checked */
         CHECK_TRUE(make_context("p.onnx", &c));
-        if (notes[i]) {
+        if (notes[i])
             CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "123456789abcdef");
-        } else {
+        else
             CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
-        }
     }
 }
 
@@ -1300,9 +1297,8 @@ TEST(unknown_options)
     spec.config = entry;
     ort_log_clear();
     if (ort_options(&spec, &options) &&
-        ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL))) {
+        ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL)))
         ort_ok(ort->CreateSession(ort_env, ort_path(spec.path), options, &session));
-    }
     if (session) ort->ReleaseSession(session);
     if (options) ort->ReleaseSessionOptions(options);
     CHECK(session, "%s", ort_text);
@@ -1548,9 +1544,8 @@ static bool set_metadata(const char *from, const char *to, const char *key, cons
     epctx_model model;
     epctx_error error;
     epctx_status status = epctx_model_open_file(&model, in_folder(from), NULL, &error);
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK)
         status = epctx_model_set_metadata(&model, epctx_str_of(key), epctx_str_of(value), &error);
-    }
     if (status == EPCTX_OK) status = epctx_model_write_file(&model, in_folder(to), NULL, &error);
     epctx_model_close(&model);
     return status == EPCTX_OK;
@@ -1560,9 +1555,8 @@ static OrtCompiledModelCompatibility verdict_of(const char *text)
 {
     const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
     OrtCompiledModelCompatibility verdict = (OrtCompiledModelCompatibility)-1;
-    if (!ort_ok(ort->GetModelCompatibilityForEpDevices(&device, 1, text, &verdict))) {
+    if (!ort_ok(ort->GetModelCompatibilityForEpDevices(&device, 1, text, &verdict)))
         return (OrtCompiledModelCompatibility)-1;
-    }
     return verdict;
 }
 
@@ -1665,9 +1659,8 @@ static bool make_constants(const char *name, int kind)
     onnx_floats(&m.graph, "bias", 1, dims23 + 1, w);
     onnx_node(&m.graph, "Add", "", "first", "w1,w2", "k", NULL);
     onnx_node(&m.graph, "Mul", "", "second", "k,w1", "k2", NULL);
-    if (kind == CONSTANT_CPU || kind == CONSTANT_BEFORE) {
+    if (kind == CONSTANT_CPU || kind == CONSTANT_BEFORE)
         onnx_node(&m.graph, "BiasGelu", "com.microsoft", "cpu", "k,bias", "u", NULL);
-    }
     if (kind == CONSTANT_BEFORE) {
         onnx_node(&m.graph, "Mul", "", "third", "u,k2", "t", NULL);
         onnx_node(&m.graph, "Add", "", "fourth", "x,t", "y", NULL);
@@ -1780,18 +1773,16 @@ TEST(concurrent_runs)
         workers[i].want = &want[i];
         workers[i].seed = (uint32_t)i;
     }
-    for (i = 0; ok && i < THREADS; i++) {
+    for (i = 0; ok && i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) exit(1);
-    }
     for (i = 0; ok && i < THREADS; i++)
         pthread_join(threads[i], NULL);
     for (i = 0; ok && i < THREADS; i++)
         ok = workers[i].ok;
     for (i = 0; i < THREADS; i++)
         ort_values_free(&want[i]);
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < 2; i++)
         if (sessions[i]) ort->ReleaseSession(sessions[i]);
-    }
     CHECK(ok, "a thread failed or got another result");
 }
 
@@ -1858,9 +1849,8 @@ static void *open_and_run(void *argument)
         OrtStatus *status;
         /* Not through ort_ok: its texts are shared. */
         status = ort->GetEpDevices(ort_env, &devices, &count);
-        for (k = 0; !status && k < count; k++) {
+        for (k = 0; !status && k < count; k++)
             if (strcmp(ort->EpDevice_EpName(devices[k]), ep->ep) == 0) mine = devices[k];
-        }
         if (!status) status = ort->CreateSessionOptions(&options);
         if (!status) {
             status = ort->SessionOptionsAppendExecutionProvider_V2(options, ort_env, &mine, 1, NULL,
@@ -2118,9 +2108,7 @@ static bool own_open(own_backend *own)
     memset(own, 0, sizeof *own);
     epctx_error_clear(&error);
     own->toy = strcmp(ep->label, "toy") == 0;
-    if (own->toy) {
-        return ep_device_get()->open_fn(NULL, &own->backend, &error) == EPCTX_OK;
-    }
+    if (own->toy) return ep_device_get()->open_fn(NULL, &own->backend, &error) == EPCTX_OK;
 #ifdef HAVE_NPU
     return epctx_npu_init(&own->npu, NULL, &own->backend, &error) == EPCTX_OK;
 #else
@@ -2152,9 +2140,8 @@ TEST(ours_in_ort)
         opts.embed = embed;
         opts.name_prefix = "ours_";
         status = epctx_model_open_file(&model, in_folder("m.onnx"), NULL, &error);
-        if (status == EPCTX_OK) {
+        if (status == EPCTX_OK)
             status = epctx_generate(&model, &own.backend, &opts, &report, &error);
-        }
         epctx_model_close(&model);
         own_close(&own);
         CHECK_OK(status, error);
@@ -2210,18 +2197,16 @@ TEST(ort_in_ours)
         CHECK_TRUE(own_open(&own));
         status = epctx_model_open_file(&model, in_folder("m_ctx.onnx"), NULL, &error);
         if (status == EPCTX_OK) status = epctx_load(&loaded, &model, &own.backend, NULL, &error);
-        if (status == EPCTX_OK && loaded.bound_count == 1) {
+        if (status == EPCTX_OK && loaded.bound_count == 1)
             ran = run_bound(&own, &loaded.bound[0], got, 6, &error);
-        }
         epctx_unload(&loaded);
         epctx_model_close(&model);
         own_close(&own);
         CHECK(status == EPCTX_OK && ran, "embed %d: %s", embed, error.message);
         CHECK_ORT(cpu_outputs(in_folder("m.onnx"), &want));
-        if (ort_ok(ort->GetTensorData(want.values[0], &data))) {
+        if (ort_ok(ort->GetTensorData(want.values[0], &data)))
             for (i = 0; i < 6; i++)
                 ran = ran && fabsf(got[i] - ((const float *)data)[i]) < 1e-5f;
-        }
         ort_values_free(&want);
         CHECK(ran, "embed %d: another result than the CPU's", embed);
     }
@@ -2252,9 +2237,8 @@ static char *left_lines(void)
 static bool is_among(char (*names)[64], size_t count, epctx_str name)
 {
     size_t i;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         if (epctx_str_is(name, names[i])) return true;
-    }
     return false;
 }
 
@@ -2300,13 +2284,11 @@ static bool is_constant(const epctx_node_view *node, const epctx_map *constants)
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
     epctx_str name;
-    while (epctx_next_attr(&it, &attr)) {
+    while (epctx_next_attr(&it, &attr))
         if (attr.type == EPCTX_ATTR_GRAPH) return false; /* may read values of this graph */
-    }
     it = epctx_node_inputs(node);
-    while (epctx_next_str(&it, &name)) {
+    while (epctx_next_str(&it, &name))
         if (name.size && epctx_map_get(constants, name) == EPCTX_MAP_NONE) return false;
-    }
     return true;
 }
 
@@ -2396,9 +2378,8 @@ static double own_distance(const ort_values *a, const ort_values *b)
             type != ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT ||
             !ort_ok(ort->GetTensorSizeInBytes(a->values[i], &size)) ||
             !ort_ok(ort->GetTensorData(a->values[i], &x)) ||
-            !ort_ok(ort->GetTensorData(b->values[i], &y))) {
+            !ort_ok(ort->GetTensorData(b->values[i], &y)))
             continue;
-        }
         for (k = 0; k < size / sizeof(float); k++) {
             const double one = (double)((const float *)x)[k], other = (double)((const float *)y)[k];
             if (fabs(other) > largest) largest = fabs(other);
@@ -2479,11 +2460,10 @@ static size_t model_row_count;
 
 static void print_outcome(const outcome *o)
 {
-    if (o->contexts == 0) {
+    if (o->contexts == 0)
         printf(" - |");
-    } else {
+    else
         printf(" %zu + %zu (%zu) |", o->contexts, o->others, o->constants);
-    }
 }
 
 static void print_row(const model_row *row)
@@ -2624,9 +2604,8 @@ static void model_case(const char *path, model_row *row)
         row->note = "compile API: ORT cannot write the bodies of its control flow";
         return;
     }
-    if (!ok || !is_as_whole("c_ctx.onnx", binary_name("c"), &row->own, path, &row->api)) {
+    if (!ok || !is_as_whole("c_ctx.onnx", binary_name("c"), &row->own, path, &row->api))
         test_fail(path, 0, "compile API: %s", ort_text);
-    }
 }
 
 static int model_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
@@ -2676,11 +2655,10 @@ TEST(models)
 {
     const char *more = test_models();
     char path[1024];
-    if (demo_models(path, sizeof path)) {
+    if (demo_models(path, sizeof path))
         models_in(path);
-    } else {
+    else
         printf("skip %s models: the demo's model is not there\n", ep->label);
-    }
 #if defined(__SANITIZE_THREAD__)
     printf("skip %s further models: one session after the other, nothing for ThreadSanitizer\n",
            ep->label);
@@ -2982,9 +2960,8 @@ static bool dump_values(const ort_values *v, const char *to, const char *kind)
         FILE *file;
         bool ok;
         if (!ort_ok(ort->GetTensorData(v->values[i], &data)) ||
-            !ort_ok(ort->GetTensorSizeInBytes(v->values[i], &size))) {
+            !ort_ok(ort->GetTensorSizeInBytes(v->values[i], &size)))
             return false;
-        }
         snprintf(path, sizeof path, "%s/%s_%zu.bin", to, kind, i);
         file = fopen(path, "wb");
         if (!file) return false;
@@ -3086,11 +3063,10 @@ static bool try_level(ort_spec *spec, bool plain, const char *told, char **left)
         printf("compiled now: failed\n");
         tell_lines("GetCapability"); /* its errors end no session */
     }
-    if (told && *left && strcmp(told, *left) == 0) {
+    if (told && *left && strcmp(told, *left) == 0)
         printf("%s", **left ? "  the same nodes are left\n" : "");
-    } else {
+    else
         printf("%s", *left ? *left : "");
-    }
     return count > 0;
 }
 
@@ -3385,9 +3361,8 @@ static bool read_try_options(int argc, char **argv, try_options *out, int *first
         }
         if (++*first == argc) return false;
         if (!(strcmp(name, "--dim") == 0 && read_dim(argv[*first])) &&
-            !(strcmp(name, "--ep-opt") == 0 && ort_read_option(argv[*first], &out->ep))) {
+            !(strcmp(name, "--ep-opt") == 0 && ort_read_option(argv[*first], &out->ep)))
             return false;
-        }
     }
     return true;
 }

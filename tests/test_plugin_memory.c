@@ -36,9 +36,8 @@ static double status_mib(const char *key)
     char line[256];
     double kib = 0;
     FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file)) {
+    while (file && fgets(line, sizeof line, file))
         if (strncmp(line, key, strlen(key)) == 0) kib = atof(line + strlen(key));
-    }
     if (file) fclose(file);
     return kib / 1024;
 }

@@ -16,9 +16,8 @@ static const char *ep_key(const char *key)
     static char text[256];
     size_t i;
     snprintf(text, sizeof text, "ep.%s.%s", ep->ep, key);
-    for (i = 0; text[i]; i++) {
+    for (i = 0; text[i]; i++)
         if (text[i] >= 'A' && text[i] <= 'Z') text[i] = (char)(text[i] - 'A' + 'a');
-    }
     return text;
 }
 
@@ -465,9 +464,8 @@ static bool six_floats(OrtAllocator *allocator, float start, OrtValue **out)
     int i;
     if (!ort_ok(ort->CreateTensorAsOrtValue(allocator, dims23, 2,
                                             ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, out)) ||
-        !ort_ok(ort->GetTensorMutableData(*out, &data))) {
+        !ort_ok(ort->GetTensorMutableData(*out, &data)))
         return false;
-    }
     for (i = 0; i < 6; i++)
         ((float *)data)[i] = start + (float)i;
     return true;

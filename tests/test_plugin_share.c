@@ -337,9 +337,8 @@ TEST(generating_session_fails)
                 CHECK_HAS(ort_text, "exists already");
                 CHECK(!exists(binary_name("a")), "a failed session wrote the binary");
                 remove(in_folder(contexts[bad]));
-                if (again || bad == 2) {
+                if (again || bad == 2)
                     CHECK_ORT(generate_session(sources[i], i < 2 ? join : finish));
-                }
             }
             CHECK(exists(binary_name(first)), "bad %zu: expected %s", bad, binary_name(first));
             CHECK_INT(count_files(), 3 + 3 + 1 - (!again && bad < 2));
@@ -443,9 +442,8 @@ TEST(group_refuses)
     CHECK_ORT(generate_session("a.onnx", join));
     spec.config = join;
     spec.options = ep->option;
-    if (ep->option[0]) {
+    if (ep->option[0])
         CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_ARGUMENT, "other EP options");
-    }
     CHECK(!generate_session("b.onnx", elsewhere) && ort_code == ORT_INVALID_ARGUMENT,
           "expected another folder to be refused, found %d: %s", ort_code, ort_text);
     CHECK_HAS(ort_text, "the group's folder");
@@ -513,9 +511,8 @@ TEST(binary_opened_once)
     for (i = 0; ok && i < 3; i++)
         ok = runs_as(sessions[i], in_folder(sources[i]));
     memcpy(text, ort_text, sizeof text);
-    for (i = 3; i-- > 0;) { /* the document's best practice: in reverse */
+    for (i = 3; i-- > 0;) /* the document's best practice: in reverse */
         if (sessions[i]) ort->ReleaseSession(sessions[i]);
-    }
     CHECK(ok, "opened %d times: %s", w.opens, text);
     CHECK(watch_opened(&w, 1), "opened %d times, expected once", w.opens);
     watch_end(&w);
@@ -611,9 +608,8 @@ TEST(graph_of_another_generation)
             }
             code = ort_code;
             memcpy(text, ort_text, sizeof text);
-            for (i = 0; i < 2; i++) {
+            for (i = 0; i < 2; i++)
                 if (sessions[i]) ort->ReleaseSession(sessions[i]);
-            }
             CHECK(ok == (wrong == 0) && (ok || code == ORT_INVALID_GRAPH),
                   "kind %d, wrong hash %d: %s, %d: %s", kind, wrong, ok ? "opened" : "refused",
                   code, text);
@@ -757,9 +753,8 @@ static bool whole_life(bool *ran)
         *ran =
             runs_as(sessions[0], in_folder("a.onnx")) && runs_as(sessions[1], in_folder("b.onnx"));
     }
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < 2; i++)
         if (sessions[i]) ort->ReleaseSession(sessions[i]);
-    }
     ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "oom"));
     return ok;
 }
@@ -971,9 +966,8 @@ static bool tool_load(int count, char **paths)
     ort_relative = 1e-3;
     for (i = 0; ok && i < count / 2; i++)
         ok = runs_as(sessions[i], paths[2 * i + 1]);
-    for (i = count / 2; i-- > 0;) {
+    for (i = count / 2; i-- > 0;)
         if (sessions[i]) ort->ReleaseSession(sessions[i]);
-    }
     rename(away, binary);
     if (ok) printf("%d sessions, binary opened %d times\n", count / 2, w.opens);
     ok = ok && watch_opened(&w, 1);

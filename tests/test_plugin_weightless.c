@@ -49,11 +49,10 @@ static bool make_heavy(const char *name, bool external, float start)
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 2, dims);
     onnx_floats(&m.graph, "w", 2, dims, numbers[0]);
-    if (external) {
+    if (external)
         onnx_external(&m.graph, "v", 2, dims, "weights.bin", EXTERNAL_AT);
-    } else {
+    else
         onnx_floats(&m.graph, "v", 2, dims, numbers[1]);
-    }
     onnx_node(&m.graph, "Mul", "", "mul", "x,w", "a", NULL);
     onnx_node(&m.graph, "Add", "", "add", "a,v", "b", NULL);
     onnx_node(&m.graph, "Relu", "", "relu", "b", "y", NULL);
@@ -235,9 +234,8 @@ static bool generate_ours(epctx_weightless_support which)
     opts.weightless = which;
     epctx_error_clear(&error);
     status = epctx_npu_init(&npu, NULL, &backend, &error);
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK)
         status = epctx_model_open_file(&model, in_folder("m.onnx"), NULL, &error);
-    }
     if (status == EPCTX_OK) {
         status = epctx_generate(&model, &backend, &opts, NULL, &error);
         epctx_model_close(&model);

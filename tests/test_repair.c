@@ -259,9 +259,8 @@ TEST(doubled_entries)
     put_child(&graph, 1, &node);
     data = end_model(&graph);
     add_opset(&data, "com.microsoft", 1);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         add_metadata(&data, "key", "value");
-    }
     CHECK_TRUE(job_open(&j, data));
     job_rule(&j, EPCTX_RULE_DOUBLED_ATTRIBUTE);
     CHECK_STR(job_run(&j), "");
@@ -792,11 +791,10 @@ TEST(types_of_graph_outputs)
         if (kind == 2) put_data(&source, GRAPH_OUTPUT, untyped.data, untyped.size);
         bytes_free(&untyped);
         CHECK_TRUE(job_open(&j, end_model(&graph)));
-        if (kind > 0) {
+        if (kind > 0)
             CHECK_TRUE(job_source(&j, end_model(&source)));
-        } else {
+        else
             bytes_free(&source);
-        }
         job_rule(&j, EPCTX_RULE_NO_VALUE_TYPE);
         job_run(&j);
         CHECK_HAS(kind == 1 ? j.notes : j.last_left, told[kind]);

@@ -47,9 +47,8 @@ static void add_weights(bytes *graph, const char *name, int64_t rows, int64_t co
         snprintf(length, sizeof length, "%zu", data.size);
         const char *const pairs[3][2] = {
             {"location", "w.data"}, {"offset", offset}, {"length", length}};
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < 3; i++)
             put_pair(&tensor, 13, pairs[i][0], pairs[i][1]);
-        }
         put_int(&tensor, 14, 1);
     } else {
         put_data(&tensor, 9, data.data, data.size);

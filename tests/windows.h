@@ -38,9 +38,8 @@ WINDOWS_UNUSED const WCHAR *windows_wide(const char *path)
     static _Thread_local unsigned next;
     WCHAR given[WINDOWS_PATH], *out = wide[next++ % 2];
     if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, WINDOWS_PATH) == 0 ||
-        GetFullPathNameW(given, WINDOWS_PATH, out + 4, NULL) == 0) {
+        GetFullPathNameW(given, WINDOWS_PATH, out + 4, NULL) == 0)
         return L"";
-    }
     if (out[4] == L'\\' && out[5] == L'\\') return out + 4;
     memcpy(out, L"\\\\?\\", 4 * sizeof *out);
     return out;
@@ -225,9 +224,8 @@ WINDOWS_UNUSED int windows_run(char *const *words)
     size_t used = 0, i;
     for (i = 0; words[i]; i++) {
         if (MultiByteToWideChar(CP_UTF8, 0, words[i], -1, word, WINDOWS_PATH) == 0 ||
-            used + wcslen(word) + 4 > WINDOWS_PATH) {
+            used + wcslen(word) + 4 > WINDOWS_PATH)
             return -1;
-        }
         used += (size_t)swprintf(line + used, WINDOWS_PATH - used, L"\"%ls\" ", word);
     }
     memset(&start, 0, sizeof start);

@@ -40,9 +40,8 @@ static ort_spec strict_spec(const char *path)
 static bool has_folder(epctx_str text)
 {
     size_t i;
-    for (i = 0; i < text.size; i++) {
+    for (i = 0; i < text.size; i++)
         if (text.data[i] == '/' || text.data[i] == '\\') return true;
-    }
     return false;
 }
 
@@ -93,11 +92,10 @@ static void check_binary_name(epctx_str path, const char *stem, const char *ids)
     const char *name = slash ? slash + 1 : path.data;
     const size_t length = path.size - (size_t)(name - path.data), stem_length = strlen(stem);
     if (length > stem_length + 5 && memcmp(name, stem, stem_length) == 0 &&
-        name[stem_length] == '_' && memcmp(name + length - 4, ".bin", 4) == 0) {
+        name[stem_length] == '_' && memcmp(name + length - 4, ".bin", 4) == 0)
         holds(ids);
-    } else {
+    else
         remark(ids, "the binary is called '%.*s', the document says %s_[ep].bin", STR(path), stem);
-    }
 }
 
 static void check_files(const ort_contexts *c)
@@ -209,10 +207,8 @@ static void load_kind(model_kind kind)
     ok = generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files);
     /* ORT before 1.27 knows no EPContext node without inputs. */
     if (!ok && strstr(ort_text, "has input size 0")) return;
-    if (!judge("PLG-010", ok, "CompileModel of the model '%s': %s", model_names[kind],
-               ort_answer)) {
+    if (!judge("PLG-010", ok, "CompileModel of the model '%s': %s", model_names[kind], ort_answer))
         return;
-    }
     reference();
     remove_tree("src");
     if (ort_read_contexts("out/m_ctx.onnx", &c) && c.count > 0) {
@@ -424,9 +420,8 @@ static void from_memory(void)
           "error, found a session");
     judge("EPC-040 EPC-110", ort_code == ORT_INVALID_GRAPH || ort_code == ORT_INVALID_ARGUMENT,
           "without ep.context_file_path: expected INVALID_GRAPH (10), found %s", ort_answer);
-    if (!strstr(ort_text, "context_file_path")) {
+    if (!strstr(ort_text, "context_file_path"))
         remark("EPC-040", "the error does not name ep.context_file_path: %.300s", ort_text);
-    }
     with_path[1] = in_folder("out/not_there_ctx.onnx");
     spec.config = with_path;
     judge_load("EPC-105 EPC-118 EPC-040", &spec,
@@ -463,30 +458,26 @@ static void check_partitions(const ort_contexts *c, bool embed)
         return;
     }
     holds("EPC-082");
-    if (c->count != 3) {
+    if (c->count != 3)
         remark("EPC-082", "three groups of nodes became %zu EPContext nodes", c->count);
-    }
     for (i = 0; i < c->count; i++) {
         judge("EPC-009 EPC-107", c->list[i].main_context == 0 || c->list[i].ep_cache_context.size,
               "node %zu of %zu has main_context 1 and no context", i, c->count);
     }
-    if (binaries == 1) {
+    if (binaries == 1)
         holds("EPC-011");
-    } else {
+    else
         does_not_apply("EPC-011", "%zu partitions have %zu contexts", c->count, binaries);
-    }
-    if (embed) {
+    if (embed)
         does_not_apply("EPC-072", "the contexts are in the model");
-    } else if (binaries == 1) {
+    else if (binaries == 1)
         holds("EPC-072");
-    } else {
+    else
         remark("EPC-072", "%zu partitions have %zu binaries", c->count, binaries);
-    }
-    if (c->primaries == c->count) {
+    if (c->primaries == c->count)
         holds("EPC-012 EPC-106");
-    } else {
+    else
         does_not_apply("EPC-012", "the partitions of a model share one context");
-    }
 }
 
 static void partitions_as(bool embed)
@@ -496,12 +487,10 @@ static void partitions_as(bool embed)
     judging("PLG-010", "CompileModel of several partitions, embed mode %d", embed);
     if (!judge("PLG-010 EPC-082",
                generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), embed),
-               "CompileModel of several partitions, embed mode %d: %s", embed, ort_answer)) {
+               "CompileModel of several partitions, embed mode %d: %s", embed, ort_answer))
         return;
-    }
-    if (judge("EPC-082", ort_read_contexts("out/m_ctx.onnx", &c), "%s", ort_text)) {
+    if (judge("EPC-082", ort_read_contexts("out/m_ctx.onnx", &c), "%s", ort_text))
         check_partitions(&c, embed);
-    }
     epctx_model_close(&c.model);
     spec = strict_spec(in_folder("out/m_ctx.onnx"));
     judging("EPC-107", "a context model with several EPContext nodes, embed mode %d", embed);
@@ -672,9 +661,8 @@ static void by_options(void)
     }
     judging("EPC-062", "a session with ep.context_enable=1");
     if (!judge("EPC-062 EPC-093", generate_by_options(in_folder("src/m.onnx"), more + 2),
-               "a session with ep.context_enable=1: expected success, found %s", ort_answer)) {
+               "a session with ep.context_enable=1: expected success, found %s", ort_answer))
         return;
-    }
     judge("EPC-062 EPC-064 EPC-065 EPC-066 EPC-093", file_exists("src/m_ctx.onnx"),
           "ep.context_enable=1 did not write m_ctx.onnx beside m.onnx");
     if (now->ep.files && ort_read_contexts("src/m_ctx.onnx", &c)) {
@@ -690,9 +678,8 @@ static void by_options(void)
     more[1] = in_folder("out/own.name_ctx.onnx");
     judging("EPC-067", "ep.context_file_path");
     if (!judge("EPC-067 EPC-039", generate_by_options(in_folder("src/m.onnx"), more),
-               "ep.context_file_path: expected success, found %s", ort_answer)) {
+               "ep.context_file_path: expected success, found %s", ort_answer))
         return;
-    }
     judge("EPC-067 EPC-039", file_exists(more[1]), "ep.context_file_path names no file");
     if (now->ep.files) {
         judge("EPC-068 EPC-077",
@@ -748,9 +735,8 @@ static void compiled_already(void)
     written =
         generate(in_folder("out/m_ctx.onnx"), in_folder("out/twice_ctx.onnx"), !now->ep.files);
     if (!judge("EPC-097", !written,
-               "CompileModel of a context model: expected an error, found success")) {
+               "CompileModel of a context model: expected an error, found success"))
         return;
-    }
     judge("EPC-097", !file_exists("out/twice_ctx.onnx"),
           "CompileModel of a context model failed and left a file");
 }
@@ -770,21 +756,18 @@ static bool with_prefix(const char *out, const char *before, char *name, size_t 
     judging("EPC-080", "generating with a prefix");
     if (!judge("EPC-080 EPC-045", generate_by_options(in_folder("src/m.onnx"), more),
                "generating with ep.context_node_name_prefix: expected success, found %s",
-               ort_answer)) {
+               ort_answer))
         return false;
-    }
     name[0] = '\0';
-    if (ort_read_contexts(out, &c) && c.count > 0) {
+    if (ort_read_contexts(out, &c) && c.count > 0)
         snprintf(name, size, "%.*s", STR(c.list[0].partition_name));
-    }
     epctx_model_close(&c.model);
-    if (!*name) {
+    if (!*name)
         does_not_apply("EPC-045 EPC-046", "the EP writes no partition_name");
-    } else if (strncmp(name, before, strlen(before)) == 0) {
+    else if (strncmp(name, before, strlen(before)) == 0)
         holds("EPC-045 EPC-080");
-    } else {
+    else
         remark("EPC-045", "partition_name is '%.100s', it does not begin with the prefix", name);
-    }
     spec = strict_spec(out);
     judge_load("EPC-047 EPC-080", &spec, "a context model generated with a prefix");
     return true;
@@ -800,14 +783,12 @@ static void prefix(void)
     }
     reference();
     if (!with_prefix(in_folder("out/a_ctx.onnx"), "p1_", names[0], sizeof names[0]) ||
-        !with_prefix(in_folder("out/b_ctx.onnx"), "p2_", names[1], sizeof names[1])) {
+        !with_prefix(in_folder("out/b_ctx.onnx"), "p2_", names[1], sizeof names[1]))
         return;
-    }
-    if (strcmp(names[0], names[1]) != 0) {
+    if (strcmp(names[0], names[1]) != 0)
         holds("EPC-046");
-    } else if (*names[0]) {
+    else if (*names[0])
         remark("EPC-046", "two prefixes give one partition_name: '%.100s'", names[0]);
-    }
     if (!generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files)) return;
     if (ort_read_contexts("out/m_ctx.onnx", &c)) {
         judge("EPC-044",
@@ -844,9 +825,8 @@ static void odd_names(void)
         snprintf(folder, sizeof folder, i == 3 ? "a.folder" : "out");
         judging("EPC-067", "the output name %.60s", tried[i]);
         if (!judge("EPC-067 EPC-068", generate(in_folder("src/m.onnx"), out, false),
-                   "the output name %.60s: expected success, found %s", tried[i], ort_answer)) {
+                   "the output name %.60s: expected success, found %s", tried[i], ort_answer))
             continue;
-        }
         judge("EPC-068 EPC-077",
               binary_of(out, folder, binary, sizeof binary) && file_exists(binary),
               "the output name %.60s: no binary in its folder", tried[i]);
@@ -880,9 +860,8 @@ static bool external_from_path(void)
     if (!judge("EPC-084",
                generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files),
                "generating from a source with external data: expected success, found %s",
-               ort_answer)) {
+               ort_answer))
         return false;
-    }
     make_folder("ref");
     make_model(MODEL_WEIGHTS, in_folder("ref/m.onnx"));
     make_folder("keep");
@@ -921,9 +900,8 @@ static void external_from_memory(const uint8_t *model, size_t size)
     if (!judge("EPC-095 EPC-048 EPC-049", session_opens(&spec),
                "generating from memory with external data in another folder: expected success, "
                "found %s",
-               ort_answer)) {
+               ort_answer))
         return;
-    }
     remove_tree("keep");
     spec = strict_spec(in_folder("three/m_ctx.onnx"));
     judge_load("EPC-095 EPC-096 EPC-085", &spec,
@@ -996,9 +974,8 @@ static void initializers(void)
     to.initializers = "m_init.data";
     judging("EPC-092", "CompileModel with an initializers file");
     if (!judge("EPC-092", ort_compile_model(&spec, &to), "with an initializers file: %s",
-               ort_answer)) {
+               ort_answer))
         return;
-    }
     if (ort_read_contexts(to.path, &c)) {
         epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&c.model));
         epctx_tensor_view tensor;
@@ -1019,9 +996,8 @@ static bool is_read(const ort_contexts *c, epctx_str value)
     while (epctx_next_node(&it, &node)) {
         epctx_cursor inputs = epctx_node_inputs(&node);
         epctx_str name;
-        while (epctx_next_str(&inputs, &name)) {
+        while (epctx_next_str(&inputs, &name))
             if (epctx_str_eq(name, value)) return true;
-        }
     }
     return false;
 }
@@ -1035,9 +1011,8 @@ static void weights_once(void)
     if (ort_read_contexts("out/m_ctx.onnx", &c)) {
         epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&c.model));
         epctx_tensor_view tensor;
-        while (epctx_next_tensor(&it, &tensor)) {
+        while (epctx_next_tensor(&it, &tensor))
             if (!is_read(&c, tensor.name)) bytes += tensor.raw.size;
-        }
         judge("EPC-089", bytes == 0,
               "%zu bytes of weights that no node of the context model reads are in it", bytes);
     }
@@ -1051,9 +1026,8 @@ static bool own_string(const char *model, char *out, size_t size)
     OrtAllocator *allocator = NULL;
     char *text = NULL;
     if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) ||
-        !ort_ok(ort->GetCompatibilityInfoFromModel(model, now->ep.name, allocator, &text))) {
+        !ort_ok(ort->GetCompatibilityInfoFromModel(model, now->ep.name, allocator, &text)))
         return false;
-    }
     snprintf(out, size, "%s", text ? text : "");
     if (text) allocator->Free(allocator, text);
     return true;
@@ -1076,10 +1050,8 @@ static void compatibility(void)
     size_t i;
     if (!prepare(MODEL_CHAIN, !now->ep.files)) return;
     judging("PLG-024", "GetCompatibilityInfoFromModel");
-    if (!judge("PLG-024", own_string(in_folder("out/m_ctx.onnx"), own, sizeof own), "%s",
-               ort_text)) {
+    if (!judge("PLG-024", own_string(in_folder("out/m_ctx.onnx"), own, sizeof own), "%s", ort_text))
         return;
-    }
     if (!*own) {
         does_not_apply("PLG-024 PLG-025 PLG-034", "the EP writes no compatibility string");
         return;

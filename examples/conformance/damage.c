@@ -23,15 +23,12 @@ static bool prepare(bench *b)
     make_folder("ref");
     if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
         !generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), false) ||
-        !binary_of("out/m_ctx.onnx", "out", b->binary, sizeof b->binary)) {
+        !binary_of("out/m_ctx.onnx", "out", b->binary, sizeof b->binary))
         return give_up("%s", *ort_text ? ort_text : "no node names a file");
-    }
     if (ort_read_contexts("out/m_ctx.onnx", &c)) {
-        for (i = 0; i < c.count; i++) {
-            if (c.list[i].main_context == 1) {
+        for (i = 0; i < c.count; i++)
+            if (c.list[i].main_context == 1)
                 snprintf(b->name, sizeof b->name, "%.*s", STR(c.list[i].ep_cache_context));
-            }
-        }
     }
     epctx_model_close(&c.model);
     b->good = read_file(b->binary, &b->size);
@@ -74,9 +71,8 @@ static void must_not_lie(const char *ids, const ort_spec *spec, const char *what
     const fate f = fate_of(spec, in_folder("ref/m.onnx"));
     judge(ids, f != FATE_WRONG,
           "%s: expected an error or the right outputs, found a session: %.300s", what, ort_text);
-    if (f == FATE_OTHER_CODE) {
+    if (f == FATE_OTHER_CODE)
         judge("EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what, ort_answer);
-    }
 }
 
 static void damaged_as(const bench *b, const void *data, size_t size, const char *what)
@@ -113,11 +109,10 @@ static void flipped(const ort_spec *spec, const char *what)
     fate f;
     judging("EPC-114", "%s", what);
     f = fate_of(spec, in_folder("ref/m.onnx"));
-    if (f == FATE_WRONG) {
+    if (f == FATE_WRONG)
         remark("EPC-114", "%s: loads and gives wrong outputs: is there no checksum?", what);
-    } else if (f == FATE_OTHER_CODE) {
+    else if (f == FATE_OTHER_CODE)
         judge("EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what, ort_answer);
-    }
 }
 
 static void damaged(void)
@@ -177,9 +172,7 @@ static bool set_path(const char *name, size_t size)
 
 static void bad_path(const char *name, const char *what)
 {
-    if (set_path(name, strlen(name))) {
-        must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), what);
-    }
+    if (set_path(name, strlen(name))) must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), what);
 }
 
 static atomic_bool pipe_done, pipe_waited;
@@ -238,16 +231,13 @@ static void paths(void)
     bad_path("NUL", "the name of a device");
     memset(huge, 'n', sizeof huge - 1);
     bad_path(huge, "a path of 5000 bytes");
-    if (set_path(with_nul, sizeof with_nul - 1)) {
+    if (set_path(with_nul, sizeof with_nul - 1))
         must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), "a path with a zero byte");
-    }
     pipe_path();
-    if (symlink(outside, "out/link.bin") == 0) {
+    if (symlink(outside, "out/link.bin") == 0)
         bad_path("link.bin", "a link to a good binary outside the folder");
-    }
-    if (symlink("../outside", "out/linked") == 0) {
+    if (symlink("../outside", "out/linked") == 0)
         bad_path("linked/good.bin", "a path through a link that leaves the folder");
-    }
 }
 
 /* ------------------------------------------------------------------ sources */
@@ -296,9 +286,8 @@ static void sources(void)
         return;
     }
     longer[0] = '\0';
-    if (ort_read_contexts("out/m_ctx.onnx", &c) && c.count > 0) {
+    if (ort_read_contexts("out/m_ctx.onnx", &c) && c.count > 0)
         snprintf(longer, sizeof longer, "%.*sX", STR(c.list[0].source));
-    }
     epctx_model_close(&c.model);
     foreign_source("OtherVendorExecutionProvider", "EPC-100 EPC-099 EPC-109 EPC-026",
                    "a node of another EP");
@@ -441,9 +430,8 @@ static void damaged_payload(void)
         for (k = 0; i == 3 && k < size; k++)
             payload[k] ^= 0x5a;
         if (change_attr("out/m_ctx.onnx", "out/bad_ctx.onnx", "ep_cache_context",
-                        (const char *)payload, sizes[i])) {
+                        (const char *)payload, sizes[i]))
             must_refuse("EPC-114 EPC-115", in_folder("out/bad_ctx.onnx"), what[i]);
-        }
     }
     free(payload);
 }

@@ -112,9 +112,8 @@ static void judge_texts(const OrtEpFactory *f)
     judge("PLG-028", f->GetVendor && f->GetVendor(f),
           "GetVendor of the factory is not set, or gives NULL");
     judging("PLG-029", "OrtEpFactory::GetVendorId");
-    if (judge("PLG-029", f->GetVendorId != NULL, "GetVendorId of the factory is not set")) {
+    if (judge("PLG-029", f->GetVendorId != NULL, "GetVendorId of the factory is not set"))
         judge("PLG-029", f->GetVendorId(f) == f->GetVendorId(f), "GetVendorId changes");
-    }
     judging("PLG-030", "OrtEpFactory::GetVersion");
     judge("PLG-030", f->GetVersion && f->GetVersion(f),
           "GetVersion of the factory is not set, or gives NULL");
@@ -131,9 +130,8 @@ static void judge_devices(OrtEpFactory *f)
     judging("PLG-031", "OrtEpFactory::GetSupportedDevices");
     if (!judge("PLG-031", f->GetSupportedDevices != NULL,
                "GetSupportedDevices of the factory is not set") ||
-        !ort_ok(ort->GetEpDevices(ort_env, &known, &count))) {
+        !ort_ok(ort->GetEpDevices(ort_env, &known, &count)))
         return;
-    }
     if (count > 16) count = 16;
     for (i = 0; i < count; i++)
         hardware[i] = ort->EpDevice_Device(known[i]);
@@ -210,9 +208,8 @@ static void factories(void)
         !judge("PLG-002 PLG-046", count >= 1 && count <= MAX_FACTORIES,
                "CreateEpFactories gives %zu factories, expected 1 to %d; where there is no device, "
                "say so by a factory without devices",
-               count, MAX_FACTORIES)) {
+               count, MAX_FACTORIES))
         return;
-    }
     for (i = 0; i < count; i++) {
         if (!judge("PLG-002", list[i] != NULL, "factory %zu is NULL", i)) continue;
         judge("PLG-026",

@@ -29,9 +29,8 @@ static const experiment *experiment_at(size_t index)
 {
     size_t i, k;
     for (i = 0; i < sizeof all / sizeof all[0]; i++) {
-        for (k = 0; all[i][k].name; k++) {
+        for (k = 0; all[i][k].name; k++)
             if (index-- == 0) return &all[i][k];
-        }
     }
     return NULL;
 }
@@ -48,9 +47,8 @@ const char *experiment_name(size_t index)
 static size_t rule_index(const char *id, size_t length)
 {
     size_t i;
-    for (i = 0; i < rule_count; i++) {
+    for (i = 0; i < rule_count; i++)
         if (strlen(rules[i].id) == length && memcmp(rules[i].id, id, length) == 0) return i;
-    }
     fprintf(stderr, "epctx-conformance: no rule '%.*s'\n", (int)length, id);
     exit(2);
 }
@@ -85,9 +83,8 @@ static void put_findings(const char *ids, verdict v, const char *format, va_list
     snprintf(ort_answer, sizeof ort_answer, "%d: %s", ort_code, ort_text);
     if (ort_code == 0) snprintf(ort_answer, sizeof ort_answer, "%s", ort_text);
     vsnprintf(text, sizeof text, format, args);
-    for (i = 0; text[i]; i++) {
+    for (i = 0; text[i]; i++)
         if (text[i] == '\n') text[i] = ' ';
-    }
     while (next_id(&ids, &index))
         put_finding(index, v, text);
 }
@@ -112,11 +109,10 @@ bool judge(const char *ids, bool ok, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (ok) {
+    if (ok)
         holds(ids);
-    } else {
+    else
         put_findings(ids, FAILED, format, args);
-    }
     va_end(args);
     return ok;
 }
@@ -161,9 +157,8 @@ void tell_fact(const char *name, const char *format, ...)
 static bool is_judged(size_t index, size_t from)
 {
     size_t i;
-    for (i = from; i < now->count; i++) {
+    for (i = from; i < now->count; i++)
         if (now->findings[i].rule == index) return true;
-    }
     return false;
 }
 
@@ -172,9 +167,8 @@ static void put_rest(const experiment *e, size_t from, const char *why)
 {
     const char *ids = e->rules;
     size_t index;
-    while (next_id(&ids, &index)) {
+    while (next_id(&ids, &index))
         if (!is_judged(index, from)) put_finding(index, NOT_APPLICABLE, why);
-    }
 }
 
 /* ---------------------------------------------------------------- processes */
@@ -186,16 +180,14 @@ static const char *missing_need(unsigned needs)
         if (*ep->no_device) return ep->no_device;
         return now->hung ? "the EP could not be opened: it hung" : "the EP could not be opened";
     }
-    if ((needs & NEEDS_CLAIM) && !*ep->unary && !*ep->weighted) {
+    if ((needs & NEEDS_CLAIM) && !*ep->unary && !*ep->weighted)
         return now->probed ? ep->no_claim : "the probe, which asks what the EP claims, failed";
-    }
     if ((needs & NEEDS_RUNS) && !ep->runs) return ep->no_runs;
     if ((needs & NEEDS_CONTEXTS) && !ep->contexts) return ep->no_contexts;
     if ((needs & NEEDS_FILES) && !ep->files) return "the EP writes no context binaries in files";
     if ((needs & NEEDS_EMBEDDING) && !ep->embeds) return "the EP embeds no contexts";
-    if ((needs & NEEDS_FOREIGN) && !*ep->foreign) {
+    if ((needs & NEEDS_FOREIGN) && !*ep->foreign)
         return "the EP claims every operator that was tried: nothing is left to the CPU";
-    }
     if ((needs & NEEDS_SHARING) && !ep->shares) return "the EP does not share contexts";
     return NULL;
 }
@@ -212,9 +204,8 @@ static void on_signals(void (*handler)(int))
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     size_t i;
-    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (signal(numbers[i], handler) == SIG_IGN) signal(numbers[i], SIG_IGN);
-    }
 }
 
 /* In the child. */
@@ -329,9 +320,8 @@ static bool is_wanted(const experiment *e, const char *only)
     const char *ids = only;
     size_t index;
     if (!only || (e->needs & FINDS_FACTS)) return true;
-    while (next_id(&ids, &index)) {
+    while (next_id(&ids, &index))
         if (strstr(e->rules, rules[index].id)) return true;
-    }
     return false;
 }
 
@@ -367,9 +357,8 @@ static bool read_timeout(const char *text)
 {
     char *end = NULL;
     wanted.time_limit = strtod(text, &end);
-    if (end != text && !*end && wanted.time_limit > 0 && wanted.time_limit <= LONGEST_LIMIT) {
+    if (end != text && !*end && wanted.time_limit > 0 && wanted.time_limit <= LONGEST_LIMIT)
         return true;
-    }
     return refuse(text, "expected --timeout SECONDS, more than 0 and at most a day");
 }
 
@@ -389,9 +378,8 @@ static bool read_argument(const char *name, char *value, command *c)
     if (!value) return refuse(name, "a value is missing, or there is no such option");
     if (strcmp(name, "--timeout") == 0) return read_timeout(value);
     if (strcmp(name, "--model") == 0) return read_model(value);
-    if (strcmp(name, "--ep-opt") == 0) {
+    if (strcmp(name, "--ep-opt") == 0)
         return ort_read_option(value, &wanted.options) || refuse(value, ort_text);
-    }
     if (strcmp(name, "--junit") == 0) return (c->junit = value) != NULL;
     if (strcmp(name, "--only") == 0) return (c->only = value) != NULL;
     if (strcmp(name, "--ort") == 0) return setenv("EPCTX_ORT_LIBRARY", value, 1) == 0;
@@ -426,9 +414,8 @@ static bool has_ort(void)
     int status = 0;
     pid_t child;
     /* The experiments have a current folder of their own. */
-    if (ort_library(path, sizeof path) && realpath(path, real)) {
+    if (ort_library(path, sizeof path) && realpath(path, real))
         setenv("EPCTX_ORT_LIBRARY", real, 1);
-    }
     fflush(NULL);
     child = fork();
     if (child == 0) {
@@ -462,12 +449,10 @@ static bool write_junit(const char *path, const char *data, size_t size)
     file.size = size;
     epctx_arena_init(&arena, NULL);
     status = epctx_commit_begin(&commit, NULL, &arena, &error);
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK)
         status = epctx_commit_put_file(&commit, &file, EPCTX_OVERWRITE_REPLACE, &error);
-    }
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK)
         status = data ? epctx_commit_run(&commit, &error) : epctx_commit_fill(&commit, &error);
-    }
     epctx_commit_close(&commit);
     epctx_arena_free(&arena);
     return status == EPCTX_OK || refuse("--junit", error.message);
@@ -488,9 +473,8 @@ static bool put_junit(const char *path)
 static bool has_failed(void)
 {
     size_t i;
-    for (i = 0; i < rule_count; i++) {
+    for (i = 0; i < rule_count; i++)
         if (outcome_of(i).verdict == FAILED) return true;
-    }
     return false;
 }
 
@@ -522,19 +506,17 @@ int main(int argc, char **argv)
         return 2;
     }
     on_signals(stop);
-    for (i = 0; experiment_at(i) && !stopped; i++) {
+    for (i = 0; experiment_at(i) && !stopped; i++)
         if (is_wanted(experiment_at(i), c.only)) try_experiment(i, base);
-    }
     remove_tree(base);
     if (stopped) {
         on_signals(SIG_DFL);
         raise(stopped);
     }
-    if (c.json) {
+    if (c.json)
         report_json(stdout);
-    } else {
+    else
         report_text(stdout);
-    }
     if (c.junit && !put_junit(c.junit)) return 2;
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "epctx-conformance: the report: %s\n", strerror(errno));

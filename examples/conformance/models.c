@@ -56,9 +56,7 @@ static bool end(builder *b, const char *path)
 {
     epctx_write_opts opts;
     memset(&opts, 0, sizeof opts);
-    if (b->status == EPCTX_OK) {
-        note(b, epctx_model_write_file(&b->model, path, &opts, &b->error));
-    }
+    if (b->status == EPCTX_OK) note(b, epctx_model_write_file(&b->model, path, &opts, &b->error));
     if (b->status != EPCTX_OK) {
         ort_code = ORT_FAIL;
         snprintf(ort_text, sizeof ort_text, "%s", b->error.message);
@@ -244,21 +242,19 @@ static void step(builder *b, unsigned n, const char *in, const char *out)
     const ep_facts *ep = &now->ep;
     char weight[160];
     snprintf(weight, sizeof weight, "w%u", b->count);
-    if (*ep->weighted && (n % 2 == 0 || !*ep->unary)) {
+    if (*ep->weighted && (n % 2 == 0 || !*ep->unary))
         weighted_node(b, ep->weighted, in, weight, out);
-    } else {
+    else
         s_node(b, ep->unary, in, NULL, out);
-    }
 }
 
 /* The same without weights, which have one shape. */
 static void bare_step(builder *b, const char *in, const char *out)
 {
-    if (*now->ep.unary) {
+    if (*now->ep.unary)
         s_node(b, now->ep.unary, in, NULL, out);
-    } else {
+    else
         s_node(b, now->ep.binary, in, in, out);
-    }
 }
 
 static void foreign_step(builder *b, const char *in, const char *out)
@@ -288,11 +284,10 @@ static void chain(builder *b, const int64_t *dims, unsigned steps)
     for (i = 0; i < steps; i++) {
         snprintf(to, sizeof to, "t%u", i);
         if (i + 1 == steps) snprintf(to, sizeof to, "y");
-        if (dims == full) {
+        if (dims == full)
             step(b, i, from, to);
-        } else {
+        else
             bare_step(b, from, to);
-        }
         snprintf(from, sizeof from, "%s", to);
     }
 }
@@ -311,11 +306,10 @@ static void sub(builder *b)
     z = enter(b, "c", rooms[0], sizeof rooms[0]);
     x = enter(b, "a", rooms[1], sizeof rooms[1]);
     bare_step(b, z, "z");
-    if (binary) {
+    if (binary)
         s_node(b, now->ep.binary, x, enter(b, "b", rooms[2], sizeof rooms[2]), "y");
-    } else {
+    else
         step(b, 0, x, "y");
-    }
 }
 
 static void island(builder *b)
@@ -562,18 +556,16 @@ bool make_model(model_kind kind, const char *path)
     begin(&b);
     if (b.form == FORM_QDQ) put_grid(&b);
     fill(&b, kind);
-    if (kind == MODEL_WEXT && b.status == EPCTX_OK && !make_external(&b, path)) {
+    if (kind == MODEL_WEXT && b.status == EPCTX_OK && !make_external(&b, path))
         note(&b, epctx_fail(&b.error, EPCTX_ERR_IO, "%s: the weights beside it", path));
-    }
     return end(&b, path);
 }
 
 static bool is_weighted(const char *op)
 {
     const char *const *w;
-    for (w = weighted_ops; *w; w++) {
+    for (w = weighted_ops; *w; w++)
         if (strcmp(*w, op) == 0) return true;
-    }
     return false;
 }
 

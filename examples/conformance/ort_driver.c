@@ -51,9 +51,8 @@ void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *
     size_t used;
     (void)param, (void)category, (void)logid, (void)code;
     if (severity < ORT_LOGGING_LEVEL_WARNING && !strstr(message, ORT_LEFT) &&
-        !(ort_log_also && strstr(message, ort_log_also))) {
+        !(ort_log_also && strstr(message, ort_log_also)))
         return;
-    }
     pthread_mutex_lock(&ort_log_lock);
     used = strlen(ort_log);
     snprintf(ort_log + used, sizeof ort_log - used, "%s\n", message);
@@ -178,12 +177,10 @@ const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type)
     const OrtEpDevice *const *devices = NULL;
     size_t count = 0, i;
     if (!ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) return NULL;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         if (strcmp(ort->EpDevice_EpName(devices[i]), name) == 0 &&
-            ort->HardwareDevice_Type(ort->EpDevice_Device(devices[i])) == type) {
+            ort->HardwareDevice_Type(ort->EpDevice_Device(devices[i])) == type)
             return devices[i];
-        }
-    }
     return NULL;
 }
 
@@ -198,30 +195,25 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
     const char *keys[ORT_MAX_OPTIONS + 1], *values[ORT_MAX_OPTIONS + 1];
     size_t count = 0, i;
     bool ok = ort_ok(ort->CreateSessionOptions(out));
-    for (i = 0; ok && spec->config && spec->config[i]; i += 2) {
+    for (i = 0; ok && spec->config && spec->config[i]; i += 2)
         ok = ort_ok(ort->AddSessionConfigEntry(*out, spec->config[i], spec->config[i + 1]));
-    }
     if (ok) {
         ok = ort_ok(
             ort->AddSessionConfigEntry(*out, "session.record_ep_graph_assignment_info", "1"));
     }
     /* One thread: the tests run beside each other, and times are compared. */
     if (ok) ok = ort_ok(ort->SetIntraOpNumThreads(*out, 1));
-    for (i = 0; ok && i < ort_free_count; i++) {
+    for (i = 0; ok && i < ort_free_count; i++)
         ok = ort_ok(ort->AddFreeDimensionOverrideByName(*out, ort_free_dims[i], ort_free_value(i)));
-    }
-    if (ok && spec->plain) {
+    if (ok && spec->plain)
         ok = ort_ok(ort->SetSessionGraphOptimizationLevel(*out, ORT_DISABLE_ALL));
-    }
-    if (ok && spec->tell) {
+    if (ok && spec->tell)
         ok = ort_ok(ort->SetSessionLogSeverityLevel(*out, ORT_LOGGING_LEVEL_INFO));
-    }
     if (ok && spec->profile) ok = ort_ok(ort->EnableProfiling(*out, ort_path(spec->profile)));
     if (ok && spec->more) spec->more(*out);
     if (!ok || !spec->ep) return ok;
-    if (!spec->allow_cpu) {
+    if (!spec->allow_cpu)
         ok = ort_ok(ort->AddSessionConfigEntry(*out, "session.disable_cpu_ep_fallback", "1"));
-    }
     if (ok && spec->prefer_npu) {
         return ort_ok(ort->SessionOptionsSetEpSelectionPolicy(
             *out, OrtExecutionProviderDevicePolicy_PREFER_NPU));
@@ -269,14 +261,12 @@ size_t ort_assigned(const OrtSession *session, const char *ep)
     const OrtEpAssignedNode *const *nodes = NULL;
     const char *name = NULL;
     size_t graph_count = 0, count = 0, total = 0, i;
-    if (!ort_ok(ort->Session_GetEpGraphAssignmentInfo(session, &graphs, &graph_count))) {
+    if (!ort_ok(ort->Session_GetEpGraphAssignmentInfo(session, &graphs, &graph_count)))
         return SIZE_MAX;
-    }
     for (i = 0; i < graph_count; i++) {
         if (!ort_ok(ort->EpAssignedSubgraph_GetEpName(graphs[i], &name)) ||
-            !ort_ok(ort->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &count))) {
+            !ort_ok(ort->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &count)))
             return SIZE_MAX;
-        }
         if (!ep || strcmp(name, ep) == 0) total += count;
     }
     return total;
@@ -429,9 +419,8 @@ bool ort_same(const ort_values *a, const ort_values *b)
             !ort_ok(ort->GetTensorSizeInBytes(a->values[i], &size_a)) ||
             !ort_ok(ort->GetTensorSizeInBytes(b->values[i], &size_b)) ||
             !ort_ok(ort->GetTensorData(a->values[i], &data_a)) ||
-            !ort_ok(ort->GetTensorData(b->values[i], &data_b))) {
+            !ort_ok(ort->GetTensorData(b->values[i], &data_b)))
             return false;
-        }
         if (strcmp(a->names[i], b->names[i]) != 0 || type_a != type_b || rank_a != rank_b ||
             size_a != size_b || (rank_a && memcmp(shape_a, shape_b, rank_a * sizeof *shape_a))) {
             snprintf(ort_text, sizeof ort_text, "output %s differs from %s in type or shape",
@@ -472,9 +461,8 @@ bool ort_same(const ort_values *a, const ort_values *b)
                 continue; /* the latter: the same infinity */
             }
             if (ort_relative > 0 && fabs(got - want) <= largest / 12 &&
-                ++outliers <= size_a / sizeof(float) / 100) {
+                ++outliers <= size_a / sizeof(float) / 100)
                 continue;
-            }
             snprintf(ort_text, sizeof ort_text, "output %s[%zu]: expected %.9g, found %.9g",
                      a->names[i], k, want, got);
             return false;
@@ -523,9 +511,7 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out)
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetOutputModelBuffer(mo, allocator,
                                                                               &buffer, &size));
     }
-    if (ok) {
-        ok = ort_ok(ort_compile->ModelCompilationOptions_SetEpContextEmbedMode(mo, out->embed));
-    }
+    if (ok) ok = ort_ok(ort_compile->ModelCompilationOptions_SetEpContextEmbedMode(mo, out->embed));
     if (ok && out->folder) {
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetEpContextBinaryInformation(
             mo, ort_path(out->folder), ort_path(out->name)));
@@ -534,9 +520,8 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out)
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetOutputModelExternalInitializersFile(
             mo, ort_path(out->initializers), 0));
     }
-    if (ok && out->flags) {
+    if (ok && out->flags)
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetFlags(mo, out->flags));
-    }
     if (ok && out->more) out->more(mo);
     ok = ok && ort_ok(ort_compile->CompileModel(ort_env, mo));
     if (ok && buffer) {

@@ -18,9 +18,8 @@ static void exports(void)
     library = load_ep();
     if (!judge("PLG-001", library != NULL, "cannot be loaded: %s", library ? "" : dlerror()))
         return;
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < 2; i++)
         judge("PLG-001", dlsym(library, required[i]) != NULL, "%s is not exported", required[i]);
-    }
     judge("PLG-001", !dlsym(library, "GetProvider"),
           "GetProvider is exported: ONNX Runtime takes the library for one of its own format");
 }
@@ -61,9 +60,8 @@ static bool register_as(const char *registration, const char *first_name)
     judging("PLG-048", "registration as '%.40s' after unregistration", registration);
     if (!judge("PLG-041 PLG-044", register_ep(registration),
                "registration as '%.40s' after unregistration: expected success, found %s",
-               registration, ort_answer)) {
+               registration, ort_answer))
         return false;
-    }
     judging("PLG-050", "GetEpDevices after registration");
     device = find_device();
     if (device) {
@@ -72,9 +70,8 @@ static bool register_as(const char *registration, const char *first_name)
               registration, ort->EpDevice_EpName(device), first_name);
     }
     judging("PLG-048", "unregistration of '%.40s'", registration);
-    if (!judge("PLG-048", unregister_ep(registration), "expected success, found %s", ort_answer)) {
+    if (!judge("PLG-048", unregister_ep(registration), "expected success, found %s", ort_answer))
         return false;
-    }
     return judge("PLG-046 PLG-048", count_devices() == before,
                  "%zu devices are listed after unregistration, %zu before registration",
                  count_devices(), before);
@@ -98,22 +95,18 @@ static void registration(void)
     }
     device = find_device();
     snprintf(name, sizeof name, "%s", device ? ort->EpDevice_EpName(device) : "");
-    if (device) {
+    if (device)
         holds("PLG-045 PLG-046 PLG-050");
-    } else {
+    else
         remark("PLG-045 PLG-046 PLG-050", "%s", ort_text);
-    }
     judging("PLG-048", "unregistration");
-    if (!judge("PLG-048", unregister_ep("plain"), "expected success, found %s", ort_answer)) {
-        return;
-    }
+    if (!judge("PLG-048", unregister_ep("plain"), "expected success, found %s", ort_answer)) return;
     judging("PLG-049", "the second after unregistration");
     usleep(600000); /* a thread that still runs in the library crashes now */
     holds("PLG-049");
     if (is_mapped()) still_mapped();
-    if (register_as("with.dots.in-it", name) && register_as(long_name, name)) {
+    if (register_as("with.dots.in-it", name) && register_as(long_name, name))
         register_as("plain", name);
-    }
 }
 
 /* How a process ends that does `what` with the library. */
@@ -186,9 +179,8 @@ static bool is_utf8(const char *text)
                                          : -1;
         int i;
         if (more < 0) return false;
-        for (i = 1; i <= more; i++) {
+        for (i = 1; i <= more; i++)
             if (c[i] >> 6 != 2) return false;
-        }
         c += more + 1;
     }
     return true;
@@ -212,9 +204,8 @@ static bool is_semver(const char *text)
         if (!text || (i < 2 && *text++ != '.')) return false;
     }
     if (*text && ((*text != '-' && *text != '+') || !text[1])) return false;
-    for (; *text; text++) {
+    for (; *text; text++)
         if (!isalnum((unsigned char)*text) && !strchr("-+.", *text)) return false;
-    }
     return true;
 }
 
@@ -233,9 +224,8 @@ static void identity(void)
     vendor = ort->EpDevice_EpVendor(device);
     version = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version");
     judge("PLG-007", *name && is_utf8(name), "the EP's name is empty or no UTF-8");
-    if (strlen(name) < strlen(tail) || strcmp(name + strlen(name) - strlen(tail), tail) != 0) {
+    if (strlen(name) < strlen(tail) || strcmp(name + strlen(name) - strlen(tail), tail) != 0)
         remark("PLG-007", "'%s' does not end in ExecutionProvider", name);
-    }
     judge("PLG-028", vendor && *vendor && is_utf8(vendor), "the vendor is empty or no UTF-8");
     judge("PLG-030", version && is_semver(version),
           "version '%s' is not as in Semantic Versioning 2.0 (1.2.3)", version ? version : "");
@@ -248,16 +238,14 @@ static void identity(void)
         judge("PLG-004 PLG-031", ort->EpDevice_Device(devices[i]) != NULL,
               "a device without hardware");
     }
-    if (own > 1) {
+    if (own > 1)
         holds("PLG-047 PLG-060");
-    } else {
+    else
         does_not_apply("PLG-047 PLG-060", "the EP lists one device here");
-    }
-    if (factories) {
+    if (factories)
         holds("PLG-062 PLG-064");
-    } else {
+    else
         does_not_apply("PLG-062 PLG-064", "the library has one EP");
-    }
     does_not_apply("EPC-088", "one EP is tried, beside the CPU's");
 }
 

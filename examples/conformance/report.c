@@ -63,17 +63,15 @@ void report_rules(FILE *out)
 static void put_escaped(FILE *out, const char *text, bool xml)
 {
     const unsigned char *c = (const unsigned char *)text;
-    for (; *c; c++) {
-        if (xml && (*c == '<' || *c == '>' || *c == '&' || *c == '"')) {
+    for (; *c; c++)
+        if (xml && (*c == '<' || *c == '>' || *c == '&' || *c == '"'))
             fprintf(out, "&#%u;", *c);
-        } else if (!xml && (*c == '"' || *c == '\\')) {
+        else if (!xml && (*c == '"' || *c == '\\'))
             fprintf(out, "\\%c", *c);
-        } else if (*c < 0x20) {
+        else if (*c < 0x20)
             fputc(' ', out);
-        } else {
+        else
             fputc(*c < 0x7f ? *c : '?', out);
-        }
-    }
 }
 
 static void put_json(FILE *out, const char *key, const char *value)
@@ -154,8 +152,7 @@ void report_junit(FILE *out)
     fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n",
             counts[PASSED] + counts[FAILED] + counts[NOT_APPLICABLE], counts[FAILED],
             counts[NOT_APPLICABLE]);
-    for (i = 0; i < rule_count; i++) {
+    for (i = 0; i < rule_count; i++)
         if (outcome_of(i).verdict != NOT_JUDGED) put_case(out, i);
-    }
     fputs("</testsuite>\n", out);
 }

@@ -106,9 +106,8 @@ static void prefer_chain(void)
     const char *path = in_folder("src/probe.onnx");
     char weighted[OP];
     memcpy(weighted, now->ep.weighted, OP);
-    if (!*now->ep.unary || !*weighted || !make_model(MODEL_CHAIN, path) || claimed(path) >= 3) {
+    if (!*now->ep.unary || !*weighted || !make_model(MODEL_CHAIN, path) || claimed(path) >= 3)
         return;
-    }
     now->ep.weighted[0] = '\0';
     if (make_model(MODEL_CHAIN, path) && claimed(path) < 3) memcpy(now->ep.weighted, weighted, OP);
 }
@@ -130,9 +129,8 @@ static void check_mode(bool wanted_inside, bool inside)
     char names[16][256];
     if (wanted_inside || !inside) return;
     if (judge("EPC-071", list_files("out", names, 16) == 1,
-              "embed mode 0 was asked for: a file was written, and the node says embed_mode 1")) {
+              "embed mode 0 was asked for: a file was written, and the node says embed_mode 1"))
         remark("EPC-071", "embed mode 0 was asked for, and the context is embedded");
-    }
 }
 
 static void find_contexts(void)
@@ -289,9 +287,8 @@ static void jit(void)
                ort_session(&spec, &session),
                "a session without CPU fallback, of a model whose operators the EP claims: expected "
                "success, found %s",
-               ort_answer)) {
+               ort_answer))
         return;
-    }
     check_claims(session);
     judging("PLG-009", "a run");
     judge("PLG-009 PLG-072", equals_cpu(session, model, 3), "outputs differ from the CPU EP's: %s",
@@ -332,9 +329,8 @@ static void odd_models(void)
         ort_log_clear();
         spec = spec_of(model);
         if (!judge("PLG-008", session_opens(&spec), "model '%s': expected a session, found %s",
-                   model_names[kind], ort_answer)) {
+                   model_names[kind], ort_answer))
             continue;
-        }
         judging("PLG-009", "model '%s', a run", model_names[kind]);
         judge("PLG-009 PLG-005", runs_as(&spec, model),
               "model '%s': expected the CPU EP's outputs, found %s", model_names[kind], ort_answer);
@@ -397,12 +393,10 @@ static void two_sessions(const char *model, bool first_ends_first)
     const ort_spec spec = spec_of(model);
     int i;
     judging("PLG-032", "two sessions at once");
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < 2; i++)
         if (!judge("PLG-032", ort_session(&spec, &sessions[i]),
-                   "session %d of two at once: expected success, found %s", i + 1, ort_answer)) {
+                   "session %d of two at once: expected success, found %s", i + 1, ort_answer))
             return;
-        }
-    }
     judge("PLG-032", equals_cpu(sessions[0], model, 1) && equals_cpu(sessions[1], model, 2),
           "two sessions at once: %s", ort_text);
     i = first_ends_first ? 0 : 1;
@@ -458,9 +452,8 @@ static void many_sessions(void)
     }
     spec = spec_of(model);
     judging("PLG-011", "60 sessions after each other");
-    if (!judge("PLG-032", sessions_leave(&spec, &ours), "one of 60 sessions: %s", ort_answer)) {
+    if (!judge("PLG-032", sessions_leave(&spec, &ours), "one of 60 sessions: %s", ort_answer))
         return;
-    }
     judge("PLG-033 PLG-011", ours.memory < 4 * theirs.memory + 6 * 1024 * 1024,
           "40 sessions after each other leave %zu bytes, on the CPU EP %zu", ours.memory,
           theirs.memory);
@@ -504,9 +497,8 @@ static void many_runs(void)
     spec = spec_of(model);
     judging("PLG-009", "3000 runs");
     if (!judge("PLG-009", ort_session(&spec, &session) && runs_leave(session, &ours),
-               "3000 runs of a session: %s", ort_answer)) {
+               "3000 runs of a session: %s", ort_answer))
         return;
-    }
     judge("PLG-011", ours < theirs + 512 * 1024,
           "2500 runs leave %zu bytes, on the CPU EP %zu: is something kept in each run?", ours,
           theirs);
@@ -807,12 +799,10 @@ static void open_shapes(void)
     spec = spec_of(model);
     judging("PLG-009", "a model with an open batch");
     if (!judge("PLG-009", ort_session(&spec, &session), "a model with an open batch: %s",
-               ort_answer)) {
+               ort_answer))
         return;
-    }
-    if (ort_assigned(session, now->ep.name) == 0) {
+    if (ort_assigned(session, now->ep.name) == 0)
         remark("PLG-009", "nodes with open dimensions are left to the CPU");
-    }
     spec.ep = NULL;
     if (!ort_session(&spec, &cpu)) return;
     for (i = 0; i < sizeof batches / sizeof batches[0]; i++)
@@ -844,11 +834,10 @@ static void stop_alone(const char *model)
     ort_spec spec = spec_of(model);
     spec.config = config;
     judging("EPC-054", "ep.stop_share_ep_contexts without ep.share_ep_contexts");
-    if (session_opens(&spec)) {
+    if (session_opens(&spec))
         remark("EPC-054", "ep.stop_share_ep_contexts without ep.share_ep_contexts is accepted");
-    } else {
+    else
         judge("EPC-054", *ort_text != '\0', "a refusal without a text");
-    }
 }
 
 static void dynamic_option(const char *model)
@@ -858,11 +847,10 @@ static void dynamic_option(const char *model)
     const ort_spec spec = spec_of(model);
     if (!ort_session(&spec, &session)) return;
     judging("PLG-016", "SetEpDynamicOptions with a key that no EP has");
-    if (ort_ok(ort->SetEpDynamicOptions(session, &key, &value, 1))) {
+    if (ort_ok(ort->SetEpDynamicOptions(session, &key, &value, 1)))
         remark("PLG-016", "an unknown dynamic option is accepted in silence");
-    } else {
+    else
         judge("PLG-016", *ort_text != '\0', "the refusal of an unknown dynamic option has no text");
-    }
     judge("PLG-016", equals_cpu(session, model, 1), "after an unknown dynamic option: %s",
           ort_text);
     ort->ReleaseSession(session);
@@ -900,9 +888,8 @@ static OrtStatus *ORT_API_CALL choose(const OrtEpDevice **devices, size_t count,
     size_t i;
     (void)model_metadata, (void)runtime_metadata, (void)state;
     *selected_count = 0;
-    for (i = 0; i < count && *selected_count < max; i++) {
+    for (i = 0; i < count && *selected_count < max; i++)
         if (devices[i] == chosen) selected[(*selected_count)++] = devices[i];
-    }
     return NULL;
 }
 
@@ -962,9 +949,8 @@ static OrtValue *cpu_tensor(float **data)
     if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&cpu)) ||
         !ort_ok(ort->CreateTensorAsOrtValue(cpu, dims, 1, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
                                             &value)) ||
-        !ort_ok(ort->GetTensorMutableData(value, &bytes))) {
+        !ort_ok(ort->GetTensorMutableData(value, &bytes)))
         return NULL;
-    }
     *data = (float *)bytes;
     return value;
 }
@@ -1013,9 +999,8 @@ static void shared_memory(const OrtEpDevice *device, OrtDeviceMemoryType type)
     judging("PLG-035", "GetSharedAllocator");
     if (judge("PLG-035 PLG-020",
               ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator,
-              "the device announces memory, but there is no allocator for it: %s", ort_text)) {
+              "the device announces memory, but there is no allocator for it: %s", ort_text))
         round_trip("PLG-035 PLG-036", allocator, NULL, "the device's memory");
-    }
 }
 
 /* A run whose output stays in the device's memory, and is read after the session's end. */
@@ -1035,9 +1020,8 @@ static OrtValue *run_on_device(OrtSession *session, const OrtMemoryInfo *info)
         ort_ok(ort->BindInput(binding, inputs.names[0], inputs.values[0])) &&
         ort_ok(ort->BindOutputToDevice(binding, "y", info)) &&
         ort_ok(ort->RunWithBinding(session, NULL, binding)) &&
-        ort_ok(ort->GetBoundOutputValues(binding, cpu, &values, &count)) && count == 1) {
+        ort_ok(ort->GetBoundOutputValues(binding, cpu, &values, &count)) && count == 1)
         out = values[0];
-    }
     if (values) cpu->Free(cpu, values);
     if (binding) ort->ReleaseIoBinding(binding);
     ort_values_free(&inputs);
@@ -1114,9 +1098,8 @@ static bool device_stream(const OrtEpDevice *device, const OrtMemoryInfo *info)
         judge("PLG-040", *ort_text != '\0', "a refusal without a text");
         return false;
     }
-    if (ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator) {
+    if (ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator)
         round_trip("PLG-040", allocator, stream, "the device's memory, on a stream");
-    }
     judging("PLG-040", "the release of a stream");
     ort->ReleaseSyncStream(stream);
     holds("PLG-039 PLG-040");
@@ -1144,13 +1127,12 @@ static void memory(void)
         streams |= device_stream(devices[i], info);
         session_memory(devices[i], info, streams);
     }
-    if (!found) {
+    if (!found)
         give_up("no device announces memory of its own: the EP works in the CPU's");
-    } else if (!streams) {
+    else if (!streams)
         give_up("the EP has no streams");
-    } else {
+    else
         does_not_apply("PLG-021", "only the EP knows which options its allocators have");
-    }
 }
 
 /* ------------------------------------------------------------------- layout */
@@ -1165,12 +1147,10 @@ static bool is_converted(const OrtSession *session)
         return false;
     for (i = 0; i < graph_count; i++) {
         if (!ort_ok(ort->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &count))) return false;
-        for (k = 0; k < count; k++) {
+        for (k = 0; k < count; k++)
             if (ort_ok(ort->EpAssignedNode_GetDomain(nodes[k], &domain)) &&
-                strcmp(domain, "com.ms.internal.nhwc") == 0) {
+                strcmp(domain, "com.ms.internal.nhwc") == 0)
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -1189,9 +1169,8 @@ static void layout(void)
     spec.plain = false;
     judging("PLG-014", "a session with two nodes Conv");
     if (!judge("PLG-013", ort_session(&spec, &session),
-               "a session with two nodes Conv: expected success, found %s", ort_answer)) {
+               "a session with two nodes Conv: expected success, found %s", ort_answer))
         return;
-    }
     if (is_converted(session)) {
         judge("PLG-013 PLG-014 PLG-015", equals_cpu(session, model, 1),
               "convolutions in NHWC: expected the CPU EP's outputs, found %s", ort_answer);

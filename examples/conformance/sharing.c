@@ -76,11 +76,10 @@ static void sharing_probe(void)
     judge("EPC-140", file_exists(a) && file_exists(b),
           "the group is complete, and '%s' that a node names is not there", file_exists(a) ? b : a);
     now->ep.shares = strcmp(a, b) == 0;
-    if (now->ep.shares) {
+    if (now->ep.shares)
         holds("EPC-125");
-    } else {
+    else
         does_not_apply("EPC-125", "no sharing: two models have two binaries");
-    }
 }
 
 static bool begins_with(const char *path, const char *name)
@@ -101,9 +100,8 @@ static void group_files(void)
     judging("EPC-129", "the first session of a group");
     if (!judge("EPC-129 EPC-131 EPC-138",
                join_in(in_folder("src/a.onnx"), in_folder("out/a_ctx.onnx"), false, false),
-               "the first session of a group: expected success, found %s", ort_answer)) {
+               "the first session of a group: expected success, found %s", ort_answer))
         return;
-    }
     judge("EPC-139 EPC-141", file_exists("out/a_ctx.onnx"),
           "the first session of a group wrote no context model");
     judge("EPC-142 EPC-141", count_binaries("out") == 0,
@@ -111,9 +109,8 @@ static void group_files(void)
     judging("EPC-132", "the last session of a group");
     if (!judge("EPC-132 EPC-148",
                join_in(in_folder("src/b.onnx"), in_folder("out/b_ctx.onnx"), true, false),
-               "the last session of a group: expected success, found %s", ort_answer)) {
+               "the last session of a group: expected success, found %s", ort_answer))
         return;
-    }
     judge("EPC-142 EPC-132", count_binaries("out") >= 1,
           "the last session of a group wrote no binary");
     judge("EPC-146 EPC-139", list_files("out", names, 64) == 3,
@@ -121,19 +118,15 @@ static void group_files(void)
     if (!judge("EPC-140",
                binary_of("out/a_ctx.onnx", "out", a, sizeof a) &&
                    binary_of("out/b_ctx.onnx", "out", b, sizeof b),
-               "a node of the group names no binary")) {
+               "a node of the group names no binary"))
         return;
-    }
     judge("EPC-140 EPC-136", strcmp(a, b) == 0, "the nodes of a group name '%s' and '%s'", a, b);
     judge("EPC-143 EPC-077", file_exists(a), "'%s' is not there", a);
-    if (begins_with(a, "a_") && strlen(a) > 4 && strcmp(a + strlen(a) - 4, ".bin") == 0) {
+    if (begins_with(a, "a_") && strlen(a) > 4 && strcmp(a + strlen(a) - 4, ".bin") == 0)
         holds("EPC-137 EPC-147 EPC-136");
-    } else {
+    else
         remark("EPC-137 EPC-147 EPC-136", "the binary is '%s', the document says a_[ep].bin", a);
-    }
-    if (stat("out/a_ctx.onnx", &model) == 0 && stat(a, &binary) == 0) {
-        holds("EPC-141");
-    }
+    if (stat("out/a_ctx.onnx", &model) == 0 && stat(a, &binary) == 0) holds("EPC-141");
 }
 
 /* Two models with the same weight under different names, and two with different ones. */
@@ -182,17 +175,15 @@ static void groups(void)
     judging("EPC-145", "a group after a group");
     if (!judge("EPC-145 EPC-135 EPC-144 EPC-151",
                join_in(in_folder("src/n.onnx"), in_folder("next/n_ctx.onnx"), true, false),
-               "a group of one after another group: expected success, found %s", ort_answer)) {
+               "a group of one after another group: expected success, found %s", ort_answer))
         return;
-    }
     judge("EPC-151", count_binaries("next") == 1, "a group of one wrote %zu binaries, expected 1",
           count_binaries("next"));
     if (!judge("EPC-145",
                binary_of("next/n_ctx.onnx", "next", second, sizeof second) &&
                    binary_of("out/a_ctx.onnx", "out", first, sizeof first),
-               "a node names no binary")) {
+               "a node names no binary"))
         return;
-    }
     judge("EPC-145 EPC-144", strcmp(strrchr(first, '/'), strrchr(second, '/')) != 0,
           "the second group has the binary of the first: '%s'", second);
     judge("EPC-144 EPC-130", file_exists(second),
@@ -212,11 +203,10 @@ static void refusals(void)
     }
     make_sources(MODEL_CHAIN, MODEL_OTHER);
     judging("EPC-149", "sharing with embed mode 1");
-    if (join_in(in_folder("src/a.onnx"), in_folder("out/e_ctx.onnx"), true, true)) {
+    if (join_in(in_folder("src/a.onnx"), in_folder("out/e_ctx.onnx"), true, true))
         remark("EPC-149", "sharing with embed mode 1 is accepted");
-    } else {
+    else
         judge("EPC-149", *ort_text != '\0', "a refusal without a text");
-    }
     make_folder("elsewhere");
     judging("EPC-150", "a group with two folders");
     if (join_in(in_folder("src/a.onnx"), in_folder("out/a_ctx.onnx"), false, false) &&
@@ -249,9 +239,8 @@ static void load_shared(void)
     spec = shared_spec(in_folder("out/a_ctx.onnx"));
     judging("EPC-160", "the first session of two that share");
     if (!judge("EPC-159 EPC-160 EPC-122 EPC-161", ort_session(&spec, &first),
-               "the first session of two that share: expected success, found %s", ort_answer)) {
+               "the first session of two that share: expected success, found %s", ort_answer))
         return;
-    }
     judge("EPC-162 EPC-161", equals_cpu(first, in_folder("src/a.onnx"), 1), "the first session: %s",
           ort_text);
     remove(binary);
@@ -260,9 +249,8 @@ static void load_shared(void)
     if (!judge("EPC-163 EPC-164 EPC-165 EPC-143", ort_session(&spec, &second),
                "the second session of two that share, the binary being deleted: expected success, "
                "found %s",
-               ort_answer)) {
+               ort_answer))
         return;
-    }
     judging("EPC-169", "runs of both");
     judge("EPC-164 EPC-161", equals_cpu(second, in_folder("src/b.onnx"), 1),
           "the second session: %s", ort_text);
@@ -342,9 +330,8 @@ static void several_nodes(void)
     if (!judge("EPC-133",
                join_in(in_folder("src/a.onnx"), in_folder("out/a_ctx.onnx"), false, false) &&
                    join_in(in_folder("src/b.onnx"), in_folder("out/b_ctx.onnx"), true, false),
-               "a group with a model of several partitions: %s", ort_answer)) {
+               "a group with a model of several partitions: %s", ort_answer))
         return;
-    }
     spec = shared_spec(in_folder("out/a_ctx.onnx"));
     judge("EPC-133", runs_as(&spec, in_folder("src/a.onnx")),
           "its context model: expected the outputs of its source, found %s", ort_answer);

@@ -164,9 +164,8 @@ const OrtEpDevice *find_device(void)
     const OrtEpDevice *const *devices = NULL;
     size_t count = 0, i;
     if (!ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) return NULL;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         if (is_of_library(devices[i])) return devices[i];
-    }
     snprintf(ort_text, sizeof ort_text, "%s is registered, but lists no device here%s%s",
              wanted.library, wanted.name ? " of " : "", wanted.name ? wanted.name : "");
     return NULL;
@@ -235,9 +234,8 @@ fate fate_of(const ort_spec *spec, const char *reference)
 {
     OrtSession *session = NULL;
     fate f = FATE_WRONG;
-    if (!ort_session(spec, &session)) {
+    if (!ort_session(spec, &session))
         return ort_code == ORT_INVALID_GRAPH ? FATE_INVALID_GRAPH : FATE_OTHER_CODE;
-    }
     if (equals_cpu(session, reference, 1)) f = FATE_RIGHT;
     ort->ReleaseSession(session);
     return f;

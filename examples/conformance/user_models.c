@@ -63,9 +63,8 @@ static void tell_sizes(const char *source, const char *context)
     char binary[PATH_MAX];
     tell_fact("source model", "%zu bytes", size_of(source));
     tell_fact("context model", "%zu bytes", size_of(context));
-    if (binary_of(context, "out", binary, sizeof binary)) {
+    if (binary_of(context, "out", binary, sizeof binary))
         tell_fact("context binary", "%zu bytes", size_of(binary));
-    }
 }
 
 static void times(void)
@@ -120,9 +119,8 @@ static void try_context(const char *source, bool embed)
         return;
     }
     if (!judge("PLG-010", written, "%.60s: CompileModel with embed mode %d: %s", short_name(source),
-               embed, ort_answer)) {
+               embed, ort_answer))
         return;
-    }
     spec = spec_of(context);
     judging("EPC-119", "the context model of %.100s", source);
     judge("EPC-119 EPC-003", runs_as(&spec, source),
@@ -141,9 +139,8 @@ static void try_model(const char *source)
     size_t count;
     judging("PLG-008", "a session of %.200s", source);
     if (!judge("PLG-008", ort_session(&spec, &session), "%.60s: %s", short_name(source),
-               ort_answer)) {
+               ort_answer))
         return;
-    }
     count = ort_assigned(session, now->ep.name);
     snprintf(name, sizeof name, "%.40s", short_name(source));
     tell_fact(name, "%zu nodes claimed, session %s", count, milliseconds(best_of(&spec, 2)));

@@ -96,11 +96,10 @@ std::unique_ptr<host::Node> MakeContextNode(const host::Node &fused, const epctx
     const std::size_t count = epctx_epnode_attrs(&content, attrs);
     for (std::size_t i = 0; i < count; i++) {
         const std::string name(attrs[i].name.data, attrs[i].name.size);
-        if (attrs[i].type == EPCTX_ATTR_INT) {
+        if (attrs[i].type == EPCTX_ATTR_INT)
             node->attributes[name] = attrs[i].i;
-        } else {
+        else
             node->attributes[name] = std::string(attrs[i].s.data, attrs[i].s.size);
-        }
     }
     return node;
 }
@@ -156,14 +155,15 @@ float Execute(const Program &program, float value)
 
 epctx_status DeviceLoad(void *, epctx_span binary, void **context, epctx_error *error)
 {
-    return Guarded(error, [&] {
-        auto loaded = std::make_unique<DeviceContext>();
-        if (!loaded->Deserialize(binary)) {
-            return epctx_fail(error, EPCTX_ERR_CONTEXT, "not a context of SDK %s", kSdkVersion);
-        }
-        *context = loaded.release();
-        return EPCTX_OK;
-    });
+    return Guarded(
+        error,
+        [&] {
+            auto loaded = std::make_unique<DeviceContext>();
+            if (!loaded->Deserialize(binary))
+                return epctx_fail(error, EPCTX_ERR_CONTEXT, "not a context of SDK %s", kSdkVersion);
+            *context = loaded.release();
+            return EPCTX_OK;
+        });
 }
 
 void DeviceUnload(void *, void *context)
@@ -174,15 +174,16 @@ void DeviceUnload(void *, void *context)
 epctx_status DeviceFind(void *, void *context, epctx_str name, std::uint64_t, void **graph,
                         epctx_error *error)
 {
-    return Guarded(error, [&] {
-        auto &graphs = static_cast<DeviceContext *>(context)->graphs;
-        const auto found = graphs.find(std::string(name.data, name.size));
-        if (found == graphs.end()) {
-            return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context has no graph '%S'", &name);
-        }
-        *graph = &found->second;
-        return EPCTX_OK;
-    });
+    return Guarded(
+        error,
+        [&] {
+            auto &graphs = static_cast<DeviceContext *>(context)->graphs;
+            const auto found = graphs.find(std::string(name.data, name.size));
+            if (found == graphs.end())
+                return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context has no graph '%S'", &name);
+            *graph = &found->second;
+            return EPCTX_OK;
+        });
 }
 
 epctx_status DeviceInfo(void *, void *, epctx_graph_info *info, epctx_error *)
@@ -269,9 +270,8 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
     epctx_error error;
 
     DeviceContext context;
-    for (const auto &graph : graphs) {
+    for (const auto &graph : graphs)
         context.graphs[prefix + graph.fused->name] = kernels_[graph.fused->name];
-    }
     const std::string bytes = context.Serialize();
 
     if (!embed) {
@@ -392,9 +392,8 @@ struct ContextModel {
             fused.push_back(*node);
             fused.back().name = "Acme_99_" + std::to_string(fused.size());
         }
-        for (std::size_t i = 0; i < nodes.size(); i++) {
+        for (std::size_t i = 0; i < nodes.size(); i++)
             graphs.push_back({&fused[i], {&nodes[i]}, path});
-        }
     }
 };
 

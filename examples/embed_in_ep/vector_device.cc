@@ -62,9 +62,8 @@ bool Count(const std::int64_t *dims, std::size_t rank, std::uint64_t *count)
 
 const epctx_tensor *FindWeight(const epctx_graph &graph, epctx_str name)
 {
-    for (std::size_t i = 0; i < graph.initializer_count; i++) {
+    for (std::size_t i = 0; i < graph.initializer_count; i++)
         if (epctx_str_eq(graph.initializers[i].name, name)) return &graph.initializers[i];
-    }
     return nullptr;
 }
 
@@ -78,9 +77,8 @@ epctx_value TypeOf(const epctx_graph &graph, epctx_str name)
                  {graph.inputs, graph.input_count},
                  {graph.outputs, graph.output_count}};
     for (const auto &list : lists) {
-        for (std::size_t i = 0; i < list.count; i++) {
+        for (std::size_t i = 0; i < list.count; i++)
             if (epctx_str_eq(list.values[i].name, name)) return list.values[i];
-        }
     }
     epctx_value type{};
     type.rank = -1;
@@ -103,10 +101,9 @@ bool Fits(const epctx_value &type)
 Kind KindOf(const epctx_node &node)
 {
     static constexpr const char *names[] = {"", "Relu", "Add", "Sub", "Mul"};
-    for (std::uint64_t kind = kRelu; kind < kKinds; kind++) {
+    for (std::uint64_t kind = kRelu; kind < kKinds; kind++)
         if (node.domain.size == 0 && epctx_str_is(node.op_type, names[kind]))
             return static_cast<Kind>(kind);
-    }
     return kWeight;
 }
 
@@ -173,9 +170,8 @@ class Compiler
     // The ends of a graph need not be those of the nodes that Capability saw.
     static Value End(const epctx_value &value)
     {
-        if (!Fits(value)) {
+        if (!Fits(value))
             epctx::Fail(EPCTX_ERR_BACKEND, "'%S' is not float of a fixed shape", &value.name);
-        }
         return {epctx::Text(value.name), {value.dims, value.dims + value.rank}};
     }
     void Push(epctx_str name, Step step)
@@ -192,9 +188,8 @@ class Compiler
         Step step;
         if (!weight || !weight->data ||
             !Count(weight->dims, static_cast<std::size_t>(weight->rank), &step.count) ||
-            weight->size != step.count * sizeof(float)) {
+            weight->size != step.count * sizeof(float))
             epctx::Fail(EPCTX_ERR_BACKEND, "value '%S' comes from nowhere", &name);
-        }
         step.weight.resize(step.count);
         if (weight->size) std::memcpy(step.weight.data(), weight->data, weight->size);
         Push(name, std::move(step));
@@ -202,9 +197,8 @@ class Compiler
     }
     void Add(const epctx_node &node)
     {
-        if (const char *why = Refusal(from_, node)) {
+        if (const char *why = Refusal(from_, node))
             epctx::Fail(EPCTX_ERR_BACKEND, "node '%S': %s", &node.name, why);
-        }
         const epctx_value type = TypeOf(from_, node.outputs[0]);
         Step step;
         step.kind = KindOf(node);
@@ -263,7 +257,8 @@ class Writer
 
 epctx_status Begin(void *, void **build, epctx_error *error)
 {
-    return epctx::Answer(error, [&] { *build = new Writer; });
+    return epctx::Answer(
+        error, [&] { *build = new Writer; });
 }
 
 void Discard(void *, void *build)
@@ -274,14 +269,16 @@ void Discard(void *, void *build)
 epctx_status Compile(void *, void *build, const epctx_graph *from, epctx_str name,
                      std::uint64_t hash, epctx_error *error)
 {
-    return epctx::Answer(error, [&] {
-        Graph graph = Compiler(*from).Take();
-        graph.name = epctx::Text(name);
-        graph.hash = hash;
-        Writer whole; // a failure leaves `build` as it was
-        whole.Whole(graph);
-        static_cast<Writer *>(build)->bytes += whole.bytes;
-    });
+    return epctx::Answer(
+        error,
+        [&] {
+            Graph graph = Compiler(*from).Take();
+            graph.name = epctx::Text(name);
+            graph.hash = hash;
+            Writer whole; // a failure leaves `build` as it was
+            whole.Whole(graph);
+            static_cast<Writer *>(build)->bytes += whole.bytes;
+        });
 }
 
 epctx_status Finish(void *, void *build, epctx_buffer *out, epctx_error *)
@@ -388,9 +385,8 @@ void CheckSteps(Graph *graph)
             continue;
         }
         if (CountOf(*graph, step.left, i) != step.count ||
-            CountOf(*graph, step.right, i) != step.count) {
+            CountOf(*graph, step.right, i) != step.count)
             Damaged("sizes that do not fit");
-        }
         const std::size_t size = static_cast<std::size_t>(step.count) * sizeof(float);
         if (graph->scratch_size > SIZE_MAX / 4) Damaged("it needs too much memory");
         step.at = graph->scratch_size;
@@ -422,25 +418,27 @@ using Context = std::deque<Graph>; // graphs stay where they are: find_fn gives 
 
 epctx_status Load(void *, epctx_span binary, void **out, epctx_error *error)
 {
-    return epctx::Answer(error, [&] {
-        Reader reader(binary);
-        char magic[sizeof kMagic];
-        reader.Take(magic, sizeof magic);
-        if (std::memcmp(magic, kMagic, sizeof kMagic) != 0)
-            epctx::Fail(EPCTX_ERR_CONTEXT, "not a context binary of %s", kName);
-        const std::size_t head = sizeof kMagic + sizeof(std::uint64_t);
-        if (reader.Number() != epctx_hash(binary.data + head, binary.size - head, 0))
-            Damaged("its hash is another");
-        auto context = std::make_unique<Context>();
-        while (!reader.Done()) {
-            Graph &graph = context->emplace_back();
-            reader.Whole(&graph);
-            CheckSteps(&graph);
-            graph.shown_inputs = Shown(graph.inputs);
-            graph.shown_outputs = Shown(graph.outputs);
-        }
-        *out = context.release();
-    });
+    return epctx::Answer(
+        error,
+        [&] {
+            Reader reader(binary);
+            char magic[sizeof kMagic];
+            reader.Take(magic, sizeof magic);
+            if (std::memcmp(magic, kMagic, sizeof kMagic) != 0)
+                epctx::Fail(EPCTX_ERR_CONTEXT, "not a context binary of %s", kName);
+            const std::size_t head = sizeof kMagic + sizeof(std::uint64_t);
+            if (reader.Number() != epctx_hash(binary.data + head, binary.size - head, 0))
+                Damaged("its hash is another");
+            auto context = std::make_unique<Context>();
+            while (!reader.Done()) {
+                Graph &graph = context->emplace_back();
+                reader.Whole(&graph);
+                CheckSteps(&graph);
+                graph.shown_inputs = Shown(graph.inputs);
+                graph.shown_outputs = Shown(graph.outputs);
+            }
+            *out = context.release();
+        });
 }
 
 void Unload(void *, void *context)
@@ -468,25 +466,26 @@ epctx_status Find(void *, void *context, epctx_str name, std::uint64_t hash, voi
 // by which ORT is told about whole models: epctx_compat_compare. What a node omits is ours.
 epctx_status Check(void *, const epctx_epnode *node, epctx_error *error)
 {
-    return epctx::Answer(error, [&] {
-        epctx_backend there = Backend();
-        const std::string sdk = epctx::Text(node->ep_sdk_version);
-        const std::string architecture = epctx::Text(node->hardware_architecture);
-        const epctx_backend here = there;
-        char ours[256], theirs[256];
-        if (!sdk.empty()) there.sdk_version = sdk.c_str();
-        if (!architecture.empty()) there.hardware_architecture = architecture.c_str();
-        epctx::Try([&](epctx_error *e) {
-            return epctx_backend_compatibility(&here, ours, sizeof ours, e);
+    return epctx::Answer(
+        error,
+        [&] {
+            epctx_backend there = Backend();
+            const std::string sdk = epctx::Text(node->ep_sdk_version);
+            const std::string architecture = epctx::Text(node->hardware_architecture);
+            const epctx_backend here = there;
+            char ours[256], theirs[256];
+            if (!sdk.empty()) there.sdk_version = sdk.c_str();
+            if (!architecture.empty()) there.hardware_architecture = architecture.c_str();
+            epctx::Try([&](epctx_error *e) {
+                return epctx_backend_compatibility(&here, ours, sizeof ours, e);
+            });
+            epctx::Try([&](epctx_error *e) {
+                return epctx_backend_compatibility(&there, theirs, sizeof theirs, e);
+            });
+            if (epctx_compat_compare(nullptr, epctx_str_of(theirs), epctx_str_of(ours), nullptr) ==
+                EPCTX_COMPAT_UNSUPPORTED)
+                epctx::Fail(EPCTX_ERR_VERSION, "expected what runs on %s, found %s", ours, theirs);
         });
-        epctx::Try([&](epctx_error *e) {
-            return epctx_backend_compatibility(&there, theirs, sizeof theirs, e);
-        });
-        if (epctx_compat_compare(nullptr, epctx_str_of(theirs), epctx_str_of(ours), nullptr) ==
-            EPCTX_COMPAT_UNSUPPORTED) {
-            epctx::Fail(EPCTX_ERR_VERSION, "expected what runs on %s, found %s", ours, theirs);
-        }
-    });
 }
 
 // -------------------------------------------------------------------------------------- running
@@ -537,9 +536,8 @@ epctx_status Run(void *, void *handle, const epctx_span *inputs, const epctx_mem
         for (std::size_t i = 0; i < step.count; i++)
             to[i] = Compute(step.kind, left[i], right[i]);
     }
-    for (std::size_t i = 0; i < graph.outputs.size(); i++) {
+    for (std::size_t i = 0; i < graph.outputs.size(); i++)
         if (outputs[i].size) std::memcpy(outputs[i].data, place(graph.results[i]), outputs[i].size);
-    }
     return EPCTX_OK;
 }
 

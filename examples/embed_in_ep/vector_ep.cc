@@ -208,9 +208,8 @@ void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info)
         if (!ep_is_context_node(&node)) continue;
         compiled = true;
         const epctx_attr *source = epctx_node_attr(&node, "source");
-        if (source && epctx_str_is(source->s, factory.backend.source)) {
+        if (source && epctx_str_is(source->s, factory.backend.source))
             ClaimGroup({record.Node(i)}, false, info);
-        }
     }
     if (compiled) return; // what was not compiled then was not for us
 
@@ -406,13 +405,12 @@ void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
     Kernels kernels;
     for (size_t i = 0; i < count; i++)
         kernels.push_back(std::make_unique<Kernel>());
-    if (compiled) {
+    if (compiled)
         Load(records, fused, kernels);
-    } else if (generate && On(EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
+    else if (generate && On(EPCTX_OPTION_SHARE_EP_CONTEXTS))
         CompileShared(records, fused, context_nodes);
-    } else {
+    else
         CompileAlone(records, fused, kernels, context_nodes);
-    }
     // ORT's, until ReleaseNodeComputeInfos, which it calls for what is here after a failure, too.
     for (size_t i = 0; i < count; i++)
         infos[i] = kernels[i].release();
@@ -450,9 +448,8 @@ Ep::Ep(Factory &owner, Ort::ConstSessionOptions session) : OrtEp{}, factory(owne
 // A session whose model was not written leaves its group.
 Ep::~Ep()
 {
-    if (!joined.empty()) {
+    if (!joined.empty())
         epctx_share_withdraw(factory.workspace, nullptr, factory.backend.source, joined.c_str());
-    }
 }
 
 // -------------------------------------------------------------------------------------- factory

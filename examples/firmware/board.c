@@ -60,9 +60,8 @@ void board_number(uint64_t number)
 static size_t stack_used(void)
 {
     const uint32_t *low = board_stack_bottom;
-    while (*low == UNUSED_STACK) {
+    while (*low == UNUSED_STACK)
         low++;
-    }
     return (size_t)((const char *)board_stack_top - (const char *)low);
 }
 
@@ -89,9 +88,8 @@ static void reset(void)
     uint32_t *here = __builtin_frame_address(0);
     uint32_t ticks;
     int code;
-    for (to = board_stack_bottom; to < here - 16; to++) {
+    for (to = board_stack_bottom; to < here - 16; to++)
         *to = UNUSED_STACK;
-    }
     memcpy(board_data_begin, board_data_from,
            (size_t)((char *)board_data_end - (char *)board_data_begin));
     memset(board_bss_begin, 0, (size_t)((char *)board_bss_end - (char *)board_bss_begin));

@@ -31,9 +31,8 @@ static int run(void)
     output.data = scores;
     output.size = sizeof scores;
     status = epctx_npu_load(&context, blob, memory, sizeof memory, NULL);
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK)
         status = epctx_npu_run(&context.graphs[0], &input, &output, scratch, sizeof scratch, NULL);
-    }
     return (int)status;
 }
 

@@ -42,9 +42,7 @@ static bool stream_read(pb_istream_t *stream, pb_byte_t *out, size_t count)
             buffer_at = 0;
             buffer_size =
                 size - spi.address < sizeof buffer ? (size_t)(size - spi.address) : sizeof buffer;
-            if (buffer_size == 0) {
-                return false;
-            }
+            if (buffer_size == 0) return false;
             spi_read(buffer, buffer_size);
         }
         part = count < buffer_size - buffer_at ? count : buffer_size - buffer_at;
@@ -64,9 +62,8 @@ static void read_payload(epctx_range payload)
         size_t part = payload.length < sizeof buffer ? (size_t)payload.length : sizeof buffer;
         size_t i;
         spi_read(buffer, part);
-        for (i = 0; i < part; i++) {
+        for (i = 0; i < part; i++)
             sum += buffer[i];
-        }
         payload.length -= part;
     }
     board_print(", sum of its bytes ");
@@ -86,9 +83,8 @@ int main(void)
             board_print("not a model\n");
             return 1;
         }
-        if (event == EPCTX_SCAN_EPNODE && !scan.broken && scan.node.embed_mode == 1) {
+        if (event == EPCTX_SCAN_EPNODE && !scan.broken && scan.node.embed_mode == 1)
             payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT]; /* certain only at the end */
-        }
     }
     if (payload.length == 0) {
         board_print("no context binary\n");

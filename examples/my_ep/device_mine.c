@@ -102,9 +102,8 @@ static bool count_elements(int32_t rank, const int64_t *dims, uint64_t *count)
 static const epctx_value *find_value(const epctx_value *values, size_t count, epctx_str name)
 {
     size_t i;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         if (epctx_str_eq(values[i].name, name)) return &values[i];
-    }
     return NULL;
 }
 
@@ -112,9 +111,8 @@ static const epctx_value *find_value(const epctx_value *values, size_t count, ep
 static const epctx_tensor *find_weight(const epctx_graph *graph, epctx_str name)
 {
     size_t i;
-    for (i = 0; i < graph->initializer_count; i++) {
+    for (i = 0; i < graph->initializer_count; i++)
         if (epctx_str_eq(graph->initializers[i].name, name)) return &graph->initializers[i];
-    }
     return NULL;
 }
 
@@ -153,9 +151,8 @@ static bool same_shape(const epctx_value *a, const epctx_value *b)
 static uint32_t operator_of(const epctx_node *node)
 {
     uint32_t i;
-    for (i = STEP_WEIGHT + 1; i < OPERATOR_COUNT; i++) {
+    for (i = STEP_WEIGHT + 1; i < OPERATOR_COUNT; i++)
         if (node->domain.size == 0 && epctx_str_is(node->op_type, operators[i].op_type)) return i;
-    }
     return STEP_WEIGHT;
 }
 
@@ -168,19 +165,15 @@ static const char *refusal(const mine_device *device, const epctx_graph *graph,
     epctx_value out, in;
     size_t i;
     if (kind == STEP_WEIGHT) return "the device has no such operator";
-    if (node->input_count != operators[kind].operands || node->output_count != 1) {
+    if (node->input_count != operators[kind].operands || node->output_count != 1)
         return "the device has this operator with another number of inputs or outputs";
-    }
-    if (!find_type(graph, node->outputs[0], &out) || !type_fits(&out)) {
+    if (!find_type(graph, node->outputs[0], &out) || !type_fits(&out))
         return "its output is not float of a fixed shape";
-    }
-    if (!count_elements(out.rank, out.dims, &count) || count > device->max_elements) {
+    if (!count_elements(out.rank, out.dims, &count) || count > device->max_elements)
         return "its output has more elements than the EP option max_elements";
-    }
     for (i = 0; i < node->input_count; i++) {
-        if (!find_type(graph, node->inputs[i], &in) || !type_fits(&in)) {
+        if (!find_type(graph, node->inputs[i], &in) || !type_fits(&in))
             return "an input is not float of a fixed shape";
-        }
         if (!same_shape(&in, &out)) return "it broadcasts an input";
     }
     return NULL;
@@ -261,9 +254,8 @@ static epctx_status use_value(compiling *c, const epctx_graph *graph, epctx_str 
     if (*out != EPCTX_MAP_NONE) return EPCTX_OK;
     memset(&step, 0, sizeof step);
     if (!weight || !weight->data || !count_elements(weight->rank, weight->dims, &step.count) ||
-        weight->size != step.count * sizeof(float)) {
+        weight->size != step.count * sizeof(float))
         return epctx_fail(error, EPCTX_ERR_BACKEND, "value '%S' comes from nowhere", &name);
-    }
     step.kind = STEP_WEIGHT;
     step.at = c->weights.size;
     status = epctx_buffer_append(&c->weights, weight->data, weight->size);
@@ -311,17 +303,15 @@ static epctx_status add_graph(compiling *c, const epctx_graph *graph, epctx_erro
     size_t i;
     for (i = 0; i < graph->input_count && status == EPCTX_OK; i++) {
         status = copy_end(&c->head.inputs[i], &graph->inputs[i], error);
-        if (status == EPCTX_OK) {
+        if (status == EPCTX_OK)
             status = epctx_map_put(&c->values, graph->inputs[i].name, (uint32_t)i);
-        }
     }
     for (i = 0; i < graph->node_count && status == EPCTX_OK; i++)
         status = add_node(c, graph, &graph->nodes[i], error);
     for (i = 0; i < graph->output_count && status == EPCTX_OK; i++) {
         status = copy_end(&c->head.outputs[i], &graph->outputs[i], error);
-        if (status == EPCTX_OK) {
+        if (status == EPCTX_OK)
             status = use_value(c, graph, graph->outputs[i].name, &c->head.source[i], error);
-        }
     }
     c->head.weight_size = c->weights.size;
     return status;
@@ -399,9 +389,8 @@ static void mine_unload(void *self, void *context)
 static bool expose(epctx_value *to, const mine_value *from)
 {
     uint64_t count;
-    if (!memchr(from->name, 0, NAME) || !count_elements(from->rank, from->dims, &count)) {
+    if (!memchr(from->name, 0, NAME) || !count_elements(from->rank, from->dims, &count))
         return false;
-    }
     to->name = epctx_str_of(from->name);
     to->elem_type = EPCTX_ONNX_FLOAT;
     to->rank = from->rank;
@@ -413,11 +402,10 @@ static bool expose(epctx_value *to, const mine_value *from)
 static uint64_t count_of(const mine_loaded *g, uint32_t value, uint32_t at)
 {
     uint64_t count = UINT64_MAX;
-    if (value < g->graph.input_count) {
+    if (value < g->graph.input_count)
         count_elements(g->inputs[value].rank, g->inputs[value].dims, &count);
-    } else if (value - g->graph.input_count < at) {
+    else if (value - g->graph.input_count < at)
         count = g->steps[value - g->graph.input_count].count;
-    }
     return count;
 }
 
@@ -427,21 +415,18 @@ static bool step_is_sane(const mine_loaded *g, uint32_t at)
     const uint64_t size = step->count * sizeof(float);
     uint32_t i;
     if (step->count > 1 << 28 || step->kind >= OPERATOR_COUNT) return false;
-    if (step->kind == STEP_WEIGHT) {
+    if (step->kind == STEP_WEIGHT)
         return step->at <= g->graph.weight_size && size <= g->graph.weight_size - step->at;
-    }
-    for (i = 0; i < operators[step->kind].operands; i++) {
+    for (i = 0; i < operators[step->kind].operands; i++)
         if (count_of(g, step->from[i], at) != step->count) return false;
-    }
     return true;
 }
 
 static bool graph_is_sane(mine_loaded *g)
 {
     uint32_t i;
-    for (i = 0; i < g->graph.input_count; i++) {
+    for (i = 0; i < g->graph.input_count; i++)
         if (!expose(&g->inputs[i], &g->graph.inputs[i])) return false;
-    }
     for (i = 0; i < g->graph.step_count; i++) {
         mine_step *step = &g->steps[i];
         if (!step_is_sane(g, i) || g->scratch_size > SIZE_MAX / 4) return false;
@@ -453,9 +438,8 @@ static bool graph_is_sane(mine_loaded *g)
         uint64_t count;
         if (!expose(&g->outputs[i], &g->graph.outputs[i]) ||
             !count_elements(g->outputs[i].rank, g->outputs[i].dims, &count) ||
-            count_of(g, g->graph.source[i], g->graph.step_count) != count) {
+            count_of(g, g->graph.source[i], g->graph.step_count) != count)
             return false;
-        }
     }
     return true;
 }
@@ -473,9 +457,8 @@ static bool take_graph(epctx_span *rest, mine_loaded *to, bool *memory)
     size = (size_t)graph->step_count * sizeof *to->steps;
     if (!memchr(graph->name, 0, NAME) || graph->input_count > MAX_ENDS ||
         graph->output_count > MAX_ENDS || graph->step_count > MAX_STEPS || size > rest->size ||
-        graph->weight_size > rest->size - size) {
+        graph->weight_size > rest->size - size)
         return false;
-    }
     to->steps = (mine_step *)malloc(size + 1);
     *memory = to->steps != NULL;
     if (!*memory) return false;
@@ -517,9 +500,8 @@ static epctx_status mine_load(void *self, epctx_span binary, void **out, epctx_e
     epctx_span rest = binary;
     mine_context *context;
     bool memory = true;
-    if (binary.size < sizeof magic || memcmp(binary.data, magic, sizeof magic) != 0) {
+    if (binary.size < sizeof magic || memcmp(binary.data, magic, sizeof magic) != 0)
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "not a context binary of this EP");
-    }
     rest.data += sizeof magic;
     rest.size -= sizeof magic;
     context = (mine_context *)calloc(1, sizeof *context);

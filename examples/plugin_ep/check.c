@@ -16,9 +16,8 @@ static bool text(const char *given)
 static const char *missing(const member *members, size_t count)
 {
     size_t i;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         if (!members[i].there) return members[i].name;
-    }
     return NULL;
 }
 

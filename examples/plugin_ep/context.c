@@ -146,11 +146,9 @@ static epctx_status name_constants(loader *l, const epctx_bound *bound, const ep
     size_t i;
     epctx_map_init(&l->names, &l->context->arena);
     l->named = bound;
-    for (i = graph->initializer_count; i-- > 0;) { /* the first of a name counts */
-        if (epctx_map_put(&l->names, graph->initializers[i].name, (uint32_t)i) != EPCTX_OK) {
+    for (i = graph->initializer_count; i-- > 0;) /* the first of a name counts */
+        if (epctx_map_put(&l->names, graph->initializers[i].name, (uint32_t)i) != EPCTX_OK)
             return EPCTX_ERR_NOMEM;
-        }
-    }
     return EPCTX_OK;
 }
 
@@ -177,9 +175,8 @@ static epctx_status weight_of(void *user, const epctx_bound *bound, const epctx_
     copy = (uint8_t *)epctx_arena_alloc(arena, found->size);
     out->name.data = epctx_arena_copy(arena, found->name);
     dims = (int64_t *)epctx_arena_array(arena, (size_t)found->rank + 1, sizeof *dims);
-    if (!copy || !out->name.data || !dims) {
+    if (!copy || !out->name.data || !dims)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a weight");
-    }
     memcpy(copy, found->data, found->size);
     if (found->rank) memcpy(dims, found->dims, (size_t)found->rank * sizeof *dims);
     out->dims = dims;
@@ -217,9 +214,8 @@ static OrtStatus *load_failed(const loader *l, epctx_status status, const epctx_
         return refusal;
     }
     if (status == EPCTX_ERR_PATH && is_hidden(session, l->records[0].model_path) &&
-        !*session->context_path) {
+        !*session->context_path)
         cure = HIDDEN;
-    }
     for (i = 0; i < l->count && !cure && status == EPCTX_ERR_PATH; i++) {
         if (is_cached(l, &l->nodes[i])) {
             cure = "that is a blob of a Hugging Face cache: allow it with the EP option "
@@ -261,16 +257,12 @@ static OrtStatus *without_weights(ep_context *context, const epctx_graph *graph,
     size_t i, kept = 0;
     if (*count <= compiled_count) return NULL;
     epctx_map_init(&weights, &context->arena);
-    for (i = 0; i < graph->initializer_count; i++) {
-        if (epctx_map_put(&weights, graph->initializers[i].name, 1) != EPCTX_OK) {
+    for (i = 0; i < graph->initializer_count; i++)
+        if (epctx_map_put(&weights, graph->initializers[i].name, 1) != EPCTX_OK)
             return ep_no_memory(context->session->api);
-        }
-    }
-    for (i = 0; i < *count; i++) {
-        if (epctx_map_get(&weights, epctx_str_of(names[i])) == EPCTX_MAP_NONE) {
+    for (i = 0; i < *count; i++)
+        if (epctx_map_get(&weights, epctx_str_of(names[i])) == EPCTX_MAP_NONE)
             names[kept++] = names[i];
-        }
-    }
     *count = kept;
     return NULL;
 }
@@ -358,9 +350,8 @@ OrtStatus *ep_check_place(const ep_session *session, const ep_record *record)
     /* The compile API may write into memory, and the application take the binary. */
     const bool alone = session->compile_only && (session->embed || session->buffers.write_fn);
     if (!session->generate || *session->context_path || alone ||
-        !is_hidden(session, record->model_path)) {
+        !is_hidden(session, record->model_path))
         return NULL;
-    }
     return ep_fail(session->api, EPCTX_ERR_ARG, "%s", HIDDEN);
 }
 
@@ -372,9 +363,8 @@ OrtStatus *ep_context_model_path(const ep_session *session, const char *model_pa
     epctx_error_clear(&error);
     if (*session->context_path) {
         const size_t size = strlen(session->context_path);
-        if (size >= capacity) {
+        if (size >= capacity)
             return ep_fail(api, EPCTX_ERR_LIMIT, "ep.context_file_path is too long");
-        }
         memcpy(out, session->context_path, size + 1);
         return NULL;
     }
@@ -555,13 +545,10 @@ static OrtStatus *build(ep_session *session, ep_context *context, ep_record *rec
     for (i = 0; i < count; i++)
         EP_TRY(ep_record_read(&records[i], session->api, graphs[i], fused[i]));
     EP_TRY(ep_check_place(session, &records[0]));
-    if (session->generate && !session->embed) {
+    if (session->generate && !session->embed)
         EP_TRY(binary_place(session, ep_model_path(session, &records[0]), binary));
-    }
     EP_TRY(compile_pieces(context, records, count, fused, binary->name));
-    if (!session->compile_only) {
-        EP_TRY(kernels_for_pieces(context, records, count, fused, infos));
-    }
+    if (!session->compile_only) EP_TRY(kernels_for_pieces(context, records, count, fused, infos));
     for (i = 0; session->compile_only && i < count; i++)
         EP_TRY(ep_kernel_create_idle(context, &infos[i]));
     if (!session->generate) return NULL;

@@ -58,9 +58,8 @@ static epctx_status npu_dynamic(epctx_backend *backend, const char *key, const c
                                 epctx_error *error)
 {
     const bool on = strcmp(value, "1") == 0;
-    if (!on && strcmp(value, "0") != 0) {
+    if (!on && strcmp(value, "0") != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "%s: 0 or 1 is expected, found '%s'", key, value);
-    }
     atomic_store(&((npu_session *)backend->self)->cancelled, on);
     return EPCTX_OK;
 }

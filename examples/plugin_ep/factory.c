@@ -100,11 +100,9 @@ static OrtStatus *add_devices(ep_factory *factory, const OrtHardwareDevice *cons
 {
     OrtStatus *status = NULL;
     size_t i;
-    for (i = 0; i < device_count; i++) {
-        if (ep_factory_supports(factory, devices[i])) {
+    for (i = 0; i < device_count; i++)
+        if (ep_factory_supports(factory, devices[i]))
             EP_TRY(add_device(factory, devices[i], out, max, count));
-        }
-    }
     if (virtual_devices_allowed(factory, &status)) {
         EP_TRY(make_virtual_npu(factory));
         EP_TRY(add_device(factory, factory->virtual_npu, out, max, count));
@@ -139,9 +137,8 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
     (void)devices;
     (void)metadata;
     *out = NULL;
-    if (device_count == 0) {
+    if (device_count == 0)
         return ep_fail(&factory_of(self)->api, EPCTX_ERR_ARG, "no device was chosen");
-    }
     EP_TRY(ep_session_create(factory_of(self), options, logger, &session));
     *out = &session->ort;
     return NULL;
@@ -159,9 +156,8 @@ static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *ep)
 static uint32_t runtime_api(const OrtApiBase *base)
 {
     unsigned major = 0, minor = 0;
-    if (sscanf(base->GetVersionString(), "%u.%u", &major, &minor) != 2 || major != 1) {
+    if (sscanf(base->GetVersionString(), "%u.%u", &major, &minor) != 2 || major != 1)
         return ORT_API_VERSION;
-    }
     return minor < ORT_API_VERSION ? minor : ORT_API_VERSION;
 }
 

@@ -181,9 +181,7 @@ static OrtStatus *read_tensor_attr(ep_record *record, const OrtOpAttr *attr, epc
         OrtValue **held;
         EP_TRY(get_memory(record, room, sizeof *held, &memory));
         held = (OrtValue **)memory;
-        if (record->held_count) {
-            memcpy(held, record->held, record->held_count * sizeof *held);
-        }
+        if (record->held_count) memcpy(held, record->held, record->held_count * sizeof *held);
         record->held = held;
         record->held_room = room;
     }
@@ -325,10 +323,9 @@ static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset 
     out->op_type = epctx_str_of(text);
     EP_TRY(ort->Node_GetDomain(node, &text));
     out->domain = epctx_str_of(is_onnx(text) ? "" : text);
-    for (i = 0; i < opsets->count; i++) {
+    for (i = 0; i < opsets->count; i++)
         if (strcmp(opsets->domains[i], text) == 0 || (is_onnx(opsets->domains[i]) && is_onnx(text)))
             out->version = opsets->versions[i];
-    }
     EP_TRY(node_ends(record->api, node, false, &record->arena, inputs, &out->input_count));
     EP_TRY(node_ends(record->api, node, true, &record->arena, outputs, &out->output_count));
     EP_TRY(read_names(record, *inputs, out->input_count, &out->inputs));
@@ -348,9 +345,8 @@ static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset 
     EP_TRY(ort->Node_GetAttributes(node, list, out->attr_count));
     EP_TRY(get_memory(record, out->attr_count, sizeof *attrs, &memory));
     attrs = (epctx_attr *)memory;
-    for (i = 0; i < out->attr_count; i++) {
+    for (i = 0; i < out->attr_count; i++)
         EP_TRY(read_attr(record, list[i], ep_is_context_node(out), &attrs[i]));
-    }
     /* ORT has them in a hash table: in another order on every system, so with another hash. */
     qsort(attrs, out->attr_count, sizeof *attrs, by_name);
     out->attrs = attrs;
@@ -403,9 +399,8 @@ static OrtStatus *read_inputs(ep_record *record, const OrtValueInfo **infos, siz
         if (constant) continue;
         EP_TRY(read_value(record, infos[i], value));
         if (epctx_map_get(known, value->name) != EPCTX_MAP_NONE ||
-            epctx_map_get(constants, value->name) != EPCTX_MAP_NONE) {
+            epctx_map_get(constants, value->name) != EPCTX_MAP_NONE)
             continue;
-        }
         EP_TRY(remember(record, known, value->name, FROM_INPUT));
         record->graph.input_count++;
     }
@@ -551,9 +546,8 @@ static OrtStatus *graph_ends(reading *r, bool outputs, const OrtValueInfo ***end
 {
     const OrtApi *ort = r->record->api->ort;
     void *memory;
-    if (r->fused) {
+    if (r->fused)
         return node_ends(r->record->api, r->fused, outputs, &r->record->arena, ends, count);
-    }
     EP_TRY(outputs ? ort->Graph_GetNumOutputs(r->graph, count)
                    : ort->Graph_GetNumInputs(r->graph, count));
     EP_TRY(get_memory(r->record, *count, sizeof **ends, &memory));

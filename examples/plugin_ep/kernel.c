@@ -41,9 +41,8 @@ static void give_block(ep_kernel *kernel, void *block)
     for (; i < POOL_SIZE; i++) {
         void *empty = NULL;
         if (atomic_compare_exchange_strong_explicit(&kernel->pool[i], &empty, block,
-                                                    memory_order_release, memory_order_relaxed)) {
+                                                    memory_order_release, memory_order_relaxed))
             return;
-        }
     }
     free(block);
 }
@@ -100,9 +99,8 @@ static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_con
         }
         EP_TRY(ort->GetTensorElementTypeAndShapeDataReference(value, &elem, &shape, &rank));
         if ((int32_t)elem != want->elem_type || rank != (size_t)want->rank ||
-            (rank && memcmp(shape, want->dims, rank * sizeof *shape) != 0)) {
+            (rank && memcmp(shape, want->dims, rank * sizeof *shape) != 0))
             return wrong_input(kernel, want, (int32_t)elem, shape, rank);
-        }
         EP_TRY(ort->GetTensorData(value, &data));
         EP_TRY(ort->GetTensorSizeInBytes(value, &size));
         inputs[i].data = (const uint8_t *)data;
@@ -208,11 +206,9 @@ static OrtStatus *find_slots(const ep_api *api, const epctx_value *values, size_
                        value_count, what, wanted_count);
     }
     epctx_map_init(&places, arena);
-    for (i = name_count; i-- > 0;) { /* the first of a name counts */
-        if (epctx_map_put(&places, epctx_str_of(names[i]), (uint32_t)i) != EPCTX_OK) {
+    for (i = name_count; i-- > 0;) /* the first of a name counts */
+        if (epctx_map_put(&places, epctx_str_of(names[i]), (uint32_t)i) != EPCTX_OK)
             return ep_no_memory(api);
-        }
-    }
     for (i = 0; i < wanted_count; i++) {
         const epctx_value *value = &values[i];
         int32_t d;

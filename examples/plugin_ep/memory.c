@@ -118,11 +118,10 @@ static OrtStatus *ORT_API_CALL allocator_stats(const OrtAllocator *self, OrtKeyV
     *out = NULL;
     api->ort->CreateKeyValuePairs(&pairs);
     if (!pairs) return ep_no_memory(api);
-    if (allocator->limit == SIZE_MAX) {
+    if (allocator->limit == SIZE_MAX)
         api->ort->AddKeyValuePair(pairs, "Limit", "-1");
-    } else {
+    else
         add_number(api->ort, pairs, "Limit", allocator->limit);
-    }
     add_number(api->ort, pairs, "InUse", atomic_load(&allocator->in_use));
     add_number(api->ort, pairs, "MaxInUse", atomic_load(&allocator->most_in_use));
     add_number(api->ort, pairs, "NumAllocs", atomic_load(&allocator->count));
@@ -232,13 +231,11 @@ static void ORT_API_CALL transfer_release(OrtDataTransferImpl *self)
 bool ep_memory_is_ours(const ep_factory *factory, const OrtMemoryDevice *device)
 {
     size_t i;
-    for (i = 0; i < EP_MEMORY_COUNT; i++) {
+    for (i = 0; i < EP_MEMORY_COUNT; i++)
         if (factory->memory[i] &&
             factory->api.ep->MemoryDevice_AreEqual(
-                device, factory->api.ep->MemoryInfo_GetMemoryDevice(factory->memory[i]))) {
+                device, factory->api.ep->MemoryInfo_GetMemoryDevice(factory->memory[i])))
             return true;
-        }
-    }
     return false;
 }
 

@@ -38,10 +38,8 @@ OrtStatus *ep_context_node_read(const ep_record *record, size_t index, epctx_buf
     if (!attrs) return ep_no_memory(record->api);
     for (i = 0; i < out->attr_count; i++) {
         attrs[i] = out->attrs[i];
-        if (!epctx_str_is(attrs[i].name, "ep_cache_context") ||
-            attrs[i].type != EPCTX_ATTR_STRING) {
+        if (!epctx_str_is(attrs[i].name, "ep_cache_context") || attrs[i].type != EPCTX_ATTR_STRING)
             continue;
-        }
         EP_TRY(read_bytes(record->api, record->nodes[index], "ep_cache_context", payload));
         attrs[i].s.data = (const char *)payload->data;
         attrs[i].s.size = payload->size;
@@ -55,9 +53,8 @@ OrtStatus *ep_context_node_read(const ep_record *record, size_t index, epctx_buf
 static OrtStatus *make_attr(const ep_api *api, const epctx_attr *attr, OrtOpAttr **out)
 {
     const char *name = attr->name.data; /* a literal of epctx.h: terminated */
-    if (attr->type == EPCTX_ATTR_INT) {
+    if (attr->type == EPCTX_ATTR_INT)
         return api->ort->CreateOpAttr(name, &attr->i, (int)sizeof attr->i, ORT_OP_ATTR_INT, out);
-    }
     if (attr->s.size > INT32_MAX) {
         return ep_fail(api, EPCTX_ERR_LIMIT,
                        "%s is %zu bytes and an attribute holds less than 2 GiB: use "
@@ -94,8 +91,7 @@ OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const
     }
     /* CreateNode takes them and clears the array; after a failure they are ours. So release what is
      * left in this array, and keep no other pointer to them. */
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         if (made[i]) api->ort->ReleaseOpAttr(made[i]);
-    }
     return status;
 }

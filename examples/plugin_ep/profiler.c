@@ -131,9 +131,8 @@ static OrtStatus *ORT_API_CALL stop_event(OrtEpProfilerImpl *self, uint64_t corr
     (void)ort_event;
     if (!profiler->started) return NULL;
     lock(profiler->session);
-    for (at = &profiler->open; *at; at = &(*at)->next) {
+    for (at = &profiler->open; *at; at = &(*at)->next)
         if ((*at)->correlation == correlation && is_this_thread((*at)->thread)) break;
-    }
     found = *at;
     if (found) *at = found->next;
     unlock(profiler->session);

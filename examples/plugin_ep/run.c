@@ -75,9 +75,8 @@ static OrtStatus *ORT_API_CALL on_run_end(OrtEp *self, const OrtRunOptions *opti
 static bool is_of_device(const ep_device *device, const char *key)
 {
     const char *const *known = device->dynamic_keys;
-    for (; known && *known; known++) {
+    for (; known && *known; known++)
         if (strcmp(*known, key) == 0) return true;
-    }
     return false;
 }
 

@@ -65,9 +65,8 @@ static const char *const common_keys[] = {"device_memory_limit", "hugging_face_c
 
 static bool is_among(const char *const *names, const char *name)
 {
-    for (; names && *names; names++) {
+    for (; names && *names; names++)
         if (strcmp(*names, name) == 0) return true;
-    }
     return false;
 }
 
@@ -75,9 +74,8 @@ static bool is_session_option(const char *key)
 {
     size_t count, i;
     const epctx_option_info *list = epctx_option_list(&count);
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         if (strcmp(list[i].key, key) == 0) return true;
-    }
     return false;
 }
 
@@ -129,9 +127,8 @@ static OrtStatus *check_keys(const ep_session *session)
         /* read_options checks the values of known keys. */
         if (is_session_option(keys[i]) ||
             epctx_options_set(&scratch, epctx_str_of(keys[i]), epctx_str_of(values[i]), &error) !=
-                EPCTX_ERR_ARG) {
+                EPCTX_ERR_ARG)
             continue;
-        }
         ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_WARNING, "%s: %s",
                session->factory->device->ep_name, error.message);
     }
@@ -168,9 +165,8 @@ static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *conf
     if (status == EPCTX_OK) {
         epctx_options asked = *options;
         /* Older compile APIs do not identify themselves, and name the binary without extension. */
-        if (session->api->version < EP_COMPILE_ONLY_API) {
+        if (session->api->version < EP_COMPILE_ONLY_API)
             asked.values[EPCTX_OPTION_COMPILE_ONLY] = "1";
-        }
         /* The model is not known yet: Compile sees whether it came from memory. */
         status = epctx_options_check(
             &asked, session->generate ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD, "model", &error);
@@ -203,9 +199,8 @@ static void release_constants(const epctx_graph *graph, const epctx_map *produce
             const uint32_t from = epctx_map_get(
                 producers,
                 k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count]);
-            if (from != EPCTX_MAP_NONE && constant[from] && owner[from] != owner[i]) {
+            if (from != EPCTX_MAP_NONE && constant[from] && owner[from] != owner[i])
                 owner[from] = NOBODY;
-            }
         }
     }
 }
@@ -285,9 +280,8 @@ static const char *explanation(const claim *c, const epctx_graph *graph, size_t 
     epctx_error error;
     epctx_error_clear(&error);
     if (!backend->explain_fn ||
-        backend->explain_fn(backend->self, graph, index, &error) == EPCTX_OK) {
+        backend->explain_fn(backend->self, graph, index, &error) == EPCTX_OK)
         return NULL;
-    }
     return epctx_arena_copy(c->arena, epctx_str_of(error.message));
 }
 
@@ -367,17 +361,15 @@ static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epc
         nodes = (const OrtNode **)epctx_arena_array(arena, count + 1, sizeof *nodes);
         if (!nodes) return ep_no_memory(api);
         if (count) EP_TRY(ort->Graph_GetNodes(bodies[i], nodes, count));
-        for (k = 0; k < count && !*found; k++) {
+        for (k = 0; k < count && !*found; k++)
             EP_TRY(body_has_constants(api, nodes[k], arena, found));
-        }
     }
     EP_TRY(ort->Node_GetNumImplicitInputs(node, &count));
     captures = (const OrtValueInfo **)epctx_arena_array(arena, count + 1, sizeof *captures);
     if (!captures) return ep_no_memory(api);
     if (count) EP_TRY(ort->Node_GetImplicitInputs(node, captures, count));
-    for (i = 0; i < count && !*found; i++) {
+    for (i = 0; i < count && !*found; i++)
         EP_TRY(ort->ValueInfo_IsConstantInitializer(captures[i], found));
-    }
     return NULL;
 }
 
@@ -390,11 +382,9 @@ static OrtStatus *leave_captured(claim *c)
     size_t i, k;
     epctx_map_init(&captured, c->arena);
     for (i = 0; i < graph->node_count; i++) {
-        for (k = 0; k < graph->nodes[i].capture_count; k++) {
-            if (epctx_map_put(&captured, graph->nodes[i].captures[k], 1) != EPCTX_OK) {
+        for (k = 0; k < graph->nodes[i].capture_count; k++)
+            if (epctx_map_put(&captured, graph->nodes[i].captures[k], 1) != EPCTX_OK)
                 return ep_no_memory(c->session->api);
-            }
-        }
     }
     for (i = 0; i < graph->node_count; i++) {
         for (k = 0; k < graph->nodes[i].output_count; k++) {
@@ -451,9 +441,7 @@ static OrtStatus *log_refusals(const claim *c)
         left++;
         if (!why && !c->take[i]) why = explanation(c, graph, i);
         if (!why && !c->take[i]) why = "the backend does not take it";
-        if (!why) {
-            why = "all its inputs are constant, and its value is not for one partition alone";
-        }
+        if (!why) why = "all its inputs are constant, and its value is not for one partition alone";
         ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
                "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size, node->op_type.data,
                (int)node->name.size, node->name.data, why);
@@ -512,9 +500,8 @@ static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **n
             /* Cut out of its graph a node may lose what the backend relied on: a constant that is
              * computed outside, a shape that was known there. */
             const size_t count = members(c->record, c->owner, p, nodes, positions);
-            if (count && count < node_count) {
+            if (count && count < node_count)
                 EP_TRY(check_group(c, graph, nodes, positions, count, &changed));
-            }
         }
     } while (changed);
     return log_refusals(c);
@@ -546,9 +533,8 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     /* compile_fn copies them into the binary; a weightless node has them as inputs. */
     options.drop_constant_initializers = session->weightless == EPCTX_WEIGHTLESS_NONE;
     if (guards_bodies(session)) EP_TRY(find_unwritable(&c, &unwritable));
-    if (unwritable) { /* an error here would not fail the session: it does in Compile */
+    if (unwritable) /* an error here would not fail the session: it does in Compile */
         return api->ep->EpGraphSupportInfo_AddNodesToFuse(info, &unwritable, 1, &options);
-    }
     for (p = 0; p < group_count; p++) {
         count = members(record, c.owner, p, nodes, positions);
         if (count) EP_TRY(api->ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, count, &options));
@@ -620,9 +606,7 @@ static OrtStatus *ORT_API_CALL get_capability(OrtEp *self, const OrtGraph *graph
     if (compiled) return NULL;
     EP_TRY(ep_record_read(&record, session->api, graph, NULL));
     status = claim_contexts(session, &record, info, &compiled);
-    if (!status && !compiled) {
-        status = claim_ordinary(session, &record, graph, info, &record.arena);
-    }
+    if (!status && !compiled) status = claim_ordinary(session, &record, graph, info, &record.arena);
     ep_record_free(&record);
     return status;
 }
@@ -662,9 +646,8 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs,
         context |= is;
         other |= !is;
     }
-    if (context && other) {
+    if (context && other)
         return ep_fail(api, EPCTX_ERR_BACKEND, "EPContext nodes and ordinary nodes in one Compile");
-    }
     if (context && session->generate) {
         return ep_fail(api, EPCTX_ERR_GRAPH,
                        "the model is compiled already: it has EPContext nodes of %s, and "
@@ -673,9 +656,8 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs,
     }
     if (context) return ep_load_graphs(session, graphs, fused_nodes, count, infos);
     EP_TRY(ep_status(api, session->refusal, &session->refusal_text));
-    if (session->share && session->generate) {
+    if (session->share && session->generate)
         return ep_share_compile(session, graphs, fused_nodes, count, infos, context_nodes);
-    }
     return ep_compile_graphs(session, graphs, fused_nodes, count, infos, context_nodes);
 }
 
@@ -836,9 +818,8 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     session->ort.Compile = compile;
     session->ort.ReleaseNodeComputeInfos = release_infos;
     session->ort.IsConcurrentRunSupported = is_concurrent;
-    if (factory->api.version >= EP_INITIALIZED_API) {
+    if (factory->api.version >= EP_INITIALIZED_API)
         session->ort.OnSessionInitializationEnd = initialization_end;
-    }
     if (session->api->version >= EP_WEIGHTLESS_API)
         session->ort.GetWeightlessSupport = get_weightless;
     if (factory->device->channels_last_fn) session->ort.GetPreferredDataLayout = get_layout;

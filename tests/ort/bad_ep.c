@@ -94,15 +94,12 @@ static void change_config(OrtKeyValuePairs *config)
         snprintf(path, sizeof path, "%s/m_ctx.onnx", folder);
         real->AddKeyValuePair(config, "ep.context_file_path", path);
     }
-    if (fault("stop_accepted") && session.stops && !session.shares) {
+    if (fault("stop_accepted") && session.stops && !session.shares)
         real->AddKeyValuePair(config, "ep.stop_share_ep_contexts", "0");
-    }
-    if (fault("ignores_context_path") && !session.generates) {
+    if (fault("ignores_context_path") && !session.generates)
         real->AddKeyValuePair(config, "ep.context_file_path", "");
-    }
-    if (fault("guesses_folder") && !session.generates && !*session.context) {
+    if (fault("guesses_folder") && !session.generates && !*session.context)
         real->AddKeyValuePair(config, "ep.context_file_path", "out/x.onnx");
-    }
     if (fault("context_options_while_loading") && !session.generates) {
         if (*text_of(config, "ep.context_node_name_prefix")) crash();
     }
@@ -220,11 +217,10 @@ static size_t read_named(const char *name, char *out, size_t room)
     const char *slash = strrchr(base, '/');
     FILE *in;
     size_t size;
-    if (*name == '/') {
+    if (*name == '/')
         snprintf(path, sizeof path, "%s", name);
-    } else {
+    else
         snprintf(path, sizeof path, "%.*s%s", (int)(slash ? slash - base + 1 : 0), base, name);
-    }
     in = fopen(path, "rb");
     if (!in) return 0;
     size = fread(out, 1, room, in);
@@ -262,20 +258,16 @@ static OrtStatus *ORT_API_CALL read_attr(const OrtOpAttr *attr, OrtOpAttrType ty
     OrtStatus *status = real->OpAttr_GetName(attr, &name);
     if (status) return status;
     if (strcmp(name, "ep_cache_context") == 0) return read_context(attr, data, room, out);
-    if (strcmp(name, "source") == 0 && fault("any_source")) {
+    if (strcmp(name, "source") == 0 && fault("any_source"))
         return give_text(EP_NAME, strlen(EP_NAME), data, room, out);
-    }
-    if (strcmp(name, "hardware_architecture") == 0 && fault("version_ignored")) {
+    if (strcmp(name, "hardware_architecture") == 0 && fault("version_ignored"))
         return give_text("abacus", 6, data, room, out);
-    }
-    if (strcmp(name, "partition_name") == 0 && fault("node_name_as_key")) {
+    if (strcmp(name, "partition_name") == 0 && fault("node_name_as_key"))
         return give_text("fused_0", 7, data, room, out);
-    }
     status = real->ReadOpAttr(attr, type, data, room, out);
     if (status || type != ORT_OP_ATTR_INT) return status;
-    if (strcmp(name, "embed_mode") == 0 && (fault("assumes_embedded") || fault("follows_paths"))) {
+    if (strcmp(name, "embed_mode") == 0 && (fault("assumes_embedded") || fault("follows_paths")))
         *(int64_t *)data = 1;
-    }
     if (strcmp(name, "main_context") == 0 && fault("all_primaries")) *(int64_t *)data = 1;
     return NULL;
 }
@@ -348,12 +340,10 @@ static OrtStatus *ORT_API_CALL bad_compute(OrtNodeComputeInfo *self, void *state
 {
     if (fault("writes_inputs")) write_input(context);
     if (fault("leak_per_run")) leak(1000);
-    if (kept_name && strcmp(kept_name, kept_copy) != 0) {
+    if (kept_name && strcmp(kept_name, kept_copy) != 0)
         return real->CreateStatus(ORT_FAIL, "the node is gone");
-    }
-    if (fault("first_ends_all") && atomic_load(&ended_sessions) > 0) {
+    if (fault("first_ends_all") && atomic_load(&ended_sessions) > 0)
         return real->CreateStatus(ORT_FAIL, "no device handle");
-    }
     if (fault("state_in_ep")) {
         atomic_store(&shared_context, context);
         usleep(100);
@@ -409,13 +399,11 @@ static OrtNodeComputeInfo *zero_kernel(void)
 static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count)
 {
     size_t i;
-    for (i = 0; i < count; i++) {
-        if (infos[i] && infos[i]->Compute == zero_compute) {
+    for (i = 0; i < count; i++)
+        if (infos[i] && infos[i]->Compute == zero_compute)
             free(infos[i]);
-        } else if (!fault("infos_kept")) {
+        else if (!fault("infos_kept"))
             ep.ReleaseNodeComputeInfos(self, &infos[i], 1);
-        }
-    }
     if (fault("infos_kept")) leak(400000);
 }
 
@@ -451,9 +439,8 @@ static OrtStatus *claim_by_type(const OrtGraph *graph, OrtEpGraphSupportInfo *in
         if (!together)
             status = real_ep->EpGraphSupportInfo_AddNodesToFuse(info, &nodes[i], 1, NULL);
     }
-    if (!status && together && kept) {
+    if (!status && together && kept)
         status = real_ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, kept, NULL);
-    }
     free(nodes);
     return status;
 }
@@ -497,14 +484,12 @@ static OrtStatus *ORT_API_CALL capability(OrtEp *self, const OrtGraph *graph,
                                           OrtEpGraphSupportInfo *info)
 {
     size_t rank;
-    if (fault("error_on_unknown") && (has_op(graph, "Asinh") || has_op(graph, "Softsign"))) {
+    if (fault("error_on_unknown") && (has_op(graph, "Asinh") || has_op(graph, "Softsign")))
         return real->CreateStatus(ORT_NOT_IMPLEMENTED, "unknown operator");
-    }
     if (fault("dies_on_odd_model") && first_input(graph, &rank, 0)) crash();
     if (has_op(graph, "EPContext")) return ep.GetCapability(self, graph, info);
-    if (fault("claims_by_type") || (fault("fixed_shape") && first_input(graph, &rank, -1))) {
+    if (fault("claims_by_type") || (fault("fixed_shape") && first_input(graph, &rank, -1)))
         return claim_by_type(graph, info, false);
-    }
     if (fault("not_convex")) return claim_by_type(graph, info, true);
     return ep.GetCapability(self, graph, info);
 }
@@ -581,12 +566,10 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
         if (rank == 0) crash();
     }
     if (loads && fault("needs_source") && getenv("EPCTX_BAD_EP_SOURCE") &&
-        access(getenv("EPCTX_BAD_EP_SOURCE"), R_OK) != 0) {
+        access(getenv("EPCTX_BAD_EP_SOURCE"), R_OK) != 0)
         return make_status(ORT_FAIL, "the source model is not there to be refitted from");
-    }
-    if (loads && fault("compiles_again") && session.generates) {
+    if (loads && fault("compiles_again") && session.generates)
         return real->CreateStatus(ORT_FAIL, "");
-    }
     if (!loads && fault("claims_too_much")) return make_status(ORT_EP_FAIL, "the compiler gave up");
     if (!loads && session.generates && !session.embeds && fault("only_embeds")) {
         return make_status(ORT_NOT_IMPLEMENTED,
@@ -876,9 +859,8 @@ static OrtStatus *early_faults(void)
     if (fault("second_registration") && getenv("EPCTX_BAD_EP_SEEN")) crash();
     setenv("EPCTX_BAD_EP_SEEN", "1", 1);
     if (fault("thread_left")) pthread_create(&thread, NULL, tick, NULL);
-    if (fault("own_path") && dladdr((void *)&api, &self) && strchr(self.dli_fname, ' ')) {
+    if (fault("own_path") && dladdr((void *)&api, &self) && strchr(self.dli_fname, ' '))
         return real->CreateStatus(ORT_FAIL, "cannot find my own folder");
-    }
     return NULL;
 }
 
@@ -897,9 +879,8 @@ static void spoil_factory(OrtEpFactory *out)
     if (fault("registered_name")) out->GetName = registered_name;
     if (fault("only_virtual")) out->GetSupportedDevices = virtual_devices;
     if (fault("device_error")) out->GetSupportedDevices = no_devices;
-    if (fault("all_optimal") || fault("version_ignored")) {
+    if (fault("all_optimal") || fault("version_ignored"))
         out->ValidateCompiledModelCompatibilityInfo = all_optimal;
-    }
     if (fault("none_optimal")) out->ValidateCompiledModelCompatibilityInfo = none_optimal;
 }
 
@@ -911,9 +892,8 @@ OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const Ort
     OrtStatus *status;
     *count = 0;
     between(base);
-    if (!symbol("CreateEpFactories", &create, sizeof create)) {
+    if (!symbol("CreateEpFactories", &create, sizeof create))
         return real->CreateStatus(ORT_FAIL, "EPCTX_TOY_EP is not set");
-    }
     snprintf(registered, sizeof registered, "%s", name);
     status = early_faults();
     if (status || fault("no_factory")) return status;

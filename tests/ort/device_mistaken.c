@@ -50,9 +50,8 @@ static const member backend_members[] = {
 static void forget(void *object, const member *members, size_t count)
 {
     size_t i;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         if (mistake(members[i].name)) memset((char *)object + members[i].at, 0, sizeof(void *));
-    }
 }
 
 /* ------------------------------------------------------- functions that do it wrong */

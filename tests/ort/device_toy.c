@@ -56,10 +56,9 @@ typedef struct toy {
 static int op_of(const epctx_node *node)
 {
     int op;
-    for (op = 0; op < OP_COUNT; op++) {
+    for (op = 0; op < OP_COUNT; op++)
         if (epctx_str_is(node->op_type, ops[op].name) && epctx_str_is(node->domain, ops[op].domain))
             return op;
-    }
     return -1;
 }
 
@@ -93,9 +92,8 @@ static bool elements_of(const epctx_value *value, uint64_t *out)
 {
     int32_t i;
     *out = 1;
-    if (value->elem_type != EPCTX_ONNX_FLOAT || value->rank < 0 || value->rank > MAX_RANK) {
+    if (value->elem_type != EPCTX_ONNX_FLOAT || value->rank < 0 || value->rank > MAX_RANK)
         return false;
-    }
     for (i = 0; i < value->rank; i++) {
         if (value->dims[i] < 0 || value->dims[i] > 1 << 24) return false;
         *out *= (uint64_t)value->dims[i];
@@ -125,9 +123,7 @@ static bool node_fits(const epctx_graph *graph, const epctx_node *node)
     const int op = op_of(node);
     memset(&value, 0, sizeof value);
     memset(&result, 0, sizeof result);
-    if (op < 0 || node->output_count != 1 || node->input_count != ops[op].inputs) {
-        return false;
-    }
+    if (op < 0 || node->output_count != 1 || node->input_count != ops[op].inputs) return false;
     if (!type_of(graph, node->outputs[0], &result) || !elements_of(&result, &want)) return false;
     if (op >= OP_MAX) {
         return type_of(graph, node->inputs[0], &value) && elements_of(&value, &have) &&
@@ -273,9 +269,8 @@ static epctx_status toy_compile(void *self, void *build, const epctx_graph *grap
         put_slot(&out, SLOT_RESULT, &value, NULL);
         status = epctx_map_put(&slots, value.name, next++);
     }
-    for (i = 0; i < graph->output_count; i++) {
+    for (i = 0; i < graph->output_count; i++)
         put32(&out, epctx_map_get(&slots, graph->outputs[i].name));
-    }
     for (i = 0; i < graph->node_count && status == EPCTX_OK; i++) {
         const epctx_node *node = &graph->nodes[i];
         put32(&out, (uint64_t)op_of(node));
@@ -452,16 +447,14 @@ static void get_graph(in_stream *in, toy_graph *graph)
         if (step->op >= OP_MAX) {
             const toy_slot *slots = graph->slots;
             if (slots[step->result].kind != SLOT_RESULT ||
-                !pool_fits((int)step->op, &slots[step->left].value, &slots[step->result].value)) {
+                !pool_fits((int)step->op, &slots[step->left].value, &slots[step->result].value))
                 in->bad = true;
-            }
             continue;
         }
         if (graph->slots[step->result].kind != SLOT_RESULT ||
             (graph->slots[step->left].elements != n && graph->slots[step->left].elements != 1) ||
-            (graph->slots[step->right].elements != n && graph->slots[step->right].elements != 1)) {
+            (graph->slots[step->right].elements != n && graph->slots[step->right].elements != 1))
             in->bad = true;
-        }
     }
 }
 
@@ -571,11 +564,10 @@ static float pool(uint32_t op, const toy_slot *from, const uint8_t *data, size_t
     size_t i;
     for (i = 1; i < count; i++) {
         const float next = load_float(data, start + i * step);
-        if (op == OP_MEAN) {
+        if (op == OP_MEAN)
             result += next;
-        } else if (next > result) {
+        else if (next > result)
             result = next;
-        }
     }
     return op == OP_MEAN ? result / (float)count : result;
 }
@@ -636,12 +628,10 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
     uint8_t *next = (uint8_t *)scratch + g->slot_count * sizeof *data;
     uint32_t i;
     uint64_t k;
-    if (!wait_while_held((toy *)self)) {
+    if (!wait_while_held((toy *)self))
         return epctx_fail(error, EPCTX_ERR_BACKEND, "a held run was not let go");
-    }
-    if (((const toy *)self)->fail_run || atomic_load(&((toy *)self)->fail)) {
+    if (((const toy *)self)->fail_run || atomic_load(&((toy *)self)->fail))
         return epctx_fail(error, EPCTX_ERR_BACKEND, "the toy was told to fail");
-    }
     if (((const toy *)self)->show_addresses) {
         const void *addresses[2];
         addresses[0] = inputs[0].data;
@@ -650,9 +640,8 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
         memcpy(outputs[0].data, addresses, sizeof addresses);
         return EPCTX_OK;
     }
-    if (scratch_size < g->scratch + g->slot_count * sizeof *data) {
+    if (scratch_size < g->scratch + g->slot_count * sizeof *data)
         return epctx_fail(error, EPCTX_ERR_ARG, "too little scratch");
-    }
     for (i = 0; i < g->slot_count; i++) {
         const toy_slot *slot = &g->slots[i];
         data[i] = slot->kind == SLOT_CONSTANT ? slot->constant : next;
@@ -677,9 +666,8 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
     }
     for (i = 0; i < g->output_count; i++) {
         const toy_slot *slot = &g->slots[g->outputs[i]];
-        if (outputs[i].size != slot->elements * sizeof(float)) {
+        if (outputs[i].size != slot->elements * sizeof(float))
             return epctx_fail(error, EPCTX_ERR_ARG, "an output has the wrong size");
-        }
         memcpy(outputs[i].data, data[g->outputs[i]], outputs[i].size);
     }
     return EPCTX_OK;
@@ -688,9 +676,8 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
 static epctx_status toy_check(void *self, const epctx_epnode *node, epctx_error *error)
 {
     const char *mine = ((const toy *)self)->architecture;
-    if (!node->hardware_architecture.size || epctx_str_is(node->hardware_architecture, mine)) {
+    if (!node->hardware_architecture.size || epctx_str_is(node->hardware_architecture, mine))
         return EPCTX_OK;
-    }
     return epctx_fail(error, EPCTX_ERR_VERSION, "hardware_architecture: expected %s, found %S",
                       mine, &node->hardware_architecture);
 }
@@ -727,15 +714,14 @@ static epctx_status toy_dynamic(epctx_backend *backend, const char *key, const c
         return atomic_load(&self->held) ? EPCTX_OK
                                         : epctx_fail(error, EPCTX_ERR_BACKEND, "no run is held");
     }
-    if (hold && strcmp(value, "first") == 0) {
+    if (hold && strcmp(value, "first") == 0)
         atomic_store(&self->hold, 2);
-    } else if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+    else if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "%s: 0 or 1 is expected, found '%s'", key, value);
-    } else if (hold) {
+    else if (hold)
         atomic_store(&self->hold, *value == '1');
-    } else {
+    else
         atomic_store(&self->fail, *value == '1');
-    }
     return EPCTX_OK;
 }
 

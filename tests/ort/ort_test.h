@@ -469,9 +469,8 @@ ORT_UNUSED static bool find_plugins(const char *name)
 ORT_UNUSED static const char *library_path(const char *file)
 {
     static char path[PATH_MAX + 64];
-    if (!strchr(file, '/') || !realpath(file, path)) {
+    if (!strchr(file, '/') || !realpath(file, path))
         snprintf(path, sizeof path, "%s/%s", plugins, file);
-    }
     return path;
 }
 
@@ -623,11 +622,10 @@ ORT_UNUSED static void ort_test_subject(int argc, char **argv, const ort_case *c
     }
     for (i = 0; i < count; i++) {
         if (!test_wanted(argc, argv, cases[i].name)) continue;
-        if (!cases[i].only || strcmp(cases[i].only, ep->label) == 0) {
+        if (!cases[i].only || strcmp(cases[i].only, ep->label) == 0)
             run_case(cases[i].name, cases[i].body);
-        } else if (ep == &other_ep) {
+        else if (ep == &other_ep)
             printf("skip %s %s: about the device '%s'\n", ep->label, cases[i].name, cases[i].only);
-        }
     }
     ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
 }
@@ -658,11 +656,10 @@ ORT_UNUSED static void ort_test_cases(int argc, char **argv, const ort_case *cas
         char file[PATH_MAX + 64];
         ep = &subjects[i];
         snprintf(file, sizeof file, "%s/%s", plugins, ep->library);
-        if (access(file, R_OK) == 0) {
+        if (access(file, R_OK) == 0)
             ort_test_subject(argc, argv, cases, count);
-        } else {
+        else
             printf("skip %s: %s is not built\n", ep->label, ep->library);
-        }
     }
 }
 

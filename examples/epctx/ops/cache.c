@@ -29,9 +29,7 @@ static epctx_status check_fresh(const cache *c, epctx_error *why)
     fresh.gen = c->opts.gen;
     fresh.fast = c->opts.fast;
     verdict = epctx_check_fresh(&c->opened->model, c->backend->source, c->backend, &fresh, why);
-    if (verdict == EPCTX_FRESH) {
-        return EPCTX_OK;
-    }
+    if (verdict == EPCTX_FRESH) return EPCTX_OK;
     /* One that says nothing against it and whose source is gone is delivered without the source. */
     return verdict != EPCTX_STALE &&
                    c->io->stat_fn(c->io->user, c->model_path, &info, NULL) == EPCTX_OK &&
@@ -47,12 +45,9 @@ static epctx_status load_fresh(const cache *c, epctx_error *why)
     OPS_TRY(epctx_model_open_file(&opened->model, c->path, c->opts.open, why));
     OPS_TRY(check_fresh(c, why));
     memset(&load, 0, sizeof load);
-    if (c->opts.load != NULL) {
-        load = *c->opts.load;
-    }
-    if (load.source_model.data == NULL && load.source_model_path == NULL) {
+    if (c->opts.load != NULL) load = *c->opts.load;
+    if (load.source_model.data == NULL && load.source_model_path == NULL)
         load.source_model_path = c->model_path; /* only weightless contexts read it */
-    }
     OPS_TRY(epctx_load(&opened->loaded, &opened->model, c->backend, &load, why));
     if (opened->loaded.bound_count == 0) {
         epctx_fail(why, EPCTX_ERR_GRAPH, "the model has no node of %s", c->backend->source);
@@ -66,9 +61,7 @@ static epctx_status load_fresh(const cache *c, epctx_error *why)
  * opened->reason. */
 static bool open_cache(const cache *c)
 {
-    if (load_fresh(c, &c->opened->reason) == EPCTX_OK) {
-        return true;
-    }
+    if (load_fresh(c, &c->opened->reason) == EPCTX_OK) return true;
     epctx_opened_close(c->opened);
     return false;
 }
@@ -79,24 +72,18 @@ static epctx_status compile(const cache *c, const epctx_file_lock *lock)
     epctx_model source;
     epctx_status status = epctx_model_open_file(&source, c->model_path, c->opts.open, c->error);
     memset(&gen, 0, sizeof gen);
-    if (c->opts.gen != NULL) {
-        gen = *c->opts.gen;
-    }
+    if (c->opts.gen != NULL) gen = *c->opts.gen;
     gen.lock = lock;
     gen.overwrite = true;
     gen.no_nodes = EPCTX_NO_NODES_ERROR;
-    if (status == EPCTX_OK) {
-        status = epctx_generate(&source, c->backend, &gen, NULL, c->error);
-    }
+    if (status == EPCTX_OK) status = epctx_generate(&source, c->backend, &gen, NULL, c->error);
     epctx_model_close(&source);
     return status;
 }
 
 static epctx_status fall_back(const cache *c, epctx_status status)
 {
-    if (c->opts.fallback_fn == NULL) {
-        return status;
-    }
+    if (c->opts.fallback_fn == NULL) return status;
     OPS_TRY(c->opts.fallback_fn(c->opts.user, c->model_path, c->error));
     epctx_error_clear(c->error);
     c->opened->origin = EPCTX_FROM_FALLBACK;
@@ -107,9 +94,7 @@ static epctx_status fall_back(const cache *c, epctx_status status)
 static epctx_status fill(const cache *c, const epctx_file_lock *lock)
 {
     epctx_error why;
-    if (open_cache(c)) {
-        return EPCTX_OK; /* another process was faster */
-    }
+    if (open_cache(c)) return EPCTX_OK; /* another process was faster */
     why = c->opened->reason;
     OPS_TRY(compile(c, lock));
     if (!open_cache(c)) {
@@ -147,9 +132,7 @@ static epctx_status open_or_compile(const cache *c)
 {
     epctx_file_lock lock;
     epctx_status status;
-    if (open_cache(c)) {
-        return EPCTX_OK;
-    }
+    if (open_cache(c)) return EPCTX_OK;
     if (c->opts.no_compile) {
         status = epctx_fail(c->error, EPCTX_ERR_NOT_COMPILED,
                             "the model must be compiled, which is not allowed "
@@ -177,17 +160,14 @@ epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
     c.backend = backend;
     c.error = error != NULL ? error : &local;
     epctx_error_clear(c.error);
-    if (opts != NULL) {
-        c.opts = *opts;
-    }
+    if (opts != NULL) c.opts = *opts;
     c.io = c.opts.open != NULL && c.opts.open->io != NULL ? c.opts.open->io : epctx_io_files();
     if (c.io == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
         return epctx_fail(c.error, EPCTX_ERR_ARG, "an io and a backend of version %u are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
-    if (c.opts.gen != NULL && c.opts.gen->workspace != NULL) {
+    if (c.opts.gen != NULL && c.opts.gen->workspace != NULL)
         return epctx_fail(c.error, EPCTX_ERR_ARG, "one model is cached, not a group: no workspace");
-    }
     chosen = epctx_str_of(c.opts.gen != NULL ? c.opts.gen->context_file_path : NULL);
     c.derived = chosen.size == 0;
     OPS_TRY(c.derived

@@ -64,15 +64,12 @@ static epctx_status find_equal(carry *c, carry_file *file, uint32_t *at)
 {
     uint64_t key[2];
     *at = epctx_map_get(&c->alike, key_of(file, false, key));
-    if (*at == EPCTX_MAP_NONE) {
-        return EPCTX_OK;
-    }
+    if (*at == EPCTX_MAP_NONE) return EPCTX_OK;
     OPS_TRY(know(c, *at, true));
     *at = epctx_map_get(&c->alike, key_of(file, true, key));
     if (*at != EPCTX_MAP_NONE &&
-        memcmp(file_at(c, *at)->bytes.data, file->bytes.data, file->bytes.size) != 0) {
+        memcmp(file_at(c, *at)->bytes.data, file->bytes.data, file->bytes.size) != 0)
         *at = EPCTX_MAP_NONE;
-    }
     return EPCTX_OK;
 }
 
@@ -107,9 +104,8 @@ static epctx_status put_output(carry *c, const carry_file *file)
     char real[EPCTX_PATH_MAX];
     OPS_TRY(ops_file_of(c->result, c->path, file->name, file->bytes, &out, c->error));
     if (io->canonical_fn(io->user, out.path, real, sizeof real, NULL) == EPCTX_OK &&
-        strcmp(real, file->path) == 0) {
+        strcmp(real, file->path) == 0)
         return EPCTX_OK;
-    }
     OPS_TRY(epctx_output_name_check(file->name, epctx_str_of(c->path), NULL, c->error));
     return ops_put_file(c->report, &out, c->error);
 }
@@ -140,14 +136,10 @@ static epctx_status find_or_put(carry *c, epctx_model *model, const epctx_depend
     memset(&file, 0, sizeof file);
     file.path = dep->path;
     *at = alone ? EPCTX_MAP_NONE : epctx_map_get(&c->paths, epctx_str_of(dep->path));
-    if (*at != EPCTX_MAP_NONE) {
-        return EPCTX_OK;
-    }
+    if (*at != EPCTX_MAP_NONE) return EPCTX_OK;
     OPS_TRY(
         epctx_model_map_file(model, epctx_str_of(dep->folder), dep->name, &file.bytes, c->error));
-    if (!alone && is_renamable(dep)) {
-        OPS_TRY(find_equal(c, &file, at));
-    }
+    if (!alone && is_renamable(dep)) OPS_TRY(find_equal(c, &file, at));
     if (*at == EPCTX_MAP_NONE) {
         OPS_TRY(put_file(c, dep, &file));
         *at = (uint32_t)c->files.count - 1;
@@ -163,12 +155,9 @@ static epctx_status carry_one(carry *c, epctx_model *model, size_t part,
     epctx_str now;
     OPS_TRY(find_or_put(c, model, dep, alone, &at));
     now = file_at(c, at)->name;
-    if (epctx_str_eq(now, dep->name)) {
-        return EPCTX_OK;
-    }
-    if (!is_renamable(dep)) {
+    if (epctx_str_eq(now, dep->name)) return EPCTX_OK;
+    if (!is_renamable(dep))
         return refuse(c, dep, EPCTX_ERR_EXISTS, "the same file has another name in the result");
-    }
     OPS_TRY(ops_add(renames, &c->result->arena, sizeof *rename, &rename, c->error));
     rename->use = dep->use;
     rename->from = dep->name;
@@ -201,9 +190,8 @@ epctx_status carry_files(carry *c, epctx_model *model, size_t part, bool alone)
     OPS_TRY(epctx_model_files(model, &opts, &c->result->arena, &files, &count, c->error));
     for (i = 0; i < count; i++) {
         const epctx_dependency *file = &files[i];
-        if (file->status != EPCTX_OK && file->required) {
+        if (file->status != EPCTX_OK && file->required)
             return refuse(c, file, EPCTX_ERR_NOT_FOUND, file->problem);
-        }
         /* A model may name files that only sessions with other options need. */
         if (file->status == EPCTX_OK && (is_renamable(file) || file->required)) {
             OPS_TRY(

@@ -24,9 +24,8 @@ static epctx_status dims_of_values(dims_work *w, epctx_view graph, uint32_t numb
         epctx_view view;
         while (epctx_next_view(&dims, &view)) {
             epctx_dim dim = epctx_dim_of(view);
-            if (!dim.known && dim.param.size > 0 && epctx_str_eq(dim.param, param)) {
+            if (!dim.known && dim.param.size > 0 && epctx_str_eq(dim.param, param))
                 OPS_TRY(dims_set(w, view));
-            }
         }
     }
     return EPCTX_OK;
@@ -61,11 +60,8 @@ static epctx_status dims_find(const dims_work *w, epctx_str input, uint32_t axis
         }
     } while (!epctx_str_eq(value.name, input));
     dims = epctx_value_dims(&value);
-    while (epctx_next_view(&dims, out)) {
-        if (at++ == axis) {
-            return EPCTX_OK;
-        }
-    }
+    while (epctx_next_view(&dims, out))
+        if (at++ == axis) return EPCTX_OK;
     return epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,
                       value.has_shape ? "input '%S' has %u dimensions and no number %u"
                                       : "input '%S' has no shape with a known number of dimensions "
@@ -79,12 +75,9 @@ static epctx_status dims_fix_input(dims_work *w, epctx_str input, uint32_t axis)
     epctx_dim dim;
     OPS_TRY(dims_find(w, input, axis, &view));
     dim = epctx_dim_of(view);
-    if (!dim.known && dim.param.size > 0) {
-        return dims_fix_named(w, dim.param);
-    }
-    if (!dim.known || dim.value < 0) { /* a negative number means dynamic */
+    if (!dim.known && dim.param.size > 0) return dims_fix_named(w, dim.param);
+    if (!dim.known || dim.value < 0) /* a negative number means dynamic */
         return dims_set(w, view);
-    }
     return dim.value == w->value ? EPCTX_OK
                                  : epctx_fail(w->error, EPCTX_ERR_GRAPH,
                                               "dimension %u of input '%S' is %d and cannot be %d",
@@ -95,9 +88,7 @@ static epctx_status dims_begin(dims_work *w, epctx_model *model, int64_t value, 
                                epctx_error *error)
 {
     epctx_error_clear(error);
-    if (count != NULL) {
-        *count = 0;
-    }
+    if (count != NULL) *count = 0;
     w->model = model;
     w->value = value;
     w->count = 0;
@@ -109,9 +100,7 @@ static epctx_status dims_begin(dims_work *w, epctx_model *model, int64_t value, 
 
 static epctx_status dims_end(dims_work *w, size_t mark, epctx_status status, size_t *count)
 {
-    if (status == EPCTX_OK && count != NULL) {
-        *count = w->count;
-    }
+    if (status == EPCTX_OK && count != NULL) *count = w->count;
     return ops_end(w->model, mark, status, w->error);
 }
 

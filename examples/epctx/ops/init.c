@@ -49,11 +49,9 @@ static epctx_status init_inline_step(init_work *w)
     while (init_next_graph(&walk, &graph)) {
         epctx_cursor tensors = epctx_graph_initializers(graph);
         epctx_tensor_view tensor;
-        while (epctx_next_tensor(&tensors, &tensor)) {
-            if (tensor.external) {
+        while (epctx_next_tensor(&tensors, &tensor))
+            if (tensor.external)
                 OPS_TRY(ops_inline_tensor(w->c.model, &tensor, w->c.changes, w->c.error));
-            }
-        }
     }
     return ops_check_size(w->c.model, "store initializers in a file", w->c.error);
 }
@@ -83,12 +81,8 @@ static epctx_status init_external_tensor(init_work *w, const epctx_tensor_view *
     epctx_tensor tensor;
     uint64_t gap;
     OPS_TRY(epctx_tensor_load(w->c.model, view->view, NULL, &tensor, w->c.error));
-    if (tensor.data == NULL) {
-        return init_skip(w, view->name, 0, ops_no_bytes(&tensor));
-    }
-    if (tensor.size < w->c.opts.threshold) {
-        return EPCTX_OK;
-    }
+    if (tensor.data == NULL) return init_skip(w, view->name, 0, ops_no_bytes(&tensor));
+    if (tensor.size < w->c.opts.threshold) return EPCTX_OK;
     gap = (0 - w->size) % w->c.opts.alignment;
     OPS_TRY(init_add_part(w, NULL, (size_t)gap));
     OPS_TRY(epctx_tensor_set_external(w->c.model, view->view, w->file, w->size, tensor.size,
@@ -122,17 +116,14 @@ static epctx_status init_external_graph(init_work *w, epctx_graph_view graph)
     epctx_cursor sparses = epctx_graph_sparse(graph);
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
-    while (epctx_next_tensor(&tensors, &tensor)) {
-        if (tensor.external) {
+    while (epctx_next_tensor(&tensors, &tensor))
+        if (tensor.external)
             w->file_used = w->file_used || epctx_str_eq(tensor.location, w->file);
-        } else {
+        else
             OPS_TRY(init_external_tensor(w, &tensor));
-        }
-    }
     OPS_TRY(init_skip_attrs(w, graph));
-    while (epctx_next_sparse(&sparses, &sparse)) {
+    while (epctx_next_sparse(&sparses, &sparse))
         OPS_TRY(init_skip(w, sparse.values.name, 0, "sparse initializers stay in the model"));
-    }
     return EPCTX_OK;
 }
 
@@ -165,12 +156,9 @@ static epctx_status init_external_step(init_work *w)
     epctx_output_file file;
     OPS_TRY(init_external_begin(w));
     epctx_walk_begin(&walk, w->c.model);
-    while (init_next_graph(&walk, &graph)) {
+    while (init_next_graph(&walk, &graph))
         OPS_TRY(init_external_graph(w, graph));
-    }
-    if (w->parts.count == 0) {
-        return EPCTX_OK;
-    }
+    if (w->parts.count == 0) return EPCTX_OK;
     if (w->file_used) {
         return epctx_fail(w->c.error, EPCTX_ERR_PATH,
                           "'%S' already contains weights of this model: inline them first, or "
@@ -197,13 +185,11 @@ static epctx_status init_use_node(init_work *w, epctx_map *used, const epctx_nod
     const epctx_str *captures;
     epctx_str name;
     size_t count, i;
-    while (epctx_next_str(&inputs, &name)) {
+    while (epctx_next_str(&inputs, &name))
         OPS_TRY(ops_put(used, name, 1, w->c.error));
-    }
     OPS_TRY(epctx_node_captures(node->view, w->c.arena, &captures, &count, w->c.error));
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         OPS_TRY(ops_put(used, captures[i], 1, w->c.error));
-    }
     return EPCTX_OK;
 }
 
@@ -218,18 +204,15 @@ static epctx_status init_use_graph(init_work *w, epctx_map *used, epctx_graph_vi
     epctx_value_view value;
     epctx_node_view node;
     epctx_pair pair;
-    while (epctx_next_node(&nodes, &node)) {
+    while (epctx_next_node(&nodes, &node))
         OPS_TRY(init_use_node(w, used, &node));
-    }
-    while (epctx_next_value(&inputs, &value) || epctx_next_value(&outputs, &value)) {
+    while (epctx_next_value(&inputs, &value) || epctx_next_value(&outputs, &value))
         OPS_TRY(ops_put(used, value.name, 1, w->c.error));
-    }
     while (epctx_next_annotation(&annotations, &annotation)) {
         epctx_cursor pairs = epctx_annotation_pairs(&annotation);
         OPS_TRY(ops_put(used, annotation.tensor_name, 1, w->c.error));
-        while (epctx_next_pair(&pairs, &pair)) {
+        while (epctx_next_pair(&pairs, &pair))
             OPS_TRY(ops_put(used, pair.value, 1, w->c.error));
-        }
     }
     return EPCTX_OK;
 }
@@ -258,9 +241,7 @@ static epctx_status init_use_training(init_work *w, epctx_map *used)
 static epctx_status init_prune_one(init_work *w, const epctx_map *used, epctx_view view,
                                    epctx_str name)
 {
-    if (ops_has(used, name)) {
-        return EPCTX_OK;
-    }
+    if (ops_has(used, name)) return EPCTX_OK;
     OPS_TRY(epctx_view_remove(w->c.model, view, w->c.error));
     return init_note(w, EPCTX_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size);
 }
@@ -278,15 +259,11 @@ static epctx_status init_prune_step(init_work *w)
         epctx_map used;
         epctx_map_init(&used, w->c.arena);
         OPS_TRY(init_use_graph(w, &used, graph));
-        if (walk.depth == 0) {
-            OPS_TRY(init_use_training(w, &used));
-        }
-        while (epctx_next_tensor(&tensors, &tensor)) {
+        if (walk.depth == 0) OPS_TRY(init_use_training(w, &used));
+        while (epctx_next_tensor(&tensors, &tensor))
             OPS_TRY(init_prune_one(w, &used, tensor.view, tensor.name));
-        }
-        while (epctx_next_sparse(&sparses, &sparse)) {
+        while (epctx_next_sparse(&sparses, &sparse))
             OPS_TRY(init_prune_one(w, &used, sparse.view, sparse.values.name));
-        }
     }
     return EPCTX_OK;
 }

@@ -27,9 +27,8 @@ void lint_say(linter *l, epctx_rule rule, epctx_str node, const char *attribute,
     va_start(args, format);
     epctx_text_put_args(&text, format, args);
     va_end(args);
-    if (l->demoted != EPCTX_RULE_COUNT && epctx_rule_of(rule).severity == EPCTX_SEVERITY_ERROR) {
+    if (l->demoted != EPCTX_RULE_COUNT && epctx_rule_of(rule).severity == EPCTX_SEVERITY_ERROR)
         rule = l->demoted;
-    }
     finding.rule = rule;
     finding.info = epctx_rule_of(rule);
     finding.node = node;
@@ -37,9 +36,7 @@ void lint_say(linter *l, epctx_rule rule, epctx_str node, const char *attribute,
     finding.attribute = attribute != NULL ? attribute : "";
     finding.message = message;
     l->counts[finding.info.severity]++;
-    if (l->found_fn != NULL) {
-        l->found_fn(l->user, &finding);
-    }
+    if (l->found_fn != NULL) l->found_fn(l->user, &finding);
 }
 
 epctx_status lint_set(linter *l, epctx_map *map, epctx_str key, uint32_t value)
@@ -76,18 +73,15 @@ static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_st
     epctx_field field;
     uint32_t seen = 0;
     char attribute[LINT_ATTR_TEXT];
-    if (type == EPCTX_KIND_NODE) {
+    if (type == EPCTX_KIND_NODE)
         node = epctx_node_of(message).name;
-    } else if (type == EPCTX_KIND_ATTR) {
+    else if (type == EPCTX_KIND_ATTR)
         attr = epctx_attr_of(message).name;
-    }
     lint_attr_text(attribute, attr);
     while (epctx_next_field(&it, &field)) {
         const epctx_field_info *info = epctx_field_find(type, field.number);
         uint32_t bit;
-        if (info == NULL || !epctx_field_fits(info, field.wire)) {
-            continue;
-        }
+        if (info == NULL || !epctx_field_fits(info, field.wire)) continue;
         /* In the oneof of a type, any second member counts. */
         bit =
             UINT32_C(1) << (type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31
@@ -135,11 +129,8 @@ int32_t epctx_lint_opset(epctx_str domain)
                  {"com.ms.internal.nhwc", 26},
                  {"org.pytorch.aten", 1}};
     size_t i;
-    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (epctx_str_is(domain, known[i].domain)) {
-            return known[i].newest;
-        }
-    }
+    for (i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (epctx_str_is(domain, known[i].domain)) return known[i].newest;
     return 0;
 }
 
@@ -176,9 +167,7 @@ epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner)
     epctx_str domain = inner ? node->domain : lint_canonical_domain(node->domain);
     bool known = epctx_lint_opset(domain) > 0;
     uint32_t found = epctx_map_get(&l->imports, domain);
-    if (found == 1) {
-        return EPCTX_OK;
-    }
+    if (found == 1) return EPCTX_OK;
     if (found == 2) {
         if (known && !l->in_function) { /* in functions the model's version counts */
             lint_say(l, EPCTX_RULE_OPSET_VERSION, node->name, NULL,
@@ -239,12 +228,9 @@ static epctx_status lint_model(linter *l)
                  "ir_version is %d, but ORT 1.30 reads up to 13", info.ir_version);
     } else {
         bool found = false;
-        while (epctx_next_field(&ir, &field)) {
+        while (epctx_next_field(&ir, &field))
             found = found || field.wire == EPCTX_WIRE_VARINT;
-        }
-        if (!found) {
-            lint_say(l, EPCTX_RULE_IR_REFUSED, none, NULL, "the model has no ir_version");
-        }
+        if (!found) lint_say(l, EPCTX_RULE_IR_REFUSED, none, NULL, "the model has no ir_version");
     }
     if (size > INT32_MAX) {
         lint_say(l, EPCTX_RULE_MODEL_SIZE, none, NULL,
@@ -254,15 +240,12 @@ static epctx_status lint_model(linter *l)
         lint_say(l, EPCTX_RULE_NEAR_LIMIT, none, NULL, "the model has %u bytes of at most %u", size,
                  (uint64_t)INT32_MAX);
     }
-    if (!epctx_model_has_graph(l->model)) {
+    if (!epctx_model_has_graph(l->model))
         lint_say(l, EPCTX_RULE_NO_GRAPH, none, NULL, "the model has no graph");
-    }
-    while (epctx_next_device_config(&configs, &config)) {
+    while (epctx_next_device_config(&configs, &config))
         OPS_TRY(lint_set(l, &l->configurations, config.name, 1));
-    }
-    if (epctx_cursor_count(epctx_model_opsets(l->model)) == 0) {
+    if (epctx_cursor_count(epctx_model_opsets(l->model)) == 0)
         lint_say(l, EPCTX_RULE_NO_OPSETS, none, NULL, "the model imports no operator set");
-    }
     OPS_TRY(lint_opsets(l, epctx_model_opsets(l->model)));
     return lint_metadata(l);
 }
@@ -279,9 +262,8 @@ static epctx_status lint_run(linter *l)
     OPS_TRY(lint_model(l));
     l->main_nodes = epctx_cursor_count(epctx_graph_nodes(graph));
     OPS_TRY(lint_graph(l, graph.view, NULL));
-    for (i = 0; i < l->callees.count; i++) {
+    for (i = 0; i < l->callees.count; i++)
         OPS_TRY(lint_function(l, lint_callee_at(l, i)));
-    }
     OPS_TRY(lint_parties(l));
     if (forced != NULL && l->parties.count == 0) {
         lint_say(l, EPCTX_RULE_NOT_OURS, none, NULL,
@@ -313,13 +295,10 @@ epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
     epctx_map *const maps[] = {&l.party_of,       &l.epnode_names,  &l.unknown_sources,
                                &l.configurations, &l.functions,     &l.idle_files,
                                &l.body_files,     &l.external_files};
-    for (i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+    for (i = 0; i < sizeof maps / sizeof maps[0]; i++)
         epctx_map_init(maps[i], &l.arena);
-    }
     status = lint_run(&l);
-    if (counts != NULL) {
-        memcpy(counts, l.counts, sizeof l.counts);
-    }
+    if (counts != NULL) memcpy(counts, l.counts, sizeof l.counts);
     epctx_arena_free(&l.arena);
     return status;
 }
@@ -362,9 +341,7 @@ static epctx_status lint_judge(const epctx_model *model, const epctx_profile *pr
     v->error = &local;
     epctx_error_clear(&local);
     OPS_TRY(epctx_lint(model, &opts, lint_verdict_found, v, NULL, error));
-    if (v->status != EPCTX_OK && error != NULL) {
-        *error = local;
-    }
+    if (v->status != EPCTX_OK && error != NULL) *error = local;
     return v->status;
 }
 

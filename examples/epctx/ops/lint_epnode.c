@@ -26,12 +26,10 @@ static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_val
     note.elem_type = value->elem_type;
     note.is_tensor = value->is_tensor;
     note.dynamic = !value->has_shape;
-    while (epctx_next_dim(&dims, &dim)) {
+    while (epctx_next_dim(&dims, &dim))
         note.dynamic = note.dynamic || !dim.known || dim.value < 0;
-    }
-    if (epctx_type_of(value->type).kind == EPCTX_TYPE_NONE || ops_has(&scope->types, value->name)) {
+    if (epctx_type_of(value->type).kind == EPCTX_TYPE_NONE || ops_has(&scope->types, value->name))
         return EPCTX_OK;
-    }
     OPS_TRY(lint_append(l, &scope->notes, sizeof *place, &place));
     *place = note;
     return lint_set(l, &scope->types, value->name, (uint32_t)scope->notes.count - 1);
@@ -46,9 +44,8 @@ epctx_status lint_note_list(linter *l, lint_frame *scope, epctx_view owner, uint
         epctx_map_init(&scope->types, &l->arena);
         scope->typed = true;
     }
-    while (epctx_next_value(&it, &value)) {
+    while (epctx_next_value(&it, &value))
         OPS_TRY(lint_note_type(l, scope, &value));
-    }
     return EPCTX_OK;
 }
 
@@ -58,9 +55,8 @@ static epctx_status lint_note_types(linter *l, lint_frame *scope, epctx_view gra
     static const uint8_t lists[3] = {EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_GRAPH_INPUT,
                                      EPCTX_FIELD_GRAPH_OUTPUT};
     int i;
-    for (i = scope->typed ? 3 : 0; i < 3; i++) {
+    for (i = scope->typed ? 3 : 0; i < 3; i++)
         OPS_TRY(lint_note_list(l, scope, graph, lists[i]));
-    }
     return EPCTX_OK;
 }
 
@@ -149,9 +145,7 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
             const char *name = lint_epnode_attrs[id];
             known = epctx_str_is(attr.name, name) ? name : known;
         }
-        if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) {
-            continue; /* our own */
-        }
+        if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) continue; /* our own */
         if (known == NULL) {
             lint_say(l, EPCTX_RULE_EXTRA_ATTRIBUTE, view->name, text,
                      "attribute '%S' is not in the schema", &attr.name);
@@ -206,19 +200,13 @@ static bool lint_looks_like_path(epctx_str text)
 {
     static const char *const ends[] = {".bin", ".xml", ".engine", ".mxr", ".ctx", ".dlc", ".mep"};
     size_t i;
-    if (text.size == 0 || text.size > 260) {
-        return false;
-    }
-    for (i = 0; i < text.size; i++) {
-        if ((unsigned char)text.data[i] < 0x20) {
-            return false;
-        }
-    }
+    if (text.size == 0 || text.size > 260) return false;
+    for (i = 0; i < text.size; i++)
+        if ((unsigned char)text.data[i] < 0x20) return false;
     for (i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         size_t size = strlen(ends[i]);
-        if (text.size >= size && memcmp(text.data + text.size - size, ends[i], size) == 0) {
+        if (text.size >= size && memcmp(text.data + text.size - size, ends[i], size) == 0)
             return true;
-        }
     }
     return false;
 }
@@ -317,13 +305,10 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
             lint_say(l, EPCTX_RULE_DEFAULTS, view->name, NULL,
                      "main_context or embed_mode is not stored and counts as 1");
         }
-        if ((judged.node.present & 1u << EPCTX_EP_EP_SDK_VERSION) == 0) {
+        if ((judged.node.present & 1u << EPCTX_EP_EP_SDK_VERSION) == 0)
             lint_say(l, EPCTX_RULE_NO_SDK, view->name, "ep_sdk_version", "is not stored");
-        }
         OPS_TRY(lint_source(l, &judged));
-        if (judged.ours) {
-            lint_context(l, &judged);
-        }
+        if (judged.ours) lint_context(l, &judged);
         if (l->in_training) {
             judged.ours = false; /* no EP sees it, so it belongs to no party */
         } else {
@@ -341,11 +326,8 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
         }
     }
     it = epctx_node_outputs(view);
-    while (epctx_next_str(&it, &name)) {
-        if (name.size > 0) {
-            lint_value(l, scope, &judged, name, true);
-        }
-    }
+    while (epctx_next_str(&it, &name))
+        if (name.size > 0) lint_value(l, scope, &judged, name, true);
     return EPCTX_OK;
 }
 
@@ -379,9 +361,7 @@ static epctx_status lint_join_party(linter *l, size_t at)
         epctx_map_init(&party->keys, &l->arena);
     }
     party = lint_party_at(l, found);
-    if (party->nodes++ > 0) {
-        lint_judged_at(l, party->last)->next = at + 1;
-    }
+    if (party->nodes++ > 0) lint_judged_at(l, party->last)->next = at + 1;
     party->last = at;
     judged->party = found;
     party->mains += judged->node.main_context == 1;
@@ -397,9 +377,7 @@ static epctx_status lint_key(linter *l, lint_party *party, size_t i)
     const epctx_epnode *node = &judged->node;
     epctx_str key = party->profile->key == EPCTX_KEY_NODE_NAME ? node->name : node->partition_name;
     uint32_t other;
-    if (party->profile->key == EPCTX_KEY_NONE) {
-        return EPCTX_OK;
-    }
+    if (party->profile->key == EPCTX_KEY_NONE) return EPCTX_OK;
     if (key.size == 0) {
         bool stored = (party->profile->required & 1u << EPCTX_EP_PARTITION_NAME) != 0;
         if (party->nodes > 1 && !stored) {
@@ -410,9 +388,8 @@ static epctx_status lint_key(linter *l, lint_party *party, size_t i)
         }
         return EPCTX_OK;
     }
-    if (party->profile->key == EPCTX_KEY_NODE_NAME) {
+    if (party->profile->key == EPCTX_KEY_NODE_NAME)
         return EPCTX_OK; /* equal names are reported for every EP */
-    }
     OPS_TRY(lint_add(l, &party->keys, key, (uint32_t)i, &other));
     if (other != EPCTX_MAP_NONE) {
         const epctx_epnode *first = &lint_judged_at(l, other)->node;
@@ -434,9 +411,8 @@ static epctx_status lint_party_node(linter *l, lint_party *party, size_t i)
     const epctx_profile *profile = party->profile;
     OPS_TRY(lint_key(l, party, i));
     if (node->main_context == 1 || (profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
-        (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
+        (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0)
         return EPCTX_OK;
-    }
     if (party->mains == 0) {
         lint_say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
                  "is 0, but no node of source '%S' has main_context 1", &node->source);
@@ -499,9 +475,7 @@ static void check_qnn_plugin(linter *l, const lint_judged *judged)
     epctx_str name = judged->node.name;
     epctx_attr_view type;
     epctx_attr_view path;
-    if (!epctx_node_find_attr(&judged->view, "ep_context_type", &type)) {
-        return;
-    }
+    if (!epctx_node_find_attr(&judged->view, "ep_context_type", &type)) return;
     if (!epctx_str_is(type.s, "bin") && !epctx_str_is(type.s, "dlc")) {
         lint_say(l, EPCTX_RULE_PROFILE, name, "ep_context_type", "is neither 'bin' nor 'dlc'");
     } else if (epctx_str_is(type.s, "dlc") &&
@@ -560,11 +534,8 @@ static void lint_judge_party(linter *l, const lint_party *party)
 epctx_status lint_parties(linter *l)
 {
     size_t i;
-    for (i = 0; i < l->nodes.count; i++) {
-        if (lint_judged_at(l, i)->ours) {
-            OPS_TRY(lint_join_party(l, i));
-        }
-    }
+    for (i = 0; i < l->nodes.count; i++)
+        if (lint_judged_at(l, i)->ours) OPS_TRY(lint_join_party(l, i));
     for (i = 0; i < l->nodes.count; i++) {
         const lint_judged *judged = lint_judged_at(l, i);
         if (judged->ours) {
@@ -573,9 +544,8 @@ epctx_status lint_parties(linter *l)
         }
     }
     l->graph = epctx_str_of("");
-    for (i = 0; i < l->parties.count; i++) {
+    for (i = 0; i < l->parties.count; i++)
         lint_judge_party(l, lint_party_at(l, i));
-    }
     return EPCTX_OK;
 }
 
@@ -586,12 +556,9 @@ static epctx_status lint_lowered(linter *l, epctx_str text, epctx_str *out)
 {
     char *copy = epctx_arena_copy(&l->arena, text);
     size_t i;
-    if (copy == NULL) {
-        return ops_nomem(&l->arena, l->error);
-    }
-    for (i = 0; i < text.size; i++) {
+    if (copy == NULL) return ops_nomem(&l->arena, l->error);
+    for (i = 0; i < text.size; i++)
         copy[i] = (char)(copy[i] >= 'A' && copy[i] <= 'Z' ? copy[i] - 'A' + 'a' : copy[i]);
-    }
     out->data = copy;
     out->size = text.size;
     return EPCTX_OK;
@@ -649,11 +616,9 @@ epctx_status lint_compat(linter *l)
         OPS_TRY(lint_lowered(l, party->source, &source));
         OPS_TRY(lint_set(l, &sources, source, 1));
     }
-    while (epctx_next_pair(&it, &pair)) {
-        if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
+    while (epctx_next_pair(&it, &pair))
+        if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX))
             OPS_TRY(lint_compat_entry(l, pair.key, pair.value, &sources, &told));
-        }
-    }
     for (i = 0; i < l->parties.count; i++) {
         const lint_party *party = lint_party_at(l, i);
         bool own = (party->profile->traits & EPCTX_OWN_SOURCE) != 0;

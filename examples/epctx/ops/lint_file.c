@@ -11,14 +11,11 @@ static epctx_status lint_only_dots(linter *l, epctx_str name, bool *only, bool *
     size_t i = 0;
     *only = false;
     *stays = true;
-    if (copy == NULL) {
-        return ops_nomem(&l->arena, l->error);
-    }
+    if (copy == NULL) return ops_nomem(&l->arena, l->error);
     while (i <= name.size) {
         size_t start = i;
-        while (i < name.size && name.data[i] != '/' && name.data[i] != '\\') {
+        while (i < name.size && name.data[i] != '/' && name.data[i] != '\\')
             i++;
-        }
         if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
             depth--;
             *only = true;
@@ -44,9 +41,7 @@ static epctx_status lint_detour(linter *l, epctx_dependency *file)
     bool only;
     bool stays;
     OPS_TRY(lint_only_dots(l, file->name, &only, &stays));
-    if (!only) {
-        return EPCTX_OK;
-    }
+    if (!only) return EPCTX_OK;
     if (io == NULL || (l->opts != NULL && l->opts->no_files)) {
         file->status = stays ? EPCTX_OK : EPCTX_ERR_PATH;
     } else if (epctx_path_find(io, epctx_str_of(file->folder), file->name,
@@ -68,9 +63,8 @@ epctx_status lint_list_files(linter *l)
         epctx_dependency *file = &l->files[i];
         if (file->use == EPCTX_USE_INITIALIZERS) {
             OPS_TRY(lint_set(l, &l->external_files, file->name, (uint32_t)i));
-            if (file->status == EPCTX_ERR_PATH && file->folder != NULL) {
+            if (file->status == EPCTX_ERR_PATH && file->folder != NULL)
                 OPS_TRY(lint_detour(l, file));
-            }
         }
     }
     return EPCTX_OK;
@@ -81,9 +75,7 @@ static void lint_join_path(char out[EPCTX_PATH_MAX], epctx_str folder, epctx_str
     epctx_text text = epctx_text_of(out, EPCTX_PATH_MAX);
     char end = folder.size > 0 ? folder.data[folder.size - 1] : '/';
     epctx_text_put(&text, folder);
-    if (end != '/' && end != '\\') {
-        epctx_text_put_char(&text, '/');
-    }
+    if (end != '/' && end != '\\') epctx_text_put_char(&text, '/');
     epctx_text_put(&text, name);
 }
 
@@ -92,26 +84,17 @@ static epctx_rule lint_file_rule(const linter *l, const epctx_dependency *file)
 {
     const epctx_io *io = epctx_model_io(l->model);
     epctx_str tag = epctx_str_of("*/");
-    if (file->name.size >= tag.size && memcmp(file->name.data, tag.data, tag.size) == 0) {
+    if (file->name.size >= tag.size && memcmp(file->name.data, tag.data, tag.size) == 0)
         return EPCTX_RULE_MEMORY_LOCATION;
-    }
-    if (epctx_path_check(file->name, NULL) != EPCTX_OK) {
-        return EPCTX_RULE_PATH_UNSAFE;
-    }
-    if (file->folder == NULL) {
-        return EPCTX_RULE_NO_BASE;
-    }
-    if (file->status == EPCTX_ERR_NOT_FOUND) {
-        return EPCTX_RULE_FILE_MISSING;
-    }
+    if (epctx_path_check(file->name, NULL) != EPCTX_OK) return EPCTX_RULE_PATH_UNSAFE;
+    if (file->folder == NULL) return EPCTX_RULE_NO_BASE;
+    if (file->status == EPCTX_ERR_NOT_FOUND) return EPCTX_RULE_FILE_MISSING;
     if (file->status == EPCTX_ERR_PATH) { /* no safe name gets it without an io */
         epctx_file_info info;
         char path[EPCTX_PATH_MAX];
         lint_join_path(path, epctx_str_of(file->folder), file->name);
-        if (io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK &&
-            info.kind == EPCTX_FILE_REGULAR) {
+        if (io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK && info.kind == EPCTX_FILE_REGULAR)
             return info.size == 0 ? EPCTX_RULE_FILE_EMPTY : EPCTX_RULE_PATH_LINK;
-        }
     }
     return EPCTX_RULE_FILE_IRREGULAR;
 }
@@ -126,9 +109,8 @@ static void lint_file(linter *l, const epctx_dependency *file)
                      "is '%S': a folder of the build machine", &name);
         }
     }
-    if (!file->required) {
+    if (!file->required)
         return; /* a sidecar, or a file of a training graph: no session misses it */
-    }
     if (file->status != EPCTX_OK) {
         epctx_rule rule = lint_file_rule(l, file);
         /* ORT opens no file for an initializer that nothing reads. */
@@ -157,9 +139,7 @@ void lint_files(linter *l)
     size_t i;
     for (i = 0; i < l->file_count; i++) {
         /* An empty path or location is reported with the node or initializer. */
-        if (l->files[i].name.size > 0) {
-            lint_file(l, &l->files[i]);
-        }
+        if (l->files[i].name.size > 0) lint_file(l, &l->files[i]);
     }
     for (i = 0; i < l->nodes.count; i++) {
         const lint_judged *judged = lint_judged_at(l, i);

@@ -18,18 +18,14 @@ static void lint_sort_edges(const lint_edge *in, size_t edges, bool by_from, uin
 {
     size_t i;
     memset(start, 0, ((size_t)nodes + 1) * sizeof *start);
-    for (i = 0; i < edges; i++) {
+    for (i = 0; i < edges; i++)
         start[(by_from ? in[i].from : in[i].to) + 1]++;
-    }
-    for (i = 0; i < nodes; i++) {
+    for (i = 0; i < nodes; i++)
         start[i + 1] += start[i];
-    }
-    for (i = 0; i < edges; i++) {
+    for (i = 0; i < edges; i++)
         out[start[by_from ? in[i].from : in[i].to]++] = in[i];
-    }
-    for (i = nodes; i > 0; i--) {
+    for (i = nodes; i > 0; i--)
         start[i] = start[i - 1];
-    }
     start[0] = 0;
 }
 
@@ -65,9 +61,7 @@ epctx_status lint_ort_order(linter *l, const epctx_list *edges, uint32_t nodes, 
             order[n] = placed++;
             state[n] = done;
         }
-        if (read[n + 1] == read[n]) {
-            stack[top++] = n;
-        }
+        if (read[n + 1] == read[n]) stack[top++] = n;
     }
     while (top > 0) {
         uint32_t i;
@@ -82,12 +76,8 @@ epctx_status lint_ort_order(linter *l, const epctx_list *edges, uint32_t nodes, 
         }
         state[n] = seen;
         for (i = reads[n]; i < reads[n + 1]; i++) {
-            if (state[sorted[i].from] == seen) {
-                return EPCTX_OK;
-            }
-            if (state[sorted[i].from] == 0) {
-                stack[top++] = sorted[i].from;
-            }
+            if (state[sorted[i].from] == seen) return EPCTX_OK;
+            if (state[sorted[i].from] == 0) stack[top++] = sorted[i].from;
         }
     }
     *circle = placed != nodes;
@@ -132,9 +122,7 @@ static epctx_status lint_calls(linter *l, epctx_cursor nodes, uint32_t caller, e
         uint32_t callee = lint_callee_of(l, &node);
         epctx_cursor attrs = epctx_node_attrs(&node);
         epctx_view attr;
-        if (callee != EPCTX_MAP_NONE) {
-            OPS_TRY(lint_add_edge(l, calls, callee, caller));
-        }
+        if (callee != EPCTX_MAP_NONE) OPS_TRY(lint_add_edge(l, calls, callee, caller));
         while (epctx_next_view(&attrs, &attr)) {
             epctx_cursor parts = epctx_view_fields(attr, 0);
             epctx_field field;
@@ -185,13 +173,9 @@ static epctx_status lint_add_callee(linter *l, const epctx_function_view *view)
     OPS_TRY(lint_append(l, &l->callees, sizeof *callee, &callee));
     callee->view = *view;
     callee->called = key.size == 0; /* too long to look for */
-    if (key.size == 0) {
-        return EPCTX_OK;
-    }
+    if (key.size == 0) return EPCTX_OK;
     before = epctx_map_get(&l->functions, key);
-    if (before != EPCTX_MAP_NONE) {
-        lint_callee_at(l, before)->replaced = true;
-    }
+    if (before != EPCTX_MAP_NONE) lint_callee_at(l, before)->replaced = true;
     key.data = epctx_arena_copy(&l->arena, key);
     return key.data != NULL ? lint_set(l, &l->functions, key, (uint32_t)l->callees.count - 1)
                             : ops_nomem(&l->arena, l->error);
@@ -207,18 +191,14 @@ epctx_status lint_callees(linter *l)
     uint32_t main;
     uint32_t i;
     bool circle;
-    while (epctx_next_function(&it, &function)) {
+    while (epctx_next_function(&it, &function))
         OPS_TRY(lint_add_callee(l, &function));
-    }
-    if (l->callees.count == 0) {
-        return EPCTX_OK;
-    }
+    if (l->callees.count == 0) return EPCTX_OK;
     memset(&calls, 0, sizeof calls);
     main = (uint32_t)l->callees.count;
     OPS_TRY(lint_calls(l, epctx_graph_nodes(epctx_model_graph(l->model)), main, &calls));
-    for (i = 0; i < main; i++) {
+    for (i = 0; i < main; i++)
         OPS_TRY(lint_calls(l, epctx_function_nodes(&lint_callee_at(l, i)->view), i, &calls));
-    }
     OPS_TRY(ops_array(&l->arena, l->callees.count + 1, sizeof *order, &order, l->error));
     OPS_TRY(lint_ort_order(l, &calls, main + 1, order, &circle));
     if (circle) {
@@ -277,9 +257,8 @@ epctx_status lint_function(linter *l, const lint_callee *callee)
     epctx_map_init(&scope.used, &l->arena);
     l->demoted = callee->called ? l->demoted : EPCTX_RULE_IDLE_FUNCTION;
     it = epctx_view_fields(function, EPCTX_FIELD_FUNCTION_INPUT);
-    while (epctx_next_str(&it, &name)) {
+    while (epctx_next_str(&it, &name))
         OPS_TRY(lint_set(l, &scope.names, name, 0)); /* ORT takes a name that is there twice */
-    }
     if (callee->view.output_count == 0) {
         lint_say(l, EPCTX_RULE_FUNCTION_FORM, callee->view.name, NULL,
                  "the function has no outputs");

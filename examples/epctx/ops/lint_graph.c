@@ -30,22 +30,16 @@ static epctx_status lint_read(linter *l, lint_frame *scope, epctx_str node, epct
     lint_frame *s;
     for (s = scope; s != NULL; s = s->outer) {
         uint32_t made = epctx_map_get(&s->names, name);
-        if (made == EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (made == 1) {
-            OPS_TRY(lint_set(l, &s->used, name, 1));
-        }
+        if (made == EPCTX_MAP_NONE) continue;
+        if (made == 1) OPS_TRY(lint_set(l, &s->used, name, 1));
         if (made >= 2 && made - 2 >= s->at) {
             bool sorted = lint_is_main(l, s);
             s->unsorted = true;
             lint_say(l, sorted ? EPCTX_RULE_ORDER : EPCTX_RULE_BODY_ORDER, node, NULL,
                      "value '%S' is read before the node that produces it", &name);
         }
-        if (made >= 2 && lint_is_main(l, s) && s->at != UINT32_MAX &&
-            !lint_made_constant(s, made)) {
+        if (made >= 2 && lint_is_main(l, s) && s->at != UINT32_MAX && !lint_made_constant(s, made))
             OPS_TRY(lint_add_edge(l, &s->edges, made - 2, s->at));
-        }
         return EPCTX_OK;
     }
     if (scope->outer != NULL) {
@@ -71,9 +65,8 @@ static epctx_status lint_scope_constant(linter *l, lint_frame *scope, epctx_str 
         lint_say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
                  "initializer '%S' is also a value of the main graph", &name);
     }
-    if (l->ir_version < 4 && !ops_has(&scope->inputs, name)) {
+    if (l->ir_version < 4 && !ops_has(&scope->inputs, name))
         scope->bare = true; /* whether it matters is known when the nodes are */
-    }
     return lint_set(l, &scope->names, name, 1);
 }
 
@@ -82,11 +75,8 @@ static bool lint_equal_dims(epctx_cursor a, epctx_cursor b)
 {
     int64_t dim_a;
     int64_t dim_b;
-    while (epctx_next_int(&a, &dim_a)) {
-        if (!epctx_next_int(&b, &dim_b) || dim_a != dim_b) {
-            return false;
-        }
-    }
+    while (epctx_next_int(&a, &dim_a))
+        if (!epctx_next_int(&b, &dim_b) || dim_a != dim_b) return false;
     return !epctx_next_int(&b, &dim_b);
 }
 
@@ -121,9 +111,7 @@ static epctx_status lint_constant(linter *l, lint_frame *scope, const epctx_node
         lint_say(l, EPCTX_RULE_NODE_FORM, node->name, NULL, "a Constant has %u outputs, expected 1",
                  (uint64_t)node->output_count);
     }
-    if (!epctx_next_attr(&it, &attr)) {
-        return EPCTX_OK;
-    }
+    if (!epctx_next_attr(&it, &attr)) return EPCTX_OK;
     if (attr.type < 1 || attr.type == 5 || (attr.type > 8 && attr.type != 11)) {
         lint_say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL,
                  "the attribute of a Constant is of type %d", (int64_t)attr.type);
@@ -169,12 +157,9 @@ static epctx_status lint_inputs(linter *l, lint_frame *scope, epctx_view graph, 
     while (epctx_next_value(&it, &value)) {
         epctx_cursor named = epctx_view_fields(value.view, EPCTX_FIELD_VALUE_NAME);
         epctx_view text;
-        if (body ? value.name.size == 0 : !epctx_next_view(&named, &text)) {
+        if (body ? value.name.size == 0 : !epctx_next_view(&named, &text))
             lint_say(l, EPCTX_RULE_NO_VALUE_NAME, value.name, NULL, "a graph input has no name");
-        }
-        if (l->ir_version < 4) {
-            OPS_TRY(lint_set(l, &scope->inputs, value.name, 1));
-        }
+        if (l->ir_version < 4) OPS_TRY(lint_set(l, &scope->inputs, value.name, 1));
         OPS_TRY(lint_add(l, &scope->names, value.name, 0, &before));
         if (before != EPCTX_MAP_NONE) {
             if (!main || !ops_has(&scope->tensors, value.name)) {
@@ -241,9 +226,8 @@ LINT_APART static epctx_status lint_scope_values(linter *l, lint_frame *scope, e
     epctx_tensor_view tensor;
     OPS_TRY(lint_dense_values(l, scope, graph, main));
     OPS_TRY(lint_inputs(l, scope, graph, main));
-    while (epctx_next_tensor(&it, &tensor)) {
+    while (epctx_next_tensor(&it, &tensor))
         OPS_TRY(lint_scope_constant(l, scope, tensor.name));
-    }
     OPS_TRY(lint_sparse_values(l, scope, graph, main));
     return lint_infos(l, graph);
 }
@@ -255,9 +239,7 @@ static epctx_status lint_shadow(linter *l, const lint_frame *scope, epctx_str no
     for (s = scope->outer; s != NULL && !scope->joined; s = s->outer) {
         uint32_t made = epctx_map_get(&s->names, name);
         bool main = lint_is_main(l, s);
-        if (made == EPCTX_MAP_NONE || (made >= 2 && made - 2 >= s->at && !main)) {
-            continue;
-        }
+        if (made == EPCTX_MAP_NONE || (made >= 2 && made - 2 >= s->at && !main)) continue;
         if (made >= 2 && main && !lint_made_constant(s, made)) {
             lint_shadow_note *shadow;
             OPS_TRY(lint_append(l, &s->shadows, sizeof *shadow, &shadow));
@@ -307,9 +289,7 @@ epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes)
             }
         }
         while (epctx_next_str(&it, &name)) {
-            if (name.size == 0) {
-                continue;
-            }
+            if (name.size == 0) continue;
             OPS_TRY(lint_add(l, &scope->names, name, at + 2, &made));
             if (made != EPCTX_MAP_NONE && made >= 2 && main && constant &&
                 scope->constants[made - 2] != 0) {
@@ -333,9 +313,7 @@ static bool lint_type_known(epctx_type_view type, int32_t *found)
     while (type.kind == EPCTX_TYPE_SEQUENCE || type.kind == EPCTX_TYPE_MAP ||
            type.kind == EPCTX_TYPE_OPTIONAL) {
         *found = type.kind == EPCTX_TYPE_MAP ? type.elem_type : EPCTX_ONNX_FLOAT;
-        if (!lint_elem_known(*found)) {
-            return false;
-        }
+        if (!lint_elem_known(*found)) return false;
         type = epctx_type_of(type.element);
     }
     *found = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE ? type.elem_type : 0;
@@ -348,11 +326,9 @@ static epctx_status lint_typed_outputs(linter *l, epctx_view graph, epctx_map *n
     epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_OUTPUT);
     epctx_value_view value;
     epctx_map_init(names, &l->arena);
-    while (epctx_next_value(&it, &value)) {
-        if (epctx_type_of(value.type).kind != EPCTX_TYPE_NONE) {
+    while (epctx_next_value(&it, &value))
+        if (epctx_type_of(value.type).kind != EPCTX_TYPE_NONE)
             OPS_TRY(lint_set(l, names, value.name, 1));
-        }
-    }
     return EPCTX_OK;
 }
 
@@ -376,12 +352,8 @@ LINT_APART static epctx_status lint_declared(linter *l, lint_frame *scope, epctx
             epctx_type_view type = epctx_type_of(value.type);
             int32_t elem = 0;
             if (type.kind == EPCTX_TYPE_NONE) {
-                if (i != 0 || !main || made == 1) {
-                    continue;
-                }
-                if (typed.arena == NULL) {
-                    OPS_TRY(lint_typed_outputs(l, graph, &typed));
-                }
+                if (i != 0 || !main || made == 1) continue;
+                if (typed.arena == NULL) OPS_TRY(lint_typed_outputs(l, graph, &typed));
                 if (epctx_map_get(&typed, value.name) == EPCTX_MAP_NONE) {
                     lint_say(l, EPCTX_RULE_NO_INPUT_TYPE, value.name, NULL,
                              "input '%S' has no type", &value.name);
@@ -447,11 +419,9 @@ static epctx_status lint_sharding(linter *l, const epctx_node_view *node, epctx_
             lists[0] = epctx_node_inputs(node);
             lists[1] = epctx_node_outputs(node);
             epctx_map_init(values, &l->arena);
-            for (i = 0; i < 2; i++) {
-                while (epctx_next_str(&lists[i], &name)) {
+            for (i = 0; i < 2; i++)
+                while (epctx_next_str(&lists[i], &name))
                     OPS_TRY(lint_set(l, values, name, 1));
-                }
-            }
         }
         if (sharding.tensor_name.size == 0 ||
             epctx_map_get(values, sharding.tensor_name) == EPCTX_MAP_NONE) {
@@ -507,9 +477,8 @@ static void lint_attr(linter *l, const epctx_node_view *node, const epctx_attr_v
     while (epctx_next_field(&it, &field)) {
         int32_t type = lint_attr_field_type(&field);
         used |= type > 0 ? UINT32_C(1) << type : 0;
-        if ((type == 4 || type == 9) && field.wire == EPCTX_WIRE_LEN) {
+        if ((type == 4 || type == 9) && field.wire == EPCTX_WIRE_LEN)
             lint_tensor_form(l, field.body, node->name);
-        }
     }
     if (attr->name.size == 0) {
         lint_say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL, "an attribute has no name");
@@ -536,9 +505,8 @@ LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
     epctx_str names[8];
     epctx_map more;
     size_t count = 0;
-    if (!body && node->input_count == 0 && node->output_count == 0) {
+    if (!body && node->input_count == 0 && node->output_count == 0)
         return EPCTX_OK; /* ORT does not check it */
-    }
     if (node->op_type.size == 0) {
         lint_say(l, EPCTX_RULE_NODE_FORM, node->name, NULL, "the node has no op_type");
     } else if (node->input_count == 0 && node->output_count == 0) {
@@ -557,15 +525,12 @@ LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
     for (; epctx_next_attr(&it, &attr) && !constant; count++) { /* ORT makes constants tensors */
         size_t i;
         bool twice = false;
-        for (i = 0; i < count && i < 8; i++) {
+        for (i = 0; i < count && i < 8; i++)
             twice = twice || epctx_str_eq(names[i], attr.name);
-        }
         if (count < 8) {
             names[count] = attr.name;
         } else {
-            if (count == 8) {
-                epctx_map_init(&more, &l->arena);
-            }
+            if (count == 8) epctx_map_init(&more, &l->arena);
             twice = twice || ops_has(&more, attr.name);
             OPS_TRY(lint_set(l, &more, attr.name, 1));
         }
@@ -587,14 +552,11 @@ LINT_APART static epctx_status lint_order(linter *l, lint_frame *scope, uint32_t
     size_t i;
     epctx_str before = l->graph;
     bool circle;
-    if (!lint_is_main(l, scope) || (!scope->unsorted && scope->shadows.count == 0)) {
-        return EPCTX_OK;
-    }
+    if (!lint_is_main(l, scope) || (!scope->unsorted && scope->shadows.count == 0)) return EPCTX_OK;
     OPS_TRY(ops_array(&l->arena, (size_t)nodes + 1, sizeof *order, &order, l->error));
     OPS_TRY(lint_ort_order(l, &scope->edges, nodes, order, &circle));
-    if (circle) {
+    if (circle)
         lint_say(l, EPCTX_RULE_CYCLE, epctx_str_of(""), NULL, "a node depends on its own output");
-    }
     for (i = 0; i < scope->shadows.count; i++) {
         const lint_shadow_note *shadow = (const lint_shadow_note *)scope->shadows.items + i;
         if (order[shadow->producer] < order[shadow->owner]) {
@@ -618,14 +580,9 @@ epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_
                 lint_domain(l, &node, l->in_function || (scope->outer != NULL && !scope->joined)));
         }
         OPS_TRY(lint_node(l, scope, &node));
-        while (epctx_next_str(&it, &name)) {
-            if (name.size > 0) {
-                OPS_TRY(lint_read(l, scope, node.name, name));
-            }
-        }
-        if (epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
-            OPS_TRY(lint_epnode(l, scope, &node, graph));
-        }
+        while (epctx_next_str(&it, &name))
+            if (name.size > 0) OPS_TRY(lint_read(l, scope, node.name, name));
+        if (epctx_str_is(node.op_type, EPCTX_OP_TYPE)) OPS_TRY(lint_epnode(l, scope, &node, graph));
         OPS_TRY(lint_devices(l, &node));
         OPS_TRY(lint_bodies(l, &node, scope));
     }
@@ -639,9 +596,8 @@ LINT_APART static epctx_status lint_outputs(linter *l, lint_frame *scope, epctx_
     scope->at = UINT32_MAX;
     while (epctx_next_value(&it, &value)) {
         lint_frame *s = scope;
-        while (s != NULL && epctx_map_get(&s->names, value.name) == EPCTX_MAP_NONE) {
+        while (s != NULL && epctx_map_get(&s->names, value.name) == EPCTX_MAP_NONE)
             s = s->outer;
-        }
         if (s == NULL) {
             lint_say(l, EPCTX_RULE_OUTPUT_UNDEFINED, value.name, NULL,
                      "nothing produces graph output '%S'", &value.name);
@@ -690,9 +646,8 @@ static epctx_status lint_name_values(linter *l, epctx_map *names, epctx_view gra
 {
     epctx_cursor it = epctx_view_fields(graph, list);
     epctx_value_view value;
-    while (epctx_next_value(&it, &value)) {
+    while (epctx_next_value(&it, &value))
         OPS_TRY(lint_set(l, names, value.name, 1));
-    }
     return EPCTX_OK;
 }
 
@@ -783,9 +738,8 @@ LINT_APART static epctx_status lint_trainings(linter *l, lint_frame *graph)
     epctx_map_init(&results, &l->arena);
     OPS_TRY(
         lint_name_values(l, &results, epctx_model_graph(l->model).view, EPCTX_FIELD_GRAPH_OUTPUT));
-    while (epctx_next_training(&it, &training)) {
+    while (epctx_next_training(&it, &training))
         OPS_TRY(lint_training(l, &training, graph, &results, &keys));
-    }
     return EPCTX_OK;
 }
 
@@ -795,15 +749,10 @@ static bool lint_dims_fit(epctx_cursor dims, const epctx_value_view *value)
     epctx_cursor of_value = epctx_value_dims(value);
     int64_t number;
     epctx_dim dim;
-    if (!value->has_shape) {
-        return true;
-    }
-    while (epctx_next_dim(&of_value, &dim)) {
-        if (!epctx_next_int(&dims, &number) ||
-            (dim.known && dim.value >= 0 && dim.value != number)) {
+    if (!value->has_shape) return true;
+    while (epctx_next_dim(&of_value, &dim))
+        if (!epctx_next_int(&dims, &number) || (dim.known && dim.value >= 0 && dim.value != number))
             return false;
-        }
-    }
     return !epctx_next_int(&dims, &number);
 }
 
@@ -858,32 +807,23 @@ LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, e
             lint_say(l, EPCTX_RULE_UNUSED, tensor.name, NULL, "nothing reads initializer '%S'",
                      &tensor.name);
         }
-        if (stored) {
-            lint_listed(l, scope, tensor.name);
-        }
+        if (stored) lint_listed(l, scope, tensor.name);
         if (!lint_elem_known(tensor.elem_type)) {
             lint_say(l, EPCTX_RULE_ELEMENT_TYPE, tensor.name, NULL,
                      "initializer '%S' has data_type %d", &tensor.name, (int64_t)tensor.elem_type);
             continue;
         }
-        if (body) {
-            lint_tensor_form(l, view, tensor.name);
-        }
+        if (body) lint_tensor_form(l, view, tensor.name);
         if (body && tensor.name.size == 0) {
             lint_say(l, EPCTX_RULE_NO_VALUE_NAME, tensor.name, NULL,
                      "an initializer of the body has no name");
         }
-        if (stored) {
+        if (stored)
             lint_declaration(l, scope, tensor.name, tensor.elem_type, epctx_tensor_dims(&tensor));
-        }
         l->demoted = idle ? EPCTX_RULE_IDLE_INITIALIZER : l->demoted;
-        if (last) {
-            lint_tensor(l, view, constant->name);
-        }
+        if (last) lint_tensor(l, view, constant->name);
         l->demoted = before;
-        if (body && tensor.external) {
-            OPS_TRY(lint_set(l, &l->body_files, tensor.location, 1));
-        }
+        if (body && tensor.external) OPS_TRY(lint_set(l, &l->body_files, tensor.location, 1));
         if (idle && tensor.external) {
             uint32_t users = epctx_map_get(&l->idle_files, tensor.location);
             OPS_TRY(lint_set(l, &l->idle_files, tensor.location,

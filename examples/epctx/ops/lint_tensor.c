@@ -33,11 +33,10 @@ static bool lint_tensor_bytes(const epctx_tensor_view *tensor, uint64_t *bytes)
     bool huge = bits == 0;
     while (epctx_next_int(&it, &dim)) {
         zero = zero || dim == 0;
-        if (dim < 0 || (dim > 0 && count > (UINT64_MAX >> 8) / (uint64_t)dim)) {
+        if (dim < 0 || (dim > 0 && count > (UINT64_MAX >> 8) / (uint64_t)dim))
             huge = true;
-        } else if (dim > 0) {
+        else if (dim > 0)
             count *= (uint64_t)dim;
-        }
     }
     *bytes = zero ? 0 : (count * bits + 7) / 8;
     return !huge;
@@ -72,23 +71,20 @@ static void lint_count_data(epctx_view view, uint64_t counts[LINT_DATA_FIELDS],
         for (k = 0; k < LINT_DATA_FIELDS && lint_data_fields[k].number != f.number; k++) {
         }
         if (k == LINT_DATA_FIELDS ||
-            (f.wire != EPCTX_WIRE_LEN && f.wire != lint_data_fields[k].wire)) {
+            (f.wire != EPCTX_WIRE_LEN && f.wire != lint_data_fields[k].wire))
             continue;
-        }
         present[k] = true;
-        if (f.wire != EPCTX_WIRE_LEN || f.number == EPCTX_FIELD_TENSOR_STRING_DATA) {
+        if (f.wire != EPCTX_WIRE_LEN || f.number == EPCTX_FIELD_TENSOR_STRING_DATA)
             counts[k]++;
-        } else if (k == LINT_DATA_RAW) {
+        else if (k == LINT_DATA_RAW)
             counts[k] = f.body.size;
-        } else if (lint_data_fields[k].wire == EPCTX_WIRE_FIXED32) {
+        else if (lint_data_fields[k].wire == EPCTX_WIRE_FIXED32)
             counts[k] += f.body.size / 4;
-        } else if (lint_data_fields[k].wire == EPCTX_WIRE_FIXED64) {
+        else if (lint_data_fields[k].wire == EPCTX_WIRE_FIXED64)
             counts[k] += f.body.size / 8;
-        } else {
-            for (i = 0; i < f.body.size; i++) {
+        else
+            for (i = 0; i < f.body.size; i++)
                 counts[k] += (((const uint8_t *)f.body.data)[i] & 0x80) == 0;
-            }
-        }
     }
 }
 
@@ -140,9 +136,8 @@ void lint_tensor_form(linter *l, epctx_view view, epctx_str node)
         negative = negative || dim < 0;
     }
     lint_count_data(view, counts, present);
-    for (i = 0; i < LINT_DATA_FIELDS; i++) {
+    for (i = 0; i < LINT_DATA_FIELDS; i++)
         used += counts[i] > 0;
-    }
     if (!lint_elem_known(tensor.elem_type)) {
         lint_say(l, EPCTX_RULE_ELEMENT_TYPE, node, NULL, "tensor '%S' has data_type %d",
                  &tensor.name, (int64_t)tensor.elem_type);
@@ -272,19 +267,12 @@ static bool lint_next_index(const epctx_tensor_view *tensor, epctx_cursor *typed
     const uint8_t *bytes = (const uint8_t *)tensor->raw.data;
     uint64_t bits = 0;
     size_t i;
-    if (!tensor->has_raw) {
-        return epctx_next_int(typed, out);
-    }
-    if (tensor->raw.size - *at < size) {
-        return false;
-    }
-    for (i = 0; i < size; i++) {
+    if (!tensor->has_raw) return epctx_next_int(typed, out);
+    if (tensor->raw.size - *at < size) return false;
+    for (i = 0; i < size; i++)
         bits |= (uint64_t)bytes[*at + i] << 8 * i;
-    }
     *at += size;
-    if (size < 8 && (bits >> (8 * size - 1) & 1) != 0) {
-        bits |= UINT64_MAX << 8 * size;
-    }
+    if (size < 8 && (bits >> (8 * size - 1) & 1) != 0) bits |= UINT64_MAX << 8 * size;
     *out = (int64_t)bits;
     return true;
 }
@@ -296,12 +284,8 @@ static bool lint_values_fit(const epctx_tensor_view *values, uint64_t count)
     bool present[LINT_DATA_FIELDS];
     uint64_t numbers;
     int own = lint_data_field(values->elem_type, count, &numbers);
-    if (values->external) {
-        return true;
-    }
-    if (values->has_raw) {
-        return values->raw.size == count * epctx_elem_size(values->elem_type);
-    }
+    if (values->external) return true;
+    if (values->has_raw) return values->raw.size == count * epctx_elem_size(values->elem_type);
     lint_count_data(values->view, counts, present);
     return counts[own] == numbers;
 }
@@ -320,16 +304,12 @@ static const char *lint_indices_fault(epctx_view sparse, const epctx_tensor_view
     uint64_t found = 0;
     size_t at = 0;
     if (indices->elem_type != EPCTX_ONNX_INT8 &&
-        (indices->elem_type < 5 || indices->elem_type > EPCTX_ONNX_INT64)) { /* 16 bits and more */
+        (indices->elem_type < 5 || indices->elem_type > EPCTX_ONNX_INT64)) /* 16 bits and more */
         return "has indices that are not signed integers";
-    }
     if (indices->rank < 1 || indices->rank > 2 || !epctx_next_int(&it, &dims[0]) ||
-        dims[0] != count || (epctx_next_int(&it, &dims[1]) && dims[1] != rank)) {
+        dims[0] != count || (epctx_next_int(&it, &dims[1]) && dims[1] != rank))
         return "has indices whose shape does not match its values and rank";
-    }
-    if (indices->external) {
-        return NULL;
-    }
+    if (indices->external) return NULL;
     it = epctx_view_fields(sparse, EPCTX_FIELD_SPARSE_DIMS);
     for (; lint_next_index(indices, &typed, &at, &index); found++) {
         int64_t limit = total;
@@ -337,9 +317,7 @@ static const char *lint_indices_fault(epctx_view sparse, const epctx_tensor_view
             it = epctx_view_fields(sparse, EPCTX_FIELD_SPARSE_DIMS);
             (void)epctx_next_int(&it, &limit);
         }
-        if (index < 0 || index >= limit) {
-            return "has an index outside its shape";
-        }
+        if (index < 0 || index >= limit) return "has an index outside its shape";
     }
     return found == (uint64_t)count * (uint64_t)dims[1] ? NULL : "has a wrong number of indices";
 }
@@ -355,25 +333,19 @@ static const char *lint_sparse_fault(const epctx_sparse_view *sparse)
     int64_t count = -1;
     int64_t dim;
     for (; epctx_next_int(&it, &dim); rank++) {
-        if (dim < 0 || (dim > 0 && total > INT64_MAX / dim)) {
-            return "has an impossible shape";
-        }
+        if (dim < 0 || (dim > 0 && total > INT64_MAX / dim)) return "has an impossible shape";
         total *= dim;
     }
     it = epctx_tensor_dims(values);
-    if (rank == 0 || values->rank != 1 || !epctx_next_int(&it, &count)) {
+    if (rank == 0 || values->rank != 1 || !epctx_next_int(&it, &count))
         return rank == 0 ? "has no shape" : "has values that are not a list";
-    }
     if ((values->external && values->location.size == 0) ||
-        (indices->external && indices->location.size == 0)) {
+        (indices->external && indices->location.size == 0))
         return "has data in a file without a location";
-    }
-    if (values->elem_type == EPCTX_ONNX_STRING || lint_elem_bits(values->elem_type) < 8) {
+    if (values->elem_type == EPCTX_ONNX_STRING || lint_elem_bits(values->elem_type) < 8)
         return "has values of a type that ORT does not support";
-    }
-    if (count < 0 || !lint_values_fit(values, (uint64_t)count)) {
+    if (count < 0 || !lint_values_fit(values, (uint64_t)count))
         return "has a wrong number of values";
-    }
     return count == 0 ? NULL : lint_indices_fault(sparse->view, indices, rank, total, count);
 }
 

@@ -91,12 +91,10 @@ static epctx_status guest_fixed(guest *g)
     while (epctx_next_node(&nodes, &node)) {
         epctx_cursor inputs = epctx_node_inputs(&node);
         epctx_cursor outputs = epctx_node_outputs(&node);
-        if (!epctx_node_is_epnode(&node) || (profile_of(&node)->traits & EPCTX_IO_NAMES) == 0) {
+        if (!epctx_node_is_epnode(&node) || (profile_of(&node)->traits & EPCTX_IO_NAMES) == 0)
             continue;
-        }
-        while (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name)) {
+        while (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))
             OPS_TRY(ops_put(&g->fixed, name, 1, g->error));
-        }
     }
     return EPCTX_OK;
 }
@@ -108,13 +106,11 @@ static epctx_status guest_look(guest *g)
     epctx_node_view node;
     epctx_walk walk;
     epctx_walk_begin(&walk, g->model);
-    while (next_body(&walk, &graph)) {
+    while (next_body(&walk, &graph))
         OPS_TRY(ops_put_definitions(&g->own, ops_definitions_of(graph.view), g->error));
-    }
     OPS_TRY(ops_put_definitions(&g->inits, ops_initializers_of(main_graph(g->model)), g->error));
-    while (epctx_next_node(&nodes, &node)) {
+    while (epctx_next_node(&nodes, &node))
         OPS_TRY(ops_put(&g->own_nodes, node.name, 1, g->error));
-    }
     return guest_fixed(g);
 }
 
@@ -209,9 +205,7 @@ static epctx_status guest_name(guest *g, const char *what, const merge_names *na
         return is_taken(names, *out) ? guest_clash(g, what, *out, "; choose another prefix")
                                      : EPCTX_OK;
     }
-    if (!is_taken(names, name)) {
-        return EPCTX_OK;
-    }
+    if (!is_taken(names, name)) return EPCTX_OK;
     return g->never ? guest_clash(g, what, name, "; use a prefix for the model")
                     : guest_fresh(g, names, name, out);
 }
@@ -220,9 +214,7 @@ static epctx_status guest_name(guest *g, const char *what, const merge_names *na
 static epctx_status guest_value_name(guest *g, epctx_str name, epctx_str *out)
 {
     merge_names names = value_names(g);
-    if (!ops_has(&g->fixed, name)) {
-        return guest_name(g, "value", &names, name, out);
-    }
+    if (!ops_has(&g->fixed, name)) return guest_name(g, "value", &names, name, out);
     *out = name;
     return !is_taken(&names, name)
                ? EPCTX_OK
@@ -235,12 +227,9 @@ static epctx_status guest_node_name(guest *g, const epctx_node_view *node, epctx
 {
     merge_names names = node_names(g);
     *out = node->name;
-    if (node->name.size == 0) {
-        return EPCTX_OK;
-    }
-    if (!epctx_node_is_epnode(node) || profile_of(node)->key != EPCTX_KEY_NODE_NAME) {
+    if (node->name.size == 0) return EPCTX_OK;
+    if (!epctx_node_is_epnode(node) || profile_of(node)->key != EPCTX_KEY_NODE_NAME)
         return guest_name(g, "node", &names, node->name, out);
-    }
     return !is_taken(&names, node->name)
                ? EPCTX_OK
                : guest_clash(g, "EPContext node", node->name,
@@ -254,23 +243,17 @@ static epctx_status guest_node_name(guest *g, const epctx_node_view *node, epctx
 static bool same_dims(epctx_cursor x, epctx_cursor y)
 {
     epctx_dim p, q;
-    while (epctx_next_dim(&x, &p)) {
-        if (!epctx_next_dim(&y, &q) || (p.known && q.known && p.value != q.value)) {
-            return false;
-        }
-    }
+    while (epctx_next_dim(&x, &p))
+        if (!epctx_next_dim(&y, &q) || (p.known && q.known && p.value != q.value)) return false;
     return !epctx_next_dim(&y, &q);
 }
 
 /* Whether two types are compatible. */
 static bool same_type(const epctx_value_view *a, const epctx_value_view *b)
 {
-    if (!a->has_type || !b->has_type) {
-        return true;
-    }
-    if (a->is_tensor != b->is_tensor || (a->is_tensor && a->elem_type != b->elem_type)) {
+    if (!a->has_type || !b->has_type) return true;
+    if (a->is_tensor != b->is_tensor || (a->is_tensor && a->elem_type != b->elem_type))
         return a->is_tensor && b->is_tensor && (a->elem_type == 0 || b->elem_type == 0);
-    }
     return !a->is_tensor || !a->has_shape || !b->has_shape ||
            same_dims(epctx_value_dims(a), epctx_value_dims(b));
 }
@@ -280,9 +263,8 @@ static uint32_t end_of(const merge *w, const epctx_connection *link)
 {
     uint32_t at = epctx_map_get(&w->end_names, link->output);
     while (at != EPCTX_MAP_NONE && (end_at(w, at)->input || (link->from != EPCTX_ANY_PART &&
-                                                             end_at(w, at)->part != link->from))) {
+                                                             end_at(w, at)->part != link->from)))
         at = end_at(w, at)->before;
-    }
     return at;
 }
 
@@ -296,25 +278,20 @@ static epctx_status guest_source(guest *g, epctx_str input, uint32_t *end)
     for (i = 0; i < w->opts.connection_count; i++) {
         const epctx_connection *link = &w->opts.connections[i];
         if ((link->to != EPCTX_ANY_PART && link->to != g->number) ||
-            !epctx_str_eq(link->input, input)) {
+            !epctx_str_eq(link->input, input))
             continue;
-        }
         at = end_of(w, link);
-        if (at == EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (*end != EPCTX_MAP_NONE && *end != at) {
+        if (at == EPCTX_MAP_NONE) continue;
+        if (*end != EPCTX_MAP_NONE && *end != at)
             return epctx_fail(g->error, EPCTX_ERR_ARG, "the input '%S' is connected twice", &input);
-        }
         w->used[i] = true;
         *end = at;
     }
     if (*end == EPCTX_MAP_NONE && !ops_has(&g->inits, input)) {
         at = epctx_map_get(&w->end_names, input);
         while (at != EPCTX_MAP_NONE &&
-               !(end_at(w, at)->input ? w->opts.share_inputs : w->opts.chain)) {
+               !(end_at(w, at)->input ? w->opts.share_inputs : w->opts.chain))
             at = end_at(w, at)->before;
-        }
         *end = at;
     }
     return EPCTX_OK;
@@ -350,9 +327,7 @@ static epctx_status guest_join(guest *g)
     uint32_t at;
     while (epctx_next_value(&inputs, &input)) {
         OPS_TRY(guest_source(g, input.name, &at));
-        if (at != EPCTX_MAP_NONE) {
-            OPS_TRY(guest_join_one(g, &input, at));
-        }
+        if (at != EPCTX_MAP_NONE) OPS_TRY(guest_join_one(g, &input, at));
     }
     if (g->number > 0 && g->w->opts.chain && g->linked == 0) {
         return epctx_fail(
@@ -369,13 +344,10 @@ static epctx_status guest_value(guest *g, epctx_str name)
 {
     uint32_t at = epctx_map_get(&g->joined, name);
     epctx_str now = name;
-    if (at != EPCTX_MAP_NONE) {
-        now = end_at(g->w, at)->now;
-    }
+    if (at != EPCTX_MAP_NONE) now = end_at(g->w, at)->now;
     /* Where the name is a key, a node in between gives the value its second name. */
-    if (at == EPCTX_MAP_NONE || (ops_has(&g->fixed, name) && !epctx_str_eq(now, name))) {
+    if (at == EPCTX_MAP_NONE || (ops_has(&g->fixed, name) && !epctx_str_eq(now, name)))
         OPS_TRY(guest_value_name(g, name, &now));
-    }
     OPS_TRY(ops_add_name(&g->before, g->w->arena, name, g->error));
     OPS_TRY(ops_add_name(&g->after, g->w->arena, now, g->error));
     OPS_TRY(ops_put(&g->from, name, 1, g->error));
@@ -390,11 +362,8 @@ static epctx_status guest_values(guest *g)
 {
     ops_definitions d = ops_definitions_of(main_graph(g->model));
     epctx_str name;
-    while (ops_next_definition(&d, &name)) {
-        if (!ops_has(&g->from, name)) {
-            OPS_TRY(guest_value(g, name));
-        }
-    }
+    while (ops_next_definition(&d, &name))
+        if (!ops_has(&g->from, name)) OPS_TRY(guest_value(g, name));
     return EPCTX_OK;
 }
 
@@ -431,12 +400,8 @@ static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map 
     while (ops_next_definition(&d, &name)) {
         bool hides =
             ops_has(&g->w->outer, name) || (ops_has(now, name) && !ops_has(&g->from, name));
-        if (!hides || ops_has(&seen, name)) {
-            continue;
-        }
-        if (g->never) {
-            return guest_clash(g, "value", name, "; use a prefix for the model");
-        }
+        if (!hides || ops_has(&seen, name)) continue;
+        if (g->never) return guest_clash(g, "value", name, "; use a prefix for the model");
         OPS_TRY(ops_put(&seen, name, 1, g->error));
         OPS_TRY(guest_fresh(g, &names, name, &fresh));
         OPS_TRY(ops_add_name(&before, g->w->arena, name, g->error));
@@ -456,16 +421,13 @@ static epctx_status guest_rename_all(guest *g)
     size_t i;
     memset(&bodies, 0, sizeof bodies);
     epctx_map_init(&now, g->w->arena);
-    for (i = 0; i < g->after.count; i++) {
+    for (i = 0; i < g->after.count; i++)
         OPS_TRY(ops_put(&now, ops_name_at(&g->after, i), 1, g->error));
-    }
     epctx_walk_begin(&walk, g->model);
-    while (next_body(&walk, &graph)) {
+    while (next_body(&walk, &graph))
         OPS_TRY(ops_add_view(&bodies, g->w->arena, graph.view, g->error));
-    }
-    for (i = 1; i < bodies.count; i++) { /* the first is the main graph */
+    for (i = 1; i < bodies.count; i++) /* the first is the main graph */
         OPS_TRY(guest_body_names(g, ops_view_at(&bodies, i), &now));
-    }
     return guest_rename(g, epctx_view_none(), &g->before, &g->after);
 }
 
@@ -476,9 +438,7 @@ static epctx_status guest_nodes(guest *g)
     epctx_str name;
     while (epctx_next_node(&nodes, &node)) {
         OPS_TRY(guest_node_name(g, &node, &name));
-        if (epctx_str_eq(name, node.name)) {
-            continue;
-        }
+        if (epctx_str_eq(name, node.name)) continue;
         OPS_TRY(ops_say(&g->w->report, g->number, node.name, g->error, "node '%S' is now '%S'",
                         &node.name, &name));
         OPS_TRY(epctx_message_set_str(g->model, node.view, EPCTX_FIELD_NODE_NAME, name, g->error));
@@ -505,13 +465,10 @@ static epctx_status merge_partitions(merge *w, size_t number)
     epctx_epnode ep;
     while (epctx_next_node(&nodes, &node)) {
         uint32_t part;
-        if (!by_partition(&node, &ep)) {
-            continue;
-        }
+        if (!by_partition(&node, &ep)) continue;
         part = epctx_map_get(&w->partitions, ep.partition_name);
-        if (part != EPCTX_MAP_NONE && part != (uint32_t)number) {
+        if (part != EPCTX_MAP_NONE && part != (uint32_t)number)
             OPS_TRY(ops_put(&w->twice, ep.partition_name, 1, w->error));
-        }
         OPS_TRY(ops_put(&w->partitions, ep.partition_name, (uint32_t)number, w->error));
     }
     return EPCTX_OK;
@@ -545,9 +502,7 @@ static epctx_status guest_partitions(guest *g, bool *alone)
     *alone = false;
     while (epctx_next_node(&nodes, &node)) {
         bool twice;
-        if (!by_partition(&node, &ep)) {
-            continue;
-        }
+        if (!by_partition(&node, &ep)) continue;
         twice = ops_has(&g->w->twice, ep.partition_name);
         *alone = *alone || (twice && g->number > 0);
         if (ep.main_context == 1 && ep.embed_mode == 0) {
@@ -558,9 +513,8 @@ static epctx_status guest_partitions(guest *g, bool *alone)
         }
     }
     /* With several binaries, lint checks the result. */
-    for (i = 0; i < views.count && mains == 1; i++) {
+    for (i = 0; i < views.count && mains == 1; i++)
         OPS_TRY(guest_name_binary(g, ops_view_at(&views, i), file));
-    }
     return EPCTX_OK;
 }
 
@@ -610,9 +564,8 @@ static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_
     epctx_node node;
     memset(&node, 0, sizeof node);
     OPS_TRY(ops_join(w->arena, epctx_str_of("connect_"), input->name, &node.name, g->error));
-    while (ops_has(&w->nodes, node.name)) {
+    while (ops_has(&w->nodes, node.name))
         OPS_TRY(ops_join(w->arena, node.name, epctx_str_of("_"), &node.name, g->error));
-    }
     node.op_type = epctx_str_of("Identity");
     node.inputs = &now;
     node.input_count = 1;
@@ -637,15 +590,12 @@ static epctx_status guest_bridges(guest *g, epctx_map *fed, epctx_view *last)
     size_t i;
     for (i = 0; i < g->before.count; i++) {
         uint32_t at = epctx_map_get(&g->joined, ops_name_at(&g->before, i));
-        if (at != EPCTX_MAP_NONE) {
-            OPS_TRY(ops_put(fed, ops_name_at(&g->after, i), at, g->error));
-        }
+        if (at != EPCTX_MAP_NONE) OPS_TRY(ops_put(fed, ops_name_at(&g->after, i), at, g->error));
     }
     while (epctx_next_value(&inputs, &input)) {
         uint32_t at = epctx_map_get(fed, input.name);
-        if (at != EPCTX_MAP_NONE && !epctx_str_eq(end_at(g->w, at)->now, input.name)) {
+        if (at != EPCTX_MAP_NONE && !epctx_str_eq(end_at(g->w, at)->now, input.name))
             OPS_TRY(guest_bridge(g, &input, end_at(g->w, at)->now, last));
-        }
     }
     return EPCTX_OK;
 }
@@ -681,11 +631,8 @@ static epctx_status put_domains(const epctx_model *model, epctx_map *domains, ep
     epctx_walk walk;
     epctx_node_view node;
     epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) {
-        if (!walk.in_function) {
-            OPS_TRY(ops_put(domains, domain_of(node.domain), 1, error));
-        }
-    }
+    while (epctx_walk_next(&walk, &node))
+        if (!walk.in_function) OPS_TRY(ops_put(domains, domain_of(node.domain), 1, error));
     return EPCTX_OK;
 }
 
@@ -719,9 +666,7 @@ static epctx_status guest_import(guest *g, merge_import *have, epctx_str domain,
     merge *w = g->w;
     bool there = ops_has(&w->domains, domain);
     int64_t before = have->version;
-    if (before == version) {
-        return EPCTX_OK;
-    }
+    if (before == version) return EPCTX_OK;
     if (here && there && !w->opts.force_opset && before != 0) {
         return epctx_fail(g->error, EPCTX_ERR_GRAPH,
                           "its nodes are of operator set %S version %d, those of earlier models of "
@@ -751,9 +696,8 @@ static epctx_status guest_opsets(guest *g)
     memset(&known, 0, sizeof known);
     epctx_map_init(&known.domains, w->arena);
     epctx_map_init(&used, w->arena);
-    while (epctx_next_view(&ours, &view)) {
+    while (epctx_next_view(&ours, &view))
         OPS_TRY(know_import(w, &known, view));
-    }
     OPS_TRY(put_domains(g->model, &used, g->error));
     while (epctx_next_view(&theirs, &view)) {
         epctx_opset opset = epctx_opset_of(view);
@@ -785,9 +729,8 @@ typedef struct merge_pairs {
 
 static epctx_status know_pair(merge *w, merge_pairs *known, epctx_str key, epctx_str value)
 {
-    if (epctx_map_put(&known->keys, key, (uint32_t)known->values.count) != EPCTX_OK) {
+    if (epctx_map_put(&known->keys, key, (uint32_t)known->values.count) != EPCTX_OK)
         return ops_nomem(w->arena, w->error);
-    }
     return ops_add_name(&known->values, w->arena, value, w->error);
 }
 
@@ -804,9 +747,8 @@ static epctx_status put_pair(merge *w, merge_pairs *known, epctx_view view, epct
     uint32_t number = metadata_field(known->kind);
     OPS_TRY(epctx_message_put_copy(w->model, known->owner, number, view, known->last, &known->last,
                                    w->error));
-    if (!epctx_str_eq(pair.key, key)) {
+    if (!epctx_str_eq(pair.key, key))
         OPS_TRY(epctx_message_set_str(w->model, known->last, EPCTX_FIELD_PAIR_KEY, key, w->error));
-    }
     return know_pair(w, known, key, pair.value);
 }
 
@@ -820,9 +762,7 @@ static epctx_status guest_prefix_pair(guest *g, merge_pairs *known, epctx_view v
         OPS_TRY(ops_join(g->w->arena, g->prefix, key, &key, g->error));
         at = epctx_map_get(&known->keys, key);
     }
-    if (at == EPCTX_MAP_NONE) {
-        OPS_TRY(put_pair(g->w, known, view, key));
-    }
+    if (at == EPCTX_MAP_NONE) OPS_TRY(put_pair(g->w, known, view, key));
     return ops_say(&g->w->report, g->number, pair.key, g->error, "metadata '%S' is now '%S'",
                    &pair.key, &key);
 }
@@ -833,13 +773,9 @@ static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view)
     uint32_t at = epctx_map_get(&known->keys, pair.key);
     epctx_str old;
     bool is_compat;
-    if (at == EPCTX_MAP_NONE) {
-        return put_pair(g->w, known, view, pair.key);
-    }
+    if (at == EPCTX_MAP_NONE) return put_pair(g->w, known, view, pair.key);
     old = ops_name_at(&known->values, at);
-    if (epctx_str_eq(old, pair.value)) {
-        return EPCTX_OK;
-    }
+    if (epctx_str_eq(old, pair.value)) return EPCTX_OK;
     if (g->w->opts.metadata == EPCTX_METADATA_FIRST) {
         return ops_say(&g->w->report, g->number, pair.key, g->error,
                        "metadata '%S': the earlier value stays", &pair.key);
@@ -873,16 +809,11 @@ static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, e
     epctx_map_init(&known.keys, g->w->arena);
     known.owner = into;
     known.kind = kind;
-    while (epctx_next_pair(&ours, &pair)) {
-        if (!ops_has(&known.keys, pair.key)) {
-            OPS_TRY(know_pair(g->w, &known, pair.key, pair.value));
-        }
-    }
+    while (epctx_next_pair(&ours, &pair))
+        if (!ops_has(&known.keys, pair.key)) OPS_TRY(know_pair(g->w, &known, pair.key, pair.value));
     while (epctx_next_view(&theirs, &view)) {
         bool stamp = epctx_str_starts(epctx_pair_of(view).key, EPCTX_BUILD_PREFIX);
-        if (kind != EPCTX_KIND_MODEL || !stamp) {
-            OPS_TRY(guest_pair(g, &known, view));
-        }
+        if (kind != EPCTX_KIND_MODEL || !stamp) OPS_TRY(guest_pair(g, &known, view));
     }
     return EPCTX_OK;
 }
@@ -934,9 +865,8 @@ static epctx_status guest_settle(guest *g)
         OPS_TRY(ops_put_definitions(names, ops_definitions_of(graph.view), g->error));
         names = &w->inner;
     }
-    while (epctx_next_node(&nodes, &node)) {
+    while (epctx_next_node(&nodes, &node))
         OPS_TRY(ops_put(&w->nodes, node.name, 1, g->error));
-    }
     return put_domains(g->model, &w->domains, g->error);
 }
 
@@ -954,9 +884,8 @@ static epctx_status put_end(guest *g, epctx_str name, const epctx_value_view *va
     end->before = epctx_map_get(&w->end_names, name);
     /* Of those with one name in one model the last is found, and would be n times. */
     if (end->before != EPCTX_MAP_NONE && end_at(w, end->before)->part == g->number &&
-        end_at(w, end->before)->input == input) {
+        end_at(w, end->before)->input == input)
         end->before = end_at(w, end->before)->before;
-    }
     return ops_put(&w->end_names, end->name, at, g->error);
 }
 
@@ -968,19 +897,16 @@ static epctx_status guest_ends(guest *g)
     size_t i;
     int k;
     epctx_map_init(&before, g->w->arena);
-    for (i = 0; i < g->before.count; i++) {
-        if (!ops_has(&g->joined, ops_name_at(&g->before, i))) {
+    for (i = 0; i < g->before.count; i++)
+        if (!ops_has(&g->joined, ops_name_at(&g->before, i)))
             OPS_TRY(ops_put(&before, ops_name_at(&g->after, i), (uint32_t)i, g->error));
-        }
-    }
     for (k = 0; k < 2; k++) {
         epctx_cursor values = k == 0 ? epctx_graph_inputs(graph) : epctx_graph_outputs(graph);
         epctx_value_view value;
         while (epctx_next_value(&values, &value)) {
             uint32_t at = epctx_map_get(&before, value.name);
-            if (at != EPCTX_MAP_NONE) {
+            if (at != EPCTX_MAP_NONE)
                 OPS_TRY(put_end(g, ops_name_at(&g->before, at), &value, k == 0));
-            }
         }
     }
     return EPCTX_OK;
@@ -1012,11 +938,9 @@ static epctx_status guest_first(guest *g)
     OPS_TRY(guest_functions(g));
     OPS_TRY(guest_listed(g));
     inputs = epctx_graph_inputs(epctx_model_graph(w->model));
-    while (epctx_next_value(&inputs, &input)) {
-        if (ops_has(&g->inits, input.name)) {
+    while (epctx_next_value(&inputs, &input))
+        if (ops_has(&g->inits, input.name))
             OPS_TRY(ops_add_view(&gone, w->arena, input.view, g->error));
-        }
-    }
     OPS_TRY(ops_remove_views(w->model, &gone, g->error));
     return epctx_model_read(w->model).ir_version == w->ir_version
                ? EPCTX_OK
@@ -1045,9 +969,7 @@ static epctx_status merge_part(merge *w, size_t number)
     size_t mark = epctx_model_mark(w->parts[number].model);
     epctx_status status;
     guest_begin(&g, w, number);
-    if (number == 0) {
-        return guest_end(&g, guest_first(&g));
-    }
+    if (number == 0) return guest_end(&g, guest_first(&g));
     status = guest_end(&g, guest_next(&g));
     epctx_model_undo(g.model, mark);
     return status;
@@ -1064,19 +986,14 @@ static epctx_status merge_outputs(merge *w)
     epctx_value_view value;
     epctx_list gone;
     size_t i;
-    if (w->opts.keep_outputs || w->fed.count == 0) {
-        return EPCTX_OK;
-    }
+    if (w->opts.keep_outputs || w->fed.count == 0) return EPCTX_OK;
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&typed, w->arena);
-    while (epctx_next_value(&values, &value)) {
+    while (epctx_next_value(&values, &value))
         OPS_TRY(ops_put(&typed, value.name, 1, w->error));
-    }
-    while (epctx_next_value(&outputs, &value)) {
-        if (ops_has(&w->fed, value.name)) {
+    while (epctx_next_value(&outputs, &value))
+        if (ops_has(&w->fed, value.name))
             OPS_TRY(ops_add_view(&gone, w->arena, value.view, w->error));
-        }
-    }
     for (i = 0; i < gone.count; i++) {
         value = epctx_value_of(ops_view_at(&gone, i));
         if (value.has_type && !ops_has(&typed, value.name)) {
@@ -1111,12 +1028,9 @@ static epctx_status check_part(merge *w, size_t number)
                               "the same model is listed twice: open its file twice");
         }
     }
-    if (number > 0 && epctx_next_training(&trainings, &training)) {
+    if (number > 0 && epctx_next_training(&trainings, &training))
         return epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED, "training info cannot be merged");
-    }
-    if (!w->opts.allow_stale) {
-        OPS_TRY(epctx_model_check_binary(model, NULL, w->error));
-    }
+    if (!w->opts.allow_stale) OPS_TRY(epctx_model_check_binary(model, NULL, w->error));
     OPS_TRY(epctx_lint_count(model, NULL, w->allowed, w->error));
     w->ir_version = info.ir_version > w->ir_version ? info.ir_version : w->ir_version;
     return merge_partitions(w, number);
@@ -1125,11 +1039,8 @@ static epctx_status check_part(merge *w, size_t number)
 static bool has_value(epctx_cursor values, epctx_str name)
 {
     epctx_value_view value;
-    while (epctx_next_value(&values, &value)) {
-        if (epctx_str_eq(value.name, name)) {
-            return true;
-        }
-    }
+    while (epctx_next_value(&values, &value))
+        if (epctx_str_eq(value.name, name)) return true;
     return false;
 }
 
@@ -1144,17 +1055,13 @@ static epctx_status check_connection(merge *w, const epctx_connection *link)
     for (i = 0; i < w->count; i++) {
         epctx_graph_view graph = epctx_model_graph(w->parts[i].model);
         if ((link->from == EPCTX_ANY_PART || link->from == i) && first == SIZE_MAX &&
-            has_value(epctx_graph_outputs(graph), link->output)) {
+            has_value(epctx_graph_outputs(graph), link->output))
             first = i;
-        }
         if ((link->to == EPCTX_ANY_PART || link->to == i) &&
-            has_value(epctx_graph_inputs(graph), link->input)) {
+            has_value(epctx_graph_inputs(graph), link->input))
             last = i;
-        }
     }
-    if (first < last) {
-        return EPCTX_OK;
-    }
+    if (first < last) return EPCTX_OK;
     outputs = epctx_graph_outputs(
         epctx_model_graph(w->parts[link->from < w->count ? link->from : 0].model));
     if (first == SIZE_MAX && epctx_next_value(&outputs, &value)) {
@@ -1171,9 +1078,8 @@ static epctx_status merge_run(merge *w)
 {
     size_t i;
     OPS_TRY(ops_array(w->arena, w->opts.connection_count, sizeof *w->used, &w->used, w->error));
-    for (i = 0; i < w->opts.connection_count; i++) {
+    for (i = 0; i < w->opts.connection_count; i++)
         OPS_TRY(check_connection(w, &w->opts.connections[i]));
-    }
     for (i = 0; i < w->count; i++) {
         epctx_status status = check_part(w, i);
         if (status != EPCTX_OK) {
@@ -1181,9 +1087,8 @@ static epctx_status merge_run(merge *w)
             return status;
         }
     }
-    for (i = 0; i < w->count; i++) {
+    for (i = 0; i < w->count; i++)
         OPS_TRY(merge_part(w, i));
-    }
     for (i = 0; i < w->opts.connection_count; i++) {
         if (!w->used[i]) {
             return epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,
@@ -1208,9 +1113,7 @@ static void merge_begin(merge *w, const epctx_part *parts, size_t count,
     w->report.arena = w->arena;
     w->parts = parts;
     w->count = count;
-    if (opts != NULL) {
-        w->opts = *opts;
-    }
+    if (opts != NULL) w->opts = *opts;
     carry_begin(&w->files, &w->report, w->model, w->opts.output_path, error);
     epctx_map_init(&w->outer, w->arena);
     epctx_map_init(&w->inner, w->arena);
@@ -1230,12 +1133,9 @@ epctx_status epctx_merge(const epctx_part *parts, size_t count, const epctx_merg
     epctx_status status;
     size_t mark;
     epctx_error_clear(error);
-    if (out != NULL) {
-        memset(out, 0, sizeof *out);
-    }
-    if (parts == NULL || count == 0 || count >= UINT32_MAX) {
+    if (out != NULL) memset(out, 0, sizeof *out);
+    if (parts == NULL || count == 0 || count >= UINT32_MAX)
         return epctx_fail(error, EPCTX_ERR_ARG, "expected at least one model");
-    }
     merge_begin(&w, parts, count, opts, error);
     mark = epctx_model_mark(w.model);
     status = merge_run(&w);

@@ -55,15 +55,12 @@ static epctx_status move_target(move_work *m, const char *from, const char *to)
     char there[EPCTX_PATH_MAX];
     epctx_str folder = epctx_path_folder(epctx_str_of(m->from));
     epctx_str name = epctx_path_file(epctx_str_of(to));
-    if (name.size == 0) {
+    if (name.size == 0)
         return epctx_fail(m->error, EPCTX_ERR_PATH, "is a folder, expected a file name");
-    }
     OPS_TRY(epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error));
     OPS_TRY(move_folder(m, from, beside));
     OPS_TRY(move_folder(m, to, there));
-    if (strcmp(beside, there) != 0) {
-        folder = epctx_str_of(there);
-    }
+    if (strcmp(beside, there) != 0) folder = epctx_str_of(there);
     OPS_TRY(epctx_path_join(folder, name, m->to, sizeof m->to, m->error));
     return strcmp(m->from, m->to) != 0
                ? EPCTX_OK
@@ -109,14 +106,11 @@ static epctx_status move_name(move_work *m, epctx_str folder, epctx_str *name)
                           m->to, &folder);
     }
     copy = epctx_arena_copy(&m->arena, *name);
-    if (copy == NULL) {
-        return ops_nomem(&m->arena, m->error);
-    }
+    if (copy == NULL) return ops_nomem(&m->arena, m->error);
     name->data = copy;
 #ifdef _WIN32
-    for (; *copy != '\0'; copy++) {
+    for (; *copy != '\0'; copy++)
         *copy = *copy == '\\' ? '/' : *copy;
-    }
 #endif
     return EPCTX_OK;
 }
@@ -143,15 +137,12 @@ static epctx_status move_look(const move_work *m, epctx_str folder, epctx_str na
         path[0] = '\0';
         return EPCTX_OK;
     }
-    if (status != EPCTX_OK) {
-        return epctx_fail(m->error, status, "%s", why.message);
-    }
+    if (status != EPCTX_OK) return epctx_fail(m->error, status, "%s", why.message);
     /* The new name counts where the old one could have been. */
     if (strcmp(path, m->from) != 0 &&
         (strcmp(path, m->to) != 0 ||
-         epctx_path_relative(folder, epctx_str_of(m->from), &inside, NULL) != EPCTX_OK)) {
+         epctx_path_relative(folder, epctx_str_of(m->from), &inside, NULL) != EPCTX_OK))
         path[0] = '\0';
-    }
     return EPCTX_OK;
 }
 
@@ -162,22 +153,14 @@ static epctx_status move_node(move_work *m, move_model *moved, epctx_str folder,
     epctx_epnode node;
     epctx_status status;
     if (!epctx_node_is_epnode(view) || epctx_epnode_read(view, &node, NULL) != EPCTX_OK ||
-        node.embed_mode != 0) {
+        node.embed_mode != 0)
         return EPCTX_OK;
-    }
     status = move_look(m, folder, node.ep_cache_context, path);
-    if (status == EPCTX_OK && path[0] == '\0') {
-        return EPCTX_OK;
-    }
-    if (status == EPCTX_OK && folder.size < m->inside) {
-        m->inside = folder.size;
-    }
-    if (status == EPCTX_OK && strcmp(path, m->from) == 0) {
+    if (status == EPCTX_OK && path[0] == '\0') return EPCTX_OK;
+    if (status == EPCTX_OK && folder.size < m->inside) m->inside = folder.size;
+    if (status == EPCTX_OK && strcmp(path, m->from) == 0)
         status = move_rename(m, moved, folder, &node, view->view);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
-    }
+    if (status != EPCTX_OK) epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
     return status;
 }
 
@@ -197,9 +180,8 @@ static epctx_status move_edit(move_work *m, move_model *moved)
     OPS_TRY(m->io->canonical_fn(m->io->user, moved->path, folder, sizeof folder, m->error));
     folder[epctx_path_folder(epctx_str_of(folder)).size] = '\0';
     epctx_walk_begin(&walk, &moved->model);
-    while (epctx_walk_epnode(&walk, &view)) {
+    while (epctx_walk_epnode(&walk, &view))
         OPS_TRY(move_node(m, moved, epctx_str_of(folder), &view));
-    }
     m->report.model_count += moved->nodes > 0;
     m->report.node_count += moved->nodes;
     return EPCTX_OK;
@@ -217,12 +199,9 @@ static epctx_status move_edits(move_work *m)
 {
     epctx_status status;
     size_t i;
-    for (i = 0; i < m->count; i++) {
+    for (i = 0; i < m->count; i++)
         OPS_TRY(move_edit(m, &m->models[i]));
-    }
-    if (m->report.node_count > 0 || move_left(m)) {
-        return EPCTX_OK;
-    }
+    if (m->report.node_count > 0 || move_left(m)) return EPCTX_OK;
     status = epctx_fail(m->error, EPCTX_ERR_NOT_FOUND,
                         "no EPContext node of these models names it: nothing is renamed");
     epctx_blame(m->error, m->from, NULL, NULL);
@@ -234,9 +213,8 @@ static bool move_link(move_work *m, const char *root, epctx_status *status)
 {
     epctx_file_info there;
     *status = m->io->stat_fn(m->io->user, m->to, &there, m->error);
-    if (*status != EPCTX_OK || there.kind != EPCTX_FILE_NONE || m->io->link_fn == NULL) {
+    if (*status != EPCTX_OK || there.kind != EPCTX_FILE_NONE || m->io->link_fn == NULL)
         return *status != EPCTX_OK;
-    }
     *status = m->io->link_fn(m->io->user, root, m->from + m->inside, m->to + m->inside, m->error);
     m->report.linked = *status == EPCTX_OK;
     if (*status == EPCTX_OK || *status == EPCTX_ERR_EXISTS || *status == EPCTX_ERR_PATH) {
@@ -255,9 +233,7 @@ static epctx_status move_place(move_work *m, epctx_commit *c, const char *root)
     epctx_output_file file;
     epctx_span part;
     epctx_status status;
-    if (!m->opts->dry_run && move_link(m, root, &status)) {
-        return status;
-    }
+    if (!m->opts->dry_run && move_link(m, root, &status)) return status;
     OPS_TRY(m->io->map_fn(m->io->user, root, m->from + m->inside, false, &bytes, m->error));
     memset(&file, 0, sizeof file);
     part.data = bytes.data;
@@ -269,9 +245,7 @@ static epctx_status move_place(move_work *m, epctx_commit *c, const char *root)
     file.size = bytes.size;
     c->keep = true;
     status = epctx_commit_put_file(c, &file, EPCTX_OVERWRITE_FAIL, m->error);
-    if (status == EPCTX_OK && !m->opts->dry_run) {
-        status = epctx_commit_fill(c, m->error);
-    }
+    if (status == EPCTX_OK && !m->opts->dry_run) status = epctx_commit_fill(c, m->error);
     m->io->unmap_fn(m->io->user, &bytes);
     return status;
 }
@@ -288,9 +262,8 @@ static epctx_status move_put(move_work *m, epctx_commit *c)
     opts.derived = m->opts->derived;
     for (i = 0; i < m->count; i++) {
         move_model *moved = &m->models[i];
-        if (moved->nodes > 0) {
+        if (moved->nodes > 0)
             OPS_TRY(epctx_commit_put_model(c, &moved->model, moved->path, &opts, m->error));
-        }
     }
     OPS_TRY(epctx_path_join(folder, epctx_str_of(""), root, sizeof root, m->error));
     OPS_TRY(epctx_commit_set_folder(c, root, m->error));
@@ -302,14 +275,11 @@ static epctx_status move_write(move_work *m)
 {
     epctx_commit c;
     epctx_status status = epctx_commit_begin(&c, m->io, &m->arena, m->error);
-    if (status == EPCTX_OK) {
-        status = move_put(m, &c);
-    }
+    if (status == EPCTX_OK) status = move_put(m, &c);
     if (status == EPCTX_OK && !m->opts->dry_run) {
         status = epctx_commit_run(&c, m->error);
-        if (status != EPCTX_OK && m->report.linked && !c.stuck) {
+        if (status != EPCTX_OK && m->report.linked && !c.stuck)
             (void)m->io->remove_fn(m->io->user, c.folder, m->to + m->inside, NULL);
-        }
     }
     epctx_commit_close(&c);
     return status;
@@ -325,9 +295,8 @@ static epctx_status move_run(move_work *m, const char *from, const char *to,
     epctx_blame(m->error, to, NULL, NULL);
     OPS_TRY(status);
     OPS_TRY(ops_array(&m->arena, count, sizeof *m->models, &m->models, m->error));
-    for (; m->count < count; m->count++) {
+    for (; m->count < count; m->count++)
         m->models[m->count].path = models[m->count];
-    }
     OPS_TRY(move_edits(m));
     return move_write(m);
 }
@@ -337,9 +306,8 @@ static void move_end(move_work *m, bool done)
 {
     size_t i;
     for (i = 0; i < m->count; i++) {
-        if (done && m->opts->moved_fn != NULL && m->models[i].nodes > 0) {
+        if (done && m->opts->moved_fn != NULL && m->models[i].nodes > 0)
             m->opts->moved_fn(m->opts->user, m->models[i].path, m->models[i].nodes);
-        }
         epctx_model_close(&m->models[i].model);
     }
     epctx_arena_free(&m->arena);
@@ -358,14 +326,10 @@ epctx_status epctx_move_binary(const char *from, const char *to, const char *con
     m.io = m.opts->io != NULL ? m.opts->io : epctx_io_files();
     m.error = error;
     m.inside = SIZE_MAX;
-    if (m.io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
+    if (m.io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     epctx_arena_init(&m.arena, m.opts->allocator);
     status = move_run(&m, from, to, models, count);
     move_end(&m, status == EPCTX_OK);
-    if (report != NULL) {
-        *report = m.report;
-    }
+    if (report != NULL) *report = m.report;
     return status;
 }

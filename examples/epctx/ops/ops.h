@@ -80,9 +80,7 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
         a.size < SIZE_MAX - b.size ? (char *)epctx_arena_alloc(arena, a.size + b.size + 1) : NULL;
     out->data = text;
     out->size = 0;
-    if (text == NULL) {
-        return ops_nomem(arena, error);
-    }
+    if (text == NULL) return ops_nomem(arena, error);
     memcpy(text, a.size > 0 ? a.data : "", a.size);
     memcpy(text + a.size, b.size > 0 ? b.data : "", b.size);
     out->size = a.size + b.size;
@@ -117,9 +115,8 @@ static inline epctx_status ops_rebuild_message(epctx_model *model, epctx_view me
     it = epctx_view_fields(message, 0);
     while (epctx_next_field(&it, &field)) {
         const epctx_field_info *info = epctx_field_find(kind, field.number);
-        if (info != NULL && info->kind < EPCTX_KIND_INT && field.wire == EPCTX_WIRE_LEN) {
+        if (info != NULL && info->kind < EPCTX_KIND_INT && field.wire == EPCTX_WIRE_LEN)
             OPS_TRY(ops_rebuild_message(model, field.body, (epctx_kind)info->kind, error));
-        }
     }
     return EPCTX_OK;
 }
@@ -129,9 +126,8 @@ static inline epctx_status ops_rebuild(epctx_model *model, epctx_error *error)
     size_t mark = epctx_model_mark(model);
     epctx_status status = EPCTX_OK;
     epctx_error_clear(error);
-    if (epctx_model_is_editable(model)) {
+    if (epctx_model_is_editable(model))
         status = ops_rebuild_message(model, epctx_model_root(model), EPCTX_KIND_MODEL, error);
-    }
     return ops_end(model, mark, status, error);
 }
 
@@ -139,9 +135,7 @@ static inline epctx_status ops_rebuild(epctx_model *model, epctx_error *error)
 static inline epctx_status ops_check_size(epctx_model *model, const char *cure, epctx_error *error)
 {
     uint64_t size = epctx_model_size(model);
-    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
-        return EPCTX_OK;
-    }
+    if (size <= (uint64_t)EPCTX_MODEL_MAX) return EPCTX_OK;
     return epctx_fail(
         error, EPCTX_ERR_LIMIT,
         "the model would have %u bytes, but protobuf readers such as ONNX Runtime read "
@@ -160,9 +154,8 @@ static inline bool ops_has(const epctx_map *map, epctx_str key)
 static inline epctx_status ops_put(epctx_map *map, epctx_str key, uint32_t value,
                                    epctx_error *error)
 {
-    if (key.size > 0 && epctx_map_put(map, key, value) != EPCTX_OK) {
+    if (key.size > 0 && epctx_map_put(map, key, value) != EPCTX_OK)
         return ops_nomem(map->arena, error);
-    }
     return EPCTX_OK;
 }
 
@@ -170,9 +163,7 @@ static inline epctx_status ops_add_name(epctx_list *names, epctx_arena *arena, e
                                         epctx_error *error)
 {
     epctx_str *place = (epctx_str *)epctx_list_add(names, arena, sizeof *place);
-    if (place == NULL) {
-        return ops_nomem(arena, error);
-    }
+    if (place == NULL) return ops_nomem(arena, error);
     *place = name;
     return EPCTX_OK;
 }
@@ -206,9 +197,7 @@ static inline epctx_status ops_add_view(epctx_list *views, epctx_arena *arena, e
                                         epctx_error *error)
 {
     epctx_view *place = (epctx_view *)epctx_list_add(views, arena, sizeof *place);
-    if (place == NULL) {
-        return ops_nomem(arena, error);
-    }
+    if (place == NULL) return ops_nomem(arena, error);
     *place = view;
     return EPCTX_OK;
 }
@@ -222,9 +211,8 @@ static inline epctx_status ops_remove_views(epctx_model *model, const epctx_list
                                             epctx_error *error)
 {
     size_t i;
-    for (i = 0; i < views->count; i++) {
+    for (i = 0; i < views->count; i++)
         OPS_TRY(epctx_view_remove(model, ops_view_at(views, i), error));
-    }
     return EPCTX_OK;
 }
 
@@ -269,15 +257,11 @@ static inline bool ops_next_definition(ops_definitions *d, epctx_str *name)
         } else if (epctx_next_sparse(&d->sparses, &sparse)) {
             *name = sparse.values.name;
         } else if (!epctx_next_str(&d->outputs, name)) {
-            if (!epctx_next_view(&d->nodes, &node)) {
-                return false;
-            }
+            if (!epctx_next_view(&d->nodes, &node)) return false;
             d->outputs = epctx_view_fields(node, EPCTX_FIELD_NODE_OUTPUT);
             continue;
         }
-        if (name->size > 0) {
-            return true;
-        }
+        if (name->size > 0) return true;
     }
 }
 
@@ -285,9 +269,8 @@ static inline epctx_status ops_put_definitions(epctx_map *map, ops_definitions d
                                                epctx_error *error)
 {
     epctx_str name;
-    while (ops_next_definition(&d, &name)) {
+    while (ops_next_definition(&d, &name))
         OPS_TRY(ops_put(map, name, 1, error));
-    }
     return EPCTX_OK;
 }
 
@@ -328,9 +311,7 @@ static inline epctx_status ops_say(ops_report *report, size_t part, epctx_str na
 {
     epctx_step *step = (epctx_step *)epctx_list_add(&report->steps, report->arena, sizeof *step);
     va_list args;
-    if (step == NULL) {
-        return ops_nomem(report->arena, error);
-    }
+    if (step == NULL) return ops_nomem(report->arena, error);
     step->part = part;
     step->name = name;
     va_start(args, format);
@@ -417,27 +398,21 @@ static inline void ops_begin(ops_conversion *c, epctx_model *model, const epctx_
     c->error = error;
     c->changes = changes != NULL ? changes : &c->ignored;
     memset(c->changes, 0, sizeof *c->changes);
-    if (opts != NULL) {
-        c->opts = *opts;
-    }
+    if (opts != NULL) c->opts = *opts;
     c->mark = epctx_model_mark(model);
 }
 
 /* After a failure nothing was done. */
 static inline epctx_status ops_end_conversion(ops_conversion *c, epctx_status status)
 {
-    if (status != EPCTX_OK) {
-        memset(c->changes, 0, sizeof *c->changes);
-    }
+    if (status != EPCTX_OK) memset(c->changes, 0, sizeof *c->changes);
     return ops_end(c->model, c->mark, status, c->error);
 }
 
 /* Why a tensor that was loaded cannot be in a file, or NULL. */
 static inline const char *ops_no_bytes(const epctx_tensor *tensor)
 {
-    if (tensor->data != NULL) {
-        return NULL;
-    }
+    if (tensor->data != NULL) return NULL;
     return tensor->elem_type == EPCTX_ONNX_STRING
                ? "strings cannot be external"
                : "its data is in fields of a packed type and cannot be moved";

@@ -71,9 +71,8 @@ static epctx_status rename_field(rename_work *w, epctx_view field)
 {
     epctx_str name = epctx_view_str(field);
     uint32_t i = rename_index(w, name);
-    if (i == EPCTX_MAP_NONE) {
+    if (i == EPCTX_MAP_NONE)
         return w->apply || name.size == 0 ? EPCTX_OK : rename_in_use(w, name, "the name is in use");
-    }
     w->uses++;
     return w->apply ? epctx_view_set_str(w->model, field, w->to[i], w->error) : EPCTX_OK;
 }
@@ -94,11 +93,9 @@ static epctx_status rename_fields(rename_work *w, epctx_view message, const uint
 static epctx_status rename_message(rename_work *w, epctx_view message, epctx_kind kind)
 {
     size_t i;
-    for (i = 0; i < sizeof rename_places / sizeof rename_places[0]; i++) {
-        if (rename_places[i].kind == kind) {
+    for (i = 0; i < sizeof rename_places / sizeof rename_places[0]; i++)
+        if (rename_places[i].kind == kind)
             OPS_TRY(rename_fields(w, message, rename_places[i].fields, 3));
-        }
-    }
     return EPCTX_OK;
 }
 
@@ -111,18 +108,14 @@ static void rename_hide(rename_work *w, epctx_view graph, uint32_t by)
     epctx_str name;
     while (ops_next_definition(&defined, &name)) {
         uint32_t i = epctx_map_get(&w->from, name);
-        if (i != EPCTX_MAP_NONE) {
-            w->hidden[i] += by;
-        }
+        if (i != EPCTX_MAP_NONE) w->hidden[i] += by;
     }
 }
 
 static epctx_status rename_enter(rename_work *w, epctx_view graph, uint32_t level)
 {
     rename_scope *scope = (rename_scope *)epctx_list_add(&w->scopes, w->arena, sizeof *scope);
-    if (scope == NULL) {
-        return ops_nomem(w->arena, w->error);
-    }
+    if (scope == NULL) return ops_nomem(w->arena, w->error);
     scope->graph = graph;
     scope->level = level;
     rename_hide(w, graph, 1);
@@ -133,9 +126,8 @@ static epctx_status rename_enter(rename_work *w, epctx_view graph, uint32_t leve
 static void rename_leave(rename_work *w, uint32_t level)
 {
     const rename_scope *scopes = (const rename_scope *)w->scopes.items;
-    while (w->scopes.count > 0 && scopes[w->scopes.count - 1].level >= level) {
+    while (w->scopes.count > 0 && scopes[w->scopes.count - 1].level >= level)
         rename_hide(w, scopes[--w->scopes.count].graph, UINT32_MAX);
-    }
 }
 
 /* Whether the inputs and outputs of a node, if it is an EPContext node, may be renamed. */
@@ -148,9 +140,8 @@ static epctx_status rename_allowed(const rename_work *w, epctx_view message)
     epctx_epnode ep;
     epctx_str name;
     if (w->opts.any_io || !epctx_node_is_epnode(&node) ||
-        epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
+        epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK)
         return EPCTX_OK;
-    }
     profile = profile != NULL ? profile : epctx_profile_of(ep.source);
     while ((profile->traits & EPCTX_IO_NAMES) != 0 &&
            (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
@@ -172,11 +163,10 @@ static epctx_status rename_below(rename_work *w, epctx_view scope, epctx_kind ki
     epctx_walk_below(&walk, scope, kind);
     while (epctx_walk_step(&walk)) {
         rename_leave(w, walk.level);
-        if (walk.kind == EPCTX_KIND_GRAPH && walk.level > 0) {
+        if (walk.kind == EPCTX_KIND_GRAPH && walk.level > 0)
             OPS_TRY(rename_enter(w, walk.view, walk.level));
-        } else if (walk.kind == EPCTX_KIND_NODE && !w->apply) {
+        else if (walk.kind == EPCTX_KIND_NODE && !w->apply)
             OPS_TRY(rename_allowed(w, walk.view));
-        }
         OPS_TRY(rename_message(w, walk.view, walk.kind));
     }
     rename_leave(w, 0);
@@ -234,23 +224,18 @@ static epctx_status rename_find_scope(rename_work *w, epctx_view *scope)
 {
     epctx_view inner, outer;
     epctx_kind kind;
-    if (!epctx_view_exists(*scope)) {
-        *scope = epctx_model_graph(w->model).view;
-    }
-    if (!epctx_view_exists(*scope)) {
+    if (!epctx_view_exists(*scope)) *scope = epctx_model_graph(w->model).view;
+    if (!epctx_view_exists(*scope))
         return epctx_fail(w->error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
-    }
     OPS_TRY(epctx_view_refresh(w->model, scope, &outer, w->error));
     kind = epctx_view_kind(*scope);
-    if (kind != EPCTX_KIND_GRAPH && kind != EPCTX_KIND_FUNCTION) {
+    if (kind != EPCTX_KIND_GRAPH && kind != EPCTX_KIND_FUNCTION)
         return epctx_fail(w->error, EPCTX_ERR_ARG, "the view is not a graph or function");
-    }
     while (epctx_view_exists(outer)) {
         ops_definitions defined = ops_definitions_of(outer);
         epctx_str name;
-        while (epctx_view_kind(outer) == EPCTX_KIND_GRAPH && ops_next_definition(&defined, &name)) {
+        while (epctx_view_kind(outer) == EPCTX_KIND_GRAPH && ops_next_definition(&defined, &name))
             OPS_TRY(rename_in_use(w, name, "an outer graph uses the name"));
-        }
         inner = outer;
         OPS_TRY(epctx_view_refresh(w->model, &inner, &outer, w->error));
     }
@@ -264,18 +249,13 @@ static epctx_status rename_plan(rename_work *w, size_t count)
     for (i = 0; i < count; i++) {
         const epctx_str *from = &w->names[i];
         const epctx_str *to = &w->to[i];
-        if (from->size == 0 || to->size == 0) {
+        if (from->size == 0 || to->size == 0)
             return epctx_fail(w->error, EPCTX_ERR_ARG, "the name of a value must not be empty");
-        }
-        if (epctx_str_eq(*from, *to)) {
-            continue;
-        }
-        if (ops_has(&w->from, *from)) {
+        if (epctx_str_eq(*from, *to)) continue;
+        if (ops_has(&w->from, *from))
             return epctx_fail(w->error, EPCTX_ERR_ARG, "value '%S' has two new names", from);
-        }
-        if (ops_has(&w->taken, *to)) {
+        if (ops_has(&w->taken, *to))
             return epctx_fail(w->error, EPCTX_ERR_EXISTS, "two values would be named '%S'", to);
-        }
         OPS_TRY(ops_put(&w->from, *from, (uint32_t)i, w->error));
         OPS_TRY(ops_put(&w->taken, *to, (uint32_t)i, w->error));
     }
@@ -305,15 +285,11 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
     w.error = error;
     w.names = from;
     w.to = to;
-    if (opts != NULL) {
-        w.opts = *opts;
-    }
+    if (opts != NULL) w.opts = *opts;
     epctx_map_init(&w.from, w.arena);
     epctx_map_init(&w.taken, w.arena);
     status = rename_run(&w, scope, count);
-    if (uses != NULL) {
-        *uses = status == EPCTX_OK ? w.uses : 0;
-    }
+    if (uses != NULL) *uses = status == EPCTX_OK ? w.uses : 0;
     return ops_end(model, mark, status, error);
 }
 
@@ -342,9 +318,8 @@ static rename_others rename_look(epctx_model *model, const epctx_node_view *view
     while (epctx_walk_epnode(&walk, &other)) {
         bool same_ep;
         if (other.view.slot == view->view.slot || !epctx_node_is_epnode(&other) ||
-            epctx_epnode_read(&other, &ep, NULL) != EPCTX_OK) {
+            epctx_epnode_read(&other, &ep, NULL) != EPCTX_OK)
             continue;
-        }
         same_ep = rename_profile(opts, &ep) == rename_profile(opts, node);
         found.shared = found.shared || (same_ep && ep.main_context == 0);
         found.primary = found.primary || (same_ep && ep.main_context != 0);
@@ -362,9 +337,7 @@ static epctx_status rename_check(epctx_model *model, const epctx_node_view *view
     rename_others others;
     const char *why;
     OPS_TRY(epctx_epnode_read(view, &node, error));
-    if (rename_profile(opts, &node)->key != EPCTX_KEY_NODE_NAME) {
-        return EPCTX_OK;
-    }
+    if (rename_profile(opts, &node)->key != EPCTX_KEY_NODE_NAME) return EPCTX_OK;
     others = rename_look(model, view, &node, opts);
     if (node.main_context == 0 || others.shared) {
         why = "several nodes share a context, and the EP finds the graph in it by the node's name";
@@ -386,9 +359,7 @@ static epctx_status rename_node(epctx_model *model, const epctx_node_view *node,
 {
     epctx_node_view other;
     epctx_walk walk;
-    if (epctx_node_is_epnode(node)) {
-        OPS_TRY(rename_check(model, node, opts, error));
-    }
+    if (epctx_node_is_epnode(node)) OPS_TRY(rename_check(model, node, opts, error));
     epctx_walk_begin(&walk, model);
     while (name.size > 0 && epctx_walk_next(&walk, &other)) {
         if (epctx_str_eq(other.name, name)) {
@@ -406,13 +377,10 @@ epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str na
     epctx_node_view view;
     epctx_status status;
     OPS_TRY(epctx_view_refresh(model, &node, NULL, error));
-    if (epctx_view_kind(node) != EPCTX_KIND_NODE) {
+    if (epctx_view_kind(node) != EPCTX_KIND_NODE)
         return epctx_fail(error, EPCTX_ERR_ARG, "the view is not a node");
-    }
     view = epctx_node_of(node);
-    if (epctx_str_eq(view.name, name)) {
-        return EPCTX_OK;
-    }
+    if (epctx_str_eq(view.name, name)) return EPCTX_OK;
     status = rename_node(model, &view, name, opts != NULL ? opts : &defaults, error);
     epctx_blame(error, model->path, &view.name, NULL);
     return status;

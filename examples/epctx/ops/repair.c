@@ -32,9 +32,7 @@ static void repair_say(repair *r, epctx_rule rule, epctx_str name, const char *f
     note.done = true;
     note.name = name;
     note.text = line;
-    if (r->note_fn != NULL) {
-        r->note_fn(r->user, &note);
-    }
+    if (r->note_fn != NULL) r->note_fn(r->user, &note);
     r->done++;
 }
 
@@ -51,9 +49,8 @@ static epctx_status repair_nodes(repair *r, repair_node_fn node_fn, epctx_error 
     epctx_walk walk;
     epctx_node_view node;
     epctx_walk_begin(&walk, r->model);
-    while (epctx_walk_epnode(&walk, &node)) {
+    while (epctx_walk_epnode(&walk, &node))
         OPS_TRY(node_fn(r, &node, error));
-    }
     return EPCTX_OK;
 }
 
@@ -105,9 +102,8 @@ static epctx_status repair_imports(repair *r, epctx_error *error)
     epctx_walk_begin(&walk, r->model);
     while (r->opts->source != NULL && epctx_walk_next(&walk, &node)) {
         int64_t version = epctx_model_opset(r->opts->source, node.domain);
-        if (walk.in_function || version == 0 || epctx_model_opset(r->model, node.domain) != 0) {
+        if (walk.in_function || version == 0 || epctx_model_opset(r->model, node.domain) != 0)
             continue;
-        }
         OPS_TRY(epctx_model_put_opset(r->model, node.domain, version, error));
         repair_say(
             r, epctx_lint_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET : EPCTX_RULE_NO_OPSET,
@@ -131,9 +127,7 @@ static const char *repair_spelling(const epctx_profile *profile, epctx_str sourc
     size_t i;
     for (i = 0; i < sizeof profile->sources / sizeof profile->sources[0]; i++) {
         const char *name = profile->sources[i];
-        if (name != NULL && epctx_str_eq_nocase(source, epctx_str_of(name))) {
-            return name;
-        }
+        if (name != NULL && epctx_str_eq_nocase(source, epctx_str_of(name))) return name;
     }
     return NULL;
 }
@@ -143,9 +137,7 @@ static epctx_status repair_sources(repair *r, const epctx_node_view *node, epctx
     const epctx_profile *profile;
     epctx_rule missing;
     epctx_epnode ep;
-    if (epctx_epnode_read(node, &ep, NULL) != EPCTX_OK) {
-        return EPCTX_OK;
-    }
+    if (epctx_epnode_read(node, &ep, NULL) != EPCTX_OK) return EPCTX_OK;
     profile = repair_profile(r, ep.source);
     if (epctx_profile_claims(profile, &ep) == EPCTX_CLAIM_SPELLING &&
         r->wanted[EPCTX_RULE_SOURCE_SPELLING]) {
@@ -156,9 +148,8 @@ static epctx_status repair_sources(repair *r, const epctx_node_view *node, epctx
         (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT : EPCTX_RULE_NO_SOURCE;
     /* Only the caller knows the EP of the node. */
     if ((ep.present & 1u << EPCTX_EP_SOURCE) == 0 && r->opts->check.profile != NULL &&
-        profile->sources[0] != NULL && r->wanted[missing]) {
+        profile->sources[0] != NULL && r->wanted[missing])
         OPS_TRY(repair_source(r, missing, node, profile->sources[0], error));
-    }
     return EPCTX_OK;
 }
 
@@ -177,15 +168,9 @@ static epctx_status repair_attributes(repair *r, const epctx_node_view *node, ep
     uint32_t need = 0;
     epctx_epnode ep;
     size_t i;
-    if (epctx_epnode_read(node, &ep, NULL) != EPCTX_OK) {
-        return EPCTX_OK;
-    }
-    if (r->wanted[EPCTX_RULE_NO_ATTRIBUTE]) {
-        need = repair_profile(r, ep.source)->required;
-    }
-    if (all) {
-        need |= 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
-    }
+    if (epctx_epnode_read(node, &ep, NULL) != EPCTX_OK) return EPCTX_OK;
+    if (r->wanted[EPCTX_RULE_NO_ATTRIBUTE]) need = repair_profile(r, ep.source)->required;
+    if (all) need |= 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
     need &= ~ep.present;
     for (i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
         if ((need & defaults[i].bit) != 0) {
@@ -215,9 +200,8 @@ static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epc
         ep.ep_cache_context.size == 0 || ep.ep_cache_context.size >= 1024 ||
         epctx_path_find(epctx_model_io(r->model), epctx_path_folder(model_path),
                         ep.ep_cache_context, r->model->path_flags, path, sizeof path,
-                        NULL) != EPCTX_OK) {
+                        NULL) != EPCTX_OK)
         return EPCTX_OK;
-    }
     OPS_TRY(epctx_node_set_int(r->model, node->view, "embed_mode", 0, error));
     repair_say(r, EPCTX_RULE_LIKE_PATH, node->name,
                "embed_mode is now 0: '%S' is a file beside the model", &ep.ep_cache_context);
@@ -282,9 +266,8 @@ static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_n
     }
     if (!r->wanted[rule] ||
         (compiled &&
-         repair_profile(r, epctx_node_attr_str(node, "source"))->key == EPCTX_KEY_NODE_NAME)) {
+         repair_profile(r, epctx_node_attr_str(node, "source"))->key == EPCTX_KEY_NODE_NAME))
         return EPCTX_OK;
-    }
     OPS_TRY(repair_free_name(r, &maps->all, name, &name, error));
     OPS_TRY(epctx_message_set_str(r->model, node->view, EPCTX_FIELD_NODE_NAME, name, error));
     repair_say(r, rule, node->name, "the node's name is now '%S'", &name);
@@ -300,12 +283,10 @@ static epctx_status repair_names(repair *r, epctx_error *error)
     epctx_node_view node;
     epctx_map_init(&maps.all, r->arena);
     epctx_map_init(&maps.seen, r->arena);
-    while (epctx_next_node(&nodes, &node)) {
+    while (epctx_next_node(&nodes, &node))
         OPS_TRY(ops_put(&maps.all, node.name, 2, error));
-    }
-    while (epctx_next_node(&again, &node)) {
+    while (epctx_next_node(&again, &node))
         OPS_TRY(repair_name(r, &maps, &node, error));
-    }
     return EPCTX_OK;
 }
 
@@ -337,9 +318,8 @@ static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx
         uint32_t at;
         while (epctx_next_str(&strings, &name)) { /* the last one counts */
         }
-        if (list->rule == EPCTX_RULE_DOUBLED_OPSET && name.size == 0) {
+        if (list->rule == EPCTX_RULE_DOUBLED_OPSET && name.size == 0)
             name = epctx_str_of("ai.onnx");
-        }
         at = epctx_map_get(&names, name);
         if (at == EPCTX_MAP_NONE || !epctx_view_equal(ops_view_at(&all, at), view)) {
             OPS_TRY(ops_put(&names, name, (uint32_t)all.count, error));
@@ -369,9 +349,8 @@ static epctx_status repair_entries(repair *r, epctx_error *error)
     for (i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         epctx_view owner =
             i < 2 ? epctx_model_read(r->model).view : epctx_model_graph(r->model).view;
-        if (r->wanted[lists[i].rule] && r->found[lists[i].rule] > 0) {
+        if (r->wanted[lists[i].rule] && r->found[lists[i].rule] > 0)
             OPS_TRY(repair_equal(r, &lists[i], owner, epctx_str_of(NULL), error));
-        }
     }
     return EPCTX_OK;
 }
@@ -397,9 +376,7 @@ static epctx_str repair_candidate(const repair *r, const epctx_dependency *file,
     size_t i;
     for (i = 0; i < size; i++) {
         text[i] = file->name.data[i];
-        if (text[i] == '\\') {
-            text[i] = '/';
-        }
+        if (text[i] == '\\') text[i] = '/';
     }
     while (start < size) {
         epctx_str name;
@@ -407,24 +384,19 @@ static epctx_str repair_candidate(const repair *r, const epctx_dependency *file,
         name.size = size - start;
         if (!epctx_str_eq(name, file->name) &&
             epctx_path_find(epctx_model_io(r->model), epctx_str_of(file->folder), name,
-                            r->model->path_flags, path, sizeof path, NULL) == EPCTX_OK) {
+                            r->model->path_flags, path, sizeof path, NULL) == EPCTX_OK)
             return name;
-        }
-        while (start < size && text[start] != '/') {
+        while (start < size && text[start] != '/')
             start++;
-        }
-        while (start < size && text[start] == '/') {
+        while (start < size && text[start] == '/')
             start++;
-        }
     }
     return epctx_str_of(NULL);
 }
 
 static epctx_rule repair_file_rule(const epctx_dependency *file)
 {
-    if (memchr(file->name.data, '\\', file->name.size) != NULL) {
-        return EPCTX_RULE_BACKSLASH;
-    }
+    if (memchr(file->name.data, '\\', file->name.size) != NULL) return EPCTX_RULE_BACKSLASH;
     return epctx_path_check(file->name, NULL) != EPCTX_OK ? EPCTX_RULE_PATH_UNSAFE
                                                           : EPCTX_RULE_FILE_MISSING;
 }
@@ -438,14 +410,11 @@ static epctx_status repair_file(repair *r, const epctx_dependency *file, epctx_s
     epctx_str found;
     *to = epctx_str_of(NULL);
     if ((file->use != EPCTX_USE_CONTEXT && file->use != EPCTX_USE_INITIALIZERS) ||
-        file->status == EPCTX_OK || file->folder == NULL) {
+        file->status == EPCTX_OK || file->folder == NULL)
         return EPCTX_OK;
-    }
     found = repair_candidate(r, file, text);
     rule = found.size > 0 ? repair_file_rule(file) : EPCTX_RULE_FILE_MISSING;
-    if (found.size == 0 || !r->wanted[rule]) {
-        return EPCTX_OK;
-    }
+    if (found.size == 0 || !r->wanted[rule]) return EPCTX_OK;
     OPS_TRY(ops_join(r->arena, found, epctx_str_of(""), to, error));
     repair_say(r, rule, file->node, "%s '%S' is now '%S', which exists",
                epctx_file_use_name(file->use), &file->name, to);
@@ -459,9 +428,7 @@ static epctx_status repair_files(repair *r, epctx_error *error)
     size_t rename_count = 0;
     size_t count = 0;
     size_t i;
-    if (r->opts->check.no_files || epctx_model_io(r->model) == NULL) {
-        return EPCTX_OK;
-    }
+    if (r->opts->check.no_files || epctx_model_io(r->model) == NULL) return EPCTX_OK;
     OPS_TRY(epctx_model_files(r->model, &r->opts->check, r->arena, &files, &count, error));
     OPS_TRY(ops_array(r->arena, count, sizeof *renames, &renames, error));
     for (i = 0; i < count; i++) {
@@ -481,9 +448,7 @@ static epctx_status repair_index(repair *r, epctx_error *error)
 {
     epctx_walk walk;
     epctx_tensor_view tensor;
-    if (r->opts->source == NULL || r->tensors.count > 0) {
-        return EPCTX_OK;
-    }
+    if (r->opts->source == NULL || r->tensors.count > 0) return EPCTX_OK;
     epctx_walk_begin(&walk, r->opts->source);
     while (epctx_walk_tensor(&walk, &tensor)) {
         if (!ops_has(&r->sources, tensor.name)) {
@@ -501,13 +466,9 @@ static epctx_status repair_data(repair *r, epctx_str name, epctx_tensor *out, ep
     epctx_status status;
     epctx_error why;
     memset(out, 0, sizeof *out);
-    if (at == EPCTX_MAP_NONE) {
-        return EPCTX_OK;
-    }
+    if (at == EPCTX_MAP_NONE) return EPCTX_OK;
     status = epctx_tensor_load(r->opts->source, ops_view_at(&r->tensors, at), NULL, out, &why);
-    if (status != EPCTX_OK) {
-        out->data = NULL;
-    }
+    if (status != EPCTX_OK) out->data = NULL;
     return status == EPCTX_ERR_NOMEM ? ops_nomem(&r->opts->source->arena, error) : EPCTX_OK;
 }
 
@@ -516,14 +477,9 @@ static bool repair_same_shape(const epctx_tensor_view *tensor, const epctx_tenso
     epctx_cursor dims = epctx_tensor_dims(tensor);
     int64_t dim = 0;
     int32_t i;
-    if (data->elem_type != tensor->elem_type || data->rank != (int32_t)tensor->rank) {
-        return false;
-    }
-    for (i = 0; i < data->rank && epctx_next_int(&dims, &dim); i++) {
-        if (dim != data->dims[i]) {
-            return false;
-        }
-    }
+    if (data->elem_type != tensor->elem_type || data->rank != (int32_t)tensor->rank) return false;
+    for (i = 0; i < data->rank && epctx_next_int(&dims, &dim); i++)
+        if (dim != data->dims[i]) return false;
     return true;
 }
 
@@ -537,13 +493,9 @@ static epctx_status repair_memory(repair *r, epctx_error *error)
     while (epctx_walk_tensor(&walk, &tensor)) {
         epctx_tensor data;
         epctx_span bytes;
-        if (!tensor.external || !epctx_str_starts(tensor.location, "*/_ORT_MEM_ADDR_/*")) {
-            continue;
-        }
+        if (!tensor.external || !epctx_str_starts(tensor.location, "*/_ORT_MEM_ADDR_/*")) continue;
         OPS_TRY(repair_data(r, tensor.name, &data, error));
-        if (data.data == NULL || !repair_same_shape(&tensor, &data)) {
-            continue;
-        }
+        if (data.data == NULL || !repair_same_shape(&tensor, &data)) continue;
         bytes.data = data.data;
         bytes.size = data.size;
         OPS_TRY(epctx_tensor_set_raw(r->model, tensor.view, bytes, error));
@@ -614,11 +566,8 @@ static bool typing_next(epctx_cursor lists[3], epctx_value_view *value)
 {
     size_t i;
     for (i = 0; i < 3; i++) {
-        while (epctx_next_value(&lists[i], value)) {
-            if (value->has_type) {
-                return true;
-            }
-        }
+        while (epctx_next_value(&lists[i], value))
+            if (value->has_type) return true;
     }
     return false;
 }
@@ -642,9 +591,8 @@ static epctx_status typing_known(repair *r, typing *t, epctx_error *error)
         OPS_TRY(
             ops_put(&t->known, value.name, value.is_tensor ? (uint32_t)value.elem_type : 0, error));
     }
-    while (epctx_next_tensor(&tensors, &tensor)) {
+    while (epctx_next_tensor(&tensors, &tensor))
         OPS_TRY(ops_put(&t->known, tensor.name, (uint32_t)tensor.elem_type, error));
-    }
     return EPCTX_OK;
 }
 
@@ -652,9 +600,7 @@ static epctx_status typing_source(repair *r, typing *t, epctx_error *error)
 {
     epctx_cursor lists[3];
     epctx_value_view value;
-    if (r->opts->source == NULL) {
-        return EPCTX_OK;
-    }
+    if (r->opts->source == NULL) return EPCTX_OK;
     typing_begin(epctx_model_graph(r->opts->source), lists);
     while (typing_next(lists, &value)) {
         OPS_TRY(ops_put(&t->source, value.name, (uint32_t)t->views.count, error));
@@ -670,11 +616,8 @@ static bool typing_is_uniform(epctx_str op)
                                       "Conv",  "Concat", "Max",  "Min",     "Sum",          "Mean",
                                       "PRelu", "Equal",  "Less", "Greater", "ConvTranspose"};
     size_t i;
-    for (i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-        if (epctx_str_is(op, ops[i])) {
-            return true;
-        }
-    }
+    for (i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        if (epctx_str_is(op, ops[i])) return true;
     return false;
 }
 
@@ -691,14 +634,11 @@ static uint32_t typing_reader(const typing *t, const epctx_node_view *node, epct
     for (at = 0; epctx_next_str(&inputs, &name); at++) {
         uint32_t type = epctx_map_get(&t->known, name);
         bool other = !epctx_str_eq(name, wanted);
-        if (at == 0 && (unpack || pack) && other) {
-            return 0;
-        }
+        if (at == 0 && (unpack || pack) && other) return 0;
         /* The zero point has the type of the quantized value, the scale that of the other one. */
         if (type != EPCTX_MAP_NONE && type != 0 &&
-            ((unpack && at == 2) || (pack && at == 1) || (uniform && other))) {
+            ((unpack && at == 2) || (pack && at == 1) || (uniform && other)))
             found = type;
-        }
     }
     return found;
 }
@@ -712,19 +652,14 @@ static epctx_status typing_wanted(repair *r, typing *t, epctx_error *error)
     epctx_str name;
     while (epctx_next_node(&nodes, &node)) {
         epctx_cursor outputs = epctx_node_outputs(&node);
-        while (epctx_node_is_epnode(&node) && epctx_next_str(&outputs, &name)) {
-            if (!ops_has(&t->known, name)) {
-                OPS_TRY(ops_put(&t->wanted, name, 0, error));
-            }
-        }
+        while (epctx_node_is_epnode(&node) && epctx_next_str(&outputs, &name))
+            if (!ops_has(&t->known, name)) OPS_TRY(ops_put(&t->wanted, name, 0, error));
     }
     while (epctx_next_node(&again, &node)) {
         epctx_cursor inputs = epctx_node_inputs(&node);
-        while (epctx_next_str(&inputs, &name)) {
-            if (epctx_map_get(&t->wanted, name) == 0) {
+        while (epctx_next_str(&inputs, &name))
+            if (epctx_map_get(&t->wanted, name) == 0)
                 OPS_TRY(ops_put(&t->wanted, name, typing_reader(t, &node, name), error));
-            }
-        }
     }
     return EPCTX_OK;
 }
@@ -800,9 +735,8 @@ static epctx_status stale_add(stale *s, epctx_str key)
 static void stale_found(void *user, const epctx_finding *finding)
 {
     stale *s = (stale *)user;
-    if (finding->rule == EPCTX_RULE_STALE_COMPAT && s->status == EPCTX_OK) {
+    if (finding->rule == EPCTX_RULE_STALE_COMPAT && s->status == EPCTX_OK)
         s->status = stale_add(s, finding->node);
-    }
 }
 
 /* Compatibility information of EPs without a node; when no node is compiled, of all. */
@@ -825,11 +759,8 @@ static epctx_status stale_keys(epctx_model *model, stale *s, epctx_error *error)
         return s->status;
     }
     pairs = epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
-    while (epctx_next_pair(&pairs, &pair)) {
-        if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
-            OPS_TRY(stale_add(s, pair.key));
-        }
-    }
+    while (epctx_next_pair(&pairs, &pair))
+        if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) OPS_TRY(stale_add(s, pair.key));
     return EPCTX_OK;
 }
 
@@ -864,11 +795,8 @@ static bool repair_names_exist(const epctx_map *names, const epctx_annotation_vi
 {
     epctx_cursor pairs = epctx_annotation_pairs(annotation);
     epctx_pair pair;
-    while (epctx_next_pair(&pairs, &pair)) {
-        if (!ops_has(names, pair.value)) {
-            return false;
-        }
-    }
+    while (epctx_next_pair(&pairs, &pair))
+        if (!ops_has(names, pair.value)) return false;
     return ops_has(names, annotation->tensor_name);
 }
 
@@ -952,11 +880,8 @@ static const repairer repairers[] = {
 static const repairer *repairer_find(epctx_rule rule)
 {
     size_t i;
-    for (i = 0; i < REPAIRER_COUNT; i++) {
-        if (repairers[i].rule == rule) {
-            return &repairers[i];
-        }
-    }
+    for (i = 0; i < REPAIRER_COUNT; i++)
+        if (repairers[i].rule == rule) return &repairers[i];
     return NULL;
 }
 
@@ -978,9 +903,7 @@ static void repair_left(void *user, const epctx_finding *finding)
     epctx_text text = epctx_text_of(line, sizeof line);
     const char *why = finding->info.fix;
     epctx_repair_note note;
-    if (!r->wanted[finding->rule]) {
-        return;
-    }
+    if (!r->wanted[finding->rule]) return;
     memset(&note, 0, sizeof note);
     note.needs_source = known != NULL && known->source && r->opts->source == NULL;
     if (note.needs_source) {
@@ -1000,9 +923,7 @@ static void repair_left(void *user, const epctx_finding *finding)
     note.name = finding->node;
     note.text = line;
     r->left++;
-    if (r->note_fn != NULL) {
-        r->note_fn(r->user, &note);
-    }
+    if (r->note_fn != NULL) r->note_fn(r->user, &note);
 }
 
 static epctx_status repair_run(repair *r, epctx_error *error)
@@ -1015,15 +936,12 @@ static epctx_status repair_run(repair *r, epctx_error *error)
         const repairer *next = &repairers[i];
         if (!r->wanted[next->rule] || r->found[next->rule] == 0 ||
             (last != NULL && next->model_fn == last->model_fn && next->node_fn == last->node_fn) ||
-            (next->rule != EPCTX_RULE_DOUBLED_FIELD && !epctx_model_is_editable(r->model))) {
+            (next->rule != EPCTX_RULE_DOUBLED_FIELD && !epctx_model_is_editable(r->model)))
             continue;
-        }
         last = next;
         OPS_TRY(next->model_fn != NULL ? next->model_fn(r, error)
                                        : repair_nodes(r, next->node_fn, error));
-        if (next->judge) {
-            OPS_TRY(epctx_lint(r->model, check, repair_count, r, NULL, error));
-        }
+        if (next->judge) OPS_TRY(epctx_lint(r->model, check, repair_count, r, NULL, error));
     }
     return epctx_lint(r->model, check, repair_left, r, NULL, error);
 }
@@ -1031,14 +949,12 @@ static epctx_status repair_run(repair *r, epctx_error *error)
 static epctx_status repair_choose(repair *r, epctx_error *error)
 {
     size_t i;
-    for (i = 0; i < EPCTX_RULE_COUNT && r->opts->rule_count == 0; i++) {
+    for (i = 0; i < EPCTX_RULE_COUNT && r->opts->rule_count == 0; i++)
         r->wanted[i] = epctx_rule_of((epctx_rule)i).severity != EPCTX_SEVERITY_HINT;
-    }
     for (i = 0; i < r->opts->rule_count; i++) {
         epctx_rule rule = r->opts->rules[i];
-        if ((unsigned)rule >= EPCTX_RULE_COUNT) {
+        if ((unsigned)rule >= EPCTX_RULE_COUNT)
             return epctx_fail(error, EPCTX_ERR_ARG, "there is no rule %d", (int64_t)rule);
-        }
         r->wanted[rule] = true;
     }
     return EPCTX_OK;
@@ -1061,11 +977,7 @@ epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
     epctx_map_init(&r.sources, r.arena);
     OPS_TRY(repair_choose(&r, error));
     OPS_TRY(ops_end(model, mark, repair_run(&r, error), error));
-    if (done != NULL) {
-        *done = r.done;
-    }
-    if (left != NULL) {
-        *left = r.left;
-    }
+    if (done != NULL) *done = r.done;
+    if (left != NULL) *left = r.left;
     return EPCTX_OK;
 }

@@ -75,9 +75,7 @@ static bool sharding_int(epctx_view message, uint32_t number, int64_t *value)
 bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config)
 {
     int64_t devices;
-    if (!epctx_next_view(cursor, &config->view)) {
-        return false;
-    }
+    if (!epctx_next_view(cursor, &config->view)) return false;
     config->name = sharding_str(config->view, EPCTX_FIELD_DEVICE_CONFIG_NAME);
     (void)sharding_int(config->view, EPCTX_FIELD_DEVICE_CONFIG_NUM_DEVICES, &devices);
     config->num_devices = (int32_t)(uint32_t)devices;
@@ -87,9 +85,7 @@ bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *co
 bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config)
 {
     int64_t stage;
-    if (!epctx_next_view(cursor, &config->view)) {
-        return false;
-    }
+    if (!epctx_next_view(cursor, &config->view)) return false;
     config->configuration_id = sharding_str(config->view, EPCTX_FIELD_NODE_CONFIG_CONFIGURATION_ID);
     config->has_stage = sharding_int(config->view, EPCTX_FIELD_NODE_CONFIG_PIPELINE_STAGE, &stage);
     config->pipeline_stage = (int32_t)(uint32_t)stage;
@@ -98,27 +94,21 @@ bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config
 
 bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding)
 {
-    if (!epctx_next_view(cursor, &sharding->view)) {
-        return false;
-    }
+    if (!epctx_next_view(cursor, &sharding->view)) return false;
     sharding->tensor_name = sharding_str(sharding->view, EPCTX_FIELD_SHARDING_TENSOR_NAME);
     return true;
 }
 
 bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group)
 {
-    if (!epctx_next_view(cursor, &group->view)) {
-        return false;
-    }
+    if (!epctx_next_view(cursor, &group->view)) return false;
     (void)sharding_int(group->view, EPCTX_FIELD_DEVICE_GROUP_KEY, &group->key);
     return true;
 }
 
 bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim)
 {
-    if (!epctx_next_view(cursor, &dim->view)) {
-        return false;
-    }
+    if (!epctx_next_view(cursor, &dim->view)) return false;
     (void)sharding_int(dim->view, EPCTX_FIELD_SHARDED_DIM_AXIS, &dim->axis);
     return true;
 }
@@ -127,9 +117,7 @@ bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim)
 bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part)
 {
     epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
+    if (!epctx_next_view(cursor, &body)) return false;
     part->dim = epctx_dim_of(body);
     (void)sharding_int(body, EPCTX_FIELD_SIMPLE_SHARDING_NUM_SHARDS, &part->num_shards);
     return true;

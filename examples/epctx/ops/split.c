@@ -52,14 +52,12 @@ static epctx_status split_index(split *s)
     OPS_TRY(ops_array(s->arena, count, sizeof *s->needed, &s->needed, s->error));
     while (epctx_next_node(&nodes, &node)) {
         epctx_cursor outputs = epctx_node_outputs(&node);
-        while (epctx_next_str(&outputs, &name)) {
+        while (epctx_next_str(&outputs, &name))
             OPS_TRY(ops_put(&s->producers, name, (uint32_t)s->node_count, s->error));
-        }
         s->nodes[s->node_count++] = node;
     }
-    while (epctx_next_value(&inputs, &value)) {
+    while (epctx_next_value(&inputs, &value))
         OPS_TRY(ops_put(&s->inputs, value.name, 1, s->error));
-    }
     return ops_put_definitions(&s->inits, ops_initializers_of(graph.view), s->error);
 }
 
@@ -73,20 +71,16 @@ static epctx_status split_defaults(split *s, epctx_cursor it, const epctx_value 
     epctx_value *values;
     OPS_TRY(ops_array(s->arena, epctx_cursor_count(it), sizeof *values, &values, s->error));
     *count = 0;
-    while (epctx_next_value(&it, &value)) {
-        if (!inputs || !ops_has(&s->inits, value.name)) {
-            values[(*count)++].name = value.name;
-        }
-    }
+    while (epctx_next_value(&it, &value))
+        if (!inputs || !ops_has(&s->inits, value.name)) values[(*count)++].name = value.name;
     *list = values;
     return EPCTX_OK;
 }
 
 static epctx_status check_known(const split *s, epctx_str name)
 {
-    if (ops_has(&s->producers, name) || ops_has(&s->inits, name) || ops_has(&s->inputs, name)) {
+    if (ops_has(&s->producers, name) || ops_has(&s->inits, name) || ops_has(&s->inputs, name))
         return EPCTX_OK;
-    }
     return epctx_fail(s->error, EPCTX_ERR_NOT_FOUND,
                       "the main graph has no value '%S' (values inside subgraphs cannot be cut)",
                       &name);
@@ -108,9 +102,8 @@ static epctx_status split_wishes(split *s)
     for (i = 0; i < s->opts.input_count; i++) {
         epctx_str name = s->opts.inputs[i].name;
         OPS_TRY(check_known(s, name));
-        if (ops_has(&s->cuts, name)) {
+        if (ops_has(&s->cuts, name))
             return epctx_fail(s->error, EPCTX_ERR_ARG, "input '%S' is listed twice", &name);
-        }
         OPS_TRY(ops_put(&s->cuts, name, (uint32_t)i, s->error));
         OPS_TRY(ops_put(&s->ends, name, 1, s->error));
     }
@@ -131,9 +124,7 @@ static epctx_status split_wishes(split *s)
 
 static epctx_status push(split *s, epctx_str name)
 {
-    if (name.size == 0 || ops_has(&s->seen, name)) {
-        return EPCTX_OK;
-    }
+    if (name.size == 0 || ops_has(&s->seen, name)) return EPCTX_OK;
     OPS_TRY(ops_add_name(&s->stack, s->arena, name, s->error));
     return ops_put(&s->seen, name, 1, s->error);
 }
@@ -145,13 +136,11 @@ static epctx_status push_reads(split *s, const epctx_node_view *node)
     const epctx_str *captures;
     epctx_str name;
     size_t count, i;
-    while (epctx_next_str(&inputs, &name)) {
+    while (epctx_next_str(&inputs, &name))
         OPS_TRY(push(s, name));
-    }
     OPS_TRY(epctx_node_captures(node->view, s->arena, &captures, &count, s->error));
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         OPS_TRY(push(s, captures[i]));
-    }
     return EPCTX_OK;
 }
 
@@ -168,9 +157,7 @@ static epctx_status split_follow(split *s, epctx_str name)
         s->needed[node] = true;
         return first ? push_reads(s, &s->nodes[node]) : EPCTX_OK;
     }
-    if (ops_has(&s->inits, name)) {
-        return EPCTX_OK;
-    }
+    if (ops_has(&s->inits, name)) return EPCTX_OK;
     return epctx_fail(s->error, EPCTX_ERR_GRAPH,
                       ops_has(&s->inputs, name)
                           ? "the outputs also need input '%S': list it, or a value computed from "
@@ -182,12 +169,10 @@ static epctx_status split_follow(split *s, epctx_str name)
 static epctx_status split_walk(split *s)
 {
     size_t i;
-    for (i = 0; i < s->opts.output_count; i++) {
+    for (i = 0; i < s->opts.output_count; i++)
         OPS_TRY(push(s, s->opts.outputs[i].name));
-    }
-    while (s->stack.count > 0) {
+    while (s->stack.count > 0)
         OPS_TRY(split_follow(s, ops_name_at(&s->stack, --s->stack.count)));
-    }
     for (i = 0; s->inputs_wanted && i < s->opts.input_count; i++) {
         if (!s->reached[i]) {
             return epctx_fail(
@@ -211,11 +196,9 @@ static epctx_status promote(split *s, const epctx_node_view *from, const epctx_n
     for (i = 0; i < sizeof names / sizeof names[0]; i++) {
         epctx_cursor attrs = epctx_node_attrs(from);
         epctx_attr_view attr;
-        while (epctx_next_attr(&attrs, &attr)) {
-            if (epctx_str_is(attr.name, names[i])) {
+        while (epctx_next_attr(&attrs, &attr))
+            if (epctx_str_is(attr.name, names[i]))
                 OPS_TRY(epctx_node_copy_attr(s->model, to->view, attr.view, s->error));
-            }
-        }
     }
     OPS_TRY(epctx_node_set_int(s->model, to->view, "main_context", 1, s->error));
     return ops_say(&s->report, 0, to->name, s->error,
@@ -247,27 +230,20 @@ static epctx_status split_contexts(split *s)
     epctx_map_init(&kept, s->arena);
     for (i = 0; i < s->node_count; i++) {
         OPS_TRY(context_of(s, i, 1, &ep, &key, &is));
-        if (is) {
-            OPS_TRY(ops_put(&mains, key, ops_has(&mains, key) ? many : (uint32_t)i, s->error));
-        }
-        if (is && s->needed[i]) {
-            OPS_TRY(ops_put(&kept, key, 1, s->error));
-        }
+        if (is) OPS_TRY(ops_put(&mains, key, ops_has(&mains, key) ? many : (uint32_t)i, s->error));
+        if (is && s->needed[i]) OPS_TRY(ops_put(&kept, key, 1, s->error));
     }
     for (i = 0; i < s->node_count; i++) {
         const epctx_profile *profile;
         uint32_t from;
         OPS_TRY(context_of(s, i, 0, &ep, &key, &is));
-        if (!is || !s->needed[i]) {
-            continue;
-        }
+        if (!is || !s->needed[i]) continue;
         profile = epctx_profile_of(ep.source);
         from = epctx_map_get(&mains, key);
         if ((profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
             (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 || from == EPCTX_MAP_NONE ||
-            (from != many && ops_has(&kept, key))) {
+            (from != many && ops_has(&kept, key)))
             continue;
-        }
         if (from == many) {
             epctx_fail(s->error, EPCTX_ERR_UNSUPPORTED,
                        "the node's graph is in the context of one of several nodes, and only the "
@@ -309,15 +285,12 @@ static epctx_status tensor_type(split *s, epctx_str name, epctx_value *out)
     while (ops_has(&s->inits, name) && epctx_next_tensor(&tensors, &tensor)) {
         epctx_cursor dims = epctx_tensor_dims(&tensor);
         int64_t *list;
-        if (!epctx_str_eq(tensor.name, name)) {
-            continue;
-        }
+        if (!epctx_str_eq(tensor.name, name)) continue;
         OPS_TRY(ops_array(s->arena, tensor.rank, sizeof *list, &list, s->error));
         out->elem_type = tensor.elem_type;
         out->dims = list;
-        for (out->rank = 0; out->rank < (int32_t)tensor.rank; out->rank++) {
+        for (out->rank = 0; out->rank < (int32_t)tensor.rank; out->rank++)
             (void)epctx_next_int(&dims, &list[out->rank]);
-        }
         return EPCTX_OK;
     }
     return EPCTX_OK;
@@ -380,22 +353,16 @@ static epctx_status split_ends(split *s)
     OPS_TRY(put_types(s, &types, epctx_graph_values(graph)));
     OPS_TRY(put_types(s, &types, epctx_graph_outputs(graph)));
     OPS_TRY(put_types(s, &types, epctx_graph_inputs(graph)));
-    while (epctx_next_value(&it, &value)) {
-        if (!input_stays(s, value.name)) {
-            OPS_TRY(drop(s, value.view));
-        }
-    }
-    for (i = 0; s->inputs_wanted && i < s->opts.input_count; i++) {
+    while (epctx_next_value(&it, &value))
+        if (!input_stays(s, value.name)) OPS_TRY(drop(s, value.view));
+    for (i = 0; s->inputs_wanted && i < s->opts.input_count; i++)
         OPS_TRY(put_end(s, &s->opts.inputs[i], true, &types, &last));
-    }
     it = epctx_graph_outputs(graph);
-    while (s->outputs_wanted && epctx_next_value(&it, &value)) {
+    while (s->outputs_wanted && epctx_next_value(&it, &value))
         OPS_TRY(drop(s, value.view));
-    }
     last = epctx_view_none();
-    for (i = 0; s->outputs_wanted && i < s->opts.output_count; i++) {
+    for (i = 0; s->outputs_wanted && i < s->opts.output_count; i++)
         OPS_TRY(put_end(s, &s->opts.outputs[i], false, &types, &last));
-    }
     return drop_end(s);
 }
 
@@ -405,9 +372,7 @@ static epctx_status split_ends(split *s)
 static bool lives(const split *s, epctx_str name)
 {
     uint32_t node = epctx_map_get(&s->producers, name);
-    if (!ops_has(&s->cuts, name) && node != EPCTX_MAP_NONE) {
-        return s->needed[node];
-    }
+    if (!ops_has(&s->cuts, name) && node != EPCTX_MAP_NONE) return s->needed[node];
     return ops_has(&s->seen, name);
 }
 
@@ -422,9 +387,7 @@ static epctx_status split_nodes(split *s)
     size_t i, count = 0;
     for (i = 0; i < s->node_count; i++) {
         count += s->needed[i];
-        if (!s->needed[i]) {
-            OPS_TRY(drop(s, s->nodes[i].view));
-        }
+        if (!s->needed[i]) OPS_TRY(drop(s, s->nodes[i].view));
     }
     return ops_say(&s->report, 0, name, s->error, "%u of %u nodes remain", (uint64_t)count,
                    (uint64_t)s->node_count);
@@ -442,11 +405,8 @@ static epctx_status split_annotations(split *s)
             OPS_TRY(drop(s, annotation.view));
             continue;
         }
-        while (epctx_next_pair(&pairs, &pair)) {
-            if (ops_has(&s->inits, pair.value)) {
-                OPS_TRY(ops_put(&s->seen, pair.value, 1, s->error));
-            }
-        }
+        while (epctx_next_pair(&pairs, &pair))
+            if (ops_has(&s->inits, pair.value)) OPS_TRY(ops_put(&s->seen, pair.value, 1, s->error));
     }
     return EPCTX_OK;
 }
@@ -462,21 +422,12 @@ static epctx_status split_graph(split *s)
     epctx_value_view value;
     OPS_TRY(split_nodes(s));
     OPS_TRY(split_annotations(s));
-    while (epctx_next_tensor(&tensors, &tensor)) {
-        if (!initializer_stays(s, tensor.name)) {
-            OPS_TRY(drop(s, tensor.view));
-        }
-    }
-    while (epctx_next_sparse(&sparses, &sparse)) {
-        if (!initializer_stays(s, sparse.values.name)) {
-            OPS_TRY(drop(s, sparse.view));
-        }
-    }
-    while (epctx_next_value(&values, &value)) {
-        if (!lives(s, value.name) || ops_has(&s->ends, value.name)) {
-            OPS_TRY(drop(s, value.view));
-        }
-    }
+    while (epctx_next_tensor(&tensors, &tensor))
+        if (!initializer_stays(s, tensor.name)) OPS_TRY(drop(s, tensor.view));
+    while (epctx_next_sparse(&sparses, &sparse))
+        if (!initializer_stays(s, sparse.values.name)) OPS_TRY(drop(s, sparse.view));
+    while (epctx_next_value(&values, &value))
+        if (!lives(s, value.name) || ops_has(&s->ends, value.name)) OPS_TRY(drop(s, value.view));
     return drop_end(s);
 }
 
@@ -557,12 +508,9 @@ static epctx_status split_training(split *s)
 {
     epctx_cursor trainings = epctx_model_trainings(s->model);
     epctx_training_view training;
-    while (epctx_next_training(&trainings, &training)) {
+    while (epctx_next_training(&trainings, &training))
         OPS_TRY(drop(s, training.view));
-    }
-    if (s->gone.count == 0) {
-        return EPCTX_OK;
-    }
+    if (s->gone.count == 0) return EPCTX_OK;
     OPS_TRY(drop_end(s));
     return ops_say(&s->report, 0, epctx_str_of(NULL), s->error,
                    "training info was removed: it describes the whole model");
@@ -600,12 +548,8 @@ epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts, epctx
     size_t mark = epctx_model_mark(model);
     epctx_error_clear(error);
     memset(&s, 0, sizeof s);
-    if (out != NULL) {
-        memset(out, 0, sizeof *out);
-    }
-    if (opts != NULL) {
-        s.opts = *opts;
-    }
+    if (out != NULL) memset(out, 0, sizeof *out);
+    if (opts != NULL) s.opts = *opts;
     s.model = model;
     s.graph = epctx_model_graph(model).view;
     s.arena = &model->arena;

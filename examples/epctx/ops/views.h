@@ -163,9 +163,7 @@ static inline bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sp
 {
     epctx_view view;
     bool more = epctx_next_view(cursor, &view);
-    if (more) {
-        *sparse = epctx_sparse_of(view);
-    }
+    if (more) *sparse = epctx_sparse_of(view);
     return more;
 }
 
@@ -174,9 +172,7 @@ static inline bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_
 {
     epctx_view view;
     bool more = epctx_next_view(cursor, &view);
-    if (more) {
-        *annotation = epctx_annotation_of(view);
-    }
+    if (more) *annotation = epctx_annotation_of(view);
     return more;
 }
 
@@ -185,9 +181,7 @@ static inline bool epctx_next_training(epctx_cursor *cursor, epctx_training_view
 {
     epctx_view view;
     bool more = epctx_next_view(cursor, &view);
-    if (more) {
-        *training = epctx_training_of(view);
-    }
+    if (more) *training = epctx_training_of(view);
     return more;
 }
 
@@ -196,9 +190,7 @@ static inline bool epctx_next_function(epctx_cursor *cursor, epctx_function_view
 {
     epctx_view view;
     bool more = epctx_next_view(cursor, &view);
-    if (more) {
-        *function = epctx_function_of(view);
-    }
+    if (more) *function = epctx_function_of(view);
     return more;
 }
 

@@ -39,9 +39,7 @@ static epctx_status weightless_find_nodes(weightless_work *w)
     epctx_walk_begin(&walk, w->c.model);
     while (epctx_walk_epnode(&walk, &view)) {
         weightless_node *node;
-        if (!epctx_node_is_epnode(&view)) {
-            continue;
-        }
+        if (!epctx_node_is_epnode(&view)) continue;
         OPS_TRY(ops_add(&w->nodes, w->c.arena, sizeof *node, &node, w->c.error));
         OPS_TRY(epctx_epnode_read(&view, &node->node, w->c.error));
         node->view = view.view;
@@ -67,9 +65,8 @@ static epctx_status weightless_find_weights(weightless_work *w)
     epctx_str name;
     size_t i;
     epctx_map_init(&initializers, w->c.arena);
-    while (epctx_next_tensor(&tensors, &tensor)) {
+    while (epctx_next_tensor(&tensors, &tensor))
         OPS_TRY(ops_put(&initializers, tensor.name, 1, w->c.error));
-    }
     for (i = 0; i < w->nodes.count; i++) {
         weightless_node *node = weightless_node_at(w, i);
         epctx_cursor inputs = epctx_view_fields(node->view, EPCTX_FIELD_NODE_INPUT);
@@ -92,12 +89,8 @@ static epctx_status weightless_run(epctx_model *model, const epctx_convert_opts 
     ops_begin(&w.c, model, opts, changes, error);
     epctx_map_init(&w.weights, w.c.arena);
     status = weightless_find_nodes(&w);
-    if (status == EPCTX_OK) {
-        status = weightless_find_weights(&w);
-    }
-    if (status == EPCTX_OK) {
-        status = step(&w);
-    }
+    if (status == EPCTX_OK) status = weightless_find_weights(&w);
+    if (status == EPCTX_OK) status = step(&w);
     return ops_end_conversion(&w.c, status);
 }
 
@@ -108,11 +101,9 @@ static epctx_status weightless_name_source(weightless_work *w)
 {
     size_t i;
     w->source = epctx_str_of(w->c.opts.source);
-    for (i = 0; i < w->nodes.count && w->source.size == 0; i++) {
-        if (weightless_node_at(w, i)->takes) {
+    for (i = 0; i < w->nodes.count && w->source.size == 0; i++)
+        if (weightless_node_at(w, i)->takes)
             w->source = weightless_node_at(w, i)->node.onnx_model_filename;
-        }
-    }
     return w->source.size > 0
                ? EPCTX_OK
                : epctx_fail(w->c.error, EPCTX_ERR_ARG,
@@ -180,15 +171,11 @@ static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
         OPS_TRY(epctx_tensor_load(source, other, NULL, &b, w->c.error));
         why = ops_no_bytes(&b);
     }
-    if (why == NULL && !weightless_equal(&a, &b)) {
+    if (why == NULL && !weightless_equal(&a, &b))
         return weightless_refuse(w, mine->name, "another tensor of this name");
-    }
-    if (why == NULL && !theirs.external && !theirs.has_raw) {
+    if (why == NULL && !theirs.external && !theirs.has_raw)
         why = "the source model stores it in typed fields, which cannot be referenced";
-    }
-    if (why == NULL && a.size == 0) {
-        why = "has no bytes";
-    }
+    if (why == NULL && a.size == 0) why = "has no bytes";
     if (why != NULL) {
         return weightless_note(w, EPCTX_CHANGE_SKIPPED, mine->name, epctx_str_of(NULL), a.size,
                                why);
@@ -213,12 +200,8 @@ static epctx_status weightless_refer_all(weightless_work *w, epctx_model *source
     }
     tensors = epctx_graph_initializers(epctx_model_graph(w->c.model));
     while (epctx_next_tensor(&tensors, &tensor)) {
-        if (!ops_has(&w->weights, tensor.name)) {
-            continue;
-        }
-        if (!ops_has(&theirs, tensor.name)) {
-            return weightless_refuse(w, tensor.name, "none");
-        }
+        if (!ops_has(&w->weights, tensor.name)) continue;
+        if (!ops_has(&theirs, tensor.name)) return weightless_refuse(w, tensor.name, "none");
         OPS_TRY(weightless_refer(w, source, &tensor,
                                  ops_view_at(&views, epctx_map_get(&theirs, tensor.name))));
     }
@@ -252,9 +235,7 @@ static epctx_status weightless_out(weightless_work *w)
     OPS_TRY(weightless_name_source(w));
     memset(&source, 0, sizeof source);
     status = weightless_open_source(w, &source);
-    if (status == EPCTX_OK) {
-        status = weightless_refer_all(w, &source);
-    }
+    if (status == EPCTX_OK) status = weightless_refer_all(w, &source);
     epctx_model_close(&source);
     OPS_TRY(status);
     return w->c.changes->done > 0 ? weightless_store_source(w) : EPCTX_OK;
@@ -274,9 +255,8 @@ static epctx_status weightless_check_binary(weightless_work *w, const weightless
     epctx_node_view view = epctx_node_of(node->view);
     epctx_str context = node->node.ep_cache_context;
     bool stripped = ops_ends(context, ".stripped.engine");
-    if (!node->chosen || (!stripped && epctx_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
+    if (!node->chosen || (!stripped && epctx_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0))
         return EPCTX_OK;
-    }
     epctx_fail(w->c.error, EPCTX_ERR_UNSUPPORTED,
                "has a context without weights: only the EP can put them in; compile again without "
                "%s",
@@ -290,11 +270,9 @@ static epctx_status weightless_in(weightless_work *w)
     epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(w->c.model));
     epctx_tensor_view tensor;
     size_t i;
-    while (epctx_next_tensor(&tensors, &tensor)) {
-        if (tensor.external && ops_has(&w->weights, tensor.name)) {
+    while (epctx_next_tensor(&tensors, &tensor))
+        if (tensor.external && ops_has(&w->weights, tensor.name))
             OPS_TRY(ops_inline_tensor(w->c.model, &tensor, w->c.changes, w->c.error));
-        }
-    }
     for (i = 0; i < w->nodes.count; i++) {
         const weightless_node *node = weightless_node_at(w, i);
         OPS_TRY(weightless_check_binary(w, node));

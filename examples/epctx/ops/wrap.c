@@ -32,11 +32,8 @@ static const wrap_range *range_of(int32_t elem_type)
                                         {EPCTX_ONNX_UINT16, 0, 65535},
                                         {EPCTX_ONNX_INT16, -32768, 32767}};
     size_t i;
-    for (i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        if (ranges[i].elem_type == elem_type) {
-            return &ranges[i];
-        }
-    }
+    for (i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (ranges[i].elem_type == elem_type) return &ranges[i];
     return NULL;
 }
 
@@ -44,12 +41,9 @@ static const wrap_range *range_of(int32_t elem_type)
 static epctx_status new_name(wrap *w, const epctx_wrap_value *v, const char *tail, epctx_str *out)
 {
     OPS_TRY(ops_join(&w->model->arena, v->value.name, epctx_str_of(tail), out, w->error));
-    if (out->size == 0) {
-        return epctx_fail(w->error, EPCTX_ERR_ARG, "a value has no name");
-    }
-    if (ops_has(&w->names, *out)) {
+    if (out->size == 0) return epctx_fail(w->error, EPCTX_ERR_ARG, "a value has no name");
+    if (ops_has(&w->names, *out))
         return epctx_fail(w->error, EPCTX_ERR_ARG, "two values would be named '%S'", out);
-    }
     return ops_put(&w->names, *out, 1, w->error);
 }
 
@@ -62,23 +56,15 @@ static epctx_status check_value(wrap *w, const epctx_wrap_value *v)
                       "EPContext takes tensors of integers of 8 to 64 bits, floats of 16 to "
                       "64 bits and bool");
     }
-    for (i = 0; i < v->value.rank; i++) {
-        if (v->value.dims[i] < 0 && (w->opts->profile->traits & EPCTX_STATIC_SHAPES) != 0) {
+    for (i = 0; i < v->value.rank; i++)
+        if (v->value.dims[i] < 0 && (w->opts->profile->traits & EPCTX_STATIC_SHAPES) != 0)
             return refuse(w, v, "this EP supports static shapes only");
-        }
-    }
-    if (!v->quantized) {
-        return EPCTX_OK;
-    }
-    if (range == NULL) {
-        return refuse(w, v, "only integers of 8 or 16 bits can be quantized");
-    }
-    if (!(v->scale > 0.0f) || v->scale > 3.4e38f) {
+    if (!v->quantized) return EPCTX_OK;
+    if (range == NULL) return refuse(w, v, "only integers of 8 or 16 bits can be quantized");
+    if (!(v->scale > 0.0f) || v->scale > 3.4e38f)
         return refuse(w, v, "the scale must be greater than 0");
-    }
-    if (v->zero_point < range->least || v->zero_point > range->most) {
+    if (v->zero_point < range->least || v->zero_point > range->most)
         return refuse(w, v, "the zero point is outside of its range");
-    }
     w->wide = w->wide || range->most > 255;
     return EPCTX_OK;
 }
@@ -94,9 +80,8 @@ static epctx_status put_scalar(wrap *w, epctx_str name, int32_t elem_type, uint6
     tensor.elem_type = elem_type;
     tensor.size = epctx_elem_size(elem_type);
     OPS_TRY(ops_array(&w->model->arena, tensor.size, 1, &data, w->error));
-    for (i = 0; i < tensor.size; i++) {
+    for (i = 0; i < tensor.size; i++)
         data[i] = (uint8_t)(bits >> 8 * i);
-    }
     tensor.data = data;
     return epctx_graph_put_initializer(w->model, epctx_view_none(), &tensor, epctx_view_none(),
                                        NULL, w->error);
@@ -144,9 +129,7 @@ static epctx_status put_value(wrap *w, const epctx_wrap_value *v, bool input)
     epctx_str inside;
     OPS_TRY(check_value(w, v));
     OPS_TRY(new_name(w, v, "", &inside));
-    if (!v->quantized) {
-        return put_graph_value(w, &outside, input);
-    }
+    if (!v->quantized) return put_graph_value(w, &outside, input);
     OPS_TRY(new_name(w, v, "_dq", &outside.name));
     outside.elem_type = EPCTX_ONNX_FLOAT;
     OPS_TRY(put_graph_value(w, &outside, input));
@@ -197,12 +180,10 @@ static epctx_status put_epnode(wrap *w, epctx_span binary)
     size_t i;
     OPS_TRY(ops_array(&w->model->arena, o->input_count + o->output_count, sizeof *names, &names,
                       w->error));
-    for (i = 0; i < o->input_count; i++) {
+    for (i = 0; i < o->input_count; i++)
         names[i] = o->inputs[i].value.name;
-    }
-    for (i = 0; i < o->output_count; i++) {
+    for (i = 0; i < o->output_count; i++)
         names[o->input_count + i] = o->outputs[i].value.name;
-    }
     memset(&node, 0, sizeof node);
     node.name = epctx_str_of(o->name);
     node.op_type = epctx_str_of(EPCTX_OP_TYPE);
@@ -228,9 +209,7 @@ static epctx_status put_binary(wrap *w, epctx_span binary)
     const epctx_wrap_opts *o = w->opts;
     epctx_str name = epctx_str_of(o->binary_name);
     epctx_output_file file;
-    if (o->embed) {
-        return EPCTX_OK;
-    }
+    if (o->embed) return EPCTX_OK;
     OPS_TRY(epctx_output_name_check(name, epctx_str_of(o->output_path), o->profile, w->error));
     OPS_TRY(ops_file_of(w->model, o->output_path, name, binary, &file, w->error));
     return ops_put_file(&w->report, &file, w->error);
@@ -241,13 +220,11 @@ static epctx_status wrap_run(wrap *w, epctx_span binary)
     const epctx_wrap_opts *o = w->opts;
     epctx_model *model = w->model;
     size_t i;
-    for (i = 0; i < o->input_count; i++) {
+    for (i = 0; i < o->input_count; i++)
         OPS_TRY(put_value(w, &o->inputs[i], true));
-    }
     OPS_TRY(put_epnode(w, binary));
-    for (i = 0; i < o->output_count; i++) {
+    for (i = 0; i < o->output_count; i++)
         OPS_TRY(put_value(w, &o->outputs[i], false));
-    }
     /* QuantizeLinear takes 16 bits since version 21, which came with IR version 10. */
     OPS_TRY(epctx_model_put_opset(model, epctx_str_of(""), w->wide ? 21 : 13, w->error));
     OPS_TRY(epctx_model_put_opset(model, epctx_str_of(EPCTX_DOMAIN), 1, w->error));
@@ -268,9 +245,7 @@ static epctx_status check_arguments(epctx_span binary, const epctx_wrap_opts *o,
                           "expected a profile, a name, at least one output and the name of the "
                           "file");
     }
-    if (binary.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the binary is empty");
-    }
+    if (binary.size == 0) return epctx_fail(error, EPCTX_ERR_ARG, "the binary is empty");
     if (!o->embed && (o->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EP '%s' reads no files: embed the binary",
                           o->profile->name);
@@ -290,9 +265,7 @@ epctx_status epctx_wrap(epctx_model *model, epctx_span binary, const epctx_wrap_
     epctx_error_clear(error);
     memset(&w, 0, sizeof w);
     memset(model, 0, sizeof *model);
-    if (out != NULL) {
-        memset(out, 0, sizeof *out);
-    }
+    if (out != NULL) memset(out, 0, sizeof *out);
     OPS_TRY(check_arguments(binary, opts, error));
     OPS_TRY(epctx_model_new(model, 8, open, error));
     w.model = model;
