@@ -1887,6 +1887,7 @@ static bool epctx_npu__check_pack(const void *params, epctx_npu__needs *needs)
     return true;
 }
 
+/* The compiler packs from a model, where floats lie unaligned. */
 static epctx_status epctx_npu__run_pack(const void *params, const epctx_npu__args *args,
                                         epctx_error *error)
 {
@@ -1895,15 +1896,18 @@ static epctx_status epctx_npu__run_pack(const void *params, const epctx_npu__arg
     size_t g, r, k, i, j;
     (void)error;
     for (g = 0; g < p->batch; g++) {
-        const float *x = (const float *)args->in[0] + g * p->batch_stride;
+        const uint8_t *x = (const uint8_t *)args->in[0] + g * p->batch_stride * sizeof *y;
         for (r = 0; r < p->rows; r += p->block) {
             const size_t rows = p->rows - r < p->block ? p->rows - r : p->block;
             for (k = 0; k < p->depth / p->inner; k++) {
                 for (i = 0; i < p->inner; i++) {
-                    const float *from =
-                        x + r * p->row_stride + k * p->depth_stride + i * p->inner_stride;
-                    for (j = 0; j < p->block; j++)
-                        *y++ = j < rows ? from[j * p->row_stride] : 0.0f;
+                    const uint8_t *from =
+                        x +
+                        (r * p->row_stride + k * p->depth_stride + i * p->inner_stride) * sizeof *y;
+                    for (j = 0; j < p->block; j++, y++) {
+                        *y = 0.0f;
+                        if (j < rows) memcpy(y, from + j * p->row_stride * sizeof *y, sizeof *y);
+                    }
                 }
             }
         }
@@ -4413,11 +4417,11 @@ static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p)
 {
     const epctx_npu__window *w = &p->window;
     const uint64_t pixels = epctx_npu__mul3(p->batch, w->out_h, w->out_w);
+    const uint64_t taps = epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w);
     return epctx_npu__in_place(p) && p->flip == 0
                ? 1
-               : epctx_npu__mul(
-                     epctx_npu__up(epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w), 4),
-                     pixels < EPCTX_NPU__DOT_ROWS ? pixels : EPCTX_NPU__DOT_ROWS);
+               : epctx_npu__mul(epctx_npu__up(taps, 4),
+                                pixels < EPCTX_NPU__DOT_ROWS ? pixels : EPCTX_NPU__DOT_ROWS);
 }
 
 static bool epctx_npu__integer_needs(const epctx_npu__integer_conv *p, uint64_t depth,
@@ -6739,6 +6743,15 @@ static epctx_status epctx_npu__data(epctx_npu__compiler *c, uint32_t id, const v
         }
     }
     *data = t->data;
+    return EPCTX_OK;
+}
+
+/* The same, unaligned where the model holds it so: nothing is copied. */
+static epctx_status epctx_npu__unaligned(epctx_npu__compiler *c, uint32_t id, const void **data)
+{
+    const epctx_npu__tensor *t = &c->tensors[id];
+    if (t->data != NULL || epctx_npu__big_endian()) return epctx_npu__data(c, id, data);
+    *data = t->raw;
     return EPCTX_OK;
 }
 
@@ -12117,6 +12130,7 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     const size_t count = sizeof epctx_npu__lowers / sizeof epctx_npu__lowers[0];
     const size_t more = sizeof epctx_npu__quantizeds / sizeof epctx_npu__quantizeds[0];
     const bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
+    const epctx_str none = epctx_str_of("");
     size_t i = standard ? 0 : count, j = 0, k;
     while (i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type))
         i++;
@@ -12124,7 +12138,8 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
         j++;
     if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft")))) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S%s%S is not supported",
-                          &node->op_type, standard ? "" : " of domain ", &node->domain);
+                          &node->op_type, standard ? "" : " of domain ",
+                          standard ? &none : &node->domain);
     }
     if (node->version < 1 || node->version > EPCTX_NPU__MAX_OPSET) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -13779,9 +13794,9 @@ typedef struct epctx_npu__build {
     epctx_weightless_support weightless;
     epctx_buffer records, makers; /* of graphs, and of those that make their weights */
     epctx_buffer words, strings;
-    epctx_weights table; /* kind is the size of an element */
-    epctx_buffer blocks; /* the bytes of each place in `table`, in memory of their own */
-    epctx_arena arena;   /* the results of types_fn */
+    epctx_weights table;  /* kind is the size of an element */
+    epctx_buffer weights; /* the bytes of the places in `table` */
+    epctx_arena arena;    /* the results of types_fn */
 } epctx_npu__build;
 
 static void epctx_npu__put32(uint8_t *p, uint32_t v)
@@ -13825,90 +13840,119 @@ static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b,
     return name.size > 0 ? epctx_npu__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
 }
 
-static uint8_t *epctx_npu__block(const epctx_npu__build *b, uint32_t index)
-{
-    uint8_t *block;
-    memcpy(&block, b->blocks.data + index * sizeof block, sizeof block);
-    return block;
-}
-
-/* For the table: bytes of the last place that begins at `offset` or before. */
+/* For the table. */
 static epctx_status epctx_npu__fetch(void *user, uint64_t offset, size_t size, const uint8_t **data,
                                      epctx_error *error)
 {
-    const epctx_npu__build *b = (const epctx_npu__build *)user;
-    uint32_t low = 0, high = (uint32_t)b->table.stats.stored;
-    epctx_weight w = {0, 0, 0, 0, false};
     (void)size, (void)error;
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-        (void)epctx_weights_at(&b->table, middle, &w);
-        low = w.offset <= offset ? middle : low;
-        high = w.offset <= offset ? high : middle;
-    }
-    (void)epctx_weights_at(&b->table, low, &w);
-    *data = epctx_npu__block(b, low) + (size_t)(offset - w.offset);
+    *data = ((const epctx_npu__build *)user)->weights.data + (size_t)offset;
     return EPCTX_OK;
 }
 
-/* Memory for epctx_npu__add_weight. */
-static epctx_status epctx_npu__new_block(epctx_npu__compiler *c, const epctx_npu__build *b,
-                                         uint64_t size, void **block)
+/* Memory for `more` bytes, which epctx_buffer_append would double and copy time and again. */
+static epctx_status epctx_npu__reserve(epctx_npu__compiler *c, epctx_buffer *out, uint64_t more)
 {
-    *block = size < SIZE_MAX ? b->allocator.alloc_fn(b->allocator.user, (size_t)size + 1) : NULL;
-    return *block != NULL ? EPCTX_OK : epctx_npu__nomem(c, size);
+    epctx_buffer room = *out;
+    if (more <= out->capacity - out->size) return EPCTX_OK;
+    room.capacity = more < SIZE_MAX - out->size ? out->size + (size_t)more : SIZE_MAX;
+    room.data = (uint8_t *)out->allocator.alloc_fn(out->allocator.user, room.capacity);
+    if (room.data == NULL) return epctx_npu__nomem(c, more);
+    if (out->size > 0) memcpy(room.data, out->data, out->size);
+    epctx_buffer_free(out);
+    *out = room;
+    return EPCTX_OK;
 }
 
-/* Index of the place with exactly the bytes of `block`; a new place keeps it, else it is freed. */
-static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__build *b, void *block,
-                                          size_t size, uint32_t elem, uint32_t *index)
+static bool epctx_npu__is_weight(const epctx_npu__compiler *c, const epctx_npu__step *s,
+                                 uint32_t at)
 {
-    epctx_weight place = {0, 0, 0, 0, false};
-    epctx_status status = epctx_npu__append(c, &b->blocks, &block, sizeof block);
-    epctx_npu__to_host((uint8_t *)block, size, elem);
-    if (status == EPCTX_OK) { /* no place without its block: that is in `blocks` before */
-        b->blocks.size -= sizeof block;
-        status = epctx_weights_add(&b->table, block, size, EPCTX_NPU_ALIGN, elem, &place, c->error);
+    const uint32_t id = s->in[at];
+    return id != EPCTX_NPU__NONE && c->tensors[id].constant && !c->tensors[id].outside;
+}
+
+/* Bytes of operand `at` of `s`, a weight, as the context holds it. */
+static uint64_t epctx_npu__weight_size(const epctx_npu__compiler *c, const epctx_npu__step *s,
+                                       uint32_t at)
+{
+    const epctx_npu__tensor *t = &c->tensors[s->in[at]];
+    const epctx_npu__pack *p = &s->pack;
+    return at == 1 && s->packs
+               ? epctx_npu__mul(epctx_npu__packed(p->batch, p->rows, p->depth, p->block),
+                                sizeof(float))
+               : t->count * epctx_npu__elem_size(t->elem);
+}
+
+/* Memory for what the steps add to the context, so that each weight is written once, where it
+ * stays. A weight of several steps counts once. */
+static epctx_status epctx_npu__reserve_weights(epctx_npu__compiler *c, epctx_npu__build *b)
+{
+    uint64_t more = 4096; /* header and names of the graph */
+    uint8_t *counted;
+    void *memory;
+    size_t i;
+    uint32_t j;
+    EPCTX__TRY(epctx_npu__alloc(c, c->tensor_count, 1, &memory));
+    counted = (uint8_t *)memset(memory, 0, c->tensor_count);
+    for (i = 0; i < c->step_count; i++) {
+        const epctx_npu__step *s = &c->steps[i];
+        if (s->dead) continue;
+        more += epctx_npu__command_size(&epctx_npu__ops[s->op]) * 4 + s->name.size;
+        for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
+            if (epctx_npu__is_weight(c, s, j) && !counted[s->in[j]]) {
+                counted[s->in[j]] = 1;
+                more += EPCTX_NPU__WEIGHT_WORDS * 4 +
+                        epctx_npu__aligned(epctx_npu__weight_size(c, s, j));
+            }
+        }
     }
+    return epctx_npu__reserve(c, &b->weights, more);
+}
+
+/* Memory for the next weight, behind the others. */
+static epctx_status epctx_npu__next_weight(epctx_npu__compiler *c, epctx_npu__build *b, size_t size,
+                                           void **memory)
+{
+    const size_t pad = (size_t)epctx_npu__aligned(b->weights.size) - b->weights.size;
+    EPCTX__TRY(epctx_npu__reserve(c, &b->weights, size < SIZE_MAX - pad ? pad + size : SIZE_MAX));
+    *memory = b->weights.data + b->weights.size + pad;
+    return EPCTX_OK;
+}
+
+/* Index of the place with exactly the bytes of the next weight, which stays if it is new. */
+static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__build *b,
+                                          uint8_t *weight, size_t size, uint32_t elem,
+                                          uint32_t *index)
+{
+    epctx_weight place;
+    epctx_npu__to_host(weight, size, elem);
+    EPCTX__TRY(epctx_weights_add(&b->table, weight, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
     if (place.fresh) {
-        b->blocks.size += sizeof block;
+        memset(b->weights.data + b->weights.size, 0, (size_t)place.offset - b->weights.size);
+        b->weights.size = (size_t)place.offset + size;
         c->stats.weight_size += size;
     } else {
-        b->allocator.free_fn(b->allocator.user, block);
         c->stats.weight_saved += size;
     }
     *index = place.index;
-    return status;
+    return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__add_constant_weight(epctx_npu__compiler *c, epctx_npu__build *b,
-                                                   uint32_t id, uint32_t *index)
+/* Operand `at` of `s`, a weight. */
+static epctx_status epctx_npu__write_weight(epctx_npu__compiler *c, epctx_npu__build *b,
+                                            const epctx_npu__step *s, uint32_t at)
 {
-    const epctx_npu__tensor *t = &c->tensors[id];
-    const uint32_t elem = epctx_npu__elem_size(t->elem);
-    const size_t size = (size_t)t->count * elem;
-    const void *data;
-    void *block;
-    EPCTX__TRY(epctx_npu__data(c, id, &data));
-    EPCTX__TRY(epctx_npu__new_block(c, b, size, &block));
-    memcpy(block, data, size);
-    return epctx_npu__add_weight(c, b, block, size, elem, index);
-}
-
-/* The weights of `s`, packed, as an operand. */
-static epctx_status epctx_npu__write_packed(epctx_npu__compiler *c, epctx_npu__build *b,
-                                            const epctx_npu__step *s)
-{
-    const epctx_npu__pack *p = &s->pack;
-    const uint64_t size =
-        epctx_npu__mul(epctx_npu__packed(p->batch, p->rows, p->depth, p->block), sizeof(float));
-    epctx_npu__args args;
+    const size_t size = (size_t)epctx_npu__weight_size(c, s, at);
+    const uint32_t elem = epctx_npu__elem_size(c->tensors[s->in[at]].elem);
     uint32_t index;
+    epctx_npu__args args;
     memset(&args, 0, sizeof args);
-    EPCTX__TRY(epctx_npu__data(c, s->in[1], &args.in[0]));
-    EPCTX__TRY(epctx_npu__new_block(c, b, size, &args.out[0]));
-    (void)epctx_npu__run_pack(p, &args, c->error); /* it cannot fail */
-    EPCTX__TRY(epctx_npu__add_weight(c, b, args.out[0], (size_t)size, sizeof(float), &index));
+    EPCTX__TRY(epctx_npu__next_weight(c, b, size, &args.out[0]));
+    EPCTX__TRY(epctx_npu__unaligned(c, s->in[at], &args.in[0]));
+    if (at == 1 && s->packs)
+        (void)epctx_npu__run_pack(&s->pack, &args, c->error); /* it cannot fail */
+    else if (size > 0)
+        memcpy(args.out[0], args.in[0], size);
+    EPCTX__TRY(epctx_npu__add_weight(c, b, (uint8_t *)args.out[0], size, elem, &index));
     EPCTX__TRY(epctx_npu__word(c, &b->words, EPCTX_NPU__WEIGHT));
     EPCTX__TRY(epctx_npu__word(c, &b->words, index));
     return epctx_npu__word64(c, &b->words, 0);
@@ -13923,9 +13967,6 @@ static epctx_status epctx_npu__write_operand(epctx_npu__compiler *c, epctx_npu__
         place = EPCTX_NPU__MADE;
         index = c->outputs[c->tensors[id].whole];
         offset = c->tensors[id].at;
-    } else if (id != EPCTX_NPU__NONE && c->tensors[id].constant) {
-        place = EPCTX_NPU__WEIGHT;
-        EPCTX__TRY(epctx_npu__add_constant_weight(c, b, id, &index));
     } else if (id != EPCTX_NPU__NONE) {
         const epctx_npu__buffer *buffer = &c->buffers[c->tensors[id].buffer];
         place = (uint32_t)buffer->place;
@@ -13946,8 +13987,8 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
     EPCTX__TRY(epctx_npu__word(c, &b->words, epctx_npu__command_size(op)));
     EPCTX__TRY(epctx_npu__name(c, b, s->name));
     for (i = 0; i < op->in_count; i++) {
-        EPCTX__TRY(i == 1 && s->packs ? epctx_npu__write_packed(c, b, s)
-                                      : epctx_npu__write_operand(c, b, s->in[i]));
+        EPCTX__TRY(epctx_npu__is_weight(c, s, i) ? epctx_npu__write_weight(c, b, s, i)
+                                                 : epctx_npu__write_operand(c, b, s->in[i]));
     }
     EPCTX__TRY(epctx_npu__write_operand(c, b, s->out));
     if (op->out_count > 1) {
@@ -14002,6 +14043,7 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
             epctx_npu__write_value(c, b, c->graph->outputs[i].name, c->graph->input_count + i));
     }
     r.commands_at = (uint32_t)(b->words.size / 4);
+    EPCTX__TRY(epctx_npu__reserve_weights(c, b));
     for (i = 0; i < c->step_count; i++) {
         if (!c->steps[i].dead) {
             EPCTX__TRY(epctx_npu__write_step(c, b, &c->steps[i]));
@@ -14197,33 +14239,15 @@ static uint64_t epctx_npu__weight_bytes(const epctx_npu__build *b)
     return b->table.stats.stored_bytes + b->table.stats.padding;
 }
 
-/* Memory for `more` bytes, which epctx_buffer_append would double and copy time and again. */
-static epctx_status epctx_npu__reserve(epctx_npu__compiler *c, epctx_buffer *out, uint64_t more)
-{
-    epctx_buffer room = *out;
-    room.capacity = more < SIZE_MAX - out->size ? out->size + (size_t)more : SIZE_MAX;
-    room.data = (uint8_t *)out->allocator.alloc_fn(out->allocator.user, room.capacity);
-    if (room.data == NULL) return epctx_npu__nomem(c, more);
-    if (out->size > 0) memcpy(room.data, out->data, out->size);
-    epctx_buffer_free(out);
-    *out = room;
-    return EPCTX_OK;
-}
-
-/* Each block is freed when it is in `out`. */
+/* All but the weights. */
 static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, epctx_npu__build *b,
-                                            epctx_buffer *out, size_t start)
+                                            epctx_buffer *out)
 {
     const size_t graphs = b->records.size / sizeof(epctx_npu__graph_record);
     const size_t total = graphs + b->makers.size / sizeof(epctx_npu__graph_record);
     epctx_weight w;
     uint32_t index;
-    size_t i, size;
-    EPCTX__TRY(epctx_npu__reserve(c, out,
-                                  EPCTX_NPU_HEADER_SIZE + total * EPCTX_NPU__GRAPH_WORDS * 4 +
-                                      b->words.size + b->strings.size + EPCTX_NPU_ALIGN +
-                                      b->table.stats.stored * EPCTX_NPU__WEIGHT_WORDS * 4 +
-                                      epctx_npu__weight_bytes(b)));
+    size_t i;
     EPCTX__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
     for (i = 0; i < total; i++) {
         epctx_npu__graph_record r;
@@ -14241,16 +14265,28 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, epctx_npu__b
         EPCTX__TRY(epctx_npu__word(c, out, 0));
     }
     EPCTX__TRY(epctx_npu__append(c, out, b->strings.data, b->strings.size));
-    size = out->size - start;
-    EPCTX__TRY(epctx_npu__append(c, out, NULL, (size_t)(epctx_npu__aligned(size) - size)));
-    for (index = 0, size = out->size; epctx_weights_at(&b->table, index, &w); index++) {
-        uint8_t *block = epctx_npu__block(b, index), *none = NULL;
-        EPCTX__TRY(epctx_npu__append(c, out, NULL, size + (size_t)w.offset - out->size));
-        EPCTX__TRY(epctx_npu__append(c, out, block, (size_t)w.size));
-        b->allocator.free_fn(b->allocator.user, block);
-        memcpy(b->blocks.data + index * sizeof none, &none, sizeof none);
+    return epctx_npu__append(c, out, NULL, (size_t)(epctx_npu__aligned(out->size) - out->size));
+}
+
+/* Appends the binary: `head`, then the weights, in the weights' own memory where `out` is empty. */
+static epctx_status epctx_npu__put_binary(epctx_npu__compiler *c, epctx_npu__build *b,
+                                          const epctx_buffer *head, epctx_buffer *out)
+{
+    epctx_buffer *weights = &b->weights;
+    if (out->size == 0 && out->allocator.alloc_fn == weights->allocator.alloc_fn &&
+        out->allocator.user == weights->allocator.user) {
+        EPCTX__TRY(epctx_npu__reserve(c, weights, head->size));
+        memmove(weights->data + head->size, weights->data, weights->size);
+        memcpy(weights->data, head->data, head->size);
+        weights->size += head->size;
+        epctx_buffer_free(out);
+        *out = *weights;
+        epctx_buffer_init(weights, &b->allocator);
+        return EPCTX_OK;
     }
-    return EPCTX_OK;
+    EPCTX__TRY(epctx_npu__reserve(c, out, head->size + weights->size));
+    EPCTX__TRY(epctx_npu__append(c, out, head->data, head->size));
+    return epctx_npu__append(c, out, weights->data, weights->size);
 }
 
 static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arch *arch, uint8_t *h,
@@ -14579,18 +14615,13 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
 static void epctx_npu__discard(void *self, void *build)
 {
     epctx_npu__build *b = (epctx_npu__build *)build;
-    uint32_t i;
     (void)self;
     if (b == NULL) return;
     epctx_buffer_free(&b->records);
     epctx_buffer_free(&b->makers);
     epctx_buffer_free(&b->words);
     epctx_buffer_free(&b->strings);
-    for (i = 0; i < b->blocks.size / sizeof(uint8_t *); i++) {
-        uint8_t *block = epctx_npu__block(b, i);
-        if (block != NULL) b->allocator.free_fn(b->allocator.user, block);
-    }
-    epctx_buffer_free(&b->blocks);
+    epctx_buffer_free(&b->weights);
     epctx_weights_free(&b->table);
     epctx_arena_free(&b->arena);
     b->allocator.free_fn(b->allocator.user, b);
@@ -14612,7 +14643,7 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     epctx_buffer_init(&b->makers, &npu->allocator);
     epctx_buffer_init(&b->words, &npu->allocator);
     epctx_buffer_init(&b->strings, &npu->allocator);
-    epctx_buffer_init(&b->blocks, &npu->allocator);
+    epctx_buffer_init(&b->weights, &npu->allocator);
     epctx_arena_init(&b->arena, &npu->allocator);
     memset(&opts, 0, sizeof opts);
     opts.allocator = &npu->allocator;
@@ -14759,19 +14790,22 @@ static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out
                                       epctx_error *error)
 {
     const epctx_npu *npu = (const epctx_npu *)self;
+    epctx_npu__build *b = (epctx_npu__build *)build;
     const size_t start = out->size;
     epctx_npu__compiler c;
+    epctx_buffer head;
     epctx_status status;
     epctx_error_clear(error);
     memset(&c, 0, sizeof c);
     c.error = error;
-    status = epctx_npu__put_sections(&c, (epctx_npu__build *)build, out, start);
-    if (status == EPCTX_OK) {
-        epctx_npu__put_header((const epctx_npu__build *)build, npu->arch, out->data + start,
-                              out->size - start);
-    } else {
+    epctx_buffer_init(&head, &npu->allocator);
+    status = epctx_npu__put_sections(&c, b, &head);
+    if (status == EPCTX_OK) status = epctx_npu__put_binary(&c, b, &head, out);
+    if (status == EPCTX_OK)
+        epctx_npu__put_header(b, npu->arch, out->data + start, out->size - start);
+    else
         out->size = start;
-    }
+    epctx_buffer_free(&head);
     epctx_npu__discard(self, build);
     return status;
 }
