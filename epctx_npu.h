@@ -5110,10 +5110,10 @@ static epctx_status epctx_npu__run_integer_depthwise(const void *params,
     return EPCTX_OK;
 }
 
-/* -- IntegerAdd: bytes of two scales -- */
+/* -- IntegerAdd: sums or products of bytes of two scales -- */
 
 typedef struct epctx_npu__integer_add {
-    uint32_t count, a_flip, b_flip;
+    uint32_t count, product, a_flip, b_flip;
     int32_t a_zero, b_zero; /* of the flipped bytes */
     float a_scale, b_scale, y_scale;
     epctx_npu__requant y;
@@ -5152,8 +5152,9 @@ EPCTX_NPU__WIDE static size_t epctx_npu__integer_add_wide(const epctx_npu__integ
     const __m512 most = _mm512_set1_ps((float)(p->y.high - p->y.zero));
     size_t i;
     for (i = 0; i + 16 <= p->count; i += 16) {
-        __m512 v = _mm512_add_ps(epctx_npu__numbers(a + i, p->a_flip, p->a_zero, p->a_scale),
-                                 epctx_npu__numbers(b + i, p->b_flip, p->b_zero, p->b_scale));
+        const __m512 one = epctx_npu__numbers(a + i, p->a_flip, p->a_zero, p->a_scale);
+        const __m512 two = epctx_npu__numbers(b + i, p->b_flip, p->b_zero, p->b_scale);
+        __m512 v = p->product != 0 ? _mm512_mul_ps(one, two) : _mm512_add_ps(one, two);
         v = _mm512_div_ps(v, _mm512_set1_ps(p->y_scale));
         v = _mm512_min_ps(_mm512_max_ps(v, least), most); /* NaN: the second operand */
         _mm512_mask_cvtepi32_storeu_epi8(
@@ -5182,7 +5183,8 @@ static epctx_status epctx_npu__run_integer_add(const void *params, const epctx_n
     for (; i < p->count; i++) { /* in two statements, so that no compiler fuses them */
         volatile float one = (float)((int32_t)(a[i] ^ p->a_flip) - p->a_zero) * p->a_scale;
         volatile float two = (float)((int32_t)(b[i] ^ p->b_flip) - p->b_zero) * p->b_scale;
-        y[i] = epctx_npu__step_of((one + two) / p->y_scale, least, most, (float)p->y.zero);
+        const volatile float both = p->product != 0 ? one * two : one + two;
+        y[i] = epctx_npu__step_of(both / p->y_scale, least, most, (float)p->y.zero);
     }
     return EPCTX_OK;
 }
@@ -13226,6 +13228,9 @@ static epctx_status epctx_npu__dequantized(const epctx_npu__integers *w, uint32_
 {
     bool known = false;
     *s = tensor != EPCTX_NPU__NONE ? epctx_npu__maker(w, tensor) : NULL;
+    if (tensor != EPCTX_NPU__NONE && w->c->tensors[tensor].constant &&
+        !w->c->tensors[tensor].outside && w->c->tensors[tensor].shape.rank < 3)
+        *s = w->c->tensors[tensor].dequantized; /* of a rank that is no image */
     if (*s != NULL && (*s)->op == EPCTX_NPU__OP_DEQUANTIZE)
         EPCTX__TRY(epctx_npu__grid_of(w->c, *s, g, &known));
     if (!known) *s = NULL;
@@ -13517,7 +13522,7 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
     return epctx_npu__emit(c, &to);
 }
 
-/* A sum of two tensors of one shape. */
+/* A sum, difference or product of two tensors of one shape. */
 static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu__step *s,
                                         const epctx_npu__step *q, const epctx_npu__grid *y,
                                         bool *done)
@@ -13525,81 +13530,110 @@ static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu_
     epctx_npu__compiler *c = w->c;
     const epctx_npu__step *from[2];
     epctx_npu__integer_add *p;
+    epctx_npu__requant fit;
     epctx_npu__grid a, b;
     epctx_npu__step to;
-    epctx_npu__act act;
-    memset(&act, 0, sizeof act);
     EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from[0], &a));
     EPCTX__TRY(epctx_npu__dequantized(w, s->in[1], &from[1], &b));
-    if (from[0] == NULL || from[1] == NULL || s->params.binary.kind != EPCTX_NPU__BINARY_ADD ||
-        !epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape))
+    if (from[0] == NULL || from[1] == NULL || s->params.binary.kind > EPCTX_NPU__BINARY_MUL ||
+        !epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape) ||
+        !epctx_npu__requant_of(y, &s->params.binary.act, &fit))
         return EPCTX_OK;
     epctx_npu__step_init(&to, EPCTX_NPU__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], q->out);
     EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.in[0]));
     EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.in[1]));
     EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.out));
     p = &to.params.integer_add;
-    (void)epctx_npu__requant_of(y, &act, &p->y);
+    p->y = fit;
+    p->product = s->params.binary.kind == EPCTX_NPU__BINARY_MUL ? 1 : 0;
     p->count = (uint32_t)c->tensors[q->out].count;
     p->a_flip = epctx_npu__flip_of(a.type);
     p->b_flip = epctx_npu__flip_of(b.type);
     p->a_zero = a.zero + (int32_t)p->a_flip;
     p->b_zero = b.zero + (int32_t)p->b_flip;
     p->a_scale = a.scale;
-    p->b_scale = b.scale;
+    p->b_scale = s->params.binary.kind == EPCTX_NPU__BINARY_SUB ? -b.scale : b.scale;
     p->y_scale = y->scale;
     to.name = s->name;
     *done = true;
     return epctx_npu__emit(c, &to);
 }
 
-/* An activation, or only another grid, as a table made with the steps themselves. */
-static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_npu__step *s,
-                                           const epctx_npu__step *q, bool *done)
+/* The values of `tensor` for all bytes, if the steps behind it compute each element from one that
+ * the Dequantize `from` reads, and from constants; else NONE. */
+static epctx_status epctx_npu__for_bytes(epctx_npu__integers *w, uint32_t tensor, uint32_t depth,
+                                         const epctx_npu__step **from, uint32_t *values)
 {
     epctx_npu__compiler *c = w->c;
-    const epctx_npu__step *from = s;
+    const epctx_npu__step *s = epctx_npu__maker(w, tensor);
     const epctx_npu__shape shape = {1, {256}};
-    epctx_npu__grid x;
     epctx_npu__step to;
-    epctx_npu__quantize p;
-    epctx_npu__args args;
-    uint8_t bytes[256];
-    float numbers[256];
-    void *table;
-    uint32_t i, in;
-    if (s->op == EPCTX_NPU__OP_UNARY)
-        EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from, &x));
-    else
-        EPCTX__TRY(epctx_npu__dequantized(w, q->in[0], &from, &x));
-    if (from == NULL || c->tensors[from->in[0]].count != c->tensors[q->out].count) return EPCTX_OK;
-    in = from->in[0];
-    epctx_npu__step_init(&to, EPCTX_NPU__OP_LOOKUP, in, EPCTX_NPU__NONE, q->out);
-    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_UINT8, &shape, &table, &to.in[1]));
-    for (i = 0; i < 256; i++)
-        bytes[i] = (uint8_t)i;
-    memset(&args, 0, sizeof args);
-    p.outer = p.channels = 1;
-    p.inner = 256;
-    p.type = from->params.quantize.type;
-    args.in[0] = bytes;
-    args.out[0] = numbers;
-    EPCTX__TRY(epctx_npu__data(c, from->in[1], &args.in[1]));
-    if (from->in[2] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, from->in[2], &args.in[2]));
-    EPCTX__TRY(epctx_npu__run_dequantize(&p, &args, c->error));
-    if (s->op == EPCTX_NPU__OP_UNARY) epctx_npu__activate(numbers, 256, &s->params.unary.act);
-    p.type = q->params.quantize.type;
-    args.in[0] = numbers;
-    args.out[0] = table;
-    args.in[2] = NULL;
-    EPCTX__TRY(epctx_npu__data(c, q->in[1], &args.in[1]));
-    if (q->in[2] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, q->in[2], &args.in[2]));
-    EPCTX__TRY(epctx_npu__run_quantize(&p, &args, c->error));
-    to.params.lookup.count = (uint32_t)c->tensors[in].count;
-    to.name = q->name;
-    EPCTX__TRY(epctx_npu__shaped(c, q->out, &to.in[0]));
-    *done = true;
-    return epctx_npu__emit(c, &to);
+    epctx_npu__grid g;
+    uint32_t i, count;
+    void *bytes;
+    *values = EPCTX_NPU__NONE;
+    if (c->tensors[tensor].constant && c->tensors[tensor].count == 1 && !c->tensors[tensor].outside)
+        *values = tensor;
+    if (s == NULL || depth == 0) return EPCTX_OK;
+    to = *s;
+    if (s->op == EPCTX_NPU__OP_DEQUANTIZE) {
+        EPCTX__TRY(epctx_npu__dequantized(w, tensor, &s, &g));
+        if (s == NULL || (*from != NULL && (*from)->in[0] != s->in[0])) return EPCTX_OK;
+        *from = s;
+        EPCTX__TRY(epctx_npu__add_constant(c, g.type, &shape, &bytes, &to.in[0]));
+        for (i = 0; i < 256; i++)
+            ((uint8_t *)bytes)[i] = (uint8_t)i;
+        to.params.quantize.inner = 256;
+    } else if (s->op == EPCTX_NPU__OP_UNARY || s->op == EPCTX_NPU__OP_BINARY) {
+        count = s->op == EPCTX_NPU__OP_BINARY ? 2 : 1;
+        for (i = 0; i < count; i++) {
+            EPCTX__TRY(epctx_npu__for_bytes(w, s->in[i], depth - 1, from, &to.in[i]));
+            if (to.in[i] == EPCTX_NPU__NONE) return EPCTX_OK;
+        }
+        if (*from == NULL || c->tensors[(*from)->in[0]].count != c->tensors[tensor].count)
+            return EPCTX_OK; /* one spreads over the other */
+        if (count == 1) {
+            to.params.unary.count = 256;
+        } else {
+            epctx_npu__binary *p = &to.params.binary;
+            p->rank = 1;
+            p->dims[0] = 256;
+            p->a[0] = c->tensors[to.in[0]].count != 1 ? 1 : 0;
+            p->b[0] = c->tensors[to.in[1]].count != 1 ? 1 : 0;
+        }
+    } else {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &to.out));
+    *values = to.out;
+    return epctx_npu__fold(c, &to);
+}
+
+/* A function of one tensor's bytes, if only to another grid, as a table. */
+static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_npu__step *q,
+                                           bool *done)
+{
+    epctx_npu__compiler *c = w->c;
+    const epctx_npu__shape shape = {1, {256}};
+    const epctx_weightless_support weightless = c->weightless;
+    const epctx_npu__step *from = NULL;
+    epctx_npu__step to, round = *q;
+    c->weightless = EPCTX_WEIGHTLESS_NONE; /* all is known now */
+    EPCTX__TRY(epctx_npu__for_bytes(w, q->in[0], 6, &from, &round.in[0]));
+    if (round.in[0] != EPCTX_NPU__NONE && from != NULL &&
+        c->tensors[from->in[0]].count == c->tensors[q->out].count) {
+        round.params.quantize.inner = 256;
+        EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[q->out].elem, &shape, &round.out));
+        EPCTX__TRY(epctx_npu__fold(c, &round));
+        epctx_npu__step_init(&to, EPCTX_NPU__OP_LOOKUP, from->in[0], round.out, q->out);
+        to.params.lookup.count = (uint32_t)c->tensors[q->out].count;
+        to.name = q->name;
+        EPCTX__TRY(epctx_npu__shaped(c, q->out, &to.in[0]));
+        EPCTX__TRY(epctx_npu__emit(c, &to));
+        *done = true;
+    }
+    c->weightless = weightless;
+    return EPCTX_OK;
 }
 
 /* A move of bytes between equal grids. */
@@ -13635,10 +13669,11 @@ static epctx_status epctx_npu__integer_step(epctx_npu__integers *w, const epctx_
         return EPCTX_OK;
     switch (s->op) {
     case EPCTX_NPU__OP_BINARY:
-        return epctx_npu__add_step(w, s, q, &y, done);
+        EPCTX__TRY(epctx_npu__lookup_step(w, q, done));
+        return *done ? EPCTX_OK : epctx_npu__add_step(w, s, q, &y, done);
     case EPCTX_NPU__OP_UNARY:
     case EPCTX_NPU__OP_DEQUANTIZE:
-        return epctx_npu__lookup_step(w, s, q, done);
+        return epctx_npu__lookup_step(w, q, done);
     case EPCTX_NPU__OP_MOVE:
         return epctx_npu__move_step(w, s, q, &y, done);
     default:

@@ -2074,7 +2074,7 @@ static bool has_form(int form)
     const bool vnni = __builtin_cpu_supports("avxvnni");
 #endif
     return form == 0 ? epctx_npu__level_here() != EPCTX_NPU__PORTABLE
-                     : (form == 1 ? vnni : epctx_npu__has_vnni(epctx_npu__level_here()));
+                     : (form == 1 ? vnni : epctx_npu__has_vnni(EPCTX_NPU__LEVEL_AVX512));
 }
 
 static void dots_case(int form)
