@@ -4418,7 +4418,7 @@ static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p)
     const epctx_npu__window *w = &p->window;
     const uint64_t pixels = epctx_npu__mul3(p->batch, w->out_h, w->out_w);
     const uint64_t taps = epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w);
-    return epctx_npu__in_place(p) && p->flip == 0
+    return epctx_npu__in_place(p)
                ? 1
                : epctx_npu__mul(epctx_npu__up(taps, 4),
                                 pixels < EPCTX_NPU__DOT_ROWS ? pixels : EPCTX_NPU__DOT_ROWS);
@@ -4522,8 +4522,24 @@ typedef struct epctx_npu__dots {
     size_t count, fours; /* of pixels; of groups of four products */
     size_t columns;      /* channels */
     size_t pitch;        /* from pixel to pixel of y */
+    uint32_t flip;       /* of each byte */
     const epctx_npu__requant *steps;
 } epctx_npu__dots;
+
+#define EPCTX_NPU__TAPS 64 /* a multiple of 4 */
+
+/* `count` results, up to 64: channels of a pixel, or several pixels. */
+typedef struct epctx_npu__channels {
+    const epctx_npu__integer_conv *p;
+    const uint8_t *taps[EPCTX_NPU__TAPS]; /* to a multiple of 4; the weights beyond are 0 */
+    size_t count, tap_count;
+    const int8_t *w;
+    const float *scale;
+    const int32_t *from; /* the sums so far, interleaved */
+    int32_t sum[64];
+    bool last; /* no more taps follow: writes y, else sum */
+    uint8_t *y;
+} epctx_npu__channels;
 
 static void epctx_npu__dots_portable(const epctx_npu__dots *d)
 {
@@ -4536,8 +4552,8 @@ static void epctx_npu__dots_portable(const epctx_npu__dots *d)
             memcpy(sum, d->bias + n, sizeof sum);
             for (k = 0; k < d->fours; k++, w += 4 * lane) {
                 const uint8_t *x = d->rows[r] + 4 * k;
-                const int32_t x0 = x[0], x1 = x[1];
-                const int32_t x2 = x[2], x3 = x[3];
+                const int32_t x0 = (int32_t)(x[0] ^ d->flip), x1 = (int32_t)(x[1] ^ d->flip);
+                const int32_t x2 = (int32_t)(x[2] ^ d->flip), x3 = (int32_t)(x[3] ^ d->flip);
                 for (j = 0; j < lane; j++) {
                     sum[j] += (uint32_t)(x0 * w[4 * j] + x1 * w[4 * j + 1] + x2 * w[4 * j + 2] +
                                          x3 * w[4 * j + 3]);
@@ -4563,129 +4579,17 @@ static bool epctx_npu__has_vnni(epctx_npu__level fast)
 
 /* Adds to each number of `sum` four products of unsigned and signed bytes. As an instruction of its
  * own, because gcc 12 copies the sum before the intrinsic. */
-EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__dot(__m512i sum, __m512i x, __m512i w)
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__dot_512(__m512i sum, __m512i x,
+                                                                    __m512i w, bool vnni)
 {
+    (void)vnni;
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
     return sum;
 }
 
-/* 16 sums to integers without the zero point, within the limits. */
-EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__rounded(__m512i sum, const float *scale,
-                                                                    const epctx_npu__requant *s)
-{
-    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(scale));
-    v = _mm512_max_ps(v, _mm512_set1_ps((float)(s->low - s->zero))); /* NaN: the second operand */
-    v = _mm512_min_ps(v, _mm512_set1_ps((float)(s->high - s->zero)));
-    return _mm512_add_epi32(
-        _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
-        _mm512_set1_epi32(s->zero));
-}
-
-EPCTX_NPU__VNNI static void epctx_npu__flip_wide(const uint8_t *from, size_t size, uint32_t flip,
-                                                 uint8_t *to)
-{
-    const __m512i bits = _mm512_set1_epi8((char)flip);
-    size_t i;
-    for (i = 0; i < size; i += 64) {
-        const __mmask64 mask = size - i < 64 ? UINT64_MAX >> (64 - (size - i)) : UINT64_MAX;
-        _mm512_mask_storeu_epi8(to + i, mask,
-                                _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, from + i), bits));
-    }
-}
-
-/* `rows` pixels and `wide` blocks of channels: constants where it is inlined. */
-EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__dots_tile(const epctx_npu__dots *d,
-                                                                   size_t rows, size_t wide)
-{
-    const size_t block = d->fours * 4 * EPCTX_NPU__DOT_LANE;
-    const int8_t *w = d->w;
-    __m512i sum[EPCTX_NPU__DOT_ROWS][4];
-    size_t r, v, k;
-    EPCTX_NPU__UNROLL
-    for (r = 0; r < rows; r++) {
-        EPCTX_NPU__UNROLL
-        for (v = 0; v < wide; v++)
-            sum[r][v] = _mm512_loadu_si512(d->bias + v * EPCTX_NPU__DOT_LANE);
-    }
-    for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) {
-        __m512i weights[4];
-        EPCTX_NPU__UNROLL
-        for (v = 0; v < wide; v++)
-            weights[v] = _mm512_loadu_si512(w + v * block);
-        EPCTX_NPU__UNROLL
-        for (r = 0; r < rows; r++) {
-            uint32_t word;
-            __m512i x;
-            memcpy(&word, d->rows[r] + 4 * k, sizeof word);
-            x = _mm512_set1_epi32((int32_t)word);
-            EPCTX_NPU__UNROLL
-            for (v = 0; v < wide; v++)
-                sum[r][v] = epctx_npu__dot(sum[r][v], x, weights[v]);
-        }
-    }
-    EPCTX_NPU__UNROLL
-    for (r = 0; r < rows; r++) {
-        EPCTX_NPU__UNROLL
-        for (v = 0; v < wide; v++) {
-            const size_t at = v * EPCTX_NPU__DOT_LANE, left = d->columns - at;
-            if (r < d->count) {
-                _mm512_mask_cvtepi32_storeu_epi8(
-                    d->y + r * d->pitch + at,
-                    (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu),
-                    epctx_npu__rounded(sum[r][v], d->scale + at, d->steps));
-            }
-        }
-    }
-}
-
-EPCTX_NPU__VNNI static void epctx_npu__dots_wide(const epctx_npu__dots *d)
-{
-    const size_t wide = (d->columns + EPCTX_NPU__DOT_LANE - 1) / EPCTX_NPU__DOT_LANE;
-    if (d->count == 1) {
-        switch (wide) {
-        case 4:
-            epctx_npu__dots_tile(d, 1, 4);
-            return;
-        case 3:
-            epctx_npu__dots_tile(d, 1, 3);
-            return;
-        case 2:
-            epctx_npu__dots_tile(d, 1, 2);
-            return;
-        default:
-            epctx_npu__dots_tile(d, 1, 1);
-            return;
-        }
-    }
-    switch (wide) {
-    case 4:
-        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 4);
-        break;
-    case 3:
-        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 3);
-        break;
-    case 2:
-        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 2);
-        break;
-    default:
-        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 1);
-        break;
-    }
-}
-
-EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__get_32(const void *from)
-{
-    return _mm256_loadu_si256((const __m256i *)from);
-}
-
-EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__put_32(void *to, __m256i v)
-{
-    _mm256_storeu_si256((__m256i *)to, v);
-}
-
 /* The same for 8 sums; without AVX-VNNI as products of the even and of the odd bytes. */
-EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__dot_half(__m256i sum, __m256i x,
-                                                                       __m256i w, bool vnni)
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__dot_256(__m256i sum, __m256i x,
+                                                                      __m256i w, bool vnni)
 {
     const __m256i even = _mm256_set1_epi16(0xff);
     if (vnni) {
@@ -4698,52 +4602,187 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__dot_half(__m256i s
                             _mm256_madd_epi16(_mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8)));
 }
 
-EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i
-epctx_npu__rounded_half(__m256i sum, const float *scale, const epctx_npu__requant *s)
+/* The first `count` bytes. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__some_512(const uint8_t *x, size_t count)
 {
-    __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(scale));
-    v = _mm256_max_ps(v, _mm256_set1_ps((float)(s->low - s->zero))); /* NaN: the second operand */
-    v = _mm256_min_ps(v, _mm256_set1_ps((float)(s->high - s->zero)));
-    v = _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    return _mm256_add_epi32(_mm256_cvttps_epi32(v), _mm256_set1_epi32(s->zero));
+    return _mm512_maskz_loadu_epi8(count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, x);
 }
 
-/* `rows` pixels from `first` on, a block of channels. */
-EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void
-epctx_npu__dots_half_tile(const epctx_npu__dots *d, size_t n, size_t first, size_t rows, bool vnni)
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__some_256(const uint8_t *x,
+                                                                       size_t count)
 {
-    const size_t left = d->columns - n;
-    const int8_t *w = d->w + n * d->fours * 4;
-    __m256i sum[3][2];
-    size_t r, v, k;
-    EPCTX_NPU__UNROLL
-    for (r = 0; r < rows; r++) {
-        EPCTX_NPU__UNROLL
-        for (v = 0; v < 2; v++)
-            sum[r][v] = epctx_npu__get_32(d->bias + n + 8 * v);
+    uint8_t bytes[32] = {0};
+    if (count < 32) epctx_npu__copy_run(bytes, x, count);
+    return _mm256_loadu_si256((const __m256i *)(const void *)(count < 32 ? bytes : x));
+}
+
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__put_some_512(uint8_t *y, size_t count,
+                                                                      __m512i v)
+{
+    _mm512_mask_storeu_epi8(y, count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, v);
+}
+
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__put_some_256(uint8_t *y, size_t count,
+                                                                        __m256i v)
+{
+    uint8_t bytes[32];
+    _mm256_storeu_si256((__m256i *)(void *)bytes, v);
+    epctx_npu__copy_run(y, bytes, count);
+}
+
+/* The low bytes of the numbers, up to `left`. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__narrow_512(uint8_t *y, size_t left,
+                                                                    __m512i v)
+{
+    _mm512_mask_cvtepi32_storeu_epi8(y, (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu),
+                                     v);
+}
+
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y, size_t left,
+                                                                      __m256i v)
+{
+    int32_t whole[8];
+    size_t i;
+    _mm256_storeu_si256((__m256i *)(void *)whole, v);
+    for (i = 0; i < 8 && i < left; i++)
+        y[i] = (uint8_t)(whole[i] & 0xff);
+}
+
+#define EPCTX_NPU__NEAREST_256(v) _mm256_round_ps(v, 8)
+#define EPCTX_NPU__NEAREST_512(v) _mm512_roundscale_ps(v, 8)
+
+/* On vectors of 256 and of 512 bits:
+ * rounded: sums to integers without the zero point, within the limits.
+ * tile: `rows` pixels from `first` on, `wide` vectors of channels from `n` on; all of these but n
+ * are constants where it is inlined.
+ * channels: results of one vector of bytes, the one at `part`. */
+#define EPCTX_NPU__INTEGER_FORM(bits, target) \
+    target static EPCTX_NPU__INLINE __m##bits##i epctx_npu__get_##bits(const void *from) \
+    { \
+        return _mm##bits##_loadu_si##bits((const __m##bits##i *)from); \
+    } \
+\
+    target static EPCTX_NPU__INLINE void epctx_npu__put_##bits(void *to, __m##bits##i v) \
+    { \
+        _mm##bits##_storeu_si##bits((__m##bits##i *)to, v); \
+    } \
+\
+    target static EPCTX_NPU__INLINE __m##bits##i epctx_npu__rounded_##bits( \
+        __m##bits##i sum, const float *scale, const epctx_npu__requant *s) \
+    { \
+        __m##bits v = \
+            _mm##bits##_mul_ps(_mm##bits##_cvtepi32_ps(sum), _mm##bits##_loadu_ps(scale)); \
+        v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps((float)(s->low - s->zero))); \
+        v = _mm##bits##_min_ps(v, _mm##bits##_set1_ps((float)(s->high - s->zero))); \
+        return _mm##bits##_add_epi32(_mm##bits##_cvttps_epi32(EPCTX_NPU__NEAREST_##bits(v)), \
+                                     _mm##bits##_set1_epi32(s->zero)); \
+    } \
+\
+    target static EPCTX_NPU__INLINE void epctx_npu__tile_##bits( \
+        const epctx_npu__dots *d, size_t n, size_t first, size_t rows, size_t wide, bool vnni) \
+    { \
+        const size_t lanes = bits / 32, block = d->fours * 4 * EPCTX_NPU__DOT_LANE; \
+        const int8_t *w = d->w + n * d->fours * 4; \
+        const __m##bits##i flip = _mm##bits##_set1_epi8((char)d->flip); \
+        __m##bits##i sum[EPCTX_NPU__DOT_ROWS][4], weights[4]; \
+        size_t r, v, k; \
+        EPCTX_NPU__UNROLL \
+        for (r = 0; r < rows; r++) { \
+            EPCTX_NPU__UNROLL \
+            for (v = 0; v < wide; v++) \
+                sum[r][v] = epctx_npu__get_##bits(d->bias + n + v * lanes); \
+        } \
+        for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) { \
+            EPCTX_NPU__UNROLL \
+            for (v = 0; v < wide; v++) \
+                weights[v] = \
+                    epctx_npu__get_##bits(w + v * lanes / 16 * block + v * lanes % 16 * 4); \
+            EPCTX_NPU__UNROLL \
+            for (r = 0; r < rows; r++) { \
+                int32_t word; \
+                __m##bits##i x; \
+                memcpy(&word, d->rows[first + r] + 4 * k, sizeof word); \
+                x = _mm##bits##_xor_si##bits(_mm##bits##_set1_epi32(word), flip); \
+                EPCTX_NPU__UNROLL \
+                for (v = 0; v < wide; v++) \
+                    sum[r][v] = epctx_npu__dot_##bits(sum[r][v], x, weights[v], vnni); \
+            } \
+        } \
+        EPCTX_NPU__UNROLL \
+        for (r = 0; r < rows; r++) { \
+            uint8_t *y = d->y + (first + r) * d->pitch + n; \
+            EPCTX_NPU__UNROLL \
+            for (v = 0; v < wide; v++) \
+                if (first + r < d->count) \
+                    epctx_npu__narrow_##bits( \
+                        y + v * lanes, d->columns - n - v * lanes, \
+                        epctx_npu__rounded_##bits(sum[r][v], d->scale + n + v * lanes, d->steps)); \
+        } \
+    } \
+\
+    target static EPCTX_NPU__INLINE void epctx_npu__channels_##bits(epctx_npu__channels *l, \
+                                                                    size_t part, bool vnni) \
+    { \
+        const __m##bits##i flip = _mm##bits##_set1_epi8((char)l->p->flip); \
+        const size_t at = part * (bits / 8), left = l->count - at; \
+        const size_t count = left < bits / 8 ? left : bits / 8; \
+        const int8_t *w = l->w + at; \
+        __m##bits##i sum[4], x[4], low, high, low2, high2; \
+        size_t t, i; \
+        EPCTX_NPU__UNROLL \
+        for (i = 0; i < 4; i++) \
+            sum[i] = epctx_npu__get_##bits(l->from + 16 * i + at / 4); \
+        for (t = 0; t < l->tap_count; t += 4, w += 256) { \
+            EPCTX_NPU__UNROLL \
+            for (i = 0; i < 4; i++) \
+                x[i] = _mm##bits##_xor_si##bits( \
+                    epctx_npu__some_##bits(l->taps[t + i] + at, count), flip); \
+            low = _mm##bits##_unpacklo_epi8(x[0], x[1]); \
+            high = _mm##bits##_unpackhi_epi8(x[0], x[1]); \
+            low2 = _mm##bits##_unpacklo_epi8(x[2], x[3]); \
+            high2 = _mm##bits##_unpackhi_epi8(x[2], x[3]); \
+            x[0] = _mm##bits##_unpacklo_epi16(low, low2); \
+            x[1] = _mm##bits##_unpackhi_epi16(low, low2); \
+            x[2] = _mm##bits##_unpacklo_epi16(high, high2); \
+            x[3] = _mm##bits##_unpackhi_epi16(high, high2); \
+            EPCTX_NPU__UNROLL \
+            for (i = 0; i < 4; i++) \
+                sum[i] = \
+                    epctx_npu__dot_##bits(sum[i], x[i], epctx_npu__get_##bits(w + 64 * i), vnni); \
+        } \
+        EPCTX_NPU__UNROLL \
+        for (i = 0; i < 4; i++) \
+            if (l->last) \
+                sum[i] = epctx_npu__rounded_##bits(sum[i], l->scale + 16 * i + at / 4, &l->p->y); \
+            else \
+                epctx_npu__put_##bits(l->sum + 16 * i + at / 4, sum[i]); \
+        if (!l->last) return; \
+        low = _mm##bits##_packs_epi32(sum[0], sum[1]); \
+        high = _mm##bits##_packs_epi32(sum[2], sum[3]); \
+        epctx_npu__put_some_##bits(l->y + at, count, \
+                                   l->p->y.type == EPCTX_ONNX_INT8 \
+                                       ? _mm##bits##_packs_epi16(low, high) \
+                                       : _mm##bits##_packus_epi16(low, high)); \
     }
-    for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) {
-        const __m256i weights[2] = {epctx_npu__get_32(w), epctx_npu__get_32(w + 32)};
-        EPCTX_NPU__UNROLL
-        for (r = 0; r < rows; r++) {
-            int32_t word;
-            memcpy(&word, d->rows[first + r] + 4 * k, sizeof word);
-            EPCTX_NPU__UNROLL
-            for (v = 0; v < 2; v++) {
-                sum[r][v] =
-                    epctx_npu__dot_half(sum[r][v], _mm256_set1_epi32(word), weights[v], vnni);
-            }
-        }
-    }
-    for (r = 0; r < rows && first + r < d->count; r++) {
-        int32_t whole[16];
-        uint8_t *y = d->y + (first + r) * d->pitch + n;
-        for (v = 0; v < 2; v++) {
-            epctx_npu__put_32(whole + 8 * v,
-                              epctx_npu__rounded_half(sum[r][v], d->scale + n + 8 * v, d->steps));
-        }
-        for (v = 0; v < 16 && v < left; v++)
-            y[v] = (uint8_t)(whole[v] & 0xff);
+
+EPCTX_NPU__INTEGER_FORM(256, EPCTX_NPU__TARGET)
+EPCTX_NPU__INTEGER_FORM(512, EPCTX_NPU__VNNI)
+
+EPCTX_NPU__VNNI static void epctx_npu__dots_wide(const epctx_npu__dots *d)
+{
+    size_t n, wide;
+    for (n = 0; n < d->columns; n += 16 * wide) {
+        wide = d->columns - n > 48 ? 4 : (d->columns - n > 16 ? 2 : 1);
+        if (d->count == 1 && wide == 4)
+            epctx_npu__tile_512(d, n, 0, 1, 4, true);
+        else if (d->count == 1)
+            epctx_npu__tile_512(d, n, 0, 1, wide = 1, true);
+        else if (wide == 4)
+            epctx_npu__tile_512(d, n, 0, EPCTX_NPU__DOT_ROWS, 4, true);
+        else if (wide == 2)
+            epctx_npu__tile_512(d, n, 0, EPCTX_NPU__DOT_ROWS, 2, true);
+        else
+            epctx_npu__tile_512(d, n, 0, EPCTX_NPU__DOT_ROWS, 1, true);
     }
 }
 
@@ -4753,10 +4792,25 @@ EPCTX_NPU__TARGET static void epctx_npu__dots_half(const epctx_npu__dots *d, boo
     for (n = 0; n < d->columns; n += EPCTX_NPU__DOT_LANE) {
         for (first = 0; first < d->count; first += 3)
             if (vnni)
-                epctx_npu__dots_half_tile(d, n, first, 3, true);
+                epctx_npu__tile_256(d, n, first, 3, 2, true);
             else
-                epctx_npu__dots_half_tile(d, n, first, 3, false);
+                epctx_npu__tile_256(d, n, first, 3, 2, false);
     }
+}
+
+EPCTX_NPU__VNNI static void epctx_npu__channels_wide(epctx_npu__channels *l)
+{
+    epctx_npu__channels_512(l, 0, true);
+}
+
+EPCTX_NPU__TARGET static void epctx_npu__channels_half(epctx_npu__channels *l, bool vnni)
+{
+    size_t half;
+    for (half = 0; 32 * half < l->count; half++)
+        if (vnni)
+            epctx_npu__channels_256(l, half, true);
+        else
+            epctx_npu__channels_256(l, half, false);
 }
 
 static bool epctx_npu__has_avx_vnni(void)
@@ -4769,20 +4823,6 @@ static bool epctx_npu__has_avx_vnni(void)
 }
 
 #endif /* EPCTX_NPU__AVX2 */
-
-/* Copies bytes as uint8, `to` may be `from`. */
-static void epctx_npu__flip(epctx_npu__level fast, const uint8_t *from, size_t size, uint32_t flip,
-                            uint8_t *to)
-{
-    (void)fast;
-#ifdef EPCTX_NPU__AVX2
-    if (epctx_npu__has_vnni(fast)) {
-        epctx_npu__flip_wide(from, size, flip, to);
-        return;
-    }
-#endif
-    EPCTX_NPU__EACH(i, size, to[i] = (uint8_t)(from[i] ^ flip););
-}
 
 /* All channels of a tile of pixels. */
 static void epctx_npu__dots_all(epctx_npu__level fast, const epctx_npu__integer_conv *p,
@@ -4832,6 +4872,7 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
     d.fours = size / 4;
     d.pitch = p->out_channels;
     d.steps = &p->y;
+    d.flip = p->flip;
     for (at = 0; at < pixels; at += d.count) {
         d.count = pixels - at < EPCTX_NPU__DOT_ROWS ? pixels - at : EPCTX_NPU__DOT_ROWS;
         d.y = (uint8_t *)args->out[0] + at * d.pitch;
@@ -4844,10 +4885,6 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
             }
         }
         taps = in_place ? x + at * depth : patch;
-        if (p->flip != 0) {
-            epctx_npu__flip(args->fast, taps, d.count * size, p->flip, patch);
-            taps = patch;
-        }
         for (r = 0; r < EPCTX_NPU__DOT_ROWS; r++) /* rows beyond repeat the first */
             d.rows[r] = taps + (r < d.count ? r : 0) * size;
         epctx_npu__dots_all(args->fast, p, args, &d);
@@ -4859,12 +4896,6 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
  * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the number
  * of channels they repeat, so that 64 bytes may be several pixels -- */
 
-static size_t epctx_npu__interleaved(size_t channel)
-{
-    const size_t at = channel % 64;
-    return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
-}
-
 static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
@@ -4873,20 +4904,11 @@ static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__ne
            p->in_channels == p->out_channels;
 }
 
-#define EPCTX_NPU__TAPS 64 /* a multiple of 4 */
-
-/* `count` results, up to 64: channels of a pixel, or several pixels. */
-typedef struct epctx_npu__channels {
-    const epctx_npu__integer_conv *p;
-    const uint8_t *taps[EPCTX_NPU__TAPS]; /* to a multiple of 4; the weights beyond are 0 */
-    size_t count, tap_count;
-    const int8_t *w;
-    const float *scale;
-    const int32_t *from; /* the sums so far, interleaved */
-    int32_t sum[64];
-    bool last; /* no more taps follow: writes y, else sum */
-    uint8_t *y;
-} epctx_npu__channels;
+static size_t epctx_npu__interleaved(size_t channel)
+{
+    const size_t at = channel % 64;
+    return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
+}
 
 static void epctx_npu__channels_portable(epctx_npu__channels *l)
 {
@@ -4907,110 +4929,6 @@ static void epctx_npu__channels_portable(epctx_npu__channels *l)
     }
 }
 
-#ifdef EPCTX_NPU__AVX2
-
-EPCTX_NPU__VNNI static void epctx_npu__channels_wide(epctx_npu__channels *l)
-{
-    const __mmask64 mask = l->count < 64 ? UINT64_MAX >> (64 - l->count) : UINT64_MAX;
-    const __m512i flip = _mm512_set1_epi8((char)l->p->flip);
-    const int8_t *w = l->w;
-    __m512i sum[4], x[4], low, high;
-    size_t t, i;
-    EPCTX_NPU__UNROLL
-    for (i = 0; i < 4; i++)
-        sum[i] = _mm512_loadu_si512(l->from + 16 * i);
-    for (t = 0; t < l->tap_count; t += 4, w += 256) {
-        EPCTX_NPU__UNROLL
-        for (i = 0; i < 4; i++)
-            x[i] = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, l->taps[t + i]), flip);
-        low = _mm512_unpacklo_epi8(x[0], x[1]);
-        high = _mm512_unpackhi_epi8(x[0], x[1]);
-        x[0] = _mm512_unpacklo_epi8(x[2], x[3]);
-        x[1] = _mm512_unpackhi_epi8(x[2], x[3]);
-        sum[0] = epctx_npu__dot(sum[0], _mm512_unpacklo_epi16(low, x[0]), _mm512_loadu_si512(w));
-        sum[1] =
-            epctx_npu__dot(sum[1], _mm512_unpackhi_epi16(low, x[0]), _mm512_loadu_si512(w + 64));
-        sum[2] =
-            epctx_npu__dot(sum[2], _mm512_unpacklo_epi16(high, x[1]), _mm512_loadu_si512(w + 128));
-        sum[3] =
-            epctx_npu__dot(sum[3], _mm512_unpackhi_epi16(high, x[1]), _mm512_loadu_si512(w + 192));
-    }
-    EPCTX_NPU__UNROLL
-    for (i = 0; i < 4; i++)
-        if (l->last)
-            sum[i] = epctx_npu__rounded(sum[i], l->scale + 16 * i, &l->p->y);
-        else
-            _mm512_storeu_si512(l->sum + 16 * i, sum[i]);
-    if (!l->last) return;
-    low = _mm512_packs_epi32(sum[0], sum[1]);
-    high = _mm512_packs_epi32(sum[2], sum[3]);
-    low = l->p->y.type == EPCTX_ONNX_INT8 ? _mm512_packs_epi16(low, high)
-                                          : _mm512_packus_epi16(low, high);
-    _mm512_mask_storeu_epi8(l->y, mask, low);
-}
-
-/* The same for the results 32 * `half` and up. */
-EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__channels_half(epctx_npu__channels *l,
-                                                                         size_t half, bool vnni)
-{
-    const __m256i flip = _mm256_set1_epi8((char)l->p->flip);
-    const size_t left = l->count - 32 * half, count = left < 32 ? left : 32;
-    const int8_t *w = l->w + 32 * half;
-    __m256i sum[4], x[4], pairs[4];
-    uint8_t bytes[32] = {0};
-    size_t t, i;
-    EPCTX_NPU__UNROLL
-    for (i = 0; i < 4; i++)
-        sum[i] = epctx_npu__get_32(l->from + 16 * i + 8 * half);
-    for (t = 0; t < l->tap_count; t += 4, w += 256) {
-        EPCTX_NPU__UNROLL
-        for (i = 0; i < 4; i++) {
-            const uint8_t *from = l->taps[t + i] + 32 * half;
-            if (count < 32) {
-                epctx_npu__copy_run(bytes, from, count);
-                from = bytes;
-            }
-            x[i] = _mm256_xor_si256(epctx_npu__get_32(from), flip);
-        }
-        pairs[0] = _mm256_unpacklo_epi8(x[0], x[1]);
-        pairs[1] = _mm256_unpackhi_epi8(x[0], x[1]);
-        pairs[2] = _mm256_unpacklo_epi8(x[2], x[3]);
-        pairs[3] = _mm256_unpackhi_epi8(x[2], x[3]);
-        EPCTX_NPU__UNROLL
-        for (i = 0; i < 4; i++) {
-            sum[i] = epctx_npu__dot_half(
-                sum[i],
-                i % 2 == 0 ? _mm256_unpacklo_epi16(pairs[i / 2], pairs[i / 2 + 2])
-                           : _mm256_unpackhi_epi16(pairs[i / 2], pairs[i / 2 + 2]),
-                epctx_npu__get_32(w + 64 * i), vnni);
-        }
-    }
-    EPCTX_NPU__UNROLL
-    for (i = 0; i < 4; i++)
-        if (l->last)
-            sum[i] = epctx_npu__rounded_half(sum[i], l->scale + 16 * i + 8 * half, &l->p->y);
-        else
-            epctx_npu__put_32(l->sum + 16 * i + 8 * half, sum[i]);
-    if (!l->last) return;
-    x[0] = _mm256_packs_epi32(sum[0], sum[1]);
-    x[1] = _mm256_packs_epi32(sum[2], sum[3]);
-    epctx_npu__put_32(bytes, l->p->y.type == EPCTX_ONNX_INT8 ? _mm256_packs_epi16(x[0], x[1])
-                                                             : _mm256_packus_epi16(x[0], x[1]));
-    epctx_npu__copy_run(l->y + 32 * half, bytes, count);
-}
-
-EPCTX_NPU__TARGET static void epctx_npu__channels_halves(epctx_npu__channels *l, bool vnni)
-{
-    size_t half;
-    for (half = 0; 32 * half < l->count; half++)
-        if (vnni)
-            epctx_npu__channels_half(l, half, true);
-        else
-            epctx_npu__channels_half(l, half, false);
-}
-
-#endif /* EPCTX_NPU__AVX2 */
-
 static void epctx_npu__channels_all(epctx_npu__level fast, epctx_npu__channels *l)
 {
     (void)fast;
@@ -5020,7 +4938,7 @@ static void epctx_npu__channels_all(epctx_npu__level fast, epctx_npu__channels *
         return;
     }
     if (fast != EPCTX_NPU__PORTABLE) {
-        epctx_npu__channels_halves(l, epctx_npu__has_avx_vnni());
+        epctx_npu__channels_half(l, epctx_npu__has_avx_vnni());
         return;
     }
 #endif
@@ -10485,23 +10403,26 @@ static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
 
 /* -- integer products in float, exact below 2^24 -- */
 
-/* A tensor of int8 or uint8 minus its zero point, as floats. */
-static epctx_status epctx_npu__unbiased(epctx_npu__compiler *c, uint32_t x, uint32_t zero,
-                                        int64_t axis, uint32_t *y)
+/* Input `i` minus input `zero_at` times `scale`, NONE: 1. Folded if all are constant. */
+static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint32_t scale,
+                                         size_t zero_at, int64_t axis, uint32_t *y)
 {
-    epctx_npu__shape shape = {1, {1}};
-    uint32_t one;
-    uint64_t channels = zero != EPCTX_NPU__NONE ? c->tensors[zero].count : 1, i;
-    float *data;
     const bool folding = c->folding;
+    uint32_t x, zero;
     epctx_status status;
-    EPCTX__TRY(epctx_npu__add_floats(c, channels, &data, &one));
-    for (i = 0; i < channels; i++)
-        data[i] = 1.0f;
-    shape.dims[0] = (int64_t)channels;
-    if (zero != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__alias(c, zero, &shape, 0, &zero));
-    c->folding = c->tensors[x].constant && (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
-    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, one, zero, axis,
+    uint64_t count, j;
+    float *data;
+    EPCTX__TRY(epctx_npu__input(c, i, &x));
+    EPCTX__TRY(epctx_npu__optional(c, zero_at, &zero));
+    if (scale == EPCTX_NPU__NONE) {
+        count = zero != EPCTX_NPU__NONE ? c->tensors[zero].count : 1;
+        EPCTX__TRY(epctx_npu__add_floats(c, count, &data, &scale));
+        for (j = 0; j < count; j++)
+            data[j] = 1.0f;
+    }
+    c->folding = c->tensors[x].constant && c->tensors[scale].constant &&
+                 (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
+    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero, axis,
                                       c->tensors[x].elem, y);
     c->folding = folding;
     return status;
@@ -10577,23 +10498,13 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
     return EPCTX_OK;
 }
 
-/* Input `i` minus its optional zero point, input `zero`, as floats. */
-static epctx_status epctx_npu__bytes(epctx_npu__compiler *c, size_t i, size_t zero, int64_t axis,
-                                     uint32_t *y)
-{
-    uint32_t x, z;
-    EPCTX__TRY(epctx_npu__input(c, i, &x));
-    EPCTX__TRY(epctx_npu__optional(c, zero, &z));
-    return epctx_npu__unbiased(c, x, z, axis, y);
-}
-
 /* ConvInteger and MatMulInteger. */
 static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c)
 {
     const bool conv = c->variant != 0;
     uint32_t a, b, y = EPCTX_NPU__NONE;
-    EPCTX__TRY(epctx_npu__bytes(c, 0, 2, conv ? 0 : -2, &a));
-    EPCTX__TRY(epctx_npu__bytes(c, 1, 3, conv ? 0 : -1, &b));
+    EPCTX__TRY(epctx_npu__floats_of(c, 0, EPCTX_NPU__NONE, 2, conv ? 0 : -2, &a));
+    EPCTX__TRY(epctx_npu__floats_of(c, 1, EPCTX_NPU__NONE, 3, conv ? 0 : -1, &b));
     EPCTX__TRY(epctx_npu__integer_sums(c, conv, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -11912,26 +11823,6 @@ static const epctx_npu__quantized epctx_npu__quantizeds[] = {
     {{"QLinearWhere", epctx_npu__lower_where, 0}, 1, 2, 0, 7},
 };
 
-/* Input `i` of the node as floats; its scale follows, or is `scale`. */
-static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint32_t scale,
-                                         int64_t axis, uint32_t *y)
-{
-    const bool folding = c->folding;
-    uint32_t x, zero = EPCTX_NPU__NONE;
-    epctx_status status;
-    EPCTX__TRY(epctx_npu__input(c, i, &x));
-    if (scale == EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__input(c, i + 1, &scale));
-        EPCTX__TRY(epctx_npu__optional(c, i + 2, &zero));
-    }
-    c->folding = c->tensors[x].constant && c->tensors[scale].constant &&
-                 (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
-    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero, axis,
-                                      c->tensors[x].elem, y);
-    c->folding = folding;
-    return status;
-}
-
 /* The bias of a product counts in the product of both scales. */
 static epctx_status epctx_npu__floats_of_bias(epctx_npu__compiler *c, size_t i, uint32_t *y)
 {
@@ -11947,7 +11838,7 @@ static epctx_status epctx_npu__floats_of_bias(epctx_npu__compiler *c, size_t i, 
     if (alpha < 1.0f || alpha > 1.0f)
         EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, scale, alpha, &scale));
     c->folding = folding;
-    return epctx_npu__floats_of(c, i, scale, rank > 0 ? -1 : 0, y);
+    return epctx_npu__floats_of(c, i, scale, SIZE_MAX, rank > 0 ? -1 : 0, y);
 }
 
 static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
@@ -11964,8 +11855,11 @@ static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
     epctx_status status;
     void *memory;
     size_t i;
-    if (epctx_node_int(node, "channels_last", 0) != 0)
-        return epctx_npu__bad_attr(c, "channels_last", "0");
+    if (epctx_node_int(node, "channels_last", 0) != 0 ||
+        (epctx_node_int(node, "ceil_mode", 0) != 0 &&
+         epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected channels_last 0, and not ceil_mode with count_include_pad");
     EPCTX__TRY(epctx_npu__alloc(c, count + 2, sizeof *given, &memory));
     given = (uint32_t *)memory;
     EPCTX__TRY(epctx_npu__alloc(c, count + 2, sizeof *names, &memory));
@@ -11978,7 +11872,8 @@ static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
     for (i = 0; i < count; i++) { /* by rows of a, columns of b; by output channels of weights */
         const bool turned = epctx_node_int(node, i == 0 ? "transA" : "transB", 0) != 0;
         const int64_t axis = conv ? 0 : (i == 0) != turned ? -2 : -1;
-        EPCTX__TRY(epctx_npu__floats_of(c, q->first + 3 * i, EPCTX_NPU__NONE, axis,
+        EPCTX__TRY(epctx_npu__float_input(c, q->first + 3 * i + 1, &scale));
+        EPCTX__TRY(epctx_npu__floats_of(c, q->first + 3 * i, scale, q->first + 3 * i + 2, axis,
                                         &given[inner.input_count]));
         names[inner.input_count++] = node->inputs[q->first + 3 * i];
     }

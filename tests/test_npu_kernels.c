@@ -2102,6 +2102,7 @@ static void dots_case(int form)
     d.columns = 1 + (size_t)pick(64);
     d.fours = 1 + (size_t)pick(DEPTH / 4);
     d.pitch = 64;
+    d.flip = pick(2) == 0 ? 0x80 : 0;
     d.steps = &y;
     d.w = w;
     d.bias = bias;
@@ -2164,7 +2165,7 @@ static void channels_case(int form)
     if (form == 2)
         epctx_npu__channels_wide(&l);
     else
-        epctx_npu__channels_halves(&l, form == 1);
+        epctx_npu__channels_half(&l, form == 1);
     CHECK(memcmp(got, want, sizeof got) == 0, "form %d: %u channels, %u taps", form,
           (unsigned)l.count, (unsigned)l.tap_count);
     for (i = 0; i < l.count && !l.last; i++) {
@@ -2181,8 +2182,7 @@ TEST(integer_forms)
     seed = 74;
     for (form = 0; form < 3; form++) {
         if (!has_form(form)) {
-            printf("note integer_forms %s: not here, or not known to the compiler\n",
-                   names[form]);
+            printf("note integer_forms %s: not here, or not known to the compiler\n", names[form]);
             continue;
         }
         for (i = 0; i < 300; i++) {
