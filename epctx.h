@@ -1045,15 +1045,21 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
  * (ORT's OrtGraph). All pointers are borrowed from the maker of the record.
  * ============================================================ */
 
-#define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType */
-#define EPCTX_ONNX_UINT8  2
-#define EPCTX_ONNX_INT8   3
-#define EPCTX_ONNX_UINT16 4
-#define EPCTX_ONNX_INT16  5
-#define EPCTX_ONNX_INT32  6
-#define EPCTX_ONNX_INT64  7
-#define EPCTX_ONNX_STRING 8
-#define EPCTX_ONNX_BOOL   9
+/* TensorProto.DataType (onnx.proto). */
+#define EPCTX_ONNX_FLOAT    1  /* 32 bits */
+#define EPCTX_ONNX_UINT8    2  /* unsigned */
+#define EPCTX_ONNX_INT8     3  /* signed */
+#define EPCTX_ONNX_UINT16   4  /* unsigned */
+#define EPCTX_ONNX_INT16    5  /* signed */
+#define EPCTX_ONNX_INT32    6  /* signed */
+#define EPCTX_ONNX_INT64    7  /* signed */
+#define EPCTX_ONNX_STRING   8  /* UTF-8 */
+#define EPCTX_ONNX_BOOL     9  /* a byte */
+#define EPCTX_ONNX_FLOAT16  10 /* IEEE 754 half */
+#define EPCTX_ONNX_DOUBLE   11 /* 64 bits */
+#define EPCTX_ONNX_UINT32   12 /* unsigned */
+#define EPCTX_ONNX_UINT64   13 /* unsigned */
+#define EPCTX_ONNX_BFLOAT16 16 /* the high half of a float */
 
 /* Bytes of one element of a TensorProto.DataType; 0 for strings, sub-byte and unknown types. */
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);

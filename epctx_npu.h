@@ -78,27 +78,30 @@
  *   EPCTX_STATIC, EPCTX_NO_MALLOC, EPCTX_NO_WIRE: as in epctx.h.
  *
  * WHAT IS COMPILED
- *   ai.onnx operators up to opset 24, with fixed shapes of rank <= 8 and float32, int8, uint8,
- *   int32, int64 or bool where ONNX allows them: Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh
- *   Atan Atanh Attention AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr
- *   BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip Concat Constant ConstantOfShape Conv
- *   ConvInteger ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div Dropout
- *   DynamicQuantizeLinear Elu Equal Erf Exp Expand EyeLike Flatten Floor GRU Gather GatherElements
- *   GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual
- *   GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN
- *   LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization MatMul
- *   MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul Neg
- *   NegativeLogLikelihoodLoss Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear
- *   RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
- *   ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize RotaryEmbedding
- *   Round Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign
- *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
- *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile Transpose
- *   Trilu Unsqueeze Upsample Where Xor; of com.microsoft QGemm and QLinear with Add AveragePool
- *   Concat GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where. Shapes, axes and sizes
- *   must be constant or follow from constants. Between DequantizeLinear and QuantizeLinear of one scale, Conv, MatMul, Add, average
- *   pools, activations and moves are computed on the bytes, the rest in float32. Other nodes are
- *   left to other EPs; an error names the node and the reason.
+ *   ai.onnx operators up to opset 24, with fixed shapes of rank <= 8 and floats, integers or bool
+ *   where ONNX allows them (float16 and bfloat16 are computed in float32, other integers in int32
+ *   or int64; float64 is moved, added, multiplied, compared and cast): Abs Acos Acosh Add
+ *   AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization
+ *   BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip
+ *   Col2Im Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumSum
+ *   DeformConv DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Elu Equal Erf Exp
+ *   Expand EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool
+ *   GlobalLpPool GlobalMaxPool Greater GreaterOrEqual GridSample GroupNormalization HardSigmoid
+ *   HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization
+ *   LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul MatMulInteger Max
+ *   MaxPool MaxUnpool Mean MeanVarianceNormalization Min Mish Mod Mul Neg NegativeLogLikelihoodLoss
+ *   Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN Range
+ *   Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
+ *   ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence RotaryEmbedding Round
+ *   Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign SimplifiedLayerNormalization
+ *   Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split Sqrt
+ *   Squeeze Sub Sum Swish Tan Tanh TensorScatter ThresholdedRelu Tile TopK Transpose Trilu
+ *   Unsqueeze Upsample Where Xor; of com.microsoft QGemm and QLinear with Add AveragePool Concat
+ *   GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where. Shapes, axes and sizes must be
+ *   constant or follow from constants. Between DequantizeLinear and QuantizeLinear of one scale,
+ *   Conv, MatMul, Add, Sub, Mul, average pools, functions of one value and moves are computed on
+ *   the bytes, the rest in float32. Other nodes are left to other EPs; an error names the node and
+ *   the reason.
  *
  * MEMORY
  *   The compiler and the backend's load function use the allocator. epctx_npu_load uses only the
@@ -129,7 +132,7 @@
  *   are bit-identical on one machine; other machines may order and round sums differently and give
  *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
  *
- * BLOB FORMAT 2 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
+ * BLOB FORMAT 3 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
  *     0 magic "EPCTXNPU"                       |   0 name: offset, bytes (in the strings)
  *     8 u32 format version                     |   2 u64 graph hash
@@ -1081,9 +1084,11 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
 #ifdef __OPTIMIZE_SIZE__
 #define EPCTX_NPU__EACH(at, count, statement) \
     do { \
-        size_t at; \
-        for (at = 0; at < (count); at++) \
+        size_t epctx_npu__i; \
+        for (epctx_npu__i = 0; epctx_npu__i < (count); epctx_npu__i++) { \
+            const size_t at = epctx_npu__i; \
             statement \
+        } \
     } while (0)
 #else
 #define EPCTX_NPU__EACH(at, count, statement) \
@@ -1287,6 +1292,44 @@ static uint32_t epctx_npu__elem_size(int64_t type)
         return 8;
     default:
         return 0;
+    }
+}
+
+/* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
+ * double there are moves and Exact. */
+static int32_t epctx_npu__computed_type(int64_t type)
+{
+    switch (type) {
+    case EPCTX_ONNX_FLOAT16:
+    case EPCTX_ONNX_BFLOAT16:
+        return EPCTX_ONNX_FLOAT;
+    case EPCTX_ONNX_INT16:
+    case EPCTX_ONNX_UINT16:
+        return EPCTX_ONNX_INT32;
+    case EPCTX_ONNX_UINT32:
+    case EPCTX_ONNX_UINT64:
+        return EPCTX_ONNX_INT64;
+    default:
+        return epctx_npu__elem_size(type) != 0 || type == EPCTX_ONNX_DOUBLE ? (int32_t)type : 0;
+    }
+}
+
+/* Bytes of an element of an input, output or constant; 0: unsupported type. */
+static uint32_t epctx_npu__stored_size(int64_t type)
+{
+    switch (type) {
+    case EPCTX_ONNX_FLOAT16:
+    case EPCTX_ONNX_BFLOAT16:
+    case EPCTX_ONNX_INT16:
+    case EPCTX_ONNX_UINT16:
+        return 2;
+    case EPCTX_ONNX_UINT32:
+        return 4;
+    case EPCTX_ONNX_UINT64:
+    case EPCTX_ONNX_DOUBLE:
+        return 8;
+    default:
+        return epctx_npu__elem_size(type);
     }
 }
 
@@ -3364,6 +3407,134 @@ static EPCTX_NPU__INLINE void epctx_npu__all_cast_body(epctx_npu__level fast, co
 
 EPCTX_NPU__RUN(cast)
 
+/* -- Convert: types that are only stored to those that are computed, and back -- */
+
+/* Between a stored type and that in which it is computed, or double and float or int64. */
+typedef struct epctx_npu__convert {
+    uint32_t count;
+    uint32_t from, to; /* ONNX element types */
+} epctx_npu__convert;
+
+static bool epctx_npu__converts(uint32_t stored, uint32_t computed)
+{
+    if (stored == EPCTX_ONNX_DOUBLE)
+        return computed == EPCTX_ONNX_FLOAT || computed == EPCTX_ONNX_INT64;
+    return stored != computed && epctx_npu__computed_type(stored) == (int32_t)computed;
+}
+
+static bool epctx_npu__check_convert(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__convert *p = (const epctx_npu__convert *)params;
+    needs->in[0] = epctx_npu__items(p->count, epctx_npu__stored_size(p->from));
+    needs->out[0] = epctx_npu__items(p->count, epctx_npu__stored_size(p->to));
+    return epctx_npu__converts(p->from, p->to) || epctx_npu__converts(p->to, p->from);
+}
+
+static float epctx_npu__from_half(uint32_t h)
+{
+    const uint32_t sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
+    if (rest >= 0x7c00u) return epctx_npu__float_of(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+    if (rest >= 0x400u) return epctx_npu__float_of(sign | ((rest << 13) + (112u << 23)));
+    return epctx_npu__signed((float)rest * (1.0f / 16777216.0f), epctx_npu__float_of(sign));
+}
+
+/* The high bits of a float, rounded to even; `low` are dropped. */
+static uint32_t epctx_npu__round_off(uint32_t bits, uint32_t low)
+{
+    return (bits + (1u << (low - 1)) - 1 + (bits >> low & 1)) >> low;
+}
+
+static uint32_t epctx_npu__to_half(float f)
+{
+    const uint32_t bits = epctx_npu__bits_of(f), sign = bits >> 16 & 0x8000u;
+    const uint32_t rest = bits & 0x7fffffffu;
+    if (rest > 0x7f800000u) return sign | 0x7e00u;
+    if (rest >= 0x47800000u) return sign | 0x7c00u; /* 65536 or more */
+    if (rest >= 0x38800000u) return sign | epctx_npu__round_off(rest - (112u << 23), 13);
+    return sign | (uint32_t)epctx_npu__round(epctx_npu__float_of(rest) * 16777216.0f);
+}
+
+static int64_t epctx_npu__double_to_wide(double d)
+{
+    return d >= -9223372036854775808.0 && d < 9223372036854775808.0 ? (int64_t)d : INT64_MIN;
+}
+
+/* Element `i` of a stored type, as a float or an integer. */
+static void epctx_npu__convert_from(const epctx_npu__convert *p, const uint8_t *x, size_t i,
+                                    uint8_t *y)
+{
+    uint32_t low = 0;
+    float f;
+    double d;
+    int64_t v;
+    if (p->from == EPCTX_ONNX_DOUBLE) {
+        memcpy(&d, x + i * 8, 8);
+        f = (float)d;
+        v = epctx_npu__double_to_wide(d);
+    } else if (p->from == EPCTX_ONNX_UINT64) {
+        memcpy(&v, x + i * 8, 8);
+        f = 0.0f;
+    } else if (p->from == EPCTX_ONNX_UINT32) {
+        memcpy(&low, x + i * 4, 4);
+        v = low;
+        f = 0.0f;
+    } else {
+        uint16_t half;
+        memcpy(&half, x + i * 2, 2);
+        v = p->from == EPCTX_ONNX_INT16 && half >= 0x8000u ? (int64_t)half - 65536 : half;
+        f = p->from == EPCTX_ONNX_FLOAT16 ? epctx_npu__from_half(half)
+                                          : epctx_npu__float_of((uint32_t)half << 16);
+    }
+    if (p->to == EPCTX_ONNX_FLOAT)
+        memcpy(y + i * 4, &f, 4);
+    else
+        epctx_npu__store_int(y, i, p->to, v);
+}
+
+static void epctx_npu__convert_to(const epctx_npu__convert *p, const uint8_t *x, size_t i,
+                                  uint8_t *y)
+{
+    const uint32_t size = epctx_npu__stored_size(p->to);
+    float f = 0.0f;
+    uint64_t bits;
+    double d;
+    uint32_t low;
+    uint16_t half;
+    if (p->from == EPCTX_ONNX_FLOAT) {
+        memcpy(&f, x + i * 4, 4);
+        low = epctx_npu__bits_of(f);
+        d = (double)f;
+        bits = p->to == EPCTX_ONNX_FLOAT16         ? epctx_npu__to_half(f)
+               : (low & 0x7fffffffu) > 0x7f800000u ? (low >> 16 | 0x40u)
+                                                   : epctx_npu__round_off(low, 16);
+    } else {
+        bits = (uint64_t)epctx_npu__load_int(x, i, p->from);
+        d = (double)epctx_npu__load_int(x, i, p->from);
+    }
+    if (p->to == EPCTX_ONNX_DOUBLE) memcpy(&bits, &d, 8);
+    low = (uint32_t)(bits & UINT32_MAX);
+    half = (uint16_t)(bits & 0xffffu);
+    memcpy(y + i * size,
+           size == 8   ? (const void *)&bits
+           : size == 4 ? (const void *)&low
+                       : &half,
+           size);
+}
+
+static epctx_status epctx_npu__run_convert(const void *params, const epctx_npu__args *args,
+                                           epctx_error *error)
+{
+    const epctx_npu__convert *p = (const epctx_npu__convert *)params;
+    const uint8_t *x = (const uint8_t *)args->in[0];
+    uint8_t *y = (uint8_t *)args->out[0];
+    const bool back = epctx_npu__converts(p->to, p->from);
+    size_t i;
+    (void)error;
+    for (i = 0; i < p->count; i++)
+        (back ? epctx_npu__convert_to : epctx_npu__convert_from)(p, x, i, y);
+    return EPCTX_OK;
+}
+
 /* -- Exact: integers and booleans, and comparisons of floats -- */
 
 typedef enum epctx_npu__exact_kind {
@@ -3402,18 +3573,21 @@ static uint32_t epctx_npu__exact_type(uint32_t kind, uint32_t type)
 static bool epctx_npu__check_exact(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
-    const uint32_t elem = epctx_npu__elem_size(p->type);
+    const uint32_t elem = epctx_npu__stored_size(p->type);
     const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
     uint64_t a, b;
     if (count == 0 || p->kind >= EPCTX_NPU__EXACT_COUNT || elem == 0 ||
+        epctx_npu__computed_type(p->type) != (int32_t)p->type ||
         (p->type == EPCTX_ONNX_FLOAT && p->kind < EPCTX_NPU__EXACT_EQUAL) ||
+        (p->type == EPCTX_ONNX_DOUBLE && p->kind > EPCTX_NPU__EXACT_MAX &&
+         p->kind < EPCTX_NPU__EXACT_EQUAL) ||
         !epctx_npu__span(p->dims, p->a, p->rank, 0, &a) ||
         !epctx_npu__span(p->dims, p->b, p->rank, 0, &b))
         return false;
     needs->in[0] = epctx_npu__items(a, elem);
     needs->in[1] = epctx_npu__items(b, elem);
     needs->out[0] =
-        epctx_npu__items(count, epctx_npu__elem_size(epctx_npu__exact_type(p->kind, p->type)));
+        epctx_npu__items(count, epctx_npu__stored_size(epctx_npu__exact_type(p->kind, p->type)));
     return true;
 }
 
@@ -3546,11 +3720,53 @@ EPCTX_NPU__FORMS(epctx_npu__exact_fast,
                   void *y, size_t count, bool *done),
                  (fast, p, operands, y, count, done))
 
+static double epctx_npu__exact_double(uint32_t kind, double a, double b)
+{
+    switch (kind) {
+    case EPCTX_NPU__EXACT_ADD:
+        return a + b;
+    case EPCTX_NPU__EXACT_SUB:
+        return a - b;
+    case EPCTX_NPU__EXACT_MUL:
+        return a * b;
+    case EPCTX_NPU__EXACT_DIV:
+        return a / b;
+    case EPCTX_NPU__EXACT_MIN:
+        return a < b || a != a ? a : b;
+    case EPCTX_NPU__EXACT_MAX:
+        return a > b || a != a ? a : b;
+    case EPCTX_NPU__EXACT_EQUAL:
+        return a == b;
+    case EPCTX_NPU__EXACT_LESS:
+        return a < b;
+    default:
+        return a <= b;
+    }
+}
+
+static void epctx_npu__exact_doubles(uint32_t kind, const void *const *operands, void *y,
+                                     size_t count)
+{
+    const double *a = (const double *)operands[0], *b = (const double *)operands[1];
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const double v = epctx_npu__exact_double(kind, a[i], b[i]);
+        if (kind >= EPCTX_NPU__EXACT_EQUAL)
+            ((uint8_t *)y)[i] = v != 0.0;
+        else
+            ((double *)y)[i] = v;
+    }
+}
+
 static bool epctx_npu__exact_block(epctx_npu__level fast, const void *params,
                                    const void *const *operands, void *y, size_t count)
 {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
     bool done;
+    if (p->type == EPCTX_ONNX_DOUBLE) {
+        epctx_npu__exact_doubles(p->kind, operands, y, count);
+        return true;
+    }
     epctx_npu__exact_fast(fast, p, operands, y, count, &done);
     return done || epctx_npu__exact_each(p, operands, y, count);
 }
@@ -3559,10 +3775,13 @@ static epctx_status epctx_npu__run_exact(const void *params, const epctx_npu__ar
                                          epctx_error *error)
 {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
-    const uint32_t elem = epctx_npu__elem_size(p->type);
-    const epctx_npu__rows rows = {
-        p->dims,      p->rank,      2,
-        {p->a, p->b}, {elem, elem}, epctx_npu__elem_size(epctx_npu__exact_type(p->kind, p->type))};
+    const uint32_t elem = epctx_npu__stored_size(p->type);
+    const epctx_npu__rows rows = {p->dims,
+                                  p->rank,
+                                  2,
+                                  {p->a, p->b},
+                                  {elem, elem},
+                                  epctx_npu__stored_size(epctx_npu__exact_type(p->kind, p->type))};
     if (!epctx_npu__walk_rows(&rows, args, params, epctx_npu__exact_block))
         return epctx_fail(error, EPCTX_ERR_ARG, "division by 0");
     return EPCTX_OK;
@@ -3712,12 +3931,13 @@ static EPCTX_NPU__INLINE void epctx_npu__all_norm_body(epctx_npu__level fast, co
 
 EPCTX_NPU__RUN(norm)
 
-/* -- Arg: index of the maximum or minimum over the middle of [outer][count][inner] -- */
+/* -- Arg: indices of the largest or smallest over the middle of [outer][count][inner] -- */
 
 typedef struct epctx_npu__arg {
     uint32_t smallest, last; /* flags; last: of equal elements */
     uint32_t type;           /* of the input; the output is int64 */
     uint32_t outer, count, inner;
+    uint32_t keep; /* indices of a row, the best first: [outer][keep][inner] */
 } epctx_npu__arg;
 
 static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
@@ -3725,8 +3945,9 @@ static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
     const epctx_npu__arg *p = (const epctx_npu__arg *)params;
     const uint32_t elem = epctx_npu__elem_size(p->type);
     needs->in[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->count, p->inner), elem);
-    needs->out[0] = epctx_npu__items(epctx_npu__mul(p->outer, p->inner), 8);
-    return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->count >= 1;
+    needs->out[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->keep, p->inner), 8);
+    needs->work = epctx_npu__mul4(p->outer, p->count, p->inner, p->keep);
+    return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->keep >= 1 && p->count >= p->keep;
 }
 
 /* The indices for up to 16 rows, which lie `pitch` apart, their elements `step`. */
@@ -3769,6 +3990,34 @@ static int64_t epctx_npu__arg_ints(const epctx_npu__arg *p, const uint8_t *x, si
     return index;
 }
 
+/* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
+static bool epctx_npu__arg_before(const epctx_npu__arg *p, const uint8_t *x, size_t a, size_t b)
+{
+    if (p->type == EPCTX_ONNX_FLOAT) {
+        const float *v = (const float *)(const void *)x;
+        return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
+                                : v[a * p->inner] > v[b * p->inner];
+    }
+    return p->smallest != 0 ? epctx_npu__load_int(x, a * p->inner, p->type) <
+                                  epctx_npu__load_int(x, b * p->inner, p->type)
+                            : epctx_npu__load_int(x, a * p->inner, p->type) >
+                                  epctx_npu__load_int(x, b * p->inner, p->type);
+}
+
+/* The best `keep` of a row, inserted one by one. */
+static void epctx_npu__arg_best(const epctx_npu__arg *p, const uint8_t *x, int64_t *y)
+{
+    size_t k, n = 0, at;
+    for (k = 0; k < p->count; k++) {
+        if (n == p->keep && !epctx_npu__arg_before(p, x, k, (size_t)y[(n - 1) * p->inner]))
+            continue;
+        at = n < p->keep ? n++ : n - 1;
+        for (; at > 0 && epctx_npu__arg_before(p, x, k, (size_t)y[(at - 1) * p->inner]); at--)
+            y[at * p->inner] = y[(at - 1) * p->inner];
+        y[at * p->inner] = (int64_t)k;
+    }
+}
+
 static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, const void *params,
                                                       const epctx_npu__args *args)
 {
@@ -3778,7 +4027,14 @@ static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, con
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
     (void)fast;
-    if (p->type != EPCTX_ONNX_FLOAT) {
+    if (p->keep > 1) {
+        for (i = 0; i < p->outer * inner; i++)
+            epctx_npu__arg_best(p,
+                                (const uint8_t *)args->in[0] +
+                                    (i / inner * count * inner + i % inner) *
+                                        epctx_npu__elem_size(p->type),
+                                y + i / inner * p->keep * inner + i % inner);
+    } else if (p->type != EPCTX_ONNX_FLOAT) {
         for (i = 0; i < p->outer * inner; i++) {
             y[i] = epctx_npu__arg_ints(p, (const uint8_t *)args->in[0],
                                        i / inner * count * inner + i % inner);
@@ -3795,6 +4051,133 @@ static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, con
 }
 
 EPCTX_NPU__RUN(arg)
+
+/* -- Sample: an image of two or three axes at positions that a tensor holds -- */
+
+typedef enum epctx_npu__outside {
+    EPCTX_NPU__OUTSIDE_ZEROS = 0,
+    EPCTX_NPU__OUTSIDE_BORDER,
+    EPCTX_NPU__OUTSIDE_REFLECTION
+} epctx_npu__outside;
+
+/* What positions count: the image spans -1..1 from edge to edge, from center to center, or they are
+ * elements. */
+typedef enum epctx_npu__positions {
+    EPCTX_NPU__BY_EDGES = 0,
+    EPCTX_NPU__BY_CENTERS,
+    EPCTX_NPU__BY_ELEMENTS
+} epctx_npu__positions;
+
+/* x [batch][channels][in], positions [batch][places][rank] (the last axis first), y [batch]
+ * [channels][places] */
+typedef struct epctx_npu__sample {
+    uint32_t taps; /* of an axis: 1 nearest, 2 linear, 4 cubic */
+    uint32_t outside, positions, rank;
+    uint32_t batch, channels, places, in[3]; /* sizes, 1 for axes that are not there */
+} epctx_npu__sample;
+
+static bool epctx_npu__check_sample(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__sample *p = (const epctx_npu__sample *)params;
+    const uint64_t results = epctx_npu__mul3(p->batch, p->channels, p->places);
+    uint32_t i;
+    for (i = 0; i < 3; i++)
+        if (p->in[i] < 1 || p->in[i] > 1u << 24 || (i + p->rank < 3 && p->in[i] != 1)) return false;
+    needs->in[0] = epctx_npu__floats(
+        epctx_npu__mul(epctx_npu__mul4(p->batch, p->channels, p->in[0], p->in[1]), p->in[2]));
+    needs->in[1] = epctx_npu__floats(epctx_npu__mul3(p->batch, p->places, p->rank));
+    needs->out[0] = epctx_npu__floats(results);
+    needs->work = epctx_npu__mul4(results, p->taps, p->taps, p->rank == 3 ? p->taps : 1);
+    return (p->rank == 2 || p->rank == 3) &&
+           (p->taps == 1 || p->taps == 2 || (p->taps == 4 && p->rank == 2)) &&
+           p->outside <= EPCTX_NPU__OUTSIDE_REFLECTION && p->positions <= EPCTX_NPU__BY_ELEMENTS;
+}
+
+/* The cubic convolution kernel with a = -0.75. */
+static float epctx_npu__cubic(float d)
+{
+    return d <= 1.0f ? (1.25f * d - 2.25f) * d * d + 1.0f
+                     : ((-0.75f * d + 3.75f) * d - 6.0f) * d + 3.0f;
+}
+
+static float epctx_npu__reflect(float v, float low, float high)
+{
+    const float range = high - low, far = v < low ? low - v : v - high;
+    const float turns = range > 0.0f ? epctx_npu__floor(far / range) : 0.0f;
+    const float rest = far - turns * range;
+    const bool odd = turns * 0.5f != epctx_npu__floor(turns * 0.5f);
+    if (v >= low && v <= high) return v;
+    return (v < low) != odd ? low + rest : high - rest;
+}
+
+/* The elements of an axis around a position, -1 for zeros, and their weights. */
+static void epctx_npu__sample_axis(const epctx_npu__sample *p, float v, uint32_t size, int32_t *at,
+                                   float *weights)
+{
+    const float last = (float)(size - 1),
+                edge = p->positions == EPCTX_NPU__BY_CENTERS ? 0.0f : 0.5f;
+    float f;
+    uint32_t k;
+    if (p->positions == EPCTX_NPU__BY_CENTERS) v = (v + 1.0f) * 0.5f * last;
+    if (p->positions == EPCTX_NPU__BY_EDGES) v = ((v + 1.0f) * (float)size - 1.0f) * 0.5f;
+    v = v > -1e6f ? v : -1e6f; /* NaN, too */
+    v = v < 3e7f ? v : 3e7f;
+    if (p->taps == 1) v = epctx_npu__round(v);
+    if (p->outside == EPCTX_NPU__OUTSIDE_REFLECTION) v = epctx_npu__reflect(v, -edge, last + edge);
+    f = v - epctx_npu__floor(v);
+    weights[0] = p->taps == 1 ? 1.0f : 1.0f - f;
+    weights[1] = f;
+    for (k = 0; k < p->taps; k++) {
+        if (p->taps == 4) weights[k] = epctx_npu__cubic(epctx_npu__abs(f + 1.0f - (float)k));
+        const float at_k = epctx_npu__floor(v) + (float)k - (p->taps == 4 ? 1.0f : 0.0f);
+        float in = p->outside == EPCTX_NPU__OUTSIDE_REFLECTION
+                       ? epctx_npu__reflect(at_k, -edge, last + edge)
+                       : at_k;
+        if (p->outside != EPCTX_NPU__OUTSIDE_ZEROS) in = in < 0.0f ? 0.0f : (in > last ? last : in);
+        at[k] = in < 0.0f || in > last ? -1 : (int32_t)in;
+    }
+}
+
+/* One position: its elements, weighted, for all channels. */
+static void epctx_npu__sample_place(const epctx_npu__sample *p, const float *x,
+                                    const float *position, float *y)
+{
+    const size_t plane = (size_t)p->in[0] * p->in[1] * p->in[2];
+    int32_t at[3][4] = {{0}};
+    float weights[3][4] = {{1.0f}};
+    uint32_t i, j, k, n, deep = p->rank == 3 ? p->taps : 1;
+    for (i = 0; i < p->rank; i++)
+        epctx_npu__sample_axis(p, position[i], p->in[2 - i], at[2 - i], weights[2 - i]);
+    for (n = 0; n < p->channels; n++, x += plane, y += p->places) {
+        float sum = 0.0f;
+        for (i = 0; i < deep; i++)
+            for (j = 0; j < p->taps; j++) {
+                float row = 0.0f;
+                for (k = 0; k < p->taps; k++)
+                    if (at[0][i] >= 0 && at[1][j] >= 0 && at[2][k] >= 0)
+                        row += weights[2][k] *
+                               x[((size_t)at[0][i] * p->in[1] + (size_t)at[1][j]) * p->in[2] +
+                                 (size_t)at[2][k]];
+                sum += weights[0][i] * weights[1][j] * row;
+            }
+        *y = sum;
+    }
+}
+
+static epctx_status epctx_npu__run_sample(const void *params, const epctx_npu__args *args,
+                                          epctx_error *error)
+{
+    const epctx_npu__sample *p = (const epctx_npu__sample *)params;
+    const size_t image = (size_t)p->channels * p->in[0] * p->in[1] * p->in[2];
+    size_t b, i;
+    (void)error;
+    for (b = 0; b < p->batch; b++)
+        for (i = 0; i < p->places; i++)
+            epctx_npu__sample_place(p, (const float *)args->in[0] + b * image,
+                                    (const float *)args->in[1] + (b * p->places + i) * p->rank,
+                                    (float *)args->out[0] + b * p->channels * p->places + i);
+    return EPCTX_OK;
+}
 
 /* -- how the scattering kernels combine an update with the existing element -- */
 
@@ -4630,21 +5013,20 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__put_some_256(uint8_t 
     epctx_npu__copy_run(y, bytes, count);
 }
 
-/* The low bytes of the numbers, up to `left`. */
-EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__narrow_512(uint8_t *y, size_t left,
-                                                                    __m512i v)
+/* The low bytes of the numbers, which are columns from `at` on. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__narrow_512(uint8_t *y, size_t at,
+                                                                    size_t columns, __m512i v)
 {
-    _mm512_mask_cvtepi32_storeu_epi8(y, (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu),
-                                     v);
+    _mm512_mask_cvtepi32_storeu_epi8(y, epctx_npu__lanes(columns, at), v);
 }
 
-EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y, size_t left,
-                                                                      __m256i v)
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y, size_t at,
+                                                                      size_t columns, __m256i v)
 {
     int32_t whole[8];
     size_t i;
     _mm256_storeu_si256((__m256i *)(void *)whole, v);
-    for (i = 0; i < 8 && i < left; i++)
+    for (i = 0; i < 8 && at + i < columns; i++)
         y[i] = (uint8_t)(whole[i] & 0xff);
 }
 
@@ -4715,7 +5097,7 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y
             for (v = 0; v < wide; v++) \
                 if (first + r < d->count) \
                     epctx_npu__narrow_##bits( \
-                        y + v * lanes, d->columns - n - v * lanes, \
+                        y + v * lanes, n + v * lanes, d->columns, \
                         epctx_npu__rounded_##bits(sum[r][v], d->scale + n + v * lanes, d->steps)); \
         } \
     } \
@@ -5161,7 +5543,9 @@ static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__a
     X(INTEGER_CONV, "IntegerConv", 4, 2, 15, epctx_npu__integer_conv, integer_conv) \
     X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx_npu__integer_conv, integer_depthwise) \
     X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx_npu__integer_add, integer_add) \
-    X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup)
+    X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup) \
+    X(SAMPLE, "Sample", 2, 1, 3, epctx_npu__sample, sample) \
+    X(CONVERT, "Convert", 1, 1, 1, epctx_npu__convert, convert)
 
 typedef enum epctx_npu__opcode {
 #define EPCTX_NPU__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX_NPU__OP_##id,
@@ -5170,9 +5554,9 @@ typedef enum epctx_npu__opcode {
         EPCTX_NPU__OP_COUNT
 } epctx_npu__opcode;
 
-#define EPCTX_NPU_OP(id) (1u << EPCTX_NPU__OP_##id)
+#define EPCTX_NPU_OP(id) (UINT64_C(1) << EPCTX_NPU__OP_##id)
 #ifndef EPCTX_NPU_SELECT
-#define EPCTX_NPU_SELECT UINT32_MAX
+#define EPCTX_NPU_SELECT UINT64_MAX
 #endif
 
 /* Any parameter struct; words are copied into it, which avoids aliasing. */
@@ -5402,7 +5786,7 @@ static epctx_status epctx_npu__load_str(epctx_npu__loader *l, const uint32_t *wo
 /* Bytes of a tensor; 0: invalid type or dimension. */
 static uint64_t epctx_npu__value_bytes(const epctx_value *value)
 {
-    uint64_t bytes = epctx_npu__elem_size(value->elem_type);
+    uint64_t bytes = epctx_npu__stored_size(value->elem_type);
     int32_t i;
     for (i = 0; i < value->rank; i++)
         bytes = value->dims[i] > 0 ? epctx_npu__mul(bytes, (uint64_t)value->dims[i]) : 0;
@@ -5440,7 +5824,7 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
         const uint32_t *w = l->words + first + (size_t)i * EPCTX_NPU__WEIGHT_WORDS;
         uint64_t offset = epctx_npu__pair(w), size = epctx_npu__pair(w + 2);
         if (size > left || offset > c->weight_size - size || offset % EPCTX_NPU_ALIGN != 0 ||
-            !epctx_npu__elem_ok(w[4]) || size % w[4] != 0) {
+            !(epctx_npu__elem_ok(w[4]) || w[4] == 2) || size % w[4] != 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: weight %u at %u of %u bytes is misaligned or "
                               "exceeds its section of %u bytes",
@@ -5465,12 +5849,12 @@ static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__opera
     case EPCTX_NPU__INPUT:
         if (o->index >= graph->info.input_count) return false;
         size = epctx_npu__value_bytes(&graph->info.inputs[o->index]);
-        *align = epctx_npu__elem_size(graph->info.inputs[o->index].elem_type);
+        *align = epctx_npu__stored_size(graph->info.inputs[o->index].elem_type);
         break;
     case EPCTX_NPU__OUTPUT:
         if (o->index >= graph->info.output_count) return false;
         size = epctx_npu__value_bytes(&graph->info.outputs[o->index]);
-        *align = epctx_npu__elem_size(graph->info.outputs[o->index].elem_type);
+        *align = epctx_npu__stored_size(graph->info.outputs[o->index].elem_type);
         break;
     case EPCTX_NPU__WEIGHT:
         if (o->index >= graph->context->weight_count) return false;
@@ -5900,7 +6284,7 @@ static epctx_status epctx_npu__check_memory(const epctx_value *value, const char
         return epctx_fail(error, EPCTX_ERR_ARG, "%s '%S': expected %u bytes, found %u", what,
                           &value->name, bytes, (uint64_t)size);
     }
-    if (data == NULL || (uintptr_t)data % epctx_npu__elem_size(value->elem_type) != 0) {
+    if (data == NULL || (uintptr_t)data % epctx_npu__stored_size(value->elem_type) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "%s '%S': memory must be aligned to the element size", what,
                           &value->name);
@@ -6343,7 +6727,7 @@ static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx
                                             epctx_span *out, epctx_error *error)
 {
     const uint64_t bytes = epctx_npu__value_bytes(want);
-    const uint32_t elem = epctx_npu__elem_size(want->elem_type);
+    const uint32_t elem = epctx_npu__stored_size(want->elem_type);
     size_t i = 0;
     while (i < count && !epctx_str_eq(weights[i].name, want->name))
         i++;
@@ -6491,8 +6875,10 @@ typedef struct epctx_npu__compiler {
     uint32_t variant;      /* of the operator being lowered (epctx_npu__lower) */
     const uint32_t *given; /* its inputs and result within a quantized one; NULL: the node's */
     uint32_t *result;
-    bool folding; /* every input of the node is constant */
-    bool judging; /* only checks whether nodes compile: computes no weights */
+    bool folding;   /* every input of the node is constant */
+    bool stored;    /* the operator takes types that are only stored (>>node) */
+    int32_t narrow; /* the stored type of its first input; 0: it is computed */
+    bool judging;   /* only checks whether nodes compile: computes no weights */
     epctx_weightless_support weightless;
     epctx_npu__step *makes; /* weightless: folded steps, in order */
     size_t make_count, make_room;
@@ -6594,7 +6980,7 @@ static epctx_status epctx_npu__add_buffer(epctx_npu__compiler *c, uint64_t bytes
 static epctx_status epctx_npu__new_tensor(epctx_npu__compiler *c, int32_t elem,
                                           const epctx_npu__shape *shape, uint32_t *id)
 {
-    uint64_t bytes = epctx_npu__mul(epctx_npu__count(shape), epctx_npu__elem_size(elem));
+    uint64_t bytes = epctx_npu__mul(epctx_npu__count(shape), epctx_npu__stored_size(elem));
     if (bytes > EPCTX_NPU__MAX_BYTES || (bytes == 0 && !c->folding)) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected 1..%u bytes, found %u",
                           (uint64_t)EPCTX_NPU__MAX_BYTES, bytes);
@@ -6610,7 +6996,7 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
     epctx_npu__tensor *t;
     EPCTX__TRY(epctx_npu__add_tensor(c, c->tensors[source].elem, shape, id));
     t = &c->tensors[*id];
-    bytes = start * epctx_npu__elem_size(t->elem);
+    bytes = start * epctx_npu__stored_size(t->elem);
     t->constant = c->tensors[source].constant;
     t->raw = c->tensors[source].raw;
     t->data = c->tensors[source].data;
@@ -6643,14 +7029,14 @@ static epctx_npu__view epctx_npu__view_of(const epctx_npu__tensor *t)
 static bool epctx_npu__is_whole(const epctx_npu__compiler *c, const epctx_npu__tensor *t)
 {
     return !t->constant && t->offset == 0 &&
-           c->buffers[t->buffer].bytes == t->count * epctx_npu__elem_size(t->elem);
+           c->buffers[t->buffer].bytes == t->count * epctx_npu__stored_size(t->elem);
 }
 
 /* Data of a constant in host order. */
 static epctx_status epctx_npu__data(epctx_npu__compiler *c, uint32_t id, const void **data)
 {
     epctx_npu__tensor *t = &c->tensors[id];
-    const uint32_t elem = epctx_npu__elem_size(t->elem);
+    const uint32_t elem = epctx_npu__stored_size(t->elem);
     void *copy;
     if (t->data == NULL) {
         if (!epctx_npu__big_endian() && (uintptr_t)t->raw % elem == 0) {
@@ -6680,11 +7066,11 @@ static epctx_status epctx_npu__add_constant(epctx_npu__compiler *c, int32_t elem
                                             uint32_t *id)
 {
     uint64_t count = epctx_npu__count(shape);
-    if (epctx_npu__mul(count, epctx_npu__elem_size(elem)) > EPCTX_NPU__MAX_BYTES) {
+    if (epctx_npu__mul(count, epctx_npu__stored_size(elem)) > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "constant too large: %u elements",
                           count);
     }
-    EPCTX__TRY(epctx_npu__alloc(c, count, epctx_npu__elem_size(elem), data));
+    EPCTX__TRY(epctx_npu__alloc(c, count, epctx_npu__stored_size(elem), data));
     EPCTX__TRY(epctx_npu__add_tensor(c, elem, shape, id));
     c->tensors[*id].constant = true;
     c->tensors[*id].data = *data;
@@ -6711,7 +7097,7 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
 #define EPCTX_NPU__FOLDABLE \
     (EPCTX_NPU_OP(MOVE) | EPCTX_NPU_OP(FILL) | EPCTX_NPU_OP(PACK) | EPCTX_NPU_OP(GATHER) | \
      EPCTX_NPU_OP(CAST) | EPCTX_NPU_OP(EXACT) | EPCTX_NPU_OP(WHERE) | EPCTX_NPU_OP(ARG) | \
-     EPCTX_NPU_OP(PICK) | EPCTX_NPU_OP(TUPLES) | EPCTX_NPU_OP(DEQUANTIZE))
+     EPCTX_NPU_OP(PICK) | EPCTX_NPU_OP(TUPLES) | EPCTX_NPU_OP(DEQUANTIZE) | EPCTX_NPU_OP(CONVERT))
 #define EPCTX_NPU__ACT(id) (UINT64_C(1) << EPCTX_NPU__ACT_##id)
 #define EPCTX_NPU__FOLDABLE_ACTS \
     (EPCTX_NPU__ACT(RELU) | EPCTX_NPU__ACT(CLIP) | EPCTX_NPU__ACT(LEAKY) | EPCTX_NPU__ACT(SQRT) | \
@@ -6760,7 +7146,7 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
     uint32_t i;
     memset(&args, 0, sizeof args);
     if (out->data == NULL) {
-        EPCTX__TRY(epctx_npu__alloc(c, out->count, epctx_npu__elem_size(out->elem), &data));
+        EPCTX__TRY(epctx_npu__alloc(c, out->count, epctx_npu__stored_size(out->elem), &data));
         out->data = data;
         out->constant = true;
     }
@@ -6805,14 +7191,24 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
 {
     epctx_npu__tensor *out = &c->tensors[s->out];
     void *array = c->steps;
+    uint32_t i;
     const bool again = out->buffer != EPCTX_NPU__NONE;
+    const epctx_npu__op_info *op = &epctx_npu__ops[s->op];
+    epctx_npu__needs needs;
+    memset(&needs, 0, sizeof needs);
+    for (i = 0; i < EPCTX_NPU__MAX_IN; i++)
+        if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].elem == EPCTX_ONNX_DOUBLE &&
+            !op->check_fn(&s->params, &needs))
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "float64 is moved, added, multiplied, compared and cast only");
     if (c->folding && !again && epctx_npu__foldable(s) && epctx_npu__all_constant(c, s))
         return epctx_npu__fold(c, s);
     if (out->count == 0)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected at least one element");
     if (!again) {
         uint32_t buffer;
-        EPCTX__TRY(epctx_npu__add_buffer(c, out->count * epctx_npu__elem_size(out->elem), &buffer));
+        EPCTX__TRY(
+            epctx_npu__add_buffer(c, out->count * epctx_npu__stored_size(out->elem), &buffer));
         out->buffer = buffer;
         out->writer = (uint32_t)c->step_count;
     } else {
@@ -6891,14 +7287,18 @@ static epctx_status epctx_npu__emit_move(epctx_npu__compiler *c, uint32_t from, 
         strides[1][i] = to_strides[i];
         if (dims[i] == 0 && c->folding) { /* copies nothing, but the result must exist */
             epctx_npu__step_init(&s, EPCTX_NPU__OP_FILL, EPCTX_NPU__NONE, EPCTX_NPU__NONE, to);
-            s.params.fill.elem = epctx_npu__elem_size(c->tensors[to].elem);
+            s.params.fill.elem = epctx_npu__stored_size(c->tensors[to].elem);
             return epctx_npu__emit(c, &s);
         }
     }
-    p->elem = epctx_npu__elem_size(c->tensors[from].elem);
+    p->elem = epctx_npu__stored_size(c->tensors[from].elem);
     p->from_start = (uint32_t)from_start;
     p->to_start = (uint32_t)to_start;
     p->rank = epctx_npu__collapse(dims, walk->rank, strides, 2);
+    if (p->elem == 2) { /* elements that are only stored are copied whole, as bytes */
+        p->elem = 1;
+        dims[0] *= 2;
+    }
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) { /* fits: sizes are below the limit */
         p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
         p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
@@ -6991,10 +7391,63 @@ static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, ui
     epctx_npu__step s;
     epctx_npu__step_init(&s, EPCTX_NPU__OP_FILL, EPCTX_NPU__NONE, EPCTX_NPU__NONE, to);
     s.params.fill.count = (uint32_t)c->tensors[to].count;
-    s.params.fill.elem = epctx_npu__elem_size(c->tensors[to].elem);
+    s.params.fill.elem = epctx_npu__stored_size(c->tensors[to].elem);
     s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
     s.params.fill.high = (uint32_t)(bits >> 32);
     return epctx_npu__emit(c, &s);
+}
+
+/* One command: Cast, or Convert where a type is only stored. */
+static epctx_status epctx_npu__emit_cast_once(epctx_npu__compiler *c, uint32_t x, int32_t to,
+                                              uint32_t *y)
+{
+    epctx_npu__step s;
+    epctx_npu__shape shape = c->tensors[x].shape;
+    const int32_t from = c->tensors[x].elem;
+    *y = x;
+    if (from == to) return EPCTX_OK;
+    EPCTX__TRY(epctx_npu__new_tensor(c, to, &shape, y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, *y);
+    s.params.cast.count = (uint32_t)c->tensors[x].count;
+    s.params.cast.from = (uint32_t)from;
+    s.params.cast.to = (uint32_t)to;
+    if (epctx_npu__converts((uint32_t)from, (uint32_t)to) ||
+        epctx_npu__converts((uint32_t)to, (uint32_t)from)) {
+        s.op = EPCTX_NPU__OP_CONVERT;
+        s.params.convert.count = (uint32_t)c->tensors[x].count;
+        s.params.convert.from = (uint32_t)from;
+        s.params.convert.to = (uint32_t)to;
+    }
+    return epctx_npu__emit(c, &s);
+}
+
+/* uint64 is computed as int64, which is the same for sums, products and bits. */
+static epctx_status epctx_npu__no_uint64(epctx_npu__compiler *c, bool used)
+{
+    return !used ? EPCTX_OK
+                 : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "uint64 is not ordered, divided or converted to floats");
+}
+
+/* From any type to any other, by way of the types that are computed. Integers of double have 64
+ * bits. */
+static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int32_t to,
+                                         uint32_t *y)
+{
+    const int32_t type = c->tensors[x].elem;
+    int32_t from = epctx_npu__computed_type(type), last = epctx_npu__computed_type(to);
+    *y = x;
+    if (type == to) return EPCTX_OK;
+    EPCTX__TRY(epctx_npu__no_uint64(c, (type == EPCTX_ONNX_UINT64 && last == EPCTX_ONNX_FLOAT) ||
+                                           (to == EPCTX_ONNX_UINT64 && from == EPCTX_ONNX_FLOAT)));
+    if (type == EPCTX_ONNX_DOUBLE)
+        from = last == EPCTX_ONNX_FLOAT || last == EPCTX_ONNX_BOOL ? EPCTX_ONNX_FLOAT
+                                                                   : EPCTX_ONNX_INT64;
+    if (to == EPCTX_ONNX_DOUBLE)
+        last = from == EPCTX_ONNX_FLOAT ? EPCTX_ONNX_FLOAT : EPCTX_ONNX_INT64;
+    EPCTX__TRY(epctx_npu__emit_cast_once(c, x, from, y));
+    EPCTX__TRY(epctx_npu__emit_cast_once(c, *y, last, y));
+    return epctx_npu__emit_cast_once(c, *y, to, y);
 }
 
 /* ============================================================
@@ -7014,14 +7467,14 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
     int32_t i = 0;
     if (t->stored) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "constant '%S': expected float32, int8, uint8, int32, int64 or bool of "
+                          "constant '%S': expected floats of 16 to 64 bits, integers or bool of "
                           "rank <= %u, with data, found %s of rank %d",
                           &name, (uint64_t)EPCTX_NPU_MAX_RANK, epctx_elem_name(value->elem_type),
                           (int64_t)value->rank);
     }
-    if (value->elem_type != 0 && epctx_npu__elem_size(value->elem_type) == 0) {
+    if (value->elem_type != 0 && epctx_npu__stored_size(value->elem_type) == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S': expected float32, int8, uint8, int32, int64 or bool, "
+                          "input '%S': expected floats of 16 to 64 bits, integers or bool, "
                           "found %s",
                           &name, epctx_elem_name(value->elem_type));
     }
@@ -7067,6 +7520,16 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     }
     t = &c->tensors[*id];
     if (t->elem == 0) return epctx_npu__refuse_value(c, t, node->inputs[i]);
+    if (!c->stored && epctx_npu__computed_type(t->elem) != t->elem) {
+        const bool folding = c->folding;
+        epctx_status status;
+        c->narrow = c->narrow == 0 ? t->elem : c->narrow;
+        c->folding = t->constant;
+        status = epctx_npu__emit_cast(c, *id, epctx_npu__computed_type(t->elem), id);
+        c->folding = folding;
+        return status;
+    }
+    if (c->narrow == 0 && t->elem == EPCTX_ONNX_FLOAT) c->narrow = EPCTX_ONNX_FLOAT;
     return EPCTX_OK;
 }
 
@@ -7129,6 +7592,9 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
         return EPCTX_OK;
     }
     if (i >= node->output_count || node->outputs[i].size == 0) return EPCTX_OK;
+    if (c->narrow != 0 && c->narrow != EPCTX_ONNX_FLOAT &&
+        c->tensors[id].elem == epctx_npu__computed_type(c->narrow))
+        EPCTX__TRY(epctx_npu__emit_cast(c, id, c->narrow, &id));
     if (epctx_map_get(&c->names, node->outputs[i]) != EPCTX_MAP_NONE &&
         !epctx_str_is(node->op_type, "Constant")) /* the last Constant counts */
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' occurs twice", &node->outputs[i]);
@@ -7199,7 +7665,7 @@ static epctx_status epctx_npu__const_ints(epctx_npu__compiler *c, uint32_t id, c
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     *count = (size_t)c->tensors[id].count;
     for (i = 0; i < *count; i++)
-        out[i] = epctx_npu__index((const uint8_t *)data, i, epctx_npu__elem_size(t->elem));
+        out[i] = epctx_npu__index((const uint8_t *)data, i, epctx_npu__stored_size(t->elem));
     return EPCTX_OK;
 }
 
@@ -7290,31 +7756,19 @@ static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x,
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int32_t to,
-                                         uint32_t *y)
-{
-    epctx_npu__step s;
-    epctx_npu__shape shape = c->tensors[x].shape;
-    *y = x;
-    if (c->tensors[x].elem == to) return EPCTX_OK;
-    EPCTX__TRY(epctx_npu__new_tensor(c, to, &shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, *y);
-    s.params.cast.count = (uint32_t)c->tensors[x].count;
-    s.params.cast.from = (uint32_t)c->tensors[x].elem;
-    s.params.cast.to = (uint32_t)to;
-    return epctx_npu__emit(c, &s);
-}
-
 /* A constant scalar of any type with a small integer value. */
 static epctx_status epctx_npu__scalar(epctx_npu__compiler *c, int32_t elem, int32_t value,
                                       uint32_t *id)
 {
     epctx_npu__shape shape = {0, {0}};
     const float f = (float)value;
+    const double d = (double)value;
     void *data;
     EPCTX__TRY(epctx_npu__add_constant(c, elem, &shape, &data, id));
     if (elem == EPCTX_ONNX_FLOAT)
         memcpy(data, &f, sizeof f);
+    else if (elem == EPCTX_ONNX_DOUBLE)
+        memcpy(data, &d, sizeof d);
     else
         epctx_npu__store_int((uint8_t *)data, 0, (uint32_t)elem, value);
     return EPCTX_OK;
@@ -7349,6 +7803,10 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected inputs of one type, found %s and %s",
                           epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
     }
+    EPCTX__TRY(epctx_npu__no_uint64(
+        c, c->narrow == EPCTX_ONNX_UINT64 &&
+               ((kind >= EPCTX_NPU__EXACT_DIV && kind <= EPCTX_NPU__EXACT_FMOD) ||
+                kind > EPCTX_NPU__EXACT_EQUAL)));
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
     EPCTX__TRY(epctx_npu__new_tensor(
         c, (int32_t)epctx_npu__exact_type((uint32_t)kind, (uint32_t)type), &shape, out));
@@ -7376,7 +7834,7 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_WHERE, condition, a, *out);
     s.in[2] = b;
-    p->elem = epctx_npu__elem_size(c->tensors[a].elem);
+    p->elem = epctx_npu__stored_size(c->tensors[a].elem);
     p->rank = epctx_npu__walk(c, &shape, ids, 3, p->dims, strides);
     return epctx_npu__emit(c, &s);
 }
@@ -7612,7 +8070,7 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c)
         EPCTX__TRY(epctx_npu__import_tensor(c, a->t, &id));
         if (c->tensors[id].elem == 0) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "expected float32, int8, uint8, int32, int64 or bool, found %s",
+                              "expected floats of 16 to 64 bits, integers or bool, found %s",
                               epctx_elem_name(a->t->elem_type));
         }
         return epctx_npu__output(c, 0, id);
@@ -7676,11 +8134,11 @@ static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c)
             return epctx_npu__bad_attr(c, "value", "a tensor");
         EPCTX__TRY(epctx_npu__import_tensor(c, value->t, &id));
         elem = c->tensors[id].elem;
-        if (elem == 0 || c->tensors[id].count != 1)
+        if (epctx_npu__elem_size(elem) == 0 || c->tensors[id].count != 1)
             return epctx_npu__bad_attr(c, "value", "one element of a supported type");
-        bits = epctx_npu__elem_size(elem) == 1   ? c->tensors[id].raw[0]
-               : epctx_npu__elem_size(elem) == 4 ? epctx_npu__get32(c->tensors[id].raw)
-                                                 : epctx_npu__get64(c->tensors[id].raw);
+        bits = epctx_npu__stored_size(elem) == 1   ? c->tensors[id].raw[0]
+               : epctx_npu__stored_size(elem) == 4 ? epctx_npu__get32(c->tensors[id].raw)
+                                                   : epctx_npu__get64(c->tensors[id].raw);
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, elem, &shape, &id));
     EPCTX__TRY(epctx_npu__emit_fill(c, id, bits));
@@ -8007,11 +8465,11 @@ static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
         EPCTX__TRY(epctx_npu__input(c, 1, &like));
         to = c->tensors[like].elem;
     }
-    if (epctx_npu__elem_size(to) == 0) {
+    if (epctx_npu__stored_size(to) == 0) {
         return epctx_npu__in_attr(
             c, "to",
             epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                       "expected float32, int8, uint8, int32, int64 or bool, found %s",
+                       "expected floats of 16 to 64 bits, integers or bool, found %s",
                        epctx_elem_name((int32_t)to)));
     }
     if (to == c->tensors[x].elem) return epctx_npu__lower_identity(c);
@@ -8569,8 +9027,8 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
             shape.dims[shape.rank++] = index->dims[j];
     }
     epctx_npu__step_init(&s, EPCTX_NPU__OP_GATHER, x, indices, 0);
-    p->elem = epctx_npu__elem_size(c->tensors[x].elem);
-    p->index_elem = epctx_npu__elem_size(c->tensors[indices].elem);
+    p->elem = epctx_npu__stored_size(c->tensors[x].elem);
+    p->index_elem = epctx_npu__stored_size(c->tensors[indices].elem);
     p->outer = (uint32_t)epctx_npu__product(in, 0, axis);
     p->axis = (uint32_t)in->dims[axis];
     p->inner = (uint32_t)epctx_npu__product(in, axis + 1, in->rank);
@@ -8734,7 +9192,7 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
-    if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__elem_size(type) == 0) {
+    if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__stored_size(type) == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected rank 2, |k| <= 1000000 and a "
                           "type that the kernels support");
@@ -8847,7 +9305,7 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
     epctx_npu__step_init(&s, EPCTX_NPU__OP_PICK, x, indices, 0);
     s.in[2] = updates;
     p->type = (uint32_t)c->tensors[x].elem;
-    p->index_elem = epctx_npu__elem_size(c->tensors[indices].elem);
+    p->index_elem = epctx_npu__stored_size(c->tensors[indices].elem);
     p->scatter = scatter;
     p->join = join;
     p->rank = xs.rank;
@@ -9469,9 +9927,17 @@ static epctx_status epctx_npu__pad_window(epctx_npu__compiler *c, uint32_t *x, e
     return EPCTX_OK;
 }
 
+typedef enum epctx_npu__pool_form {
+    EPCTX_NPU__POOL_MAX = 0,
+    EPCTX_NPU__POOL_AVERAGE,
+    EPCTX_NPU__POOL_LP
+} epctx_npu__pool_form;
+
+#define EPCTX_NPU__SAME_DIFFERS "no SAME with dilations or windows apart: runtimes differ"
+
 static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
 {
-    const bool average = c->variant != 0;
+    const bool average = c->variant == EPCTX_NPU__POOL_AVERAGE;
     epctx_npu__shape xs, ys;
     int64_t kernel[2] = {1, 1};
     epctx_npu__step s;
@@ -9479,11 +9945,9 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
     uint32_t x, y;
     int32_t type;
-    EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__want_image(c, x));
     type = c->tensors[x].elem;
-    if (!average && epctx_npu__elem_size(type) == 1) /* float represents bytes exactly */
+    if (!average && epctx_npu__stored_size(type) == 1) /* float represents bytes exactly */
         EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     EPCTX__TRY(epctx_npu__want_float(c, x));
     xs = c->tensors[x].shape;
@@ -9495,10 +9959,8 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
         (p->window.dilation_h != 1 || p->window.dilation_w != 1 ||
          (average &&
-          (p->window.stride_h > p->window.kernel_h || p->window.stride_w > p->window.kernel_w)))) {
-        return epctx_npu__bad_attr(c, "auto_pad",
-                                   "no SAME with dilations or windows apart: runtimes differ");
-    }
+          (p->window.stride_h > p->window.kernel_h || p->window.stride_w > p->window.kernel_w))))
+        return epctx_npu__bad_attr(c, "auto_pad", EPCTX_NPU__SAME_DIFFERS);
     p->batch = (uint32_t)xs.dims[0];
     p->channels = p->row = (uint32_t)xs.dims[1];
     s.images = true;
@@ -9521,6 +9983,7 @@ static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__re
                                            uint32_t *y)
 {
     epctx_npu__step s;
+    EPCTX__TRY(epctx_npu__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_REDUCE, x, EPCTX_NPU__NONE, *y);
     s.params.reduce.kind = (uint32_t)kind;
@@ -9546,7 +10009,7 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
     }
     /* an integer mean of means would round twice */
     divide = kind == EPCTX_NPU__REDUCE_MEAN && type != EPCTX_ONNX_FLOAT && runs > 1;
-    if (divide && (epctx_npu__elem_size(type) == 1 || total > INT32_MAX)) {
+    if (divide && (epctx_npu__stored_size(type) == 1 || total > INT32_MAX)) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "mean of %u %s is not supported", total,
                           epctx_elem_name(type));
     }
@@ -9665,10 +10128,11 @@ static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c)
 }
 
 static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                        bool smallest, bool last, uint32_t *y)
+                                        bool smallest, bool last, int64_t keep, uint32_t *y)
 {
     epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
+    EPCTX__TRY(epctx_npu__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_ARG, x, EPCTX_NPU__NONE, 0);
     s.params.arg.smallest = smallest;
     s.params.arg.last = last;
@@ -9676,7 +10140,8 @@ static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint
     s.params.arg.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
     s.params.arg.count = (uint32_t)shape.dims[axis];
     s.params.arg.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
-    shape.dims[axis] = 1;
+    s.params.arg.keep = (uint32_t)keep;
+    shape.dims[axis] = keep;
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_INT64, &shape, y));
     s.out = *y;
     return epctx_npu__emit(c, &s);
@@ -9691,7 +10156,7 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
-    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, &y));
+    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, 1, &y));
     if (epctx_node_int(c->node, "keepdims", 1) == 0) {
         shape = c->tensors[y].shape;
         for (i = axis; i + 1 < shape.rank; i++)
@@ -9719,7 +10184,7 @@ static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c)
         axis = 1;
         EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
     }
-    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, false, false, &y));
+    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, false, false, 1, &y));
     EPCTX__TRY(epctx_npu__ramp(c, flat.dims[axis], flat.rank, axis, &ramp));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, y, ramp, &y));
     EPCTX__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_FLOAT, &y));
@@ -11638,6 +12103,704 @@ static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, y, &given);
 }
 
+/* -- windows of any rank: their elements are taken, or added up, by constant indices -- */
+
+/* Windows over an image of `points` elements: `places`, each of `taps`. Arrays: spatial axes. */
+typedef struct epctx_npu__geometry {
+    uint32_t rank;
+    int64_t in[EPCTX_NPU_MAX_RANK], out[EPCTX_NPU_MAX_RANK], kernel[EPCTX_NPU_MAX_RANK];
+    int64_t stride[EPCTX_NPU_MAX_RANK], dilation[EPCTX_NPU_MAX_RANK], before[EPCTX_NPU_MAX_RANK];
+    int64_t after[EPCTX_NPU_MAX_RANK], points, places, taps;
+} epctx_npu__geometry;
+
+static epctx_npu__shape epctx_npu__shape4(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    epctx_npu__shape shape = {4, {0}};
+    shape.dims[0] = a;
+    shape.dims[1] = b;
+    shape.dims[2] = c;
+    shape.dims[3] = d;
+    return shape;
+}
+
+/* Reads strides, dilations and pads; the caller has set rank, in and kernel. */
+static epctx_status epctx_npu__geometry_attrs(epctx_npu__compiler *c, epctx_npu__geometry *g)
+{
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx_npu__ints(c, "strides", g->rank, 1, g->stride));
+    EPCTX__TRY(epctx_npu__ints(c, "dilations", g->rank, 1, g->dilation));
+    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * g->rank, 0, pads));
+    memcpy(g->before, pads, g->rank * sizeof *pads);
+    memcpy(g->after, pads + g->rank, g->rank * sizeof *pads);
+    return EPCTX_OK;
+}
+
+/* Sizes from the axes. */
+static epctx_status epctx_npu__geometry_sizes(epctx_npu__compiler *c, epctx_npu__geometry *g)
+{
+    uint64_t points = 1, places = 1, taps = 1;
+    uint32_t i;
+    for (i = 0; i < g->rank; i++) {
+        points = epctx_npu__mul(points, (uint64_t)g->in[i]);
+        places = epctx_npu__mul(places, (uint64_t)g->out[i]);
+        taps = epctx_npu__mul(taps, (uint64_t)g->kernel[i]);
+    }
+    if (epctx_npu__mul3(places, taps, sizeof(int64_t)) > EPCTX_NPU__MAX_BYTES)
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "%u windows of %u: too large", places,
+                          taps);
+    g->points = (int64_t)points;
+    g->places = (int64_t)places;
+    g->taps = (int64_t)taps;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__geometry_of(epctx_npu__compiler *c, epctx_npu__geometry *g)
+{
+    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
+    const epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
+    const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
+    uint32_t i;
+    EPCTX__TRY(epctx_npu__geometry_attrs(c, g));
+    for (i = 0; i < g->rank; i++)
+        EPCTX__TRY(epctx_npu__window_axis(c, g->in[i], g->kernel[i], g->stride[i], g->dilation[i],
+                                          &g->before[i], &g->after[i], &auto_pad, ceil,
+                                          &g->out[i]));
+    return epctx_npu__geometry_sizes(c, g);
+}
+
+/* The point of a tap, by rows or by columns; `points`: it lies outside. */
+static int64_t epctx_npu__point_of(const epctx_npu__geometry *g, int64_t place, int64_t tap,
+                                   bool columns)
+{
+    int64_t point = 0, rows = 1, of_columns = g->points;
+    uint32_t i;
+    for (i = g->rank; i-- > 0;) {
+        const int64_t at =
+            place % g->out[i] * g->stride[i] + tap % g->kernel[i] * g->dilation[i] - g->before[i];
+        if (at < 0 || at >= g->in[i]) return g->points;
+        place /= g->out[i];
+        tap /= g->kernel[i];
+        of_columns /= g->in[i];
+        point += at * (columns ? of_columns : rows);
+        rows *= g->in[i];
+    }
+    return point;
+}
+
+/* The points of all taps: [place][tap], or [tap][place]. */
+static epctx_status epctx_npu__points(epctx_npu__compiler *c, const epctx_npu__geometry *g,
+                                      bool by_tap, bool columns, uint32_t *id)
+{
+    const int64_t n = by_tap ? g->taps : g->places, m = by_tap ? g->places : g->taps;
+    epctx_npu__shape shape = {2, {0}};
+    int64_t *point, i, j;
+    void *data;
+    shape.dims[0] = n;
+    shape.dims[1] = m;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, id));
+    point = (int64_t *)data;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < m; j++)
+            *point++ = epctx_npu__point_of(g, by_tap ? j : i, by_tap ? i : j, columns);
+    return EPCTX_OK;
+}
+
+/* [rows][places][taps] of images `x`, `outside` where there is no point. */
+static epctx_status epctx_npu__take_windows(epctx_npu__compiler *c, uint32_t x,
+                                            const epctx_npu__geometry *g, float outside,
+                                            uint32_t *y)
+{
+    epctx_npu__shape shape = {2, {0}};
+    uint32_t wide, points;
+    shape.dims[0] = (int64_t)(c->tensors[x].count / (uint64_t)g->points);
+    shape.dims[1] = g->points;
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    shape.dims[1]++;
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &wide));
+    EPCTX__TRY(epctx_npu__emit_fill(c, wide, epctx_npu__bits_of(outside)));
+    EPCTX__TRY(epctx_npu__put_part(c, x, wide, 1, 0));
+    EPCTX__TRY(epctx_npu__points(c, g, false, false, &points));
+    return epctx_npu__emit_gather(c, wide, points, 1, y);
+}
+
+/* The reverse: images of the sums of `x`, [n][channels][taps][places]. */
+static epctx_status epctx_npu__add_windows(epctx_npu__compiler *c, uint32_t x, int64_t n,
+                                           int64_t channels, const epctx_npu__geometry *g,
+                                           uint32_t *y)
+{
+    static const int64_t inwards[4] = {2, 3, 0, 1}, outwards[2] = {1, 0};
+    epctx_npu__shape shape = epctx_npu__shape4(n, channels, g->taps, g->places);
+    uint32_t points, sums;
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, x, inwards, &x));
+    shape.rank = 2;
+    shape.dims[0] = g->taps * g->places;
+    shape.dims[1] = n * channels;
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    shape.dims[1] = 1;
+    EPCTX__TRY(epctx_npu__points(c, g, true, false, &points));
+    EPCTX__TRY(epctx_npu__alias(c, points, &shape, 0, &points));
+    shape.dims[0] = g->points + 1;
+    shape.dims[1] = n * channels;
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &sums));
+    EPCTX__TRY(epctx_npu__emit_fill(c, sums, 0));
+    EPCTX__TRY(epctx_npu__emit_tuples(c, sums, points, x, 0, EPCTX_NPU__JOIN_ADD, &sums));
+    EPCTX__TRY(epctx_npu__take_one(c, sums, 0, 0, g->points, &sums));
+    return epctx_npu__emit_transpose(c, sums, outwards, y);
+}
+
+/* Taps of a place inside the image, with its padding or without. */
+static float epctx_npu__tap_count(const epctx_npu__geometry *g, int64_t place, bool padding)
+{
+    int64_t count = 1, inside, k;
+    uint32_t i;
+    for (i = g->rank; i-- > 0; place /= g->out[i], count *= inside) {
+        const int64_t first = place % g->out[i] * g->stride[i] - g->before[i];
+        const int64_t end = g->in[i] + (padding ? g->after[i] : 0);
+        for (k = inside = 0; k < g->kernel[i]; k++)
+            inside +=
+                (padding || first + k * g->dilation[i] >= 0) && first + k * g->dilation[i] < end;
+    }
+    return (float)count;
+}
+
+static epctx_status epctx_npu__divide_by_taps(epctx_npu__compiler *c, const epctx_npu__geometry *g,
+                                              uint32_t sums, uint32_t *y)
+{
+    const bool padding = epctx_node_int(c->node, "count_include_pad", 0) != 0;
+    float *data;
+    uint32_t counts;
+    int64_t i;
+    EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)g->places, &data, &counts));
+    for (i = 0; i < g->places; i++)
+        data[i] = epctx_npu__tap_count(g, i, padding);
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, sums, counts, y);
+}
+
+/* Output 1 of MaxPool: the indices of the maxima in the whole input. */
+static epctx_status epctx_npu__pool_indices(epctx_npu__compiler *c, const epctx_npu__geometry *g,
+                                            uint32_t windows, const epctx_npu__shape *shape)
+{
+    const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
+    epctx_npu__shape flat = c->tensors[windows].shape;
+    uint32_t at, ramp, scale, points;
+    EPCTX__TRY(epctx_npu__emit_arg(c, windows, 2, false, false, 1, &at));
+    EPCTX__TRY(epctx_npu__ramp(c, g->places, 3, 1, &ramp));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)g->taps, &scale));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MUL, ramp, scale, &ramp));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, at, ramp, &at));
+    EPCTX__TRY(epctx_npu__points(c, g, false, columns, &points));
+    EPCTX__TRY(epctx_npu__ramp(c, flat.dims[0], 3, 0, &ramp));
+    flat.rank = 1;
+    flat.dims[0] = g->places * g->taps;
+    EPCTX__TRY(epctx_npu__alias(c, points, &flat, 0, &points));
+    EPCTX__TRY(epctx_npu__emit_gather(c, points, at, 0, &at));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)g->points, &scale));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MUL, ramp, scale, &ramp));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, at, ramp, &at));
+    EPCTX__TRY(epctx_npu__alias(c, at, shape, 0, &at));
+    return epctx_npu__output(c, 1, at);
+}
+
+static void epctx_npu__geometry_image(epctx_npu__geometry *g, const epctx_npu__shape *shape)
+{
+    memset(g, 0, sizeof *g);
+    g->rank = shape->rank - 2;
+    memcpy(g->in, shape->dims + 2, g->rank * sizeof *g->in);
+}
+
+/* Pools that the command does not compute: of other ranks, with indices, of powers. */
+static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c)
+{
+    const bool max = c->variant == EPCTX_NPU__POOL_MAX, lp = c->variant == EPCTX_NPU__POOL_LP;
+    const bool indices = max && epctx_npu__unused_outputs(c, 1) != EPCTX_OK;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true};
+    const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
+    epctx_npu__shape shape;
+    epctx_npu__geometry g;
+    uint32_t x, windows, y, i;
+    int64_t p = 1;
+    int32_t type;
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    shape = c->tensors[x].shape;
+    if (!indices && !lp && (shape.rank == 3 || shape.rank == 4)) return epctx_npu__lower_pool(c);
+    epctx_error_clear(c->error);
+    type = c->tensors[x].elem;
+    if (max && epctx_npu__stored_size(type) == 1)
+        EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
+    EPCTX__TRY(epctx_npu__want_float(c, x));
+    if (shape.rank < 3 || epctx_node_attr(c->node, "kernel_shape") == NULL)
+        return epctx_npu__bad_attr(c, "kernel_shape", "a value, and an input of rank >= 3");
+    epctx_npu__geometry_image(&g, &shape);
+    EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", g.rank, 1, g.kernel));
+    EPCTX__TRY(epctx_npu__geometry_of(c, &g));
+    for (i = 0; i < g.rank; i++)
+        if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
+            (g.dilation[i] != 1 || g.stride[i] > g.kernel[i]))
+            return epctx_npu__bad_attr(c, "auto_pad", EPCTX_NPU__SAME_DIFFERS);
+    memcpy(shape.dims + 2, g.out, g.rank * sizeof *g.out);
+    if (lp) {
+        EPCTX__TRY(epctx_npu__p_attr(c, &p));
+        EPCTX__TRY(epctx_npu__powers(c, x, p, &x));
+    }
+    EPCTX__TRY(
+        epctx_npu__take_windows(c, x, &g, max ? epctx_npu__float_of(0xff800000u) : 0.0f, &windows));
+    EPCTX__TRY(epctx_npu__reduce_over(c, max ? EPCTX_NPU__REDUCE_MAX : EPCTX_NPU__REDUCE_SUM,
+                                      windows, marked, false, &y));
+    if (lp) EPCTX__TRY(epctx_npu__root(c, y, p, &y));
+    if (!lp && !max) EPCTX__TRY(epctx_npu__divide_by_taps(c, &g, y, &y));
+    EPCTX__TRY(epctx_npu__emit_cast(c, y, type, &y));
+    if (indices) EPCTX__TRY(epctx_npu__pool_indices(c, &g, windows, &shape));
+    return epctx_npu__lower_alias(c, y, &shape);
+}
+
+/* Adds the bias to images: output 0. */
+static epctx_status epctx_npu__biased(epctx_npu__compiler *c, uint32_t y, size_t bias_input,
+                                      const epctx_npu__shape *shape)
+{
+    epctx_npu__shape column = *shape;
+    uint32_t bias, i;
+    EPCTX__TRY(epctx_npu__alias(c, y, shape, 0, &y));
+    EPCTX__TRY(epctx_npu__optional(c, bias_input, &bias));
+    EPCTX__TRY(epctx_npu__check_bias(c, shape->dims[1], bias));
+    if (bias == EPCTX_NPU__NONE) return epctx_npu__output(c, 0, y);
+    column.rank--;
+    for (i = 0; i < column.rank; i++)
+        column.dims[i] = i == 0 ? shape->dims[1] : 1;
+    EPCTX__TRY(epctx_npu__alias(c, bias, &column, 0, &bias));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, bias, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Images of weights, input 1, times windows `x`, [n][channels][taps][places]: output 0. */
+static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
+                                             const epctx_npu__geometry *g, size_t bias_input)
+{
+    const int64_t groups = epctx_node_int(c->node, "group", 1);
+    epctx_npu__shape shape = c->tensors[x].shape, ws, flat;
+    const int64_t n = shape.dims[0];
+    uint32_t w, y;
+    EPCTX__TRY(epctx_npu__float_input(c, 1, &w));
+    ws = c->tensors[w].shape;
+    if (ws.rank != g->rank + 2 || groups < 1 || ws.dims[0] % groups != 0 ||
+        shape.dims[1] % groups != 0 || ws.dims[1] != shape.dims[1] / groups ||
+        c->tensors[w].count == 0)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "weights '%S' do not fit %d channels in %d groups", &c->tensors[w].name,
+                          shape.dims[1], groups);
+    flat = epctx_npu__shape4(n, groups, ws.dims[1] * g->taps, g->places);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    flat = epctx_npu__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g->taps);
+    EPCTX__TRY(epctx_npu__alias(c, w, &flat, 0, &w));
+    EPCTX__TRY(epctx_npu__matmul_of(c, w, x, &y));
+    shape.rank = g->rank + 2;
+    shape.dims[1] = ws.dims[0];
+    memcpy(shape.dims + 2, g->out, g->rank * sizeof *g->out);
+    return epctx_npu__biased(c, y, bias_input, &shape);
+}
+
+static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c)
+{
+    static const int64_t turn[4] = {0, 1, 3, 2};
+    epctx_npu__shape xs, flat;
+    epctx_npu__geometry g;
+    uint32_t x, w;
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    xs = c->tensors[x].shape;
+    if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv(c);
+    if (xs.rank < 3 || c->tensors[w].shape.rank != xs.rank)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected input and weights of one rank, 3 or more");
+    epctx_npu__geometry_image(&g, &xs);
+    memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
+    EPCTX__TRY(epctx_npu__geometry_of(c, &g));
+    EPCTX__TRY(epctx_npu__take_windows(c, x, &g, 0.0f, &x));
+    flat = epctx_npu__shape4(xs.dims[0], xs.dims[1], g.places, g.taps);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, x, turn, &x));
+    return epctx_npu__times_weights(c, x, &g, 2);
+}
+
+/* Transposed ones: the products of all places are added up. */
+static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c)
+{
+    static const int64_t turn[3] = {0, 2, 1};
+    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
+    const epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
+    const int64_t groups = epctx_node_int(c->node, "group", 1);
+    int64_t extra[EPCTX_NPU_MAX_RANK], wanted[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape xs, ws, flat;
+    epctx_npu__geometry g;
+    uint32_t x, w, y, i;
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    xs = c->tensors[x].shape;
+    ws = c->tensors[w].shape;
+    if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv_transpose(c);
+    if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || xs.dims[1] % groups != 0 ||
+        ws.dims[0] != xs.dims[1] || c->tensors[w].count == 0)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "weights '%S' do not fit %d channels",
+                          &c->tensors[w].name, xs.rank < 3 ? 0 : xs.dims[1]);
+    epctx_npu__geometry_image(&g,
+                              &xs); /* windows over the result: its places are the input's points */
+    memcpy(g.out, g.in, sizeof g.out);
+    memcpy(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel);
+    EPCTX__TRY(epctx_npu__geometry_attrs(c, &g));
+    EPCTX__TRY(epctx_npu__ints(c, "output_padding", g.rank, 0, extra));
+    EPCTX__TRY(epctx_npu__ints(c, "output_shape", g.rank, 0, wanted));
+    for (i = 0; i < g.rank; i++)
+        EPCTX__TRY(epctx_npu__transposed_axis(c, g.out[i], g.kernel[i], g.stride[i], g.dilation[i],
+                                              extra[i], wanted[i], &auto_pad, &g.before[i],
+                                              &g.after[i], &g.in[i]));
+    EPCTX__TRY(epctx_npu__geometry_sizes(c, &g));
+    flat = epctx_npu__shape4(groups, xs.dims[1] / groups, ws.dims[1] * g.taps, 1);
+    flat.rank = 3;
+    EPCTX__TRY(epctx_npu__alias(c, w, &flat, 0, &w));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, w, turn, &w));
+    flat = epctx_npu__shape4(xs.dims[0], groups, xs.dims[1] / groups, g.places);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__matmul_of(c, w, x, &y));
+    EPCTX__TRY(epctx_npu__add_windows(c, y, xs.dims[0], groups * ws.dims[1], &g, &y));
+    memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
+    xs.dims[1] = groups * ws.dims[1];
+    return epctx_npu__biased(c, y, 2, &xs);
+}
+
+/* Places the columns of [n][channels * taps][places] in an image. */
+static epctx_status epctx_npu__lower_col2im(epctx_npu__compiler *c)
+{
+    int64_t channels;
+    epctx_npu__shape shape;
+    epctx_npu__geometry g;
+    uint32_t x, id, y;
+    size_t count, kernel_count;
+    memset(&g, 0, sizeof g);
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 1, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "image_shape", EPCTX_NPU_MAX_RANK - 2, g.in, &count));
+    EPCTX__TRY(epctx_npu__input(c, 2, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "block_shape", EPCTX_NPU_MAX_RANK - 2, g.kernel,
+                                     &kernel_count));
+    shape = c->tensors[x].shape;
+    g.rank = (uint32_t)count;
+    if (shape.rank != 3 || count != kernel_count)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected rank 3 and blocks of the image's rank, found %u, %u and %u",
+                          (uint64_t)shape.rank, (uint64_t)kernel_count, (uint64_t)count);
+    EPCTX__TRY(epctx_npu__geometry_of(c, &g));
+    if (shape.dims[2] != g.places || shape.dims[1] % g.taps != 0)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %d blocks of %d elements, found %d",
+                          g.places, g.taps, shape.dims[2]);
+    channels = shape.dims[1] / g.taps;
+    EPCTX__TRY(epctx_npu__add_windows(c, x, shape.dims[0], channels, &g, &y));
+    shape.rank = g.rank + 2;
+    shape.dims[1] = channels;
+    memcpy(shape.dims + 2, g.in, g.rank * sizeof *g.in);
+    return epctx_npu__lower_alias(c, y, &shape);
+}
+
+/* Zeros but at the indices that MaxPool gave. */
+static epctx_status epctx_npu__lower_max_unpool(epctx_npu__compiler *c)
+{
+    int64_t sizes[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape shape, flat = {1, {0}}, wide;
+    epctx_npu__geometry g;
+    uint32_t x, indices, id, y, i;
+    size_t count;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 1, &indices));
+    shape = c->tensors[x].shape;
+    if (shape.rank < 3) return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3");
+    epctx_npu__geometry_image(&g, &shape);
+    EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", g.rank, 1, g.kernel));
+    EPCTX__TRY(epctx_npu__geometry_attrs(c, &g));
+    for (i = 0; i < g.rank; i++)
+        shape.dims[2 + i] = (g.in[i] - 1) * g.stride[i] + g.kernel[i] - g.before[i] - g.after[i];
+    EPCTX__TRY(epctx_npu__shape_from(c, shape.dims, shape.rank, &wide));
+    flat.dims[0] = (int64_t)c->tensors[x].count;
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__alias(c, indices, &flat, 0, &indices));
+    flat.dims[0] = (int64_t)epctx_npu__count(&shape);
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, &y));
+    EPCTX__TRY(epctx_npu__emit_fill(c, y, 0));
+    EPCTX__TRY(epctx_npu__emit_pick(c, y, indices, x, 0, EPCTX_NPU__JOIN_NONE, &y));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &id));
+    if (id == EPCTX_NPU__NONE) return epctx_npu__lower_alias(c, y, &shape);
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
+    EPCTX__TRY(epctx_npu__shape_from(c, sizes, count, &wide));
+    for (i = 0; i < shape.rank; i++)
+        if (wide.rank != shape.rank || wide.dims[i] < shape.dims[i])
+            return epctx_npu__bad_attr(c, "output_shape", "at least the size without it");
+    EPCTX__TRY(epctx_npu__alias(c, y, &shape, 0, &x));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &wide, &y));
+    EPCTX__TRY(epctx_npu__emit_fill(c, y, 0));
+    EPCTX__TRY(epctx_npu__put_part(c, x, y, 0, 0));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* -- positions along an axis, computed at run time -- */
+
+/* Reverses the first `lengths[b]` elements of each sequence. */
+static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c)
+{
+    const int64_t time = epctx_node_int(c->node, "time_axis", 0);
+    const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
+    epctx_npu__shape shape, column;
+    uint32_t x, lengths, ramp, one, back, inside, y;
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &lengths));
+    shape = column = c->tensors[x].shape;
+    if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
+        c->tensors[lengths].count != (uint64_t)shape.dims[batch])
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected axes 0 and 1, and a length for each sequence");
+    column.rank = 2;
+    column.dims[time] = 1;
+    EPCTX__TRY(epctx_npu__alias(c, lengths, &column, 0, &lengths));
+    EPCTX__TRY(epctx_npu__emit_cast(c, lengths, EPCTX_ONNX_INT64, &lengths));
+    EPCTX__TRY(epctx_npu__ramp(c, shape.dims[time], 2, (uint32_t)time, &ramp));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, 1, &one));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_LESS, ramp, lengths, &inside));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_SUB, lengths, one, &back));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_SUB, back, ramp, &back));
+    EPCTX__TRY(epctx_npu__emit_where(c, inside, back, ramp, &y));
+    /* every element has an index of its own */
+    column = c->tensors[y].shape;
+    for (column.rank = shape.rank, inside = 2; inside < shape.rank; inside++)
+        column.dims[inside] = 1;
+    EPCTX__TRY(epctx_npu__alias(c, y, &column, 0, &y));
+    EPCTX__TRY(epctx_npu__expand_to(c, y, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_pick(c, x, y, EPCTX_NPU__NONE, time, 0, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* A cache, overwritten from write_indices[b] on. */
+static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c)
+{
+    static const char *const modes[] = {"linear", "circular", NULL};
+    epctx_npu__shape shape, column;
+    epctx_str mode;
+    uint32_t x, update, first, ramp, size, axis, i, y;
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &update));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &first));
+    EPCTX__TRY(epctx_npu__text_attr(c, "mode", "linear", modes, &mode));
+    shape = c->tensors[update].shape;
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -2), shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__ramp(c, shape.dims[axis], shape.rank, axis, &ramp));
+    if (first != EPCTX_NPU__NONE) {
+        column = shape;
+        for (i = 1; i < shape.rank; i++)
+            column.dims[i] = 1;
+        if (c->tensors[first].count != (uint64_t)shape.dims[0])
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %d write_indices",
+                              shape.dims[0]);
+        EPCTX__TRY(epctx_npu__alias(c, first, &column, 0, &first));
+        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, first, ramp, &ramp));
+    }
+    if (epctx_str_is(mode, "circular") && c->tensors[x].shape.rank > axis) {
+        EPCTX__TRY(
+            epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)c->tensors[x].shape.dims[axis], &size));
+        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, ramp, size, &ramp));
+    }
+    EPCTX__TRY(epctx_npu__expand_to(c, ramp, &shape, &ramp));
+    EPCTX__TRY(epctx_npu__emit_pick(c, x, ramp, update, (int64_t)axis, EPCTX_NPU__JOIN_NONE, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* The grid of GridSample for affine transformations: positions in -1..1 times theta. */
+static epctx_status epctx_npu__lower_affine_grid(epctx_npu__compiler *c)
+{
+    static const int64_t turn[3] = {0, 2, 1};
+    const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
+    int64_t sizes[EPCTX_NPU_MAX_RANK], n, at, rest;
+    epctx_npu__shape shape = {2, {0}};
+    uint32_t theta, id, base, y, i, rank;
+    size_t count;
+    void *data;
+    float *v;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &theta));
+    EPCTX__TRY(epctx_npu__input(c, 1, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "size", 5, sizes, &count));
+    EPCTX__TRY(epctx_npu__shape_from(c, sizes, count, &shape));
+    if (count < 4 || c->tensors[theta].shape.rank != 3)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected size of 4 or 5, theta of rank 3");
+    rank = (uint32_t)count - 2;
+    n = (int64_t)epctx_npu__product(&shape, 2, shape.rank);
+    shape = epctx_npu__shape4(n, rank + 1, 1, 1);
+    shape.rank = 2;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &base));
+    v = (float *)data;
+    for (at = 0; at < n; at++) {
+        for (i = 0, rest = at; i < rank; i++) {
+            const int64_t size = sizes[count - 1 - i], p = rest % size;
+            *v++ = align
+                       ? (size > 1 ? epctx_npu__f_div((float)(2 * p - size + 1), (float)(size - 1))
+                                   : 1.0f)
+                       : epctx_npu__f_div((float)(2 * p + 1 - size), (float)size);
+            rest /= size;
+        }
+        *v++ = 1.0f;
+    }
+    EPCTX__TRY(epctx_npu__emit_transpose(c, theta, turn, &theta));
+    EPCTX__TRY(epctx_npu__matmul_of(c, base, theta, &y));
+    for (i = 0; i < rank; i++)
+        shape.dims[1 + i] = sizes[2 + i];
+    shape.dims[0] = sizes[0];
+    shape.dims[rank + 1] = rank;
+    shape.rank = rank + 2;
+    return epctx_npu__lower_alias(c, y, &shape);
+}
+
+/* -- images at given positions -- */
+
+/* `x` [batch][channels][in of g], positions [batch * .. * g's rank]: y [batch][channels][places] */
+static epctx_status epctx_npu__emit_sample(epctx_npu__compiler *c, uint32_t x, uint32_t positions,
+                                           const epctx_npu__sample *form, uint32_t *y)
+{
+    const epctx_npu__shape in = c->tensors[x].shape;
+    epctx_npu__shape shape = epctx_npu__shape4(in.dims[0], in.dims[1], 0, 0);
+    epctx_npu__step s;
+    epctx_npu__sample *p = &s.params.sample;
+    uint32_t i;
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_SAMPLE, x, positions, 0);
+    *p = *form;
+    p->rank = in.rank - 2;
+    p->batch = (uint32_t)in.dims[0];
+    p->channels = (uint32_t)in.dims[1];
+    p->places = (uint32_t)(c->tensors[positions].count / ((uint64_t)p->batch * p->rank));
+    for (i = 0; i < 3; i++)
+        p->in[i] = i + p->rank < 3 ? 1 : (uint32_t)in.dims[2 + i + p->rank - 3];
+    shape.rank = 3;
+    shape.dims[2] = p->places;
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+    s.out = *y;
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__lower_grid_sample(epctx_npu__compiler *c)
+{
+    static const char *const modes[] = {"linear", "bilinear", "nearest", "bicubic", "cubic", NULL};
+    static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
+    epctx_npu__sample p;
+    epctx_npu__shape xs, gs;
+    epctx_str mode, padding;
+    uint32_t x, grid, y, i;
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &grid));
+    EPCTX__TRY(epctx_npu__text_attr(c, "mode", "linear", modes, &mode));
+    EPCTX__TRY(epctx_npu__text_attr(c, "padding_mode", "zeros", paddings, &padding));
+    xs = c->tensors[x].shape;
+    gs = c->tensors[grid].shape;
+    memset(&p, 0, sizeof p);
+    p.taps = epctx_str_is(mode, "nearest") ? 1 : mode.data[mode.size - 5] == 'c' ? 4 : 2;
+    p.outside = epctx_str_is(padding, "zeros")    ? EPCTX_NPU__OUTSIDE_ZEROS
+                : epctx_str_is(padding, "border") ? EPCTX_NPU__OUTSIDE_BORDER
+                                                  : EPCTX_NPU__OUTSIDE_REFLECTION;
+    p.positions = epctx_node_int(c->node, "align_corners", 0) != 0 ? EPCTX_NPU__BY_CENTERS
+                                                                   : EPCTX_NPU__BY_EDGES;
+    if (xs.rank < 4 || xs.rank > 5 || gs.rank != xs.rank || gs.dims[gs.rank - 1] != xs.rank - 2 ||
+        gs.dims[0] != xs.dims[0] || (p.taps == 4 && xs.rank != 4))
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected images of rank 4 or 5 (cubic: 4) and a grid that fits");
+    EPCTX__TRY(epctx_npu__emit_sample(c, x, grid, &p, &y));
+    for (i = 2; i < xs.rank; i++)
+        xs.dims[i] = gs.dims[i - 1];
+    return epctx_npu__lower_alias(c, y, &xs);
+}
+
+/* Positions of all taps without offsets: [tap][place][2], the column first. */
+static epctx_status epctx_npu__tap_positions(epctx_npu__compiler *c, const epctx_npu__geometry *g,
+                                             uint32_t *id)
+{
+    const epctx_npu__shape shape = epctx_npu__shape4(1, g->taps, g->places, 2);
+    int64_t tap, place;
+    void *data;
+    float *v;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, id));
+    v = (float *)data;
+    for (tap = 0; tap < g->taps; tap++) {
+        for (place = 0; place < g->places; place++) {
+            *v++ = (float)(place % g->out[1] * g->stride[1] + tap % g->kernel[1] * g->dilation[1] -
+                           g->before[1]);
+            *v++ = (float)(place / g->out[1] * g->stride[0] + tap / g->kernel[1] * g->dilation[0] -
+                           g->before[0]);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* A convolution whose taps are moved by offsets and weighted by a mask. */
+static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c)
+{
+    static const int64_t turn[4] = {0, 1, 3, 2}, step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
+    static const int64_t first[EPCTX_NPU_MAX_RANK] = {0, 0, 0, 1};
+    const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
+    epctx_npu__geometry g;
+    epctx_npu__sample p;
+    epctx_npu__shape xs, flat;
+    uint32_t x, w, offset, mask, base;
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    EPCTX__TRY(epctx_npu__float_input(c, 2, &offset));
+    EPCTX__TRY(epctx_npu__optional(c, 4, &mask));
+    xs = c->tensors[x].shape;
+    if (xs.rank != 4 || c->tensors[w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected images and weights of rank 4 and channels for %d groups",
+                          groups);
+    epctx_npu__geometry_image(&g, &xs);
+    memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
+    EPCTX__TRY(epctx_npu__geometry_of(c, &g));
+    if (c->tensors[offset].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
+        (mask != EPCTX_NPU__NONE && c->tensors[mask].count * 2 != c->tensors[offset].count))
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "offsets or mask do not fit %d windows of %d",
+                          g.places, g.taps);
+    flat = epctx_npu__shape4(xs.dims[0] * groups, g.taps, 2, g.places);
+    EPCTX__TRY(epctx_npu__alias(c, offset, &flat, 0, &offset));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, offset, turn, &offset));
+    flat = c->tensors[offset].shape;
+    EPCTX__TRY(epctx_npu__take_box(c, offset, &flat, first, step, &offset));
+    EPCTX__TRY(epctx_npu__tap_positions(c, &g, &base));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, offset, base, &offset));
+    memset(&p, 0, sizeof p);
+    p.taps = 2;
+    p.positions = EPCTX_NPU__BY_ELEMENTS;
+    flat = epctx_npu__shape4(xs.dims[0] * groups, xs.dims[1] / groups, xs.dims[2], xs.dims[3]);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__emit_sample(c, x, offset, &p, &x));
+    if (mask != EPCTX_NPU__NONE) {
+        EPCTX__TRY(epctx_npu__want_float(c, mask));
+        flat = epctx_npu__shape4(xs.dims[0] * groups, 1, g.taps * g.places, 0);
+        flat.rank = 3;
+        EPCTX__TRY(epctx_npu__alias(c, mask, &flat, 0, &mask));
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, mask, &x));
+    }
+    flat = epctx_npu__shape4(xs.dims[0], xs.dims[1], g.taps, g.places);
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    return epctx_npu__times_weights(c, x, &g, 3);
+}
+
+/* -- the largest elements -- */
+
+static epctx_status epctx_npu__lower_topk(epctx_npu__compiler *c)
+{
+    const bool smallest = epctx_node_int(c->node, "largest", 1) == 0;
+    int64_t k[1] = {0};
+    uint32_t x, id, axis, y;
+    size_t count;
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    k[0] = epctx_node_int(c->node, "k", 0);
+    if (c->node->version >= 10) {
+        EPCTX__TRY(epctx_npu__input(c, 1, &id));
+        EPCTX__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
+    }
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), c->tensors[x].shape.rank, 0,
+                               &axis));
+    if (k[0] < 1 || k[0] > c->tensors[x].shape.dims[axis])
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "k: expected 1..%d, found %d",
+                          c->tensors[x].shape.dims[axis], k[0]);
+    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, false, k[0], &id));
+    EPCTX__TRY(epctx_npu__emit_pick(c, x, id, EPCTX_NPU__NONE, (int64_t)axis, 0, &y));
+    EPCTX__TRY(epctx_npu__output(c, 0, y));
+    return epctx_npu__output(c, 1, id);
+}
+
 /* -- the table of operators -- */
 
 typedef struct epctx_npu__lower {
@@ -11651,6 +12814,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Acos", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOS},
     {"Acosh", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOSH},
     {"Add", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD},
+    {"AffineGrid", epctx_npu__lower_affine_grid, 0},
     {"And", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
     {"ArgMax", epctx_npu__lower_arg, false},
     {"ArgMin", epctx_npu__lower_arg, true},
@@ -11659,7 +12823,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Atan", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
     {"Atanh", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
     {"Attention", epctx_npu__lower_attention, 0},
-    {"AveragePool", epctx_npu__lower_pool, true},
+    {"AveragePool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE},
     {"BatchNormalization", epctx_npu__lower_batch_norm, 0},
     {"BitShift", epctx_npu__lower_bit_shift, 0},
     {"BitwiseAnd", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
@@ -11672,15 +12836,17 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Celu", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
     {"CenterCropPad", epctx_npu__lower_center_crop_pad, 0},
     {"Clip", epctx_npu__lower_clip, 0},
+    {"Col2Im", epctx_npu__lower_col2im, 0},
     {"Concat", epctx_npu__lower_concat, 0},
     {"Constant", epctx_npu__lower_constant, 0},
     {"ConstantOfShape", epctx_npu__lower_constant_of_shape, 0},
-    {"Conv", epctx_npu__lower_conv, 0},
+    {"Conv", epctx_npu__lower_any_conv, 0},
     {"ConvInteger", epctx_npu__lower_integer, true},
-    {"ConvTranspose", epctx_npu__lower_conv_transpose, 0},
+    {"ConvTranspose", epctx_npu__lower_any_conv_transpose, 0},
     {"Cos", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
     {"Cosh", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
     {"CumSum", epctx_npu__lower_cumsum, 0},
+    {"DeformConv", epctx_npu__lower_deform_conv, 0},
     {"DepthToSpace", epctx_npu__lower_depth_to_space, 0},
     {"DequantizeLinear", epctx_npu__lower_dequantize, 0},
     {"Div", epctx_npu__lower_binary, EPCTX_NPU__BINARY_DIV},
@@ -11705,6 +12871,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"GlobalMaxPool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MAX},
     {"Greater", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS | EPCTX_NPU__SWAPPED},
     {"GreaterOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL | EPCTX_NPU__SWAPPED},
+    {"GridSample", epctx_npu__lower_grid_sample, 0},
     {"GroupNormalization", epctx_npu__lower_channel_norm, true},
     {"HardSigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
     {"HardSwish", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
@@ -11722,10 +12889,12 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Log", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
     {"LogSoftmax", epctx_npu__lower_softmax, true},
     {"LpNormalization", epctx_npu__lower_lp_norm, 0},
+    {"LpPool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_LP},
     {"MatMul", epctx_npu__lower_matmul, 0},
     {"MatMulInteger", epctx_npu__lower_integer, false},
     {"Max", epctx_npu__lower_many, EPCTX_NPU__BINARY_MAX},
-    {"MaxPool", epctx_npu__lower_pool, false},
+    {"MaxPool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_MAX},
+    {"MaxUnpool", epctx_npu__lower_max_unpool, 0},
     {"Mean", epctx_npu__lower_mean, 0},
     {"MeanVarianceNormalization", epctx_npu__lower_mean_variance, 0},
     {"Min", epctx_npu__lower_many, EPCTX_NPU__BINARY_MIN},
@@ -11758,6 +12927,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Relu", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
     {"Reshape", epctx_npu__lower_reshape, 0},
     {"Resize", epctx_npu__lower_resize, 0},
+    {"ReverseSequence", epctx_npu__lower_reverse_sequence, 0},
     {"RotaryEmbedding", epctx_npu__lower_rotary, 0},
     {"Round", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
     {"Scatter", epctx_npu__lower_scatter_elements, 0},
@@ -11786,8 +12956,10 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Swish", epctx_npu__lower_act, EPCTX_NPU__ACT_SWISH},
     {"Tan", epctx_npu__lower_act, EPCTX_NPU__ACT_TAN},
     {"Tanh", epctx_npu__lower_act, EPCTX_NPU__ACT_TANH},
+    {"TensorScatter", epctx_npu__lower_tensor_scatter, 0},
     {"ThresholdedRelu", epctx_npu__lower_act, EPCTX_NPU__ACT_THRESHOLD},
     {"Tile", epctx_npu__lower_tile, 0},
+    {"TopK", epctx_npu__lower_topk, 0},
     {"Transpose", epctx_npu__lower_transpose, 0},
     {"Trilu", epctx_npu__lower_trilu, 0},
     {"Unsqueeze", epctx_npu__lower_unsqueeze, 0},
@@ -11903,6 +13075,13 @@ static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
     return epctx_npu__output(c, 0, y);
 }
 
+/* Operators that take types which are only stored; for others these are converted. */
+static epctx_status (*const epctx_npu__storing[])(epctx_npu__compiler *c) = {
+    epctx_npu__lower_cast,     epctx_npu__lower_identity, epctx_npu__lower_reshape,
+    epctx_npu__lower_flatten,  epctx_npu__lower_squeeze,  epctx_npu__lower_unsqueeze,
+    epctx_npu__lower_eye_like, epctx_npu__lower_shape,    epctx_npu__lower_size,
+};
+
 /* ============================================================
  * >>import
  * ============================================================ */
@@ -11913,7 +13092,7 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
     epctx_npu__shape shape = {0, {0}};
     uint64_t bytes;
     int32_t i;
-    if (epctx_npu__elem_size(from->elem_type) == 0 || from->rank < 0 ||
+    if (epctx_npu__stored_size(from->elem_type) == 0 || from->rank < 0 ||
         from->rank > EPCTX_NPU_MAX_RANK || from->data == NULL)
         return epctx_npu__add_tensor(c, 0, &shape, id); /* only nodes that use it fail */
     shape.rank = (uint32_t)from->rank;
@@ -11925,7 +13104,7 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
                               from->dims[i]);
         }
     }
-    bytes = epctx_npu__mul(epctx_npu__count(&shape), epctx_npu__elem_size(from->elem_type));
+    bytes = epctx_npu__mul(epctx_npu__count(&shape), epctx_npu__stored_size(from->elem_type));
     if (bytes != from->size || bytes > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "constant '%S': expected %u bytes for its shape, found %u", &from->name,
@@ -11941,7 +13120,7 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
 
 static bool epctx_npu__value_usable(const epctx_value *value, epctx_npu__shape *shape)
 {
-    uint32_t elem = epctx_npu__elem_size(value->elem_type);
+    uint32_t elem = epctx_npu__stored_size(value->elem_type);
     int32_t i;
     memset(shape, 0, sizeof *shape);
     if (elem == 0 || value->rank < 0 || value->rank > EPCTX_NPU_MAX_RANK) return false;
@@ -11967,7 +13146,7 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     t->name = value->name;
     t->known = *value;
     EPCTX__TRY(
-        epctx_npu__add_buffer(c, usable ? t->count * epctx_npu__elem_size(t->elem) : 0, &buffer));
+        epctx_npu__add_buffer(c, usable ? t->count * epctx_npu__stored_size(t->elem) : 0, &buffer));
     t->buffer = buffer;
     c->buffers[buffer].place = place;
     c->buffers[buffer].index = index;
@@ -12049,8 +13228,12 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
         uint32_t id = epctx_map_get(&c->names, node->inputs[k]);
         c->folding = node->inputs[k].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
     }
+    c->narrow = 0;
+    c->stored = false;
     if (i == count) return epctx_npu__lower_quantized(c, &epctx_npu__quantizeds[j]);
     c->variant = epctx_npu__lowers[i].variant;
+    for (k = 0; k < sizeof epctx_npu__storing / sizeof epctx_npu__storing[0]; k++)
+        c->stored = c->stored || epctx_npu__lowers[i].lower_fn == epctx_npu__storing[k];
     return epctx_npu__lowers[i].lower_fn(c);
 }
 
@@ -12279,7 +13462,7 @@ static epctx_status epctx_npu__in_order(epctx_npu__compiler *c, uint32_t *id, bo
             b->plane == v.plane)
             return EPCTX_OK;
         if (b->twin == EPCTX_NPU__NONE) {
-            const uint32_t elem = epctx_npu__elem_size(c->tensors[*id].elem);
+            const uint32_t elem = epctx_npu__stored_size(c->tensors[*id].elem);
             shape.dims[1] = b->channels;
             shape.dims[2] = b->plane;
             shape.dims[0] = (int64_t)(b->bytes / elem) / (shape.dims[1] * shape.dims[2]);
@@ -12558,7 +13741,7 @@ static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c)
                               &g->outputs[i].name);
         }
         if (t->constant || c->buffers[t->buffer].place != EPCTX_NPU__SCRATCH || t->offset != 0 ||
-            c->buffers[t->buffer].bytes != t->count * epctx_npu__elem_size(t->elem)) {
+            c->buffers[t->buffer].bytes != t->count * epctx_npu__stored_size(t->elem)) {
             EPCTX__TRY(epctx_npu__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
             EPCTX__TRY(epctx_npu__emit_copy(c, id, copy));
             t = &c->tensors[copy];
@@ -13637,9 +14820,10 @@ static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c)
         uint32_t id = epctx_map_get(&c->names, c->graph->inputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "graph input '%S': expected float32, int8, uint8, int32, int64 or "
-                              "bool of fixed shape and rank <= %u",
-                              &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK);
+                              "graph input '%S': expected floats of 16 to 64 bits, integers or "
+                              "bool of fixed shape and rank <= %u, found %s",
+                              &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK,
+                              epctx_elem_name(c->graph->inputs[i].elem_type));
         }
     }
     for (i = 0; i < c->graph->node_count; i++) {
@@ -13809,7 +14993,7 @@ static uint64_t epctx_npu__weight_size(const epctx_npu__compiler *c, const epctx
     return at == 1 && s->packs
                ? epctx_npu__mul(epctx_npu__packed(p->batch, p->rows, p->depth, p->block),
                                 sizeof(float))
-               : t->count * epctx_npu__elem_size(t->elem);
+               : t->count * epctx_npu__stored_size(t->elem);
 }
 
 /* Memory for what the steps add to the context, so that each weight is written once, where it
@@ -13872,7 +15056,7 @@ static epctx_status epctx_npu__write_weight(epctx_npu__compiler *c, epctx_npu__b
                                             const epctx_npu__step *s, uint32_t at)
 {
     const size_t size = (size_t)epctx_npu__weight_size(c, s, at);
-    const uint32_t elem = epctx_npu__elem_size(c->tensors[s->in[at]].elem);
+    const uint32_t elem = epctx_npu__stored_size(c->tensors[s->in[at]].elem);
     uint32_t index;
     epctx_npu__args args;
     memset(&args, 0, sizeof args);
@@ -14066,7 +15250,8 @@ static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
         size_t at = m->graph.input_count;
         if (!m->needed[i]) continue;
         EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
-        EPCTX__TRY(epctx_npu__add_buffer(&m->c, t->count * epctx_npu__elem_size(t->elem), &buffer));
+        EPCTX__TRY(
+            epctx_npu__add_buffer(&m->c, t->count * epctx_npu__stored_size(t->elem), &buffer));
         m->c.buffers[buffer].place = EPCTX_NPU__INPUT;
         m->c.buffers[buffer].index = (uint32_t)at;
         m->c.tensors[m->ids[i]].buffer = buffer;

@@ -401,14 +401,14 @@ def matmul(op):
 
 def conv(op):
     def make(r):
-        two = r.random() < 0.7
+        axes = r.choice([1, 2, 2, 3] if op in ("Conv", "ConvTranspose") else [1, 2, 2])
         group = r.choice([1, 1, 1, 2, 3])
         channels = group * r.choice([1, 2, 4, 30 if op != "Conv" else 3, 65 if op != "Conv" else 5])
         outs = group * r.choice([1, 2, 3, 8])
         if r.random() < 0.2:
             group = channels = r.choice([2, 5, 8])
             outs = channels * r.choice([1, 2])
-        spatial = [r.randint(3, 8) for _ in range(2 if two else 1)]
+        spatial = [r.randint(3, 8) for _ in range(axes)]
         kernel = [r.randint(1, 3) for _ in spatial]
         attrs = {"kernel_shape": kernel, "group": group}
         if r.random() < 0.5:
@@ -460,8 +460,8 @@ def gemm(r):
 
 def pool(op):
     def make(r):
-        two = r.random() < 0.7
-        x = [1, r.randint(1, 4)] + [r.randint(3, 9) for _ in range(2 if two else 1)]
+        x = [r.randint(1, 2), r.randint(1, 4)] + [r.randint(3, 9)
+                                                 for _ in range(r.choice([1, 2, 2, 3]))]
         if op.startswith("Global"):
             return Case(op, 1, [floats(r, x)], [FLOAT])
         kernel = [r.randint(1, 3) for _ in x[2:]]
@@ -476,6 +476,11 @@ def pool(op):
             attrs["count_include_pad"] = 1
         if r.random() < 0.2 and min(x[2:]) > 5:
             attrs["dilations"] = [2] * len(kernel)
+        if op == "LpPool":
+            return Case(op, 18, [floats(r, x)], [FLOAT], 1e-4, 1e-5, p=r.randint(1, 3), **attrs)
+        if op == "MaxPool" and r.random() < 0.3:
+            return Case(op, 12, [floats(r, x)], [FLOAT, INT64], storage_order=r.choice([0, 0, 1]),
+                        **attrs)
         return Case(op, 19 if op == "AveragePool" else 12, [floats(r, x)], [FLOAT], 1e-5, 1e-5,
                     **attrs)
     return make
@@ -770,7 +775,91 @@ def attention(r):
                 scale=r.choice([None, 0.5]), softcap=r.choice([None, None, 2.0]))
 
 
-MAKERS = {"CumSum": cumsum, "BitwiseNot": bitwise_not, "CenterCropPad": center,
+def unpool(r):
+    dims = [r.randint(1, 2), r.randint(1, 3)] + [r.randint(1, 4) for _ in range(r.randint(1, 3))]
+    kernel = [r.randint(1, 3) for _ in dims[2:]]
+    whole_size = product(dims[:2]) * product([d * k for d, k in zip(dims[2:], kernel)])
+    at = (INT64, dims, r.sample(range(whole_size), product(dims)), False)
+    return Case("MaxUnpool", 11, [floats(r, dims), at], [FLOAT], kernel_shape=kernel,
+                strides=kernel)
+
+
+def col2im(r):
+    image = [r.randint(3, 7) for _ in range(2)]
+    block = [r.randint(1, 3) for _ in image]
+    strides, pads = [r.randint(1, 2) for _ in image], [r.randint(0, 1) for _ in image * 2]
+    dilations = [r.choice([1, 1, 2]) for _ in image]
+    places = product([(i + pads[a] + pads[a + 2] - (block[a] - 1) * dilations[a] - 1) // strides[a]
+                      + 1 for a, i in enumerate(image)])
+    x = floats(r, [r.randint(1, 2), r.randint(1, 3) * product(block), max(places, 1)])
+    return Case("Col2Im", 18, [x, whole(image), whole(block)], [FLOAT], 1e-5, 1e-5,
+                strides=strides, pads=pads, dilations=dilations)
+
+
+def sequence(r):
+    time = r.choice([0, 1])
+    dims = shape_of(r, 2, 4)
+    return Case("ReverseSequence", 10, [floats(r, dims), ints(r, INT64, [dims[1 - time]], 1,
+                                                              dims[time])], [FLOAT],
+                time_axis=time, batch_axis=1 - time)
+
+
+def scatter_cache(r):
+    batch, heads, most, width = r.randint(1, 3), r.randint(1, 3), r.randint(2, 7), r.randint(1, 4)
+    new, circular = r.randint(1, most), r.random() < 0.5
+    flat = r.random() < 0.5
+    shape = lambda n: [batch, n, width] if flat else [batch, heads, n, width]
+    first = ints(r, INT64, [batch], 0, most - 1 if circular else most - new)
+    return Case("TensorScatter", 24, [floats(r, shape(most)), floats(r, shape(new))] +
+                ([first] if r.random() < 0.8 else []), [FLOAT],
+                mode="circular" if circular else r.choice([None, "linear"]))
+
+
+def affine_grid(r):
+    axes = r.choice([2, 3])
+    size = [r.randint(1, 3), 2] + [r.randint(2, 6) for _ in range(axes)]
+    return Case("AffineGrid", 20, [floats(r, [size[0], axes, axes + 1]), whole(size)], [FLOAT],
+                1e-5, 1e-5, align_corners=r.choice([0, 1]))
+
+
+def grid_sample(r):
+    axes = r.choice([2, 2, 3])
+    x = [r.randint(1, 2), r.randint(1, 3)] + [r.randint(1, 6) for _ in range(axes)]
+    grid = [x[0]] + [r.randint(1, 5) for _ in range(axes)] + [axes]
+    mode = r.choice(["linear", "nearest"] + ["cubic"] * (axes == 2))
+    edge = r.choice([1.0, 1.5, 4.0])
+    return Case("GridSample", 20, [floats(r, x), floats(r, grid, low=-edge, high=edge)], [FLOAT],
+                1e-4, 1e-4, mode=mode, align_corners=r.choice([0, 1]),
+                padding_mode=r.choice(["zeros", "border", "reflection"]))
+
+
+def deform(r):
+    group, parts = r.choice([1, 1, 2]), r.choice([1, 1, 2])
+    x = [r.randint(1, 2), 2 * r.randint(1, 3)] + [r.randint(3, 6) for _ in range(2)]
+    kernel = [r.randint(1, 3) for _ in range(2)]
+    strides, pads = [r.randint(1, 2) for _ in kernel], [r.randint(0, 1) for _ in kernel * 2]
+    out = [(x[2 + a] + pads[a] + pads[a + 2] - k) // strides[a] + 1 for a, k in enumerate(kernel)]
+    outs, taps = group * r.randint(1, 3), product(kernel)
+    inputs = [floats(r, x), floats(r, [outs, x[1] // group] + kernel, r.random() < 0.8),
+              floats(r, [x[0], parts * taps * 2] + out, low=-2, high=2),
+              floats(r, [outs], True) if r.random() < 0.5 else None]
+    if r.random() < 0.6:
+        inputs.append(floats(r, [x[0], parts * taps] + out, low=0, high=1))
+    return Case("DeformConv", 19, inputs, [FLOAT], 1e-4, 1e-3, group=group, offset_group=parts,
+                strides=strides, pads=pads, kernel_shape=kernel)
+
+
+def topk(r):
+    dims = shape_of(r, 1, 3, 12)
+    axis = r.randrange(-len(dims), len(dims))
+    x = floats(r, dims) if r.random() < 0.6 else ints(r, r.choice([INT32, INT64]), dims, -9, 9)
+    return Case("TopK", 11, [x, whole([r.randint(1, dims[axis])])], [x[0], INT64], axis=axis,
+                largest=r.choice([0, 1]), sorted=1)
+
+
+MAKERS = {"MaxUnpool": unpool, "Col2Im": col2im, "ReverseSequence": sequence, "TopK": topk,
+          "TensorScatter": scatter_cache, "AffineGrid": affine_grid, "GridSample": grid_sample,
+          "DeformConv": deform, "CumSum": cumsum, "BitwiseNot": bitwise_not, "CenterCropPad": center,
           "RotaryEmbedding": rotary, "Attention": attention, "Resize": resize, "Gemm": gemm,
           "QuantizeLinear": quantize, "DequantizeLinear": dequantize,
           "DynamicQuantizeLinear": dynamic_quantize, "QGemm": q_gemm}
@@ -783,7 +872,7 @@ for names, maker in (
           "LRN"], norm),
         (["MatMul", "MatMulInteger", "QLinearMatMul"], matmul),
         (["Conv", "ConvTranspose", "ConvInteger", "QLinearConv"], conv),
-        (["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"], pool),
+        (["MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool"], pool),
         (["Transpose", "Slice", "Pad", "Gather", "GatherElements", "Concat", "Expand", "Tile",
           "ArgMax", "ArgMin", "Cast", "Trilu",
           "Where", "Clip", "DepthToSpace", "SpaceToDepth"], moves),
