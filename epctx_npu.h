@@ -97,8 +97,8 @@
  *   Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split Sqrt
  *   Squeeze Sub Sum Swish Tan Tanh TensorScatter ThresholdedRelu Tile TopK Transpose Trilu
  *   Unsqueeze Upsample Where Xor; of com.microsoft QGemm and QLinear with Add AveragePool Concat
- *   GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where. Shapes, axes and sizes must be
- *   constant or follow from constants. Between DequantizeLinear and QuantizeLinear of one scale,
+ *   GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where. Shapes, axes and sizes must
+ *   be constant or follow from constants. Between DequantizeLinear and QuantizeLinear of one scale,
  *   Conv, MatMul, Add, Sub, Mul, average pools, functions of one value and moves are computed on
  *   the bytes, the rest in float32. Other nodes are left to other EPs; an error names the node and
  *   the reason.

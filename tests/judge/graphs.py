@@ -476,8 +476,8 @@ IMAGE = [conv] * 6 + [activation, activation, clip, pool, global_pool, batch_nor
                       broadcast, gate, resize, concat, concat, cut, pad, transpose, shuffle,
                       instance_norm, conv_transpose, reduce, softmax, reshape, gemm]
 QUANTIZED = [quantized_conv] * 6 + [between(m) for m in (
-    activation, clip, pool, global_pool, join, join, joined, gated, resize, concat, cut, pad, transpose, softmax,
-    reduce, reshape)] + [activation, conv, quantized_gemm]
+    activation, clip, pool, global_pool, join, join, joined, gated, resize, concat, cut, pad,
+    transpose, softmax, reduce, reshape)] + [activation, conv, quantized_gemm]
 SEQUENCE = [product_of] * 4 + [activation, join, broadcast, concat, cut, transpose, reshape,
                                softmax, layer_norm, layer_norm, reduce, attention, attention]
 KINDS = {"image": IMAGE, "quantized": QUANTIZED, "sequence": SEQUENCE}
