@@ -96,10 +96,12 @@
  *   Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign SimplifiedLayerNormalization
  *   Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split Sqrt
  *   Squeeze Sub Sum Swish Tan Tanh TensorScatter ThresholdedRelu Tile TopK Transpose Trilu
- *   Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from constants.
- *   Between DequantizeLinear and QuantizeLinear of one scale, Conv, MatMul, Add, average pools,
- *   activations and moves are computed on the bytes, the rest in float32. Other nodes are left to
- *   other EPs; an error names the node and the reason.
+ *   Unsqueeze Upsample Where Xor; of com.microsoft QGemm and QLinear with Add AveragePool Concat
+ *   GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where. Shapes, axes and sizes must
+ *   be constant or follow from constants. Between DequantizeLinear and QuantizeLinear of one scale,
+ *   Conv, MatMul, Add, Sub, Mul, average pools, functions of one value and moves are computed on
+ *   the bytes, the rest in float32. Other nodes are left to other EPs; an error names the node and
+ *   the reason.
  *
  * MEMORY
  *   The compiler and the backend's load function use the allocator. epctx_npu_load uses only the
@@ -5131,7 +5133,7 @@ static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p)
     const epctx_npu__window *w = &p->window;
     const uint64_t pixels = epctx_npu__mul3(p->batch, w->out_h, w->out_w);
     const uint64_t taps = epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w);
-    return epctx_npu__in_place(p) && p->flip == 0
+    return epctx_npu__in_place(p)
                ? 1
                : epctx_npu__mul(epctx_npu__up(taps, 4),
                                 pixels < EPCTX_NPU__DOT_ROWS ? pixels : EPCTX_NPU__DOT_ROWS);
@@ -5161,21 +5163,14 @@ static bool epctx_npu__check_integer_conv(const void *params, epctx_npu__needs *
         EPCTX_NPU__DOT_LANE, needs);
 }
 
-/* The input pixel of a tap, NULL in the padding. */
-static const uint8_t *epctx_npu__pixel(const epctx_npu__integer_conv *p, const uint8_t *x,
-                                       uint32_t oy, uint32_t ox, uint32_t ky, uint32_t kx)
-{
-    const epctx_npu__window *w = &p->window;
-    const uint32_t iy = oy * w->stride_h + ky * w->dilation_h - w->top;
-    const uint32_t ix = ox * w->stride_w + kx * w->dilation_w - w->left;
-    return iy < w->in_h && ix < w->in_w ? x + ((size_t)iy * w->in_w + ix) * p->in_channels : NULL;
-}
-
 /* Short copies are many: without a call. */
-static void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
+static EPCTX_NPU__INLINE void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
 {
+    size_t i;
     if (count >= 16) {
-        memcpy(to, from, count);
+        for (i = 0; i + 16 < count; i += 16)
+            memcpy(to + i, from + i, 16);
+        memcpy(to + count - 16, from + count - 16, 16);
     } else if (count >= 8) {
         memcpy(to, from, 8);
         memcpy(to + count - 8, from + count - 8, 8);
@@ -5192,29 +5187,30 @@ static void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
 static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x, uint32_t oy,
                              uint32_t ox, uint8_t *patch, size_t size)
 {
-    const epctx_npu__window *w = &p->window;
-    const size_t c = p->in_channels, run = w->kernel_w * c;
-    const int32_t start = (int32_t)(ox * w->stride_w) - (int32_t)w->left;
+    const epctx_npu__window w = p->window; /* a copy: bytes may alias all else */
+    const uint8_t fill = (uint8_t)p->fill;
+    const size_t c = p->in_channels, run = w.kernel_w * c;
+    const int32_t start = (int32_t)(ox * w.stride_w) - (int32_t)w.left;
     uint8_t *to = patch;
     int32_t low, high, i;
     uint32_t ky;
-    epctx_npu__inside(start, (int32_t)w->dilation_w, (int32_t)w->kernel_w, (int32_t)w->in_w, &low,
+    epctx_npu__inside(start, (int32_t)w.dilation_w, (int32_t)w.kernel_w, (int32_t)w.in_w, &low,
                       &high);
-    for (ky = 0; ky < w->kernel_h; ky++, to += run) {
-        const uint32_t iy = oy * w->stride_h + ky * w->dilation_h - w->top;
-        const uint8_t *row = x + (size_t)iy * w->in_w * c;
-        if (iy >= w->in_h || low == high) {
-            memset(to, (int)p->fill, run);
+    for (ky = 0; ky < w.kernel_h; ky++, to += run) {
+        const uint32_t iy = oy * w.stride_h + ky * w.dilation_h - w.top;
+        const uint8_t *row = x + (size_t)iy * w.in_w * c;
+        if (iy >= w.in_h || low == high) {
+            memset(to, fill, run);
             continue;
         }
-        if (high - low < (int32_t)w->kernel_w) memset(to, (int)p->fill, run);
-        if (w->dilation_w == 1) {
+        if (high - low < (int32_t)w.kernel_w) memset(to, fill, run);
+        if (w.dilation_w == 1) {
             epctx_npu__copy_run(to + (size_t)low * c, row + (size_t)(start + low) * c,
                                 (size_t)(high - low) * c);
         } else {
             for (i = low; i < high; i++) {
                 epctx_npu__copy_run(to + (size_t)i * c,
-                                    row + (size_t)(start + i * (int32_t)w->dilation_w) * c, c);
+                                    row + (size_t)(start + i * (int32_t)w.dilation_w) * c, c);
             }
         }
     }
@@ -5241,8 +5237,24 @@ typedef struct epctx_npu__dots {
     size_t count, fours; /* of pixels; of groups of four products */
     size_t columns;      /* channels */
     size_t pitch;        /* from pixel to pixel of y */
+    uint32_t flip;       /* of each byte */
     const epctx_npu__requant *steps;
 } epctx_npu__dots;
+
+#define EPCTX_NPU__TAPS 64 /* a multiple of 4 */
+
+/* `count` results, up to 64: channels of a pixel, or several pixels. */
+typedef struct epctx_npu__channels {
+    const epctx_npu__integer_conv *p;
+    const uint8_t *taps[EPCTX_NPU__TAPS]; /* to a multiple of 4; the weights beyond are 0 */
+    size_t count, tap_count;
+    const int8_t *w;
+    const float *scale;
+    const int32_t *from; /* the sums so far, interleaved */
+    int32_t sum[64];
+    bool last; /* no more taps follow: writes y, else sum */
+    uint8_t *y;
+} epctx_npu__channels;
 
 static void epctx_npu__dots_portable(const epctx_npu__dots *d)
 {
@@ -5255,8 +5267,8 @@ static void epctx_npu__dots_portable(const epctx_npu__dots *d)
             memcpy(sum, d->bias + n, sizeof sum);
             for (k = 0; k < d->fours; k++, w += 4 * lane) {
                 const uint8_t *x = d->rows[r] + 4 * k;
-                const int32_t x0 = x[0], x1 = x[1];
-                const int32_t x2 = x[2], x3 = x[3];
+                const int32_t x0 = (int32_t)(x[0] ^ d->flip), x1 = (int32_t)(x[1] ^ d->flip);
+                const int32_t x2 = (int32_t)(x[2] ^ d->flip), x3 = (int32_t)(x[3] ^ d->flip);
                 for (j = 0; j < lane; j++) {
                     sum[j] += (uint32_t)(x0 * w[4 * j] + x1 * w[4 * j + 1] + x2 * w[4 * j + 2] +
                                          x3 * w[4 * j + 3]);
@@ -5282,131 +5294,249 @@ static bool epctx_npu__has_vnni(epctx_npu__level fast)
 
 /* Adds to each number of `sum` four products of unsigned and signed bytes. As an instruction of its
  * own, because gcc 12 copies the sum before the intrinsic. */
-EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__dot(__m512i sum, __m512i x, __m512i w)
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__dot_512(__m512i sum, __m512i x,
+                                                                    __m512i w, bool vnni)
 {
+    (void)vnni;
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
     return sum;
 }
 
-/* 16 sums to integers without the zero point, within the limits. */
-EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__rounded(__m512i sum, const float *scale,
-                                                                    const epctx_npu__requant *s)
+/* The same for 8 sums; without AVX-VNNI as products of the even and of the odd bytes. */
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__dot_256(__m256i sum, __m256i x,
+                                                                      __m256i w, bool vnni)
 {
-    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(scale));
-    v = _mm512_max_ps(v, _mm512_set1_ps((float)(s->low - s->zero))); /* NaN: the second operand */
-    v = _mm512_min_ps(v, _mm512_set1_ps((float)(s->high - s->zero)));
-    return _mm512_add_epi32(
-        _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
-        _mm512_set1_epi32(s->zero));
+    const __m256i even = _mm256_set1_epi16(0xff);
+    if (vnni) {
+        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
+        return sum;
+    }
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_and_si256(x, even),
+                                                  _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8)));
+    return _mm256_add_epi32(sum,
+                            _mm256_madd_epi16(_mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8)));
 }
 
-EPCTX_NPU__VNNI static void epctx_npu__flip_wide(const uint8_t *from, size_t size, uint32_t flip,
-                                                 uint8_t *to)
+/* The first `count` bytes. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__some_512(const uint8_t *x, size_t count)
 {
-    const __m512i bits = _mm512_set1_epi8((char)flip);
+    return _mm512_maskz_loadu_epi8(count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, x);
+}
+
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__some_256(const uint8_t *x,
+                                                                       size_t count)
+{
+    uint8_t bytes[32] = {0};
+    if (count < 32) epctx_npu__copy_run(bytes, x, count);
+    return _mm256_loadu_si256((const __m256i *)(const void *)(count < 32 ? bytes : x));
+}
+
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__put_some_512(uint8_t *y, size_t count,
+                                                                      __m512i v)
+{
+    _mm512_mask_storeu_epi8(y, count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, v);
+}
+
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__put_some_256(uint8_t *y, size_t count,
+                                                                        __m256i v)
+{
+    uint8_t bytes[32];
+    _mm256_storeu_si256((__m256i *)(void *)bytes, v);
+    epctx_npu__copy_run(y, bytes, count);
+}
+
+/* The low bytes of the numbers, which are columns from `at` on. */
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__narrow_512(uint8_t *y, size_t at,
+                                                                    size_t columns, __m512i v)
+{
+    _mm512_mask_cvtepi32_storeu_epi8(y, epctx_npu__lanes(columns, at), v);
+}
+
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y, size_t at,
+                                                                      size_t columns, __m256i v)
+{
+    int32_t whole[8];
     size_t i;
-    for (i = 0; i < size; i += 64) {
-        const __mmask64 mask = size - i < 64 ? UINT64_MAX >> (64 - (size - i)) : UINT64_MAX;
-        _mm512_mask_storeu_epi8(to + i, mask,
-                                _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, from + i), bits));
-    }
+    _mm256_storeu_si256((__m256i *)(void *)whole, v);
+    for (i = 0; i < 8 && at + i < columns; i++)
+        y[i] = (uint8_t)(whole[i] & 0xff);
 }
 
-/* `rows` pixels and `wide` blocks of channels: constants where it is inlined. */
-EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__dots_tile(const epctx_npu__dots *d,
-                                                                   size_t rows, size_t wide)
-{
-    const size_t block = d->fours * 4 * EPCTX_NPU__DOT_LANE;
-    const int8_t *w = d->w;
-    __m512i sum[EPCTX_NPU__DOT_ROWS][4];
-    size_t r, v, k;
-    EPCTX_NPU__UNROLL
-    for (r = 0; r < rows; r++) {
-        EPCTX_NPU__UNROLL
-        for (v = 0; v < wide; v++)
-            sum[r][v] = _mm512_loadu_si512(d->bias + v * EPCTX_NPU__DOT_LANE);
+#define EPCTX_NPU__NEAREST_256(v) _mm256_round_ps(v, 8)
+#define EPCTX_NPU__NEAREST_512(v) _mm512_roundscale_ps(v, 8)
+
+/* On vectors of 256 and of 512 bits:
+ * rounded: sums to integers without the zero point, within the limits.
+ * tile: `rows` pixels from `first` on, `wide` vectors of channels from `n` on; all of these but n
+ * are constants where it is inlined.
+ * channels: results of one vector of bytes, the one at `part`. */
+#define EPCTX_NPU__INTEGER_FORM(bits, target) \
+    target static EPCTX_NPU__INLINE __m##bits##i epctx_npu__get_##bits(const void *from) \
+    { \
+        return _mm##bits##_loadu_si##bits((const __m##bits##i *)from); \
+    } \
+\
+    target static EPCTX_NPU__INLINE void epctx_npu__put_##bits(void *to, __m##bits##i v) \
+    { \
+        _mm##bits##_storeu_si##bits((__m##bits##i *)to, v); \
+    } \
+\
+    target static EPCTX_NPU__INLINE __m##bits##i epctx_npu__rounded_##bits( \
+        __m##bits##i sum, const float *scale, const epctx_npu__requant *s) \
+    { \
+        __m##bits v = \
+            _mm##bits##_mul_ps(_mm##bits##_cvtepi32_ps(sum), _mm##bits##_loadu_ps(scale)); \
+        v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps((float)(s->low - s->zero))); \
+        v = _mm##bits##_min_ps(v, _mm##bits##_set1_ps((float)(s->high - s->zero))); \
+        return _mm##bits##_add_epi32(_mm##bits##_cvttps_epi32(EPCTX_NPU__NEAREST_##bits(v)), \
+                                     _mm##bits##_set1_epi32(s->zero)); \
+    } \
+\
+    target static EPCTX_NPU__INLINE void epctx_npu__tile_##bits( \
+        const epctx_npu__dots *d, size_t n, size_t first, size_t rows, size_t wide, bool vnni) \
+    { \
+        const size_t lanes = bits / 32, block = d->fours * 4 * EPCTX_NPU__DOT_LANE; \
+        const int8_t *w = d->w + n * d->fours * 4; \
+        const __m##bits##i flip = _mm##bits##_set1_epi8((char)d->flip); \
+        __m##bits##i sum[EPCTX_NPU__DOT_ROWS][4], weights[4]; \
+        size_t r, v, k; \
+        EPCTX_NPU__UNROLL \
+        for (r = 0; r < rows; r++) { \
+            EPCTX_NPU__UNROLL \
+            for (v = 0; v < wide; v++) \
+                sum[r][v] = epctx_npu__get_##bits(d->bias + n + v * lanes); \
+        } \
+        for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) { \
+            EPCTX_NPU__UNROLL \
+            for (v = 0; v < wide; v++) \
+                weights[v] = \
+                    epctx_npu__get_##bits(w + v * lanes / 16 * block + v * lanes % 16 * 4); \
+            EPCTX_NPU__UNROLL \
+            for (r = 0; r < rows; r++) { \
+                int32_t word; \
+                __m##bits##i x; \
+                memcpy(&word, d->rows[first + r] + 4 * k, sizeof word); \
+                x = _mm##bits##_xor_si##bits(_mm##bits##_set1_epi32(word), flip); \
+                EPCTX_NPU__UNROLL \
+                for (v = 0; v < wide; v++) \
+                    sum[r][v] = epctx_npu__dot_##bits(sum[r][v], x, weights[v], vnni); \
+            } \
+        } \
+        EPCTX_NPU__UNROLL \
+        for (r = 0; r < rows; r++) { \
+            uint8_t *y = d->y + (first + r) * d->pitch + n; \
+            EPCTX_NPU__UNROLL \
+            for (v = 0; v < wide; v++) \
+                if (first + r < d->count) \
+                    epctx_npu__narrow_##bits( \
+                        y + v * lanes, n + v * lanes, d->columns, \
+                        epctx_npu__rounded_##bits(sum[r][v], d->scale + n + v * lanes, d->steps)); \
+        } \
+    } \
+\
+    target static EPCTX_NPU__INLINE void epctx_npu__channels_##bits(epctx_npu__channels *l, \
+                                                                    size_t part, bool vnni) \
+    { \
+        const __m##bits##i flip = _mm##bits##_set1_epi8((char)l->p->flip); \
+        const size_t at = part * (bits / 8), left = l->count - at; \
+        const size_t count = left < bits / 8 ? left : bits / 8; \
+        const int8_t *w = l->w + at; \
+        __m##bits##i sum[4], x[4], low, high, low2, high2; \
+        size_t t, i; \
+        EPCTX_NPU__UNROLL \
+        for (i = 0; i < 4; i++) \
+            sum[i] = epctx_npu__get_##bits(l->from + 16 * i + at / 4); \
+        for (t = 0; t < l->tap_count; t += 4, w += 256) { \
+            EPCTX_NPU__UNROLL \
+            for (i = 0; i < 4; i++) \
+                x[i] = _mm##bits##_xor_si##bits( \
+                    epctx_npu__some_##bits(l->taps[t + i] + at, count), flip); \
+            low = _mm##bits##_unpacklo_epi8(x[0], x[1]); \
+            high = _mm##bits##_unpackhi_epi8(x[0], x[1]); \
+            low2 = _mm##bits##_unpacklo_epi8(x[2], x[3]); \
+            high2 = _mm##bits##_unpackhi_epi8(x[2], x[3]); \
+            x[0] = _mm##bits##_unpacklo_epi16(low, low2); \
+            x[1] = _mm##bits##_unpackhi_epi16(low, low2); \
+            x[2] = _mm##bits##_unpacklo_epi16(high, high2); \
+            x[3] = _mm##bits##_unpackhi_epi16(high, high2); \
+            EPCTX_NPU__UNROLL \
+            for (i = 0; i < 4; i++) \
+                sum[i] = \
+                    epctx_npu__dot_##bits(sum[i], x[i], epctx_npu__get_##bits(w + 64 * i), vnni); \
+        } \
+        EPCTX_NPU__UNROLL \
+        for (i = 0; i < 4; i++) \
+            if (l->last) \
+                sum[i] = epctx_npu__rounded_##bits(sum[i], l->scale + 16 * i + at / 4, &l->p->y); \
+            else \
+                epctx_npu__put_##bits(l->sum + 16 * i + at / 4, sum[i]); \
+        if (!l->last) return; \
+        low = _mm##bits##_packs_epi32(sum[0], sum[1]); \
+        high = _mm##bits##_packs_epi32(sum[2], sum[3]); \
+        epctx_npu__put_some_##bits(l->y + at, count, \
+                                   l->p->y.type == EPCTX_ONNX_INT8 \
+                                       ? _mm##bits##_packs_epi16(low, high) \
+                                       : _mm##bits##_packus_epi16(low, high)); \
     }
-    for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) {
-        __m512i weights[4];
-        EPCTX_NPU__UNROLL
-        for (v = 0; v < wide; v++)
-            weights[v] = _mm512_loadu_si512(w + v * block);
-        EPCTX_NPU__UNROLL
-        for (r = 0; r < rows; r++) {
-            uint32_t word;
-            __m512i x;
-            memcpy(&word, d->rows[r] + 4 * k, sizeof word);
-            x = _mm512_set1_epi32((int32_t)word);
-            EPCTX_NPU__UNROLL
-            for (v = 0; v < wide; v++)
-                sum[r][v] = epctx_npu__dot(sum[r][v], x, weights[v]);
-        }
-    }
-    EPCTX_NPU__UNROLL
-    for (r = 0; r < rows; r++) {
-        EPCTX_NPU__UNROLL
-        for (v = 0; v < wide; v++) {
-            const size_t at = v * EPCTX_NPU__DOT_LANE, left = d->columns - at;
-            if (r < d->count) {
-                _mm512_mask_cvtepi32_storeu_epi8(
-                    d->y + r * d->pitch + at,
-                    (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu),
-                    epctx_npu__rounded(sum[r][v], d->scale + at, d->steps));
-            }
-        }
-    }
-}
+
+EPCTX_NPU__INTEGER_FORM(256, EPCTX_NPU__TARGET)
+EPCTX_NPU__INTEGER_FORM(512, EPCTX_NPU__VNNI)
 
 EPCTX_NPU__VNNI static void epctx_npu__dots_wide(const epctx_npu__dots *d)
 {
-    const size_t wide = (d->columns + EPCTX_NPU__DOT_LANE - 1) / EPCTX_NPU__DOT_LANE;
-    if (d->count == 1) {
-        switch (wide) {
-        case 4:
-            epctx_npu__dots_tile(d, 1, 4);
-            return;
-        case 3:
-            epctx_npu__dots_tile(d, 1, 3);
-            return;
-        case 2:
-            epctx_npu__dots_tile(d, 1, 2);
-            return;
-        default:
-            epctx_npu__dots_tile(d, 1, 1);
-            return;
-        }
+    size_t n, wide;
+    for (n = 0; n < d->columns; n += 16 * wide) {
+        wide = d->columns - n > 48 ? 4 : (d->columns - n > 16 ? 2 : 1);
+        if (d->count == 1 && wide == 4)
+            epctx_npu__tile_512(d, n, 0, 1, 4, true);
+        else if (d->count == 1)
+            epctx_npu__tile_512(d, n, 0, 1, wide = 1, true);
+        else if (wide == 4)
+            epctx_npu__tile_512(d, n, 0, EPCTX_NPU__DOT_ROWS, 4, true);
+        else if (wide == 2)
+            epctx_npu__tile_512(d, n, 0, EPCTX_NPU__DOT_ROWS, 2, true);
+        else
+            epctx_npu__tile_512(d, n, 0, EPCTX_NPU__DOT_ROWS, 1, true);
     }
-    switch (wide) {
-    case 4:
-        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 4);
-        break;
-    case 3:
-        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 3);
-        break;
-    case 2:
-        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 2);
-        break;
-    default:
-        epctx_npu__dots_tile(d, EPCTX_NPU__DOT_ROWS, 1);
-        break;
+}
+
+EPCTX_NPU__TARGET static void epctx_npu__dots_half(const epctx_npu__dots *d, bool vnni)
+{
+    size_t n, first;
+    for (n = 0; n < d->columns; n += EPCTX_NPU__DOT_LANE) {
+        for (first = 0; first < d->count; first += 3)
+            if (vnni)
+                epctx_npu__tile_256(d, n, first, 3, 2, true);
+            else
+                epctx_npu__tile_256(d, n, first, 3, 2, false);
     }
+}
+
+EPCTX_NPU__VNNI static void epctx_npu__channels_wide(epctx_npu__channels *l)
+{
+    epctx_npu__channels_512(l, 0, true);
+}
+
+EPCTX_NPU__TARGET static void epctx_npu__channels_half(epctx_npu__channels *l, bool vnni)
+{
+    size_t half;
+    for (half = 0; 32 * half < l->count; half++)
+        if (vnni)
+            epctx_npu__channels_256(l, half, true);
+        else
+            epctx_npu__channels_256(l, half, false);
+}
+
+static bool epctx_npu__has_avx_vnni(void)
+{
+#if defined(EPCTX_NPU_NO_AVX512) || defined(__clang__) || __GNUC__ < 11 /* unknown there */
+    return false;
+#else
+    return __builtin_cpu_supports("avxvnni");
+#endif
 }
 
 #endif /* EPCTX_NPU__AVX2 */
-
-/* Copies bytes as uint8, `to` may be `from`. */
-static void epctx_npu__flip(epctx_npu__level fast, const uint8_t *from, size_t size, uint32_t flip,
-                            uint8_t *to)
-{
-    (void)fast;
-#ifdef EPCTX_NPU__AVX2
-    if (epctx_npu__has_vnni(fast)) {
-        epctx_npu__flip_wide(from, size, flip, to);
-        return;
-    }
-#endif
-    EPCTX_NPU__EACH(i, size, to[i] = (uint8_t)(from[i] ^ flip););
-}
 
 /* All channels of a tile of pixels. */
 static void epctx_npu__dots_all(epctx_npu__level fast, const epctx_npu__integer_conv *p,
@@ -5426,6 +5556,10 @@ static void epctx_npu__dots_all(epctx_npu__level fast, const epctx_npu__integer_
             epctx_npu__dots_wide(d);
             continue;
         }
+        if (fast != EPCTX_NPU__PORTABLE) {
+            epctx_npu__dots_half(d, epctx_npu__has_avx_vnni());
+            continue;
+        }
 #endif
         epctx_npu__dots_portable(d);
     }
@@ -5437,13 +5571,14 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
     const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
     const epctx_npu__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
-    const size_t plane = (size_t)w->out_h * w->out_w, pixels = p->batch * plane;
+    const size_t pixels = (size_t)p->batch * w->out_h * w->out_w;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     const bool in_place = epctx_npu__in_place(p);
     const size_t size = (depth + 3) / 4 * 4;
     uint8_t *patch = (uint8_t *)args->out[1];
-    const uint8_t *taps;
+    const uint8_t *taps, *from = x;
+    uint32_t oy = 0, ox = 0;
     epctx_npu__dots d;
     size_t at, r;
     (void)error;
@@ -5451,19 +5586,19 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
     d.fours = size / 4;
     d.pitch = p->out_channels;
     d.steps = &p->y;
+    d.flip = p->flip;
     for (at = 0; at < pixels; at += d.count) {
         d.count = pixels - at < EPCTX_NPU__DOT_ROWS ? pixels - at : EPCTX_NPU__DOT_ROWS;
         d.y = (uint8_t *)args->out[0] + at * d.pitch;
         for (r = 0; r < d.count && !in_place; r++) {
-            const size_t pixel = at + r, inner = pixel % plane;
-            epctx_npu__patch(p, x + pixel / plane * image, (uint32_t)(inner / w->out_w),
-                             (uint32_t)(inner % w->out_w), patch + r * size, size);
+            epctx_npu__patch(p, from, oy, ox, patch + r * size, size);
+            if (++ox == w->out_w) {
+                ox = 0;
+                oy = oy + 1 < w->out_h ? oy + 1 : 0;
+                from += oy == 0 ? image : 0;
+            }
         }
         taps = in_place ? x + at * depth : patch;
-        if (p->flip != 0) {
-            epctx_npu__flip(args->fast, taps, d.count * size, p->flip, patch);
-            taps = patch;
-        }
         for (r = 0; r < EPCTX_NPU__DOT_ROWS; r++) /* rows beyond repeat the first */
             d.rows[r] = taps + (r < d.count ? r : 0) * size;
         epctx_npu__dots_all(args->fast, p, args, &d);
@@ -5475,12 +5610,6 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
  * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the number
  * of channels they repeat, so that 64 bytes may be several pixels -- */
 
-static size_t epctx_npu__interleaved(size_t channel)
-{
-    const size_t at = channel % 64;
-    return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
-}
-
 static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
@@ -5489,120 +5618,111 @@ static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__ne
            p->in_channels == p->out_channels;
 }
 
-#ifdef EPCTX_NPU__AVX2
-
-/* `count` bytes of y, up to 64, from channel c on: channels of a pixel, or several pixels. Tap t is
- * at taps[t]. */
-EPCTX_NPU__VNNI static void epctx_npu__depthwise_wide(const epctx_npu__integer_conv *p,
-                                                      const epctx_npu__args *args,
-                                                      const uint8_t *const *taps, size_t c,
-                                                      size_t count, uint8_t *y)
+static size_t epctx_npu__interleaved(size_t channel)
 {
-    const uint32_t tap_count = p->window.kernel_h * p->window.kernel_w;
-    const __mmask64 mask = count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX;
-    const __m512i flip = _mm512_set1_epi8((char)p->flip);
-    const int8_t *w = (const int8_t *)args->in[1] + c * ((tap_count + 3) / 4 * 4);
-    const float *scale = (const float *)args->in[3] + c;
-    __m512i sum[4], x[4], low, high;
-    uint32_t t, i;
-    for (i = 0; i < 4; i++)
-        sum[i] = _mm512_loadu_si512((const int32_t *)args->in[2] + c + 16 * i);
-    for (t = 0; t < tap_count; t += 4, w += 256) {
-        EPCTX_NPU__UNROLL
-        for (i = 0; i < 4; i++) { /* the weights behind the last tap are 0 */
-            x[i] = _mm512_xor_si512(
-                _mm512_maskz_loadu_epi8(mask, taps[t + i < tap_count ? t + i : 0]), flip);
-        }
-        low = _mm512_unpacklo_epi8(x[0], x[1]);
-        high = _mm512_unpackhi_epi8(x[0], x[1]);
-        x[0] = _mm512_unpacklo_epi8(x[2], x[3]);
-        x[1] = _mm512_unpackhi_epi8(x[2], x[3]);
-        sum[0] = epctx_npu__dot(sum[0], _mm512_unpacklo_epi16(low, x[0]), _mm512_loadu_si512(w));
-        sum[1] =
-            epctx_npu__dot(sum[1], _mm512_unpackhi_epi16(low, x[0]), _mm512_loadu_si512(w + 64));
-        sum[2] =
-            epctx_npu__dot(sum[2], _mm512_unpacklo_epi16(high, x[1]), _mm512_loadu_si512(w + 128));
-        sum[3] =
-            epctx_npu__dot(sum[3], _mm512_unpackhi_epi16(high, x[1]), _mm512_loadu_si512(w + 192));
-    }
-    for (i = 0; i < 4; i++)
-        sum[i] = epctx_npu__rounded(sum[i], scale + 16 * i, &p->y);
-    low = _mm512_packs_epi32(sum[0], sum[1]);
-    high = _mm512_packs_epi32(sum[2], sum[3]);
-    low = p->y.type == EPCTX_ONNX_INT8 ? _mm512_packs_epi16(low, high)
-                                       : _mm512_packus_epi16(low, high);
-    _mm512_mask_storeu_epi8(y, mask, low);
+    const size_t at = channel % 64;
+    return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
 }
 
-#endif /* EPCTX_NPU__AVX2 */
-
-/* One channel of a pixel. */
-static void epctx_npu__depthwise_one(const epctx_npu__integer_conv *p, const epctx_npu__args *args,
-                                     const uint8_t *image, uint32_t oy, uint32_t ox, size_t c,
-                                     uint8_t *y)
+static void epctx_npu__channels_portable(epctx_npu__channels *l)
 {
-    const epctx_npu__window *w = &p->window;
-    const size_t fours = ((size_t)w->kernel_h * w->kernel_w + 3) / 4;
-    const size_t at = epctx_npu__interleaved(c), lane = at % 64;
-    const int8_t *k = (const int8_t *)args->in[1] + ((at - lane) * fours + lane) * 4;
-    uint32_t sum, ky, kx, t = 0;
-    memcpy(&sum, (const int32_t *)args->in[2] + at, sizeof sum);
-    for (ky = 0; ky < w->kernel_h; ky++) {
-        for (kx = 0; kx < w->kernel_w; kx++, t++) {
-            const uint8_t *tap = epctx_npu__pixel(p, image, oy, ox, ky, kx);
-            const uint32_t x = (tap != NULL ? tap[c] : p->fill) ^ p->flip;
-            sum += (uint32_t)((int32_t)x * k[(size_t)(t / 4) * 256 + t % 4]);
+    uint32_t sum[64];
+    size_t i, t;
+    memcpy(sum, l->from, sizeof sum);
+    for (t = 0; t < l->tap_count; t++) {
+        const int8_t *w = l->w + t / 4 * 256 + t % 4;
+        for (i = 0; i < l->count; i++) {
+            const size_t at = epctx_npu__interleaved(i);
+            sum[at] += (uint32_t)((int32_t)(l->taps[t][i] ^ l->p->flip) * w[4 * at]);
         }
     }
-    y[c] = epctx_npu__requantize(&p->y, sum, ((const float *)args->in[3])[at]);
+    memcpy(l->sum, sum, sizeof sum);
+    for (i = 0; i < l->count && l->last; i++) {
+        const size_t at = epctx_npu__interleaved(i);
+        l->y[i] = epctx_npu__requantize(&l->p->y, sum[at], l->scale[at]);
+    }
 }
 
+static void epctx_npu__channels_all(epctx_npu__level fast, epctx_npu__channels *l)
+{
+    (void)fast;
 #ifdef EPCTX_NPU__AVX2
-
-#define EPCTX_NPU__MOST_TAPS 256
+    if (epctx_npu__has_vnni(fast)) {
+        epctx_npu__channels_wide(l);
+        return;
+    }
+    if (fast != EPCTX_NPU__PORTABLE) {
+        epctx_npu__channels_half(l, epctx_npu__has_avx_vnni());
+        return;
+    }
+#endif
+    epctx_npu__channels_portable(l);
+}
 
 /* A row of results. */
 static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epctx_npu__args *args,
                                      const uint8_t *image, uint32_t oy, uint8_t *y)
 {
     const epctx_npu__window *w = &p->window;
-    const size_t channels = p->out_channels;
-    const uint8_t *taps[EPCTX_NPU__MOST_TAPS], *here[EPCTX_NPU__MOST_TAPS];
+    const size_t channels = p->out_channels, count = (size_t)w->kernel_h * w->kernel_w;
     const uint32_t beside =
         w->stride_w == 1 && channels < 64 && 64 % channels == 0 ? (uint32_t)(64 / channels) : 1;
-    const uint32_t count = w->kernel_h * w->kernel_w, reach = (w->kernel_w - 1) * w->dilation_w;
-    uint32_t ox, pixels = 1, t, ky, kx;
-    bool inside = false;
+    const uint32_t reach = (w->kernel_w - 1) * w->dilation_w;
+    const uint32_t top = oy * w->stride_h - w->top, high = (w->kernel_h - 1) * w->dilation_h;
+    const bool few = count <= EPCTX_NPU__TAPS && top < w->in_h && top + high < w->in_h;
+    uint32_t ox, pixels = 1, ky, kx;
+    size_t c, done, t, offsets[EPCTX_NPU__TAPS];
+    epctx_npu__channels l;
     uint8_t fill[64];
-    size_t c;
     memset(fill, (int)p->fill, sizeof fill);
+    l.p = p;
+    for (t = ky = 0; few && ky < w->kernel_h; ky++) {
+        for (kx = 0; kx < w->kernel_w; kx++) {
+            offsets[t++] =
+                ((size_t)ky * w->dilation_h * w->in_w + (size_t)kx * w->dilation_w) * channels;
+        }
+    }
     for (ox = 0; ox < w->out_w; ox += pixels) {
         const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
-        const size_t jump = (size_t)pixels * w->stride_w * channels;
-        const bool before = inside;
-        inside = first < w->in_w && first + reach < w->in_w;
+        const bool inside = first < w->in_w && first + reach < w->in_w;
         pixels = 1;
-        if (inside && beside > 1) {
+        if (beside > 1 && inside) {
             const uint32_t room = w->in_w - first - reach, left = w->out_w - ox;
             pixels = beside < room ? beside : room;
             pixels = pixels < left ? pixels : left;
         }
-        for (t = 0; t < count && inside && before; t++)
-            taps[t] = taps[t] != NULL ? taps[t] + jump : NULL;
-        for (ky = t = 0; ky < w->kernel_h && !(inside && before); ky++)
-            for (kx = 0; kx < w->kernel_w; kx++, t++)
-                taps[t] = epctx_npu__pixel(p, image, oy, ox, ky, kx);
         for (c = 0; c < channels; c += 64) {
-            const size_t bytes = channels * pixels - c < 64 ? channels * pixels - c : 64;
-            for (t = 0; t < count; t++)
-                here[t] = taps[t] != NULL ? taps[t] + c : fill;
-            epctx_npu__depthwise_wide(p, args, here, c, bytes, y + c);
+            l.count = channels * pixels - c < 64 ? channels * pixels - c : 64;
+            l.w = (const int8_t *)args->in[1] + c * ((count + 3) / 4 * 4);
+            l.from = (const int32_t *)args->in[2] + c;
+            l.scale = (const float *)args->in[3] + c;
+            l.y = y + c;
+            for (done = ky = kx = 0; done < count; done += l.tap_count) {
+                l.tap_count = count - done < EPCTX_NPU__TAPS ? count - done : EPCTX_NPU__TAPS;
+                l.last = done + l.tap_count == count;
+                for (t = 0; inside && few && t < count; t++)
+                    l.taps[t] = image + ((size_t)top * w->in_w + first) * channels + c + offsets[t];
+                for (; t < l.tap_count; t++) {
+                    const uint32_t iy = top + ky * w->dilation_h;
+                    const uint32_t ix = first + kx * w->dilation_w;
+                    l.taps[t] = iy < w->in_h && ix < w->in_w
+                                    ? image + ((size_t)iy * w->in_w + ix) * channels + c
+                                    : fill;
+                    if (++kx == w->kernel_w) {
+                        kx = 0;
+                        ky++;
+                    }
+                }
+                for (; t % 4 != 0; t++)
+                    l.taps[t] = fill;
+                epctx_npu__channels_all(args->fast, &l);
+                l.w += EPCTX_NPU__TAPS * 64;
+                l.from = l.sum;
+            }
         }
         y += channels * pixels;
     }
 }
-
-#endif /* EPCTX_NPU__AVX2 */
 
 static epctx_status epctx_npu__run_integer_depthwise(const void *params,
                                                      const epctx_npu__args *args,
@@ -5615,31 +5735,17 @@ static epctx_status epctx_npu__run_integer_depthwise(const void *params,
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
     uint32_t n, oy;
-    size_t i;
     (void)error;
-    for (n = 0; n < p->batch; n++, x += image) {
-        for (oy = 0; oy < w->out_h; oy++, y += row) {
-#ifdef EPCTX_NPU__AVX2
-            if (epctx_npu__has_vnni(args->fast) &&
-                (uint64_t)w->kernel_h * w->kernel_w <= EPCTX_NPU__MOST_TAPS) {
-                epctx_npu__depthwise_row(p, args, x, oy, y);
-                continue;
-            }
-#endif
-            for (i = 0; i < row; i++) {
-                epctx_npu__depthwise_one(p, args, x, oy, (uint32_t)(i / p->out_channels),
-                                         i % p->out_channels,
-                                         y + i / p->out_channels * p->out_channels);
-            }
-        }
-    }
+    for (n = 0; n < p->batch; n++, x += image)
+        for (oy = 0; oy < w->out_h; oy++, y += row)
+            epctx_npu__depthwise_row(p, args, x, oy, y);
     return EPCTX_OK;
 }
 
-/* -- IntegerAdd: bytes of two scales -- */
+/* -- IntegerAdd: sums or products of bytes of two scales -- */
 
 typedef struct epctx_npu__integer_add {
-    uint32_t count, a_flip, b_flip;
+    uint32_t count, product, a_flip, b_flip;
     int32_t a_zero, b_zero; /* of the flipped bytes */
     float a_scale, b_scale, y_scale;
     epctx_npu__requant y;
@@ -5678,8 +5784,9 @@ EPCTX_NPU__WIDE static size_t epctx_npu__integer_add_wide(const epctx_npu__integ
     const __m512 most = _mm512_set1_ps((float)(p->y.high - p->y.zero));
     size_t i;
     for (i = 0; i + 16 <= p->count; i += 16) {
-        __m512 v = _mm512_add_ps(epctx_npu__numbers(a + i, p->a_flip, p->a_zero, p->a_scale),
-                                 epctx_npu__numbers(b + i, p->b_flip, p->b_zero, p->b_scale));
+        const __m512 one = epctx_npu__numbers(a + i, p->a_flip, p->a_zero, p->a_scale);
+        const __m512 two = epctx_npu__numbers(b + i, p->b_flip, p->b_zero, p->b_scale);
+        __m512 v = p->product != 0 ? _mm512_mul_ps(one, two) : _mm512_add_ps(one, two);
         v = _mm512_div_ps(v, _mm512_set1_ps(p->y_scale));
         v = _mm512_min_ps(_mm512_max_ps(v, least), most); /* NaN: the second operand */
         _mm512_mask_cvtepi32_storeu_epi8(
@@ -5708,7 +5815,8 @@ static epctx_status epctx_npu__run_integer_add(const void *params, const epctx_n
     for (; i < p->count; i++) { /* in two statements, so that no compiler fuses them */
         volatile float one = (float)((int32_t)(a[i] ^ p->a_flip) - p->a_zero) * p->a_scale;
         volatile float two = (float)((int32_t)(b[i] ^ p->b_flip) - p->b_zero) * p->b_scale;
-        y[i] = epctx_npu__step_of((one + two) / p->y_scale, least, most, (float)p->y.zero);
+        const volatile float both = p->product != 0 ? one * two : one + two;
+        y[i] = epctx_npu__step_of(both / p->y_scale, least, most, (float)p->y.zero);
     }
     return EPCTX_OK;
 }
@@ -7099,11 +7207,13 @@ typedef struct epctx_npu__compiler {
     epctx_map names; /* value -> tensor */
     epctx_map uses;  /* value -> number of uses */
     const epctx_node *node;
-    uint32_t variant; /* of the operator being lowered (epctx_npu__lower) */
-    bool folding;     /* every input of the node is constant */
-    bool stored;      /* the operator takes types that are only stored (>>node) */
-    int32_t narrow;   /* the stored type of its first input; 0: it is computed */
-    bool judging;     /* only checks whether nodes compile: computes no weights */
+    uint32_t variant;      /* of the operator being lowered (epctx_npu__lower) */
+    const uint32_t *given; /* its inputs and result within a quantized one; NULL: the node's */
+    uint32_t *result;
+    bool folding;   /* every input of the node is constant */
+    bool stored;    /* the operator takes types that are only stored (>>node) */
+    int32_t narrow; /* the stored type of its first input; 0: it is computed */
+    bool judging;   /* only checks whether nodes compile: computes no weights */
     epctx_weightless_support weightless;
     epctx_npu__step *makes; /* weightless: folded steps, in order */
     size_t make_count, make_room;
@@ -7737,7 +7847,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     const epctx_npu__tensor *t;
     *id = EPCTX_NPU__NONE;
     if (!epctx_npu__has_input(node, i)) return EPCTX_OK;
-    *id = epctx_map_get(&c->names, node->inputs[i]);
+    *id = c->given != NULL ? c->given[i] : epctx_map_get(&c->names, node->inputs[i]);
     if (*id == EPCTX_MAP_NONE) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "input '%S' is neither a constant nor the output of an earlier node",
@@ -7812,6 +7922,10 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
 {
     const epctx_node *node = c->node;
     uint32_t uses;
+    if (c->result != NULL) {
+        *c->result = id;
+        return EPCTX_OK;
+    }
     if (i >= node->output_count || node->outputs[i].size == 0) return EPCTX_OK;
     if (c->narrow != 0 && c->narrow != EPCTX_ONNX_FLOAT &&
         c->tensors[id].elem == epctx_npu__computed_type(c->narrow))
@@ -11089,23 +11203,26 @@ static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
 
 /* -- integer products in float, exact below 2^24 -- */
 
-/* A tensor of int8 or uint8 minus its zero point, as floats. */
-static epctx_status epctx_npu__unbiased(epctx_npu__compiler *c, uint32_t x, uint32_t zero,
-                                        int64_t axis, uint32_t *y)
+/* Input `i` minus input `zero_at` times `scale`, NONE: 1. Folded if all are constant. */
+static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint32_t scale,
+                                         size_t zero_at, int64_t axis, uint32_t *y)
 {
-    epctx_npu__shape shape = {1, {1}};
-    uint32_t one;
-    uint64_t channels = zero != EPCTX_NPU__NONE ? c->tensors[zero].count : 1, i;
-    float *data;
     const bool folding = c->folding;
+    uint32_t x, zero;
     epctx_status status;
-    EPCTX__TRY(epctx_npu__add_floats(c, channels, &data, &one));
-    for (i = 0; i < channels; i++)
-        data[i] = 1.0f;
-    shape.dims[0] = (int64_t)channels;
-    if (zero != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__alias(c, zero, &shape, 0, &zero));
-    c->folding = c->tensors[x].constant && (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
-    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, one, zero, axis,
+    uint64_t count, j;
+    float *data;
+    EPCTX__TRY(epctx_npu__input(c, i, &x));
+    EPCTX__TRY(epctx_npu__optional(c, zero_at, &zero));
+    if (scale == EPCTX_NPU__NONE) {
+        count = zero != EPCTX_NPU__NONE ? c->tensors[zero].count : 1;
+        EPCTX__TRY(epctx_npu__add_floats(c, count, &data, &scale));
+        for (j = 0; j < count; j++)
+            data[j] = 1.0f;
+    }
+    c->folding = c->tensors[x].constant && c->tensors[scale].constant &&
+                 (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
+    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero, axis,
                                       c->tensors[x].elem, y);
     c->folding = folding;
     return status;
@@ -11181,76 +11298,15 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
     return EPCTX_OK;
 }
 
-#define EPCTX_NPU__INTEGER_CONV   1u
-#define EPCTX_NPU__INTEGER_SCALED 2u
-
-/* Input `i` minus its optional zero point, input `zero`, as floats. */
-static epctx_status epctx_npu__bytes(epctx_npu__compiler *c, size_t i, size_t zero, int64_t axis,
-                                     uint32_t *y)
-{
-    uint32_t x, z;
-    EPCTX__TRY(epctx_npu__input(c, i, &x));
-    EPCTX__TRY(epctx_npu__optional(c, zero, &z));
-    return epctx_npu__unbiased(c, x, z, axis, y);
-}
-
-/* Reshapes one number, or one for each element of an axis, to broadcast to a tensor of `rank`. */
-static epctx_status epctx_npu__along(epctx_npu__compiler *c, uint32_t x, uint32_t rank,
-                                     uint32_t axis, uint32_t *y)
-{
-    epctx_npu__shape shape = {0, {0}};
-    for (shape.rank = 0; shape.rank < rank && c->tensors[x].count != 1; shape.rank++)
-        shape.dims[shape.rank] = shape.rank == axis ? (int64_t)c->tensors[x].count : 1;
-    if (epctx_npu__count(&shape) != c->tensors[x].count) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected one scale, found %u",
-                          c->tensors[x].count);
-    }
-    return epctx_npu__alias(c, x, &shape, 0, y);
-}
-
-/* The sums times both scales over the result's, as one factor, to round like ONNX Runtime. Inputs 1
- * and 4: scales; 6 and 7: scale and zero point of the result. */
-static epctx_status epctx_npu__requantized(epctx_npu__compiler *c, uint32_t sums, bool conv)
-{
-    const uint32_t rank = c->tensors[sums].shape.rank;
-    const bool folding = c->folding;
-    uint32_t a, b, scale, zero, one, y;
-    float *data;
-    EPCTX__TRY(epctx_npu__float_input(c, 1, &a));
-    EPCTX__TRY(epctx_npu__float_input(c, 4, &b));
-    EPCTX__TRY(epctx_npu__float_input(c, 6, &scale));
-    EPCTX__TRY(epctx_npu__input(c, 7, &zero));
-    EPCTX__TRY(epctx_npu__along(c, a, rank, rank - (conv ? 0 : 2), &a));
-    EPCTX__TRY(epctx_npu__along(c, b, rank, conv ? 1 : rank - 1, &b));
-    c->folding = c->tensors[a].constant && c->tensors[b].constant && c->tensors[scale].constant;
-    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, &a));
-    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, a, scale, &a));
-    c->folding = folding;
-    EPCTX__TRY(epctx_npu__emit_cast(c, sums, EPCTX_ONNX_FLOAT, &sums));
-    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, sums, a, &y));
-    EPCTX__TRY(epctx_npu__add_floats(c, 1, &data, &one));
-    *data = 1.0f;
-    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, y, one, zero, 1,
-                                        c->tensors[zero].elem, &y));
-    return epctx_npu__output(c, 0, y);
-}
-
-/* ConvInteger and MatMulInteger; with scales, QLinearConv and QLinearMatMul. */
+/* ConvInteger and MatMulInteger. */
 static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c)
 {
-    const bool conv = (c->variant & EPCTX_NPU__INTEGER_CONV) != 0;
-    const bool scaled = (c->variant & EPCTX_NPU__INTEGER_SCALED) != 0;
-    uint32_t a, b, bias = EPCTX_NPU__NONE, y;
-    EPCTX__TRY(epctx_npu__bytes(c, 0, 2, !conv ? -2 : scaled, &a));
-    EPCTX__TRY(epctx_npu__bytes(c, scaled ? 3 : 1, scaled ? 5 : 3, conv ? 0 : -1, &b));
+    const bool conv = c->variant != 0;
+    uint32_t a, b, y = EPCTX_NPU__NONE;
+    EPCTX__TRY(epctx_npu__floats_of(c, 0, EPCTX_NPU__NONE, 2, conv ? 0 : -2, &a));
+    EPCTX__TRY(epctx_npu__floats_of(c, 1, EPCTX_NPU__NONE, 3, conv ? 0 : -1, &b));
     EPCTX__TRY(epctx_npu__integer_sums(c, conv, a, b, &y));
-    if (!scaled) return epctx_npu__output(c, 0, y);
-    if (conv) EPCTX__TRY(epctx_npu__optional(c, 8, &bias));
-    if (bias != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__along(c, bias, c->tensors[y].shape.rank, 1, &bias));
-        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, y, bias, &y));
-    }
-    return epctx_npu__requantized(c, y, conv);
+    return epctx_npu__output(c, 0, y);
 }
 
 /* -- losses: minus the selected element, weighted; some exported models contain them -- */
@@ -13120,7 +13176,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Constant", epctx_npu__lower_constant, 0},
     {"ConstantOfShape", epctx_npu__lower_constant_of_shape, 0},
     {"Conv", epctx_npu__lower_any_conv, 0},
-    {"ConvInteger", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_CONV},
+    {"ConvInteger", epctx_npu__lower_integer, true},
     {"ConvTranspose", epctx_npu__lower_any_conv_transpose, 0},
     {"Cos", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
     {"Cosh", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
@@ -13170,7 +13226,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"LpNormalization", epctx_npu__lower_lp_norm, 0},
     {"LpPool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_LP},
     {"MatMul", epctx_npu__lower_matmul, 0},
-    {"MatMulInteger", epctx_npu__lower_integer, 0},
+    {"MatMulInteger", epctx_npu__lower_integer, false},
     {"Max", epctx_npu__lower_many, EPCTX_NPU__BINARY_MAX},
     {"MaxPool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_MAX},
     {"MaxUnpool", epctx_npu__lower_max_unpool, 0},
@@ -13188,8 +13244,6 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"PRelu", epctx_npu__lower_prelu, 0},
     {"Pad", epctx_npu__lower_pad, 0},
     {"Pow", epctx_npu__lower_pow, 0},
-    {"QLinearConv", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_CONV | EPCTX_NPU__INTEGER_SCALED},
-    {"QLinearMatMul", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_SCALED},
     {"QuantizeLinear", epctx_npu__lower_quantize, 0},
     {"RMSNormalization", epctx_npu__lower_layer_norm, false},
     {"RNN", epctx_npu__lower_cell, EPCTX_NPU__CELL_RNN},
@@ -13248,6 +13302,113 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Where", epctx_npu__lower_where, 0},
     {"Xor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
 };
+
+/* An operator on quantized tensors: that of floats between Dequantize and Quantize. */
+typedef struct epctx_npu__quantized {
+    epctx_npu__lower floats; /* op_type: of the quantized operator */
+    uint8_t first, count;    /* triples of data, scale and zero point; 0: all that follow */
+    uint8_t bias, result;    /* inputs: int32 (0: none); scale and zero point of the result */
+} epctx_npu__quantized;
+
+static const epctx_npu__quantized epctx_npu__quantizeds[] = {
+    {{"QGemm", epctx_npu__lower_gemm, 0}, 0, 2, 6, 7},
+    {{"QLinearAdd", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD}, 0, 2, 0, 6},
+    {{"QLinearAveragePool", epctx_npu__lower_pool, true}, 0, 1, 0, 3},
+    {{"QLinearConcat", epctx_npu__lower_concat, 0}, 2, 0, 0, 0},
+    {{"QLinearConv", epctx_npu__lower_conv, 0}, 0, 2, 8, 6},
+    {{"QLinearGlobalAveragePool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
+     0,
+     1,
+     0,
+     3},
+    {{"QLinearLeakyRelu", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY}, 0, 1, 0, 3},
+    {{"QLinearMatMul", epctx_npu__lower_matmul, 0}, 0, 2, 0, 6},
+    {{"QLinearMul", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL}, 0, 2, 0, 6},
+    {{"QLinearReduceMean", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MEAN}, 0, 1, 0, 3},
+    {{"QLinearSigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID}, 0, 1, 0, 3},
+    {{"QLinearSoftmax", epctx_npu__lower_softmax, false}, 0, 1, 0, 3},
+    {{"QLinearWhere", epctx_npu__lower_where, 0}, 1, 2, 0, 7},
+};
+
+/* The bias of a product counts in the product of both scales. */
+static epctx_status epctx_npu__floats_of_bias(epctx_npu__compiler *c, size_t i, uint32_t *y)
+{
+    const bool folding = c->folding;
+    const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
+    uint32_t a, b, scale, rank;
+    EPCTX__TRY(epctx_npu__input(c, i, &a));
+    rank = c->tensors[a].shape.rank;
+    EPCTX__TRY(epctx_npu__float_input(c, 1, &a));
+    EPCTX__TRY(epctx_npu__float_input(c, 4, &b));
+    c->folding = c->tensors[a].constant && c->tensors[b].constant;
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, &scale));
+    if (alpha < 1.0f || alpha > 1.0f)
+        EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, scale, alpha, &scale));
+    c->folding = folding;
+    return epctx_npu__floats_of(c, i, scale, SIZE_MAX, rank > 0 ? -1 : 0, y);
+}
+
+static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
+                                               const epctx_npu__quantized *q)
+{
+    const epctx_node *node = c->node;
+    const bool conv = epctx_str_is(node->op_type, "QLinearConv");
+    const size_t rest = node->input_count > q->first ? (node->input_count - q->first) / 3 : 0;
+    const size_t count = q->count != 0 ? q->count : rest,
+                 passed = q->result < q->first ? 0 : q->first;
+    epctx_node inner = *node;
+    uint32_t *given, scale, zero, y;
+    epctx_str *names;
+    epctx_status status;
+    void *memory;
+    size_t i;
+    if (epctx_node_int(node, "channels_last", 0) != 0 ||
+        (epctx_node_int(node, "ceil_mode", 0) != 0 &&
+         epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected channels_last 0, and not ceil_mode with count_include_pad");
+    EPCTX__TRY(epctx_npu__alloc(c, count + 2, sizeof *given, &memory));
+    given = (uint32_t *)memory;
+    EPCTX__TRY(epctx_npu__alloc(c, count + 2, sizeof *names, &memory));
+    names = (epctx_str *)memory;
+    inner.input_count = 0;
+    for (i = 0; i < passed; i++) {
+        EPCTX__TRY(epctx_npu__input(c, i, &given[inner.input_count]));
+        names[inner.input_count++] = node->inputs[i];
+    }
+    for (i = 0; i < count; i++) { /* by rows of a, columns of b; by output channels of weights */
+        const bool turned = epctx_node_int(node, i == 0 ? "transA" : "transB", 0) != 0;
+        const int64_t axis = conv ? 0 : (i == 0) != turned ? -2 : -1;
+        EPCTX__TRY(epctx_npu__float_input(c, q->first + 3 * i + 1, &scale));
+        EPCTX__TRY(epctx_npu__floats_of(c, q->first + 3 * i, scale, q->first + 3 * i + 2, axis,
+                                        &given[inner.input_count]));
+        names[inner.input_count++] = node->inputs[q->first + 3 * i];
+    }
+    if (q->bias != 0 && epctx_npu__has_input(node, q->bias)) {
+        EPCTX__TRY(epctx_npu__floats_of_bias(c, q->bias, &given[inner.input_count]));
+        names[inner.input_count++] = node->inputs[q->bias];
+    }
+    inner.inputs = names;
+    inner.version = epctx_node_int(node, "opset", 13); /* of QLinearSoftmax */
+    c->node = &inner;
+    c->given = given;
+    c->result = &y;
+    c->variant = q->floats.variant;
+    status = q->floats.lower_fn(c);
+    c->node = node;
+    c->given = NULL;
+    c->result = NULL;
+    EPCTX__TRY(status);
+    EPCTX__TRY(epctx_npu__optional(c, q->result, &scale));
+    EPCTX__TRY(epctx_npu__optional(c, q->result + 1u, &zero));
+    if (scale != EPCTX_NPU__NONE) { /* else floats */
+        EPCTX__TRY(epctx_npu__input(c, q->first, &given[0]));
+        EPCTX__TRY(epctx_npu__emit_quantize(
+            c, EPCTX_NPU__OP_QUANTIZE, y, scale, zero, 1,
+            c->tensors[zero != EPCTX_NPU__NONE ? zero : given[0]].elem, &y));
+    }
+    return epctx_npu__output(c, 0, y);
+}
 
 /* Operators that take types which are only stored; for others these are converted. */
 static epctx_status (*const epctx_npu__storing[])(epctx_npu__compiler *c) = {
@@ -13378,18 +13539,18 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_node *node)
 {
     const size_t count = sizeof epctx_npu__lowers / sizeof epctx_npu__lowers[0];
-    const epctx_npu__lower *lower = epctx_npu__lowers;
-    size_t i;
-    if (node->domain.size != 0 && !epctx_str_is(node->domain, "ai.onnx")) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "operator %S of domain %S is not supported", &node->op_type,
-                          &node->domain);
-    }
-    for (i = 0; i < count && !epctx_str_is(node->op_type, lower->op_type); i++)
-        lower++;
-    if (i == count) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S is not supported",
-                          &node->op_type);
+    const size_t more = sizeof epctx_npu__quantizeds / sizeof epctx_npu__quantizeds[0];
+    const bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
+    const epctx_str none = epctx_str_of("");
+    size_t i = standard ? 0 : count, j = 0, k;
+    while (i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type))
+        i++;
+    while (j < more && !epctx_str_is(node->op_type, epctx_npu__quantizeds[j].floats.op_type))
+        j++;
+    if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft")))) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S%s%S is not supported",
+                          &node->op_type, standard ? "" : " of domain ",
+                          standard ? &none : &node->domain);
     }
     if (node->version < 1 || node->version > EPCTX_NPU__MAX_OPSET) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -13398,16 +13559,17 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     }
     c->node = node;
     c->folding = true;
-    for (i = 0; i < node->input_count && c->folding; i++) {
-        uint32_t id = epctx_map_get(&c->names, node->inputs[i]);
-        c->folding = node->inputs[i].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
+    for (k = 0; k < node->input_count && c->folding; k++) {
+        uint32_t id = epctx_map_get(&c->names, node->inputs[k]);
+        c->folding = node->inputs[k].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
     }
-    c->variant = lower->variant;
     c->narrow = 0;
     c->stored = false;
-    for (i = 0; i < sizeof epctx_npu__storing / sizeof epctx_npu__storing[0]; i++)
-        c->stored = c->stored || lower->lower_fn == epctx_npu__storing[i];
-    return lower->lower_fn(c);
+    if (i == count) return epctx_npu__lower_quantized(c, &epctx_npu__quantizeds[j]);
+    c->variant = epctx_npu__lowers[i].variant;
+    for (k = 0; k < sizeof epctx_npu__storing / sizeof epctx_npu__storing[0]; k++)
+        c->stored = c->stored || epctx_npu__lowers[i].lower_fn == epctx_npu__storing[k];
+    return epctx_npu__lowers[i].lower_fn(c);
 }
 
 /* Adds the node's name, or else its first output, to the error just set. */
@@ -14496,6 +14658,9 @@ static epctx_status epctx_npu__dequantized(const epctx_npu__integers *w, uint32_
 {
     bool known = false;
     *s = tensor != EPCTX_NPU__NONE ? epctx_npu__maker(w, tensor) : NULL;
+    if (tensor != EPCTX_NPU__NONE && w->c->tensors[tensor].constant &&
+        !w->c->tensors[tensor].outside && w->c->tensors[tensor].shape.rank < 3)
+        *s = w->c->tensors[tensor].dequantized; /* of a rank that is no image */
     if (*s != NULL && (*s)->op == EPCTX_NPU__OP_DEQUANTIZE)
         EPCTX__TRY(epctx_npu__grid_of(w->c, *s, g, &known));
     if (!known) *s = NULL;
@@ -14787,7 +14952,7 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
     return epctx_npu__emit(c, &to);
 }
 
-/* A sum of two tensors of one shape. */
+/* A sum, difference or product of two tensors of one shape. */
 static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu__step *s,
                                         const epctx_npu__step *q, const epctx_npu__grid *y,
                                         bool *done)
@@ -14795,81 +14960,110 @@ static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu_
     epctx_npu__compiler *c = w->c;
     const epctx_npu__step *from[2];
     epctx_npu__integer_add *p;
+    epctx_npu__requant fit;
     epctx_npu__grid a, b;
     epctx_npu__step to;
-    epctx_npu__act act;
-    memset(&act, 0, sizeof act);
     EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from[0], &a));
     EPCTX__TRY(epctx_npu__dequantized(w, s->in[1], &from[1], &b));
-    if (from[0] == NULL || from[1] == NULL || s->params.binary.kind != EPCTX_NPU__BINARY_ADD ||
-        !epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape))
+    if (from[0] == NULL || from[1] == NULL || s->params.binary.kind > EPCTX_NPU__BINARY_MUL ||
+        !epctx_npu__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape) ||
+        !epctx_npu__requant_of(y, &s->params.binary.act, &fit))
         return EPCTX_OK;
     epctx_npu__step_init(&to, EPCTX_NPU__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], q->out);
     EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.in[0]));
     EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.in[1]));
     EPCTX__TRY(epctx_npu__shaped(c, s->out, &to.out));
     p = &to.params.integer_add;
-    (void)epctx_npu__requant_of(y, &act, &p->y);
+    p->y = fit;
+    p->product = s->params.binary.kind == EPCTX_NPU__BINARY_MUL ? 1 : 0;
     p->count = (uint32_t)c->tensors[q->out].count;
     p->a_flip = epctx_npu__flip_of(a.type);
     p->b_flip = epctx_npu__flip_of(b.type);
     p->a_zero = a.zero + (int32_t)p->a_flip;
     p->b_zero = b.zero + (int32_t)p->b_flip;
     p->a_scale = a.scale;
-    p->b_scale = b.scale;
+    p->b_scale = s->params.binary.kind == EPCTX_NPU__BINARY_SUB ? -b.scale : b.scale;
     p->y_scale = y->scale;
     to.name = s->name;
     *done = true;
     return epctx_npu__emit(c, &to);
 }
 
-/* An activation, or only another grid, as a table made with the steps themselves. */
-static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_npu__step *s,
-                                           const epctx_npu__step *q, bool *done)
+/* The values of `tensor` for all bytes, if the steps behind it compute each element from one that
+ * the Dequantize `from` reads, and from constants; else NONE. */
+static epctx_status epctx_npu__for_bytes(epctx_npu__integers *w, uint32_t tensor, uint32_t depth,
+                                         const epctx_npu__step **from, uint32_t *values)
 {
     epctx_npu__compiler *c = w->c;
-    const epctx_npu__step *from = s;
+    const epctx_npu__step *s = epctx_npu__maker(w, tensor);
     const epctx_npu__shape shape = {1, {256}};
-    epctx_npu__grid x;
     epctx_npu__step to;
-    epctx_npu__quantize p;
-    epctx_npu__args args;
-    uint8_t bytes[256];
-    float numbers[256];
-    void *table;
-    uint32_t i, in;
-    if (s->op == EPCTX_NPU__OP_UNARY)
-        EPCTX__TRY(epctx_npu__dequantized(w, s->in[0], &from, &x));
-    else
-        EPCTX__TRY(epctx_npu__dequantized(w, q->in[0], &from, &x));
-    if (from == NULL || c->tensors[from->in[0]].count != c->tensors[q->out].count) return EPCTX_OK;
-    in = from->in[0];
-    epctx_npu__step_init(&to, EPCTX_NPU__OP_LOOKUP, in, EPCTX_NPU__NONE, q->out);
-    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_UINT8, &shape, &table, &to.in[1]));
-    for (i = 0; i < 256; i++)
-        bytes[i] = (uint8_t)i;
-    memset(&args, 0, sizeof args);
-    p.outer = p.channels = 1;
-    p.inner = 256;
-    p.type = from->params.quantize.type;
-    args.in[0] = bytes;
-    args.out[0] = numbers;
-    EPCTX__TRY(epctx_npu__data(c, from->in[1], &args.in[1]));
-    if (from->in[2] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, from->in[2], &args.in[2]));
-    EPCTX__TRY(epctx_npu__run_dequantize(&p, &args, c->error));
-    if (s->op == EPCTX_NPU__OP_UNARY) epctx_npu__activate(numbers, 256, &s->params.unary.act);
-    p.type = q->params.quantize.type;
-    args.in[0] = numbers;
-    args.out[0] = table;
-    args.in[2] = NULL;
-    EPCTX__TRY(epctx_npu__data(c, q->in[1], &args.in[1]));
-    if (q->in[2] != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__data(c, q->in[2], &args.in[2]));
-    EPCTX__TRY(epctx_npu__run_quantize(&p, &args, c->error));
-    to.params.lookup.count = (uint32_t)c->tensors[in].count;
-    to.name = q->name;
-    EPCTX__TRY(epctx_npu__shaped(c, q->out, &to.in[0]));
-    *done = true;
-    return epctx_npu__emit(c, &to);
+    epctx_npu__grid g;
+    uint32_t i, count;
+    void *bytes;
+    *values = EPCTX_NPU__NONE;
+    if (c->tensors[tensor].constant && c->tensors[tensor].count == 1 && !c->tensors[tensor].outside)
+        *values = tensor;
+    if (s == NULL || depth == 0) return EPCTX_OK;
+    to = *s;
+    if (s->op == EPCTX_NPU__OP_DEQUANTIZE) {
+        EPCTX__TRY(epctx_npu__dequantized(w, tensor, &s, &g));
+        if (s == NULL || (*from != NULL && (*from)->in[0] != s->in[0])) return EPCTX_OK;
+        *from = s;
+        EPCTX__TRY(epctx_npu__add_constant(c, g.type, &shape, &bytes, &to.in[0]));
+        for (i = 0; i < 256; i++)
+            ((uint8_t *)bytes)[i] = (uint8_t)i;
+        to.params.quantize.inner = 256;
+    } else if (s->op == EPCTX_NPU__OP_UNARY || s->op == EPCTX_NPU__OP_BINARY) {
+        count = s->op == EPCTX_NPU__OP_BINARY ? 2 : 1;
+        for (i = 0; i < count; i++) {
+            EPCTX__TRY(epctx_npu__for_bytes(w, s->in[i], depth - 1, from, &to.in[i]));
+            if (to.in[i] == EPCTX_NPU__NONE) return EPCTX_OK;
+        }
+        if (*from == NULL || c->tensors[(*from)->in[0]].count != c->tensors[tensor].count)
+            return EPCTX_OK; /* one spreads over the other */
+        if (count == 1) {
+            to.params.unary.count = 256;
+        } else {
+            epctx_npu__binary *p = &to.params.binary;
+            p->rank = 1;
+            p->dims[0] = 256;
+            p->a[0] = c->tensors[to.in[0]].count != 1 ? 1 : 0;
+            p->b[0] = c->tensors[to.in[1]].count != 1 ? 1 : 0;
+        }
+    } else {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &to.out));
+    *values = to.out;
+    return epctx_npu__fold(c, &to);
+}
+
+/* A function of one tensor's bytes, if only to another grid, as a table. */
+static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_npu__step *q,
+                                           bool *done)
+{
+    epctx_npu__compiler *c = w->c;
+    const epctx_npu__shape shape = {1, {256}};
+    const epctx_weightless_support weightless = c->weightless;
+    const epctx_npu__step *from = NULL;
+    epctx_npu__step to, round = *q;
+    c->weightless = EPCTX_WEIGHTLESS_NONE; /* all is known now */
+    EPCTX__TRY(epctx_npu__for_bytes(w, q->in[0], 6, &from, &round.in[0]));
+    if (round.in[0] != EPCTX_NPU__NONE && from != NULL &&
+        c->tensors[from->in[0]].count == c->tensors[q->out].count) {
+        round.params.quantize.inner = 256;
+        EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[q->out].elem, &shape, &round.out));
+        EPCTX__TRY(epctx_npu__fold(c, &round));
+        epctx_npu__step_init(&to, EPCTX_NPU__OP_LOOKUP, from->in[0], round.out, q->out);
+        to.params.lookup.count = (uint32_t)c->tensors[q->out].count;
+        to.name = q->name;
+        EPCTX__TRY(epctx_npu__shaped(c, q->out, &to.in[0]));
+        EPCTX__TRY(epctx_npu__emit(c, &to));
+        *done = true;
+    }
+    c->weightless = weightless;
+    return EPCTX_OK;
 }
 
 /* A move of bytes between equal grids. */
@@ -14905,10 +15099,11 @@ static epctx_status epctx_npu__integer_step(epctx_npu__integers *w, const epctx_
         return EPCTX_OK;
     switch (s->op) {
     case EPCTX_NPU__OP_BINARY:
-        return epctx_npu__add_step(w, s, q, &y, done);
+        EPCTX__TRY(epctx_npu__lookup_step(w, q, done));
+        return *done ? EPCTX_OK : epctx_npu__add_step(w, s, q, &y, done);
     case EPCTX_NPU__OP_UNARY:
     case EPCTX_NPU__OP_DEQUANTIZE:
-        return epctx_npu__lookup_step(w, s, q, done);
+        return epctx_npu__lookup_step(w, q, done);
     case EPCTX_NPU__OP_MOVE:
         return epctx_npu__move_step(w, s, q, &y, done);
     default:
@@ -15636,29 +15831,16 @@ static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena 
 static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node *node,
                                        int32_t *elem, epctx_npu__shape *shape)
 {
-    const bool ours = epctx_str_is(node->domain, "com.microsoft");
-    int64_t n[4] = {0, 0, 0, 0}, k[2];
+    int64_t n[4] = {0, 0, 0, 0};
     uint32_t x, other, i;
     size_t count;
-    epctx_npu__window w;
     c->node = node;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     *elem = c->tensors[x].elem;
     *shape = c->tensors[x].shape;
-    if (ours &&
-        (epctx_str_is(node->op_type, "QLinearAdd") || epctx_str_is(node->op_type, "QLinearMul"))) {
-        EPCTX__TRY(epctx_npu__input(c, 3, &other));
-        return epctx_npu__broadcast(c, &c->tensors[x].shape, &c->tensors[other].shape, shape);
-    }
-    if (ours && epctx_str_is(node->op_type, "QLinearAveragePool") &&
-        (shape->rank == 3 || shape->rank == 4) && epctx_node_int(node, "channels_last", 0) == 0) {
-        EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", shape->rank - 2, 1, k));
-        EPCTX__TRY(epctx_npu__window_of(c, &c->tensors[x].shape, k, &w));
-        *shape = epctx_npu__image(&c->tensors[x].shape, shape->dims[1], &w);
-        return EPCTX_OK;
-    }
-    if (!ours && epctx_str_is(node->op_type, "STFT")) { /* [batch][frames][bins][2] */
-        for (i = 1; i < 4; i++) {                       /* frame_step, window, frame_length */
+    if (node->domain.size == 0 &&
+        epctx_str_is(node->op_type, "STFT")) { /* [batch][frames][bins][2] */
+        for (i = 1; i < 4; i++) {              /* frame_step, window, frame_length */
             EPCTX__TRY(epctx_npu__optional(c, i, &other));
             if (other != EPCTX_NPU__NONE && i == 2)
                 n[2] = (int64_t)c->tensors[other].count;
@@ -15674,11 +15856,7 @@ static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node 
             return EPCTX_OK;
         }
     }
-    return ours && (epctx_str_is(node->op_type, "QLinearSoftmax") ||
-                    epctx_str_is(node->op_type, "QLinearSigmoid") ||
-                    epctx_str_is(node->op_type, "QLinearLeakyRelu"))
-               ? EPCTX_OK
-               : EPCTX_ERR_UNSUPPORTED;
+    return EPCTX_ERR_UNSUPPORTED;
 }
 
 /* Sets the type of a value; false: out of memory, type unchanged. */

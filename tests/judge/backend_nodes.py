@@ -58,7 +58,8 @@ PARAMETERS = {
     "ConvTranspose": (1, 2),
     "ConvInteger": (1, 2, 3), "DequantizeLinear": (1, 2), "Dropout": (1, 2), "Expand": (1,),
     "GRU": (1, 2, 3), "Gemm": (1, 2),
-    "LSTM": (1, 2, 3), "LayerNormalization": (1, 2), "MatMul": (1,), "CumSum": (1,), "MatMulInteger": (1, 2, 3), "MaxUnpool": (2,),
+    "LSTM": (1, 2, 3), "LayerNormalization": (1, 2), "MatMul": (1,), "CumSum": (1,),
+    "MatMulInteger": (1, 2, 3), "MaxUnpool": (2,),
     "OneHot": (1, 2),
     "Pad": (1, 2, 3), "QLinearConv": (1, 2, 3, 4, 5, 6, 7, 8),
     "QLinearMatMul": (1, 2, 3, 4, 5, 6, 7), "QuantizeLinear": (1, 2), "RNN": (1, 2, 3),
@@ -71,7 +72,8 @@ PARAMETERS = {
 }
 # Those of them that decide about shapes: at run time they would make the results dynamic.
 SHAPES = {
-    "ConstantOfShape": (0,), "CumSum": (1,), "Expand": (1,), "MaxUnpool": (2,), "OneHot": (1,), "Pad": (1, 3), "Range": (0, 1, 2),
+    "ConstantOfShape": (0,), "CumSum": (1,), "Expand": (1,), "MaxUnpool": (2,), "OneHot": (1,),
+    "Pad": (1, 3), "Range": (0, 1, 2),
     "ReduceL1": (1,), "ReduceL2": (1,), "ReduceLogSum": (1,), "ReduceLogSumExp": (1,),
     "ReduceMax": (1,), "ReduceMean": (1,), "ReduceMin": (1,), "ReduceProd": (1,),
     "ReduceSum": (1,), "ReduceSumSquare": (1,), "Reshape": (1,), "Resize": (1, 2, 3),

@@ -456,12 +456,28 @@ def between(maker):
     return make
 
 
+def gated(g, x):
+    """A function of x alone, of several steps."""
+    gate = g.node("Sigmoid", [x], g.dims(x))
+    if g.r.random() < 0.5:
+        gate = g.node("Add", [x, g.constant(FLOAT, [], [3.0])], g.dims(x))
+        gate = g.node("Clip", [gate, g.constant(FLOAT, [], [0.0]), g.constant(FLOAT, [], [6.0])],
+                      g.dims(x))
+        gate = g.node("Mul", [gate, g.constant(FLOAT, [1], [1 / 6])], g.dims(x))
+    return g.node("Mul", [x, gate], g.dims(x))
+
+
+def joined(g, x):
+    y = join(g, x)
+    return y and g.node("Relu", [y], g.dims(y))
+
+
 IMAGE = [conv] * 6 + [activation, activation, clip, pool, global_pool, batch_norm, join, join,
                       broadcast, gate, resize, concat, concat, cut, pad, transpose, shuffle,
                       instance_norm, conv_transpose, reduce, softmax, reshape, gemm]
 QUANTIZED = [quantized_conv] * 6 + [between(m) for m in (
-    activation, clip, pool, global_pool, join, join, resize, concat, cut, pad, transpose, softmax,
-    reduce, reshape)] + [activation, conv, quantized_gemm]
+    activation, clip, pool, global_pool, join, join, joined, gated, resize, concat, cut, pad,
+    transpose, softmax, reduce, reshape)] + [activation, conv, quantized_gemm]
 SEQUENCE = [product_of] * 4 + [activation, join, broadcast, concat, cut, transpose, reshape,
                                softmax, layer_norm, layer_norm, reduce, attention, attention]
 KINDS = {"image": IMAGE, "quantized": QUANTIZED, "sequence": SEQUENCE}
