@@ -864,7 +864,7 @@ def topk(r):
 MAKERS = {"MaxUnpool": unpool, "Col2Im": col2im, "ReverseSequence": sequence, "TopK": topk,
           "TensorScatter": scatter_cache, "AffineGrid": affine_grid, "GridSample": grid_sample,
           "DeformConv": deform, "CumSum": cumsum, "BitwiseNot": bitwise_not,
-           "CenterCropPad": center,
+          "CenterCropPad": center,
           "RotaryEmbedding": rotary, "Attention": attention, "Resize": resize, "Gemm": gemm,
           "QuantizeLinear": quantize, "DequantizeLinear": dequantize,
           "DynamicQuantizeLinear": dynamic_quantize, "QGemm": q_gemm}
