@@ -2805,68 +2805,56 @@ static const struct {
 #undef EPCTX__STATUS_ROW
         {"unknown status", "unknown status", 1}};
 
-static unsigned epctx__status_row(epctx_status status)
-{
+static unsigned epctx__status_row(epctx_status status) {
     return (unsigned)((unsigned)status < EPCTX_STATUS_COUNT ? status : EPCTX_STATUS_COUNT);
 }
 
-EPCTX_API const char *epctx_status_name(epctx_status status)
-{
+EPCTX_API const char *epctx_status_name(epctx_status status) {
     return epctx__statuses[epctx__status_row(status)].name;
 }
 
-EPCTX_API const char *epctx_status_text(epctx_status status)
-{
+EPCTX_API const char *epctx_status_text(epctx_status status) {
     return epctx__statuses[epctx__status_row(status)].text;
 }
 
-EPCTX_API int epctx_status_to_ort(epctx_status status)
-{
+EPCTX_API int epctx_status_to_ort(epctx_status status) {
     return epctx__statuses[epctx__status_row(status)].ort;
 }
 
-static epctx_str epctx__str(const void *data, size_t size)
-{
+static epctx_str epctx__str(const void *data, size_t size) {
     epctx_str s = {(const char *)data, size};
     return s;
 }
 
-EPCTX_API epctx_str epctx_str_of(const char *text)
-{
+EPCTX_API epctx_str epctx_str_of(const char *text) {
     return epctx__str(text, text != NULL ? strlen(text) : 0);
 }
 
-EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b)
-{
+EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-EPCTX_API bool epctx_str_is(epctx_str a, const char *b)
-{
+EPCTX_API bool epctx_str_is(epctx_str a, const char *b) {
     return epctx_str_eq(a, epctx_str_of(b));
 }
 
-static char epctx__lower(char c)
-{
+static char epctx__lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b)
-{
+EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b) {
     size_t i;
     for (i = 0; i < a.size && a.size == b.size; i++)
         if (epctx__lower(a.data[i]) != epctx__lower(b.data[i])) return false;
     return a.size == b.size;
 }
 
-EPCTX_API bool epctx_str_starts(epctx_str text, const char *start)
-{
+EPCTX_API bool epctx_str_starts(epctx_str text, const char *start) {
     size_t size = strlen(start);
     return text.size >= size && (size == 0 || memcmp(text.data, start, size) == 0);
 }
 
-static void epctx__str_skip(epctx_str *rest, size_t size)
-{
+static void epctx__str_skip(epctx_str *rest, size_t size) {
     if (size > 0) { /* an empty text may have no data */
         rest->data += size;
         rest->size -= size;
@@ -2874,16 +2862,13 @@ static void epctx__str_skip(epctx_str *rest, size_t size)
 }
 
 /* strcspn(), which a target without a C library lacks. */
-static size_t epctx__until(const char *text, const char *ends)
-{
+static size_t epctx__until(const char *text, const char *ends) {
     size_t size = 0;
-    while (text[size] != '\0' && memchr(ends, text[size], strlen(ends)) == NULL)
-        size++;
+    while (text[size] != '\0' && memchr(ends, text[size], strlen(ends)) == NULL) size++;
     return size;
 }
 
-EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator)
-{
+EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator) {
     epctx_str part = *rest;
     const void *end = part.size > 0 ? memchr(part.data, separator, part.size) : NULL;
     if (end == NULL) {
@@ -2896,8 +2881,7 @@ EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator)
 }
 
 /* False: not a digit, or overflow. */
-static bool epctx__digit(uint64_t *number, char c)
-{
+static bool epctx__digit(uint64_t *number, char c) {
     unsigned digit = (unsigned)(unsigned char)c - (unsigned)'0';
     if (digit > 9 || *number > UINT64_MAX / 10 ||
         (*number == UINT64_MAX / 10 && digit > UINT64_MAX % 10))
@@ -2906,24 +2890,20 @@ static bool epctx__digit(uint64_t *number, char c)
     return true;
 }
 
-EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out)
-{
+EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out) {
     size_t i = 0;
     *out = 0;
-    while (i < rest->size && epctx__digit(out, rest->data[i]))
-        i++;
+    while (i < rest->size && epctx__digit(out, rest->data[i])) i++;
     if (i == 0 || (i < rest->size && rest->data[i] >= '0' && rest->data[i] <= '9')) return false;
     epctx__str_skip(rest, i);
     return true;
 }
 
-EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out)
-{
+EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out) {
     return epctx_str_take_number(&text, out) && text.size == 0;
 }
 
-EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out)
-{
+EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out) {
     static const char digits[] = "0123456789abcdef";
     uint64_t hash = 0;
     size_t i;
@@ -2939,8 +2919,7 @@ EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out)
 }
 
 /* RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
-EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size)
-{
+EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size) {
     const unsigned char *p = (const unsigned char *)text.data + at;
     const unsigned lead = p[0];
     unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
@@ -2960,16 +2939,14 @@ EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size)
     return code;
 }
 
-EPCTX_API bool epctx_str_is_utf8(epctx_str text)
-{
+EPCTX_API bool epctx_str_is_utf8(epctx_str text) {
     size_t i, n;
     for (i = 0; i < text.size; i += n)
         if (epctx_str_char(text, i, &n) == EPCTX_NO_CHAR) return false;
     return true;
 }
 
-static bool epctx__is_hidden(uint32_t code)
-{
+static bool epctx__is_hidden(uint32_t code) {
     static const uint32_t hidden[][2] = {
         {0, 0x1f},          {0x7f, 0x9f},          {0xad, 0xad},     {0x61c, 0x61c},
         {0x180e, 0x180e},   {0x200b, 0x200b},      {0x200e, 0x200f}, {0x2028, 0x202e},
@@ -2981,8 +2958,7 @@ static bool epctx__is_hidden(uint32_t code)
     return false;
 }
 
-EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before)
-{
+EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before) {
     if (code == 0x200c || code == 0x200d) { /* joining scripts start at U+0590; U+2000 to U+206F is
                                                punctuation and joiners */
         return before >= 0x590 && (before < 0x2000 || before > 0x206f) && !epctx__is_hidden(before);
@@ -2992,26 +2968,22 @@ EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before)
 
 /* -- text -- */
 
-EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity)
-{
+EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity) {
     const bool room = buffer != NULL && capacity > 0;
     epctx_text text = {room ? buffer : NULL, room ? capacity : 1, 0, false};
     if (room) buffer[0] = '\0';
     return text;
 }
 
-EPCTX_API epctx_str epctx_text_str(const epctx_text *text)
-{
+EPCTX_API epctx_str epctx_text_str(const epctx_text *text) {
     return epctx__str(text->data, text->size);
 }
 
-EPCTX_API void epctx_text_put_char(epctx_text *text, char c)
-{
+EPCTX_API void epctx_text_put_char(epctx_text *text, char c) {
     epctx_text_put(text, epctx__str(&c, 1));
 }
 
-EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part)
-{
+EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part) {
     size_t left = text->capacity - text->size - 1;
     size_t size = part.size < left ? part.size : left;
     text->cut = text->cut || size < part.size;
@@ -3023,8 +2995,7 @@ EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part)
 }
 
 /* Leaves room for the rest of a message. */
-EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part)
-{
+EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part) {
     const size_t most = text->size + 200;
     uint32_t before = 0;
     size_t i, k, n;
@@ -3049,8 +3020,7 @@ EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part)
     }
 }
 
-static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, size_t least)
-{
+static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, size_t least) {
     char digits[20];
     size_t at = sizeof digits;
     do {
@@ -3060,18 +3030,15 @@ static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, 
     epctx_text_put(text, epctx__str(digits + at, sizeof digits - at));
 }
 
-EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value)
-{
+EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value) {
     epctx__text_digits(text, value, 10, 1);
 }
 
-EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits)
-{
+EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits) {
     epctx__text_digits(text, value, 16, digits < 16 ? digits : 16);
 }
 
-EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args)
-{
+EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args) {
     for (; *format != '\0'; format++) {
         int64_t value;
         if (*format != '%') {
@@ -3079,33 +3046,22 @@ EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list
             continue;
         }
         switch (*++format) {
-        case 's':
-            epctx_text_put_shown(text, epctx_str_of(va_arg(args, const char *)));
-            break;
-        case 'S':
-            epctx_text_put_shown(text, *va_arg(args, const epctx_str *));
-            break;
+        case 's': epctx_text_put_shown(text, epctx_str_of(va_arg(args, const char *))); break;
+        case 'S': epctx_text_put_shown(text, *va_arg(args, const epctx_str *)); break;
         case 'd':
             value = va_arg(args, int64_t);
             epctx_text_put(text, epctx_str_of(value < 0 ? "-" : ""));
             epctx_text_put_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
             break;
-        case 'u':
-            epctx_text_put_number(text, va_arg(args, uint64_t));
-            break;
-        case 'x':
-            epctx_text_put_hex(text, va_arg(args, uint64_t), 1);
-            break;
-        case '\0':
-            return;
-        default:
-            epctx_text_put_char(text, *format);
+        case 'u': epctx_text_put_number(text, va_arg(args, uint64_t)); break;
+        case 'x': epctx_text_put_hex(text, va_arg(args, uint64_t), 1); break;
+        case '\0': return;
+        default: epctx_text_put_char(text, *format);
         }
     }
 }
 
-EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...)
-{
+EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...) {
     va_list args;
     va_start(args, format);
     epctx_text_put_args(text, format, args);
@@ -3114,8 +3070,7 @@ EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...)
 
 /* -- errors -- */
 
-EPCTX_API void epctx_error_clear(epctx_error *error)
-{
+EPCTX_API void epctx_error_clear(epctx_error *error) {
     if (error != NULL) {
         error->status = EPCTX_OK;
         error->offset = EPCTX_NO_OFFSET;
@@ -3123,8 +3078,8 @@ EPCTX_API void epctx_error_clear(epctx_error *error)
     }
 }
 
-EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const char *format, ...)
-{
+EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const char *format,
+                                  ...) {
     if (error != NULL && error->status == EPCTX_OK) {
         epctx_text text = epctx_text_of(error->message, sizeof error->message);
         va_list args;
@@ -3137,8 +3092,7 @@ EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const
 }
 
 /* Puts "<what> '<name>': " (or "<name>: ") before the message. */
-static void epctx__prefix(epctx_error *error, const char *what, const char *name)
-{
+static void epctx__prefix(epctx_error *error, const char *what, const char *name) {
     char prefix[288];
     epctx_text text = epctx_text_of(prefix, sizeof prefix);
     size_t rest;
@@ -3157,8 +3111,7 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
 
 /* The first name stays. */
 static void epctx__blame_part(epctx_error *error, const char *what, epctx_str name, char *kept,
-                              size_t room)
-{
+                              size_t room) {
     if (name.size > 0 && kept[0] == '\0') {
         epctx_text text = epctx_text_of(kept, room);
         epctx_text_put_shown(&text, name);
@@ -3167,8 +3120,7 @@ static void epctx__blame_part(epctx_error *error, const char *what, epctx_str na
 }
 
 EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str *node,
-                           const char *attribute)
-{
+                           const char *attribute) {
     if (error != NULL && error->status != EPCTX_OK) {
         epctx__blame_part(error, "attribute", epctx_str_of(attribute), error->attribute,
                           sizeof error->attribute);
@@ -3178,8 +3130,7 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
     }
 }
 
-static void epctx__error_add(epctx_error *error, const char *text)
-{
+static void epctx__error_add(epctx_error *error, const char *text) {
     if (error != NULL && error->status != EPCTX_OK) {
         size_t at = strlen(error->message);
         epctx_text more = epctx_text_of(error->message + at, sizeof error->message - at);
@@ -3188,8 +3139,7 @@ static void epctx__error_add(epctx_error *error, const char *text)
     }
 }
 
-static epctx_status epctx__nomem(epctx_error *error, uint64_t size)
-{
+static epctx_status epctx__nomem(epctx_error *error, uint64_t size) {
     return epctx_fail(error, EPCTX_ERR_NOMEM,
                       "out of memory: %u more bytes of the allocator or buffer were needed", size);
 }
@@ -3202,28 +3152,23 @@ static epctx_status epctx__nomem(epctx_error *error, uint64_t size)
 #define EPCTX__P4 UINT64_C(0x85EBCA77C2B2AE63)
 #define EPCTX__P5 UINT64_C(0x27D4EB2F165667C5)
 
-static inline uint32_t epctx__le32(const uint8_t *p)
-{
+static inline uint32_t epctx__le32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static inline uint64_t epctx__le64(const uint8_t *p)
-{
+static inline uint64_t epctx__le64(const uint8_t *p) {
     return (uint64_t)epctx__le32(p) | (uint64_t)epctx__le32(p + 4) << 32;
 }
 
-static uint64_t epctx__rotl(uint64_t x, unsigned bits)
-{
+static uint64_t epctx__rotl(uint64_t x, unsigned bits) {
     return x << bits | x >> (64 - bits);
 }
 
-static uint64_t epctx__hash_lane(uint64_t lane, uint64_t input)
-{
+static uint64_t epctx__hash_lane(uint64_t lane, uint64_t input) {
     return epctx__rotl(lane + input * EPCTX__P2, 31) * EPCTX__P1;
 }
 
-static uint64_t epctx__hash_tail(uint64_t h, const uint8_t *p, size_t left)
-{
+static uint64_t epctx__hash_tail(uint64_t h, const uint8_t *p, size_t left) {
     for (; left >= 8; p += 8, left -= 8)
         h = epctx__rotl(h ^ epctx__hash_lane(0, epctx__le64(p)), 27) * EPCTX__P1 + EPCTX__P4;
     if (left >= 4) {
@@ -3231,58 +3176,49 @@ static uint64_t epctx__hash_tail(uint64_t h, const uint8_t *p, size_t left)
         p += 4;
         left -= 4;
     }
-    for (; left > 0; p++, left--)
-        h = epctx__rotl(h ^ *p * EPCTX__P5, 11) * EPCTX__P1;
+    for (; left > 0; p++, left--) h = epctx__rotl(h ^ *p * EPCTX__P5, 11) * EPCTX__P1;
     h = (h ^ h >> 33) * EPCTX__P2;
     h = (h ^ h >> 29) * EPCTX__P3;
     return h ^ h >> 32;
 }
 
-EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed)
-{
+EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed) {
     const uint8_t *p = (const uint8_t *)data;
     uint64_t lanes[4] = {seed + EPCTX__P1 + EPCTX__P2, seed + EPCTX__P2, seed, seed - EPCTX__P1};
     uint64_t h = seed + EPCTX__P5;
     size_t left, i;
     for (left = size; left >= 32; p += 32, left -= 32)
-        for (i = 0; i < 4; i++)
-            lanes[i] = epctx__hash_lane(lanes[i], epctx__le64(p + 8 * i));
+        for (i = 0; i < 4; i++) lanes[i] = epctx__hash_lane(lanes[i], epctx__le64(p + 8 * i));
     if (size >= 32) {
         h = epctx__rotl(lanes[0], 1) + epctx__rotl(lanes[1], 7) + epctx__rotl(lanes[2], 12) +
             epctx__rotl(lanes[3], 18);
-        for (i = 0; i < 4; i++)
-            h = (h ^ epctx__hash_lane(0, lanes[i])) * EPCTX__P1 + EPCTX__P4;
+        for (i = 0; i < 4; i++) h = (h ^ epctx__hash_lane(0, lanes[i])) * EPCTX__P1 + EPCTX__P4;
     }
     return epctx__hash_tail(h + size, p, left);
 }
 
-static uint64_t epctx__hash_number(uint64_t h, uint64_t value)
-{
+static uint64_t epctx__hash_number(uint64_t h, uint64_t value) {
     uint8_t bytes[8];
     size_t i;
-    for (i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(value >> 8 * i);
+    for (i = 0; i < 8; i++) bytes[i] = (uint8_t)(value >> 8 * i);
     return epctx_hash(bytes, sizeof bytes, h);
 }
 
 /* -- memory -- */
 
 #ifndef EPCTX_NO_MALLOC
-static void *epctx__malloc(void *user, size_t size)
-{
+static void *epctx__malloc(void *user, size_t size) {
     (void)user;
     return malloc(size);
 }
 
-static void epctx__mfree(void *user, void *memory)
-{
+static void epctx__mfree(void *user, void *memory) {
     (void)user;
     free(memory);
 }
 #endif
 
-static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
-{
+static epctx_allocator epctx__allocator(const epctx_allocator *allocator) {
 #ifdef EPCTX_NO_MALLOC
     static const epctx_allocator standard = {NULL, NULL, NULL};
 #else
@@ -3291,8 +3227,7 @@ static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
     return allocator != NULL ? *allocator : standard;
 }
 
-static void *epctx__alloc(const epctx_allocator *allocator, size_t size)
-{
+static void *epctx__alloc(const epctx_allocator *allocator, size_t size) {
     return allocator->alloc_fn != NULL ? allocator->alloc_fn(allocator->user, size) : NULL;
 }
 
@@ -3310,20 +3245,17 @@ typedef struct epctx__block {
     size_t size, after; /* of its memory; least size of the next block */
 } epctx__block;
 
-EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator)
-{
+EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator) {
     memset(arena, 0, sizeof *arena);
     arena->allocator = epctx__allocator(allocator);
 }
 
 /* Bytes to the next multiple of EPCTX__ALIGN. */
-static size_t epctx__padding(const void *memory)
-{
+static size_t epctx__padding(const void *memory) {
     return (size_t)(0 - (uintptr_t)memory) & (EPCTX__ALIGN - 1);
 }
 
-EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t size)
-{
+EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t size) {
     size_t skip = epctx__padding(buffer);
     memset(arena, 0, sizeof *arena);
     if (skip < size) {
@@ -3332,15 +3264,13 @@ EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t s
     }
 }
 
-static uint8_t *epctx__block_memory(epctx__block *block)
-{
+static uint8_t *epctx__block_memory(epctx__block *block) {
     return (uint8_t *)(block + 1) + epctx__padding(block + 1);
 }
 
 /* Adds a block for `size` bytes (at most SIZE_MAX - 4096). Blocks double, but a large request does
  * not enlarge the next ones. */
-static bool epctx__arena_grow(epctx_arena *arena, size_t size)
-{
+static bool epctx__arena_grow(epctx_arena *arena, size_t size) {
     size_t usual = arena->blocks != NULL ? arena->blocks->after : EPCTX_ARENA_BLOCK;
     size_t room = usual < size ? size : usual;
     epctx__block *block =
@@ -3356,12 +3286,10 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
 }
 
 /* Frees the former memory of a grown list if it has its own block: this halves the memory use. */
-static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
-{
+static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size) {
     epctx__block **link = &arena->blocks;
     if (size < EPCTX__RELEASE) return;
-    while (*link != NULL && (void *)epctx__block_memory(*link) != memory)
-        link = &(*link)->next;
+    while (*link != NULL && (void *)epctx__block_memory(*link) != memory) link = &(*link)->next;
     if (*link != NULL && (*link)->size - size < EPCTX__ALIGN) {
         epctx__block *block = *link;
         *link = block->next;
@@ -3371,8 +3299,7 @@ static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
 }
 
 /* Uninitialised. */
-static void *epctx__arena_raw(epctx_arena *arena, size_t size)
-{
+static void *epctx__arena_raw(epctx_arena *arena, size_t size) {
     uint8_t *memory;
     size_t padded = (size + (size == 0) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     if (size > SIZE_MAX - 4096) {
@@ -3390,15 +3317,13 @@ static void *epctx__arena_raw(epctx_arena *arena, size_t size)
     return memory;
 }
 
-EPCTX_API void *epctx_arena_alloc(epctx_arena *arena, size_t size)
-{
+EPCTX_API void *epctx_arena_alloc(epctx_arena *arena, size_t size) {
     void *memory = epctx__arena_raw(arena, size);
     if (memory != NULL) memset(memory, 0, size);
     return memory;
 }
 
-EPCTX_API void *epctx_arena_array(epctx_arena *arena, size_t count, size_t size)
-{
+EPCTX_API void *epctx_arena_array(epctx_arena *arena, size_t count, size_t size) {
     if (size != 0 && count > SIZE_MAX / size) {
         arena->missing = SIZE_MAX;
         return NULL;
@@ -3406,8 +3331,7 @@ EPCTX_API void *epctx_arena_array(epctx_arena *arena, size_t count, size_t size)
     return epctx_arena_alloc(arena, count * size);
 }
 
-EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text)
-{
+EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text) {
     char *copy = text.size < SIZE_MAX ? (char *)epctx__arena_raw(arena, text.size + 1) : NULL;
     if (copy != NULL) {
         if (text.size > 0) memcpy(copy, text.data, text.size);
@@ -3416,8 +3340,7 @@ EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text)
     return copy;
 }
 
-EPCTX_API void epctx_arena_free(epctx_arena *arena)
-{
+EPCTX_API void epctx_arena_free(epctx_arena *arena) {
     epctx__block *block = arena->blocks;
     while (block != NULL) {
         epctx__block *next = block->next;
@@ -3429,8 +3352,7 @@ EPCTX_API void epctx_arena_free(epctx_arena *arena)
 
 /* Makes room for one more element. */
 static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
-                             size_t size)
-{
+                             size_t size) {
     void *more;
     size_t want = *room == 0 ? 8 : *room * 2;
     if (count < *room) return true;
@@ -3445,20 +3367,17 @@ static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size
     return true;
 }
 
-EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size)
-{
+EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size) {
     if (!epctx__list_room(arena, &list->items, list->count, &list->room, size)) return NULL;
     return memset((uint8_t *)list->items + size * list->count++, 0, size);
 }
 
-EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator)
-{
+EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator) {
     memset(buffer, 0, sizeof *buffer);
     buffer->allocator = epctx__allocator(allocator);
 }
 
-EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size)
-{
+EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size) {
     if (size > SIZE_MAX - buffer->size) return EPCTX_ERR_NOMEM;
     if (buffer->size + size > buffer->capacity) {
         epctx_buffer grown = *buffer;
@@ -3481,8 +3400,7 @@ EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *dat
     return EPCTX_OK;
 }
 
-EPCTX_API void epctx_buffer_free(epctx_buffer *buffer)
-{
+EPCTX_API void epctx_buffer_free(epctx_buffer *buffer) {
     if (buffer->data != NULL) buffer->allocator.free_fn(buffer->allocator.user, buffer->data);
     buffer->data = NULL;
     buffer->size = buffer->capacity = 0;
@@ -3521,15 +3439,13 @@ typedef struct epctx__table {
     int (*order_fn)(void *search, uint32_t index);
 } epctx__table;
 
-static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index)
-{
+static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index) {
     return (epctx__twig *)(void *)((uint8_t *)table->twigs + index * table->stride);
 }
 
 /* The equal node or EPCTX__NO_NODE; `path` leads to its place. */
 static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void *search,
-                                  epctx__path *path)
-{
+                                  epctx__path *path) {
     const uint32_t tag = hash & EPCTX__TAG;
     uint32_t *link = &table->heads[tag & (table->capacity - 1)];
     path->depth = 0;
@@ -3547,14 +3463,12 @@ static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void
     }
 }
 
-static bool epctx__on_level(const epctx__table *table, uint32_t index, uint32_t level)
-{
+static bool epctx__on_level(const epctx__table *table, uint32_t index, uint32_t level) {
     return index != EPCTX__NO_NODE && epctx__twig_at(table, index)->level == level;
 }
 
 /* AA tree: skew, then split. Above a new node, a right child exists. */
-static void epctx__tree_balance(const epctx__table *table, uint32_t *link)
-{
+static void epctx__tree_balance(const epctx__table *table, uint32_t *link) {
     epctx__twig *top = epctx__twig_at(table, *link);
     uint32_t child = top->link[0];
     epctx__twig *middle;
@@ -3577,21 +3491,18 @@ static void epctx__tree_balance(const epctx__table *table, uint32_t *link)
 
 /* Adds a node at the end of a failed search. */
 static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__path *path,
-                             uint32_t index)
-{
+                             uint32_t index) {
     epctx__twig *twig = epctx__twig_at(table, index);
     twig->link[0] = twig->link[1] = EPCTX__NO_NODE;
     twig->level = 1;
     twig->tag = hash & EPCTX__TAG;
     *path->link[--path->depth] = index;
-    while (path->depth > 0)
-        epctx__tree_balance(table, path->link[--path->depth]);
+    while (path->depth > 0) epctx__tree_balance(table, path->link[--path->depth]);
 }
 
 /* Moves the nodes of a smaller table, with these heads, in their order: each goes to the end of its
  * new tree without comparisons. */
-static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, size_t capacity)
-{
+static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, size_t capacity) {
     uint32_t left[EPCTX__TREE_DEPTH]; /* nodes whose left subtrees were moved */
     epctx__table behind = *table;
     epctx__path path;
@@ -3625,44 +3536,38 @@ typedef struct epctx__map_search {
     epctx_str key;
 } epctx__map_search;
 
-static int epctx__map_order(void *search, uint32_t index)
-{
+static int epctx__map_order(void *search, uint32_t index) {
     const epctx__map_search *s = (const epctx__map_search *)search;
     epctx_str key = s->nodes[index].key;
     int order = (s->key.size > key.size) - (s->key.size < key.size);
     return order != 0 || key.size == 0 ? order : memcmp(s->key.data, key.data, key.size);
 }
 
-static epctx__table epctx__map_table(const epctx_map *map)
-{
+static epctx__table epctx__map_table(const epctx_map *map) {
     epctx__table table = {(epctx__twig *)(void *)map->nodes, sizeof *map->nodes, map->heads,
                           map->capacity, epctx__map_order};
     return table;
 }
 
-EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
-{
+EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena) {
     memset(map, 0, sizeof *map);
     map->arena = arena;
 }
 
 static uint32_t epctx__map_find(const epctx_map *map, epctx_str key, uint64_t hash,
-                                epctx__path *path)
-{
+                                epctx__path *path) {
     epctx__table table = epctx__map_table(map);
     epctx__map_search search = {map->nodes, key};
     return map->capacity > 0 ? epctx__table_find(&table, hash, &search, path) : EPCTX__NO_NODE;
 }
 
-EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key)
-{
+EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key) {
     epctx__path path;
     uint32_t index = epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), &path);
     return index != EPCTX__NO_NODE ? map->nodes[index].value : EPCTX_MAP_NONE;
 }
 
-static epctx_status epctx__map_grow(epctx_map *map)
-{
+static epctx_status epctx__map_grow(epctx_map *map) {
     const size_t each = sizeof *map->nodes + sizeof *map->heads;
     epctx_map grown = *map;
     epctx__table table;
@@ -3679,8 +3584,7 @@ static epctx_status epctx__map_grow(epctx_map *map)
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value)
-{
+EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value) {
     uint64_t hash = epctx_hash(key.data, key.size, 0);
     epctx__path path;
     uint32_t index = epctx__map_find(map, key, hash, &path);
@@ -3699,8 +3603,7 @@ EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t val
     return EPCTX_OK;
 }
 
-static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
-{
+static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key) {
     return epctx_map_get(map, key) != EPCTX_MAP_NONE;
 }
 
@@ -3717,54 +3620,46 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
     } while (0)
 
 static EPCTX__UNUSED epctx_status epctx__copy(epctx_arena *arena, epctx_str text, const char **out,
-                                              epctx_error *error)
-{
+                                              epctx_error *error) {
     *out = epctx_arena_copy(arena, text);
     return *out != NULL ? EPCTX_OK : epctx__nomem(error, arena->missing);
 }
 
 static EPCTX__UNUSED epctx_status epctx__map_set(epctx_map *map, epctx_str key, size_t value,
-                                                 epctx_error *error)
-{
+                                                 epctx_error *error) {
     return epctx_map_put(map, key, (uint32_t)value) == EPCTX_OK
                ? EPCTX_OK
                : epctx__nomem(error, map->arena->missing);
 }
 
 /* For binaries that live as long as their model. */
-static EPCTX__UNUSED void *epctx__arena_alloc_fn(void *user, size_t size)
-{
+static EPCTX__UNUSED void *epctx__arena_alloc_fn(void *user, size_t size) {
     return epctx__arena_raw((epctx_arena *)user, size);
 }
 
-static EPCTX__UNUSED void epctx__arena_free_fn(void *user, void *memory)
-{
+static EPCTX__UNUSED void epctx__arena_free_fn(void *user, void *memory) {
     (void)user;
     (void)memory;
 }
 
-static EPCTX__UNUSED epctx_allocator epctx__in_arena(epctx_arena *arena)
-{
+static EPCTX__UNUSED epctx_allocator epctx__in_arena(epctx_arena *arena) {
     epctx_allocator in_arena = {arena, epctx__arena_alloc_fn, epctx__arena_free_fn};
     return in_arena;
 }
 
-static bool epctx__ends_with(epctx_str text, const char *end)
-{
+static bool epctx__ends_with(epctx_str text, const char *end) {
     size_t size = strlen(end);
     return text.size >= size && (size == 0 || memcmp(text.data + text.size - size, end, size) == 0);
 }
 
-EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
-{
+EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error) {
     if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user))
         return epctx_fail(error, EPCTX_ERR_CANCELLED, "cancelled by the caller");
     return EPCTX_OK;
 }
 
 static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t done,
-                            uint64_t total)
-{
+                            uint64_t total) {
     if (hooks != NULL && hooks->progress_fn != NULL)
         hooks->progress_fn(hooks->user, work, done, total);
 }
@@ -3774,14 +3669,12 @@ static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t
  * ============================================================ */
 
 /* On every system: models are portable. */
-static bool epctx__is_separator(char c)
-{
+static bool epctx__is_separator(char c) {
     return c == '/' || c == '\\';
 }
 
 /* The same on every system. */
-static const char *epctx__path_fault(epctx_str name, uint32_t flags)
-{
+static const char *epctx__path_fault(epctx_str name, uint32_t flags) {
     size_t start = 0;
     size_t i;
     if (name.size == 0) return "is empty";
@@ -3804,29 +3697,25 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     return NULL;
 }
 
-static epctx_status epctx__path_check(epctx_str name, uint32_t flags, epctx_error *error)
-{
+static epctx_status epctx__path_check(epctx_str name, uint32_t flags, epctx_error *error) {
     const char *fault = epctx__path_fault(name, flags);
     epctx_error_clear(error);
     return fault == NULL ? EPCTX_OK
                          : epctx_fail(error, EPCTX_ERR_PATH, "path '%S' %s", &name, fault);
 }
 
-EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error)
-{
+EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error) {
     return epctx__path_check(name, 0, error);
 }
 
-EPCTX_API bool epctx_path_has_dots(epctx_str name)
-{
+EPCTX_API bool epctx_path_has_dots(epctx_str name) {
     size_t i;
     for (i = 1; i < name.size; i++)
         if (name.data[i - 1] == '.' && name.data[i] == '.') return true;
     return false;
 }
 
-EPCTX_API epctx_str epctx_path_folder(epctx_str path)
-{
+EPCTX_API epctx_str epctx_path_folder(epctx_str path) {
 #ifdef _WIN32
     while (path.size > 0 && !epctx__is_separator(path.data[path.size - 1]) &&
            path.data[path.size - 1] != ':') {
@@ -3838,8 +3727,7 @@ EPCTX_API epctx_str epctx_path_folder(epctx_str path)
     return path;
 }
 
-EPCTX_API epctx_str epctx_path_file(epctx_str path)
-{
+EPCTX_API epctx_str epctx_path_file(epctx_str path) {
     size_t folder = epctx_path_folder(path).size;
     path.data = path.size > 0 ? path.data + folder : path.data;
     path.size -= folder;
@@ -3847,8 +3735,7 @@ EPCTX_API epctx_str epctx_path_file(epctx_str path)
 }
 
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
-                                       epctx_str *folder, epctx_error *error)
-{
+                                       epctx_str *folder, epctx_error *error) {
     epctx_error_clear(error);
     *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
     if (context_file_path.size == 0 && model_path.size == 0) {
@@ -3861,8 +3748,7 @@ EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_f
 
 /* Concatenates; `what` is for the message. */
 static epctx_status epctx__join(char *out, size_t capacity, const epctx_str *parts, size_t count,
-                                const char *what, epctx_error *error)
-{
+                                const char *what, epctx_error *error) {
     size_t at = 0;
     size_t i;
     for (i = 0; i < count; i++) {
@@ -3878,15 +3764,13 @@ static epctx_status epctx__join(char *out, size_t capacity, const epctx_str *par
 }
 
 static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str *parts,
-                                     size_t count, epctx_error *error)
-{
+                                     size_t count, epctx_error *error) {
     epctx_error_clear(error);
     return epctx__join(out, capacity, parts, count, "a path", error);
 }
 
 EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     epctx_str parts[3];
     char end = folder.size > 0 ? folder.data[folder.size - 1] : '/';
     parts[0] = folder;
@@ -3899,28 +3783,24 @@ EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *o
 }
 
 EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epctx_str *name,
-                                           epctx_error *error)
-{
+                                           epctx_error *error) {
     size_t size = folder.size;
     epctx_error_clear(error);
-    while (size > 0 && epctx__is_separator(folder.data[size - 1]))
-        size--;
+    while (size > 0 && epctx__is_separator(folder.data[size - 1])) size--;
     *name = path;
     if (path.size <= size || (size > 0 && memcmp(folder.data, path.data, size) != 0) ||
         !epctx__is_separator(path.data[size])) {
         return epctx_fail(error, EPCTX_ERR_PATH, "'%S' is outside of the folder '%S'", &path,
                           &folder);
     }
-    while (size < path.size && epctx__is_separator(path.data[size]))
-        size++;
+    while (size < path.size && epctx__is_separator(path.data[size])) size++;
     name->data += size;
     name->size -= size;
     return EPCTX_OK;
 }
 
 /* Without the extension; a leading dot belongs to the name. */
-static epctx_str epctx__path_stem(epctx_str file)
-{
+static epctx_str epctx__path_stem(epctx_str file) {
     size_t i;
     for (i = file.size; i > 1; i--) {
         if (file.data[i - 1] == '.') {
@@ -3932,8 +3812,7 @@ static epctx_str epctx__path_stem(epctx_str file)
 }
 
 EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
-                                                epctx_error *error)
-{
+                                                epctx_error *error) {
     epctx_str parts[3];
     epctx_error_clear(error);
     parts[0] = epctx_path_folder(model_path);
@@ -3946,8 +3825,7 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
 }
 
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
-                                         size_t capacity, epctx_error *error)
-{
+                                         size_t capacity, epctx_error *error) {
     epctx_str parts[4];
     epctx_error_clear(error);
     parts[0] = epctx__path_stem(epctx_path_file(context_model_path));
@@ -3965,8 +3843,7 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
 }
 
 EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
-                                           size_t capacity, epctx_error *error)
-{
+                                           size_t capacity, epctx_error *error) {
     char digits[24];
     epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_str parts[3];
@@ -3983,15 +3860,13 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
  * >>io
  * ============================================================ */
 
-EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b)
-{
+EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b) {
     return (a->device != 0 || a->inode != 0) && a->device == b->device && a->inode == b->inode &&
            a->size == b->size && a->written == b->written;
 }
 
 static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, const char *what,
-                                       const char *path)
-{
+                                       const char *path) {
     epctx_fail(error, status, "%s", what);
     epctx_blame(error, path, NULL, NULL);
     return status;
@@ -4000,23 +3875,20 @@ static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, 
 /* `base`, `mark` and, from 2 on, `number`: FILE~, FILE~2 ... `base` is cut, at a UTF-8 character,
  * to fit into `most` bytes. */
 static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
-                            unsigned number, size_t most)
-{
+                            unsigned number, size_t most) {
     char end[64];
     epctx_text text = epctx_text_of(end, sizeof end);
     size_t size = strlen(base);
     epctx_text_put_format(&text, number > 1 ? "%s%u" : "%s", mark, (uint64_t)number);
     if (size + text.size > most) {
         size = most - text.size;
-        while (size > 0 && ((unsigned char)base[size] & 0xc0) == 0x80)
-            size--;
+        while (size > 0 && ((unsigned char)base[size] & 0xc0) == 0x80) size--;
     }
     memcpy(out, base, size);
     memcpy(out + size, end, text.size + 1);
 }
 
-static epctx_status epctx__file_exists(const char *path, epctx_error *error)
-{
+static epctx_status epctx__file_exists(const char *path, epctx_error *error) {
     return epctx__file_failed(error, EPCTX_ERR_EXISTS,
                               "exists already: remove it or allow overwriting", path);
 }
@@ -4039,8 +3911,7 @@ enum {
     EPCTX__FILE_LOCK = 16
 };
 
-static const char *epctx__base(const epctx_io_file *file)
-{
+static const char *epctx__base(const epctx_io_file *file) {
     return epctx_path_file(epctx_str_of(file->path)).data;
 }
 
@@ -4076,8 +3947,7 @@ static const DWORD epctx__reasons[][2] = {
     {ERROR_FILENAME_EXCED_RANGE, EPCTX_ERR_PATH},    {ERROR_NO_UNICODE_TRANSLATION, EPCTX_ERR_PATH},
 };
 
-static const char *epctx__sys_text(char out[512])
-{
+static const char *epctx__sys_text(char out[512]) {
     const DWORD how = FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS |
                       FORMAT_MESSAGE_MAX_WIDTH_MASK; /* in one line */
     WCHAR wide[256];
@@ -4091,8 +3961,7 @@ static const char *epctx__sys_text(char out[512])
 }
 
 /* A path, or a name in the folder of `file`. */
-static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[EPCTX__WIDE_MAX])
-{
+static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[EPCTX__WIDE_MAX]) {
     char path[EPCTX_PATH_MAX];
     WCHAR given[EPCTX_PATH_MAX];
     WCHAR *full = out + 8;
@@ -4120,8 +3989,7 @@ static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[E
 
 /* The length of an open file's path without links, 0 on an error. Wine has room for 260 characters
  * only: there a longer path is on the drive of `asked`. */
-static DWORD epctx__wide_real(HANDLE file, const WCHAR *asked, WCHAR out[EPCTX__WIDE_MAX])
-{
+static DWORD epctx__wide_real(HANDLE file, const WCHAR *asked, WCHAR out[EPCTX__WIDE_MAX]) {
     DWORD size = GetFinalPathNameByHandleW(file, out, EPCTX__WIDE_MAX, 0);
     if (size == 0 && GetLastError() == ERROR_MORE_DATA && asked[5] == L':' &&
         GetFileInformationByHandleEx(file, FileNameInfo, out + 4, 2 * EPCTX_PATH_MAX)) {
@@ -4136,8 +4004,7 @@ static DWORD epctx__wide_real(HANDLE file, const WCHAR *asked, WCHAR out[EPCTX__
 /* Opens a file or folder (`access` 0: to examine it), or creates a file to write. `inside`: through
  * no link. */
 static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access,
-                               bool inside)
-{
+                               bool inside) {
     const bool make = access == GENERIC_WRITE;
     DWORD share = FILE_SHARE_DELETE | (make ? 0 : FILE_SHARE_READ) |
                   (access == 0 ? FILE_SHARE_WRITE : 0); /* readers want no changes */
@@ -4159,8 +4026,7 @@ static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWOR
     return EPCTX__NO_HANDLE;
 }
 
-static HANDLE epctx__sys_open(const char *root, const char *name)
-{
+static HANDLE epctx__sys_open(const char *root, const char *name) {
     char path[EPCTX_PATH_MAX];
     if (epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, NULL) !=
         EPCTX_OK) {
@@ -4171,8 +4037,7 @@ static HANDLE epctx__sys_open(const char *root, const char *name)
 }
 
 /* Of a path, or (NULL) of an open file. */
-static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
-{
+static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out) {
     BY_HANDLE_FILE_INFORMATION info;
     file = path != NULL ? epctx__wide_open(NULL, path, 0, false) : file;
     if (file == EPCTX__NO_HANDLE) return false;
@@ -4194,8 +4059,7 @@ static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
     return true;
 }
 
-static int64_t epctx__sys_read(HANDLE file, void *out, uint64_t size, uint64_t at)
-{
+static int64_t epctx__sys_read(HANDLE file, void *out, uint64_t size, uint64_t at) {
     DWORD count = 0;
     (void)at; /* where the last call ended */
     return ReadFile(file, out, size < 0x40000000 ? (DWORD)size : 0x40000000, &count, NULL)
@@ -4203,15 +4067,13 @@ static int64_t epctx__sys_read(HANDLE file, void *out, uint64_t size, uint64_t a
                : -1;
 }
 
-static int64_t epctx__sys_write(HANDLE file, const void *data, size_t size)
-{
+static int64_t epctx__sys_write(HANDLE file, const void *data, size_t size) {
     DWORD count = 0;
     return WriteFile(file, data, (DWORD)size, &count, NULL) ? (int64_t)count : -1;
 }
 
 /* A file, or (EPCTX__NO_HANDLE) private memory. */
-static void *epctx__sys_map(HANDLE file, size_t size)
-{
+static void *epctx__sys_map(HANDLE file, size_t size) {
     bool own = file == EPCTX__NO_HANDLE;
     void *data = NULL;
     HANDLE section =
@@ -4225,8 +4087,7 @@ static void *epctx__sys_map(HANDLE file, size_t size)
 }
 
 /* As "C:/folder/file" or "//server/share/file". */
-static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
-{
+static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX]) {
     HANDLE file = epctx__wide_open(NULL, path, 0, false);
     WCHAR asked[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
@@ -4243,15 +4104,13 @@ static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
         from = wide + 4;
     }
     size = (DWORD)WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
-    for (; size > 0 && *out != '\0'; out++)
-        *out = *out == '\\' ? '/' : *out;
+    for (; size > 0 && *out != '\0'; out++) *out = *out == '\\' ? '/' : *out;
     return size > 0;
 }
 
 static epctx_status epctx__file_list(void *user, const char *folder,
                                      bool (*name_fn)(void *state, const char *name), void *state,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     WCHAR wide[EPCTX__WIDE_MAX];
     WIN32_FIND_DATAW entry;
     char name[EPCTX_PATH_MAX];
@@ -4271,8 +4130,7 @@ static epctx_status epctx__file_list(void *user, const char *folder,
 }
 
 /* Below a root: the folder of file->path has no links. */
-static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
-{
+static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file) {
     HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0, true) : EPCTX__NO_HANDLE;
     (void)folder;
     return root == NULL || (there != EPCTX__NO_HANDLE && CloseHandle(there));
@@ -4280,8 +4138,7 @@ static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file
 
 #define epctx__sys_mode(file, old) true
 
-static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name, DWORD *there)
-{
+static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name, DWORD *there) {
     WCHAR wide[EPCTX__WIDE_MAX];
     name = name != NULL ? name : epctx__base(file);
     *there = epctx__wide(file, name, wide) ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
@@ -4290,32 +4147,28 @@ static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *na
     return (*there & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER : EPCTX_FILE_REGULAR;
 }
 
-static HANDLE epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
-{
+static HANDLE epctx__sys_make(const epctx_io_file *file, const char *name, int mode) {
     return name == NULL ? EPCTX__NO_HANDLE
                         : epctx__wide_open(file, name, mode == 0 ? GENERIC_READ : GENERIC_WRITE,
                                            mode != 0 && (file->state & EPCTX__FILE_INSIDE) != 0);
 }
 
 /* MOVEFILE_WRITE_THROUGH flushes folders. */
-static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_error *error)
-{
+static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_error *error) {
     return folder || FlushFileBuffers((HANDLE)file->descriptor)
                ? EPCTX_OK
                : epctx__io_error(error, "flush", file->path);
 }
 
 static bool epctx__sys_link(const epctx_io_file *from, const char *name, const epctx_io_file *to,
-                            const char *made)
-{
+                            const char *made) {
     WCHAR old[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
     return epctx__wide(from, name != NULL ? name : from->temp, old) &&
            epctx__wide(to, made, wide) && CreateHardLinkW(wide, old, NULL);
 }
 
-static void epctx__sys_close(epctx_io_file *file)
-{
+static void epctx__sys_close(epctx_io_file *file) {
     if ((HANDLE)file->descriptor != EPCTX__NO_HANDLE) {
         CloseHandle((HANDLE)file->descriptor);
         file->descriptor = (intptr_t)EPCTX__NO_HANDLE;
@@ -4323,8 +4176,7 @@ static void epctx__sys_close(epctx_io_file *file)
 }
 
 /* Windows cannot move what is open or mapped. */
-static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
-{
+static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to) {
     WCHAR old[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
     if (to != NULL || from == file->temp) epctx__sys_close(file);
@@ -4337,8 +4189,7 @@ static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *t
 }
 
 /* The lock is the open file; closing it removes it. */
-static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
-{
+static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error) {
     WCHAR wide[EPCTX__WIDE_MAX];
     if (!epctx__wide(NULL, lock->path, wide))
         return epctx__io_error(error, "open the lock", lock->path);
@@ -4386,8 +4237,7 @@ static const int epctx__reasons[][2] = {
 
 /* Opens a file or folder for reading; below `root` by component and through no link. O_NONBLOCK: a
  * pipe must not block. */
-static int epctx__sys_open(const char *root, const char *name)
-{
+static int epctx__sys_open(const char *root, const char *name) {
     const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
     int fd = root != NULL ? open(root, flags | O_DIRECTORY) : open(name, flags);
     while (root != NULL && fd >= 0) {
@@ -4412,8 +4262,7 @@ static int epctx__sys_open(const char *root, const char *name)
 }
 
 /* Of a path, or (NULL) of an open file. */
-static bool epctx__sys_stat(const char *path, int fd, epctx_file_info *info)
-{
+static bool epctx__sys_stat(const char *path, int fd, epctx_file_info *info) {
     struct stat from;
     if ((path != NULL ? stat(path, &from) : fstat(fd, &from)) == 0) {
 #if defined(__APPLE__)
@@ -4436,8 +4285,7 @@ static bool epctx__sys_stat(const char *path, int fd, epctx_file_info *info)
     return false;
 }
 
-static int64_t epctx__sys_read(int fd, void *out, uint64_t size, uint64_t at)
-{
+static int64_t epctx__sys_read(int fd, void *out, uint64_t size, uint64_t at) {
     ssize_t count;
     do {
         count = pread(fd, out, size < 0x40000000 ? (size_t)size : 0x40000000, (off_t)at);
@@ -4445,8 +4293,7 @@ static int64_t epctx__sys_read(int fd, void *out, uint64_t size, uint64_t at)
     return count;
 }
 
-static int64_t epctx__sys_write(int fd, const void *data, size_t size)
-{
+static int64_t epctx__sys_write(int fd, const void *data, size_t size) {
     ssize_t count;
     do {
         count = write(fd, data, size);
@@ -4455,8 +4302,7 @@ static int64_t epctx__sys_write(int fd, const void *data, size_t size)
 }
 
 /* A file, or (EPCTX__NO_HANDLE) private memory. */
-static void *epctx__sys_map(int fd, size_t size)
-{
+static void *epctx__sys_map(int fd, size_t size) {
     void *data =
         fd < 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
                : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -4465,8 +4311,7 @@ static void *epctx__sys_map(int fd, size_t size)
 
 static epctx_status epctx__file_list(void *user, const char *folder,
                                      bool (*name_fn)(void *state, const char *name), void *state,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     DIR *entries = opendir(folder[0] != '\0' ? folder : ".");
     const struct dirent *entry;
     (void)user;
@@ -4479,16 +4324,14 @@ static epctx_status epctx__file_list(void *user, const char *folder,
 }
 
 /* All names are relative to this descriptor, even if the path of the folder changes. */
-static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
-{
+static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file) {
     file->folder = epctx__sys_open(root, folder);
     return file->folder >= 0;
 }
 
 /* A name in the file's folder, without following links; NULL: the open file. */
 static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
-                                       struct stat *there)
-{
+                                       struct stat *there) {
     if ((name != NULL ? fstatat((int)file->folder, name, there, AT_SYMLINK_NOFOLLOW)
                       : fstat((int)file->descriptor, there)) != 0)
         return EPCTX_FILE_NONE;
@@ -4504,16 +4347,14 @@ static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *na
 #define EPCTX__TMPFILE (__O_TMPFILE | O_DIRECTORY)
 #endif
 
-static void epctx__proc_name(int fd, char out[48])
-{
+static void epctx__proc_name(int fd, char out[48]) {
     epctx_text text = epctx_text_of(out, 48);
     epctx_text_put_format(&text, "/proc/self/fd/%u", (uint64_t)fd);
 }
 
 /* Creates a file to write, if possible without a name (NULL): a killed process leaves nothing.
  * `mode` 0: opens an existing one to read. */
-static int epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
-{
+static int epctx__sys_make(const epctx_io_file *file, const char *name, int mode) {
     int fd = -1;
     if (name != NULL) {
         return openat((int)file->folder, name,
@@ -4538,8 +4379,7 @@ static int epctx__sys_make(const epctx_io_file *file, const char *name, int mode
 /* The new file must not give more rights than the old one: its mode without set-uid, set-gid and
  * sticky bits; without the group's rights where the group cannot be kept; writable by us only where
  * the owner differs. */
-static bool epctx__sys_mode(int fd, const struct stat *old)
-{
+static bool epctx__sys_mode(int fd, const struct stat *old) {
     mode_t mode = old->st_mode & 0777;
     struct stat now;
     bool known = fstat(fd, &now) == 0;
@@ -4554,8 +4394,7 @@ static bool epctx__sys_mode(int fd, const struct stat *old)
 }
 
 /* EINVAL: the file system cannot flush folders. */
-static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_error *error)
-{
+static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_error *error) {
     return fsync((int)(folder ? file->folder : file->descriptor)) == 0 ||
                    (folder && errno == EINVAL)
                ? EPCTX_OK
@@ -4564,8 +4403,7 @@ static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_e
 
 /* Gives the file `name` in the folder of `from` (NULL: the new file) the further name `made`. */
 static bool epctx__sys_link(const epctx_io_file *from, const char *name, const epctx_io_file *to,
-                            const char *made)
-{
+                            const char *made) {
     char proc[48];
     if (name == NULL && from->temp[0] == '\0') {
         epctx__proc_name((int)from->descriptor, proc);
@@ -4575,8 +4413,7 @@ static bool epctx__sys_link(const epctx_io_file *from, const char *name, const e
            0;
 }
 
-static void epctx__sys_close(epctx_io_file *file)
-{
+static void epctx__sys_close(epctx_io_file *file) {
     if ((file->state & EPCTX__FILE_LOCK) != 0)
         flock((int)file->descriptor, LOCK_UN); /* a forked process may have it open */
     if (file->descriptor >= 0) close((int)file->descriptor);
@@ -4585,16 +4422,14 @@ static void epctx__sys_close(epctx_io_file *file)
 }
 
 /* Renames a file in the folder, or (`to` NULL) removes it; `from` "" fails. */
-static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
-{
+static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to) {
     int folder = (int)file->folder;
     return from[0] != '\0' &&
            (to != NULL ? renameat(folder, from, folder, to) : unlinkat(folder, from, 0)) == 0;
 }
 
 /* Releasing a lock removes its file: a waiter that got a removed one starts again. */
-static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
-{
+static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error) {
     const char *base = epctx__base(lock);
     for (;;) {
         struct stat ours, there;
@@ -4624,16 +4459,14 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 /* Why a call failed. EPCTX_ERR_UNSUPPORTED: no hard links; EPCTX_ERR_PATH: an impossible path, or
  * a link. */
-static epctx_status epctx__sys_status(void)
-{
+static epctx_status epctx__sys_status(void) {
     size_t i;
     for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++)
         if (epctx__reasons[i][0] == EPCTX__REASON()) return (epctx_status)epctx__reasons[i][1];
     return EPCTX_ERR_IO;
 }
 
-static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
-{
+static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path) {
     char text[512];
     epctx_status status = epctx__sys_status();
     if (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED) status = EPCTX_ERR_IO;
@@ -4644,8 +4477,7 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 }
 
 static epctx_status epctx__open_failed(const char *root, const char *what, const char *path,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     return root != NULL && EPCTX__LINKED()
                ? epctx__file_failed(error, EPCTX_ERR_PATH,
                                     "is a link or lies behind one: names from a model stay inside "
@@ -4654,8 +4486,7 @@ static epctx_status epctx__open_failed(const char *root, const char *what, const
                : epctx__io_error(error, what, path);
 }
 
-static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, epctx_error *error)
-{
+static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, epctx_error *error) {
     return epctx__file_failed(error, EPCTX_ERR_IO,
                               kind == EPCTX_FILE_FOLDER
                                   ? "is a folder, a regular file was expected"
@@ -4663,8 +4494,7 @@ static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, e
                               path);
 }
 
-static void epctx__file_unmap(void *user, epctx_mapping *mapping)
-{
+static void epctx__file_unmap(void *user, epctx_mapping *mapping) {
     (void)user;
     if (mapping->handle != NULL) EPCTX__UNMAP(mapping);
     memset(mapping, 0, sizeof *mapping);
@@ -4672,8 +4502,7 @@ static void epctx__file_unmap(void *user, epctx_mapping *mapping)
 
 /* Maps an open file or copies it into private memory. */
 static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool copy,
-                                      epctx_mapping *out, epctx_error *error)
-{
+                                      epctx_mapping *out, epctx_error *error) {
     epctx_file_info info, now;
     epctx_status status = EPCTX_OK;
     int64_t count = 1;
@@ -4705,8 +4534,7 @@ static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool
 }
 
 static epctx_status epctx__file_map(void *user, const char *root, const char *name, bool copy,
-                                    epctx_mapping *out, epctx_error *error)
-{
+                                    epctx_mapping *out, epctx_error *error) {
     epctx__handle file = epctx__sys_open(root, name);
     epctx_status status;
     (void)user;
@@ -4719,15 +4547,13 @@ static epctx_status epctx__file_map(void *user, const char *root, const char *na
 
 /* For epctx_io_private. */
 static epctx_status epctx__file_read(void *user, const char *root, const char *name, bool copy,
-                                     epctx_mapping *out, epctx_error *error)
-{
+                                     epctx_mapping *out, epctx_error *error) {
     (void)copy;
     return epctx__file_map(user, root, name, true, out, error);
 }
 
 static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_info *info,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     (void)user;
     memset(info, 0, sizeof *info);
     return epctx__sys_stat(path, EPCTX__NO_HANDLE, info) ||
@@ -4737,8 +4563,7 @@ static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_in
 }
 
 static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     char real[EPCTX_PATH_MAX];
     (void)user;
     return epctx__sys_real(path, real)
@@ -4748,8 +4573,7 @@ static epctx_status epctx__file_canonical(void *user, const char *path, char *ou
 
 /* Fills in the path and enters its folder. */
 static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_file *file,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     char folder[EPCTX_PATH_MAX];
     memset(file, 0, sizeof *file);
     EPCTX__TRY(epctx_path_join(epctx_str_of(root), epctx_str_of(name), file->path,
@@ -4764,16 +4588,15 @@ static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_
 }
 
 /* FILE.<process>-<attempt>.tmp */
-static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char out[EPCTX_NAME_MAX])
-{
+static void epctx__temp_name(const epctx_io_file *file, unsigned attempt,
+                             char out[EPCTX_NAME_MAX]) {
     char end[64];
     epctx_text text = epctx_text_of(end, sizeof end);
     epctx_text_put_format(&text, ".%u-%u.tmp", (uint64_t)EPCTX__PROCESS(), (uint64_t)attempt);
     epctx__name_end(out, epctx__base(file), end, 0, EPCTX__TEMP_MOST);
 }
 
-static void epctx__file_close(void *user, epctx_io_file *file)
-{
+static void epctx__file_close(void *user, epctx_io_file *file) {
     bool only = (file->state & (EPCTX__FILE_CLEARED | EPCTX__FILE_PLACED)) == EPCTX__FILE_CLEARED;
     (void)user;
     epctx__sys_move(file, file->second, NULL);
@@ -4784,8 +4607,8 @@ static void epctx__file_close(void *user, epctx_io_file *file)
 
 /* The old file, and whether it may be replaced. */
 static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite overwrite,
-                                     epctx_file_kind *kind, epctx__stat *there, epctx_error *error)
-{
+                                     epctx_file_kind *kind, epctx__stat *there,
+                                     epctx_error *error) {
     *kind = epctx__sys_look(file, epctx__base(file), there);
     if (*kind == EPCTX_FILE_LINK && (file->state & EPCTX__FILE_INSIDE) != 0) {
         return epctx__file_failed(error, EPCTX_ERR_PATH,
@@ -4799,8 +4622,7 @@ static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite 
 }
 
 /* Creates the new file, unnamed or with a temporary name. */
-static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
-{
+static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error) {
     epctx__stat old;
     epctx_file_kind kind;
     epctx__handle made;
@@ -4830,8 +4652,7 @@ static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
 
 /* Through a link of the caller's: replaces its target, not the link. */
 static epctx_status epctx__file_create(void *user, const char *root, const char *name,
-                                       epctx_io_file *file, epctx_error *error)
-{
+                                       epctx_io_file *file, epctx_error *error) {
     char real[EPCTX_PATH_MAX];
     epctx_status status;
     (void)user;
@@ -4848,8 +4669,7 @@ static epctx_status epctx__file_create(void *user, const char *root, const char 
 }
 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
-                                      size_t size, epctx_error *error)
-{
+                                      size_t size, epctx_error *error) {
     /* In pieces, so that the pages of a mapped payload are read ahead. */
     const size_t piece = (size_t)1 << 20;
     const char *from = (const char *)data;
@@ -4864,8 +4684,7 @@ static epctx_status epctx__file_write(void *user, epctx_io_file *file, const voi
     return EPCTX_OK;
 }
 
-static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
+static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error) {
     (void)user;
     return epctx__flush(file, false, error);
 }
@@ -4874,8 +4693,7 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
  * hard links). */
 static epctx_status epctx__link_names(const epctx_io_file *from, const char *name,
                                       const epctx_io_file *to, const char *made, const char *exists,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     epctx_status status;
     if (epctx__sys_link(from, name, to, made)) return EPCTX_OK;
     status = epctx__sys_status();
@@ -4892,8 +4710,8 @@ static epctx_status epctx__link_names(const epctx_io_file *from, const char *nam
 }
 
 /* A durable copy of the old file. */
-static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, epctx_error *error)
-{
+static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to,
+                                     epctx_error *error) {
     epctx_io_file copy = *file;
     epctx_mapping old;
     epctx__stat there;
@@ -4928,8 +4746,7 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
 /* Gives `from` in the folder, or (NULL) the new file, the first free name: FILE and `mark`, or
  * (NULL) a temporary one. Without hard links: a copy. */
 static epctx_status epctx__file_name(epctx_io_file *file, const char *from, const char *mark,
-                                     char out[EPCTX_NAME_MAX], epctx_error *error)
-{
+                                     char out[EPCTX_NAME_MAX], epctx_error *error) {
     epctx_status status = EPCTX_ERR_EXISTS;
     char name[EPCTX_NAME_MAX];
     unsigned number;
@@ -4957,8 +4774,7 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
 
 /* One attempt. EPCTX_ERR_CHANGED, without a message: the old file appeared or vanished. */
 static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     const char *base = epctx__base(file);
     const char *mark = overwrite == EPCTX_OVERWRITE_BACKUP ? "~" : NULL;
     epctx_status status;
@@ -4985,8 +4801,7 @@ static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overw
 }
 
 static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     epctx_status status = EPCTX_ERR_CHANGED;
     unsigned attempt;
     (void)user;
@@ -5002,8 +4817,7 @@ static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_ov
 }
 
 static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     const char *base = epctx__base(file);
     const char *mark = overwrite == EPCTX_OVERWRITE_BACKUP ? "~" : ".old";
     epctx_file_kind kind;
@@ -5017,8 +4831,7 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
     return epctx__flush(file, true, error);
 }
 
-static bool epctx__file_back(void *user, epctx_io_file *file)
-{
+static bool epctx__file_back(void *user, epctx_io_file *file) {
     const char *base = epctx__base(file);
     bool done = true;
     (void)user;
@@ -5033,8 +4846,7 @@ static bool epctx__file_back(void *user, epctx_io_file *file)
 }
 
 static epctx_status epctx__file_second(void *user, epctx_io_file *file, const char *name,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     (void)user;
     EPCTX__TRY(epctx__link_names(file, NULL, file, name, "its second name is taken", error));
     memcpy(file->second, name, strlen(name) + 1);
@@ -5042,8 +4854,7 @@ static epctx_status epctx__file_second(void *user, epctx_io_file *file, const ch
 }
 
 static epctx_status epctx__file_remove(void *user, const char *root, const char *name,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     epctx_io_file file;
     epctx_status status;
     (void)user;
@@ -5057,8 +4868,7 @@ static epctx_status epctx__file_remove(void *user, const char *root, const char 
 }
 
 static epctx_status epctx__file_link(void *user, const char *root, const char *from, const char *to,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     epctx_io_file old, made;
     epctx_status status;
     (void)user;
@@ -5078,8 +4888,7 @@ static epctx_status epctx__file_link(void *user, const char *root, const char *f
 }
 
 static epctx_status epctx__file_lock(void *user, const char *root, const char *name,
-                                     epctx_io_file *lock, epctx_error *error)
-{
+                                     epctx_io_file *lock, epctx_error *error) {
     bool try_only = lock->try_only;
     epctx_status status;
     (void)user;
@@ -5111,13 +4920,11 @@ static const epctx_io epctx__io_private = EPCTX__CALLBACKS(epctx__file_read);
 
 #endif /* EPCTX_NO_STDIO */
 
-EPCTX_API const epctx_io *epctx_io_files(void)
-{
+EPCTX_API const epctx_io *epctx_io_files(void) {
     return EPCTX__FILES;
 }
 
-EPCTX_API const epctx_io *epctx_io_private(void)
-{
+EPCTX_API const epctx_io *epctx_io_private(void) {
     return EPCTX__PRIVATE;
 }
 
@@ -5131,8 +4938,7 @@ EPCTX_API const epctx_io *epctx_io_private(void)
 
 /* Normalises a path; a relative one begins with "./" or "../". */
 static epctx_status epctx__buf_canonical(void *user, const char *path, char *out, size_t capacity,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     epctx_text text = epctx_text_of(out, capacity);
     size_t least; /* not removed by ".." */
     (void)user;
@@ -5164,8 +4970,7 @@ static epctx_status epctx__buf_canonical(void *user, const char *path, char *out
 
 /* The name for the application. */
 static epctx_status epctx__buf_name(const char *root, const char *name, char out[EPCTX_PATH_MAX],
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     char path[EPCTX_PATH_MAX];
     EPCTX__TRY(epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, error));
     EPCTX__TRY(epctx__buf_canonical(NULL, path, out, EPCTX_PATH_MAX, error));
@@ -5175,8 +4980,7 @@ static epctx_status epctx__buf_name(const char *root, const char *name, char out
 
 /* Adds a message to a failure of the application. */
 static epctx_status epctx__buf_done(epctx_status status, const char *what, const char *name,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     if (status != EPCTX_OK) {
         epctx_fail(error, status, "the application did not %s the buffer: %s", what,
                    epctx_status_text(status));
@@ -5186,8 +4990,7 @@ static epctx_status epctx__buf_done(epctx_status status, const char *what, const
 }
 
 static epctx_status epctx__buf_map(void *user, const char *root, const char *name, bool copy,
-                                   epctx_mapping *out, epctx_error *error)
-{
+                                   epctx_mapping *out, epctx_error *error) {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_status status = EPCTX_ERR_NOT_FOUND;
     char plain[EPCTX_PATH_MAX];
@@ -5206,8 +5009,7 @@ static epctx_status epctx__buf_map(void *user, const char *root, const char *nam
     return EPCTX_OK;
 }
 
-static void epctx__buf_unmap(void *user, epctx_mapping *mapping)
-{
+static void epctx__buf_unmap(void *user, epctx_mapping *mapping) {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     if (mapping->handle != NULL && mapping->handle != user && b->free_fn != NULL)
         b->free_fn(b->user, mapping->handle, mapping->size);
@@ -5215,8 +5017,7 @@ static void epctx__buf_unmap(void *user, epctx_mapping *mapping)
 }
 
 static epctx_status epctx__buf_stat(void *user, const char *path, epctx_file_info *info,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_str last = epctx_path_file(epctx_str_of(path));
     char name[EPCTX_PATH_MAX];
@@ -5256,8 +5057,7 @@ typedef struct epctx__buf_file {
 } epctx__buf_file;
 
 static epctx_status epctx__buf_create(void *user, const char *root, const char *name,
-                                      epctx_io_file *file, epctx_error *error)
-{
+                                      epctx_io_file *file, epctx_error *error) {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_buffer memory;
     memset(file, 0, sizeof *file);
@@ -5275,8 +5075,7 @@ static epctx_status epctx__buf_create(void *user, const char *root, const char *
 }
 
 static epctx_status epctx__buf_write(void *user, epctx_io_file *file, const void *data, size_t size,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     epctx__buf_file *f = (epctx__buf_file *)file->handle;
     epctx_status status = epctx_buffer_append(&f->pending, data, size);
     (void)user;
@@ -5285,22 +5084,19 @@ static epctx_status epctx__buf_write(void *user, epctx_io_file *file, const void
                : epctx__file_failed(error, status, "no memory for a buffer to write", file->path);
 }
 
-static epctx_status epctx__buf_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
+static epctx_status epctx__buf_sync(void *user, epctx_io_file *file, epctx_error *error) {
     (void)user, (void)file, (void)error;
     return EPCTX_OK;
 }
 
 static epctx_status epctx__buf_put(const epctx_buffer_io *b, const char *name, const void *data,
-                                   size_t size, epctx_error *error)
-{
+                                   size_t size, epctx_error *error) {
     data = size > 0 ? data : "";
     return epctx__buf_done(b->write_fn(b->user, name, data, size, error), "write", name, error);
 }
 
 static epctx_status epctx__buf_remove(void *user, const char *root, const char *name,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     char plain[EPCTX_PATH_MAX];
     EPCTX__TRY(epctx__buf_name(root, name, plain, error));
@@ -5313,8 +5109,7 @@ static epctx_status epctx__buf_remove(void *user, const char *root, const char *
 
 /* Reads the old buffer, to restore it. */
 static epctx_status epctx__buf_hold(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     epctx__buf_file *f = (epctx__buf_file *)file->handle;
     epctx_file_info info;
     if (f->held || (file->alone && overwrite == EPCTX_OVERWRITE_REPLACE)) return EPCTX_OK;
@@ -5329,8 +5124,7 @@ static epctx_status epctx__buf_hold(void *user, epctx_io_file *file, epctx_overw
 }
 
 static epctx_status epctx__buf_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     epctx__buf_file *f = (epctx__buf_file *)file->handle;
     EPCTX__TRY(epctx__buf_hold(user, file, overwrite, error));
     EPCTX__TRY(epctx__buf_put((const epctx_buffer_io *)user, file->path, f->pending.data,
@@ -5340,8 +5134,7 @@ static epctx_status epctx__buf_commit(void *user, epctx_io_file *file, epctx_ove
 }
 
 static epctx_status epctx__buf_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     epctx__buf_file *f = (epctx__buf_file *)file->handle;
     EPCTX__TRY(epctx__buf_hold(user, file, overwrite, error));
     if (f->old.handle != NULL) {
@@ -5351,8 +5144,7 @@ static epctx_status epctx__buf_clear(void *user, epctx_io_file *file, epctx_over
     return EPCTX_OK;
 }
 
-static bool epctx__buf_back(void *user, epctx_io_file *file)
-{
+static bool epctx__buf_back(void *user, epctx_io_file *file) {
     epctx__buf_file *f = (epctx__buf_file *)file->handle;
     bool changed = f->changed;
     f->changed = false;
@@ -5362,8 +5154,7 @@ static bool epctx__buf_back(void *user, epctx_io_file *file)
                                   : epctx__buf_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
 }
 
-static void epctx__buf_close(void *user, epctx_io_file *file)
-{
+static void epctx__buf_close(void *user, epctx_io_file *file) {
     epctx__buf_file *f = (epctx__buf_file *)file->handle;
     epctx_allocator allocator = f->pending.allocator;
     epctx__buf_unmap(user, &f->old);
@@ -5372,8 +5163,7 @@ static void epctx__buf_close(void *user, epctx_io_file *file)
     file->handle = NULL;
 }
 
-EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
-{
+EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers) {
     /* clang-format off */
     epctx_io io = {
         NULL, epctx__buf_map, epctx__buf_unmap, epctx__buf_stat, epctx__buf_canonical,
@@ -5388,13 +5178,11 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
 
 /* Whether canonical `file` is a blob of the Hugging Face cache with canonical `folder` in its
  * snapshots; then cuts `folder` to their common root. */
-static bool epctx__path_blob(char *folder, const char *file)
-{
+static bool epctx__path_blob(char *folder, const char *file) {
     static const char snapshots[] = "/snapshots/";
     static const char blobs[] = "/blobs/";
     size_t root = strlen(folder);
-    while (root > 0 && strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0)
-        root--;
+    while (root > 0 && strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0) root--;
     if (root == 0 || strncmp(folder, file, root) != 0 ||
         strncmp(file + root, blobs, sizeof blobs - 1) != 0 ||
         memchr(file + root + sizeof blobs - 1, '/', strlen(file + root + sizeof blobs - 1)) != NULL)
@@ -5406,8 +5194,7 @@ static bool epctx__path_blob(char *folder, const char *file)
 /* `out`: canonical path of the file; `root`: of its folder. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
-                                       char root[EPCTX_PATH_MAX], epctx_error *error)
-{
+                                       char root[EPCTX_PATH_MAX], epctx_error *error) {
     char full[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_str part = folder.size > 0 ? folder : epctx_str_of(".");
@@ -5439,8 +5226,7 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
 
 EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     char root[EPCTX_PATH_MAX];
     return epctx__path_locate(io, folder, name, flags, out, capacity, root, error);
 }
@@ -5450,8 +5236,7 @@ EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epc
 
 EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
                                       uint32_t flags, epctx_mapping *out, char *path,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     bool copy = (flags & EPCTX__PATH_COPY) != 0;
     char root[EPCTX_PATH_MAX];
     char full[EPCTX_PATH_MAX];
@@ -5481,8 +5266,7 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
 
 /* The canonical folder of `path`, with its name unresolved. */
 static epctx_status epctx__path_place(const epctx_io *io, const char *path,
-                                      char out[EPCTX_PATH_MAX], epctx_error *error)
-{
+                                      char out[EPCTX_PATH_MAX], epctx_error *error) {
     char given[EPCTX_PATH_MAX];
     char folder[EPCTX_PATH_MAX];
     epctx_str part = epctx_path_folder(epctx_str_of(path));
@@ -5505,8 +5289,7 @@ static epctx_status epctx__path_place(const epctx_io *io, const char *path,
 
 /* Canonical path; the file need not exist, its folder must. */
 static epctx_status epctx__path_real(const epctx_io *io, const char *path, char out[EPCTX_PATH_MAX],
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     epctx_status status = io->canonical_fn(io->user, path, out, EPCTX_PATH_MAX, error);
     if (status != EPCTX_ERR_NOT_FOUND) return status;
     epctx_error_clear(error);
@@ -5516,8 +5299,7 @@ static epctx_status epctx__path_real(const epctx_io *io, const char *path, char 
 /* The folder for names in the model at `path`: of the path, or of the target of a link into another
  * folder (in `room`). */
 static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
-                                                  char room[EPCTX_PATH_MAX])
-{
+                                                  char room[EPCTX_PATH_MAX]) {
     epctx_str folder = epctx_path_folder(epctx_str_of(path));
     char place[EPCTX_PATH_MAX];
     if (io == NULL || path == NULL || path[0] == '\0' ||
@@ -5530,8 +5312,7 @@ static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char
 }
 
 EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
-                                          epctx_overwrite overwrite, epctx_error *error)
-{
+                                          epctx_overwrite overwrite, epctx_error *error) {
     char place[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_error_clear(error);
@@ -5550,8 +5331,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
 /* The same for a name from a model, below a canonical folder: no part may be a link. */
 static epctx_status epctx__path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
                                           epctx_overwrite overwrite, char path[EPCTX_PATH_MAX],
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     char now[EPCTX_PATH_MAX];
     EPCTX__TRY(epctx_path_join(folder, name, path, EPCTX_PATH_MAX, error));
     EPCTX__TRY(epctx_output_check(io, path, overwrite, error));
@@ -5567,16 +5347,14 @@ static epctx_status epctx__path_check_new(const epctx_io *io, epctx_str folder, 
 
 /* `real` + `end`; a name that gets too long is cut before `end`. */
 static epctx_status epctx__path_end(const char *real, const char *end, char out[EPCTX_PATH_MAX],
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     char name[EPCTX_NAME_MAX];
     epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, 0, EPCTX__NAME_MOST);
     return epctx_path_join(epctx_path_folder(epctx_str_of(real)), epctx_str_of(name), out,
                            EPCTX_PATH_MAX, error);
 }
 
-static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx_error *error)
-{
+static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx_error *error) {
     *out = io != NULL ? io : epctx_io_files();
     return *out != NULL ? EPCTX_OK
                         : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
@@ -5602,8 +5380,7 @@ typedef struct epctx__token {
 
 /* Returns the byte after the varint, or NULL when it is cut off or longer than `most` bytes. */
 static const uint8_t *epctx__varint(const uint8_t *p, const uint8_t *end, unsigned most,
-                                    uint64_t *value)
-{
+                                    uint64_t *value) {
     uint64_t v = 0;
     unsigned i;
     for (i = 0; i < most && p < end; i++) {
@@ -5619,8 +5396,7 @@ static const uint8_t *epctx__varint(const uint8_t *p, const uint8_t *end, unsign
 
 /* The same for a value of the wire types VARINT, FIXED64 and FIXED32. */
 static const uint8_t *epctx__number(const uint8_t *p, const uint8_t *end, epctx_wire wire,
-                                    uint64_t *value)
-{
+                                    uint64_t *value) {
     size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
     if (wire == EPCTX_WIRE_VARINT) return epctx__varint(p, end, 10, value);
     if ((size_t)(end - p) < width) return NULL;
@@ -5629,8 +5405,7 @@ static const uint8_t *epctx__number(const uint8_t *p, const uint8_t *end, epctx_
 }
 
 /* Drops a tag's bits beyond the 32nd, as libprotobuf does. */
-static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag)
-{
+static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag) {
     uint64_t value = 0;
     p = epctx__varint(p, end, 5, &value);
     *tag = (uint32_t)(value & UINT32_MAX);
@@ -5639,8 +5414,7 @@ static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t 
 
 /* epctx__next for fields of any form. */
 static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uint32_t depth,
-                                       epctx__token *t)
-{
+                                       epctx__token *t) {
     uint32_t tag;
     uint64_t size;
     t->start = p;
@@ -5653,8 +5427,7 @@ static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uin
     switch (tag & 7) {
     case EPCTX_WIRE_VARINT:
     case EPCTX_WIRE_FIXED64:
-    case EPCTX_WIRE_FIXED32:
-        return epctx__number(p, end, t->wire, &t->value);
+    case EPCTX_WIRE_FIXED32: return epctx__number(p, end, t->wire, &t->value);
     case EPCTX_WIRE_LEN:
         t->body = p = epctx__varint(p, end, 5, &size);
         return p != NULL && size <= (uint64_t)(end - p) ? p + size : NULL;
@@ -5667,16 +5440,14 @@ static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uin
             p = epctx__next_long(p, end, depth - 1, &inner);
         }
         return NULL;
-    default:
-        return NULL;
+    default: return NULL;
     }
 }
 
 /* Reads one field; NULL: malformed. `depth`: levels that may still open. Nearly every field has a
  * tag and a length or value of one byte each. */
 static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
-                                         epctx__token *t)
-{
+                                         epctx__token *t) {
     uint32_t wire = p[0] & 7u;
     if (end - p < 2 || p[0] >= 0x80 || p[0] < 8 || p[1] >= 0x80 ||
         (wire != EPCTX_WIRE_VARINT && (wire != EPCTX_WIRE_LEN || p[1] > end - p - 2)))
@@ -5695,8 +5466,7 @@ static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, u
 
 /* What opening must check: the kind of a message, with EPCTX__ONE if it is singular, or of repeated
  * numbers, which may be packed; else 0. Compilers turn the switch into a table. */
-static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
-{
+static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number) {
 #define EPCTX__CASE_ONE(message, symbol, number, kind) \
     case (uint32_t)EPCTX_KIND_##message << 5 | number: \
         return EPCTX_KIND_##kind < EPCTX_KIND_INT ? EPCTX_KIND_##kind | EPCTX__ONE : 0u;
@@ -5705,15 +5475,13 @@ static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
         return EPCTX_KIND_##kind < EPCTX_KIND_STRING ? (uint32_t)EPCTX_KIND_##kind : 0u;
     switch (number < 32 ? (uint32_t)message << 5 | number : 0) {
         EPCTX_FIELD_LIST(EPCTX__CASE_ONE, EPCTX__CASE_MANY)
-    default:
-        return 0;
+    default: return 0;
     }
 #undef EPCTX__CASE_MANY
 #undef EPCTX__CASE_ONE
 }
 
-EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number)
-{
+EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number) {
 #define EPCTX__ROW_ONE(message, symbol, number, kind) \
     {EPCTX_KIND_##message, #symbol, number, false, EPCTX_KIND_##kind},
 #define EPCTX__ROW_MANY(message, symbol, number, kind) \
@@ -5728,16 +5496,14 @@ EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t 
     return i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
 }
 
-EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire)
-{
+EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire) {
     return wire == (info->kind == EPCTX_KIND_INT      ? EPCTX_WIRE_VARINT
                     : info->kind == EPCTX_KIND_FLOAT  ? EPCTX_WIRE_FIXED32
                     : info->kind == EPCTX_KIND_DOUBLE ? EPCTX_WIRE_FIXED64
                                                       : EPCTX_WIRE_LEN);
 }
 
-EPCTX_API const char *epctx_message_name(epctx_kind message)
-{
+EPCTX_API const char *epctx_message_name(epctx_kind message) {
 #define EPCTX__MESSAGE_NAME(message, name) name,
     static const char *const names[] = {"unknown", EPCTX_MESSAGE_LIST(EPCTX__MESSAGE_NAME)};
 #undef EPCTX__MESSAGE_NAME
@@ -5745,8 +5511,7 @@ EPCTX_API const char *epctx_message_name(epctx_kind message)
 }
 
 /* Whether a field is a member of its message's only oneof. */
-static bool epctx__is_choice(epctx_kind message, uint32_t number, epctx_wire wire)
-{
+static bool epctx__is_choice(epctx_kind message, uint32_t number, epctx_wire wire) {
     if (message == EPCTX_KIND_DIM || message == EPCTX_KIND_SIMPLE_SHARDING) {
         return number == (wire == EPCTX_WIRE_VARINT ? (uint32_t)EPCTX_FIELD_DIM_DIM_VALUE
                           : wire == EPCTX_WIRE_LEN  ? (uint32_t)EPCTX_FIELD_DIM_DIM_PARAM
@@ -5756,13 +5521,11 @@ static bool epctx__is_choice(epctx_kind message, uint32_t number, epctx_wire wir
            epctx__field_kind(message, number) != 0;
 }
 
-static epctx_kind epctx__message_kind(uint32_t kind)
-{
+static epctx_kind epctx__message_kind(uint32_t kind) {
     return (epctx_kind)(kind & (EPCTX__ONE - 1));
 }
 
-static bool epctx__is_message(uint32_t kind)
-{
+static bool epctx__is_message(uint32_t kind) {
     return kind != 0 && epctx__message_kind(kind) < EPCTX_KIND_INT;
 }
 
@@ -5777,8 +5540,7 @@ typedef struct epctx__check {
 } epctx__check;
 
 static bool epctx__refuse(epctx__check *c, epctx_status status, const uint8_t *at,
-                          const char *reason)
-{
+                          const char *reason) {
     c->status = status;
     c->bad = at;
     c->reason = reason;
@@ -5786,8 +5548,7 @@ static bool epctx__refuse(epctx__check *c, epctx_status status, const uint8_t *a
 }
 
 static bool epctx__check_packed(epctx__check *c, uint32_t kind, const uint8_t *p,
-                                const uint8_t *end)
-{
+                                const uint8_t *end) {
     const bool ints = kind == (uint32_t)EPCTX_KIND_INT;
     if (!ints && (end - p) % (kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8) != 0)
         return epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
@@ -5805,8 +5566,7 @@ static bool epctx__check_message(epctx__check *c, epctx_kind type, const uint8_t
                                  const uint8_t *end, uint32_t depth);
 
 static inline bool epctx__check_field(epctx__check *c, epctx_kind type, const epctx__token *t,
-                                      const uint8_t *end, uint32_t depth, uint32_t *seen)
-{
+                                      const uint8_t *end, uint32_t depth, uint32_t *seen) {
     uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
     if (c->fields == 0) {
         return epctx__refuse(c, EPCTX_ERR_LIMIT, t->start,
@@ -5826,8 +5586,7 @@ static inline bool epctx__check_field(epctx__check *c, epctx_kind type, const ep
 }
 
 static bool epctx__check_message(epctx__check *c, epctx_kind type, const uint8_t *p,
-                                 const uint8_t *end, uint32_t depth)
-{
+                                 const uint8_t *end, uint32_t depth) {
     uint32_t seen = 0;
     while (p < end) {
         epctx__token t;
@@ -5874,30 +5633,25 @@ typedef struct epctx__edit {
 } epctx__edit;
 
 /* Bytes inside the payload of `owner`, which may be NULL. */
-static epctx_view epctx__bytes_view(const epctx_slot *owner, const uint8_t *data, size_t size)
-{
+static epctx_view epctx__bytes_view(const epctx_slot *owner, const uint8_t *data, size_t size) {
     epctx_view view = {owner, data, size};
     return view;
 }
 
-static epctx_view epctx__slot_view(const epctx_slot *slot)
-{
+static epctx_view epctx__slot_view(const epctx_slot *slot) {
     const uint8_t *data = slot->data != NULL ? slot->data + slot->head : NULL;
     return epctx__bytes_view(slot, data, slot->size - slot->head);
 }
 
-EPCTX_API epctx_view epctx_view_none(void)
-{
+EPCTX_API epctx_view epctx_view_none(void) {
     return epctx__bytes_view(NULL, NULL, 0);
 }
 
-EPCTX_API bool epctx_view_exists(epctx_view view)
-{
+EPCTX_API bool epctx_view_exists(epctx_view view) {
     return view.slot != NULL || view.data != NULL;
 }
 
-EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number)
-{
+EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number) {
     epctx_cursor it = {message.slot, NULL, NULL, NULL, NULL, NULL, number};
     if (message.slot != NULL && message.slot->message != NULL &&
         message.data == epctx__slot_view(message.slot).data) { /* not something inside */
@@ -5910,8 +5664,7 @@ EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number)
 }
 
 static void epctx__field_of(const epctx__token *t, const uint8_t *after, const epctx_slot *owner,
-                            epctx_field *f)
-{
+                            epctx_field *f) {
     f->number = t->number;
     f->wire = t->wire;
     f->value = t->value;
@@ -5921,8 +5674,7 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
 }
 
 /* Reads only the value again: the bytes of a mapped file may have changed since opening. */
-static void epctx__slot_field(const epctx_slot *slot, epctx_field *f)
-{
+static void epctx__slot_field(const epctx_slot *slot, epctx_field *f) {
     epctx__token t;
     bool bytes = slot->wire == EPCTX_WIRE_LEN;
     f->number = slot->number;
@@ -5933,8 +5685,7 @@ static void epctx__slot_field(const epctx_slot *slot, epctx_field *f)
         f->value = t.value;
 }
 
-EPCTX_API bool epctx_next_field(epctx_cursor *it, epctx_field *f)
-{
+EPCTX_API bool epctx_next_field(epctx_cursor *it, epctx_field *f) {
     while (it->slot != NULL) {
         const epctx_slot *slot = it->slot;
         it->slot = slot->next;
@@ -5956,8 +5707,7 @@ EPCTX_API bool epctx_next_field(epctx_cursor *it, epctx_field *f)
 }
 
 /* The next repeated scalar of the given unpacked wire type, packed or not. */
-static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *value)
-{
+static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *value) {
     epctx_field f;
     for (;;) {
         if (it->packed != NULL) {
@@ -5976,37 +5726,32 @@ static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *valu
     }
 }
 
-EPCTX_API bool epctx_next_int(epctx_cursor *it, int64_t *value)
-{
+EPCTX_API bool epctx_next_int(epctx_cursor *it, int64_t *value) {
     uint64_t bits;
     if (!epctx__next_scalar(it, EPCTX_WIRE_VARINT, &bits)) return false;
     *value = (int64_t)bits;
     return true;
 }
 
-static float epctx__float(uint64_t bits)
-{
+static float epctx__float(uint64_t bits) {
     uint32_t word = (uint32_t)bits;
     float value;
     memcpy(&value, &word, sizeof value);
     return value;
 }
 
-EPCTX_API bool epctx_next_float(epctx_cursor *it, float *value)
-{
+EPCTX_API bool epctx_next_float(epctx_cursor *it, float *value) {
     uint64_t bits;
     if (!epctx__next_scalar(it, EPCTX_WIRE_FIXED32, &bits)) return false;
     *value = epctx__float(bits);
     return true;
 }
 
-EPCTX_API epctx_str epctx_view_str(epctx_view view)
-{
+EPCTX_API epctx_str epctx_view_str(epctx_view view) {
     return epctx__str(view.data, view.size);
 }
 
-EPCTX_API bool epctx_next_view(epctx_cursor *it, epctx_view *body)
-{
+EPCTX_API bool epctx_next_view(epctx_cursor *it, epctx_view *body) {
     epctx_field f;
     while (epctx_next_field(it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN) {
@@ -6017,28 +5762,24 @@ EPCTX_API bool epctx_next_view(epctx_cursor *it, epctx_view *body)
     return false;
 }
 
-EPCTX_API bool epctx_next_str(epctx_cursor *it, epctx_str *value)
-{
+EPCTX_API bool epctx_next_str(epctx_cursor *it, epctx_str *value) {
     epctx_view body;
     if (!epctx_next_view(it, &body)) return false;
     *value = epctx_view_str(body);
     return true;
 }
 
-EPCTX_API size_t epctx_cursor_count(epctx_cursor it)
-{
+EPCTX_API size_t epctx_cursor_count(epctx_cursor it) {
     epctx_view body;
     size_t count = 0;
-    while (epctx_next_view(&it, &body))
-        count++;
+    while (epctx_next_view(&it, &body)) count++;
     return count;
 }
 
 /* -- nanopb: do the linked library and its header match? -- */
 
 #if !defined(PB_BUFFER_ONLY)
-static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count)
-{
+static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count) {
     (void)stream;
     memset(out, 0x5a, count);
     return true;
@@ -6049,8 +5790,7 @@ static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count
 
 /* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Reading a byte with our own
  * callback, then provoking an error, detects both. */
-static bool epctx__nanopb_matches(void)
-{
+static bool epctx__nanopb_matches(void) {
     pb_byte_t source = 0, byte = 0;
     struct {
         pb_istream_t stream;
@@ -6088,8 +5828,7 @@ typedef struct epctx__file { /* of external data */
 } epctx__file;
 
 /* Links a slot into its parent behind `previous` (NULL: first). */
-static void epctx__link_slot(epctx_slot *parent, epctx_slot *previous, epctx_slot *slot)
-{
+static void epctx__link_slot(epctx_slot *parent, epctx_slot *previous, epctx_slot *slot) {
     epctx_slot **place = previous != NULL ? &previous->next : &parent->message->first;
     slot->parent = parent;
     slot->next = *place;
@@ -6098,8 +5837,7 @@ static void epctx__link_slot(epctx_slot *parent, epctx_slot *previous, epctx_slo
 }
 
 /* The first field from `slot` on with this number and a payload, or NULL. */
-static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
-{
+static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number) {
     while (slot != NULL &&
            (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed))
         slot = slot->next;
@@ -6110,8 +5848,7 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind ty
                              uint32_t depth);
 
 static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
-                                epctx__check *c, uint32_t depth)
-{
+                                epctx__check *c, uint32_t depth) {
     epctx_view body = epctx__slot_view(slot);
     const uint8_t *p = body.data;
     const uint8_t *end = body.size > 0 ? body.data + body.size : body.data;
@@ -6150,8 +5887,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
 /* Opens the payload of a slot, completely or not at all. With `c`, checks everything below and
  * opens the main graph too; NULL: already checked. */
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type, epctx__check *c,
-                             uint32_t depth)
-{
+                             uint32_t depth) {
     slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
     if (slot->message != NULL && !epctx__fill_message(arena, slot, type, c, depth))
         slot->message = NULL;
@@ -6159,8 +5895,7 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind ty
 }
 
 static epctx_status epctx__refused(const epctx_model *model, const epctx__check *c,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     /* Files often mistaken for models. */
     static const struct {
         size_t at;
@@ -6206,13 +5941,11 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
     return c->status;
 }
 
-static epctx_slot *epctx__find_graph(const epctx_slot *root)
-{
+static epctx_slot *epctx__find_graph(const epctx_slot *root) {
     return epctx__live(root->message->first, EPCTX_FIELD_MODEL_GRAPH);
 }
 
-static epctx_status epctx__new_root(epctx_model *model, epctx_slot **root, epctx_error *error)
-{
+static epctx_status epctx__new_root(epctx_model *model, epctx_slot **root, epctx_error *error) {
     EPCTX__NEW(*root, epctx_slot, 1, &model->arena, error);
     (*root)->data = model->source.data;
     (*root)->size = model->source.size;
@@ -6222,8 +5955,7 @@ static epctx_status epctx__new_root(epctx_model *model, epctx_slot **root, epctx
 
 /* Opens a message that has no slots yet. */
 static epctx_status epctx__open_as(epctx_model *model, epctx_slot *slot, epctx_kind type,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     return slot->message != NULL || epctx__open_slot(&model->arena, slot, type, NULL, 100)
                ? EPCTX_OK
                : epctx__nomem(error, model->arena.missing);
@@ -6245,8 +5977,7 @@ typedef struct epctx__doubled {
 } epctx__doubled;
 
 static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
-                                       epctx_kind type)
-{
+                                       epctx_kind type) {
     bool good = true;
     if (into != NULL) {
         EPCTX__TRY(epctx__open_as(d->model, into, type, d->error));
@@ -6260,8 +5991,7 @@ static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *into
 
 /* Makes singular fields of an open message unique. `node`: its name, if it is one. */
 EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, epctx_slot *slot,
-                                                      epctx_kind type, epctx_str *node)
-{
+                                                      epctx_kind type, epctx_str *node) {
     epctx_slot *seen[32];
     epctx_slot *child;
     memset(seen, 0, sizeof seen);
@@ -6291,8 +6021,7 @@ EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, e
 }
 
 static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slot, epctx_kind type,
-                                        epctx_str node)
-{
+                                        epctx_str node) {
     epctx_slot *child;
     EPCTX__TRY(epctx__open_as(d->model, slot, type, d->error));
     EPCTX__TRY(epctx__single_fields(d, slot, type, &node));
@@ -6304,8 +6033,7 @@ static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slo
     return EPCTX_OK;
 }
 
-static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
-{
+static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error) {
     epctx__check c;
     memset(&c, 0, sizeof c);
     c.fields = model->limits.max_fields;
@@ -6336,15 +6064,13 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     return EPCTX_OK;
 }
 
-EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model)
-{
+EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model) {
     return model->io != NULL ? model->io : epctx_io_files();
 }
 
 /* All but the source. */
 static epctx_status epctx__model_begin(epctx_model *model, const char *path, bool given,
-                                       const epctx_open_opts *opts, epctx_error *error)
-{
+                                       const epctx_open_opts *opts, epctx_error *error) {
     epctx_limits *limits;
     epctx_open_opts defaults;
     epctx_error_clear(error);
@@ -6379,8 +6105,7 @@ static epctx_status epctx__model_begin(epctx_model *model, const char *path, boo
 
 /* A program that opens models in memory only does not link the files' io: nothing but this names
  * it on the way to a model. */
-static epctx_status epctx__model_load(epctx_model *model, const char *path, epctx_error *error)
-{
+static epctx_status epctx__model_load(epctx_model *model, const char *path, epctx_error *error) {
     model->io = epctx_model_io(model);
     if (model->io == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
@@ -6392,8 +6117,7 @@ static epctx_status epctx__model_load(epctx_model *model, const char *path, epct
 }
 
 static epctx_status epctx__model_end(epctx_model *model, const char *path, epctx_status status,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     if (status != EPCTX_OK && model != NULL) {
         size_t missing = model->arena.missing;
         epctx_blame(error, path, NULL, NULL);
@@ -6404,16 +6128,14 @@ static epctx_status epctx__model_end(epctx_model *model, const char *path, epctx
 }
 
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
-                                             const epctx_open_opts *opts, epctx_error *error)
-{
+                                             const epctx_open_opts *opts, epctx_error *error) {
     epctx_status status = epctx__model_begin(model, path, path != NULL, opts, error);
     status = status == EPCTX_OK ? epctx__model_load(model, path, error) : status;
     return epctx__model_end(model, path, status, error);
 }
 
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
-                                               const epctx_open_opts *opts, epctx_error *error)
-{
+                                               const epctx_open_opts *opts, epctx_error *error) {
     epctx_status status = epctx__model_begin(model, NULL, data != NULL || size == 0, opts, error);
     if (status == EPCTX_OK) {
         model->source.data = (const uint8_t *)data;
@@ -6423,15 +6145,13 @@ EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *d
     return epctx__model_end(model, NULL, status, error);
 }
 
-static epctx_status epctx__check_open(const epctx_model *model, epctx_error *error)
-{
+static epctx_status epctx__check_open(const epctx_model *model, epctx_error *error) {
     return model != NULL && model->root != NULL
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_ARG, "an open model is expected");
 }
 
-EPCTX_API void epctx_model_close(epctx_model *model)
-{
+EPCTX_API void epctx_model_close(epctx_model *model) {
     epctx__file *file;
     if (model == NULL) return;
     for (file = model->files; file != NULL; file = file->next)
@@ -6443,8 +6163,7 @@ EPCTX_API void epctx_model_close(epctx_model *model)
 
 /* -- onnx: views -- */
 
-static epctx_view epctx__last_view(epctx_view message, uint32_t number)
-{
+static epctx_view epctx__last_view(epctx_view message, uint32_t number) {
     epctx_cursor it = epctx_view_fields(message, number);
     epctx_view last = epctx_view_none();
     while (epctx_next_view(&it, &last)) {
@@ -6473,22 +6192,18 @@ typedef struct epctx__member {
 } epctx__member;
 
 /* A number of external_data; UINT64_MAX: malformed. */
-static uint64_t epctx__decimal(epctx_str text)
-{
+static uint64_t epctx__decimal(epctx_str text) {
     uint64_t number;
     return epctx_str_number(text, &number) ? number : UINT64_MAX;
 }
 
-static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field *f)
-{
+static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field *f) {
     uint32_t key = f->number << 3 | (uint32_t)f->wire;
     const uint8_t *p = f->body.data;
     epctx_pair pair;
     uint64_t dim;
     switch (key) {
-    case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_VARINT:
-        tensor->rank++;
-        break;
+    case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_VARINT: tensor->rank++; break;
     case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
         while (p != NULL &&
                (p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT, &dim)) != NULL)
@@ -6514,60 +6229,42 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
             tensor->length -= tensor->length == UINT64_MAX;
         }
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
-static inline void epctx__read_field(const epctx__member *m, const epctx_field *f, void *out)
-{
+static inline void epctx__read_field(const epctx__member *m, const epctx_field *f, void *out) {
     void *place;
     epctx_wire wire;
-    while (m->number != f->number)
-        m++;
+    while (m->number != f->number) m++;
     place = (char *)out + m->place;
     wire = m->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
            : m->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
                                     : EPCTX_WIRE_FIXED32;
     if (f->wire != wire && m->type != EPCTX__TENSOR_DATA) return;
     switch (m->type) {
-    case EPCTX__STR:
-        *(epctx_str *)place = epctx_view_str(f->body);
-        break;
-    case EPCTX__BODY:
-        *(epctx_view *)place = f->body;
-        break;
-    case EPCTX__COUNT:
-        ++*(uint32_t *)place;
-        break;
+    case EPCTX__STR: *(epctx_str *)place = epctx_view_str(f->body); break;
+    case EPCTX__BODY: *(epctx_view *)place = f->body; break;
+    case EPCTX__COUNT: ++*(uint32_t *)place; break;
     case EPCTX__TYPE:
         if ((uint32_t)f->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS)
             *(int32_t *)place = (int32_t)(uint32_t)f->value;
         break;
-    case EPCTX__INT32:
-        *(int32_t *)place = (int32_t)(uint32_t)f->value;
-        break;
-    case EPCTX__INT64:
-        *(int64_t *)place = (int64_t)f->value;
-        break;
-    case EPCTX__FLOAT:
-        *(float *)place = epctx__float(f->value);
-        break;
-    default:
-        epctx__read_tensor_data((epctx_tensor_view *)out, f);
+    case EPCTX__INT32: *(int32_t *)place = (int32_t)(uint32_t)f->value; break;
+    case EPCTX__INT64: *(int64_t *)place = (int64_t)f->value; break;
+    case EPCTX__FLOAT: *(float *)place = epctx__float(f->value); break;
+    default: epctx__read_tensor_data((epctx_tensor_view *)out, f);
     }
 }
 
 /* Reads a message into a struct that holds zeros and defaults. */
-static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
-{
+static void epctx__read_members(epctx_view view, const epctx__member *members, void *out) {
     epctx_cursor it = epctx_view_fields(view, 0);
     const uint8_t *p = it.next;
     const epctx__member *m;
     uint32_t numbers = 0; /* of the fields to read */
     epctx_field f;
-    for (m = members; m->type < EPCTX__SELF; m++)
-        numbers |= UINT32_C(1) << m->number;
+    for (m = members; m->type < EPCTX__SELF; m++) numbers |= UINT32_C(1) << m->number;
     if (m->type == EPCTX__SELF) *(epctx_view *)(void *)((char *)out + m->place) = view;
     for (; it.slot != NULL; it.slot = it.slot->next) {
         if (!it.slot->removed && it.slot->number < 32 && (numbers >> it.slot->number & 1) != 0) {
@@ -6646,8 +6343,7 @@ static const epctx__member epctx__type_members[] = {
 /* clang-format on */
 
 #define EPCTX__VIEW_OF(name, type) \
-    EPCTX_API type epctx_##name##_of(epctx_view view) \
-    { \
+    EPCTX_API type epctx_##name##_of(epctx_view view) { \
         type out; \
         memset(&out, 0, sizeof out); \
         epctx__read_members(view, epctx__##name##_members, &out); \
@@ -6660,8 +6356,7 @@ EPCTX__VIEW_OF(opset, epctx_opset)
 EPCTX__VIEW_OF(pair, epctx_pair)
 #undef EPCTX__VIEW_OF
 
-EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
-{
+EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view) {
     epctx_tensor_view tensor;
     memset(&tensor, 0, sizeof tensor);
     tensor.length = UINT64_MAX;
@@ -6670,8 +6365,7 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
 }
 
 /* TypeProto's oneof: the last member wins. */
-EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
-{
+EPCTX_API epctx_value_view epctx_value_of(epctx_view view) {
     epctx_value_view value;
     epctx_cursor it;
     epctx_view type = epctx_view_none();
@@ -6694,8 +6388,7 @@ EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 }
 
 /* A oneof: the last member wins. */
-EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
-{
+EPCTX_API epctx_dim epctx_dim_of(epctx_view view) {
     epctx_dim dim;
     epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field f;
@@ -6711,8 +6404,7 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
 }
 
 #define EPCTX__NEXT(name, type) \
-    EPCTX_API bool epctx_next_##name(epctx_cursor *it, type *out) \
-    { \
+    EPCTX_API bool epctx_next_##name(epctx_cursor *it, type *out) { \
         epctx_view body; \
         bool more = epctx_next_view(it, &body); \
         if (more) *out = epctx_##name##_of(body); \
@@ -6729,19 +6421,16 @@ EPCTX__NEXT(pair, epctx_pair)
 #undef EPCTX__NEXT
 
 /* No message, as in a closed model, is an empty view. */
-static epctx_view epctx__view_of(const epctx_slot *slot)
-{
+static epctx_view epctx__view_of(const epctx_slot *slot) {
     return slot != NULL ? epctx__slot_view(slot) : epctx_view_none();
 }
 
-static epctx_view epctx__shown(const epctx_model *model)
-{
+static epctx_view epctx__shown(const epctx_model *model) {
     return epctx__view_of(model->shown);
 }
 
 #define EPCTX__CURSOR(name, type, message, f) \
-    EPCTX_API epctx_cursor epctx_##name(type of) \
-    { \
+    EPCTX_API epctx_cursor epctx_##name(type of) { \
         return epctx_view_fields(message, EPCTX_FIELD_##f); \
     }
 EPCTX__CURSOR(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)
@@ -6758,32 +6447,27 @@ EPCTX__CURSOR(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)
 EPCTX__CURSOR(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)
 #undef EPCTX__CURSOR
 
-EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
-{
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model) {
     return epctx__view_of(model->root);
 }
 
-EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
-{
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model) {
     epctx_model_info info;
     memset(&info, 0, sizeof info);
     epctx__read_members(epctx__shown(model), epctx__model_members, &info);
     return info;
 }
 
-EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
-{
+EPCTX_API bool epctx_model_has_graph(const epctx_model *model) {
     return model->shown_graph != NULL;
 }
 
-EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
-{
+EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model) {
     return epctx_graph_of(epctx__view_of(model->shown_graph));
 }
 
 EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
-                                    epctx_attr_view *out)
-{
+                                    epctx_attr_view *out) {
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
     bool found = false;
@@ -6796,8 +6480,7 @@ EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *nam
     return found;
 }
 
-EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name)
-{
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name) {
     epctx_attr_view attr;
     return epctx_node_find_attr(node, name, &attr) && attr.type == EPCTX_ATTR_STRING
                ? attr.s
@@ -6805,18 +6488,15 @@ EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char 
 }
 
 /* The default domain has two spellings. */
-static epctx_str epctx__plain_domain(epctx_str domain)
-{
+static epctx_str epctx__plain_domain(epctx_str domain) {
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 
-static bool epctx__same_domain(epctx_str a, epctx_str b)
-{
+static bool epctx__same_domain(epctx_str a, epctx_str b) {
     return epctx_str_eq(epctx__plain_domain(a), epctx__plain_domain(b));
 }
 
-EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
-{
+EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain) {
     epctx_cursor it = epctx_model_opsets(model);
     epctx_opset opset;
     int64_t version = 0;
@@ -6825,8 +6505,7 @@ EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
     return version;
 }
 
-EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
-{
+EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value) {
     epctx_cursor it = epctx_view_fields(epctx__shown(model), EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     bool found = false;
@@ -6843,8 +6522,7 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 
 /* The field around a place in the source. The search resumes where the last one ended, which makes
  * a pass over all fields linear. */
-static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
-{
+static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place) {
     uintptr_t at = (uintptr_t)place;
     epctx_slot *start = message->hint;
     epctx_slot *slot = start != NULL ? start : message->first;
@@ -6860,19 +6538,16 @@ static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t 
     return NULL;
 }
 
-static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
-{
+static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view) {
     return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
 }
 
-static bool epctx__is_changed(const epctx_slot *slot)
-{
+static bool epctx__is_changed(const epctx_slot *slot) {
     return slot->message != NULL && slot->message->edits != 0;
 }
 
 /* The innermost slot around a view without opening anything; NULL when it was removed. */
-static const epctx_slot *epctx__slot_around(epctx_view view)
-{
+static const epctx_slot *epctx__slot_around(epctx_view view) {
     const epctx_slot *slot = view.slot;
     while (slot != NULL && slot->message != NULL && !epctx__is_slot_of(slot, view))
         slot = epctx__child_at(slot->message, view.data);
@@ -6880,29 +6555,25 @@ static const epctx_slot *epctx__slot_around(epctx_view view)
 }
 
 /* The slot of a view that was edited; NULL: unchanged. */
-static const epctx_slot *epctx__changed_slot(epctx_view view)
-{
+static const epctx_slot *epctx__changed_slot(epctx_view view) {
     const epctx_slot *slot = epctx__slot_around(view);
     return slot != NULL && epctx__is_slot_of(slot, view) && epctx__is_changed(slot) ? slot : NULL;
 }
 
 /* The kind of message in a field. */
-static epctx_kind epctx__child_kind(epctx_kind message, uint32_t number)
-{
+static epctx_kind epctx__child_kind(epctx_kind message, uint32_t number) {
     uint32_t kind = epctx__field_kind(message, number);
     return epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
 }
 
-static epctx_kind epctx__slot_type(const epctx_slot *slot)
-{
+static epctx_kind epctx__slot_type(const epctx_slot *slot) {
     return slot->parent == NULL ? EPCTX_KIND_MODEL
            : slot->wire == EPCTX_WIRE_LEN
                ? epctx__child_kind(epctx__slot_type(slot->parent), slot->number)
                : EPCTX_KIND_NONE;
 }
 
-EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
-{
+EPCTX_API epctx_kind epctx_view_kind(epctx_view view) {
     const epctx_slot *slot = epctx__slot_around(view);
     epctx_kind kind = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
     epctx_view around = epctx__view_of(slot);
@@ -6924,8 +6595,7 @@ EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
     return kind;
 }
 
-EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
-{
+EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b) {
     epctx_cursor it_a, it_b;
     epctx_field x, y;
     bool more = true;
@@ -6952,8 +6622,7 @@ EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 static const uint32_t epctx__walk_roots[] = {EPCTX_FIELD_MODEL_GRAPH, EPCTX_FIELD_MODEL_FUNCTIONS,
                                              EPCTX_FIELD_MODEL_TRAINING_INFO};
 
-EPCTX_API void epctx_walk_below(epctx_walk *w, epctx_view view, epctx_kind kind)
-{
+EPCTX_API void epctx_walk_below(epctx_walk *w, epctx_view view, epctx_kind kind) {
     w->kind = kind;
     w->view = view;
     w->depth = 0;
@@ -6965,16 +6634,14 @@ EPCTX_API void epctx_walk_below(epctx_walk *w, epctx_view view, epctx_kind kind)
     w->level = 0;
 }
 
-EPCTX_API void epctx_walk_begin(epctx_walk *w, const epctx_model *model)
-{
+EPCTX_API void epctx_walk_begin(epctx_walk *w, const epctx_model *model) {
     epctx_walk_below(w, epctx__shown(model), EPCTX_KIND_MODEL);
     w->root = 0;
     w->first = false;
 }
 
 /* The next message to return at the innermost level. */
-static bool epctx__walk_find(epctx_walk *w, epctx_walk_level *level)
-{
+static bool epctx__walk_find(epctx_walk *w, epctx_walk_level *level) {
     const uint32_t given = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
                            UINT32_C(1) << EPCTX_KIND_ATTR | UINT32_C(1) << EPCTX_KIND_TENSOR |
                            UINT32_C(1) << EPCTX_KIND_SPARSE | UINT32_C(1) << EPCTX_KIND_FUNCTION |
@@ -6998,8 +6665,7 @@ static bool epctx__walk_find(epctx_walk *w, epctx_walk_level *level)
     return false;
 }
 
-EPCTX_API bool epctx_walk_step(epctx_walk *w)
-{
+EPCTX_API bool epctx_walk_step(epctx_walk *w) {
     epctx_walk_level *level;
     if (w->first) {
         w->first = false;
@@ -7027,11 +6693,9 @@ EPCTX_API bool epctx_walk_step(epctx_walk *w)
 }
 
 #define EPCTX__WALK(name, of, of_kind) \
-    EPCTX_API bool epctx_walk_##name(epctx_walk *w, epctx_##of##_view *out) \
-    { \
+    EPCTX_API bool epctx_walk_##name(epctx_walk *w, epctx_##of##_view *out) { \
         bool more = epctx_walk_step(w); \
-        while (more && w->kind != of_kind) \
-            more = epctx_walk_step(w); \
+        while (more && w->kind != of_kind) more = epctx_walk_step(w); \
         if (more) *out = epctx_##of##_of(w->view); \
         return more; \
     }
@@ -7040,11 +6704,9 @@ EPCTX__WALK(tensor, tensor, EPCTX_KIND_TENSOR)
 EPCTX__WALK(graph, graph, EPCTX_KIND_GRAPH)
 #undef EPCTX__WALK
 
-EPCTX_API bool epctx_walk_epnode(epctx_walk *w, epctx_node_view *node)
-{
+EPCTX_API bool epctx_walk_epnode(epctx_walk *w, epctx_node_view *node) {
     bool more = epctx_walk_next(w, node);
-    while (more && !epctx_str_is(node->op_type, EPCTX_OP_TYPE))
-        more = epctx_walk_next(w, node);
+    while (more && !epctx_str_is(node->op_type, EPCTX_OP_TYPE)) more = epctx_walk_next(w, node);
     return more;
 }
 
@@ -7053,16 +6715,14 @@ EPCTX_API bool epctx_walk_epnode(epctx_walk *w, epctx_node_view *node)
  * >>record
  * ============================================================ */
 
-EPCTX_API size_t epctx_elem_size(int32_t elem_type)
-{
+EPCTX_API size_t epctx_elem_size(int32_t elem_type) {
     /* Index: TensorProto.DataType. Strings and types below one byte have no element size. */
     static const uint8_t sizes[25] = {0, 4, 1,  1, 2, 2, 4, 8, 0, 1, 2, 8, 4,
                                       8, 8, 16, 2, 1, 1, 1, 1, 0, 0, 0, 1};
     return elem_type >= 0 && elem_type < (int32_t)sizeof sizes ? sizes[elem_type] : 0;
 }
 
-EPCTX_API const char *epctx_elem_name(int32_t elem_type)
-{
+EPCTX_API const char *epctx_elem_name(int32_t elem_type) {
     static const char *const names[27] = {
         "unknown",        "float32",  "uint8",        "int8",           "uint16",
         "int16",          "int32",    "int64",        "string",         "bool",
@@ -7073,8 +6733,7 @@ EPCTX_API const char *epctx_elem_name(int32_t elem_type)
     return elem_type > 0 && elem_type < 27 ? names[elem_type] : names[0];
 }
 
-EPCTX_API const char *epctx_attr_type_name(int32_t attr_type)
-{
+EPCTX_API const char *epctx_attr_type_name(int32_t attr_type) {
     static const char *const names[15] = {
         "UNDEFINED",      "FLOAT",      "INT",        "STRING",  "TENSOR", "GRAPH",
         "FLOATS",         "INTS",       "STRINGS",    "TENSORS", "GRAPHS", "SPARSE_TENSOR",
@@ -7082,34 +6741,29 @@ EPCTX_API const char *epctx_attr_type_name(int32_t attr_type)
     return attr_type >= 0 && attr_type < 15 ? names[attr_type] : "unknown";
 }
 
-EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name)
-{
+EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name) {
     size_t i;
     for (i = 0; i < node->attr_count; i++)
         if (epctx_str_is(node->attrs[i].name, name)) return &node->attrs[i];
     return NULL;
 }
 
-EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback)
-{
+EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback) {
     const epctx_attr *attr = epctx_node_attr(node, name);
     return attr != NULL && attr->type == EPCTX_ATTR_INT ? attr->i : fallback;
 }
 
-EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback)
-{
+EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback) {
     const epctx_attr *attr = epctx_node_attr(node, name);
     return attr != NULL && attr->type == EPCTX_ATTR_FLOAT ? attr->f : fallback;
 }
 
 /* The k-th value that a node reads: inputs, then captures. */
-static epctx_str epctx__reads(const epctx_node *node, size_t k)
-{
+static epctx_str epctx__reads(const epctx_node *node, size_t k) {
     return k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count];
 }
 
-static size_t epctx__read_count(const epctx_node *node)
-{
+static size_t epctx__read_count(const epctx_node *node) {
     return node->input_count + node->capture_count;
 }
 
@@ -7129,8 +6783,7 @@ typedef struct epctx__loader {
     uint64_t around;     /* hash of functions and opset imports; 0: unknown */
 } epctx__loader;
 
-static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, epctx_error *error)
-{
+static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, epctx_error *error) {
     epctx__loader l;
     memset(&l, 0, sizeof l);
     l.model = model;
@@ -7145,8 +6798,7 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
 /* Counts first; if a mapped file changes, the second pass may find fewer. */
 #define EPCTX__LOAD_LIST(name, type) \
     static epctx_status epctx__load_##name##s(const epctx__loader *l, epctx_cursor it, \
-                                              const type **out, size_t *count) \
-    { \
+                                              const type **out, size_t *count) { \
         epctx_cursor again = it; \
         type *items, item; \
         size_t n; \
@@ -7168,15 +6820,13 @@ EPCTX__LOAD_LIST(float, float)
 /* "<what> <found>, <against> <limit>" */
 static epctx_status epctx__tensor_fault(const epctx__loader *l, const epctx_tensor *tensor,
                                         const char *what, uint64_t found, const char *against,
-                                        uint64_t limit)
-{
+                                        uint64_t limit) {
     return epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name,
                       what, found, against, limit);
 }
 
 /* Number of elements; false when a dimension is negative or the product overflows. */
-static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
-{
+static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count) {
     int32_t i;
     bool zero = false, fits = true;
     *count = 1;
@@ -7192,8 +6842,7 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
 /* Typed fields (onnx.proto, comments at TensorProto) -> packed little-endian bytes. Complex numbers
  * are pairs. */
 static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
-                                      size_t need)
-{
+                                      size_t need) {
     int32_t type = tensor->elem_type;
     bool single = type == 1 || type == 14;
     bool twice = type == 11 || type == 15;
@@ -7223,8 +6872,7 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
 
 /* epctx_model_map_file with the file's entry. */
 static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
-                                     epctx__file **out, epctx_error *error)
-{
+                                     epctx__file **out, epctx_error *error) {
     char path[EPCTX_PATH_MAX];
     epctx__file *file, **entry;
     uint32_t at;
@@ -7254,8 +6902,7 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
 }
 
 EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
-                                            epctx_span *bytes, epctx_error *error)
-{
+                                            epctx_span *bytes, epctx_error *error) {
     epctx__file *file;
     epctx_error_clear(error);
     EPCTX__TRY(epctx__model_map(model, folder, name, &file, error));
@@ -7269,8 +6916,7 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
 #define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
 
 static epctx_status epctx__load_external(const epctx__loader *l, const epctx_tensor_view *view,
-                                         epctx_tensor *tensor, epctx__file **file)
-{
+                                         epctx_tensor *tensor, epctx__file **file) {
     epctx_model *model = l->model;
     epctx_str folder = epctx_str_of(model->external_folder);
     uint64_t size;
@@ -7310,8 +6956,7 @@ static epctx_status epctx__load_external(const epctx__loader *l, const epctx_ten
 }
 
 /* Strings, and typed fields of sub-byte types. */
-static uint64_t epctx__hash_elements(epctx_view tensor)
-{
+static uint64_t epctx__hash_elements(epctx_view tensor) {
     epctx_cursor strings = epctx_view_fields(tensor, EPCTX_FIELD_TENSOR_STRING_DATA);
     epctx_cursor numbers = epctx_view_fields(tensor, EPCTX_FIELD_TENSOR_INT32_DATA);
     uint64_t h = 1;
@@ -7319,13 +6964,11 @@ static uint64_t epctx__hash_elements(epctx_view tensor)
     epctx_str text;
     while (epctx_next_str(&strings, &text))
         h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
-    while (epctx_next_int(&numbers, &number))
-        h = epctx__hash_number(h, (uint64_t)number);
+    while (epctx_next_int(&numbers, &number)) h = epctx__hash_number(h, (uint64_t)number);
     return h + (h == 0);
 }
 
-static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
-{
+static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out) {
     epctx_tensor_view t = epctx_tensor_of(view);
     size_t width = epctx_elem_size(t.elem_type);
     epctx__file *file;
@@ -7364,8 +7007,7 @@ static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, 
 }
 
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
-                                         epctx_tensor *out, epctx_error *error)
-{
+                                         epctx_tensor *out, epctx_error *error) {
     epctx__loader l = epctx__loader_of(model, arena != NULL ? arena : &model->arena, error);
     epctx_error_clear(error);
     return epctx__load_tensor(&l, tensor, out);
@@ -7374,15 +7016,13 @@ EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, 
 /* -- record: the hash of what no member holds, independent of the encoding -- */
 
 /* Order matters only among fields of the same number. */
-static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
-{
+static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value) {
     uint32_t place = places[number < 32 ? number : 0]++;
     *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
 }
 
 EPCTX__APART static void epctx__digest_packed(const epctx_field *f, uint32_t kind, uint32_t *places,
-                                              uint64_t *sum)
-{
+                                              uint64_t *sum) {
     const uint8_t *p = f->body.data;
     const uint8_t *end = p + f->body.size;
     epctx_wire wire = kind == (uint32_t)EPCTX_KIND_INT     ? EPCTX_WIRE_VARINT
@@ -7397,8 +7037,7 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *f, uint32_t kin
 /* Adds a tensor's external data. Ranges may overlap: once they exceed the file's size, the hash of
  * the whole file is used. */
 EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
-                                                        uint64_t *sum)
-{
+                                                        uint64_t *sum) {
     epctx_tensor_view view = epctx_tensor_of(message);
     epctx_tensor tensor;
     epctx__file *file;
@@ -7418,16 +7057,14 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
 }
 
 /* Continues a hash; the result is never 0. */
-static void epctx__rest_add(uint64_t *rest, uint64_t digest)
-{
+static void epctx__rest_add(uint64_t *rest, uint64_t digest) {
     *rest = epctx__hash_number(*rest, digest);
     *rest += *rest == 0;
 }
 
 /* Recursion: nested messages, bounded by open. */
 static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message,
-                                  uint64_t *out)
-{
+                                  uint64_t *out) {
     epctx_cursor it = epctx_view_fields(message, 0);
     uint32_t places[32];
     uint64_t sum = 1;
@@ -7453,8 +7090,7 @@ static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view 
 }
 
 /* Subgraphs and calls depend on the model's functions and opset imports. */
-static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
-{
+static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node) {
     epctx_cursor it = epctx_view_fields(epctx__slot_view(l->model->shown), 0);
     epctx_field f;
     uint64_t sum = 1;
@@ -7475,8 +7111,7 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
 
 /* Reads an attribute; a value that no member can hold goes into node->rest. */
 static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view,
-                                     epctx_node *node, epctx_attr *out)
-{
+                                     epctx_node *node, epctx_attr *out) {
     epctx_tensor *tensor;
     uint64_t digest;
     out->name = view->name;
@@ -7487,8 +7122,7 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
     switch (out->type) {
     case EPCTX_ATTR_INT:
     case EPCTX_ATTR_FLOAT:
-    case EPCTX_ATTR_STRING:
-        return EPCTX_OK;
+    case EPCTX_ATTR_STRING: return EPCTX_OK;
     case EPCTX_ATTR_INTS:
         return epctx__load_ints(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_INTS), &out->ints,
                                 &out->count);
@@ -7512,8 +7146,7 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
 }
 
 static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *view,
-                                      epctx_node *out)
-{
+                                      epctx_node *out) {
     epctx_cursor it = epctx_node_attrs(view);
     epctx_attr_view attr;
     epctx_attr *attrs;
@@ -7545,12 +7178,10 @@ typedef struct epctx__capturing {
     epctx_list found; /* of epctx_str */
 } epctx__capturing;
 
-static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
-{
+static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name) {
     const epctx__scope *scope = c->scope;
     epctx_str *found;
-    while (scope != NULL && !epctx__has(&scope->names, name))
-        scope = scope->outer;
+    while (scope != NULL && !epctx__has(&scope->names, name)) scope = scope->outer;
     if (scope != NULL || name.size == 0)
         return EPCTX_OK; /* its own, or an omitted optional input */
     found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
@@ -7560,8 +7191,7 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
 }
 
 /* Opens a subgraph's scope; its outputs may be outer values. */
-static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
-{
+static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk) {
     epctx_cursor it = epctx_view_fields(walk->view, 0);
     epctx__scope *scope;
     epctx_value_view value;
@@ -7586,14 +7216,13 @@ static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *
             EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
     }
     it = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
-    while (epctx_next_value(&it, &value))
-        EPCTX__TRY(epctx__capture_name(c, value.name));
+    while (epctx_next_value(&it, &value)) EPCTX__TRY(epctx__capture_name(c, value.name));
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
-                                           const epctx_str **out, size_t *count, epctx_error *error)
-{
+                                           const epctx_str **out, size_t *count,
+                                           epctx_error *error) {
     epctx__capturing c;
     epctx_walk walk;
     epctx_str name;
@@ -7605,14 +7234,12 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
     epctx_error_clear(error);
     epctx_walk_below(&walk, node, EPCTX_KIND_NODE);
     while (epctx_walk_step(&walk)) {
-        while (c.scope != NULL && c.scope->level >= walk.level)
-            c.scope = c.scope->outer;
+        while (c.scope != NULL && c.scope->level >= walk.level) c.scope = c.scope->outer;
         if (walk.kind == EPCTX_KIND_GRAPH) {
             EPCTX__TRY(epctx__capture_graph(&c, &walk));
         } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
             epctx_cursor inputs = epctx_view_fields(walk.view, EPCTX_FIELD_NODE_INPUT);
-            while (epctx_next_str(&inputs, &name))
-                EPCTX__TRY(epctx__capture_name(&c, name));
+            while (epctx_next_str(&inputs, &name)) EPCTX__TRY(epctx__capture_name(&c, name));
         }
     }
     *out = (const epctx_str *)c.found.items;
@@ -7625,8 +7252,7 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
  * Model and graph are open: they have as many fields as counted, even if a mapped file changes. */
 
 static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
-                                       const epctx_value **out, size_t *count)
-{
+                                       const epctx_value **out, size_t *count) {
     epctx_value_view view;
     epctx_value *value;
     *count = 0;
@@ -7657,8 +7283,7 @@ static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool s
 }
 
 static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view view,
-                                             epctx_graph *out)
-{
+                                             epctx_graph *out) {
     epctx_cursor it = epctx_graph_initializers(view);
     epctx_cursor inputs = epctx_graph_inputs(view);
     epctx_map overridable;
@@ -7682,8 +7307,7 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
 }
 
 /* Opset imports (of a domain imported twice the last counts) and functions. */
-static epctx_status epctx__load_imports(epctx__loader *l)
-{
+static epctx_status epctx__load_imports(epctx__loader *l) {
     epctx_cursor opsets = epctx_model_opsets(l->model);
     epctx_cursor functions = epctx_model_functions(l->model);
     epctx_opset opset;
@@ -7701,8 +7325,7 @@ static epctx_status epctx__load_imports(epctx__loader *l)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, epctx_graph *out)
-{
+static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, epctx_graph *out) {
     epctx_cursor it = epctx_graph_nodes(graph);
     epctx_node_view view;
     epctx_node *node;
@@ -7739,16 +7362,14 @@ typedef struct epctx__edges {
 } epctx__edges;
 
 /* A heap of units, smallest key on top. */
-static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
-{
+static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key) {
     size_t at;
     for (at = (*count)++; at > 0 && key[heap[(at - 1) / 2]] > key[unit]; at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
     heap[at] = unit;
 }
 
-static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
-{
+static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key) {
     uint32_t top = heap[0];
     uint32_t last = heap[--*count];
     size_t at = 0, child;
@@ -7766,8 +7387,7 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
  * there is a cycle. */
 static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
                                       size_t units, const epctx__edges *edges, uint32_t *sequence,
-                                      size_t *count)
-{
+                                      size_t *count) {
     uint32_t *missing, *heap;
     size_t *first, *next; /* 1 + edge, or 0 */
     size_t heaped = 0, i;
@@ -7797,8 +7417,7 @@ static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, co
 
 /* Edges between the nodes of a record; `sorted`: they are in order already. */
 static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph,
-                                      epctx__edges *edges, bool *sorted)
-{
+                                      epctx__edges *edges, bool *sorted) {
     epctx_map producers;
     size_t most = 0, i, k;
     epctx_map_init(&producers, l->arena);
@@ -7828,8 +7447,7 @@ static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph
 }
 
 /* ONNX requires topological order, but ORT accepts and writes any. */
-static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
-{
+static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph) {
     epctx__edges edges;
     epctx_node *nodes;
     uint32_t *sequence, *key;
@@ -7840,8 +7458,7 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
     EPCTX__NEW(nodes, epctx_node, graph->node_count, l->arena, l->error);
     EPCTX__NEW(sequence, uint32_t, graph->node_count, l->arena, l->error);
     EPCTX__NEW(key, uint32_t, graph->node_count, l->arena, l->error);
-    for (i = 0; i < graph->node_count; i++)
-        key[i] = (uint32_t)i;
+    for (i = 0; i < graph->node_count; i++) key[i] = (uint32_t)i;
     EPCTX__TRY(
         epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count));
     if (count != graph->node_count) {
@@ -7849,14 +7466,12 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
                           "%u nodes depend on themselves: the graph has a cycle",
                           (uint64_t)(graph->node_count - count));
     }
-    for (i = 0; i < count; i++)
-        nodes[i] = graph->nodes[sequence[i]];
+    for (i = 0; i < count; i++) nodes[i] = graph->nodes[sequence[i]];
     graph->nodes = nodes;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
-{
+static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out) {
     epctx_graph_view view = epctx_model_graph(l->model);
     if (!epctx_model_has_graph(l->model))
         return epctx_fail(l->error, EPCTX_ERR_GRAPH, "the model has no graph");
@@ -7874,16 +7489,14 @@ static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
 }
 
 EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *out,
-                                              epctx_error *error)
-{
+                                              epctx_error *error) {
     epctx__loader l = epctx__loader_of(model, &model->arena, error);
     epctx__file *file;
     epctx_status status;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
     model->external_asked = 0;
-    for (file = model->files; file != NULL; file = file->next)
-        file->hashed = 0;
+    for (file = model->files; file != NULL; file = file->next) file->hashed = 0;
     l.ir_version = epctx_model_read(model).ir_version;
     status = epctx__load_graph(&l, out);
     if (status != EPCTX_OK) epctx_blame(error, model->path, NULL, NULL);
@@ -7907,8 +7520,7 @@ static const struct {
 #undef EPCTX__EPNODE_ATTR
 };
 
-EPCTX_API epctx_epnode epctx_epnode_default(void)
-{
+EPCTX_API epctx_epnode epctx_epnode_default(void) {
     epctx_epnode node;
     memset(&node, 0, sizeof node);
     node.main_context = 1;
@@ -7916,8 +7528,7 @@ EPCTX_API epctx_epnode epctx_epnode_default(void)
     return node;
 }
 
-EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT])
-{
+EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT]) {
     size_t count = 0;
     int id;
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
@@ -7939,14 +7550,12 @@ EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPC
 
 /* Stores one attribute; ignores those that are not in the schema. */
 static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32_t type, int64_t i,
-                                       epctx_str s, epctx_error *error)
-{
+                                       epctx_str s, epctx_error *error) {
     epctx_status status = EPCTX_OK;
     int32_t want;
     void *place;
     int id = 0;
-    while (id < EPCTX_EP_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name))
-        id++;
+    while (id < EPCTX_EP_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) id++;
     if (id == EPCTX_EP_ATTR_COUNT) return EPCTX_OK;
     want = (int32_t)epctx__epnode_attrs[id].type;
     place = (char *)node + epctx__epnode_attrs[id].place;
@@ -7967,8 +7576,7 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
 }
 
 EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
-                                                epctx_error *error)
-{
+                                                epctx_error *error) {
     size_t i;
     epctx_error_clear(error);
     *out = epctx_epnode_default();
@@ -7983,14 +7591,12 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
 
 #ifndef EPCTX_NO_WIRE
 
-EPCTX_API bool epctx_node_is_epnode(const epctx_node_view *node)
-{
+EPCTX_API bool epctx_node_is_epnode(const epctx_node_view *node) {
     return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
 }
 
 EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epnode *out,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
     epctx_error_clear(error);
@@ -8077,22 +7683,19 @@ static const epctx_profile epctx__profiles[] = {
 
 #define EPCTX__PROFILE_COUNT (sizeof epctx__profiles / sizeof epctx__profiles[0])
 
-EPCTX_API const epctx_profile *epctx_profiles(size_t *count)
-{
+EPCTX_API const epctx_profile *epctx_profiles(size_t *count) {
     if (count != NULL) *count = EPCTX__PROFILE_COUNT;
     return epctx__profiles;
 }
 
-EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name)
-{
+EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name) {
     size_t i;
     for (i = 0; i < EPCTX__PROFILE_COUNT; i++)
         if (epctx_str_is(name, epctx__profiles[i].name)) return &epctx__profiles[i];
     return NULL;
 }
 
-static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, bool any_case)
-{
+static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, bool any_case) {
     int i;
     for (i = 0; i < 4 && profile->sources[i] != NULL; i++) {
         epctx_str accepted = epctx_str_of(profile->sources[i]);
@@ -8102,16 +7705,14 @@ static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, 
     return false;
 }
 
-EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source)
-{
+EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source) {
     size_t i = 0;
     while (i < EPCTX__PROFILE_COUNT - 1 && !epctx__takes_source(&epctx__profiles[i], source, true))
         i++;
     return &epctx__profiles[i];
 }
 
-EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node)
-{
+EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node) {
     bool any_case = (profile->traits & EPCTX_ANY_CASE) != 0;
     if ((node->present & EPCTX__BIT(SOURCE)) == 0)
         return (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_CLAIM_YES : EPCTX_CLAIM_MISSING;
@@ -8124,8 +7725,7 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
 /* -- names of files -- */
 
 /* Expands and consumes the first part of a pattern: a word in {}, or one character. */
-static epctx_str epctx__pattern_part(const char **pattern, epctx_str model)
-{
+static epctx_str epctx__pattern_part(const char **pattern, epctx_str model) {
     static const char *const words[] = {"{file}", "{stem}", "{model}"};
     epctx_str part;
     size_t i;
@@ -8142,8 +7742,7 @@ static epctx_str epctx__pattern_part(const char **pattern, epctx_str model)
     return part;
 }
 
-EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model)
-{
+EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model) {
     while (*pattern != '\0') {
         epctx_str part;
         if (*pattern == '*') return epctx__ends_with(name, pattern + 1);
@@ -8156,8 +7755,7 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
 }
 
 /* Appends a name in portable characters. */
-static void epctx__plain_name(epctx_text *text, epctx_str name, bool lower)
-{
+static void epctx__plain_name(epctx_text *text, epctx_str name, bool lower) {
     size_t i;
     for (i = 0; i < name.size; i++) {
         char ch = name.data[i];
@@ -8169,8 +7767,7 @@ static void epctx__plain_name(epctx_text *text, epctx_str name, bool lower)
 }
 
 static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
-                             const epctx_epnode *node)
-{
+                             const epctx_epnode *node) {
     static const char tail[] = "executionprovider";
     epctx_str name = node->source;
     epctx_str end = name;
@@ -8187,8 +7784,7 @@ static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
 
 EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
                                                const epctx_epnode *node, epctx_str model, char *out,
-                                               size_t capacity, epctx_error *error)
-{
+                                               size_t capacity, epctx_error *error) {
     epctx_text text = epctx_text_of(out, capacity);
     const char *p = pattern;
     epctx_error_clear(error);
@@ -8254,14 +7850,12 @@ static const struct epctx__option_alias {
     {"qnn_context_embed_mode", EPCTX_OPTION_CONTEXT_EMBED_MODE},
 };
 
-EPCTX_API const epctx_option_info *epctx_option_list(size_t *count)
-{
+EPCTX_API const epctx_option_info *epctx_option_list(size_t *count) {
     if (count != NULL) *count = EPCTX_OPTION_COUNT;
     return epctx__options;
 }
 
-EPCTX_API void epctx_options_init(epctx_options *o, epctx_arena *arena)
-{
+EPCTX_API void epctx_options_init(epctx_options *o, epctx_arena *arena) {
     memset(o, 0, sizeof *o);
     o->arena = arena;
 }
@@ -8271,13 +7865,11 @@ EPCTX_API void epctx_options_init(epctx_options *o, epctx_arena *arena)
 #define EPCTX__KEY_MOST 96u /* more than any key has */
 
 /* Edit distance without regard to case. */
-static size_t epctx__key_distance(epctx_str a, epctx_str b)
-{
+static size_t epctx__key_distance(epctx_str a, epctx_str b) {
     size_t row[EPCTX__KEY_MOST + 1];
     size_t i, k;
     if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) return EPCTX__KEY_MOST + 1;
-    for (k = 0; k <= b.size; k++)
-        row[k] = k;
+    for (k = 0; k <= b.size; k++) row[k] = k;
     for (i = 0; i < a.size; i++) {
         size_t before = row[0];
         row[0] = i + 1;
@@ -8291,8 +7883,7 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b)
     return row[b.size];
 }
 
-EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names)
-{
+EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names) {
     const char *nearest = NULL;
     size_t best = word.size <= EPCTX__KEY_MOST ? word.size / 3 + 1 : 0;
     for (; *names != NULL; names++) {
@@ -8306,8 +7897,7 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
 }
 
 /* An unknown key: another component's, or a mistake. */
-static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
-{
+static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error) {
     const char *nearest = epctx__options[0].key;
     size_t distance = EPCTX__KEY_MOST + 1;
     bool ours = epctx_str_starts(key, "epctx.") || epctx_str_starts(key, "EP_CONTEXT_") ||
@@ -8332,11 +7922,9 @@ static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
 }
 
 /* EPCTX_OPTION_COUNT: none. */
-static size_t epctx__option_find(epctx_str key)
-{
+static size_t epctx__option_find(epctx_str key) {
     size_t id = 0;
-    while (id < EPCTX_OPTION_COUNT && !epctx_str_is(key, epctx__options[id].key))
-        id++;
+    while (id < EPCTX_OPTION_COUNT && !epctx_str_is(key, epctx__options[id].key)) id++;
     return id;
 }
 
@@ -8345,8 +7933,7 @@ static size_t epctx__option_find(epctx_str key)
 #define EPCTX__OPTION_VALUE_MOST 8192u /* ORT's limit for a value */
 
 /* Index of `word` in a list separated by spaces; false: not found. */
-static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
-{
+static bool epctx__word_index(const char *words, epctx_str word, size_t *index) {
     epctx_str rest = epctx_str_of(words);
     for (*index = 0; rest.size > 0; (*index)++)
         if (epctx_str_eq(epctx_str_cut(&rest, ' '), word)) return true;
@@ -8354,8 +7941,7 @@ static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
 }
 
 static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str value,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     const char *fault = NULL;
     size_t index;
     uint64_t number;
@@ -8387,8 +7973,7 @@ static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str
 }
 
 static epctx_status epctx__option_store(epctx_options *o, size_t id, epctx_str value,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     EPCTX__TRY(epctx__option_value(&epctx__options[id], value, error));
     if (o->arena == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
@@ -8396,8 +7981,7 @@ static epctx_status epctx__option_store(epctx_options *o, size_t id, epctx_str v
 }
 
 EPCTX_API epctx_status epctx_options_set(epctx_options *o, epctx_str key, epctx_str value,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     size_t id = epctx__option_find(key);
     epctx_error_clear(error);
     return id < EPCTX_OPTION_COUNT ? epctx__option_store(o, id, value, error)
@@ -8405,8 +7989,7 @@ EPCTX_API epctx_status epctx_options_set(epctx_options *o, epctx_str key, epctx_
 }
 
 EPCTX_API epctx_status epctx_options_set_list(epctx_options *o, const char *list,
-                                              epctx_error *error)
-{
+                                              epctx_error *error) {
     epctx_options changed = *o;
     bool seen[EPCTX_OPTION_COUNT] = {false};
     epctx_error_clear(error);
@@ -8439,13 +8022,11 @@ EPCTX_API epctx_status epctx_options_set_list(epctx_options *o, const char *list
 
 /* -- effective values -- */
 
-EPCTX_API bool epctx_option_given(const epctx_options *o, epctx_option option)
-{
+EPCTX_API bool epctx_option_given(const epctx_options *o, epctx_option option) {
     return o != NULL && o->values[option] != NULL;
 }
 
-EPCTX_API const char *epctx_option_text(const epctx_options *o, epctx_option option)
-{
+EPCTX_API const char *epctx_option_text(const epctx_options *o, epctx_option option) {
     if (epctx_option_given(o, option)) return o->values[option];
     /* A shared binary cannot be embedded. */
     if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && o != NULL && o->profile != NULL &&
@@ -8455,13 +8036,11 @@ EPCTX_API const char *epctx_option_text(const epctx_options *o, epctx_option opt
     return epctx__options[option].fallback;
 }
 
-EPCTX_API bool epctx_option_on(const epctx_options *o, epctx_option option)
-{
+EPCTX_API bool epctx_option_on(const epctx_options *o, epctx_option option) {
     return strcmp(epctx_option_text(o, option), "1") == 0;
 }
 
-EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *o)
-{
+EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *o) {
     size_t index;
     epctx_str word = epctx_str_of(epctx_option_text(o, EPCTX_OPTION_NO_NODES));
     return epctx__word_index(EPCTX__OPTION_WORDS_CHOICE, word, &index) ? (epctx_no_nodes)index
@@ -8471,8 +8050,7 @@ EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *o)
 /* -- combinations -- */
 
 /* The conflict between options, or NULL. */
-static const char *epctx__options_fault(const epctx_options *o, bool generates, bool memory)
-{
+static const char *epctx__options_fault(const epctx_options *o, bool generates, bool memory) {
     bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
     bool embed = epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE);
     const char *path = epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH);
@@ -8514,8 +8092,7 @@ static const char *epctx__options_fault(const epctx_options *o, bool generates, 
 }
 
 EPCTX_API epctx_status epctx_options_check(const epctx_options *o, uint32_t phase,
-                                           const char *model_path, epctx_error *error)
-{
+                                           const char *model_path, epctx_error *error) {
     bool generates = (phase & EPCTX_PHASE_GENERATE) != 0;
     bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
     const epctx_profile *profile = o != NULL ? o->profile : NULL;
@@ -8562,8 +8139,7 @@ typedef struct epctx__files {
 } epctx__files;
 
 /* Finds a file; records its path, or why it is unusable. */
-static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
-{
+static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file) {
     const epctx_io *io = epctx_model_io(f->model);
     epctx_error error;
     epctx_file_info info;
@@ -8590,8 +8166,7 @@ static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
 
 /* Finds or adds the entry of a file. */
 static epctx_status epctx__file_add(epctx__files *f, epctx_file_use use, epctx_str name,
-                                    epctx_str node, const char *attribute, bool required)
-{
+                                    epctx_str node, const char *attribute, bool required) {
     bool initializers = use == EPCTX_USE_INITIALIZERS;
     epctx_map *seen = &f->seen[initializers];
     uint32_t at = epctx_map_get(seen, name);
@@ -8625,14 +8200,12 @@ typedef struct epctx__matches {
     bool full_memory;
 } epctx__matches;
 
-static bool epctx__match_name(void *state, const char *name)
-{
+static bool epctx__match_name(void *state, const char *name) {
     epctx__matches *m = (epctx__matches *)state;
     char *copy;
     int at = m->count;
     if (!epctx_profile_name_fits(m->pattern, epctx_str_of(name), m->model)) return true;
-    while (at > 0 && strcmp(m->names[at - 1], name) > 0)
-        at--;
+    while (at > 0 && strcmp(m->names[at - 1], name) > 0) at--;
     if (at == EPCTX_MATCH_MAX) return true; /* behind all that are kept */
     copy = epctx_arena_copy(m->arena, epctx_str_of(name));
     m->full_memory = copy == NULL;
@@ -8645,8 +8218,7 @@ static bool epctx__match_name(void *state, const char *name)
 }
 
 /* Lists the existing sidecars of one name or pattern. */
-static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
-{
+static epctx_status epctx__files_sidecar(epctx__files *f, const char *name) {
     const epctx_io *io = epctx_model_io(f->model);
     const epctx_str nobody = epctx_str_of("");
     char path[EPCTX_PATH_MAX];
@@ -8677,8 +8249,7 @@ static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
 }
 
 /* Sidecars have fixed names beside the model, once for all nodes of an EP. */
-static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
-{
+static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *profile) {
     epctx_str key = epctx_str_of(profile->name);
     int i;
     if (f->no_files || f->context_folder == NULL || epctx_model_io(f->model) == NULL ||
@@ -8690,8 +8261,7 @@ static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *
     return EPCTX_OK;
 }
 
-static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
-{
+static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *view) {
     epctx_epnode node;
     const epctx_profile *profile;
     epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
@@ -8727,8 +8297,7 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
 
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     static const epctx_check_opts defaults = {NULL, NULL, 0, false, NULL, NULL};
     epctx_str path = epctx_str_of(model->path);
     epctx_str folder = epctx_str_of(""), wanted, external;
@@ -8808,20 +8377,17 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     ((uint32_t)EPCTX_KIND_##message << 5 | (uint32_t)EPCTX_FIELD_##message##_##field)
 #define EPCTX__SCAN_IN(kind, number) ((uint32_t)(kind) << 5 | (uint32_t)(number))
 
-static epctx_status epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason)
-{
+static epctx_status epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason) {
     s->status = status;
     s->reason = reason;
     return status;
 }
 
-static epctx_status epctx__scan_malformed(epctx_scan *s)
-{
+static epctx_status epctx__scan_malformed(epctx_scan *s) {
     return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "no valid protobuf field");
 }
 
-static epctx_status epctx__scan_unread(epctx_scan *s)
-{
+static epctx_status epctx__scan_unread(epctx_scan *s) {
     if (!s->stream) return epctx__scan_refuse(s, EPCTX_ERR_IO, "the source could not be read");
     return epctx__scan_refuse(
         s,
@@ -8830,8 +8396,7 @@ static epctx_status epctx__scan_unread(epctx_scan *s)
 }
 
 /* The next byte, or -1. */
-static int epctx__scan_byte(epctx_scan *s)
-{
+static int epctx__scan_byte(epctx_scan *s) {
     if (s->buffer_at == s->buffer_size) {
         size_t size = s->stream ? 1 : sizeof s->buffer;
         if (size > s->source.size - s->at) size = (size_t)(s->source.size - s->at);
@@ -8846,8 +8411,7 @@ static int epctx__scan_byte(epctx_scan *s)
     return s->buffer[s->buffer_at++];
 }
 
-static epctx_status epctx__scan_skip(epctx_scan *s, uint64_t count)
-{
+static epctx_status epctx__scan_skip(epctx_scan *s, uint64_t count) {
     if (count <= (unsigned)(s->buffer_size - s->buffer_at))
         s->buffer_at = (uint8_t)(s->buffer_at + count);
     else
@@ -8862,8 +8426,7 @@ static epctx_status epctx__scan_skip(epctx_scan *s, uint64_t count)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value)
-{
+static epctx_status epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value) {
     unsigned i;
     *value = 0;
     for (i = 0; i < most && s->at < s->end; i++) {
@@ -8875,8 +8438,7 @@ static epctx_status epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *v
     return epctx__scan_malformed(s);
 }
 
-static epctx_status epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
-{
+static epctx_status epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end) {
     if (s->levels == EPCTX_SCAN_DEPTH) {
         return epctx__scan_refuse(s, EPCTX_SCAN_DEPTH < 100 ? EPCTX_ERR_LIMIT : EPCTX_ERR_PROTOBUF,
                                   "messages are nested deeper than the limit");
@@ -8891,8 +8453,7 @@ static epctx_status epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 /* -- strings -- */
 
 /* Reads a string into the text pool if it fits; always moves past it. */
-static epctx_status epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
-{
+static epctx_status epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text) {
     *text = epctx_str_of(NULL);
     if (length > sizeof s->text - s->text_used) return epctx__scan_skip(s, length);
     text->data = s->text + s->text_used;
@@ -8905,8 +8466,7 @@ static epctx_status epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str
 }
 
 /* The value of an entry: as text, if it fits, and as a number (UINT64_MAX: malformed). */
-static epctx_status epctx__scan_entry_value(epctx_scan *s, uint64_t length)
-{
+static epctx_status epctx__scan_entry_value(epctx_scan *s, uint64_t length) {
     uint64_t *number = &s->ranges[EPCTX__SCAN_NUMBERS].length;
     uint64_t end = s->at + length;
     bool fits = length <= sizeof s->text - s->entry.mark;
@@ -8924,8 +8484,7 @@ static epctx_status epctx__scan_entry_value(epctx_scan *s, uint64_t length)
     return epctx__scan_skip(s, end - s->at);
 }
 
-static epctx_str epctx__scan_part_text(const epctx_scan *s, const epctx__scan_part *part)
-{
+static epctx_str epctx__scan_part_text(const epctx_scan *s, const epctx__scan_part *part) {
     return part->size != UINT16_MAX ? epctx__str((const uint8_t *)s->text + part->mark, part->size)
                                     : epctx_str_of(NULL);
 }
@@ -8940,8 +8499,7 @@ static epctx_str epctx__scan_part_text(const epctx_scan *s, const epctx__scan_pa
 
 /* Matches the next string with the words `first` to `last`; moves past it. */
 static epctx_status epctx__scan_word(epctx_scan *s, uint64_t length, unsigned first, unsigned last,
-                                     uint8_t *word)
-{
+                                     uint8_t *word) {
     static const char *const words[] = {
 #define EPCTX__SCAN_ROW(id, name, type, member) name,
         EPCTX_EPNODE_ATTR_LIST(EPCTX__SCAN_ROW)
@@ -8965,16 +8523,14 @@ static epctx_status epctx__scan_word(epctx_scan *s, uint64_t length, unsigned fi
 }
 
 /* The member for an attribute of type STRING, else NULL. */
-static epctx_str *epctx__scan_str(epctx_scan *s, unsigned id)
-{
+static epctx_str *epctx__scan_str(epctx_scan *s, unsigned id) {
     bool text = epctx__epnode_attrs[id].type == EPCTX_ATTR_STRING;
     return text ? (epctx_str *)(void *)((char *)&s->node + epctx__epnode_attrs[id].place) : NULL;
 }
 
 /* Makes room in the text pool for a more important string. Not if inner nodes have overwritten the
  * node's state: it will be read again. */
-static void epctx__scan_room(epctx_scan *s, uint64_t length)
-{
+static void epctx__scan_room(epctx_scan *s, uint64_t length) {
     static const uint8_t order[] = {EPCTX_EP_NOTES,
                                     EPCTX_EP_ONNX_MODEL_FILENAME,
                                     EPCTX_EP_EP_CACHE_CONTEXT,
@@ -9004,8 +8560,7 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length)
 
 /* -- fields -- */
 
-static void epctx__scan_number(epctx_scan *s, uint32_t place, uint64_t value)
-{
+static void epctx__scan_number(epctx_scan *s, uint32_t place, uint64_t value) {
     if (place == EPCTX__SCAN_AT(ATTR, I))
         s->ranges[EPCTX__SCAN_NUMBERS].offset = value;
     else if (place == EPCTX__SCAN_AT(ATTR, TYPE) && (uint32_t)value <= EPCTX_ATTR_TYPE_PROTOS)
@@ -9015,8 +8570,7 @@ static void epctx__scan_number(epctx_scan *s, uint32_t place, uint64_t value)
 }
 
 /* Compares a string with one word. */
-static epctx_status epctx__scan_flag(epctx_scan *s, uint64_t length, unsigned want, unsigned flag)
-{
+static epctx_status epctx__scan_flag(epctx_scan *s, uint64_t length, unsigned want, unsigned flag) {
     uint8_t *kind = &s->kinds[s->levels];
     uint8_t word;
     EPCTX__TRY(epctx__scan_word(s, length, want, want, &word));
@@ -9025,8 +8579,7 @@ static epctx_status epctx__scan_flag(epctx_scan *s, uint64_t length, unsigned wa
 }
 
 /* Reads a string field if it is of interest, else skips it. */
-static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t length)
-{
+static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t length) {
     epctx_range range;
     epctx_str text;
     range.offset = s->at;
@@ -9049,8 +8602,7 @@ static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t len
         EPCTX__TRY(epctx__scan_string(s, length, &text));
         s->attr.size = text.data != NULL ? (uint16_t)length : UINT16_MAX;
         return EPCTX_OK;
-    case EPCTX__SCAN_AT(TENSOR, NAME):
-        return epctx__scan_string(s, length, &s->key);
+    case EPCTX__SCAN_AT(TENSOR, NAME): return epctx__scan_string(s, length, &s->key);
     case EPCTX__SCAN_IN(EPCTX__SCAN_ENTRY, EPCTX_FIELD_PAIR_KEY):
         return epctx__scan_word(s, length, EPCTX__WORD_LOCATION, EPCTX__WORD_LENGTH,
                                 &s->entry.word);
@@ -9063,14 +8615,12 @@ static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t len
     case EPCTX__SCAN_IN(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_VALUE):
         s->ranges[1] = range;
         return epctx__scan_string(s, length, &s->value);
-    default:
-        return epctx__scan_skip(s, length);
+    default: return epctx__scan_skip(s, length);
     }
 }
 
 /* Resets the state for a node. */
-static void epctx__scan_node_begin(epctx_scan *s)
-{
+static void epctx__scan_node_begin(epctx_scan *s) {
     memset(&s->node, 0, sizeof s->node); /* as epctx_epnode_default, with less stack */
     s->node.main_context = s->node.embed_mode = 1;
     memset(s->ranges, 0, sizeof s->ranges);
@@ -9079,16 +8629,15 @@ static void epctx__scan_node_begin(epctx_scan *s)
     s->owner = s->nodes;
 }
 
-static void epctx__scan_part_begin(const epctx_scan *s, epctx__scan_part *part)
-{
+static void epctx__scan_part_begin(const epctx_scan *s, epctx__scan_part *part) {
     memset(part, 0, sizeof *part);
     part->mark = s->text_used;
     part->size = UINT16_MAX;
     part->word = EPCTX__WORD_NONE;
 }
 
-static epctx_status epctx__scan_enter(epctx_scan *s, unsigned kind, uint32_t place, uint64_t length)
-{
+static epctx_status epctx__scan_enter(epctx_scan *s, unsigned kind, uint32_t place,
+                                      uint64_t length) {
     uint64_t end = s->at + length;
     if (kind == EPCTX_KIND_NODE) {
         s->starts_low[s->nodes] = (uint32_t)(s->at & UINT32_MAX);
@@ -9121,8 +8670,7 @@ static epctx_status epctx__scan_enter(epctx_scan *s, unsigned kind, uint32_t pla
 }
 
 static epctx_status epctx__scan_len(epctx_scan *s, unsigned message, uint32_t number,
-                                    uint32_t place)
-{
+                                    uint32_t place) {
     uint32_t kind = message != 0 ? epctx__field_kind((epctx_kind)message, number) : 0;
     uint64_t length, outer = s->end, value;
     EPCTX__TRY(epctx__scan_varint(s, 5, &length));
@@ -9145,14 +8693,12 @@ static epctx_status epctx__scan_len(epctx_scan *s, unsigned message, uint32_t nu
                    : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
                                         "a packed field ends inside a number");
     }
-    for (s->end = s->at + length; s->at < s->end;)
-        EPCTX__TRY(epctx__scan_varint(s, 10, &value));
+    for (s->end = s->at + length; s->at < s->end;) EPCTX__TRY(epctx__scan_varint(s, 10, &value));
     s->end = outer;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__scan_field(epctx_scan *s)
-{
+static epctx_status epctx__scan_field(epctx_scan *s) {
     unsigned message = s->kinds[s->levels] & EPCTX__SCAN_KIND;
     uint32_t number, place;
     uint64_t value;
@@ -9168,8 +8714,7 @@ static epctx_status epctx__scan_field(epctx_scan *s)
     case EPCTX_WIRE_FIXED32:
         value = (value & 7) == EPCTX_WIRE_FIXED64 ? 8 : 4;
         return value <= s->end - s->at ? epctx__scan_skip(s, value) : epctx__scan_malformed(s);
-    case EPCTX_WIRE_LEN:
-        return epctx__scan_len(s, message, number, place);
+    case EPCTX_WIRE_LEN: return epctx__scan_len(s, message, number, place);
     case EPCTX_WIRE_GROUP:
         EPCTX__TRY(epctx__scan_push(s, 0, s->end));
         s->ends_low[s->levels - 1] = number;
@@ -9180,8 +8725,7 @@ static epctx_status epctx__scan_field(epctx_scan *s)
             return EPCTX_OK;
         }
         break;
-    default:
-        break;
+    default: break;
     }
     return epctx__scan_malformed(s);
 }
@@ -9189,8 +8733,7 @@ static epctx_status epctx__scan_field(epctx_scan *s)
 /* -- ends of messages -- */
 
 /* The attribute that ended becomes a member of the node. */
-static void epctx__scan_attr_end(epctx_scan *s)
-{
+static void epctx__scan_attr_end(epctx_scan *s) {
     const epctx__scan_part *attr = &s->attr;
     int64_t number = (int64_t)s->ranges[EPCTX__SCAN_NUMBERS].offset;
     epctx_str *text;
@@ -9213,8 +8756,7 @@ static void epctx__scan_attr_end(epctx_scan *s)
     s->broken = s->broken || (attr->word != EPCTX_EP_MAX_SIZE && (number & ~INT64_C(1)) != 0);
 }
 
-static void epctx__scan_entry_end(epctx_scan *s)
-{
+static void epctx__scan_entry_end(epctx_scan *s) {
     if (s->entry.word == EPCTX__WORD_LOCATION) {
         s->value = epctx__scan_part_text(s, &s->entry);
         s->location = s->ranges[EPCTX__SCAN_PAIR];
@@ -9228,8 +8770,7 @@ static void epctx__scan_entry_end(epctx_scan *s)
 }
 
 /* Ends a message, or fails at a group without end. Returns the event, or -1. */
-static int epctx__scan_leave(epctx_scan *s)
-{
+static int epctx__scan_leave(epctx_scan *s) {
     unsigned flags = s->kinds[s->levels];
     unsigned kind = flags & EPCTX__SCAN_KIND;
     if (kind == 0) {
@@ -9267,18 +8808,13 @@ static int epctx__scan_leave(epctx_scan *s)
     case EPCTX_KIND_TENSOR:
         s->text_used = s->tensor_mark; /* kept until the next event */
         return s->external ? (int)EPCTX_SCAN_EXTERNAL : -1;
-    case EPCTX__SCAN_ENTRY:
-        epctx__scan_entry_end(s);
-        return -1;
-    case EPCTX__SCAN_METADATA:
-        return EPCTX_SCAN_METADATA;
-    default:
-        return -1;
+    case EPCTX__SCAN_ENTRY: epctx__scan_entry_end(s); return -1;
+    case EPCTX__SCAN_METADATA: return EPCTX_SCAN_METADATA;
+    default: return -1;
     }
 }
 
-static void epctx__scan_start(epctx_scan *s, uint64_t size)
-{
+static void epctx__scan_start(epctx_scan *s, uint64_t size) {
     epctx__scan_node_begin(s);
     s->kinds[0] = EPCTX_KIND_MODEL;
     s->source.size = s->end = size;
@@ -9288,21 +8824,18 @@ static void epctx__scan_start(epctx_scan *s, uint64_t size)
         epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
 }
 
-EPCTX_API void epctx_scan_begin(epctx_scan *s, const epctx_source *source)
-{
+EPCTX_API void epctx_scan_begin(epctx_scan *s, const epctx_source *source) {
     memset(s, 0, sizeof *s);
     s->source = *source;
     epctx__scan_start(s, source->size);
 }
 
-static bool epctx__scan_pull(void *user, uint64_t offset, void *out, size_t size)
-{
+static bool epctx__scan_pull(void *user, uint64_t offset, void *out, size_t size) {
     (void)offset; /* the stream's position */
     return pb_read((pb_istream_t *)user, (pb_byte_t *)out, size);
 }
 
-EPCTX_API void epctx_scan_begin_stream(epctx_scan *s, pb_istream_t *stream)
-{
+EPCTX_API void epctx_scan_begin_stream(epctx_scan *s, pb_istream_t *stream) {
     memset(s, 0, sizeof *s);
     s->stream = true;
     s->source.user = stream;
@@ -9314,8 +8847,7 @@ EPCTX_API void epctx_scan_begin_stream(epctx_scan *s, pb_istream_t *stream)
     }
 }
 
-static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error)
-{
+static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error) {
     const char *what = s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "";
     if (s->stream)
         epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, s->reason);
@@ -9325,8 +8857,7 @@ static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *err
     return EPCTX_SCAN_FAILED;
 }
 
-EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *s, epctx_error *error)
-{
+EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *s, epctx_error *error) {
     epctx_error_clear(error);
     while (s->status == EPCTX_OK) {
         uint64_t before = s->at;
@@ -9354,8 +8885,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *s, epctx_error *error)
 /* -- edits: the journal -- */
 
 /* Updates the messages around an edited (`made`) or restored field. */
-static void epctx__touch(epctx_model *model, const epctx_slot *slot, bool made)
-{
+static void epctx__touch(epctx_model *model, const epctx_slot *slot, bool made) {
     const epctx_slot *up;
     for (up = slot->parent; up != NULL; up = up->parent)
         up->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
@@ -9365,8 +8895,7 @@ static void epctx__touch(epctx_model *model, const epctx_slot *slot, bool made)
 
 /* Links a new slot into `parent` behind `previous` (NULL: first); `parent` NULL: removes one. */
 static epctx_status epctx__journal(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
-                                   epctx_slot *slot, epctx_error *error)
-{
+                                   epctx_slot *slot, epctx_error *error) {
     epctx__edit *edit;
     EPCTX__NEW(edit, epctx__edit, 1, &model->arena, error);
     edit->before = model->edits;
@@ -9381,13 +8910,11 @@ static epctx_status epctx__journal(epctx_model *model, epctx_slot *parent, epctx
     return EPCTX_OK;
 }
 
-EPCTX_API size_t epctx_model_mark(const epctx_model *model)
-{
+EPCTX_API size_t epctx_model_mark(const epctx_model *model) {
     return model->edit_count;
 }
 
-EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark)
-{
+EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark) {
     while (model->edit_count > mark) {
         epctx__edit *edit = model->edits;
         epctx_slot *slot = edit->slot;
@@ -9410,8 +8937,7 @@ EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark)
     }
 }
 
-static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
-{
+static epctx_status epctx__editable(const epctx_model *model, epctx_error *error) {
     EPCTX__TRY(epctx__check_open(model, error));
     return !model->duplicate
                ? EPCTX_OK
@@ -9430,38 +8956,33 @@ typedef struct epctx__builder {
 } epctx__builder;
 
 #define EPCTX__RECORD_DEPTH 33u /* a graph takes three levels of messages */
-static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error)
-{
+static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error) {
     epctx__builder b = {model, error, EPCTX_OK, model->edit_count, EPCTX__RECORD_DEPTH};
     epctx_error_clear(error);
     b.status = epctx__editable(model, error);
     return b;
 }
 
-static epctx_status epctx__build_end(const epctx__builder *b)
-{
+static epctx_status epctx__build_end(const epctx__builder *b) {
     if (b->status != EPCTX_OK) epctx_model_undo(b->model, b->mark);
     return b->status;
 }
 
 /* Fails; `value` is for a "%u". */
 static epctx_slot *epctx__reject(epctx__builder *b, epctx_status status, const char *format,
-                                 uint64_t value)
-{
+                                 uint64_t value) {
     if (b->status == EPCTX_OK) b->status = epctx_fail(b->error, status, format, value);
     return NULL;
 }
 
-static void epctx__remove(epctx__builder *b, epctx_slot *slot)
-{
+static void epctx__remove(epctx__builder *b, epctx_slot *slot) {
     if (b->status == EPCTX_OK && !slot->removed)
         b->status = epctx__journal(b->model, NULL, NULL, slot, b->error);
 }
 
 /* -- edits: from a view to its slot -- */
 
-static epctx_slot *epctx__opened(epctx__builder *b, epctx_slot *slot)
-{
+static epctx_slot *epctx__opened(epctx__builder *b, epctx_slot *slot) {
     if (b->status == EPCTX_OK)
         b->status = epctx__open_as(b->model, slot, epctx__slot_type(slot), b->error);
     return b->status == EPCTX_OK ? slot : NULL;
@@ -9469,12 +8990,10 @@ static epctx_slot *epctx__opened(epctx__builder *b, epctx_slot *slot)
 
 /* The slot of a view, which may lie in unopened messages. Views show the tree of the model, which
  * the caller lets us edit, as const. */
-static epctx_slot *epctx__locate(epctx__builder *b, epctx_view view)
-{
+static epctx_slot *epctx__locate(epctx__builder *b, epctx_view view) {
     epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
     const epctx_slot *up = slot;
-    while (up != NULL && up->parent != NULL && !up->removed)
-        up = up->parent;
+    while (up != NULL && up->parent != NULL && !up->removed) up = up->parent;
     slot = up == b->model->root ? slot : NULL;
     while (b->status == EPCTX_OK && slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
@@ -9489,8 +9008,7 @@ static epctx_slot *epctx__locate(epctx__builder *b, epctx_view view)
 }
 
 /* The slot of a message, opened; NONE: of any kind. */
-static epctx_slot *epctx__locate_message(epctx__builder *b, epctx_view view, epctx_kind kind)
-{
+static epctx_slot *epctx__locate_message(epctx__builder *b, epctx_view view, epctx_kind kind) {
     epctx_slot *slot = epctx__locate(b, view);
     epctx_kind type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
     if (type == EPCTX_KIND_NONE)
@@ -9503,8 +9021,7 @@ static epctx_slot *epctx__locate_message(epctx__builder *b, epctx_view view, epc
 }
 
 /* The same for a graph (NONE: or a function); an empty view is the main graph. */
-static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx_kind kind)
-{
+static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx_kind kind) {
     epctx_slot *slot;
     epctx_kind type;
     if (!epctx_view_exists(view)) {
@@ -9521,8 +9038,7 @@ static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx
 
 /* The message whose field is set: `pairs`, else a string or number. */
 static epctx_slot *epctx__locate_owner(epctx__builder *b, epctx_view message, uint32_t number,
-                                       bool pairs)
-{
+                                       bool pairs) {
     epctx_slot *slot = epctx__locate_message(b, message, EPCTX_KIND_NONE);
     epctx_kind type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
     if (pairs) {
@@ -9538,8 +9054,7 @@ static epctx_slot *epctx__locate_owner(epctx__builder *b, epctx_view message, ui
 }
 
 EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     const epctx_slot *slot = epctx__locate(&b, *view);
     EPCTX__TRY(b.status);
@@ -9551,8 +9066,7 @@ EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, 
 
 /* The first field from `slot` on with this number and the text `key` in its field 1: an attribute,
  * an opset import (no other has its number), a pair. */
-static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
-{
+static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key) {
     for (slot = epctx__live(slot, number); slot != NULL; slot = epctx__live(slot->next, number)) {
         epctx_cursor it = epctx_view_fields(epctx__slot_view(slot), EPCTX_FIELD_PAIR_KEY);
         epctx_str name = epctx_str_of(NULL);
@@ -9567,8 +9081,7 @@ static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_st
 
 /* Removes those with that key except `keep`. */
 static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32_t number,
-                              epctx_str key, const epctx_slot *keep)
-{
+                              epctx_str key, const epctx_slot *keep) {
     epctx_slot *slot = b->status == EPCTX_OK ? owner->message->first : NULL;
     while ((slot = epctx__keyed_from(slot, number, key)) != NULL) {
         if (slot != keep) epctx__remove(b, slot);
@@ -9578,8 +9091,7 @@ static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32
 
 /* The slot before a new field (NULL: none), see >>edit; without one of its kind the last of all. */
 static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, uint32_t number,
-                                   epctx_view after)
-{
+                                   epctx_view after) {
     epctx_slot *slot = parent->message->first;
     epctx_slot *found = parent->message->last;
     if (epctx_view_exists(after)) {
@@ -9603,8 +9115,7 @@ static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, 
 /* -- new messages: appended to an unlinked slot -- */
 
 /* Zeroed memory; NULL after a failure. */
-static void *epctx__build_alloc(epctx__builder *b, size_t size)
-{
+static void *epctx__build_alloc(epctx__builder *b, size_t size) {
     void *memory = b->status == EPCTX_OK ? epctx_arena_alloc(&b->model->arena, size) : NULL;
     if (memory == NULL && b->status == EPCTX_OK)
         b->status = epctx__nomem(b->error, b->model->arena.missing);
@@ -9613,8 +9124,7 @@ static void *epctx__build_alloc(epctx__builder *b, size_t size)
 
 /* A field; borrows its payload (`wire` LEN), else tag and value. */
 static epctx_slot *epctx__add_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                                   epctx_wire wire, const void *data, size_t size)
-{
+                                   epctx_wire wire, const void *data, size_t size) {
     epctx_slot *slot = (epctx_slot *)epctx__build_alloc(b, sizeof *slot);
     if (slot != NULL) {
         slot->number = number;
@@ -9628,14 +9138,12 @@ static epctx_slot *epctx__add_slot(epctx__builder *b, epctx_slot *parent, uint32
 }
 
 static epctx_slot *epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                                    const void *data, size_t size)
-{
+                                    const void *data, size_t size) {
     return epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, data != NULL ? data : "", size);
 }
 
 static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                                  epctx_str text)
-{
+                                  epctx_str text) {
     char *copy = text.size > 0 ? (char *)epctx__build_alloc(b, text.size) : NULL;
     if (copy != NULL) memcpy(copy, text.data, text.size);
     return epctx__add_bytes(b, parent, number, copy, text.size);
@@ -9643,8 +9151,7 @@ static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_
 
 /* Tag and value of a scalar field in arena memory. */
 static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                                     epctx_wire wire, uint64_t value)
-{
+                                     epctx_wire wire, uint64_t value) {
     const size_t most = 16; /* tag and varint: at most 15 bytes */
     const bool varint = wire == EPCTX_WIRE_VARINT;
     uint8_t *bytes = (uint8_t *)epctx__build_alloc(b, most);
@@ -9658,21 +9165,18 @@ static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint
 }
 
 static epctx_slot *epctx__add_varint(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                                     int64_t value)
-{
+                                     int64_t value) {
     return epctx__add_scalar(b, parent, number, EPCTX_WIRE_VARINT, (uint64_t)value);
 }
 
-static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t number, float value)
-{
+static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t number, float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     epctx__add_scalar(b, parent, number, EPCTX_WIRE_FIXED32, bits);
 }
 
 /* An empty list of slots. */
-static void epctx__make_message(epctx__builder *b, epctx_slot *slot)
-{
+static void epctx__make_message(epctx__builder *b, epctx_slot *slot) {
     epctx__message *message = (epctx__message *)epctx__build_alloc(b, sizeof *message);
     if (message != NULL) {
         message->edits = 1; /* there are no source bytes */
@@ -9681,16 +9185,14 @@ static void epctx__make_message(epctx__builder *b, epctx_slot *slot)
 }
 
 /* An empty message; NULL after a failure. */
-static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uint32_t number)
-{
+static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uint32_t number) {
     epctx_slot *slot = epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, NULL, 0);
     epctx__make_message(b, slot);
     return b->status == EPCTX_OK ? slot : NULL;
 }
 
 static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint32_t number,
-                                      const epctx_value *value)
-{
+                                      const epctx_value *value) {
     epctx_slot *slot = epctx__add_message(b, graph, number);
     epctx_slot *type, *tensor, *shape;
     int32_t i;
@@ -9708,8 +9210,7 @@ static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint
     return slot;
 }
 
-static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx_error *error)
-{
+static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx_error *error) {
     uint64_t count;
     size_t width = tensor != NULL ? epctx_elem_size(tensor->elem_type) : 0;
     if (tensor == NULL || tensor->elem_type == EPCTX_ONNX_STRING ||
@@ -9727,8 +9228,7 @@ static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx
 }
 
 static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                                       const epctx_tensor *tensor)
-{
+                                       const epctx_tensor *tensor) {
     epctx_slot *slot = epctx__add_message(b, parent, number);
     int32_t i;
     if (b->status == EPCTX_OK) b->status = epctx__check_tensor_record(tensor, b->error);
@@ -9744,8 +9244,7 @@ static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, ui
 static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint32_t number,
                                      const epctx_node *node);
 
-static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph)
-{
+static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph) {
     epctx_slot *slot = epctx__add_message(b, attr, EPCTX_FIELD_ATTR_G);
     size_t i;
     if (graph == NULL)
@@ -9769,25 +9268,16 @@ static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_
 }
 
 /* The fields of an AttributeProto that hold its value. */
-static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epctx_attr *attr)
-{
+static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epctx_attr *attr) {
     size_t i;
     switch (attr->type) {
-    case EPCTX_ATTR_INT:
-        epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_I, attr->i);
-        break;
-    case EPCTX_ATTR_FLOAT:
-        epctx__add_float(b, slot, EPCTX_FIELD_ATTR_F, attr->f);
-        break;
+    case EPCTX_ATTR_INT: epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_I, attr->i); break;
+    case EPCTX_ATTR_FLOAT: epctx__add_float(b, slot, EPCTX_FIELD_ATTR_F, attr->f); break;
     case EPCTX_ATTR_STRING:
         epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_S, attr->s.data, attr->s.size);
         break;
-    case EPCTX_ATTR_TENSOR:
-        epctx__build_tensor(b, slot, EPCTX_FIELD_ATTR_T, attr->t);
-        break;
-    case EPCTX_ATTR_GRAPH:
-        epctx__build_graph(b, slot, attr->g);
-        break;
+    case EPCTX_ATTR_TENSOR: epctx__build_tensor(b, slot, EPCTX_FIELD_ATTR_T, attr->t); break;
+    case EPCTX_ATTR_GRAPH: epctx__build_graph(b, slot, attr->g); break;
     case EPCTX_ATTR_INTS:
         for (i = 0; i < attr->count; i++)
             epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_INTS, attr->ints[i]);
@@ -9812,8 +9302,7 @@ static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epct
     }
 }
 
-static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
-{
+static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr) {
     epctx_slot *slot = epctx__add_message(b, node, EPCTX_FIELD_NODE_ATTRIBUTE);
     epctx__add_str(b, slot, EPCTX_FIELD_ATTR_NAME, attr->name);
     epctx__build_payload(b, slot, attr);
@@ -9822,8 +9311,7 @@ static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const 
 }
 
 static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint32_t number,
-                                     const epctx_node *node)
-{
+                                     const epctx_node *node) {
     epctx_slot *slot = epctx__add_message(b, graph, number);
     size_t i;
     for (i = 0; i < node->input_count; i++)
@@ -9832,8 +9320,7 @@ static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint3
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_OUTPUT, node->outputs[i]);
     epctx__add_str(b, slot, EPCTX_FIELD_NODE_NAME, node->name);
     epctx__add_str(b, slot, EPCTX_FIELD_NODE_OP_TYPE, node->op_type);
-    for (i = 0; i < node->attr_count; i++)
-        epctx__build_attr(b, slot, &node->attrs[i]);
+    for (i = 0; i < node->attr_count; i++) epctx__build_attr(b, slot, &node->attrs[i]);
     if (node->domain.size > 0) epctx__add_str(b, slot, EPCTX_FIELD_NODE_DOMAIN, node->domain);
     return slot;
 }
@@ -9843,15 +9330,13 @@ static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint3
 /* The current field with its tag and the width of its length. Bytes are borrowed. */
 static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot);
 
-static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from)
-{
+static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from) {
     const epctx_slot *child = from->message->first;
     for (; child != NULL && b->status == EPCTX_OK; child = child->next)
         if (!child->removed) epctx__clone(b, to, child);
 }
 
-static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
-{
+static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot) {
     epctx_slot *copy =
         epctx__add_slot(b, parent, slot->number, (epctx_wire)slot->wire, slot->data, slot->size);
     if (copy == NULL) return NULL;
@@ -9865,8 +9350,7 @@ static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epc
 }
 
 /* The payload of a view of any model as an unlinked field. */
-static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_view view)
-{
+static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_view view) {
     const epctx_slot *from = epctx__changed_slot(view);
     epctx_slot *slot;
     if (from == NULL) return epctx__add_bytes(b, NULL, number, view.data, view.size);
@@ -9877,8 +9361,7 @@ static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_vi
 
 /* A new field must be readable in its place. */
 static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_slot *slot,
-                              uint32_t depth)
-{
+                              uint32_t depth) {
     const epctx_slot *child;
     epctx_view body = epctx__slot_view(slot);
     uint32_t kind = slot->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, slot->number) : 0;
@@ -9902,8 +9385,7 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
 /* Removes the fields that `fresh` replaces, or only counts them (`count` not NULL), and returns the
  * last one. A field of another wire type is unknown. */
 static epctx_slot *epctx__former(epctx__builder *b, const epctx_slot *parent,
-                                 const epctx_slot *fresh, size_t *count)
-{
+                                 const epctx_slot *fresh, size_t *count) {
     epctx_kind type = epctx__slot_type(parent);
     bool choice = epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire);
     epctx_slot *slot;
@@ -9924,8 +9406,7 @@ static epctx_slot *epctx__former(epctx__builder *b, const epctx_slot *parent,
 
 /* Links a new field behind `previous` (NULL: first); it replaces other members of a oneof. */
 static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_slot *previous,
-                                 epctx_slot *fresh)
-{
+                                 epctx_slot *fresh) {
     const epctx_slot *up;
     epctx_kind type;
     epctx__check check;
@@ -9934,8 +9415,7 @@ static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_sl
     memset(&check, 0, sizeof check);
     check.fields = UINT64_MAX;
     type = epctx__slot_type(parent);
-    for (up = parent; up->parent != NULL; up = up->parent)
-        depth--;
+    for (up = parent; up->parent != NULL; up = up->parent) depth--;
     if (!epctx__check_slot(&check, type, fresh, depth)) {
         b->status = epctx_fail(
             b->error, check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
@@ -9953,8 +9433,7 @@ static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_sl
 }
 
 static void epctx__put(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh, epctx_view after,
-                       epctx_view *placed)
-{
+                       epctx_view *placed) {
     epctx_slot *previous =
         b->status == EPCTX_OK ? epctx__place_of(b, parent, fresh->number, after) : NULL;
     if (epctx__place(b, parent, previous, fresh) == EPCTX_OK && placed != NULL)
@@ -9963,8 +9442,7 @@ static void epctx__put(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh,
 
 /* -- edits: fields -- */
 
-EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error)
-{
+EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate(&b, view);
     if (slot == model->root)
@@ -9973,27 +9451,22 @@ EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, ep
     return epctx__build_end(&b);
 }
 
-static unsigned epctx__varint_size(uint64_t value)
-{
+static unsigned epctx__varint_size(uint64_t value) {
     unsigned size = 1;
-    for (; value >= 0x80; value >>= 7)
-        size++;
+    for (; value >= 0x80; value >>= 7) size++;
     return size;
 }
 
 /* Bytes of the tag. */
-static unsigned epctx__tag_size(const epctx_slot *slot)
-{
+static unsigned epctx__tag_size(const epctx_slot *slot) {
     unsigned size = 1;
     if (slot->split) return epctx__varint_size((uint64_t)slot->number << 3);
-    while (size + 1u < slot->head && slot->data[size - 1] >= 0x80)
-        size++;
+    while (size + 1u < slot->head && slot->data[size - 1] >= 0x80) size++;
     return size;
 }
 
 /* The least width of a field's length: an over-long one stays so. */
-static unsigned epctx__length_width(const epctx_slot *slot)
-{
+static unsigned epctx__length_width(const epctx_slot *slot) {
     unsigned had = slot->split;
     if (slot->split == 0) {
         had = (unsigned)slot->head - epctx__tag_size(slot);
@@ -10002,8 +9475,7 @@ static unsigned epctx__length_width(const epctx_slot *slot)
     return had;
 }
 
-static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
-{
+static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b) {
     epctx_field x, y;
     if (a->wire != b->wire || a->number != b->number) return false;
     epctx__slot_field(a, &x);
@@ -10012,8 +9484,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
 }
 
 /* `fresh` replaces the fields of its number; a single equal one keeps its bytes. */
-static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh)
-{
+static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh) {
     epctx_slot *last;
     size_t count = 0;
     if (b->status != EPCTX_OK) return;
@@ -10027,8 +9498,7 @@ static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *
 
 #define EPCTX__SET(name, type, added) \
     EPCTX_API epctx_status epctx_message_set_##name( \
-        epctx_model *model, epctx_view message, uint32_t number, type value, epctx_error *error) \
-    { \
+        epctx_model *model, epctx_view message, uint32_t number, type value, epctx_error *error) { \
         epctx__builder b = epctx__builder_of(model, error); \
         epctx_slot *slot = epctx__locate_owner(&b, message, number, false); \
         epctx__set_field(&b, slot, added); \
@@ -10040,8 +9510,7 @@ EPCTX__SET(int, int64_t, epctx__add_varint(&b, NULL, number, value))
 #undef EPCTX__SET
 
 EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
-                                                  uint32_t number, epctx_error *error)
-{
+                                                  uint32_t number, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate_message(&b, message, EPCTX_KIND_NONE);
     for (slot = slot != NULL ? slot->message->first : NULL; slot != NULL; slot = slot->next)
@@ -10050,8 +9519,7 @@ EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view
 }
 
 /* `fresh` replaces `old`; both have a payload. */
-static void epctx__replace(epctx__builder *b, epctx_slot *old, epctx_slot *fresh)
-{
+static void epctx__replace(epctx__builder *b, epctx_slot *old, epctx_slot *fresh) {
     if (b->status == EPCTX_OK) {
         fresh->split = (uint8_t)epctx__length_width(old);
         epctx__place(b, old->parent, old, fresh);
@@ -10060,8 +9528,7 @@ static void epctx__replace(epctx__builder *b, epctx_slot *old, epctx_slot *fresh
 }
 
 EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate(&b, field);
     if (slot == NULL || slot->parent == NULL ||
@@ -10074,8 +9541,7 @@ EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, 
 
 EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
                                               uint32_t number, epctx_view other, epctx_view after,
-                                              epctx_view *placed, epctx_error *error)
-{
+                                              epctx_view *placed, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_message(&b, parent, EPCTX_KIND_NONE);
     const epctx_field_info *info =
@@ -10090,8 +9556,7 @@ EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view par
 }
 
 EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
-                                       epctx_view *placed, epctx_error *error)
-{
+                                       epctx_view *placed, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate(&b, view);
     epctx_slot *previous, *next;
@@ -10113,8 +9578,7 @@ EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epct
 /* -- edits: attributes -- */
 
 /* Fields of an AttributeProto that hold a value; those of other wire types are unknown. */
-static bool epctx__is_value_field(const epctx_slot *slot)
-{
+static bool epctx__is_value_field(const epctx_slot *slot) {
     const epctx_field_info *info = epctx_field_find(EPCTX_KIND_ATTR, slot->number);
     return info != NULL && !slot->removed && slot->number != EPCTX_FIELD_ATTR_NAME &&
            slot->number != EPCTX_FIELD_ATTR_DOC_STRING && slot->number != EPCTX_FIELD_ATTR_TYPE &&
@@ -10123,8 +9587,7 @@ static bool epctx__is_value_field(const epctx_slot *slot)
 }
 
 /* The new value replaces the last one; an equal one keeps its bytes. */
-static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_attr *record)
-{
+static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_attr *record) {
     epctx_slot *fresh = epctx__add_message(b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
     epctx_slot *slot, *next, *last = NULL;
     bool same = true;
@@ -10159,8 +9622,7 @@ static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_
 
 /* The first attribute of the name becomes `attr` (NULL: a copy of `copy`); others are removed. */
 static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
-                                    epctx_view copy, epctx_error *error)
-{
+                                    epctx_view copy, epctx_error *error) {
     const uint32_t number = EPCTX_FIELD_NODE_ATTRIBUTE;
     epctx__builder b = epctx__builder_of(model, error);
     epctx_str name = attr != NULL ? attr->name : epctx_attr_of(copy).name;
@@ -10182,22 +9644,19 @@ static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const e
 }
 
 EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
-                                           const epctx_attr *attr, epctx_error *error)
-{
+                                           const epctx_attr *attr, epctx_error *error) {
     return epctx__set_attr(model, node, attr, epctx_view_none(), error);
 }
 
 EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
-                                            epctx_error *error)
-{
+                                            epctx_error *error) {
     return epctx__set_attr(model, node, NULL, attr, error);
 }
 
 #define EPCTX__SET_ATTR(set_name, value_type, attr_type, member) \
     EPCTX_API epctx_status epctx_node_##set_name(epctx_model *model, epctx_view node, \
                                                  const char *name, value_type value, \
-                                                 epctx_error *error) \
-    { \
+                                                 epctx_error *error) { \
         epctx_attr attr; \
         memset(&attr, 0, sizeof attr); \
         attr.name = epctx_str_of(name); \
@@ -10210,8 +9669,7 @@ EPCTX__SET_ATTR(set_str, epctx_str, EPCTX_ATTR_STRING, s)
 #undef EPCTX__SET_ATTR
 
 EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
-                                              epctx_error *error)
-{
+                                              epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_message(&b, node, EPCTX_KIND_NODE);
     epctx__drop_keyed(&b, owner, EPCTX_FIELD_NODE_ATTRIBUTE, name, NULL);
@@ -10222,8 +9680,7 @@ EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view nod
 
 EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph,
                                             const epctx_node *node, epctx_view after,
-                                            epctx_view *placed, epctx_error *error)
-{
+                                            epctx_view *placed, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_NONE);
     uint32_t number = EPCTX_FIELD_GRAPH_NODE;
@@ -10235,8 +9692,7 @@ EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph
 
 EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph, uint32_t number,
                                              const epctx_value *value, epctx_view after,
-                                             epctx_view *placed, epctx_error *error)
-{
+                                             epctx_view *placed, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_GRAPH);
     if (epctx__child_kind(EPCTX_KIND_GRAPH, number) != EPCTX_KIND_VALUE)
@@ -10247,8 +9703,7 @@ EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view grap
 
 EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_view graph,
                                                    const epctx_tensor *tensor, epctx_view after,
-                                                   epctx_view *placed, epctx_error *error)
-{
+                                                   epctx_view *placed, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_GRAPH);
     epctx__put(&b, owner, epctx__build_tensor(&b, NULL, EPCTX_FIELD_GRAPH_INITIALIZER, tensor),
@@ -10261,8 +9716,7 @@ EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_vie
 #define EPCTX__BIT_OF(name) (UINT32_C(1) << EPCTX_FIELD_TENSOR_##name)
 
 /* Removes the data of a tensor; other fields stay. */
-static epctx_slot *epctx__drop_data(epctx__builder *b, epctx_view view)
-{
+static epctx_slot *epctx__drop_data(epctx__builder *b, epctx_view view) {
     const uint32_t data =
         EPCTX__BIT_OF(FLOAT_DATA) | EPCTX__BIT_OF(INT32_DATA) | EPCTX__BIT_OF(STRING_DATA) |
         EPCTX__BIT_OF(INT64_DATA) | EPCTX__BIT_OF(RAW_DATA) | EPCTX__BIT_OF(DOUBLE_DATA) |
@@ -10277,8 +9731,7 @@ static epctx_slot *epctx__drop_data(epctx__builder *b, epctx_view view)
 #undef EPCTX__BIT_OF
 
 /* Links a field in field order. */
-static void epctx__put_sorted(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh)
-{
+static void epctx__put_sorted(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh) {
     epctx_slot *previous = NULL;
     epctx_slot *slot = b->status == EPCTX_OK ? parent->message->first : NULL;
     for (; slot != NULL && (slot->removed || slot->number <= fresh->number); slot = slot->next)
@@ -10287,8 +9740,7 @@ static void epctx__put_sorted(epctx__builder *b, epctx_slot *parent, epctx_slot 
 }
 
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
-                                            epctx_error *error)
-{
+                                            epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__drop_data(&b, tensor);
     epctx__put_sorted(
@@ -10298,8 +9750,7 @@ EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tenso
 
 EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
                                                  epctx_str location, uint64_t offset,
-                                                 uint64_t length, epctx_error *error)
-{
+                                                 uint64_t length, epctx_error *error) {
     static const char *const keys[] = {"location", "offset", "length"};
     const uint64_t numbers[3] = {0, offset, length};
     epctx__builder b = epctx__builder_of(model, error);
@@ -10322,8 +9773,7 @@ EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view 
 /* -- edits: fields that occur twice -- */
 
 static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
-                                      epctx_kind type)
-{
+                                      epctx_kind type) {
     epctx__builder b = epctx__builder_of(d->model, d->error);
     const epctx_slot *child = NULL;
     if (into != NULL) {
@@ -10341,14 +9791,12 @@ static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *into,
     return epctx__journal(d->model, NULL, NULL, gone, d->error);
 }
 
-EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
-{
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model) {
     return !model->duplicate;
 }
 
 EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
-                                                 void *user, epctx_error *error)
-{
+                                                 void *user, epctx_error *error) {
     const epctx__doubled d = {model, error, epctx__merge_into, true, doubled_fn, user};
     epctx__builder b;
     if (model->duplicate) { /* epctx_model_undo restores it */
@@ -10369,8 +9817,7 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 
 /* The last entry with that key or a new one. */
 static epctx_slot *epctx__keyed_entry(epctx__builder *b, epctx_slot *owner, uint32_t number,
-                                      epctx_str key)
-{
+                                      epctx_str key) {
     epctx_slot *entry = NULL;
     epctx_slot *slot = b->status == EPCTX_OK ? owner->message->first : NULL;
     while ((slot = epctx__keyed_from(slot, number, key)) != NULL) {
@@ -10386,8 +9833,7 @@ static epctx_slot *epctx__keyed_entry(epctx__builder *b, epctx_slot *owner, uint
 }
 
 EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
-                                             epctx_error *error)
-{
+                                             epctx_error *error) {
     epctx_error_clear(error);
     return epctx_model_opset(model, domain) != 0
                ? EPCTX_OK
@@ -10395,8 +9841,7 @@ EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domai
 }
 
 EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domain, int64_t version,
-                                             epctx_error *error)
-{
+                                             epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__keyed_entry(&b, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain);
     epctx__set_field(&b, slot, epctx__add_varint(&b, NULL, EPCTX_FIELD_OPSET_VERSION, version));
@@ -10404,8 +9849,7 @@ EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domai
 }
 
 EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
-                                                epctx_error *error)
-{
+                                                epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx__drop_keyed(&b, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain, NULL);
     return epctx__build_end(&b);
@@ -10414,8 +9858,7 @@ EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str do
 /* Of several pairs with the key the last one stays. */
 EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_str key, epctx_str value,
-                                              epctx_error *error)
-{
+                                              epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_owner(&b, message, number, true);
     epctx_slot *slot = epctx__keyed_entry(&b, owner, number, key);
@@ -10425,8 +9868,8 @@ EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view mes
 }
 
 EPCTX_API epctx_status epctx_message_remove_pair(epctx_model *model, epctx_view message,
-                                                 uint32_t number, epctx_str key, epctx_error *error)
-{
+                                                 uint32_t number, epctx_str key,
+                                                 epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_owner(&b, message, number, true);
     epctx__drop_keyed(&b, owner, number, key, NULL);
@@ -10434,30 +9877,26 @@ EPCTX_API epctx_status epctx_message_remove_pair(epctx_model *model, epctx_view 
 }
 
 EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
-                                                epctx_error *error)
-{
+                                                epctx_error *error) {
     return epctx_message_set_pair(model, epctx_model_root(model), EPCTX_FIELD_MODEL_METADATA_PROPS,
                                   key, value, error);
 }
 
 EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str key,
-                                                   epctx_error *error)
-{
+                                                   epctx_error *error) {
     return epctx_message_remove_pair(model, epctx_model_root(model),
                                      EPCTX_FIELD_MODEL_METADATA_PROPS, key, error);
 }
 
 /* -- edits: names of files -- */
 
-static uint32_t epctx__renamed_to(const epctx_map *map, epctx_str name)
-{
+static uint32_t epctx__renamed_to(const epctx_map *map, epctx_str name) {
     return name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
 }
 
 EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
-                                                epctx_error *error)
-{
+                                                epctx_error *error) {
     static const char *const attributes[] = {"ep_cache_context", "ep_dlc_context"};
     size_t mark = epctx_model_mark(model);
     epctx_status status = EPCTX_OK;
@@ -10499,8 +9938,7 @@ EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
 /* -- edits: a new model -- */
 
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
-                                       const epctx_open_opts *opts, epctx_error *error)
-{
+                                       const epctx_open_opts *opts, epctx_error *error) {
     static const uint8_t graph[2] = {0x3a, 0x00};
     epctx_status status;
     EPCTX__TRY(epctx_model_open_memory(model, graph, sizeof graph, opts, error));
@@ -10513,16 +9951,14 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 /* -- writing -- */
 
 /* Bytes of the length prefix: an over-long one keeps its width while the new value fits. */
-static unsigned epctx__length_size(const epctx_slot *slot, uint64_t size)
-{
+static unsigned epctx__length_size(const epctx_slot *slot, uint64_t size) {
     unsigned need = epctx__varint_size(size);
     unsigned width = epctx__length_width(slot);
     return width > need ? width : need;
 }
 
 /* Size of a written field; stores the payload size of changed messages. */
-static uint64_t epctx__measure(epctx_slot *slot)
-{
+static uint64_t epctx__measure(epctx_slot *slot) {
     uint64_t size = slot->size;
     if (slot->removed) return 0;
     if (epctx__is_changed(slot)) {
@@ -10538,8 +9974,7 @@ static uint64_t epctx__measure(epctx_slot *slot)
     return epctx__tag_size(slot) + epctx__length_size(slot, size) + size;
 }
 
-EPCTX_API uint64_t epctx_model_size(epctx_model *model)
-{
+EPCTX_API uint64_t epctx_model_size(epctx_model *model) {
     return model->root != NULL ? epctx__measure(model->root) : 0;
 }
 
@@ -10551,8 +9986,7 @@ typedef struct epctx__writer {
 } epctx__writer;
 
 /* `data` NULL: flushes. */
-static bool epctx__write_run(epctx__writer *w, const uint8_t *data, size_t size)
-{
+static bool epctx__write_run(epctx__writer *w, const uint8_t *data, size_t size) {
     if (w->run_size > 0 && data != w->run + w->run_size) {
         if (!pb_write(w->stream, w->run, w->run_size)) return false;
         w->run_size = 0;
@@ -10562,8 +9996,7 @@ static bool epctx__write_run(epctx__writer *w, const uint8_t *data, size_t size)
     return true;
 }
 
-static bool epctx__write_head(epctx__writer *w, const epctx_slot *slot, uint64_t size)
-{
+static bool epctx__write_head(epctx__writer *w, const epctx_slot *slot, uint64_t size) {
     uint8_t length[10];
     unsigned count = epctx__length_size(slot, size);
     unsigned i;
@@ -10577,8 +10010,7 @@ static bool epctx__write_head(epctx__writer *w, const epctx_slot *slot, uint64_t
            pb_write(w->stream, length, count);
 }
 
-static bool epctx__write_slot(epctx__writer *w, const epctx_slot *slot)
-{
+static bool epctx__write_slot(epctx__writer *w, const epctx_slot *slot) {
     const epctx_slot *child;
     if (slot->removed) return true;
     if (!epctx__is_changed(slot)) {
@@ -10592,8 +10024,7 @@ static bool epctx__write_slot(epctx__writer *w, const epctx_slot *slot)
 }
 
 EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t *stream,
-                                                epctx_error *error)
-{
+                                                epctx_error *error) {
     epctx__writer w;
     epctx_error_clear(error);
     EPCTX__TRY(epctx__check_open(model, error));
@@ -10654,8 +10085,7 @@ typedef struct epctx__commit_file {
     epctx_io_file locked;
 } epctx__commit_file;
 
-static epctx_status epctx__output_flush(epctx__output *out)
-{
+static epctx_status epctx__output_flush(epctx__output *out) {
     size_t used = out->used;
     out->used = 0;
     return used == 0
@@ -10664,8 +10094,7 @@ static epctx_status epctx__output_flush(epctx__output *out)
 }
 
 /* `data` NULL: zeros. */
-static epctx_status epctx__output_write(epctx__output *out, const uint8_t *data, size_t size)
-{
+static epctx_status epctx__output_write(epctx__output *out, const uint8_t *data, size_t size) {
     if (data != NULL && size > sizeof out->gathered - out->used) {
         EPCTX__TRY(epctx__output_flush(out));
         if (size > sizeof out->gathered)
@@ -10685,8 +10114,7 @@ static epctx_status epctx__output_write(epctx__output *out, const uint8_t *data,
     return EPCTX_OK;
 }
 
-static void epctx__output_close(epctx__output *out)
-{
+static void epctx__output_close(epctx__output *out) {
     if (out != NULL && out->open) {
         out->io->close_fn(out->io->user, &out->file);
         out->open = false;
@@ -10695,15 +10123,13 @@ static void epctx__output_close(epctx__output *out)
 
 #ifndef EPCTX_NO_EDIT
 
-static bool epctx__output_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
-{
+static bool epctx__output_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size) {
     epctx__output *out = (epctx__output *)stream->state;
     out->status = epctx__output_write(out, data, size);
     return out->status == EPCTX_OK;
 }
 
-static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
-{
+static epctx_status epctx__output_model(epctx__output *out, epctx_model *model) {
     pb_ostream_t stream;
     memset(&stream, 0, sizeof stream);
     stream.callback = epctx__output_stream;
@@ -10714,8 +10140,7 @@ static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
 }
 
 /* Consumers read no model of 2 GiB or more. */
-static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epctx_error *error)
-{
+static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epctx_error *error) {
     uint64_t size = epctx_model_size(model);
     return size <= (uint64_t)EPCTX_MODEL_MAX
                ? EPCTX_OK
@@ -10729,8 +10154,7 @@ static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epct
 
 /* A complete and durable temporary file: `model`, NULL: the entry's bytes. */
 static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commit_file *entry,
-                                       struct epctx_model *model, epctx__output **made)
-{
+                                       struct epctx_model *model, epctx__output **made) {
     epctx__output *out;
     size_t i;
     EPCTX__NEW(out, epctx__output, 1, c->arena, c->error);
@@ -10753,8 +10177,7 @@ static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commi
 /* -- entries -- */
 
 EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
-                                          epctx_arena *arena, epctx_error *error)
-{
+                                          epctx_arena *arena, epctx_error *error) {
     epctx_error_clear(error);
     memset(commit, 0, sizeof *commit);
     commit->arena = arena;
@@ -10762,16 +10185,14 @@ EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *
 }
 
 /* `folder` is canonical. */
-static epctx_status epctx__commit_folder(epctx_commit *c, epctx_str folder)
-{
+static epctx_status epctx__commit_folder(epctx_commit *c, epctx_str folder) {
     char whole[EPCTX_PATH_MAX];
     EPCTX__TRY(epctx_path_join(folder, epctx_str_of(""), whole, sizeof whole, c->error));
     return epctx__copy(c->arena, epctx_str_of(whole), &c->folder, c->error);
 }
 
 EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char *folder,
-                                               epctx_error *error)
-{
+                                               epctx_error *error) {
     char real[EPCTX_PATH_MAX];
     epctx_error_clear(error);
     commit->error = error;
@@ -10780,8 +10201,7 @@ EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char 
     return epctx__commit_folder(commit, epctx_str_of(real));
 }
 
-static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
-{
+static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping) {
     bool same = file->size == mapping->size;
     uint64_t at = 0;
     size_t i;
@@ -10800,8 +10220,7 @@ static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mappin
 }
 
 /* Keeps an equal file, which must not change before the commit runs. */
-static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry)
-{
+static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry) {
     epctx_output_file *file = entry->file;
     epctx_mapping old;
     memset(&old, 0, sizeof old);
@@ -10821,8 +10240,7 @@ static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entr
 
 /* `name` is relative to the commit's folder; NULL: the caller chose the path. */
 static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *entry,
-                                        const char *name)
-{
+                                        const char *name) {
     bool keep = c->keep && entry->file != NULL;
     epctx_overwrite overwrite = keep ? EPCTX_OVERWRITE_REPLACE : entry->opts.overwrite;
     char real[EPCTX_PATH_MAX];
@@ -10872,16 +10290,14 @@ static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *ent
 
 /* One order prevents deadlocks: names of models first, so that the holder of a model's lock can
  * wait for its files; then by name. */
-static int epctx__lock_order(const char *a, const char *b)
-{
+static int epctx__lock_order(const char *a, const char *b) {
     bool first = epctx__ends_with(epctx_str_of(a), ".onnx.lock");
     bool second = epctx__ends_with(epctx_str_of(b), ".onnx.lock");
     return first != second ? (first ? -1 : 1) : strcmp(a, b);
 }
 
 static epctx_status epctx__commit_entry(epctx_commit *c, const char *path, epctx_error *error,
-                                        epctx__commit_file **out)
-{
+                                        epctx__commit_file **out) {
     epctx_error_clear(error);
     c->error = error;
     EPCTX__NEW(*out, epctx__commit_file, 1, c->arena, error);
@@ -10889,8 +10305,8 @@ static epctx_status epctx__commit_entry(epctx_commit *c, const char *path, epctx
 }
 
 /* Checks an entry and adds it. */
-static epctx_status epctx__commit_put(epctx_commit *c, epctx__commit_file *entry, const char *name)
-{
+static epctx_status epctx__commit_put(epctx_commit *c, epctx__commit_file *entry,
+                                      const char *name) {
     epctx__commit_file **link = &c->files;
     epctx_status status = epctx__commit_judge(c, entry, name);
     epctx_blame(c->error, entry->path, NULL, NULL);
@@ -10907,8 +10323,7 @@ static epctx_status epctx__commit_put(epctx_commit *c, epctx__commit_file *entry
 
 EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
                                               const char *path, const epctx_write_opts *opts,
-                                              epctx_error *error)
-{
+                                              epctx_error *error) {
     epctx__commit_file *entry;
     if (opts != NULL && opts->backup != NULL && opts->backup_capacity > 0) opts->backup[0] = '\0';
     EPCTX__TRY(epctx__commit_entry(commit, path, error, &entry));
@@ -10922,8 +10337,7 @@ EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model 
 #endif /* EPCTX_NO_EDIT */
 
 static epctx_status epctx__commit_put_file(epctx_commit *c, epctx_output_file *file,
-                                           const epctx_write_opts *opts, epctx_error *error)
-{
+                                           const epctx_write_opts *opts, epctx_error *error) {
     epctx__commit_file *entry;
     EPCTX__TRY(epctx__commit_entry(c, file->path, error, &entry));
     file->kept = false;
@@ -10934,8 +10348,7 @@ static epctx_status epctx__commit_put_file(epctx_commit *c, epctx_output_file *f
 }
 
 EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
-                                             epctx_overwrite overwrite, epctx_error *error)
-{
+                                             epctx_overwrite overwrite, epctx_error *error) {
     epctx_write_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.overwrite = overwrite;
@@ -10943,8 +10356,7 @@ EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_
 }
 
 EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *name,
-                                           epctx_error *error)
-{
+                                           epctx_error *error) {
     epctx__commit_file *entry;
     EPCTX__TRY(epctx__commit_entry(commit, name, error, &entry));
     entry->goes = true;
@@ -10953,8 +10365,7 @@ EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *nam
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
-{
+EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error) {
     epctx__commit_file **link, *entry;
     epctx_status status = EPCTX_OK;
     int models;
@@ -10983,8 +10394,7 @@ EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *erro
 
 /* -- locks -- */
 
-static epctx_status epctx__commit_lock(epctx_commit *c)
-{
+static epctx_status epctx__commit_lock(epctx_commit *c) {
     const char *held = c->lock != NULL && c->lock->held ? c->lock->path : "";
     const char *last = "";
     epctx__commit_file *entry;
@@ -11001,8 +10411,7 @@ static epctx_status epctx__commit_lock(epctx_commit *c)
 }
 
 EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
-                                            const char *path, epctx_error *error)
-{
+                                            const char *path, epctx_error *error) {
     char real[EPCTX_PATH_MAX];
     epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
@@ -11017,8 +10426,7 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
     return EPCTX_OK;
 }
 
-EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
-{
+EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock) {
     if (lock->held) lock->io->close_fn(lock->io->user, &lock->file);
     memset(lock, 0, sizeof *lock);
 }
@@ -11026,8 +10434,7 @@ EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
 /* -- committing -- */
 
 /* Under the locks: files that were read or kept must be unchanged. */
-static epctx_status epctx__commit_review(epctx_commit *c)
-{
+static epctx_status epctx__commit_review(epctx_commit *c) {
     epctx__commit_file *entry;
     for (entry = c->files; entry != NULL; entry = entry->next) {
         epctx_file_info now;
@@ -11047,8 +10454,7 @@ static epctx_status epctx__commit_review(epctx_commit *c)
 
 /* Puts a file into its place, or clears that; a failure must now restore it. */
 static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
-                                        epctx__output *out, bool clear)
-{
+                                        epctx__output *out, bool clear) {
     const epctx_io *io = c->io;
     /* This commit's own file there is always replaced. */
     bool ours = entry->meets && out == entry->out && !clear;
@@ -11071,8 +10477,7 @@ static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_fil
 
 /* The files that the model at `path` names; none if it is not a model. */
 static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_arena *arena,
-                                    epctx_dependency **files, size_t *count, epctx_error *error)
-{
+                                    epctx_dependency **files, size_t *count, epctx_error *error) {
     epctx_allocator in_arena = epctx__in_arena(arena);
     epctx_model model;
     epctx_open_opts open;
@@ -11096,8 +10501,7 @@ static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_
 }
 
 /* The replaced file, no model, that a model names, or NULL. */
-static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx_dependency *used)
-{
+static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx_dependency *used) {
     epctx__commit_file *entry = used->path != NULL ? c->files : NULL;
     while (entry != NULL &&
            (entry->is_model || entry->out == NULL || strcmp(used->path, entry->real) != 0))
@@ -11108,8 +10512,7 @@ static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx
 /* Gives second names to the replaced files that the old model of `entry` names: FILE.new, or if
  * that exists FILE.new2 ...; clears `seconds` if the file system has none. */
 EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c,
-                                                    epctx__commit_file *entry, bool *seconds)
-{
+                                                    epctx__commit_file *entry, bool *seconds) {
     epctx_dependency *used = NULL;
     char name[EPCTX_NAME_MAX];
     size_t count, i;
@@ -11134,8 +10537,7 @@ EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c,
 
 /* Puts the second names into a model. */
 EPCTX__APART static epctx_status
-epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epctx_model *model)
-{
+epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epctx_model *model) {
     epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
     char path[EPCTX_PATH_MAX]; /* as long as entry->real */
     epctx_text text = epctx_text_of(path, sizeof path);
@@ -11172,8 +10574,7 @@ epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epc
 }
 
 /* The new model with second names, complete and durable. */
-static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *entry)
-{
+static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *entry) {
     epctx_allocator in_arena = epctx__in_arena(c->arena);
     epctx_open_opts open;
     epctx_model bytes;
@@ -11199,8 +10600,7 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
 
 /* If an old model would meet new files, first places the new one with second names, or without such
  * names removes the old one. */
-static epctx_status epctx__commit_detour(epctx_commit *c)
-{
+static epctx_status epctx__commit_detour(epctx_commit *c) {
     bool seconds = c->io->second_fn != NULL;
     bool others = false;
     epctx__commit_file *entry;
@@ -11220,8 +10620,7 @@ static epctx_status epctx__commit_detour(epctx_commit *c)
 
 #endif /* EPCTX_NO_EDIT */
 
-static epctx_status epctx__commit_all(epctx_commit *c)
-{
+static epctx_status epctx__commit_all(epctx_commit *c) {
     epctx__commit_file *entry;
     uint64_t done = 0;
     uint64_t total = 0;
@@ -11234,8 +10633,7 @@ static epctx_status epctx__commit_all(epctx_commit *c)
 #ifndef EPCTX_NO_EDIT
     EPCTX__TRY(epctx__commit_detour(c));
 #endif
-    for (entry = c->files; entry != NULL; entry = entry->next)
-        total += entry->out != NULL;
+    for (entry = c->files; entry != NULL; entry = entry->next) total += entry->out != NULL;
     for (models = 0; models < 2; models++) {
         for (entry = c->files; entry != NULL; entry = entry->next) {
             if (entry->is_model == (models == 1) && entry->out != NULL) {
@@ -11254,8 +10652,7 @@ static epctx_status epctx__commit_all(epctx_commit *c)
 }
 
 /* Fills the callers' results after success. */
-static epctx_status epctx__commit_report(epctx_commit *c)
-{
+static epctx_status epctx__commit_report(epctx_commit *c) {
     epctx_status status = EPCTX_OK;
     epctx__commit_file *entry;
     for (entry = c->files; entry != NULL; entry = entry->next) {
@@ -11274,8 +10671,7 @@ static epctx_status epctx__commit_report(epctx_commit *c)
     return status;
 }
 
-EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error)
-{
+EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error) {
     epctx__output *out;
     epctx__commit_file *entry;
     epctx_status status;
@@ -11293,8 +10689,7 @@ EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error
     return status;
 }
 
-EPCTX_API void epctx_commit_close(epctx_commit *commit)
-{
+EPCTX_API void epctx_commit_close(epctx_commit *commit) {
     epctx__commit_file *entry;
     for (entry = commit->files; entry != NULL; entry = entry->next) {
         epctx__output_close(entry->out);
@@ -11307,8 +10702,7 @@ EPCTX_API void epctx_commit_close(epctx_commit *commit)
 
 EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, const void *data,
                                          size_t size, const epctx_write_opts *opts,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     epctx_output_file file;
     epctx_arena arena;
     epctx_commit commit;
@@ -11334,8 +10728,7 @@ EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, c
 
 static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const char *path,
                                      const epctx_write_opts *opts, epctx_output_file *files,
-                                     size_t count, epctx_overwrite overwrite, epctx_error *error)
-{
+                                     size_t count, epctx_overwrite overwrite, epctx_error *error) {
     epctx_dependency *used = NULL;
     size_t used_count = 0;
     char source[EPCTX_PATH_MAX] = "";
@@ -11350,8 +10743,7 @@ static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const 
         (void)c->io->canonical_fn(c->io->user, model->path, source, sizeof source, NULL);
     }
     c->keep = true;
-    for (i = 0; i < count; i++)
-        EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, error));
+    for (i = 0; i < count; i++) EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, error));
     /* Files that the model is read from are not overwritten: those named in its file, and those it
      * has open. */
     for (entry = c->files; entry != NULL; entry = entry->next) {
@@ -11374,8 +10766,7 @@ static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const 
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     epctx_commit commit;
     epctx_status status =
         epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
@@ -11386,8 +10777,7 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
 }
 
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
-                                              const epctx_write_opts *opts, epctx_error *error)
-{
+                                              const epctx_write_opts *opts, epctx_error *error) {
     return epctx_write_group(model, path, opts, NULL, 0, EPCTX_OVERWRITE_FAIL, error);
 }
 
@@ -11399,8 +10789,7 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 
 /* `name` empty: embedded. `hash`: the numbers are hashes, not sizes. */
 static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t found,
-                                        uint64_t expected, epctx_error *error)
-{
+                                        uint64_t expected, epctx_error *error) {
     static const char *const formats[] = {
         "%s%S%s has %u bytes, the model was compiled with one of %u: %s",
         "%s%S%s has hash %x, the model was compiled with one of hash %x: %s"};
@@ -11423,8 +10812,7 @@ typedef struct epctx__stamp_line {
     bool alone;     /* the line of a binary that holds one graph */
 } epctx__stamp_line;
 
-static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
-{
+static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line) {
     epctx_str text, number;
     bool file;
     if (rest->size == 0) return false;
@@ -11445,8 +10833,7 @@ static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
     return true;
 }
 
-static bool epctx__stamp_of(const epctx_model *model, epctx_str source, epctx_str *out)
-{
+static bool epctx__stamp_of(const epctx_model *model, epctx_str source, epctx_str *out) {
     char key[sizeof EPCTX_BUILD_PREFIX + 256];
     epctx_str parts[2];
     parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
@@ -11456,8 +10843,7 @@ static bool epctx__stamp_of(const epctx_model *model, epctx_str source, epctx_st
 }
 
 /* The node with the only context of an EP; false when there is none, or several. */
-static bool epctx__only_context(const epctx_model *model, epctx_str source, epctx_epnode *out)
-{
+static bool epctx__only_context(const epctx_model *model, epctx_str source, epctx_epnode *out) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_epnode node;
@@ -11479,8 +10865,7 @@ static bool epctx__only_context(const epctx_model *model, epctx_str source, epct
 /* The line of the binary, with the name of its file (embedded: empty), and the node with it. False
  * when there is none, and for a merged model: the stamp is that of one part. */
 static bool epctx__stamp_binary(const epctx_model *model, epctx_str source, epctx__stamp_line *line,
-                                epctx_epnode *node)
-{
+                                epctx_epnode *node) {
     epctx_str rest;
     bool found = epctx__stamp_of(model, source, &rest);
     while (found && epctx__stamp_next(&rest, line)) {
@@ -11497,8 +10882,7 @@ static bool epctx__stamp_binary(const epctx_model *model, epctx_str source, epct
 
 /* Compares a binary with the stamp; `fast`: only its size. */
 static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const void *data,
-                                        uint64_t size, bool fast, epctx_error *error)
-{
+                                        uint64_t size, bool fast, epctx_error *error) {
     uint64_t hash;
     if (size != line->size) return epctx__other_binary(line->name, false, size, line->size, error);
     hash = fast ? line->hash : epctx_hash(data, (size_t)size, 0);
@@ -11509,8 +10893,7 @@ static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const voi
 /* The same for the binary of `node`, in the folder of `context_file_path` (NULL: of the model). */
 static epctx_status epctx__verify_node(const epctx_model *model, const epctx__stamp_line *line,
                                        const epctx_epnode *node, const char *context_file_path,
-                                       bool fast, epctx_error *error)
-{
+                                       bool fast, epctx_error *error) {
     const epctx_io *io = epctx_model_io(model);
     epctx_str context = node->ep_cache_context;
     epctx_str folder = epctx_path_folder(
@@ -11533,8 +10916,8 @@ static epctx_status epctx__verify_node(const epctx_model *model, const epctx__st
 
 /* Compares the binary of one EP with its stamp, if any. Loading reports a missing file. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
-                                      const char *context_file_path, bool fast, epctx_error *error)
-{
+                                      const char *context_file_path, bool fast,
+                                      epctx_error *error) {
     epctx__stamp_line line;
     epctx_epnode node;
     epctx_status status;
@@ -11551,8 +10934,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
 #define EPCTX__STAMPS_MAX 16 /* models have few EPs; a hostile one may have a million stamps */
 
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
-                                                const char *context_file_path, epctx_error *error)
-{
+                                                const char *context_file_path, epctx_error *error) {
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
@@ -11571,8 +10953,7 @@ EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
     return EPCTX_OK;
 }
 
-EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node)
-{
+EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node) {
     epctx__stamp_line line;
     epctx_epnode only;
     return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
@@ -11591,27 +10972,23 @@ typedef struct epctx__stamp_text {
     bool failed;
 } epctx__stamp_text;
 
-static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena)
-{
+static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena) {
     s->in_arena = epctx__in_arena(arena);
     s->failed = false;
     epctx_buffer_init(&s->text, &s->in_arena);
 }
 
-static void epctx__stamp_put(epctx__stamp_text *s, epctx_str part)
-{
+static void epctx__stamp_put(epctx__stamp_text *s, epctx_str part) {
     s->failed = s->failed || epctx_buffer_append(&s->text, part.data, part.size) != EPCTX_OK;
 }
 
 /* Starts a line. */
-static void epctx__stamp_put_word(epctx__stamp_text *s, const char *word)
-{
+static void epctx__stamp_put_word(epctx__stamp_text *s, const char *word) {
     epctx__stamp_put(s, epctx_str_of(s->text.size > 0 ? "\n" : ""));
     epctx__stamp_put(s, epctx_str_of(word));
 }
 
-static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool hash)
-{
+static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool hash) {
     char digits[24];
     epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_text_put_char(&text, ' ');
@@ -11623,8 +11000,7 @@ static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool h
 }
 
 /* A character as written in a name; `one` has room for it. */
-static epctx_str epctx__stamp_escape(char c, char *one)
-{
+static epctx_str epctx__stamp_escape(char c, char *one) {
     epctx_str as_is;
     *one = c;
     as_is.data = one;
@@ -11632,26 +11008,22 @@ static epctx_str epctx__stamp_escape(char c, char *one)
     return c == '%' ? epctx_str_of("%25") : c == '\n' ? epctx_str_of("%0A") : as_is;
 }
 
-static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name)
-{
+static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name) {
     size_t i;
     char one;
     epctx__stamp_put(s, epctx_str_of(" "));
-    for (i = 0; i < name.size; i++)
-        epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
+    for (i = 0; i < name.size; i++) epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
 }
 
 static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_span bytes,
-                                  epctx_str name)
-{
+                                  epctx_str name) {
     epctx__stamp_put_word(s, word);
     epctx__stamp_put_number(s, bytes.size, false);
     epctx__stamp_put_number(s, epctx_hash(bytes.data, bytes.size, 0), true);
     if (name.data != NULL) epctx__stamp_put_name(s, name);
 }
 
-static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs)
-{
+static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs) {
     epctx__stamp_put_file(s, "binary", binary, epctx_str_of(NULL));
     epctx__stamp_put_word(s, "graphs");
     epctx__stamp_put_number(s, graphs, false);
@@ -11659,8 +11031,7 @@ static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, siz
 
 /* A metadata entry of one EP. */
 static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, const char *source,
-                                       epctx_str value, epctx_error *error)
-{
+                                       epctx_str value, epctx_error *error) {
     epctx__stamp_text key;
     epctx__stamp_begin(&key, &model->arena);
     epctx__stamp_put(&key, epctx_str_of(prefix));
@@ -11671,16 +11042,14 @@ static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, c
 }
 
 static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *model,
-                                       const char *source, epctx_error *error)
-{
+                                       const char *source, epctx_error *error) {
     return s->failed ? epctx__nomem(error, model->arena.missing)
                      : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source,
                                           epctx__str(s->text.data, s->text.size), error);
 }
 
 /* Is an escaped name `plain`? */
-static bool epctx__stamp_is(epctx_str escaped, const char *plain)
-{
+static bool epctx__stamp_is(epctx_str escaped, const char *plain) {
     char one;
     for (; *plain != '\0'; plain++) {
         epctx_str want = epctx__stamp_escape(*plain, &one);
@@ -11691,8 +11060,7 @@ static bool epctx__stamp_is(epctx_str escaped, const char *plain)
     return escaped.size == 0;
 }
 
-static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
-{
+static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity) {
     size_t i = 0;
     size_t used = 0;
     while (i < escaped.size && used + 1 < capacity) {
@@ -11715,8 +11083,7 @@ static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
 #ifndef EPCTX_NO_EDIT
 
 EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
-                                         const epctx_change *change, epctx_error *error)
-{
+                                         const epctx_change *change, epctx_error *error) {
     void *items = changes->items;
     epctx_error_clear(error);
     if (!epctx__list_room(arena, &items, changes->count, &changes->room, sizeof *change))
@@ -11728,8 +11095,7 @@ EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *ar
 }
 
 EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_arena *arena,
-                                              const epctx_output_file *file, epctx_error *error)
-{
+                                              const epctx_output_file *file, epctx_error *error) {
     void *files = changes->files;
     epctx_error_clear(error);
     if (!epctx__list_room(arena, &files, changes->file_count, &changes->file_room, sizeof *file))
@@ -11743,8 +11109,7 @@ EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_aren
 
 EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
                                             const epctx_span *parts, size_t part_count,
-                                            epctx_output_file *out, epctx_error *error)
-{
+                                            epctx_output_file *out, epctx_error *error) {
     char room[EPCTX_PATH_MAX];
     char whole[EPCTX_PATH_MAX];
     size_t i;
@@ -11756,14 +11121,12 @@ EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path
     EPCTX__TRY(epctx__copy(&model->arena, name, &out->name, error));
     out->parts = parts;
     out->part_count = part_count;
-    for (i = 0; i < part_count; i++)
-        out->size += parts[i].size;
+    for (i = 0; i < part_count; i++) out->size += parts[i].size;
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
-                                               const epctx_profile *profile, epctx_error *error)
-{
+                                               const epctx_profile *profile, epctx_error *error) {
     epctx_error reason;
     const char *why = NULL;
     const char *ep = "";
@@ -11836,16 +11199,14 @@ typedef struct epctx__convert {
 
 static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kind,
                                         const epctx__context_node *n, epctx_str file, uint64_t size,
-                                        const char *reason)
-{
+                                        const char *reason) {
     const epctx_change change = {kind, n->node.name, file, size, reason};
     return epctx_changes_put(c->changes, c->arena, &change, c->error);
 }
 
 /* A context that moves must match the build stamp, if any: else the error would show up only when
  * the model is loaded. */
-static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node *n)
-{
+static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node *n) {
     epctx__context_ep *ep = n->ep;
     epctx_str context = n->node.ep_cache_context;
     bool made = n->node.embed_mode == 1 ? context.data == ep->context.data
@@ -11860,8 +11221,7 @@ static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node 
 
 /* A node, its EP (`eps`: source -> index), and whether it is converted. */
 static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view *view,
-                                        epctx_map *eps, epctx__context_node *n)
-{
+                                        epctx_map *eps, epctx__context_node *n) {
     epctx__context_ep *ep;
     epctx_epnode made;
     const char *reason;
@@ -11899,16 +11259,14 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
                                n->node.ep_cache_context.size, reason);
 }
 
-static epctx_status epctx__convert_collect(epctx__convert *c)
-{
+static epctx_status epctx__convert_collect(epctx__convert *c) {
     epctx_walk walk;
     epctx_node_view view;
     epctx_map eps;
     size_t count = 0;
     size_t chosen = 0;
     epctx_walk_begin(&walk, c->model);
-    while (epctx_walk_epnode(&walk, &view))
-        count += epctx_node_is_epnode(&view);
+    while (epctx_walk_epnode(&walk, &view)) count += epctx_node_is_epnode(&view);
     if (count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_NO_NODES,
                           "there is no EPContext node: compile the model first");
@@ -11932,15 +11290,13 @@ static epctx_status epctx__convert_collect(epctx__convert *c)
 
 /* `context`: the bytes, or the name of their file. */
 static epctx_status epctx__convert_store(epctx__convert *c, const epctx__context_node *n,
-                                         epctx_str context)
-{
+                                         epctx_str context) {
     EPCTX__TRY(epctx_node_set_str(c->model, n->view, "ep_cache_context", context, c->error));
     return epctx_node_set_int(c->model, n->view, "embed_mode", c->mode, c->error);
 }
 
 /* Secondary nodes repeat the mode of their primary one; some EPs refuse mixed modes. */
-static epctx_status epctx__convert_settle(epctx__convert *c)
-{
+static epctx_status epctx__convert_settle(epctx__convert *c) {
     size_t i;
     for (i = 0; i < c->node_count; i++) {
         const epctx__context_node *n = &c->nodes[i];
@@ -11965,8 +11321,7 @@ static epctx_status epctx__convert_settle(epctx__convert *c)
 
 /* -- embed -- */
 
-static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
-{
+static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n) {
     const epctx__context_ep *ep = n->ep;
     const uint32_t traits = ep->profile->traits;
     epctx_str name = n->node.ep_cache_context;
@@ -12005,8 +11360,7 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
 }
 
 /* If all nodes name one binary (OpenVINO), the first takes it and the others store nothing. */
-static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n)
-{
+static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n) {
     epctx_str bytes = epctx__str(n->bytes.data, n->bytes.size);
     epctx_change_kind kind = EPCTX_CHANGE_EMBEDDED;
     if ((n->ep->profile->traits & EPCTX_ALL_NAME) != 0 && n != n->ep->first) {
@@ -12027,14 +11381,12 @@ static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n
 /* -- extract -- */
 
 /* A key of the first `count` numbers, borrowed from the node. */
-static epctx_str epctx__extract_key(const epctx__context_node *n, size_t count)
-{
+static epctx_str epctx__extract_key(const epctx__context_node *n, size_t count) {
     return epctx__str((const uint8_t *)n->key, count * sizeof *n->key);
 }
 
 /* Collects the names of existing files and the sizes of contexts. */
-static epctx_status epctx__extract_begin(epctx__convert *c)
-{
+static epctx_status epctx__extract_begin(epctx__convert *c) {
     size_t i;
     if (epctx_path_file(c->path).size == 0) {
         return epctx_fail(c->error, EPCTX_ERR_PATH,
@@ -12056,8 +11408,7 @@ static epctx_status epctx__extract_begin(epctx__convert *c)
 }
 
 /* Finds the first node of the EP with the same context; hashes only contexts of equal size. */
-static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *n)
-{
+static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *n) {
     const epctx__context_ep *ep = n->ep;
     epctx_str context = n->node.ep_cache_context;
     uint32_t at;
@@ -12092,8 +11443,7 @@ static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *
 }
 
 /* A file for a context, with the first free name. */
-static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *n)
-{
+static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *n) {
     const epctx_profile *profile = n->ep->profile;
     const char *pattern = c->opts.name != NULL ? c->opts.name : profile->binary;
     char base[EPCTX_PATH_MAX];
@@ -12127,8 +11477,7 @@ static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *
     return epctx_changes_put_file(c->changes, c->arena, &file, c->error);
 }
 
-static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node *n)
-{
+static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node *n) {
     EPCTX__TRY(n->same == n ? epctx__extract_file(c, n) : EPCTX_OK);
     EPCTX__TRY(epctx__convert_store(c, n, n->same->name));
     return epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, n, n->same->name, n->bytes.size, NULL);
@@ -12136,8 +11485,7 @@ static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node 
 
 /* -- both -- */
 
-static epctx_status epctx__convert_contexts(epctx__convert *c)
-{
+static epctx_status epctx__convert_contexts(epctx__convert *c) {
     const bool embed = c->mode == 1;
     size_t i, store;
     EPCTX__TRY(epctx__convert_collect(c));
@@ -12172,8 +11520,7 @@ static epctx_status epctx__convert_contexts(epctx__convert *c)
 }
 
 static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_opts *opts,
-                                       int64_t mode, epctx_changes *changes, epctx_error *error)
-{
+                                       int64_t mode, epctx_changes *changes, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx__convert c;
     epctx_changes ignored;
@@ -12196,14 +11543,12 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
 }
 
 EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
-                                         epctx_changes *changes, epctx_error *error)
-{
+                                         epctx_changes *changes, epctx_error *error) {
     return epctx__convert_run(model, opts, 1, changes, error);
 }
 
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
-                                           epctx_changes *changes, epctx_error *error)
-{
+                                           epctx_changes *changes, epctx_error *error) {
     return epctx__convert_run(model, opts, 0, changes, error);
 }
 
@@ -12223,15 +11568,13 @@ typedef struct epctx__prefixing {
 } epctx__prefixing;
 
 static epctx_status epctx__prefix_refused(const epctx__prefixing *p, const epctx_profile *profile,
-                                          const char *why)
-{
+                                          const char *why) {
     return epctx_fail(p->error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
                       profile->name, why);
 }
 
 /* The name of an EPContext node may be the key into its binary. */
-static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_view *view)
-{
+static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_view *view) {
     const epctx_profile *profile = p->opts.profile;
     epctx_epnode node;
     epctx_str ep;
@@ -12259,8 +11602,7 @@ static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_vi
                                 : EPCTX_OK;
 }
 
-static epctx_status epctx__prefix_check_all(epctx__prefixing *p)
-{
+static epctx_status epctx__prefix_check_all(epctx__prefixing *p) {
     epctx_node_view node;
     epctx_walk walk;
     epctx_walk_begin(&walk, p->model);
@@ -12283,8 +11625,7 @@ static epctx_status epctx__prefix_check_all(epctx__prefixing *p)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__prefix_node(epctx__prefixing *p, const epctx_node_view *node)
-{
+static epctx_status epctx__prefix_node(epctx__prefixing *p, const epctx_node_view *node) {
     epctx_str name;
     epctx_span bytes;
     char *text;
@@ -12303,8 +11644,7 @@ static epctx_status epctx__prefix_node(epctx__prefixing *p, const epctx_node_vie
     return epctx_message_set_data(p->model, node->view, EPCTX_FIELD_NODE_NAME, bytes, p->error);
 }
 
-static epctx_status epctx__prefix_run(epctx__prefixing *p)
-{
+static epctx_status epctx__prefix_run(epctx__prefixing *p) {
     epctx_node_view node;
     epctx_walk walk;
     if (p->prefix.size == 0) return epctx_fail(p->error, EPCTX_ERR_ARG, "the prefix is empty");
@@ -12322,8 +11662,7 @@ static epctx_status epctx__prefix_run(epctx__prefixing *p)
 
 EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
                                           const epctx_prefix_opts *opts, size_t *count,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx__prefixing p;
     memset(&p, 0, sizeof p);
@@ -12379,14 +11718,12 @@ typedef struct epctx__grouping {
 } epctx__grouping;
 
 /* The producer of a value that a node reads, or EPCTX_MAP_NONE. */
-static uint32_t epctx__producer(const epctx__grouping *g, const epctx_node *node, size_t read)
-{
+static uint32_t epctx__producer(const epctx__grouping *g, const epctx_node *node, size_t read) {
     return epctx_map_get(&g->producers, epctx__reads(node, read));
 }
 
 static epctx_status epctx__group_refuse(epctx__grouping *g, const char *problem, epctx_str value,
-                                        epctx_str node)
-{
+                                        epctx_str node) {
     epctx_fail(g->error, EPCTX_ERR_GRAPH, problem, &value);
     epctx_blame(g->error, NULL, &node, NULL);
     return EPCTX_ERR_GRAPH;
@@ -12394,8 +11731,7 @@ static epctx_status epctx__group_refuse(epctx__grouping *g, const char *problem,
 
 /* A Constant node may redefine the value of an earlier one of the same type; the last one wins, as
  * in ONNX Runtime, which turns them into initializers. */
-static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx_node *again)
-{
+static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx_node *again) {
     const epctx_node *node = first != EPCTX_MAP_NONE ? &graph->nodes[first] : again;
     const epctx_tensor *a = node->attr_count == 1 ? node->attrs[0].t : NULL;
     const epctx_tensor *b = again->attr_count == 1 ? again->attrs[0].t : NULL;
@@ -12406,8 +11742,7 @@ static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx
 }
 
 /* Maps names to their origin, of which each may have only one. */
-static epctx_status epctx__group_names(epctx__grouping *g)
-{
+static epctx_status epctx__group_names(epctx__grouping *g) {
     const epctx_graph *graph = g->graph;
     size_t i, k;
     g->producers.arena = g->initializers.arena = g->types.arena = g->wanted.arena = g->arena;
@@ -12441,8 +11776,7 @@ static epctx_status epctx__group_names(epctx__grouping *g)
 }
 
 /* Levels; those with taken nodes are numbered in ascending order. */
-static epctx_status epctx__group_levels(epctx__grouping *g)
-{
+static epctx_status epctx__group_levels(epctx__grouping *g) {
     const epctx_graph *graph = g->graph;
     uint32_t *level, *number;
     size_t i, k;
@@ -12486,8 +11820,7 @@ static epctx_status epctx__group_levels(epctx__grouping *g)
 
 /* Constants that are graph outputs belong to the first partition; those read by a node that is not
  * taken stay outside with it. */
-static void epctx__group_constants(epctx__grouping *g)
-{
+static void epctx__group_constants(epctx__grouping *g) {
     const epctx_graph *graph = g->graph;
     size_t i, k;
     for (i = graph->node_count; i-- > 0;) {
@@ -12508,8 +11841,7 @@ static void epctx__group_constants(epctx__grouping *g)
     }
 }
 
-static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
-{
+static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name) {
     const epctx_graph *graph = g->graph;
     size_t at = epctx_map_get(&g->types, name);
     epctx_value value;
@@ -12527,8 +11859,8 @@ static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
 
 /* Appends `first` and the constants it needs to the list, producers before readers. No recursion:
  * the stack is a path through the graph with the next input of each node. */
-static size_t epctx__list_constants(epctx__grouping *g, uint32_t first, uint32_t mark, size_t count)
-{
+static size_t epctx__list_constants(epctx__grouping *g, uint32_t first, uint32_t mark,
+                                    size_t count) {
     size_t top = 0;
     uint32_t next = first;
     for (;;) {
@@ -12551,8 +11883,7 @@ static size_t epctx__list_constants(epctx__grouping *g, uint32_t first, uint32_t
 }
 
 /* The nodes of a partition with the constants they need, in order. */
-static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint32_t id)
-{
+static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint32_t id) {
     epctx_node *nodes;
     size_t count = 0;
     size_t i, k;
@@ -12573,16 +11904,14 @@ static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *pa
                           (uint64_t)g->graph->node_count * 16 + 4096, (uint64_t)g->count);
     }
     EPCTX__NEW(nodes, epctx_node, count, g->arena, g->error);
-    for (i = 0; i < count; i++)
-        nodes[i] = g->graph->nodes[g->list[i]];
+    for (i = 0; i < count; i++) nodes[i] = g->graph->nodes[g->list[i]];
     part->graph.nodes = nodes;
     part->graph.node_count = count;
     return EPCTX_OK;
 }
 
 /* Boundary inputs in order of first use, initializers, boundary outputs in order of production. */
-static epctx_status epctx__collect_edges(epctx__grouping *g, epctx_partition *part, uint32_t id)
-{
+static epctx_status epctx__collect_edges(epctx__grouping *g, epctx_partition *part, uint32_t id) {
     epctx_graph *graph = &part->graph;
     epctx_value *inputs, *outputs;
     epctx_tensor *initializers;
@@ -12627,8 +11956,7 @@ static epctx_status epctx__collect_edges(epctx__grouping *g, epctx_partition *pa
 }
 
 /* Makes the partitions from the groups. */
-static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *parts)
-{
+static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *parts) {
     const epctx_graph *graph = g->graph;
     uint32_t *members; /* of all partitions in order */
     size_t *begin;     /* of each; counted two places later */
@@ -12645,8 +11973,7 @@ static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *pa
         }
     }
     begin[0] = 0;
-    for (i = 2; i < (size_t)g->count + 2; i++)
-        begin[i] += begin[i - 1];
+    for (i = 2; i < (size_t)g->count + 2; i++) begin[i] += begin[i - 1];
     for (i = 0; i < graph->node_count; i++)
         if (g->group[i] < g->count) members[begin[g->group[i] + 1]++] = (uint32_t)i;
     for (i = 0; i < g->count; i++) {
@@ -12664,8 +11991,7 @@ static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *pa
 /* `stays` (may be NULL) gets the constant nodes that stay beside their readers. */
 static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *take,
                                      epctx_arena *arena, epctx_partition **partitions,
-                                     size_t *count, const uint8_t **stays, epctx_error *error)
-{
+                                     size_t *count, const uint8_t **stays, epctx_error *error) {
     size_t n = graph->node_count;
     epctx__grouping g;
     epctx_error_clear(error);
@@ -12696,8 +12022,7 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
 
 EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
-                                             size_t *count, epctx_error *error)
-{
+                                             size_t *count, epctx_error *error) {
     return epctx__partition(graph, take, arena, partitions, count, NULL, error);
 }
 
@@ -12724,8 +12049,7 @@ struct epctx__weight {
 };
 
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     epctx_error_clear(error);
     memset(weights, 0, sizeof *weights);
     if (opts == NULL || (opts->binary == NULL && opts->fetch_fn == NULL)) {
@@ -12738,15 +12062,13 @@ EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_we
     return EPCTX_OK;
 }
 
-EPCTX_API void epctx_weights_free(epctx_weights *weights)
-{
+EPCTX_API void epctx_weights_free(epctx_weights *weights) {
     if (weights->entries != NULL)
         weights->allocator.free_fn(weights->allocator.user, weights->entries);
     memset(weights, 0, sizeof *weights);
 }
 
-EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out)
-{
+EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out) {
     if (index >= weights->count) return false;
     out->offset = weights->entries[index].offset;
     out->size = weights->entries[index].size;
@@ -12772,8 +12094,7 @@ typedef struct epctx__weight_search {
 
 /* Reads placed bytes. */
 static bool epctx__weight_piece(epctx__weight_search *s, uint32_t index, size_t at, size_t size,
-                                const uint8_t **out)
-{
+                                const uint8_t **out) {
     const epctx_weights *w = s->table;
     uint64_t offset = w->entries[index].offset + at;
     if (w->opts.binary != NULL) {
@@ -12787,8 +12108,7 @@ static bool epctx__weight_piece(epctx__weight_search *s, uint32_t index, size_t 
 }
 
 /* Hashes equidistant blocks including the first and the last. */
-static uint64_t epctx__weight_sample(epctx__weight_search *s)
-{
+static uint64_t epctx__weight_sample(epctx__weight_search *s) {
     const size_t blocks = EPCTX_WEIGHTS_SAMPLE / EPCTX__WEIGHT_BLOCK;
     const uint64_t seed = s->table->opts.seed + s->size * EPCTX__P1 + s->kind * EPCTX__P3;
     uint8_t sample[EPCTX_WEIGHTS_SAMPLE];
@@ -12806,8 +12126,7 @@ static uint64_t epctx__weight_sample(epctx__weight_search *s)
 }
 
 /* Folds the halves of a 128-bit product. */
-static uint64_t epctx__fold(uint64_t a, uint64_t b)
-{
+static uint64_t epctx__fold(uint64_t a, uint64_t b) {
 #if defined(__SIZEOF_INT128__)
     __extension__ typedef unsigned __int128 epctx__wide;
     epctx__wide product = (epctx__wide)a * b;
@@ -12820,8 +12139,7 @@ static uint64_t epctx__fold(uint64_t a, uint64_t b)
 }
 
 /* Mixes whole strides into four lanes: fast, but collisions can be crafted. */
-static void epctx__weight_mix(uint64_t lanes[4], const uint8_t *p, size_t size)
-{
+static void epctx__weight_mix(uint64_t lanes[4], const uint8_t *p, size_t size) {
     uint64_t a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
     for (; size >= EPCTX__WEIGHT_STRIDE; p += EPCTX__WEIGHT_STRIDE, size -= EPCTX__WEIGHT_STRIDE) {
         a = epctx__fold(epctx__le64(p) ^ EPCTX__P1, epctx__le64(p + 8) ^ a);
@@ -12836,8 +12154,7 @@ static void epctx__weight_mix(uint64_t lanes[4], const uint8_t *p, size_t size)
 }
 
 /* Hashes all bytes of `data`, or (NULL) of a place. */
-static uint64_t epctx__weight_whole(epctx__weight_search *s, const uint8_t *data, uint32_t index)
-{
+static uint64_t epctx__weight_whole(epctx__weight_search *s, const uint8_t *data, uint32_t index) {
     uint64_t lanes[4] = {EPCTX__P1, EPCTX__P2, EPCTX__P3, EPCTX__P4};
     uint8_t rest[EPCTX__WEIGHT_STRIDE] = {0};
     size_t at, size, tail;
@@ -12856,20 +12173,16 @@ static uint64_t epctx__weight_whole(epctx__weight_search *s, const uint8_t *data
 }
 
 /* The first difference; `size` if there is none. */
-static size_t epctx__first_difference(const uint8_t *a, const uint8_t *b, size_t size)
-{
+static size_t epctx__first_difference(const uint8_t *a, const uint8_t *b, size_t size) {
     const size_t block = 1024;
     size_t at = 0;
-    while (size - at > block && memcmp(a + at, b + at, block) == 0)
-        at += block;
-    while (at < size && a[at] == b[at])
-        at++;
+    while (size - at > block && memcmp(a + at, b + at, block) == 0) at += block;
+    while (at < size && a[at] == b[at]) at++;
     return at;
 }
 
 /* Compares all bytes: 0 when equal, also after a failure. */
-static int epctx__weight_compare(epctx__weight_search *s, uint32_t index)
-{
+static int epctx__weight_compare(epctx__weight_search *s, uint32_t index) {
     size_t most = EPCTX__WEIGHT_FIRST;
     size_t at, size;
     for (at = 0; at < s->size; at += size, most = EPCTX__WEIGHT_PIECE) {
@@ -12886,8 +12199,7 @@ static int epctx__weight_compare(epctx__weight_search *s, uint32_t index)
 
 /* -- the table -- */
 
-static int epctx__weight_order(void *search, uint32_t index)
-{
+static int epctx__weight_order(void *search, uint32_t index) {
     epctx__weight_search *s = (epctx__weight_search *)search;
     const struct epctx__weight *e = &s->table->entries[index];
     if (s->key != e->key) return s->key > e->key ? 1 : -1;
@@ -12897,8 +12209,7 @@ static int epctx__weight_order(void *search, uint32_t index)
     return s->first ? 0 : epctx__weight_compare(s, index);
 }
 
-static epctx__table epctx__weight_table(const epctx_weights *w)
-{
+static epctx__table epctx__weight_table(const epctx_weights *w) {
     epctx__table table;
     table.twigs = &w->entries->twig;
     table.stride = sizeof *w->entries;
@@ -12908,8 +12219,7 @@ static epctx__table epctx__weight_table(const epctx_weights *w)
     return table;
 }
 
-static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
-{
+static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error) {
     const size_t slots = EPCTX__WEIGHT_SLOTS * sizeof *w->heads;
     size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
     size_t size = capacity * (sizeof(struct epctx__weight) + slots);
@@ -12940,8 +12250,8 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
 
 /* Finds equal bytes, or the key of a new weight: `key`, `first` and `path`. If the last one's
  * sample was not unique, hashes all bytes first: memory is read fastest in order. */
-static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *path, uint32_t *equal)
-{
+static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *path,
+                                       uint32_t *equal) {
     epctx_weights *w = s->table;
     epctx__table table = epctx__weight_table(w);
     bool hashed = w->alike;
@@ -12975,8 +12285,7 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
 }
 
 /* A new place at the end. */
-static epctx_status epctx__weight_place(const epctx__weight_search *s, uint32_t alignment)
-{
+static epctx_status epctx__weight_place(const epctx__weight_search *s, uint32_t alignment) {
     epctx_weights *w = s->table;
     epctx_buffer *binary = w->opts.binary;
     struct epctx__weight *e = &w->entries[w->count];
@@ -13009,8 +12318,7 @@ static epctx_status epctx__weight_place(const epctx__weight_search *s, uint32_t 
 
 EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
                                          uint32_t alignment, uint32_t kind, epctx_weight *out,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     static const uint8_t nothing[1] = {0};
     const uint32_t mask = alignment > 0 ? alignment - 1 : 0;
     epctx_status full = EPCTX_OK;
@@ -13060,8 +12368,7 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
  * >>ep
  * ============================================================ */
 
-static epctx_span epctx__span(const void *data, size_t size)
-{
+static epctx_span epctx__span(const void *data, size_t size) {
     epctx_span span;
     span.data = (const uint8_t *)data;
     span.size = size;
@@ -13069,8 +12376,7 @@ static epctx_span epctx__span(const void *data, size_t size)
 }
 
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
-                                                   size_t capacity, epctx_error *error)
-{
+                                                   size_t capacity, epctx_error *error) {
     epctx_str parts[6];
     epctx_error_clear(error);
     parts[0] = epctx_str_of("epctx=1;source=");
@@ -13082,25 +12388,21 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
     return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
 }
 
-static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
-{
+static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value) {
     return epctx_str_number(epctx_str_cut(rest, separator), value);
 }
 
 /* QNN: "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format and rule
  * follow the QNN plugin EP (onnxruntime-qnn, 2026-03). */
-static bool epctx__read_qnn(epctx_str text, uint64_t out[12])
-{
+static bool epctx__read_qnn(epctx_str text, uint64_t out[12]) {
     static const char ends[] = ":..:..:..::";
     size_t i = 0;
-    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i]))
-        i++;
+    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i])) i++;
     return i == 12 && text.data == NULL;
 }
 
 /* Next part of "name;key=value;key=value"; one without "=" has an empty key. False at the end. */
-static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
-{
+static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value) {
     if (rest->size == 0) return false;
     *value = epctx_str_cut(rest, ';');
     *key = epctx_str_cut(value, '=');
@@ -13112,16 +12414,13 @@ static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value
 }
 
 /* Is version `a` newer than `b` in its first `parts` (2 or 3) numbers? */
-static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
-{
+static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts) {
     int i = 0;
-    while (i < parts - 1 && a[i] == b[i])
-        i++;
+    while (i < parts - 1 && a[i] == b[i]) i++;
     return a[i] > b[i];
 }
 
-static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why)
-{
+static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why) {
     enum { EPCTX__BACKEND = 0, EPCTX__SDK = 1, EPCTX__API = 4, EPCTX__BLOB = 7, EPCTX__ARCH = 10 };
     uint64_t m[12], r[12];
     if (!epctx__read_qnn(model, m) || !epctx__read_qnn(runtime, r)) {
@@ -13145,8 +12444,7 @@ static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const
     return EPCTX_COMPAT_UNSUPPORTED;
 }
 
-static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
-{
+static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value) {
     epctx_str k;
     while (epctx__compat_next(&text, &k, value))
         if (epctx_str_eq(k, key)) return true;
@@ -13155,8 +12453,7 @@ static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
 }
 
 /* Is the key's value the same in both, or absent from both? */
-static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major)
-{
+static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major) {
     epctx_str x, y;
     (void)epctx__compat_find(a, epctx_str_of(key), &x);
     (void)epctx__compat_find(b, epctx_str_of(key), &y);
@@ -13171,8 +12468,7 @@ static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool m
  * context of another architecture (EPC-111) or major SDK version (EPC-112). May load: of another
  * minor version (EPC-113). */
 static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, bool own,
-                                         const char **why)
-{
+                                         const char **why) {
     static const struct {
         const char *key;
         bool own, major;
@@ -13217,8 +12513,7 @@ static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, boo
 }
 
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
-                                            epctx_str runtime, epctx_error *why)
-{
+                                            epctx_str runtime, epctx_error *why) {
     epctx_compat verdict = EPCTX_COMPAT_NOT_APPLICABLE;
     const char *text;
     epctx_str format;
@@ -13238,29 +12533,24 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     return verdict;
 }
 
-static uint64_t epctx__hash_str(uint64_t h, epctx_str text)
-{
+static uint64_t epctx__hash_str(uint64_t h, epctx_str text) {
     return epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
 }
 
-static uint64_t epctx__hash_float(uint64_t h, float value)
-{
+static uint64_t epctx__hash_float(uint64_t h, float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return epctx__hash_number(h, bits);
 }
 
-static uint64_t epctx__hash_dims(uint64_t h, int32_t elem_type, int32_t rank, const int64_t *dims)
-{
+static uint64_t epctx__hash_dims(uint64_t h, int32_t elem_type, int32_t rank, const int64_t *dims) {
     int32_t i;
     h = epctx__hash_number(epctx__hash_number(h, (uint64_t)elem_type), (uint64_t)rank);
-    for (i = 0; i < rank; i++)
-        h = epctx__hash_number(h, (uint64_t)dims[i]);
+    for (i = 0; i < rank; i++) h = epctx__hash_number(h, (uint64_t)dims[i]);
     return h;
 }
 
-static uint64_t epctx__hash_values(uint64_t h, const epctx_value *values, size_t count)
-{
+static uint64_t epctx__hash_values(uint64_t h, const epctx_value *values, size_t count) {
     size_t i;
     h = epctx__hash_number(h, count);
     for (i = 0; i < count; i++) {
@@ -13270,16 +12560,14 @@ static uint64_t epctx__hash_values(uint64_t h, const epctx_value *values, size_t
     return h;
 }
 
-static uint64_t epctx__hash_tensor(uint64_t h, const epctx_tensor *tensor)
-{
+static uint64_t epctx__hash_tensor(uint64_t h, const epctx_tensor *tensor) {
     h = epctx__hash_dims(epctx__hash_str(h, tensor->name), tensor->elem_type, tensor->rank,
                          tensor->dims);
     h = epctx_hash(tensor->data, tensor->data != NULL ? tensor->size : 0, h);
     return tensor->rest != 0 ? epctx__hash_number(h, tensor->rest) : h;
 }
 
-static uint64_t epctx__hash_attr(uint64_t h, const epctx_attr *attr)
-{
+static uint64_t epctx__hash_attr(uint64_t h, const epctx_attr *attr) {
     size_t i;
     h = epctx__hash_number(epctx__hash_str(h, attr->name), (uint64_t)attr->type);
     h = epctx__hash_float(epctx__hash_number(h, (uint64_t)attr->i), attr->f);
@@ -13294,8 +12582,7 @@ static uint64_t epctx__hash_attr(uint64_t h, const epctx_attr *attr)
     return attr->t != NULL ? epctx__hash_tensor(h, attr->t) : h;
 }
 
-EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
-{
+EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph) {
     uint64_t h = epctx__hash_number(0, graph->node_count);
     size_t i, k;
     h = epctx__hash_values(h, graph->inputs, graph->input_count);
@@ -13311,8 +12598,7 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
             h = epctx__hash_str(h, k < node->input_count ? node->inputs[k]
                                                          : node->outputs[k - node->input_count]);
         }
-        for (k = 0; k < node->attr_count; k++)
-            h = epctx__hash_attr(h, &node->attrs[k]);
+        for (k = 0; k < node->attr_count; k++) h = epctx__hash_attr(h, &node->attrs[k]);
         h = node->rest != 0 ? epctx__hash_number(h, node->rest) : h;
     }
     return EPCTX__ALWAYS(h != 0) ? h : 1; /* 0, one hash of 2^64, means "no hash" */
@@ -13320,8 +12606,7 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
 
 #define EPCTX__HASH_KEY "graph_hash="
 
-EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
-{
+EPCTX_API uint64_t epctx_notes_hash(epctx_str notes) {
     uint64_t hash = 0;
     if (epctx_str_starts(notes, EPCTX__HASH_KEY)) {
         epctx__str_skip(&notes, sizeof EPCTX__HASH_KEY - 1);
@@ -13333,8 +12618,7 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
 /* -- weightless contexts -- */
 
 /* Text after its length and before `end`. */
-static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
-{
+static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out) {
     uint64_t size;
     if (!epctx__cut_number(rest, ' ', &size) || size >= rest->size || rest->data[size] != end)
         return false;
@@ -13343,8 +12627,7 @@ static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
     return true;
 }
 
-EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
-{
+EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out) {
     epctx_str at = *rest;
     bool sized = epctx__cut_number(&at, ' ', &out->size);
     epctx_str hash = epctx_str_cut(&at, ' ');
@@ -13357,8 +12640,7 @@ EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 }
 
 EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
-                                           const char *file, epctx_error *error)
-{
+                                           const char *file, epctx_error *error) {
     bool found = tensor != NULL && tensor->data != NULL;
     uint64_t hash;
     epctx_error_clear(error);
@@ -13400,8 +12682,7 @@ typedef struct epctx__known {
 
 /* Adds a graph to a shared context unless `found`. A different graph of that name is an error. */
 static epctx_status epctx__known_add(epctx__known *known, const epctx__known_graph *graph,
-                                     bool *found, epctx_error *error)
-{
+                                     bool *found, epctx_error *error) {
     const epctx__known_graph *graphs = (const epctx__known_graph *)known->graphs.items;
     size_t count = known->graphs.count;
     uint32_t at = epctx_map_get(&known->index, graph->name);
@@ -13428,8 +12709,7 @@ static epctx_status epctx__known_add(epctx__known *known, const epctx__known_gra
 
 /* Limits `asked` to what the backend supports. */
 static epctx_status epctx__weightless_agree(const epctx_backend *b, epctx_weightless_support *asked,
-                                            epctx_error *error)
-{
+                                            epctx_error *error) {
     if (*asked != EPCTX_WEIGHTLESS_NONE && b->weightless == EPCTX_WEIGHTLESS_NONE) {
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                           "%s has no weightless support (ep.enable_weightless): its binary needs "
@@ -13441,8 +12721,7 @@ static epctx_status epctx__weightless_agree(const epctx_backend *b, epctx_weight
 }
 
 /* The first missing member that compiling or loading needs, or NULL. */
-static const char *epctx__backend_lacks(const epctx_backend *b, bool compiles, bool loads)
-{
+static const char *epctx__backend_lacks(const epctx_backend *b, bool compiles, bool loads) {
     const struct {
         const char *name;
         bool used, there;
@@ -13466,8 +12745,7 @@ static const char *epctx__backend_lacks(const epctx_backend *b, bool compiles, b
 }
 
 static epctx_status epctx__backend_check(const epctx_backend *b, bool compiles, bool loads,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     const char *lacks;
     if (b == NULL || b->version != EPCTX_BACKEND_VERSION) {
         return epctx_fail(error, EPCTX_ERR_ARG, "a backend of version %u is expected",
@@ -13481,8 +12759,7 @@ static epctx_status epctx__backend_check(const epctx_backend *b, bool compiles, 
 /* epctx_ep_begin without the context. */
 static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
                                    const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     epctx_allocator in_arena = epctx__in_arena(arena);
     memset(ep, 0, sizeof *ep);
     EPCTX__TRY(epctx__backend_check(backend, true, false, error));
@@ -13498,16 +12775,14 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
 }
 
 /* Compiles into a group's context. */
-static void epctx__ep_share(epctx_ep *ep, void *build, epctx__known *known)
-{
+static void epctx__ep_share(epctx_ep *ep, void *build, epctx__known *known) {
     ep->build = build;
     ep->shared = known;
     ep->max_size = known->max_size;
 }
 
 static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build_opts *opts,
-                                       void **build, epctx_error *error)
-{
+                                       void **build, epctx_error *error) {
     epctx_build_opts how = *opts;
     epctx_status status = EPCTX_OK;
     void *made = NULL;
@@ -13525,8 +12800,7 @@ static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build
 
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     epctx_build_opts how;
     epctx_error_clear(error);
     EPCTX__TRY(epctx__ep_open(ep, backend, opts, room, arena, error));
@@ -13537,8 +12811,7 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
 }
 
 /* "<prefix><source>_<model hash>_<index>": unique in the model and across models. */
-static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *error)
-{
+static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *error) {
     const char *prefix = ep->opts.name_prefix != NULL ? ep->opts.name_prefix : "";
     const char *source = ep->backend->source;
     size_t capacity = strlen(prefix) + strlen(source) + 48;
@@ -13555,8 +12828,7 @@ static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *e
 
 /* Copies the result of types_fn, which is invalid after finish. */
 static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *piece,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     const epctx_value *found = NULL;
     epctx_value *copy;
     size_t count = 0;
@@ -13583,8 +12855,7 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *
 
 /* Compiles a graph unless the shared context has it. */
 static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
-                                    const epctx__known_graph *id, epctx_error *error)
-{
+                                    const epctx__known_graph *id, epctx_error *error) {
     const epctx_backend *b = ep->backend;
     bool found = false;
     epctx_status status;
@@ -13598,8 +12869,8 @@ static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
     return status;
 }
 
-EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error)
-{
+EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece,
+                                        epctx_error *error) {
     const epctx_backend *b = ep->backend;
     epctx__piece *p;
     epctx__known_graph *id;
@@ -13625,15 +12896,13 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
 }
 
 /* Does this initializer stay in the source model? */
-static bool epctx__stays_outside(const epctx_tensor *t, epctx_weightless_support weightless)
-{
+static bool epctx__stays_outside(const epctx_tensor *t, epctx_weightless_support weightless) {
     return t->data != NULL && t->size > 0 &&
            (weightless == EPCTX_WEIGHTLESS_ALL ||
             (weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && t->location.size > 0));
 }
 
-static void epctx__ref_put_text(epctx_text *text, epctx_str part, char end)
-{
+static void epctx__ref_put_text(epctx_text *text, epctx_str part, char end) {
     epctx_text_put_format(text, "%u ", (uint64_t)part.size);
     epctx_text_put(text, part);
     epctx_text_put_char(text, end);
@@ -13641,8 +12910,7 @@ static void epctx__ref_put_text(epctx_text *text, epctx_str part, char end)
 
 /* The attribute that names a piece's weights; empty if none is outside. */
 static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, epctx_str *out,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     const size_t numbers = 5 * 21 + 20; /* most bytes of a line without names */
     size_t capacity = 0;
     size_t i;
@@ -13672,20 +12940,18 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
 }
 
 static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
-                                    const epctx_str **out, epctx_error *error)
-{
+                                    const epctx_str **out, epctx_error *error) {
     epctx_str *names;
     size_t i;
     EPCTX__NEW(names, epctx_str, count, ep->arena, error);
-    for (i = 0; i < count; i++)
-        names[i] = values[i].name;
+    for (i = 0; i < count; i++) names[i] = values[i].name;
     *out = names;
     return EPCTX_OK;
 }
 
 /* The EPContext node of a piece, with exactly its boundary. */
-static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node, epctx_error *error)
-{
+static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
+                                   epctx_error *error) {
     const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
     const epctx_graph *graph = ep->pieces[index].graph;
     epctx_epnode out = epctx_epnode_default();
@@ -13741,8 +13007,7 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
-{
+EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error) {
     void *build = ep->build;
     epctx_status status = EPCTX_OK;
     epctx_node *nodes;
@@ -13760,27 +13025,23 @@ EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
                           ep->backend->source, epctx_status_text(status));
     }
     EPCTX__NEW(nodes, epctx_node, ep->count, ep->arena, error);
-    for (i = 0; i < ep->count; i++)
-        EPCTX__TRY(epctx__ep_node(ep, i, &nodes[i], error));
+    for (i = 0; i < ep->count; i++) EPCTX__TRY(epctx__ep_node(ep, i, &nodes[i], error));
     ep->nodes = nodes;
     return EPCTX_OK;
 }
 
-EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count)
-{
+EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count) {
     *count = ep->nodes != NULL ? ep->count : 0;
     return ep->nodes;
 }
 
-EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep)
-{
+EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep) {
     return epctx__span(ep->binary.data, ep->binary.size);
 }
 
 static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span binary,
                                          const epctx__known_graph *graphs, size_t count,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     void *context = NULL;
     void *graph;
     size_t i;
@@ -13792,8 +13053,7 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
     return status;
 }
 
-EPCTX_API void epctx_ep_end(epctx_ep *ep)
-{
+EPCTX_API void epctx_ep_end(epctx_ep *ep) {
     if (ep->build != NULL && ep->shared == NULL)
         ep->backend->discard_fn(ep->backend->self, ep->build);
     epctx_buffer_free(&ep->binary);
@@ -13806,14 +13066,12 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
 
 /* -- preflight -- */
 
-static epctx_overwrite epctx__overwrite(bool allowed)
-{
+static epctx_overwrite epctx__overwrite(bool allowed) {
     return allowed ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
 }
 
 static void epctx__output_one(epctx_output_file *file, const char *path, const char *name,
-                              const epctx_span *bytes)
-{
+                              const epctx_span *bytes) {
     file->path = path;
     file->name = name;
     file->parts = bytes;
@@ -13832,8 +13090,7 @@ typedef struct epctx__preflight {
 } epctx__preflight;
 
 /* No two outputs are one file, and none is an input. */
-static epctx_status epctx__preflight_clash(epctx__preflight *p, const epctx__commit_file *file)
-{
+static epctx_status epctx__preflight_clash(epctx__preflight *p, const epctx__commit_file *file) {
     const epctx_preflight_in *in = p->in;
     const epctx_io *io = p->commit.io;
     const epctx__commit_file *other;
@@ -13859,8 +13116,7 @@ static epctx_status epctx__preflight_clash(epctx__preflight *p, const epctx__com
 
 /* Adds and checks the output `name`. */
 EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str name,
-                                                      const char **out)
-{
+                                                      const char **out) {
     const epctx_io *io = p->commit.io;
     char path[EPCTX_PATH_MAX];
     epctx_str parts[2];
@@ -13883,8 +13139,7 @@ EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx
     if (status == EPCTX_OK)
         status = epctx_commit_put_file(&p->commit, file, p->overwrite, p->error);
     entry = p->commit.files;
-    while (entry != NULL && entry->file != file)
-        entry = entry->next;
+    while (entry != NULL && entry->file != file) entry = entry->next;
     if (status == EPCTX_OK) status = epctx__preflight_clash(p, entry);
     if (status == EPCTX_OK && !p->joined) { /* is the folder writable? */
         status = io->create_fn(io->user, entry->root, entry->name, &probe, p->error);
@@ -13894,8 +13149,7 @@ EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx
     return status;
 }
 
-static epctx_status epctx__preflight_binary(epctx__preflight *p, epctx_outputs *out)
-{
+static epctx_status epctx__preflight_binary(epctx__preflight *p, epctx_outputs *out) {
     epctx_str binary = epctx_str_of(p->in->binary);
     char name[EPCTX_PATH_MAX];
     p->joined = p->in->binary_joined;
@@ -13911,8 +13165,7 @@ static epctx_status epctx__preflight_binary(epctx__preflight *p, epctx_outputs *
 }
 
 EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
-                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error)
-{
+                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error) {
     const char *wanted = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
     const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
     char room[EPCTX_PATH_MAX];
@@ -13945,14 +13198,12 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
 #ifndef EPCTX_NO_EDIT
 
 /* NULL: not set, or empty. */
-static const char *epctx__option_set(const epctx_options *o, epctx_option option)
-{
+static const char *epctx__option_set(const epctx_options *o, epctx_option option) {
     const char *text = epctx_option_text(o, option);
     return text[0] != '\0' ? text : NULL;
 }
 
-EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options)
-{
+EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options) {
     epctx_gen_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.context_file_path = epctx__option_set(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
@@ -13971,8 +13222,7 @@ EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options)
     return opts;
 }
 
-EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts)
-{
+EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts) {
     static const char *const no_nodes[] = {"error", "copy", "nothing"};
     epctx_options options;
     const char **values = options.values;
@@ -14019,8 +13269,7 @@ typedef struct epctx__gen {
     epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
 } epctx__gen;
 
-static epctx_status epctx__gen_context_path(epctx__gen *g)
-{
+static epctx_status epctx__gen_context_path(epctx__gen *g) {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
     g->derived = wanted.size == 0;
@@ -14031,15 +13280,13 @@ static epctx_status epctx__gen_context_path(epctx__gen *g)
                : epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
 }
 
-static bool epctx__is_ep_record(const epctx_node *node)
-{
+static bool epctx__is_ep_record(const epctx_node *node) {
     return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
 }
 
 /* An EPContext node of this EP: the model is already compiled, which ORT refuses. Another EP's
  * stays, and its binary must be beside the new model. */
-static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node)
-{
+static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node) {
     const epctx_model *model = g->model;
     const epctx_io *io = epctx_model_io(model);
     char from[EPCTX_PATH_MAX];
@@ -14076,16 +13323,14 @@ static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node
     return epctx__copy(g->arena, epctx_str_of(from), &g->inputs[g->input_count++], g->error);
 }
 
-static epctx_status epctx__gen_source(epctx__gen *g)
-{
+static epctx_status epctx__gen_source(epctx__gen *g) {
     const epctx__file *file;
     size_t most, i;
     EPCTX__TRY(epctx_model_load_graph(g->model, &g->graph, g->error));
     EPCTX__TRY(epctx__editable(g->model, g->error));
     EPCTX__TRY(epctx__gen_context_path(g));
     most = g->graph.node_count;
-    for (file = g->model->files; file != NULL; file = file->next)
-        most++;
+    for (file = g->model->files; file != NULL; file = file->next) most++;
     EPCTX__NEW(g->inputs, const char *, most, g->arena, g->error);
     for (file = g->model->files; file != NULL; file = file->next)
         g->inputs[g->input_count++] = file->path;
@@ -14097,8 +13342,7 @@ static epctx_status epctx__gen_source(epctx__gen *g)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_paths(epctx__gen *g)
-{
+static epctx_status epctx__gen_paths(epctx__gen *g) {
     epctx_gen_report *r = g->report;
     epctx_preflight_in in;
     epctx_outputs out;
@@ -14125,8 +13369,7 @@ static epctx_status epctx__gen_paths(epctx__gen *g)
 
 /* Why a node stays on the CPU; `ask`: from the backend, if it can explain. */
 static epctx_status epctx__gen_refusal(const epctx__gen *g, size_t index, bool ask,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     const epctx_backend *b = g->backend;
     const epctx_node *node = &g->graph.nodes[index];
     if (g->take[index] == EPCTX__BESIDE) {
@@ -14146,8 +13389,7 @@ static epctx_status epctx__gen_refusal(const epctx__gen *g, size_t index, bool a
 /* Limit on explain_fn calls: each may analyze the whole graph again. */
 #define EPCTX__ASKED 200
 
-static void epctx__gen_tell(const epctx__gen *g)
-{
+static void epctx__gen_tell(const epctx__gen *g) {
     const epctx_hooks *hooks = g->opts->hooks;
     epctx_error why;
     size_t i;
@@ -14162,8 +13404,7 @@ static void epctx__gen_tell(const epctx__gen *g)
     }
 }
 
-static epctx_status epctx__gen_infer(epctx__gen *g)
-{
+static epctx_status epctx__gen_infer(epctx__gen *g) {
     const epctx_backend *b = g->backend;
     epctx_value *inferred = NULL;
     epctx_value *all;
@@ -14180,8 +13421,7 @@ static epctx_status epctx__gen_infer(epctx__gen *g)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_partition(epctx__gen *g)
-{
+static epctx_status epctx__gen_partition(epctx__gen *g) {
     const epctx_graph *graph = &g->graph;
     const size_t count = graph->node_count;
     const uint8_t *stays = NULL;
@@ -14195,11 +13435,9 @@ static epctx_status epctx__gen_partition(epctx__gen *g)
         if (epctx_str_is(graph->nodes[i].op_type, EPCTX_OP_TYPE)) g->take[i] = 0;
     EPCTX__TRY(
         epctx__partition(graph, g->take, g->arena, &g->parts, &g->part_count, &stays, g->error));
-    for (i = 0; i < count; i++)
-        g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i];
+    for (i = 0; i < count; i++) g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i];
     epctx__gen_tell(g);
-    while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left])))
-        left++;
+    while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left]))) left++;
     if (g->opts->require_all && left < count) return epctx__gen_refusal(g, left, true, g->error);
     if (g->part_count > 0 || g->opts->no_nodes != EPCTX_NO_NODES_ERROR) return EPCTX_OK;
     epctx_error_clear(&why);
@@ -14211,8 +13449,7 @@ static epctx_status epctx__gen_partition(epctx__gen *g)
 
 /* The source's name in weightless nodes: relative if it is beside the EPContext model or below,
  * else only its file name, so no path of this machine is stored. */
-static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out)
-{
+static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out) {
     const epctx_io *io = epctx_model_io(g->model);
     const char *path = g->model->path;
     char beside[EPCTX_PATH_MAX];
@@ -14227,8 +13464,7 @@ static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out)
     return epctx__copy(g->arena, name, out, g->error);
 }
 
-static epctx_status epctx__gen_compile(epctx__gen *g)
-{
+static epctx_status epctx__gen_compile(epctx__gen *g) {
     epctx_gen_report *r = g->report;
     epctx_ep_opts how;
     size_t i, k, count;
@@ -14286,22 +13522,19 @@ typedef struct epctx__rewrite {
 
 #define EPCTX__GONE UINT32_MAX
 
-static bool epctx__is_marked(const epctx__rewrite *w, epctx_str name, uint32_t marks)
-{
+static bool epctx__is_marked(const epctx__rewrite *w, epctx_str name, uint32_t marks) {
     uint32_t is = epctx_map_get(&w->marks, name);
     return is != EPCTX_MAP_NONE && (is & marks) != 0;
 }
 
-static epctx_status epctx__mark(epctx__rewrite *w, epctx_str name, uint32_t mark)
-{
+static epctx_status epctx__mark(epctx__rewrite *w, epctx_str name, uint32_t mark) {
     uint32_t is = epctx_map_get(&w->marks, name);
     if (name.size == 0 || (is != EPCTX_MAP_NONE && (is & mark) != 0))
         return EPCTX_OK; /* empty name: an absent optional value */
     return epctx__map_set(&w->marks, name, is != EPCTX_MAP_NONE ? is | mark : mark, w->g->error);
 }
 
-static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
-{
+static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node) {
     size_t k;
     for (k = 0; k < epctx__read_count(node); k++)
         EPCTX__TRY(epctx__mark(w, epctx__reads(node, k), EPCTX__USED));
@@ -14312,16 +13545,13 @@ static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
 
 /* Nodes outside partitions stay, constants only if still read. Backwards, so that chains of
  * constants go together. */
-static epctx_status epctx__rewrite_units(epctx__rewrite *w)
-{
+static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
     epctx__gen *g = w->g;
     const epctx_graph *graph = &g->graph;
     size_t i, k;
-    for (i = 0; i < graph->node_count; i++)
-        w->unit[i] = (uint32_t)(g->part_count + i);
+    for (i = 0; i < graph->node_count; i++) w->unit[i] = (uint32_t)(g->part_count + i);
     for (i = 0; i < g->part_count; i++) {
-        for (k = 0; k < g->parts[i].node_count; k++)
-            w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
+        for (k = 0; k < g->parts[i].node_count; k++) w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
         EPCTX__TRY(epctx__mark_node(w, &g->report->nodes[i]));
     }
     for (i = 0; i < graph->output_count; i++)
@@ -14342,8 +13572,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
 }
 
 /* The units of the new graph, producers before readers. */
-static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
-{
+static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count) {
     epctx__gen *g = w->g;
     epctx__loader l = epctx__loader_of(g->model, g->arena, g->error);
     size_t units = g->part_count + g->graph.node_count;
@@ -14364,8 +13593,7 @@ static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence,
         }
     }
     edges.count = kept;
-    for (i = 0; i < units; i++)
-        key[i] = EPCTX__NO_UNIT;
+    for (i = 0; i < units; i++) key[i] = EPCTX__NO_UNIT;
     /* A partition replaces its last node: its producers precede that. */
     for (i = 0; i < g->graph.node_count; i++) {
         uint32_t unit = w->unit[i];
@@ -14376,15 +13604,13 @@ static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence,
     return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count);
 }
 
-static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot)
-{
+static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot) {
     return epctx_view_remove(w->g->model, epctx__slot_view(slot), w->g->error);
 }
 
 /* Orders the node fields: nodes that keep their relative place are not touched, others move,
  * partitions are added. */
-static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
-{
+static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
     epctx__gen *g = w->g;
     epctx_model *model = g->model;
     epctx_slot *previous = NULL;
@@ -14429,8 +13655,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
 /* Removes unneeded fields about values, each kind by its own marks. Annotations come first: they
  * use the parameters they name. Initializers that make an input optional stay; inputs that only
  * named an initializer (IR version < 4) go. */
-static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
-{
+static epctx_status epctx__rewrite_fields(epctx__rewrite *w) {
     static const struct {
         uint32_t number, name, marks;
     } fields[] = {
@@ -14474,8 +13699,7 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
 }
 
 /* Adds missing value_info of EPContext outputs, as ORT has no shape inference for them. */
-static epctx_status epctx__rewrite_values(epctx__rewrite *w)
-{
+static epctx_status epctx__rewrite_values(epctx__rewrite *w) {
     epctx__gen *g = w->g;
     size_t i, k;
     for (i = 0; i < g->part_count; i++) {
@@ -14502,8 +13726,7 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
 /* A tensor of the new model, which must not depend on the source's files (EP-context design):
  * initializers may move out, external data moves in or to the new file. */
 static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view *view,
-                                         bool initializer)
-{
+                                         bool initializer) {
     epctx_gen_report *r = g->report;
     bool outside =
         initializer && r->initializers_path[0] != '\0' && view->elem_type != EPCTX_ONNX_STRING;
@@ -14526,8 +13749,7 @@ static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view 
                                      g->error);
 }
 
-static bool epctx__has_ep(const epctx__gen *g, epctx_str ep)
-{
+static bool epctx__has_ep(const epctx__gen *g, epctx_str ep) {
     const epctx_profile *profile = epctx_profile_of(ep);
     bool known = (profile->traits & EPCTX_ANY_EP) == 0;
     size_t i;
@@ -14544,8 +13766,7 @@ static bool epctx__has_ep(const epctx__gen *g, epctx_str ep)
 }
 
 /* Removes metadata of EPs without a node in the new model. */
-static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
-{
+static epctx_status epctx__rewrite_metadata(epctx__rewrite *w) {
     static const char *const prefixes[] = {EPCTX_COMPAT_PREFIX, EPCTX_BUILD_PREFIX};
     const uint32_t number = EPCTX_FIELD_MODEL_METADATA_PROPS;
     epctx_slot *slot = epctx__live(w->g->model->root->message->first, number);
@@ -14565,8 +13786,7 @@ static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
 
 /* Hash of the options that change what is compiled, not where it goes (embed mode, file names),
  * which may change later. */
-static uint64_t epctx__options_hash(const epctx_gen_opts *o)
-{
+static uint64_t epctx__options_hash(const epctx_gen_opts *o) {
     uint64_t h = epctx__hash_number(0, 1); /* version of this list */
     h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1 |
                                   (uint64_t)o->weightless << 2);
@@ -14576,8 +13796,7 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 }
 
 /* Opset import, the metadata that ORT reads before it loads the model, and the build stamp. */
-static epctx_status epctx__gen_metadata(epctx__gen *g)
-{
+static epctx_status epctx__gen_metadata(epctx__gen *g) {
     const epctx_backend *b = g->backend;
     const epctx_model *model = g->model;
     const epctx__file *file;
@@ -14607,8 +13826,7 @@ static epctx_status epctx__gen_metadata(epctx__gen *g)
     return epctx__stamp_write(&s, g->model, b->source, g->error);
 }
 
-static epctx_status epctx__gen_rewrite(epctx__gen *g)
-{
+static epctx_status epctx__gen_rewrite(epctx__gen *g) {
     const uint32_t number = EPCTX_FIELD_GRAPH_NODE;
     epctx_slot *slot = epctx__live(g->model->graph->message->first, number);
     epctx_tensor_view tensor;
@@ -14620,8 +13838,7 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g)
     epctx_map_init(&w.marks, g->arena);
     EPCTX__NEW(w.unit, uint32_t, g->graph.node_count, g->arena, g->error);
     EPCTX__NEW(w.slots, epctx_slot *, g->graph.node_count, g->arena, g->error);
-    for (; slot != NULL; slot = epctx__live(slot->next, number))
-        w.slots[nodes++] = slot;
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) w.slots[nodes++] = slot;
     for (i = 0; i < g->graph.input_count; i++)
         EPCTX__TRY(epctx__mark(&w, g->graph.inputs[i].name, EPCTX__INPUT));
     for (i = 0; i < g->graph.output_count; i++)
@@ -14644,8 +13861,7 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g)
 }
 
 static epctx_status epctx__gen_put_aside(const epctx__gen *g, epctx_commit *c,
-                                         epctx_output_file *file)
-{
+                                         epctx_output_file *file) {
     if (g->aside.size == 0) return EPCTX_OK;
     file->path = g->report->initializers_path;
     file->name = g->opts->initializers_file_name;
@@ -14656,8 +13872,7 @@ static epctx_status epctx__gen_put_aside(const epctx__gen *g, epctx_commit *c,
 }
 
 /* Everything except writing. report.context_path is empty if there is no model to write. */
-static epctx_status epctx__gen_make(epctx__gen *g)
-{
+static epctx_status epctx__gen_make(epctx__gen *g) {
     epctx_gen_report *r = g->report;
     epctx_status status;
     EPCTX__TRY(epctx__gen_source(g));
@@ -14680,8 +13895,7 @@ static epctx_status epctx__gen_make(epctx__gen *g)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_alone(epctx__gen *g)
-{
+static epctx_status epctx__gen_alone(epctx__gen *g) {
     epctx_output_file files[2];
     epctx_write_opts opts;
     epctx_commit c;
@@ -14714,8 +13928,7 @@ static epctx_status epctx__gen_alone(epctx__gen *g)
 
 /* Compares the file of a stamp line, in the source's folder, with that line. */
 static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
-                                      const epctx_fresh_opts *opts, epctx_error *why)
-{
+                                      const epctx_fresh_opts *opts, epctx_error *why) {
     const epctx_io *io = epctx_model_io(model);
     const char *given = opts->source_path;
     char name[EPCTX_PATH_MAX];
@@ -14753,8 +13966,7 @@ static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__sta
 
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
-                                            const epctx_fresh_opts *opts, epctx_error *why)
-{
+                                            const epctx_fresh_opts *opts, epctx_error *why) {
     epctx_fresh_opts defaults;
     epctx__stamp_line line;
     epctx_status status = EPCTX_ERR_NOT_FOUND;
@@ -14817,8 +14029,7 @@ typedef struct epctx__mutex {
     epctx_allocator allocator;
 } epctx__mutex;
 
-static void epctx__lock_lock(void *user)
-{
+static void epctx__lock_lock(void *user) {
 #ifdef EPCTX_PTHREAD_LOCK
     pthread_mutex_lock(&((epctx__mutex *)user)->mutex);
 #else
@@ -14826,8 +14037,7 @@ static void epctx__lock_lock(void *user)
 #endif
 }
 
-static void epctx__lock_unlock(void *user)
-{
+static void epctx__lock_unlock(void *user) {
 #ifdef EPCTX_PTHREAD_LOCK
     pthread_mutex_unlock(&((epctx__mutex *)user)->mutex);
 #else
@@ -14835,8 +14045,7 @@ static void epctx__lock_unlock(void *user)
 #endif
 }
 
-static uintptr_t epctx__lock_thread(void *user)
-{
+static uintptr_t epctx__lock_thread(void *user) {
 #ifdef EPCTX_PTHREAD_LOCK
     pthread_t self = pthread_self();
     uintptr_t number = 0;
@@ -14848,8 +14057,7 @@ static uintptr_t epctx__lock_thread(void *user)
     return number;
 }
 
-static void epctx__lock_wait(void *user)
-{
+static void epctx__lock_wait(void *user) {
     epctx__mutex *mutex = (epctx__mutex *)user;
 #ifdef EPCTX_PTHREAD_LOCK
     pthread_cond_wait(&mutex->changed, &mutex->mutex);
@@ -14858,8 +14066,7 @@ static void epctx__lock_wait(void *user)
 #endif
 }
 
-static void epctx__lock_wake(void *user)
-{
+static void epctx__lock_wake(void *user) {
     epctx__mutex *mutex = (epctx__mutex *)user;
 #ifdef EPCTX_PTHREAD_LOCK
     pthread_cond_broadcast(&mutex->changed);
@@ -14868,8 +14075,7 @@ static void epctx__lock_wake(void *user)
 #endif
 }
 
-static void epctx__lock_free(void *user)
-{
+static void epctx__lock_free(void *user) {
     epctx__mutex *mutex = (epctx__mutex *)user;
     epctx_allocator allocator = mutex->allocator;
 #ifdef EPCTX_PTHREAD_LOCK
@@ -14882,8 +14088,7 @@ static void epctx__lock_free(void *user)
 #endif
 
 EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
 #if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
     epctx_allocator a = epctx__allocator(allocator);
     epctx__mutex *mutex;
@@ -15001,18 +14206,15 @@ struct epctx_workspace {
     epctx__waiter *waiters;
 };
 
-static void epctx__lock(epctx_workspace *w)
-{
+static void epctx__lock(epctx_workspace *w) {
     if (w->lock.lock_fn != NULL) w->lock.lock_fn(w->lock.user);
 }
 
-static void epctx__unlock(epctx_workspace *w)
-{
+static void epctx__unlock(epctx_workspace *w) {
     if (w->lock.unlock_fn != NULL) w->lock.unlock_fn(w->lock.user);
 }
 
-static void *epctx__workspace_alloc(void *user, size_t size)
-{
+static void *epctx__workspace_alloc(void *user, size_t size) {
     epctx_workspace *w = (epctx_workspace *)user;
     void *memory;
     epctx__lock(w);
@@ -15021,8 +14223,7 @@ static void *epctx__workspace_alloc(void *user, size_t size)
     return memory;
 }
 
-static void epctx__workspace_free(void *user, void *memory)
-{
+static void epctx__workspace_free(void *user, void *memory) {
     epctx_workspace *w = (epctx_workspace *)user;
     epctx__lock(w);
     w->memory.free_fn(w->memory.user, memory);
@@ -15031,19 +14232,16 @@ static void epctx__workspace_free(void *user, void *memory)
 
 /* -- turns; called with the lock held -- */
 
-static uintptr_t epctx__thread(const epctx_workspace *w)
-{
+static uintptr_t epctx__thread(const epctx_workspace *w) {
     return w->lock.thread_fn != NULL ? w->lock.thread_fn(w->lock.user) : 0;
 }
 
-static void epctx__turn_begin(const epctx_workspace *w, epctx__turn *turn)
-{
+static void epctx__turn_begin(const epctx_workspace *w, epctx__turn *turn) {
     turn->busy = true;
     turn->thread = epctx__thread(w);
 }
 
-static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn)
-{
+static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn) {
     epctx__waiter *waiter;
     turn->busy = false;
     for (waiter = w->waiters; waiter != NULL; waiter = waiter->next)
@@ -15054,8 +14252,7 @@ static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn)
 /* Waits for the end of a turn without the lock: afterwards everything may have changed, and the
  * turn may not have ended. False: the turn depends on the calling thread. The chain followed ends:
  * each thread waits for one turn at most, and never in a circle. */
-static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
-{
+static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn) {
     const epctx__turn *next = w->lock.thread_fn != NULL ? turn : NULL;
     const epctx__waiter *waiter;
     epctx__waiter me;
@@ -15065,8 +14262,7 @@ static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
     me.next = w->waiters;
     while (next != NULL && next->thread != me.thread) {
         waiter = w->waiters;
-        while (waiter != NULL && waiter->thread != next->thread)
-            waiter = waiter->next;
+        while (waiter != NULL && waiter->thread != next->thread) waiter = waiter->next;
         next = waiter != NULL ? waiter->turn : NULL;
     }
     if (w->lock.lock_fn == NULL || next != NULL) return false;
@@ -15077,15 +14273,13 @@ static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
         epctx__unlock(w);
         epctx__lock(w);
     }
-    while (*link != &me)
-        link = &(*link)->next;
+    while (*link != &me) link = &(*link)->next;
     *link = me.next;
     return true;
 }
 
 EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
-                                            const epctx_workspace_opts *opts, epctx_error *error)
-{
+                                            const epctx_workspace_opts *opts, epctx_error *error) {
     epctx_allocator a = epctx__allocator(opts != NULL ? opts->allocator : NULL);
     epctx_workspace *w;
     epctx_error_clear(error);
@@ -15106,8 +14300,7 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
     return EPCTX_OK;
 }
 
-static void epctx__workspace_leave(epctx_workspace *w)
-{
+static void epctx__workspace_leave(epctx_workspace *w) {
     epctx_lock lock = w->lock;
     epctx_allocator a = w->memory;
     size_t holds;
@@ -15123,17 +14316,14 @@ static void epctx__workspace_leave(epctx_workspace *w)
 /* -- loading; called with the lock held, except epctx__entry_open -- */
 
 /* A handle as a map key; borrowed from `graph`. */
-static epctx_str epctx__handle_key(void *const *graph)
-{
+static epctx_str epctx__handle_key(void *const *graph) {
     return epctx__str(graph, sizeof *graph);
 }
 
-static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
-{
+static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry) {
     epctx__entry **link = &w->entries;
     if (entry->taken > 0 || entry->users > 0) return;
-    while (*link != entry)
-        link = &(*link)->next;
+    while (*link != entry) link = &(*link)->next;
     *link = entry->next; /* unreachable for others */
     epctx__unlock(w);
     if (entry->context != NULL) entry->backend.unload_fn(entry->backend.self, entry->context);
@@ -15144,8 +14334,7 @@ static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
     w->memory.free_fn(w->memory.user, entry);
 }
 
-static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry)
-{
+static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry) {
     if (entry != NULL) {
         entry->users--;
         epctx__entry_release(w, entry);
@@ -15153,8 +14342,7 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry)
 }
 
 static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__names *place,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     const epctx_io *io = binary->io;
     char folder[EPCTX_PATH_MAX];
     epctx_str parts[3];
@@ -15177,8 +14365,7 @@ static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__n
     return EPCTX_OK;
 }
 
-static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked)
-{
+static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked) {
     if (entry->backend.self != asked->backend->self ||
         strcmp(entry->backend.source, asked->backend->source) != 0 ||
         (!entry->turn.busy && asked->size != 0 && asked->size != entry->mapping.size))
@@ -15189,8 +14376,7 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked
 
 /* A new entry that the caller loads; others find it and wait. */
 static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
-                                      epctx__entry **out, epctx_error *error)
-{
+                                      epctx__entry **out, epctx_error *error) {
     epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
     if (entry == NULL) return epctx__nomem(error, sizeof *entry);
     memset(entry, 0, sizeof *entry);
@@ -15212,8 +14398,7 @@ static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *as
 }
 
 static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     const epctx_io *io = binary->io;
     char name[EPCTX_PATH_MAX];
     if ((binary->path_flags & EPCTX__PATH_BARE) == 0) {
@@ -15232,8 +14417,7 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
 
 /* Loads the context of a new entry from node or file, without the lock. */
 static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
-                                      const epctx__asked *asked, epctx_error *error)
-{
+                                      const epctx__asked *asked, epctx_error *error) {
     epctx_span payload = asked->payload;
     epctx_status status;
     if (payload.size == 0) {
@@ -15263,8 +14447,7 @@ static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
 /* Looks up the graph in an entry held by the caller. `out` gets no entry for a graph that the
  * session already has: there is nothing to release. */
 static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, epctx__asked *asked,
-                                     epctx_bound *out, epctx_error *error)
-{
+                                     epctx_bound *out, epctx_error *error) {
     const epctx_backend *b = &entry->backend;
     void **key = &out->graph;
     uint32_t taken;
@@ -15298,8 +14481,7 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
 /* Asks every loaded entry of this binary. The lock is released in between: an entry stays in the
  * list while held, and each is held until the next one is. */
 static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     epctx__entry *entry = w->entries;
     epctx__entry *held = NULL;
     epctx_status status = EPCTX_ERR_CONTEXT;
@@ -15318,8 +14500,7 @@ static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, 
 
 /* Takes a graph of a binary; without `load` only if it waits in the workspace. */
 static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool load,
-                                epctx_bound *out, epctx_error *error)
-{
+                                epctx_bound *out, epctx_error *error) {
     epctx__entry *entry;
     epctx_status status;
     for (;;) {
@@ -15357,8 +14538,7 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
     return status;
 }
 
-static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
-{
+static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph) {
     epctx_str key = epctx__handle_key(&graph);
     if (EPCTX__ALWAYS(epctx_map_get(&entry->graphs, key) == 1)) {
         (void)epctx_map_put(&entry->graphs, key, 0); /* cannot fail: it has the key */
@@ -15407,19 +14587,16 @@ typedef struct epctx__group {
 } epctx__group;
 
 /* For a group that is not in the list; without the lock. */
-static void epctx__group_free(epctx_workspace *w, epctx__group *group)
-{
+static void epctx__group_free(epctx_workspace *w, epctx__group *group) {
     epctx__pending *p;
     if (group->build != NULL) group->backend->discard_fn(group->backend->self, group->build);
     epctx_commit_close(&group->commit);
-    for (p = group->pending; p != NULL; p = p->next)
-        epctx_buffer_free(&p->model);
+    for (p = group->pending; p != NULL; p = p->next) epctx_buffer_free(&p->model);
     epctx_arena_free(&group->arena);
     w->allocator.free_fn(w->allocator.user, group);
 }
 
-EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
-{
+EPCTX_API void epctx_workspace_close(epctx_workspace *workspace) {
     epctx__group *idle = NULL;
     epctx__group *group;
     if (workspace == NULL) return;
@@ -15444,8 +14621,8 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
  * becomes it (may be NULL). ARG: its turn waits for this call; then `*out` is the group if the turn
  * is this thread's, else NULL. */
 static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, const char *source,
-                                       epctx__group *fresh, epctx__group **out, epctx_error *error)
-{
+                                       epctx__group *fresh, epctx__group **out,
+                                       epctx_error *error) {
     epctx__group *group;
     epctx_status status = EPCTX_OK;
     epctx__lock(w);
@@ -15475,16 +14652,14 @@ static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, con
 
 /* Ends a turn and removes a group without a session. */
 static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, epctx_status status,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     const char *source = group->backend->source;
     epctx__group **link = &w->groups;
     bool dropped, gone;
     epctx__lock(w);
     dropped = group->dropped;
     gone = dropped || group->finishing || group->pending == NULL;
-    while (gone && *link != NULL && *link != group)
-        link = &(*link)->next;
+    while (gone && *link != NULL && *link != group) link = &(*link)->next;
     if (gone && *link == group) *link = group->next;
     epctx__turn_end(w, &group->turn);
     epctx__unlock(w);
@@ -15502,8 +14677,7 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
 static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
                                       const epctx_backend *backend, const epctx_io *io,
                                       bool prepare_only, epctx_weightless_support weightless,
-                                      epctx__group **out, epctx_error *error)
-{
+                                      epctx__group **out, epctx_error *error) {
     epctx__group *fresh = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *fresh);
     epctx__group *group = NULL;
     epctx_build_opts how;
@@ -15541,8 +14715,7 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
 
 /* Does another session write this name? All files are in one folder. */
 static epctx_status epctx__group_clash(const epctx__group *group, const char *name,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     const epctx__pending *p;
     bool same = strcmp(name, group->binary) == 0;
     for (p = group->pending; p != NULL; p = p->next)
@@ -15555,8 +14728,8 @@ static epctx_status epctx__group_clash(const epctx__group *group, const char *na
 }
 
 /* Checks that the model is in the group's folder and has its own name. */
-static epctx_status epctx__group_accepts(epctx__group *group, const char *path, epctx_error *error)
-{
+static epctx_status epctx__group_accepts(epctx__group *group, const char *path,
+                                         epctx_error *error) {
     char room[EPCTX_PATH_MAX];
     char folder[EPCTX_PATH_MAX];
     epctx_str beside = epctx__path_beside(group->io, path, room);
@@ -15577,8 +14750,7 @@ static epctx_status epctx__group_accepts(epctx__group *group, const char *path, 
 /* A new session, not yet in the group. */
 static epctx_status epctx__pending_make(epctx__group *group, const char *path, const char *aside,
                                         const char *binary, const char *binary_path,
-                                        epctx__pending **out, epctx_error *error)
-{
+                                        epctx__pending **out, epctx_error *error) {
     epctx_arena *arena = &group->arena;
     epctx__pending *p;
     EPCTX__NEW(p, epctx__pending, 1, arena, error);
@@ -15591,24 +14763,21 @@ static epctx_status epctx__pending_make(epctx__group *group, const char *path, c
     return epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error);
 }
 
-static void epctx__group_append(epctx__group *group, epctx__pending *p)
-{
+static void epctx__group_append(epctx__group *group, epctx__pending *p) {
     epctx__pending **link = &group->pending;
     if (group->binary == NULL) {
         group->binary = p->binary;
         group->binary_path = p->binary_path;
         group->overwrite = p->overwrite;
     }
-    while (*link != NULL)
-        link = &(*link)->next;
+    while (*link != NULL) link = &(*link)->next;
     *link = p;
 }
 
 #ifndef EPCTX_NO_EDIT
 
 static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     const size_t size = (size_t)epctx_model_size(model);
     pb_ostream_t stream;
     if (epctx_buffer_append(buffer, NULL, size) != EPCTX_OK) return epctx__nomem(error, size);
@@ -15618,8 +14787,8 @@ static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model
 
 /* Keeps the session's output until the group is written. Its initializers go into a temporary file
  * now, while its model is open. */
-static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p, const epctx__gen *g)
-{
+static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
+                                        const epctx__gen *g) {
     p->derived = g->derived;
     p->overwrite = g->opts->overwrite;
     EPCTX__TRY(epctx__buffer_model(&p->model, g->model, g->error));
@@ -15633,8 +14802,7 @@ static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p, 
  * shared like the context), and the binary in the build stamp (a copy of a model without nodes for
  * this EP has none). */
 static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *model,
-                                        epctx_span binary, epctx_error *error)
-{
+                                        epctx_span binary, epctx_error *error) {
     const char *source = group->backend->source;
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
@@ -15662,8 +14830,7 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
 }
 
 static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, epctx__pending *p,
-                                       epctx_span binary, epctx_error *error)
-{
+                                       epctx_span binary, epctx_error *error) {
     epctx_open_opts open;
     epctx_model model;
     epctx_buffer old = p->model;
@@ -15688,8 +14855,7 @@ static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, 
 
 static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
                                        epctx_buffer *binary, const epctx_hooks *hooks,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     const epctx_backend *b = group->backend;
     epctx_commit *c = &group->commit;
     void *build = group->build;
@@ -15722,8 +14888,7 @@ static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
 /* Writes a group, which ends with its turn even on failure. */
 static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
                                         const epctx_hooks *hooks, uint64_t *binary_size,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     epctx_buffer binary;
     epctx_status status;
     epctx__lock(w);
@@ -15741,8 +14906,7 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
 
 /* Names and checks the group's binary before a long compile. */
 static epctx_status epctx__group_target(epctx__group *group, const epctx_share_opts *opts,
-                                        epctx_outputs *out, epctx_error *error)
-{
+                                        epctx_outputs *out, epctx_error *error) {
     epctx_preflight_in in;
     epctx__preflight p;
     char room[EPCTX_PATH_MAX];
@@ -15764,8 +14928,7 @@ static epctx_status epctx__group_target(epctx__group *group, const epctx_share_o
 
 static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_opts *opts,
                                          epctx_arena *arena, const epctx_node **nodes,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     const size_t count = opts->piece_count;
     epctx_outputs out;
     epctx__pending *p;
@@ -15809,8 +14972,7 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
 
 EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
                                            const epctx_share_opts *opts, epctx_arena *arena,
-                                           const epctx_node **nodes, epctx_error *error)
-{
+                                           const epctx_node **nodes, epctx_error *error) {
     epctx__group *joined = NULL;
     epctx_error local;
     const epctx_io *io = opts != NULL && opts->io != NULL ? opts->io : epctx_io_files();
@@ -15833,8 +14995,7 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epc
 }
 
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
-                                    const char *source, const char *context_path)
-{
+                                    const char *source, const char *context_path) {
     epctx__group *found;
     /* Else it is our turn already: called by a hook or backend. */
     bool entered = epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
@@ -15853,8 +15014,7 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
 
 /* -- a session that has its model -- */
 
-static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g)
-{
+static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g) {
     epctx_gen_report *r = g->report;
     const char *aside = g->opts->initializers_file_name;
     epctx__pending *p;
@@ -15885,8 +15045,7 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_grouped(epctx__gen *g)
-{
+static epctx_status epctx__gen_grouped(epctx__gen *g) {
     const epctx_gen_opts *opts = g->opts;
     epctx__group *group;
     epctx_status status;
@@ -15904,8 +15063,7 @@ static epctx_status epctx__gen_grouped(epctx__gen *g)
 
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
-                                          uint64_t *binary_size, epctx_error *error)
-{
+                                          uint64_t *binary_size, epctx_error *error) {
     epctx__group *found;
     epctx_error local;
     epctx_status status;
@@ -15924,8 +15082,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     epctx_gen_opts defaults;
     epctx_allocator in_arena;
     epctx__gen g;
@@ -16015,8 +15172,7 @@ typedef struct epctx__weight_model {
 
 /* Every failure to load a context is reported as INVALID_GRAPH. */
 static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
-                                       epctx_status status, epctx_error *error)
-{
+                                       epctx_status status, epctx_error *error) {
     if (status == EPCTX_ERR_NOT_FOUND && l->opts.workspace != NULL && l->attribute != NULL) {
         epctx__error_add(error, "the last session of the group that generates the models writes "
                                 "their binary (ep.stop_share_ep_contexts=1)");
@@ -16031,8 +15187,7 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_boun
 }
 
 /* The name of a node's graph in its context. */
-static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *node)
-{
+static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *node) {
     epctx_key key = l->opts.profile != NULL ? l->opts.profile->key : EPCTX_KEY_PARTITION;
     if (key == EPCTX_KEY_NONE) return epctx_str_of(NULL);
     return key == EPCTX_KEY_PARTITION && node->partition_name.size > 0 ? node->partition_name
@@ -16040,8 +15195,7 @@ static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *no
 }
 
 /* Does this node have its own context? */
-static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *node)
-{
+static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *node) {
     const epctx_profile *profile = l->opts.profile;
     return node->main_context != 0 ||
            (profile != NULL && node->ep_cache_context.size > 0 &&
@@ -16049,8 +15203,7 @@ static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *nod
 }
 
 /* The source decides first: another EP's node may be invalid. */
-static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
-{
+static bool epctx__load_claims(const epctx__loading *l, epctx_str source) {
     epctx_epnode node = epctx_epnode_default();
     node.source = source;
     node.present = source.size > 0 ? 1u << EPCTX_EP_SOURCE : 0;
@@ -16060,8 +15213,7 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
 
 /* Finds a node's context. The file may be missing if the workspace has its graphs. */
 static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
-                                       epctx__owner *owner, epctx_error *error)
-{
+                                       epctx__owner *owner, epctx_error *error) {
     epctx_arena *arena = &l->loaded->arena;
     epctx_str given = bound->node.ep_cache_context;
     epctx__names place;
@@ -16074,8 +15226,7 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                            "is empty: main_context 1 and embed_mode 1 need the "
                                            "payload here");
     }
-    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f)
-        i++;
+    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) i++;
     if (i < given.size || given.size >= EPCTX_PATH_MAX || !epctx_str_is_utf8(given)) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "embed_mode is 0: expected a path, found %u bytes that are none; if they "
@@ -16094,8 +15245,7 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
     return epctx__copy(arena, epctx_str_of(place.alias), &owner->alias, error);
 }
 
-static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epctx_error *error)
-{
+static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epctx_error *error) {
     const epctx_backend *b = l->loaded->backend;
     l->attribute = NULL;
     EPCTX__TRY(epctx_cancelled(l->opts.hooks, error));
@@ -16116,8 +15266,7 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
 enum { EPCTX__LOAD_OPEN, EPCTX__LOAD_WAITS, EPCTX__LOAD_NOW };
 
 static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
-                                     int how, epctx_error *error)
-{
+                                     int how, epctx_error *error) {
     const char *about = owner == bound->owner ? NULL : "main_context";
     epctx_workspace *w = l->loaded->workspace;
     epctx__asked asked;
@@ -16153,8 +15302,7 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
 }
 
 /* A secondary node may belong to any context; open ones come first. */
-static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epctx_error *error)
-{
+static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epctx_error *error) {
     const int ways = l->opts.workspace != NULL ? EPCTX__LOAD_NOW : EPCTX__LOAD_OPEN;
     size_t i;
     int how;
@@ -16184,8 +15332,7 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
 
 /* Canonical path of the source: from the caller, else from the node, beside the model. */
 static epctx_status epctx__weights_find(const epctx__loading *l, const epctx_open_opts *how,
-                                        epctx_str name, char *path, epctx_error *error)
-{
+                                        epctx_str name, char *path, epctx_error *error) {
     epctx_str folder = epctx_str_of(l->opts.source_model_path);
     epctx_error why;
     epctx_status status;
@@ -16214,8 +15361,7 @@ static epctx_status epctx__weights_find(const epctx__loading *l, const epctx_ope
 /* The model with a node's weights, opened once even if nodes write its path in different ways.
  * Where they are inputs of the node: the EPContext model. */
 static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *bound,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     const epctx_model *model = l->model;
     epctx_span bytes = model != NULL && bound->view.input_count > bound->info.input_count
                            ? model->source
@@ -16271,8 +15417,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
 /* A weight of a node, from such a model; each is verified once. */
 static epctx_status epctx__weight_get(epctx__loading *l, const epctx_bound *bound,
                                       const epctx_weight_ref *ref, epctx_tensor *out,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     epctx__source_weight *weight;
     const char *file;
     uint32_t at;
@@ -16300,8 +15445,7 @@ static epctx_status epctx__weight_get(epctx__loading *l, const epctx_bound *boun
 
 static epctx_status epctx__load_weight(epctx__loading *l, const epctx_bound *bound,
                                        const epctx_weight_ref *ref, epctx_tensor *out,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     epctx_status status = EPCTX_ERR_NOT_FOUND;
     if (l->opts.weight_fn != NULL)
         status = l->opts.weight_fn(l->opts.weight_user, bound, ref, out, error);
@@ -16314,8 +15458,7 @@ static epctx_status epctx__load_weight(epctx__loading *l, const epctx_bound *bou
 #endif
 }
 
-static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, epctx_error *error)
-{
+static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, epctx_error *error) {
     const epctx_backend *b = l->loaded->backend;
     epctx_str rest = bound->weights;
     epctx_weight_ref ref;
@@ -16325,8 +15468,7 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     if (bound->weights.size == 0) return EPCTX_OK;
     l->attribute = EPCTX_WEIGHTS_ATTR;
     epctx_error_clear(error);
-    while (epctx_next_weight(&rest, &ref))
-        count++;
+    while (epctx_next_weight(&rest, &ref)) count++;
     if (rest.size > 0) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "line %u does not name a weight",
                           (uint64_t)count + 1);
@@ -16344,8 +15486,7 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epctx_error *error)
-{
+static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epctx_error *error) {
     l->attribute = NULL;
     EPCTX__TRY(bound->owner != NULL
                    ? epctx__load_take(l, bound, bound->owner, EPCTX__LOAD_NOW, error)
@@ -16354,16 +15495,14 @@ static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epct
 }
 
 static epctx_status epctx__load_add(epctx__loading *l, size_t index, epctx_bound **out,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     *out = (epctx_bound *)epctx_list_add(&l->ours, &l->loaded->arena, sizeof **out);
     if (*out == NULL) return epctx__nomem(error, l->loaded->arena.missing);
     (*out)->index = index;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
-{
+static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error) {
     epctx_loaded *loaded = l->loaded;
     size_t done = 0;
     size_t i;
@@ -16394,8 +15533,7 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
 /* Without the caller's workspace the set has its own. */
 static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
                                       const epctx_backend *backend, const epctx_load_opts *opts,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     epctx_workspace_opts own;
     epctx_error_clear(error);
     memset(l, 0, sizeof *l);
@@ -16428,13 +15566,11 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epctx_error *error)
-{
+static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epctx_error *error) {
     epctx_workspace *w = l->loaded->workspace;
     size_t i;
     epctx__lock(w);
-    for (i = 0; i < l->owner_count; i++)
-        epctx__entry_leave(w, l->owners[i].entry);
+    for (i = 0; i < l->owner_count; i++) epctx__entry_leave(w, l->owners[i].entry);
     epctx__unlock(w);
     if (status != EPCTX_OK) {
         epctx_blame(error, l->model_path, NULL, NULL);
@@ -16443,8 +15579,7 @@ static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epct
     return status;
 }
 
-EPCTX_API void epctx_unload(epctx_loaded *loaded)
-{
+EPCTX_API void epctx_unload(epctx_loaded *loaded) {
     epctx_workspace *w = loaded != NULL ? loaded->workspace : NULL;
     size_t i;
     if (w == NULL) return;
@@ -16468,8 +15603,7 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
 }
 
 static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nodes, size_t count,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     epctx_bound *bound;
     size_t i;
     for (i = 0; i < count; i++) {
@@ -16489,8 +15623,7 @@ static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nod
 
 EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *nodes, size_t count,
                                         const epctx_backend *backend, const epctx_load_opts *opts,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     epctx__loading l;
     EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
     return epctx__load_end(&l, epctx__load_records(&l, nodes, count, error), error);
@@ -16502,8 +15635,7 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
 
 /* Adds to the message if the refused binary is of another compilation. */
 static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
-                              epctx_status status, epctx_error *error)
-{
+                              epctx_status status, epctx_error *error) {
     const epctx__binary_file *file = l->owner_count > 0 ? &l->owners->file : NULL;
     epctx_mapping mapping;
     epctx_error why;
@@ -16520,8 +15652,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
     file->io->unmap_fn(file->io->user, &mapping);
 }
 
-static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error)
-{
+static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(l->model));
     epctx_node_view node;
     epctx_bound *bound;
@@ -16541,8 +15672,7 @@ static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error)
 
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     epctx__loading l;
     epctx__stamp_line made;
     epctx_epnode node;

@@ -526,24 +526,20 @@ extern "C" {
 
 static const char epctx_npu__magic[9] = "EPCTXNPU";
 
-static uint32_t epctx_npu__get32(const uint8_t *p)
-{
+static uint32_t epctx_npu__get32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static uint64_t epctx_npu__get64(const uint8_t *p)
-{
+static uint64_t epctx_npu__get64(const uint8_t *p) {
     return epctx_npu__get32(p) | (uint64_t)epctx_npu__get32(p + 4) << 32;
 }
 
 /* A u64 kept as two native words, low first. */
-static uint64_t epctx_npu__pair(const uint32_t *words)
-{
+static uint64_t epctx_npu__pair(const uint32_t *words) {
     return words[0] | (uint64_t)words[1] << 32;
 }
 
-static bool epctx_npu__big_endian(void)
-{
+static bool epctx_npu__big_endian(void) {
     const uint32_t one = 1;
     uint8_t first;
     memcpy(&first, &one, 1);
@@ -551,8 +547,7 @@ static bool epctx_npu__big_endian(void)
 }
 
 /* Saturating product of sizes: far above every limit, so a chain of calls needs one comparison. */
-static uint64_t epctx_npu__mul(uint64_t a, uint64_t b)
-{
+static uint64_t epctx_npu__mul(uint64_t a, uint64_t b) {
     const uint64_t top = UINT64_MAX / 4;
     const uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX); /* divisions are large and slow */
     uint64_t high;
@@ -561,13 +556,11 @@ static uint64_t epctx_npu__mul(uint64_t a, uint64_t b)
     return high > top >> 32 || low > top - (high << 32) ? top : (high << 32) + low;
 }
 
-static uint64_t epctx_npu__mul3(uint64_t a, uint64_t b, uint64_t c)
-{
+static uint64_t epctx_npu__mul3(uint64_t a, uint64_t b, uint64_t c) {
     return epctx_npu__mul(epctx_npu__mul(a, b), c);
 }
 
-static uint64_t epctx_npu__mul4(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
+static uint64_t epctx_npu__mul4(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     return epctx_npu__mul(epctx_npu__mul3(a, b, c), d);
 }
 
@@ -582,16 +575,14 @@ typedef struct epctx_npu__layout {
     uint32_t weight_count;
 } epctx_npu__layout;
 
-static void epctx_npu__copy_name(char *out, const uint8_t *data, size_t size)
-{
+static void epctx_npu__copy_name(char *out, const uint8_t *data, size_t size) {
     size_t i;
     for (i = 0; i < size && data[i] != 0; i++)
         out[i] = data[i] < 0x20 || data[i] > 0x7e ? '?' : (char)data[i];
     out[i] = '\0';
 }
 
-static epctx_status epctx_npu__peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error)
-{
+static epctx_status epctx_npu__peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error) {
     const uint8_t *h = blob.data;
     memset(out, 0, sizeof *out);
     if (h == NULL || blob.size < EPCTX_NPU_HEADER_SIZE) {
@@ -621,8 +612,7 @@ static epctx_status epctx_npu__peek(epctx_span blob, epctx_npu_blob *out, epctx_
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error)
-{
+EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error) {
     epctx_error_clear(error);
     return epctx_npu__peek(blob, out, error);
 }
@@ -641,14 +631,12 @@ static const epctx_npu_arch epctx_npu__archs[4] = {
     {"armv7e-m", 2, 4, false},
 };
 
-EPCTX_API const epctx_npu_arch *epctx_npu_arch_list(size_t *count)
-{
+EPCTX_API const epctx_npu_arch *epctx_npu_arch_list(size_t *count) {
     *count = sizeof epctx_npu__archs / sizeof epctx_npu__archs[0];
     return epctx_npu__archs;
 }
 
-EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
-{
+EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name) {
     size_t i;
     for (i = 0; i < sizeof epctx_npu__archs / sizeof epctx_npu__archs[0]; i++)
         if (epctx_str_is(name, epctx_npu__archs[i].name)) return &epctx_npu__archs[i];
@@ -659,42 +647,36 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
  * >>numbers: bit-identical arithmetic on every machine
  * ============================================================ */
 
-static EPCTX_NPU__INLINE float epctx_npu__float_of(uint32_t bits)
-{
+static EPCTX_NPU__INLINE float epctx_npu__float_of(uint32_t bits) {
     float f;
     memcpy(&f, &bits, 4);
     return f;
 }
 
-static EPCTX_NPU__INLINE uint32_t epctx_npu__bits_of(float f)
-{
+static EPCTX_NPU__INLINE uint32_t epctx_npu__bits_of(float f) {
     uint32_t bits;
     memcpy(&bits, &f, 4);
     return bits;
 }
 
 /* condition ? a : b, always from both: no branch, so that loops vectorize. */
-static EPCTX_NPU__INLINE float epctx_npu__choose(bool condition, float a, float b)
-{
+static EPCTX_NPU__INLINE float epctx_npu__choose(bool condition, float a, float b) {
     const uint32_t mask = 0u - (uint32_t)condition;
     return epctx_npu__float_of((epctx_npu__bits_of(a) & mask) | (epctx_npu__bits_of(b) & ~mask));
 }
 
-static EPCTX_NPU__INLINE float epctx_npu__abs(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__abs(float x) {
     return epctx_npu__float_of(epctx_npu__bits_of(x) & 0x7fffffffu);
 }
 
 /* `y` with the sign of x. */
-static EPCTX_NPU__INLINE float epctx_npu__signed(float y, float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__signed(float y, float x) {
     return epctx_npu__float_of((epctx_npu__bits_of(y) & 0x7fffffffu) |
                                (epctx_npu__bits_of(x) & 0x80000000u));
 }
 
 /* e^r - 1 for |r| <= ln(2)/2: interpolated at Chebyshev nodes, to 2^-25 of the result. */
-static EPCTX_NPU__INLINE float epctx_npu__expm1_core(float r)
-{
+static EPCTX_NPU__INLINE float epctx_npu__expm1_core(float r) {
     float p = 1.39263256e-3f;
     p = p * r + 8.36329275e-3f;
     p = p * r + 4.16665538e-2f;
@@ -704,8 +686,7 @@ static EPCTX_NPU__INLINE float epctx_npu__expm1_core(float r)
 }
 
 /* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. */
-static EPCTX_NPU__INLINE int32_t epctx_npu__exp_split(float x, float *r)
-{
+static EPCTX_NPU__INLINE int32_t epctx_npu__exp_split(float x, float *r) {
     const float high = 0.693359375f, low = -2.12194440e-4f;
     int32_t n = (int32_t)(x * 1.44269504f + epctx_npu__signed(0.5f, x));
     float t = x - (float)n * high;
@@ -714,13 +695,11 @@ static EPCTX_NPU__INLINE int32_t epctx_npu__exp_split(float x, float *r)
 }
 
 /* 2^n for n in -126..127 */
-static EPCTX_NPU__INLINE float epctx_npu__pow2(int32_t n)
-{
+static EPCTX_NPU__INLINE float epctx_npu__pow2(int32_t n) {
     return epctx_npu__float_of((uint32_t)(n + 127) << 23);
 }
 
-static EPCTX_NPU__INLINE float epctx_npu__exp(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__exp(float x) {
     float r, y;
     float c = epctx_npu__choose(x > -104.0f, x, -104.0f); /* keeps NaN from the conversion below */
     uint32_t n, half;
@@ -734,8 +713,7 @@ static EPCTX_NPU__INLINE float epctx_npu__exp(float x)
 }
 
 /* tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, formed without cancellation. */
-static EPCTX_NPU__INLINE float epctx_npu__tanh(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__tanh(float x) {
     const float a = epctx_npu__abs(x), c = epctx_npu__choose(a < 10.0f, a, 10.0f);
     float r, e;
     int32_t n = epctx_npu__exp_split(2.0f * c, &r);
@@ -744,15 +722,13 @@ static EPCTX_NPU__INLINE float epctx_npu__tanh(float x)
     return epctx_npu__choose(x != x, x, epctx_npu__signed(e / (e + 2.0f), x));
 }
 
-static EPCTX_NPU__INLINE float epctx_npu__sigmoid(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__sigmoid(float x) {
     const float e = epctx_npu__exp(-epctx_npu__abs(x)), y = 1.0f / (1.0f + e);
     return epctx_npu__choose(x < 0.0f, e * y, y);
 }
 
 /* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
-static EPCTX_NPU__INLINE float epctx_npu__expm1(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__expm1(float x) {
     float c = epctx_npu__choose(x > -20.0f, x, -20.0f); /* NaN, too */
     float r, half;
     c = epctx_npu__choose(c < 89.0f, c, 89.0f);
@@ -762,8 +738,7 @@ static EPCTX_NPU__INLINE float epctx_npu__expm1(float x)
 }
 
 /* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)), m in sqrt(1/2)..sqrt(2) */
-static EPCTX_NPU__INLINE float epctx_npu__log(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__log(float x) {
     const float high = 0.693359375f, low = -2.12194440e-4f;
     const int32_t tiny = x < FLT_MIN;
     const uint32_t bits = epctx_npu__bits_of(tiny ? x * 8388608.0f : x);
@@ -785,8 +760,7 @@ static EPCTX_NPU__INLINE float epctx_npu__log(float x)
 }
 
 /* Correctly rounded, as the compiler uses it too: the instruction, else bit by bit, in integers. */
-static float epctx_npu__sqrt(float x)
-{
+static float epctx_npu__sqrt(float x) {
     uint32_t bits = epctx_npu__bits_of(x);
 #ifndef EPCTX_NPU__AVX2
     uint32_t root = 0, bit;
@@ -800,8 +774,7 @@ static float epctx_npu__sqrt(float x)
     exponent = (int32_t)(bits >> 23);
     m = bits & 0x7fffffu;
     if (exponent == 0)
-        for (exponent = 1; (m & 0x800000u) == 0; exponent--)
-            m <<= 1;
+        for (exponent = 1; (m & 0x800000u) == 0; exponent--) m <<= 1;
     else
         m |= 0x800000u;
     exponent -= 127 + 23; /* x = m 2^exponent */
@@ -827,8 +800,7 @@ static float epctx_npu__sqrt(float x)
 }
 
 /* erf: power series below 1, else Abramowitz and Stegun 7.1.26, with a small relative error. */
-static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__erf(float x) {
     const float a = epctx_npu__abs(x), z = x * x;
     float p, t, y;
     p = 1.6462114e-6f - z * 1.6365845e-7f;
@@ -850,22 +822,19 @@ static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
 }
 
 /* Rounds towards zero; floats from 2^23 on are integers. */
-static EPCTX_NPU__INLINE float epctx_npu__trunc(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__trunc(float x) {
     const bool small = epctx_npu__abs(x) < 8388608.0f;
     const float t = (float)(int32_t)epctx_npu__choose(small, x, 0.0f);
     return epctx_npu__choose(small, epctx_npu__signed(t, x), x);
 }
 
-static EPCTX_NPU__INLINE float epctx_npu__floor(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__floor(float x) {
     const float t = epctx_npu__trunc(x);
     return epctx_npu__choose(t > x, t - 1.0f, t);
 }
 
 /* Rounds to the nearest integer, ties to even. */
-static EPCTX_NPU__INLINE float epctx_npu__round(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__round(float x) {
     const float t = epctx_npu__trunc(x), rest = x - t; /* exact */
     const float away = epctx_npu__signed(1.0f, rest), size = epctx_npu__abs(rest);
     const bool odd = t * 0.5f != epctx_npu__trunc(t * 0.5f);
@@ -874,8 +843,7 @@ static EPCTX_NPU__INLINE float epctx_npu__round(float x)
 
 /* sin(x + quarter * pi/2). x is m 2^e; in integers, m times the fraction bits of 2^(e-2) 2/pi gives
  * the last two bits of the quarter turns and 62 bits of their fraction. */
-static float epctx_npu__sine(float x, uint32_t quarter)
-{
+static float epctx_npu__sine(float x, uint32_t quarter) {
     static const uint32_t two_over_pi[8] = {/* 32 zeros, then the fraction */
                                             0u,          0xA2F9836Eu, 0x4E441529u, 0xFC2757D1u,
                                             0xF534DDC0u, 0xDB629599u, 0x3C439041u, 0xFE5163ABu};
@@ -905,8 +873,7 @@ static float epctx_npu__sine(float x, uint32_t quarter)
 /* -- in double, to ten digits or more: powers, and functions that would cancel in float -- */
 
 /* 2^n for n in -1022..1023 */
-static double epctx_npu__pow2_wide(int32_t n)
-{
+static double epctx_npu__pow2_wide(int32_t n) {
     const uint64_t bits = (uint64_t)(n + 1023) << 52;
     double d;
     memcpy(&d, &bits, 8);
@@ -914,15 +881,13 @@ static double epctx_npu__pow2_wide(int32_t n)
 }
 
 /* The root of x in 0..FLT_MAX. */
-static double epctx_npu__sqrt_wide(double x)
-{
+static double epctx_npu__sqrt_wide(double x) {
     const double root = (double)epctx_npu__sqrt((float)x);
     return root > 0.0 ? 0.5 * (root + x / root) : root;
 }
 
 /* log(x) of a positive number. */
-static double epctx_npu__log_wide(double x)
-{
+static double epctx_npu__log_wide(double x) {
     double s, z, p = 0.0;
     uint64_t bits;
     int32_t n, k;
@@ -936,26 +901,22 @@ static double epctx_npu__log_wide(double x)
     }
     s = (s - 1.0) / (s + 1.0);
     z = s * s;
-    for (k = 15; k >= 1; k -= 2)
-        p = p * z + 1.0 / (double)k;
+    for (k = 15; k >= 1; k -= 2) p = p * z + 1.0 / (double)k;
     return (double)n * 0.69314718055994530942 + 2.0 * s * p;
 }
 
 /* e^x; converting to float turns tiny results to 0 and huge ones to infinity. */
-static double epctx_npu__exp_wide(double x)
-{
+static double epctx_npu__exp_wide(double x) {
     double r, p = 1.0;
     int32_t n, k;
     x = x < -110.0 ? -110.0 : (x > 110.0 ? 110.0 : x);
     n = (int32_t)(x * 1.4426950408889634 + (x < 0.0 ? -0.5 : 0.5));
     r = x - (double)n * 0.69314718055994530942;
-    for (k = 11; k >= 1; k--)
-        p = 1.0 + p * r / (double)k;
+    for (k = 11; k >= 1; k--) p = 1.0 + p * r / (double)k;
     return p * epctx_npu__pow2_wide(n);
 }
 
-static float epctx_npu__pow(float x, float y)
-{
+static float epctx_npu__pow(float x, float y) {
     const float nan = epctx_npu__float_of(0x7fc00000u), a = epctx_npu__abs(x);
     const bool whole = y == epctx_npu__trunc(y);
     const bool odd = whole && y * 0.5f != epctx_npu__trunc(y * 0.5f);
@@ -972,8 +933,7 @@ static float epctx_npu__pow(float x, float y)
 }
 
 /* The remainder, with the sign of the dividend: exact, by long division. */
-static float epctx_npu__fmod(float x, float y)
-{
+static float epctx_npu__fmod(float x, float y) {
     const uint32_t a = epctx_npu__bits_of(x) & 0x7fffffffu, b = epctx_npu__bits_of(y) & 0x7fffffffu;
     const uint64_t m = (b & 0x7fffffu) | (b >> 23 != 0 ? 0x800000u : 0);
     uint64_t rest = (a & 0x7fffffu) | (a >> 23 != 0 ? 0x800000u : 0);
@@ -989,8 +949,7 @@ static float epctx_npu__fmod(float x, float y)
 }
 
 /* atan(x) for x >= 0: half-angle formula twice, then the power series. */
-static double epctx_npu__atan_wide(double x)
-{
+static double epctx_npu__atan_wide(double x) {
     double t = x > 1.0 ? 1.0 / x : x, z;
     t = t / (1.0 + epctx_npu__sqrt_wide(1.0 + t * t));
     t = t / (1.0 + epctx_npu__sqrt_wide(1.0 + t * t));
@@ -999,15 +958,13 @@ static double epctx_npu__atan_wide(double x)
     return x > 1.0 ? 1.57079632679489661923 - t : t;
 }
 
-static float epctx_npu__atan(float x)
-{
+static float epctx_npu__atan(float x) {
     return x != x ? x
                   : epctx_npu__signed((float)epctx_npu__atan_wide((double)epctx_npu__abs(x)), x);
 }
 
 /* asin(x), or acos(x) by the half angle: neither cancels near 1. NaN for |x| > 1. */
-static float epctx_npu__arc(float x, bool cosine)
-{
+static float epctx_npu__arc(float x, bool cosine) {
     const double a = (double)epctx_npu__abs(x), below = 1.0 - a, above = 1.0 + a;
     double y;
     if (!(below >= 0.0)) return epctx_npu__float_of(0x7fc00000u);
@@ -1020,8 +977,7 @@ static float epctx_npu__arc(float x, bool cosine)
 }
 
 /* sinh(x) or cosh(x) */
-static float epctx_npu__hyperbolic(float x, bool cosine)
-{
+static float epctx_npu__hyperbolic(float x, bool cosine) {
     const double a = (double)x, z = a * a;
     double e;
     if (x != x || (cosine && epctx_npu__abs(x) > FLT_MAX)) return x * x;
@@ -1031,8 +987,7 @@ static float epctx_npu__hyperbolic(float x, bool cosine)
                    : epctx_npu__signed((float)(0.5 * (e - 1.0 / e)), x);
 }
 
-static float epctx_npu__asinh(float x)
-{
+static float epctx_npu__asinh(float x) {
     const double a = (double)epctx_npu__abs(x), z = a * a;
     if (!(a <= FLT_MAX)) return x;
     return epctx_npu__signed(
@@ -1042,16 +997,14 @@ static float epctx_npu__asinh(float x)
         x);
 }
 
-static float epctx_npu__acosh(float x)
-{
+static float epctx_npu__acosh(float x) {
     const double a = (double)x;
     if (!(x >= 1.0f && x <= FLT_MAX)) return x > 1.0f ? x : epctx_npu__float_of(0x7fc00000u);
     return (float)epctx_npu__log_wide(a > 1e9 ? 2.0 * a
                                               : a + epctx_npu__sqrt_wide((a - 1.0) * (a + 1.0)));
 }
 
-static float epctx_npu__atanh(float x)
-{
+static float epctx_npu__atanh(float x) {
     const double a = (double)epctx_npu__abs(x), z = a * a;
     if (!(a < 1.0))
         return epctx_npu__signed(epctx_npu__float_of(a == 1.0 ? 0x7f800000u : 0x7fc00000u), x);
@@ -1060,26 +1013,22 @@ static float epctx_npu__atanh(float x)
                              x);
 }
 
-static EPCTX_NPU__INLINE float epctx_npu__softplus(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__softplus(float x) {
     const float e = epctx_npu__exp(-epctx_npu__abs(x));
     const float u = 1.0f + e, d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
     const float tail = epctx_npu__choose(d == 0.0f, e, epctx_npu__log(u) * (e / d));
     return epctx_npu__choose(x > 0.0f, x + tail, tail);
 }
 
-static EPCTX_NPU__INLINE float epctx_npu__gelu(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__gelu(float x) {
     return 0.5f * x * (1.0f + epctx_npu__erf(x * 0.70710678f));
 }
 
-static EPCTX_NPU__INLINE float epctx_npu__gelu_tanh(float x)
-{
+static EPCTX_NPU__INLINE float epctx_npu__gelu_tanh(float x) {
     return 0.5f * x * (1.0f + epctx_npu__tanh(0.79788456f * (x + 0.044715f * x * x * x)));
 }
 
-static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height)
-{
+static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height) {
     return epctx_npu__choose(x < 0.0f, height * epctx_npu__expm1(x / width), x);
 }
 
@@ -1191,8 +1140,7 @@ typedef struct epctx_npu__act {
     float a, b;
 } epctx_npu__act;
 
-static EPCTX_NPU__INLINE float epctx_npu__unit(float v)
-{
+static EPCTX_NPU__INLINE float epctx_npu__unit(float v) {
     return v < 0.0f ? 0.0f : (v > 1.0f ? 1.0f : v);
 }
 
@@ -1235,16 +1183,13 @@ typedef struct epctx_npu__args {
 /* Defines name(fast, ...), which calls name_body, compiled for each instruction set. */
 #ifdef EPCTX_NPU__AVX2
 #define EPCTX_NPU__FORMS(name, parameters, arguments) \
-    EPCTX_NPU__FUSED EPCTX_NPU__TARGET static void name##_avx2 parameters \
-    { \
+    EPCTX_NPU__FUSED EPCTX_NPU__TARGET static void name##_avx2 parameters { \
         name##_body arguments; \
     } \
-    EPCTX_NPU__FUSED EPCTX_NPU__WIDE static void name##_wide parameters \
-    { \
+    EPCTX_NPU__FUSED EPCTX_NPU__WIDE static void name##_wide parameters { \
         name##_body arguments; \
     } \
-    static void name parameters \
-    { \
+    static void name parameters { \
         if (fast == EPCTX_NPU__LEVEL_AVX512) \
             name##_wide arguments; \
         else if (fast == EPCTX_NPU__LEVEL_AVX2) \
@@ -1254,8 +1199,7 @@ typedef struct epctx_npu__args {
     }
 #else
 #define EPCTX_NPU__FORMS(name, parameters, arguments) \
-    static void name parameters \
-    { \
+    static void name parameters { \
         name##_body arguments; \
     }
 #endif
@@ -1266,15 +1210,13 @@ typedef struct epctx_npu__args {
                      (epctx_npu__level fast, const void *params, const epctx_npu__args *args), \
                      (fast, params, args)) \
     static epctx_status epctx_npu__run_##name(const void *params, const epctx_npu__args *args, \
-                                              epctx_error *error) \
-    { \
+                                              epctx_error *error) { \
         (void)error; \
         epctx_npu__all_##name(args->fast, params, args); \
         return EPCTX_OK; \
     }
 
-static epctx_npu__extent epctx_npu__floats(uint64_t count)
-{
+static epctx_npu__extent epctx_npu__floats(uint64_t count) {
     epctx_npu__extent e;
     e.bytes = epctx_npu__mul(count, 4);
     e.align = 4;
@@ -1282,68 +1224,52 @@ static epctx_npu__extent epctx_npu__floats(uint64_t count)
 }
 
 /* Bytes of an element of a run-time tensor; 0: unsupported type. */
-static uint32_t epctx_npu__elem_size(int64_t type)
-{
+static uint32_t epctx_npu__elem_size(int64_t type) {
     switch (type) {
     case EPCTX_ONNX_INT8:
     case EPCTX_ONNX_UINT8:
-    case EPCTX_ONNX_BOOL:
-        return 1;
+    case EPCTX_ONNX_BOOL: return 1;
     case EPCTX_ONNX_FLOAT:
-    case EPCTX_ONNX_INT32:
-        return 4;
-    case EPCTX_ONNX_INT64:
-        return 8;
-    default:
-        return 0;
+    case EPCTX_ONNX_INT32: return 4;
+    case EPCTX_ONNX_INT64: return 8;
+    default: return 0;
     }
 }
 
 /* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
  * double there are moves and Exact. */
-static int32_t epctx_npu__computed_type(int64_t type)
-{
+static int32_t epctx_npu__computed_type(int64_t type) {
     switch (type) {
     case EPCTX_ONNX_FLOAT16:
-    case EPCTX_ONNX_BFLOAT16:
-        return EPCTX_ONNX_FLOAT;
+    case EPCTX_ONNX_BFLOAT16: return EPCTX_ONNX_FLOAT;
     case EPCTX_ONNX_INT16:
-    case EPCTX_ONNX_UINT16:
-        return EPCTX_ONNX_INT32;
+    case EPCTX_ONNX_UINT16: return EPCTX_ONNX_INT32;
     case EPCTX_ONNX_UINT32:
-    case EPCTX_ONNX_UINT64:
-        return EPCTX_ONNX_INT64;
+    case EPCTX_ONNX_UINT64: return EPCTX_ONNX_INT64;
     default:
         return epctx_npu__elem_size(type) != 0 || type == EPCTX_ONNX_DOUBLE ? (int32_t)type : 0;
     }
 }
 
 /* Bytes of an element of an input, output or constant; 0: unsupported type. */
-static uint32_t epctx_npu__stored_size(int64_t type)
-{
+static uint32_t epctx_npu__stored_size(int64_t type) {
     switch (type) {
     case EPCTX_ONNX_FLOAT16:
     case EPCTX_ONNX_BFLOAT16:
     case EPCTX_ONNX_INT16:
-    case EPCTX_ONNX_UINT16:
-        return 2;
-    case EPCTX_ONNX_UINT32:
-        return 4;
+    case EPCTX_ONNX_UINT16: return 2;
+    case EPCTX_ONNX_UINT32: return 4;
     case EPCTX_ONNX_UINT64:
-    case EPCTX_ONNX_DOUBLE:
-        return 8;
-    default:
-        return epctx_npu__elem_size(type);
+    case EPCTX_ONNX_DOUBLE: return 8;
+    default: return epctx_npu__elem_size(type);
     }
 }
 
-static bool epctx_npu__elem_ok(uint32_t elem)
-{
+static bool epctx_npu__elem_ok(uint32_t elem) {
     return elem == 1 || elem == 4 || elem == 8;
 }
 
-static epctx_npu__extent epctx_npu__items(uint64_t count, uint32_t elem)
-{
+static epctx_npu__extent epctx_npu__items(uint64_t count, uint32_t elem) {
     epctx_npu__extent e;
     e.bytes = epctx_npu__mul(count, elem);
     e.align = elem;
@@ -1351,8 +1277,7 @@ static epctx_npu__extent epctx_npu__items(uint64_t count, uint32_t elem)
 }
 
 /* Index `i`, of 4 or 8 bytes. */
-static int64_t epctx_npu__index(const uint8_t *data, size_t i, uint32_t elem)
-{
+static int64_t epctx_npu__index(const uint8_t *data, size_t i, uint32_t elem) {
     int32_t narrow;
     int64_t wide;
     if (elem == 4) {
@@ -1364,39 +1289,26 @@ static int64_t epctx_npu__index(const uint8_t *data, size_t i, uint32_t elem)
 }
 
 /* Element `i` of a tensor of integers or booleans. */
-static int64_t epctx_npu__load_int(const uint8_t *data, size_t i, uint32_t type)
-{
+static int64_t epctx_npu__load_int(const uint8_t *data, size_t i, uint32_t type) {
     switch (type) {
-    case EPCTX_ONNX_INT64:
-        return epctx_npu__index(data, i, 8);
-    case EPCTX_ONNX_INT32:
-        return epctx_npu__index(data, i, 4);
-    case EPCTX_ONNX_INT8:
-        return data[i] < 128 ? data[i] : (int64_t)data[i] - 256;
-    default:
-        return data[i];
+    case EPCTX_ONNX_INT64: return epctx_npu__index(data, i, 8);
+    case EPCTX_ONNX_INT32: return epctx_npu__index(data, i, 4);
+    case EPCTX_ONNX_INT8: return data[i] < 128 ? data[i] : (int64_t)data[i] - 256;
+    default: return data[i];
     }
 }
 
 /* Truncates to the low bits. */
-static void epctx_npu__store_int(uint8_t *data, size_t i, uint32_t type, int64_t value)
-{
+static void epctx_npu__store_int(uint8_t *data, size_t i, uint32_t type, int64_t value) {
     const uint32_t low = (uint32_t)((uint64_t)value & UINT32_MAX);
     switch (type) {
-    case EPCTX_ONNX_INT64:
-        memcpy(data + i * 8, &value, 8);
-        break;
-    case EPCTX_ONNX_INT32:
-        memcpy(data + i * 4, &low, 4);
-        break;
-    default:
-        data[i] = (uint8_t)(low & 0xff);
-        break;
+    case EPCTX_ONNX_INT64: memcpy(data + i * 8, &value, 8); break;
+    case EPCTX_ONNX_INT32: memcpy(data + i * 4, &low, 4); break;
+    default: data[i] = (uint8_t)(low & 0xff); break;
     }
 }
 
-static bool epctx_npu__act_ok(const epctx_npu__act *act)
-{
+static bool epctx_npu__act_ok(const epctx_npu__act *act) {
     return act->kind <= EPCTX_NPU__ACT_LAST;
 }
 
@@ -1413,8 +1325,7 @@ typedef struct epctx_npu__move {
 
 /* Elements spanned by a strided walk from `start`; false if it goes below zero. */
 static bool epctx_npu__span(const uint32_t *dims, const int32_t *strides, uint32_t rank,
-                            uint64_t start, uint64_t *count)
-{
+                            uint64_t start, uint64_t *count) {
     uint64_t low = 0, high = 0;
     uint32_t i;
     for (i = 0; i < rank; i++) {
@@ -1430,8 +1341,7 @@ static bool epctx_npu__span(const uint32_t *dims, const int32_t *strides, uint32
     return low <= start;
 }
 
-static bool epctx_npu__check_move(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_move(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__move *p = (const epctx_npu__move *)params;
     uint64_t from, to, count = 1;
     uint32_t i;
@@ -1439,16 +1349,14 @@ static bool epctx_npu__check_move(const void *params, epctx_npu__needs *needs)
         !epctx_npu__span(p->dims, p->from, p->rank, p->from_start, &from) ||
         !epctx_npu__span(p->dims, p->to, p->rank, p->to_start, &to))
         return false;
-    for (i = 0; i < p->rank; i++)
-        count = epctx_npu__mul(count, p->dims[i]);
+    for (i = 0; i < p->rank; i++) count = epctx_npu__mul(count, p->dims[i]);
     needs->in[0] = epctx_npu__items(from, p->elem);
     needs->out[0] = epctx_npu__items(to, p->elem);
     return count <= to; /* bounds the time of a walk that writes elements twice */
 }
 
 /* Fills `size` bytes with one element, in copies of doubling length. */
-static void epctx_npu__repeat(uint8_t *to, const uint8_t *element, size_t size, size_t elem)
-{
+static void epctx_npu__repeat(uint8_t *to, const uint8_t *element, size_t size, size_t elem) {
     size_t done = elem, n;
     memcpy(to, element, elem);
     for (; done < size; done += n) {
@@ -1459,8 +1367,7 @@ static void epctx_npu__repeat(uint8_t *to, const uint8_t *element, size_t size, 
 }
 
 static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
-                                ptrdiff_t from_step, size_t elem)
-{
+                                ptrdiff_t from_step, size_t elem) {
     size_t i;
     if (to_step == 1 && from_step == 1)
         memcpy(to, from, count * elem);
@@ -1470,8 +1377,7 @@ static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, 
         for (i = 0; i < count; i++)
             memcpy(to + (ptrdiff_t)i * to_step * 4, from + (ptrdiff_t)i * from_step * 4, 4);
     else if (elem == 1)
-        for (i = 0; i < count; i++)
-            to[(ptrdiff_t)i * to_step] = from[(ptrdiff_t)i * from_step];
+        for (i = 0; i < count; i++) to[(ptrdiff_t)i * to_step] = from[(ptrdiff_t)i * from_step];
     else
         for (i = 0; i < count; i++)
             memcpy(to + (ptrdiff_t)i * to_step * 8, from + (ptrdiff_t)i * from_step * 8, 8);
@@ -1481,8 +1387,7 @@ static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, 
 /* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows and columns.
  * Tiles of 4 by 4, the last ones overlap; strips of 32 columns stay in the cache. */
 static void epctx_npu__turn(float *to, const float *from, size_t rows, size_t columns,
-                            ptrdiff_t to_step, ptrdiff_t from_step)
-{
+                            ptrdiff_t to_step, ptrdiff_t from_step) {
     size_t first, r, c;
     for (first = 0; first < columns; first += 32) {
         for (r = 0; r < rows; r += 4) {
@@ -1504,8 +1409,7 @@ static void epctx_npu__turn(float *to, const float *from, size_t rows, size_t co
 }
 #endif
 
-static void epctx_npu__swap_axes(epctx_npu__move *p, uint32_t i, uint32_t j)
-{
+static void epctx_npu__swap_axes(epctx_npu__move *p, uint32_t i, uint32_t j) {
     const uint32_t dim = p->dims[i];
     const int32_t from = p->from[i], to = p->to[i];
     p->dims[i] = p->dims[j];
@@ -1517,8 +1421,7 @@ static void epctx_npu__swap_axes(epctx_npu__move *p, uint32_t i, uint32_t j)
 }
 
 static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     epctx_npu__move walk = *(const epctx_npu__move *)params, *p = &walk;
     const uint32_t last = p->rank - 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
@@ -1571,16 +1474,14 @@ typedef struct epctx_npu__fill {
     uint32_t low, high;
 } epctx_npu__fill;
 
-static bool epctx_npu__check_fill(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_fill(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__fill *p = (const epctx_npu__fill *)params;
     needs->out[0] = epctx_npu__items(p->count, p->elem);
     return epctx_npu__elem_ok(p->elem);
 }
 
 static epctx_status epctx_npu__run_fill(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     const epctx_npu__fill *p = (const epctx_npu__fill *)params;
     const uint64_t wide = p->low | (uint64_t)p->high << 32;
     const uint8_t byte = (uint8_t)(p->low & 0xff);
@@ -1600,8 +1501,7 @@ typedef struct epctx_npu__unary {
     epctx_npu__act act;
 } epctx_npu__unary;
 
-static bool epctx_npu__check_unary(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_unary(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__unary *p = (const epctx_npu__unary *)params;
     needs->in[0] = needs->out[0] = epctx_npu__floats(p->count);
     return epctx_npu__act_ok(&p->act);
@@ -1610,8 +1510,7 @@ static bool epctx_npu__check_unary(const void *params, epctx_npu__needs *needs)
 static epctx_npu__level epctx_npu__level_here(void);
 
 static EPCTX_NPU__INLINE void epctx_npu__act_each_body(epctx_npu__level fast, float *y,
-                                                       size_t count, const epctx_npu__act *act)
-{
+                                                       size_t count, const epctx_npu__act *act) {
     const float a = act->a, b = act->b;
     (void)a;
     (void)b;
@@ -1624,8 +1523,7 @@ static EPCTX_NPU__INLINE void epctx_npu__act_each_body(epctx_npu__level fast, fl
         break;
         EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
 #undef EPCTX_NPU__ACT_CASE
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -1636,8 +1534,7 @@ EPCTX_NPU__FORMS(epctx_npu__act_each,
 #ifdef EPCTX_NPU__AVX2
 
 /* A multiple of 8 elements. The instruction gives other NaNs than epctx_npu__sqrt. */
-EPCTX_NPU__TARGET static void epctx_npu__sqrt_avx2(float *y, size_t count)
-{
+EPCTX_NPU__TARGET static void epctx_npu__sqrt_avx2(float *y, size_t count) {
     size_t i;
     for (i = 0; i < count; i += 8) {
         const __m256 v = _mm256_loadu_ps(y + i);
@@ -1650,8 +1547,7 @@ EPCTX_NPU__TARGET static void epctx_npu__sqrt_avx2(float *y, size_t count)
 
 #endif /* EPCTX_NPU__AVX2 */
 
-static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *act)
-{
+static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *act) {
     const epctx_npu__level fast = epctx_npu__level_here();
     const size_t rest = fast != EPCTX_NPU__PORTABLE ? count % 16 : 0, whole = count - rest;
     float last[16] = {0.0f};
@@ -1674,8 +1570,7 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
 }
 
 static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__args *args,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     const epctx_npu__unary *p = (const epctx_npu__unary *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
@@ -1692,25 +1587,21 @@ static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__ar
 /* -- walks over operands that are broadcast: Binary, Exact and Where -- */
 
 /* Elements of a walk with a dense result; 0: invalid rank or dimensions. */
-static uint64_t epctx_npu__walk_count(const uint32_t *dims, uint32_t rank)
-{
+static uint64_t epctx_npu__walk_count(const uint32_t *dims, uint32_t rank) {
     uint64_t count = 1;
     uint32_t i;
-    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++)
-        count = epctx_npu__mul(count, dims[i]);
+    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++) count = epctx_npu__mul(count, dims[i]);
     return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
 }
 
 /* Advances a walk over several tensors: odometer and positions. False at the end. */
 static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
-                               const int32_t *const *strides, ptrdiff_t *position, uint32_t count)
-{
+                               const int32_t *const *strides, ptrdiff_t *position, uint32_t count) {
     uint32_t i, j;
     for (i = rank; i > 0; i--) {
         const uint32_t d = i - 1;
         if (++at[d] < dims[d]) {
-            for (j = 0; j < count; j++)
-                position[j] += strides[j][d];
+            for (j = 0; j < count; j++) position[j] += strides[j][d];
             return true;
         }
         at[d] = 0;
@@ -1737,8 +1628,7 @@ typedef bool (*epctx_npu__row_fn)(epctx_npu__level fast, const void *params,
 /* Calls `row_fn` for every row, for a block of it where operands do not lie side by side and are
  * copied. */
 static bool epctx_npu__walk_rows(const epctx_npu__rows *w, const epctx_npu__args *args,
-                                 const void *params, epctx_npu__row_fn row_fn)
-{
+                                 const void *params, epctx_npu__row_fn row_fn) {
     const uint32_t last = w->rank - 1;
     const size_t count = w->dims[last];
     uint64_t room[EPCTX_NPU__WALKED][128];
@@ -1798,8 +1688,7 @@ typedef struct epctx_npu__binary {
     epctx_npu__act act;
 } epctx_npu__binary;
 
-static bool epctx_npu__check_binary(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_binary(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__binary *p = (const epctx_npu__binary *)params;
     const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
     uint64_t a, b;
@@ -1815,8 +1704,7 @@ static bool epctx_npu__check_binary(const void *params, epctx_npu__needs *needs)
 
 static EPCTX_NPU__INLINE void epctx_npu__binary_row_body(epctx_npu__level fast, uint32_t kind,
                                                          float *y, const float *x, const float *z,
-                                                         size_t count)
-{
+                                                         size_t count) {
     (void)fast;
     switch (kind) {
 #define EPCTX_NPU__BINARY_CASE(name, value) \
@@ -1825,8 +1713,7 @@ static EPCTX_NPU__INLINE void epctx_npu__binary_row_body(epctx_npu__level fast, 
         break;
         EPCTX_NPU_BINARY_LIST(EPCTX_NPU__BINARY_CASE)
 #undef EPCTX_NPU__BINARY_CASE
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -1836,8 +1723,7 @@ EPCTX_NPU__FORMS(epctx_npu__binary_row,
                  (fast, kind, y, x, z, count))
 
 static bool epctx_npu__binary_block(epctx_npu__level fast, const void *params,
-                                    const void *const *operands, void *y, size_t count)
-{
+                                    const void *const *operands, void *y, size_t count) {
     const epctx_npu__binary *p = (const epctx_npu__binary *)params;
     epctx_npu__binary_row(fast, p->kind, (float *)y, (const float *)operands[0],
                           (const float *)operands[1], count);
@@ -1846,8 +1732,7 @@ static bool epctx_npu__binary_block(epctx_npu__level fast, const void *params,
 }
 
 static epctx_status epctx_npu__run_binary(const void *params, const epctx_npu__args *args,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     const epctx_npu__binary *p = (const epctx_npu__binary *)params;
     const epctx_npu__rows rows = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
     (void)error;
@@ -1862,8 +1747,7 @@ typedef struct epctx_npu__affine {
     epctx_npu__act act;
 } epctx_npu__affine;
 
-static bool epctx_npu__check_affine(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_affine(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__affine *p = (const epctx_npu__affine *)params;
     needs->in[0] = needs->out[0] =
         epctx_npu__floats(epctx_npu__mul3(p->outer, p->channels, p->inner));
@@ -1872,8 +1756,7 @@ static bool epctx_npu__check_affine(const void *params, epctx_npu__needs *needs)
 }
 
 static epctx_status epctx_npu__run_affine(const void *params, const epctx_npu__args *args,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     const epctx_npu__affine *p = (const epctx_npu__affine *)params;
     const float *x = (const float *)args->in[0];
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
@@ -1906,21 +1789,18 @@ typedef struct epctx_npu__pack {
     uint32_t inner, inner_stride; /* k / inner steps of depth_stride and k % inner of the other */
 } epctx_npu__pack;
 
-static uint64_t epctx_npu__packed(uint64_t batch, uint64_t rows, uint64_t depth, uint64_t block)
-{
+static uint64_t epctx_npu__packed(uint64_t batch, uint64_t rows, uint64_t depth, uint64_t block) {
     return epctx_npu__mul4(batch, (rows + block - 1) / block, block, depth);
 }
 
 /* Elements up to the last element of a walk with three strides. */
 static uint64_t epctx_npu__reach(uint64_t n1, uint64_t s1, uint64_t n2, uint64_t s2, uint64_t n3,
-                                 uint64_t s3)
-{
+                                 uint64_t s3) {
     if (n1 == 0 || n2 == 0 || n3 == 0) return 0;
     return epctx_npu__mul(n1 - 1, s1) + epctx_npu__mul(n2 - 1, s2) + epctx_npu__mul(n3 - 1, s3) + 1;
 }
 
-static bool epctx_npu__check_pack(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_pack(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__pack *p = (const epctx_npu__pack *)params;
     if (p->block == 0 || p->block > 64 || p->inner == 0 || p->depth % p->inner != 0) return false;
     needs->in[0] =
@@ -1933,8 +1813,7 @@ static bool epctx_npu__check_pack(const void *params, epctx_npu__needs *needs)
 
 /* The compiler packs from a model, where floats lie unaligned. */
 static epctx_status epctx_npu__run_pack(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     const epctx_npu__pack *p = (const epctx_npu__pack *)params;
     float *y = (float *)args->out[0];
     size_t g, r, k, i, j;
@@ -1985,8 +1864,7 @@ typedef struct epctx_npu__epilogue {
     float scale, low, high;
 } epctx_npu__epilogue;
 
-static void epctx_npu__epilogue_plain(epctx_npu__epilogue *f)
-{
+static void epctx_npu__epilogue_plain(epctx_npu__epilogue *f) {
     memset(f, 0, sizeof *f);
     f->scale = 1.0f;
     f->low = epctx_npu__float_of(0xff800000u);
@@ -1994,8 +1872,7 @@ static void epctx_npu__epilogue_plain(epctx_npu__epilogue *f)
 }
 
 /* Limits that replace an activation; those up to EPCTX_NPU__ACT_CLIP need nothing else. */
-static void epctx_npu__epilogue_limits(epctx_npu__epilogue *f, const epctx_npu__act *act)
-{
+static void epctx_npu__epilogue_limits(epctx_npu__epilogue *f, const epctx_npu__act *act) {
     if (act->kind == EPCTX_NPU__ACT_RELU) {
         f->low = 0.0f;
     } else if (act->kind == EPCTX_NPU__ACT_CLIP) {
@@ -2005,28 +1882,22 @@ static void epctx_npu__epilogue_limits(epctx_npu__epilogue *f, const epctx_npu__
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue *f,
-                                                      const float *sums, size_t r, size_t columns)
-{
+                                                      const float *sums, size_t r, size_t columns) {
     const float scale = f->scale, low = f->low, high = f->high;
     float *y = f->y + r * f->row, t[EPCTX_NPU__COLUMNS];
     size_t j;
-    for (j = 0; j < EPCTX_NPU__COLUMNS; j++)
-        t[j] = sums[j] * scale;
-    for (j = 0; j < columns && f->bias != NULL; j++)
-        t[j] += f->bias[j];
-    for (j = 0; j < columns && f->add != NULL; j++)
-        t[j] += f->add[r * f->row + j];
+    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) t[j] = sums[j] * scale;
+    for (j = 0; j < columns && f->bias != NULL; j++) t[j] += f->bias[j];
+    for (j = 0; j < columns && f->add != NULL; j++) t[j] += f->add[r * f->row + j];
     for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
         const float v = t[j];
         t[j] = v < low ? low : (v > high ? high : v);
     }
-    for (j = 0; j < columns; j++)
-        y[j] = t[j];
+    for (j = 0; j < columns; j++) y[j] = t[j];
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue *f,
-                                                       const float *tile)
-{
+                                                       const float *tile) {
     size_t r;
     for (r = 0; r < f->rows; r++)
         if (f->columns == EPCTX_NPU__COLUMNS)
@@ -2037,15 +1908,13 @@ static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue
 
 /* tile[r][j] = sum over k of a[r][k] * b[k][j] for 4 rows and EPCTX_NPU__WIDTH columns; b and the
  * tile have rows of EPCTX_NPU__COLUMNS. */
-static void epctx_npu__tile_part(const epctx_npu__left *a, const float *b, float *tile)
-{
+static void epctx_npu__tile_part(const epctx_npu__left *a, const float *b, float *tile) {
     const float *const *at = a->at;
     const size_t step = a->step;
     float c0[EPCTX_NPU__WIDTH], c1[EPCTX_NPU__WIDTH], c2[EPCTX_NPU__WIDTH], c3[EPCTX_NPU__WIDTH];
     size_t t, k, j;
     EPCTX_NPU__UNROLL
-    for (j = 0; j < EPCTX_NPU__WIDTH; j++)
-        c0[j] = c1[j] = c2[j] = c3[j] = 0.0f;
+    for (j = 0; j < EPCTX_NPU__WIDTH; j++) c0[j] = c1[j] = c2[j] = c3[j] = 0.0f;
     for (t = 0; t < a->runs; t++) {
         const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3];
         for (k = 0; k < a->count; k++) {
@@ -2075,15 +1944,13 @@ static void epctx_npu__tile_part(const epctx_npu__left *a, const float *b, float
 
 /* 6 rows by one block of columns. */
 EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const epctx_npu__left *a, const float *b,
-                                                   const epctx_npu__epilogue *f)
-{
+                                                   const epctx_npu__epilogue *f) {
     const float *const *at = a->at;
     float tile[6 * EPCTX_NPU__COLUMNS];
     __m256 c[6], d[6];
     size_t t, k, r;
     EPCTX_NPU__UNROLL
-    for (r = 0; r < 6; r++)
-        c[r] = d[r] = _mm256_setzero_ps();
+    for (r = 0; r < 6; r++) c[r] = d[r] = _mm256_setzero_ps();
     for (t = 0; t < a->runs; t++) {
         const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3], *a4 = at[4], *a5 = at[5];
         size_t from = 0;
@@ -2109,16 +1976,14 @@ EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const epctx_npu__left *a, con
 }
 
 /* The lanes of `columns` columns from `column` on. */
-static EPCTX_NPU__INLINE __mmask16 epctx_npu__lanes(size_t columns, size_t column)
-{
+static EPCTX_NPU__INLINE __mmask16 epctx_npu__lanes(size_t columns, size_t column) {
     const size_t left = columns > column ? columns - column : 0;
     return (__mmask16)(left >= 16 ? 0xffffu : (1u << left) - 1);
 }
 
 /* The epilogue of 16 columns of row `r`. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, __m512 v)
-{
+epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, __m512 v) {
     const __mmask16 mask = epctx_npu__lanes(f->columns, column);
     v = _mm512_mul_ps(v, _mm512_set1_ps(f->scale));
     if (f->bias != NULL) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->bias + column));
@@ -2132,8 +1997,7 @@ epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, 
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_npu__left *a,
                                                                     const float *b,
                                                                     const epctx_npu__epilogue *f,
-                                                                    size_t rows, size_t blocks)
-{
+                                                                    size_t rows, size_t blocks) {
     const float *const *at = a->at;
     const size_t next = a->runs * a->count * EPCTX_NPU__COLUMNS;
     __m512 c[EPCTX_NPU__MOST_ROWS][4], y[4];
@@ -2141,8 +2005,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_
     EPCTX_NPU__UNROLL
     for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++) {
         EPCTX_NPU__UNROLL
-        for (j = 0; j < 4; j++)
-            c[r][j] = _mm512_setzero_ps();
+        for (j = 0; j < 4; j++) c[r][j] = _mm512_setzero_ps();
     }
     for (t = 0; t < a->runs; t++) {
         size_t from = 0;
@@ -2174,8 +2037,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_
 }
 
 EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const epctx_npu__left *a, const float *b,
-                                                 const epctx_npu__epilogue *f)
-{
+                                                 const epctx_npu__epilogue *f) {
     if (f->columns > 3 * EPCTX_NPU__COLUMNS)
         epctx_npu__tiles_wide(a, b, f, 6, 4);
     else if (f->columns > 2 * EPCTX_NPU__COLUMNS)
@@ -2191,13 +2053,11 @@ EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const epctx_npu__left *a, const
 #endif /* EPCTX_NPU__AVX2 */
 
 /* Columns and rows that epctx_npu__tile takes at once; fewer columns leave registers for rows. */
-static size_t epctx_npu__most_columns(epctx_npu__level fast)
-{
+static size_t epctx_npu__most_columns(epctx_npu__level fast) {
     return fast == EPCTX_NPU__LEVEL_AVX512 ? 4 * EPCTX_NPU__COLUMNS : EPCTX_NPU__COLUMNS;
 }
 
-static size_t epctx_npu__most_rows(epctx_npu__level fast, size_t columns)
-{
+static size_t epctx_npu__most_rows(epctx_npu__level fast, size_t columns) {
     if (fast != EPCTX_NPU__LEVEL_AVX512) return fast == EPCTX_NPU__PORTABLE ? EPCTX_NPU__ROWS : 6;
     return columns > 3 * EPCTX_NPU__COLUMNS   ? 6
            : columns > 2 * EPCTX_NPU__COLUMNS ? 8
@@ -2207,8 +2067,7 @@ static size_t epctx_npu__most_rows(epctx_npu__level fast, size_t columns)
 /* Applies f to the products of f->rows rows and f->columns columns, in consecutive blocks. The
  * addresses of rows beyond f->rows must be readable, too. */
 static void epctx_npu__tile(epctx_npu__level fast, const epctx_npu__left *a, const float *b,
-                            const epctx_npu__epilogue *f)
-{
+                            const epctx_npu__epilogue *f) {
     float tile[EPCTX_NPU__ROWS * EPCTX_NPU__COLUMNS];
     size_t c;
     (void)fast;
@@ -2231,15 +2090,13 @@ static void epctx_npu__tile(epctx_npu__level fast, const epctx_npu__left *a, con
  * of the additions. */
 static EPCTX_NPU__INLINE void epctx_npu__tile_row_body(epctx_npu__level fast, const float *a,
                                                        size_t step, const float *b, size_t depth,
-                                                       const epctx_npu__epilogue *f)
-{
+                                                       const epctx_npu__epilogue *f) {
     float c[8][EPCTX_NPU__COLUMNS];
     size_t k, j, u;
     (void)fast;
     EPCTX_NPU__UNROLL
     for (u = 0; u < 8; u++)
-        for (j = 0; j < EPCTX_NPU__COLUMNS; j++)
-            c[u][j] = 0.0f;
+        for (j = 0; j < EPCTX_NPU__COLUMNS; j++) c[u][j] = 0.0f;
     for (k = 0; depth - k >= 8; k += 8) {
         EPCTX_NPU__UNROLL
         for (u = 0; u < 8; u++) {
@@ -2274,8 +2131,7 @@ typedef struct epctx_npu__window {
 
 /* All positions fit in 31 bits; windows exceed the padding by less than a stride (ceil_mode). */
 static bool epctx_npu__axis_ok(uint64_t in, uint64_t out, uint64_t kernel, uint64_t stride,
-                               uint64_t dilation, uint64_t before, uint64_t after)
-{
+                               uint64_t dilation, uint64_t before, uint64_t after) {
     const uint64_t top = INT32_MAX / 4;
     uint64_t reach;
     if (in < 1 || out < 1 || kernel < 1 || stride < 1 || dilation < 1 || in > top || out > top ||
@@ -2285,8 +2141,7 @@ static bool epctx_npu__axis_ok(uint64_t in, uint64_t out, uint64_t kernel, uint6
     return reach <= top && reach < in + before + after + stride;
 }
 
-static bool epctx_npu__window_ok(const epctx_npu__window *w)
-{
+static bool epctx_npu__window_ok(const epctx_npu__window *w) {
     return epctx_npu__axis_ok(w->in_h, w->out_h, w->kernel_h, w->stride_h, w->dilation_h, w->top,
                               w->bottom) &&
            epctx_npu__axis_ok(w->in_w, w->out_w, w->kernel_w, w->stride_w, w->dilation_w, w->left,
@@ -2295,8 +2150,7 @@ static bool epctx_npu__window_ok(const epctx_npu__window *w)
 
 /* Indices i in low..high-1 of `count` for which start + i * step is in 0..size-1. */
 static void epctx_npu__inside(int32_t start, int32_t step, int32_t count, int32_t size,
-                              int32_t *low, int32_t *high)
-{
+                              int32_t *low, int32_t *high) {
     int32_t first = start < 0 ? -start : 0, end = start < size ? size - start : 0;
     if (step != 1) { /* divisions are slow */
         first = (first + step - 1) / step;
@@ -2314,8 +2168,7 @@ typedef struct epctx_npu__conv {
 
 /* Positions of an axis that the windows cover, padding included. */
 static uint64_t epctx_npu__covered(uint64_t out, uint64_t kernel, uint64_t stride,
-                                   uint64_t dilation)
-{
+                                   uint64_t dilation) {
     return (out - 1) * stride + (kernel - 1) * dilation + 1;
 }
 
@@ -2328,8 +2181,7 @@ typedef struct epctx_npu__conv_space {
     uint64_t addresses, bytes;
 } epctx_npu__conv_space;
 
-static epctx_npu__conv_space epctx_npu__conv_needs(const epctx_npu__conv *p)
-{
+static epctx_npu__conv_space epctx_npu__conv_needs(const epctx_npu__conv *p) {
     const epctx_npu__window *w = &p->window;
     const uint32_t lines = EPCTX_NPU__MOST_ROWS / w->out_w + 2; /* that a tile touches */
     epctx_npu__conv_space s;
@@ -2350,8 +2202,7 @@ static epctx_npu__conv_space epctx_npu__conv_needs(const epctx_npu__conv *p)
     return s;
 }
 
-static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
     uint64_t planes = epctx_npu__mul(p->batch, p->groups);
@@ -2386,8 +2237,7 @@ typedef struct epctx_npu__conv_part {
 } epctx_npu__conv_part;
 
 /* Copies row `row` of the padded image to the ring. */
-static void epctx_npu__conv_copy(const epctx_npu__conv_part *c, size_t row)
-{
+static void epctx_npu__conv_copy(const epctx_npu__conv_part *c, size_t row) {
     const epctx_npu__window *w = &c->p->window;
     float *y = c->ring + row % c->slots * c->width * c->step;
     const float *x = c->x;
@@ -2420,8 +2270,7 @@ typedef struct epctx_npu__conv_pixel {
 
 /* Addresses of the taps of `rows` output pixels, the rows of a tile. */
 static void epctx_npu__conv_points(const epctx_npu__conv_part *c, epctx_npu__conv_pixel *at,
-                                   size_t rows)
-{
+                                   size_t rows) {
     const epctx_npu__window *w = &c->p->window;
     const uint32_t columns = (uint32_t)(c->rows.runs / w->kernel_h);
     const size_t right = w->dilation_w * c->step, next = w->stride_w * c->step;
@@ -2446,8 +2295,7 @@ static void epctx_npu__conv_points(const epctx_npu__conv_part *c, epctx_npu__con
 }
 
 /* All pixels by `columns` output channels from `first` on. */
-static void epctx_npu__conv_pass(const epctx_npu__conv_part *c, size_t first, size_t columns)
-{
+static void epctx_npu__conv_pass(const epctx_npu__conv_part *c, size_t first, size_t columns) {
     const epctx_npu__conv *p = c->p;
     const size_t most = epctx_npu__most_columns(c->fast), depth = c->rows.runs * c->rows.count;
     const size_t rows = epctx_npu__most_rows(c->fast, columns);
@@ -2463,8 +2311,7 @@ static void epctx_npu__conv_pass(const epctx_npu__conv_part *c, size_t first, si
     for (pixel = 0; pixel < pixels; pixel += rows) {
         f.rows = pixels - pixel < rows ? pixels - pixel : rows;
         end = (pixel + f.rows - 1) / p->window.out_w * p->window.stride_h + height;
-        while (c->ring != NULL && copied < end)
-            epctx_npu__conv_copy(c, copied++);
+        while (c->ring != NULL && copied < end) epctx_npu__conv_copy(c, copied++);
         epctx_npu__conv_points(c, &at, f.rows);
         for (r = f.rows; r < rows; r++) /* the last tile: any address */
             for (n = 0; n < c->rows.runs; n++)
@@ -2482,8 +2329,7 @@ static void epctx_npu__conv_pass(const epctx_npu__conv_part *c, size_t first, si
 }
 
 /* Whole tiles of columns first, as many as keep their weights in the cache; then the rest. */
-static void epctx_npu__conv_group(const epctx_npu__conv_part *c)
-{
+static void epctx_npu__conv_group(const epctx_npu__conv_part *c) {
     const size_t most = epctx_npu__most_columns(c->fast), all = c->p->out_channels;
     const size_t depth = c->rows.runs * c->rows.count;
     size_t step = ((size_t)1 << 18) / depth / most * most, n;
@@ -2497,8 +2343,7 @@ static void epctx_npu__conv_group(const epctx_npu__conv_part *c)
 }
 
 static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
     const epctx_npu__conv_space space = epctx_npu__conv_needs(p);
@@ -2563,23 +2408,21 @@ typedef struct epctx_npu__tap_range {
     int32_t ky_low, ky_high, kx_low, kx_high;
 } epctx_npu__tap_range;
 
-static void epctx_npu__tap_rows(const epctx_npu__window *w, uint32_t oy, epctx_npu__tap_range *t)
-{
+static void epctx_npu__tap_rows(const epctx_npu__window *w, uint32_t oy, epctx_npu__tap_range *t) {
     t->y = (int32_t)(oy * w->stride_h) - (int32_t)w->top;
     epctx_npu__inside(t->y, (int32_t)w->dilation_h, (int32_t)w->kernel_h, (int32_t)w->in_h,
                       &t->ky_low, &t->ky_high);
 }
 
-static void epctx_npu__tap_columns(const epctx_npu__window *w, uint32_t ox, epctx_npu__tap_range *t)
-{
+static void epctx_npu__tap_columns(const epctx_npu__window *w, uint32_t ox,
+                                   epctx_npu__tap_range *t) {
     t->x = (int32_t)(ox * w->stride_w) - (int32_t)w->left;
     epctx_npu__inside(t->x, (int32_t)w->dilation_w, (int32_t)w->kernel_w, (int32_t)w->in_w,
                       &t->kx_low, &t->kx_high);
 }
 
 /* What an average divides a sum by. */
-static float epctx_npu__slide_divisor(const epctx_npu__slides *s, const epctx_npu__tap_range *t)
-{
+static float epctx_npu__slide_divisor(const epctx_npu__slides *s, const epctx_npu__tap_range *t) {
     const int32_t inside = (t->ky_high - t->ky_low) * (t->kx_high - t->kx_low);
     return s->kind == EPCTX_NPU__SLIDE_MEAN
                ? (float)s->window->kernel_h * (float)s->window->kernel_w
@@ -2590,8 +2433,7 @@ static float epctx_npu__slide_divisor(const epctx_npu__slides *s, const epctx_np
 static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
                                                      epctx_npu__slide_kind kind,
                                                      const epctx_npu__tap_range *t, size_t c,
-                                                     size_t count, float *y)
-{
+                                                     size_t count, float *y) {
     const epctx_npu__window *w = s->window;
     const size_t taps = (size_t)w->kernel_h * w->kernel_w;
     const float *k = kind == EPCTX_NPU__SLIDE_PRODUCTS ? s->weights + c * taps : NULL;
@@ -2610,32 +2452,26 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
             const size_t pixel = row + (size_t)(t->x + kx * (int32_t)w->dilation_w);
             const float *from = s->x + pixel * s->channels;
             if (kind == EPCTX_NPU__SLIDE_MAX) {
-                for (j = 0; j < count; j++)
-                    sum[j] = sum[j] >= from[c + j] ? sum[j] : from[c + j];
+                for (j = 0; j < count; j++) sum[j] = sum[j] >= from[c + j] ? sum[j] : from[c + j];
             } else if (kind != EPCTX_NPU__SLIDE_PRODUCTS) {
-                for (j = 0; j < count; j++)
-                    sum[j] += from[c + j];
+                for (j = 0; j < count; j++) sum[j] += from[c + j];
             } else {
                 const float *tap = k + ((size_t)ky * w->kernel_w + (size_t)kx) * EPCTX_NPU__COLUMNS;
                 if (s->multiplier == 1)
-                    for (j = 0; j < count; j++)
-                        sum[j] += tap[j] * from[c + j];
+                    for (j = 0; j < count; j++) sum[j] += tap[j] * from[c + j];
                 else
-                    for (j = 0; j < count; j++)
-                        sum[j] += tap[j] * from[(c + j) / s->multiplier];
+                    for (j = 0; j < count; j++) sum[j] += tap[j] * from[(c + j) / s->multiplier];
             }
         }
     }
-    for (j = 0; j < count; j++)
-        y[c + j] = averages ? sum[j] / divisor : sum[j];
+    for (j = 0; j < count; j++) y[c + j] = averages ? sum[j] / divisor : sum[j];
 }
 
 /* Output columns ox .. end - 1 of row t. */
 static EPCTX_NPU__INLINE void epctx_npu__slide_columns(const epctx_npu__slides *s,
                                                        epctx_npu__slide_kind kind,
                                                        epctx_npu__tap_range *t, uint32_t ox,
-                                                       uint32_t end, float *y)
-{
+                                                       uint32_t end, float *y) {
     const size_t outputs = s->channels * s->multiplier;
     size_t c;
     for (; ox < end; ox++) {
@@ -2650,8 +2486,7 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_columns(const epctx_npu__slides *
 
 static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__slides *s,
                                                      epctx_npu__tap_range *t, uint32_t ox,
-                                                     uint32_t end, float *y)
-{
+                                                     uint32_t end, float *y) {
     if (s->kind == EPCTX_NPU__SLIDE_MAX)
         epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_MAX, t, ox, end, y);
     else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS)
@@ -2664,8 +2499,7 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__slides *s,
 
 EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__slides *s,
                                                     epctx_npu__tap_range *t, uint32_t ox,
-                                                    uint32_t end, float *y)
-{
+                                                    uint32_t end, float *y) {
     epctx_npu__slide_kinds(s, t, ox, end, y);
 }
 
@@ -2673,8 +2507,7 @@ EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__slides *s,
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_npu__slides *s,
                                                                     epctx_npu__slide_kind kind,
                                                                     const epctx_npu__tap_range *t,
-                                                                    size_t pixels, float *y)
-{
+                                                                    size_t pixels, float *y) {
     const epctx_npu__window *w = s->window;
     const size_t taps = (size_t)w->kernel_h * w->kernel_w, step = w->stride_w * s->channels;
     const __m512 divisor = _mm512_set1_ps(epctx_npu__slide_divisor(s, t));
@@ -2723,8 +2556,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_
 
 EPCTX_NPU__WIDE static void epctx_npu__slide_run(const epctx_npu__slides *s,
                                                  const epctx_npu__tap_range *t, bool eight,
-                                                 float *y)
-{
+                                                 float *y) {
     if (s->kind == EPCTX_NPU__SLIDE_MAX)
         epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_MAX, t, eight ? 8 : 1, y);
     else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS)
@@ -2739,8 +2571,7 @@ EPCTX_NPU__WIDE static void epctx_npu__slide_run(const epctx_npu__slides *s,
 
 /* The pixels of row t from ox on that one call computes; returns the next ox. */
 static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__slides *s,
-                                      epctx_npu__tap_range *t, uint32_t ox, float *y)
-{
+                                      epctx_npu__tap_range *t, uint32_t ox, float *y) {
     const epctx_npu__window *w = s->window;
 #ifdef EPCTX_NPU__AVX2
     epctx_npu__tap_columns(w, ox, t);
@@ -2768,8 +2599,7 @@ static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__sl
 }
 
 /* For every output pixel, the maximum of the taps, or the bias plus their sum. */
-static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__slides *s)
-{
+static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__slides *s) {
     const epctx_npu__window *w = s->window;
     epctx_npu__tap_range t;
     uint32_t oy, ox;
@@ -2788,8 +2618,7 @@ typedef struct epctx_npu__depthwise {
     epctx_npu__act act;
 } epctx_npu__depthwise;
 
-static bool epctx_npu__check_depthwise(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_depthwise(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__depthwise *p = (const epctx_npu__depthwise *)params;
     const epctx_npu__window *w = &p->window;
     uint64_t outputs = epctx_npu__mul(p->channels, p->multiplier);
@@ -2804,8 +2633,7 @@ static bool epctx_npu__check_depthwise(const void *params, epctx_npu__needs *nee
 }
 
 static epctx_status epctx_npu__run_depthwise(const void *params, const epctx_npu__args *args,
-                                             epctx_error *error)
-{
+                                             epctx_error *error) {
     const epctx_npu__depthwise *p = (const epctx_npu__depthwise *)params;
     const epctx_npu__window *w = &p->window;
     const size_t in_size = (size_t)w->in_h * w->in_w * p->channels;
@@ -2839,8 +2667,7 @@ typedef struct epctx_npu__gemm {
     epctx_npu__act act;
 } epctx_npu__gemm;
 
-static bool epctx_npu__check_gemm(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_gemm(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__gemm *p = (const epctx_npu__gemm *)params;
     needs->in[0] =
         epctx_npu__floats(epctx_npu__reach(p->batch, p->a_batch, p->m, p->a_row, p->k, p->a_step));
@@ -2854,8 +2681,7 @@ static bool epctx_npu__check_gemm(const void *params, epctx_npu__needs *needs)
 
 /* One tile of columns, for all rows. */
 static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *p, const float *a,
-                                  const float *b, const float *bias, float *y, size_t columns)
-{
+                                  const float *b, const float *bias, float *y, size_t columns) {
     const size_t most = epctx_npu__most_rows(fast, columns);
     const float *at[EPCTX_NPU__MOST_ROWS];
     epctx_npu__left rows = {NULL, 1, 0, 0};
@@ -2892,8 +2718,7 @@ static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *
 }
 
 static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     const epctx_npu__gemm *p = (const epctx_npu__gemm *)params;
     const size_t most = epctx_npu__most_columns(args->fast);
     const float *b = (const float *)args->in[1], *bias = (const float *)args->in[2];
@@ -2926,8 +2751,7 @@ typedef struct epctx_npu__winograd {
     uint64_t band, input, taps, products;
 } epctx_npu__winograd;
 
-static epctx_npu__winograd epctx_npu__winograd_needs(const epctx_npu__conv *p)
-{
+static epctx_npu__winograd epctx_npu__winograd_needs(const epctx_npu__conv *p) {
     const uint64_t channels = p->in_channels, most = epctx_npu__packed(1, p->out_channels, 1, 16);
     epctx_npu__winograd s;
     s.across = (p->window.out_w + 3u) / 4;
@@ -2948,8 +2772,7 @@ static epctx_npu__winograd epctx_npu__winograd_needs(const epctx_npu__conv *p)
     return s;
 }
 
-static bool epctx_npu__check_winograd(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_winograd(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
     uint64_t in = p->in_channels, out = p->out_channels, tiles, groups;
@@ -2977,8 +2800,7 @@ typedef enum epctx_npu__turn_kind {
 /* Turns `count` tiles along one axis, whose elements are x_step and `step` apart. x may be y. */
 static EPCTX_NPU__INLINE void epctx_npu__turn_axis(epctx_npu__turn_kind kind, const float *x,
                                                    size_t x_step, float *y, size_t step,
-                                                   size_t count)
-{
+                                                   size_t count) {
     const size_t more = kind != EPCTX_NPU__TURN_TAPS ? x_step : 0; /* those have only three */
     const float *x1 = x + x_step, *x2 = x1 + x_step;
     const float *x3 = x2 + more, *x4 = x3 + more, *x5 = x4 + more;
@@ -3018,8 +2840,7 @@ typedef struct epctx_npu__winograd_run {
 /* From x[block][ky][kx][channel][16] to [36][block][channel][16], `matrix` elements in each of the
  * 36. */
 static EPCTX_NPU__INLINE void epctx_npu__turn_taps(const epctx_npu__winograd_run *c, const float *x,
-                                                   size_t matrix)
-{
+                                                   size_t matrix) {
     const size_t tap = (size_t)c->p->in_channels * EPCTX_NPU__COLUMNS, most = 256;
     size_t n, i, k, count;
     for (n = 0; n < matrix; n += tap, x += 9 * tap) {
@@ -3037,8 +2858,7 @@ static EPCTX_NPU__INLINE void epctx_npu__turn_taps(const epctx_npu__winograd_run
 
 /* `count` tiles of line `line` at once, from `tile` on. */
 static EPCTX_NPU__INLINE void epctx_npu__turn_strip(const epctx_npu__winograd_run *c, size_t line,
-                                                    size_t tile, size_t count)
-{
+                                                    size_t tile, size_t count) {
     const epctx_npu__window *w = &c->p->window;
     const size_t channels = c->p->in_channels, row = (4 * count + 2) * channels;
     const int32_t start = (int32_t)(4 * tile) - (int32_t)w->left;
@@ -3065,8 +2885,7 @@ static EPCTX_NPU__INLINE void epctx_npu__turn_strip(const epctx_npu__winograd_ru
 /* Stores `columns` output channels from `first` on of tile `tile`. */
 static EPCTX_NPU__INLINE void epctx_npu__store_tile(const epctx_npu__winograd_run *c, size_t tile,
                                                     const float *sums, size_t matrix, size_t first,
-                                                    size_t columns)
-{
+                                                    size_t columns) {
     const epctx_npu__window *w = &c->p->window;
     const size_t oy = 4 * (c->first + tile / (size_t)c->s.across);
     const size_t ox = 4 * (tile % (size_t)c->s.across);
@@ -3091,8 +2910,7 @@ static EPCTX_NPU__INLINE void epctx_npu__store_tile(const epctx_npu__winograd_ru
 /* `columns` output channels from `first` on of the `tiles` in c->input. */
 static EPCTX_NPU__INLINE void epctx_npu__turn_products(const epctx_npu__winograd_run *c,
                                                        epctx_npu__level fast, size_t tiles,
-                                                       size_t first, size_t columns)
-{
+                                                       size_t first, size_t columns) {
     const uint32_t row = (uint32_t)(columns + 15) / 16 * 16, even = (uint32_t)(tiles + 1) / 2 * 2;
     const uint32_t depth = c->p->in_channels, step = (uint32_t)c->s.matrix;
     const epctx_npu__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
@@ -3113,9 +2931,9 @@ static EPCTX_NPU__INLINE void epctx_npu__turn_products(const epctx_npu__winograd
     }
 }
 
-static EPCTX_NPU__INLINE void
-epctx_npu__all_winograd_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
-{
+static EPCTX_NPU__INLINE void epctx_npu__all_winograd_body(epctx_npu__level fast,
+                                                           const void *params,
+                                                           const epctx_npu__args *args) {
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const size_t row = (size_t)p->window.out_w * p->out_channels, channels = p->in_channels;
     const size_t size = p->window.out_h * row;
@@ -3166,8 +2984,7 @@ typedef struct epctx_npu__pool {
     epctx_npu__window window;
 } epctx_npu__pool;
 
-static bool epctx_npu__check_pool(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_pool(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__pool *p = (const epctx_npu__pool *)params;
     const epctx_npu__window *w = &p->window;
     const uint64_t pixels = epctx_npu__mul3(p->batch, w->out_h, w->out_w);
@@ -3178,8 +2995,7 @@ static bool epctx_npu__check_pool(const void *params, epctx_npu__needs *needs)
 }
 
 static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     const epctx_npu__pool *p = (const epctx_npu__pool *)params;
     const epctx_npu__window *w = &p->window;
     epctx_npu__slides s;
@@ -3214,8 +3030,7 @@ typedef struct epctx_npu__reduce {
     uint32_t kind, type, outer, count, inner;
 } epctx_npu__reduce;
 
-static bool epctx_npu__check_reduce(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_reduce(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__reduce *p = (const epctx_npu__reduce *)params;
     const uint32_t elem = epctx_npu__elem_size(p->type);
     needs->in[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->count, p->inner), elem);
@@ -3224,8 +3039,7 @@ static bool epctx_npu__check_reduce(const void *params, epctx_npu__needs *needs)
 }
 
 /* Combines element v with `best`; NaN wins. */
-static EPCTX_NPU__INLINE float epctx_npu__reduce_step(uint32_t kind, float best, float v)
-{
+static EPCTX_NPU__INLINE float epctx_npu__reduce_step(uint32_t kind, float best, float v) {
     const bool better = kind == EPCTX_NPU__REDUCE_MAX ? v > best : v < best;
     return epctx_npu__choose(better | (v != v), v, best);
 }
@@ -3234,8 +3048,7 @@ static EPCTX_NPU__INLINE float epctx_npu__reduce_step(uint32_t kind, float best,
  * digits in float. Float sums are never folded. */
 static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float *x, size_t count,
                                                       size_t step, size_t width, double divisor,
-                                                      float *y)
-{
+                                                      float *y) {
     double sum[16];
     float best[16];
     size_t i, j;
@@ -3277,29 +3090,23 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float
 
 /* The last 16 elements of a row; what a shorter row lacks is `fill`. */
 static EPCTX_NPU__INLINE void epctx_npu__row_end(const float *x, size_t count, float fill,
-                                                 float *end)
-{
+                                                 float *end) {
     size_t j;
     if (count >= 16)
-        for (j = 0; j < 16; j++)
-            end[j] = x[count - 16 + j];
+        for (j = 0; j < 16; j++) end[j] = x[count - 16 + j];
     else
-        for (j = 0; j < 16; j++)
-            end[j] = j < count ? x[j] : fill;
+        for (j = 0; j < 16; j++) end[j] = j < count ? x[j] : fill;
 }
 
 /* Zeros all but the last `rest` elements of the row. */
-static EPCTX_NPU__INLINE void epctx_npu__row_mask(size_t count, size_t rest, float *end)
-{
+static EPCTX_NPU__INLINE void epctx_npu__row_mask(size_t count, size_t rest, float *end) {
     const uint32_t first = count >= 16 ? 16 - (uint32_t)rest : 0, stop = first + (uint32_t)rest;
     uint32_t j;
-    for (j = 0; j < 16; j++)
-        end[j] = epctx_npu__choose((j >= first) & (j < stop), end[j], 0.0f);
+    for (j = 0; j < 16; j++) end[j] = epctx_npu__choose((j >= first) & (j < stop), end[j], 0.0f);
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__row_add(const float *x, float mean, bool square,
-                                                 double *sum)
-{
+                                                 double *sum) {
     size_t j;
     for (j = 0; j < 16; j++) {
         const double d = (double)(x[j] - mean);
@@ -3309,17 +3116,14 @@ static EPCTX_NPU__INLINE void epctx_npu__row_add(const float *x, float mean, boo
 
 /* The sum of (x - mean), or of its square. */
 static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count, float mean,
-                                                   bool square)
-{
+                                                   bool square) {
     double sum[16] = {0.0};
     float end[16];
     size_t i, j;
-    for (i = 0; count - i >= 16; i += 16)
-        epctx_npu__row_add(x + i, mean, square, sum);
+    for (i = 0; count - i >= 16; i += 16) epctx_npu__row_add(x + i, mean, square, sum);
     if (i < count) {
         epctx_npu__row_end(x, count, mean, end);
-        for (j = 0; j < 16; j++)
-            end[j] -= mean;
+        for (j = 0; j < 16; j++) end[j] -= mean;
         epctx_npu__row_mask(count, count - i, end);
         epctx_npu__row_add(end, 0.0f, square, sum);
     }
@@ -3328,21 +3132,18 @@ static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count,
 }
 
 /* The maximum or minimum. */
-static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x, size_t count)
-{
+static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x, size_t count) {
     float best[16];
     size_t i, j;
     epctx_npu__row_end(x, count, x[0], best);
     for (i = 0; count - i >= 16; i += 16)
-        for (j = 0; j < 16; j++)
-            best[j] = epctx_npu__reduce_step(kind, best[j], x[i + j]);
+        for (j = 0; j < 16; j++) best[j] = epctx_npu__reduce_step(kind, best[j], x[i + j]);
     EPCTX_NPU__FOLD(j, half, best[j] = epctx_npu__reduce_step(kind, best[j], best[j + half]););
     return best[0];
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const epctx_npu__reduce *p,
-                                                        const float *x, float *y)
-{
+                                                        const float *x, float *y) {
     const double divisor = p->kind == EPCTX_NPU__REDUCE_MEAN ? (double)p->count : 1.0;
     const size_t inner = p->inner;
     size_t o;
@@ -3363,8 +3164,7 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const epc
 
 static EPCTX_NPU__INLINE void epctx_npu__reduce_floats_body(epctx_npu__level fast,
                                                             const epctx_npu__reduce *p,
-                                                            const float *x, float *y)
-{
+                                                            const float *x, float *y) {
     (void)fast;
     if (p->kind <= EPCTX_NPU__REDUCE_MEAN) /* constants, so that the loops vectorize */
         epctx_npu__reduce_kind_of(EPCTX_NPU__REDUCE_SUM, p, x, y);
@@ -3380,33 +3180,23 @@ EPCTX_NPU__FORMS(epctx_npu__reduce_floats,
                  (epctx_npu__level fast, const epctx_npu__reduce *p, const float *x, float *y),
                  (fast, p, x, y))
 
-static int64_t epctx_npu__reduce_ints(const epctx_npu__reduce *p, const uint8_t *x, size_t first)
-{
+static int64_t epctx_npu__reduce_ints(const epctx_npu__reduce *p, const uint8_t *x, size_t first) {
     int64_t result = epctx_npu__load_int(x, first, p->type);
     size_t i;
     for (i = 1; i < p->count; i++) {
         const int64_t v = epctx_npu__load_int(x, first + i * p->inner, p->type);
         switch (p->kind) {
-        case EPCTX_NPU__REDUCE_MAX:
-            result = v > result ? v : result;
-            break;
-        case EPCTX_NPU__REDUCE_MIN:
-            result = v < result ? v : result;
-            break;
-        case EPCTX_NPU__REDUCE_PROD:
-            result = (int64_t)((uint64_t)result * (uint64_t)v);
-            break;
-        default:
-            result = (int64_t)((uint64_t)result + (uint64_t)v);
-            break;
+        case EPCTX_NPU__REDUCE_MAX: result = v > result ? v : result; break;
+        case EPCTX_NPU__REDUCE_MIN: result = v < result ? v : result; break;
+        case EPCTX_NPU__REDUCE_PROD: result = (int64_t)((uint64_t)result * (uint64_t)v); break;
+        default: result = (int64_t)((uint64_t)result + (uint64_t)v); break;
         }
     }
     return p->kind == EPCTX_NPU__REDUCE_MEAN ? result / (int64_t)p->count : result;
 }
 
 static epctx_status epctx_npu__run_reduce(const void *params, const epctx_npu__args *args,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     const epctx_npu__reduce *p = (const epctx_npu__reduce *)params;
     size_t o, i, n = 0;
     (void)error;
@@ -3431,8 +3221,7 @@ typedef struct epctx_npu__softmax {
     uint32_t log, outer, count, inner;
 } epctx_npu__softmax;
 
-static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
     needs->in[0] = needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->count, p->inner));
     needs->work = epctx_npu__mul4(32, p->outer, p->count, p->inner); /* an exponential each */
@@ -3443,8 +3232,7 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
 static EPCTX_NPU__INLINE void epctx_npu__softmax_part(const float *EPCTX_NPU__RESTRICT x,
                                                       const float *EPCTX_NPU__RESTRICT top,
                                                       size_t width, float *EPCTX_NPU__RESTRICT sum,
-                                                      float *EPCTX_NPU__RESTRICT y)
-{
+                                                      float *EPCTX_NPU__RESTRICT y) {
     size_t j;
     for (j = 0; j < width; j++) {
         y[j] = epctx_npu__exp(x[j] - top[j]);
@@ -3454,50 +3242,40 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_part(const float *EPCTX_NPU__RE
 
 /* Up to 16 columns, `step` elements from row to row. */
 static EPCTX_NPU__INLINE void epctx_npu__softmax_strip(const float *x, float *y, size_t count,
-                                                       size_t step, size_t width, bool log)
-{
+                                                       size_t step, size_t width, bool log) {
     float top[16], sum[16] = {0.0f};
     size_t i, j;
-    for (j = 0; j < width; j++)
-        top[j] = x[j];
+    for (j = 0; j < width; j++) top[j] = x[j];
     for (i = 1; i < count; i++)
-        for (j = 0; j < width; j++)
-            top[j] = x[i * step + j] > top[j] ? x[i * step + j] : top[j];
+        for (j = 0; j < width; j++) top[j] = x[i * step + j] > top[j] ? x[i * step + j] : top[j];
     for (i = 0; i < count; i++)
         epctx_npu__softmax_part(x + i * step, top, width, sum, y + i * step);
-    for (j = 0; j < width; j++)
-        sum[j] = log ? epctx_npu__log(sum[j]) : 1.0f / sum[j];
+    for (j = 0; j < width; j++) sum[j] = log ? epctx_npu__log(sum[j]) : 1.0f / sum[j];
     for (i = 0; i < count; i++) {
         float v[16];
         for (j = 0; j < width; j++)
             v[j] = log ? x[i * step + j] - top[j] - sum[j] : y[i * step + j] * sum[j];
-        for (j = 0; j < width; j++)
-            y[i * step + j] = v[j];
+        for (j = 0; j < width; j++) y[i * step + j] = v[j];
     }
 }
 
 /* Adjacent elements. */
 static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, size_t count,
-                                                     bool log)
-{
+                                                     bool log) {
     const float best = epctx_npu__row_best(EPCTX_NPU__REDUCE_MAX, x, count);
     float top[16], sum[16] = {0.0f}, end[16], scale;
     size_t i, j;
-    for (j = 0; j < 16; j++)
-        top[j] = best;
-    for (i = 0; count - i >= 16; i += 16)
-        epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
+    for (j = 0; j < 16; j++) top[j] = best;
+    for (i = 0; count - i >= 16; i += 16) epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
     if (i < count) {
         epctx_npu__row_end(x, count, best, end);
-        for (j = 0; j < 16; j++)
-            end[j] = epctx_npu__exp(end[j] - best);
+        for (j = 0; j < 16; j++) end[j] = epctx_npu__exp(end[j] - best);
         if (count >= 16) /* the overlapping ones again */
             memcpy(y + count - 16, end, sizeof end);
         else
             memcpy(y, end, count * sizeof *y);
         epctx_npu__row_mask(count, count - i, end);
-        for (j = 0; j < 16; j++)
-            sum[j] += end[j];
+        for (j = 0; j < 16; j++) sum[j] += end[j];
     }
     EPCTX_NPU__FOLD(j, half, sum[j] += sum[j + half];);
     scale = log ? epctx_npu__log(sum[0]) : 1.0f / sum[0];
@@ -3511,22 +3289,18 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, s
 
 /* Up to 16 rows of fewer than 16 adjacent elements, side by side. */
 static EPCTX_NPU__INLINE void epctx_npu__softmax_short(const float *x, float *y, size_t count,
-                                                       size_t rows, bool log)
-{
+                                                       size_t rows, bool log) {
     float in[15 * 16] = {0.0f}, out[15 * 16];
     size_t i, j;
     for (j = 0; j < rows; j++)
-        for (i = 0; i < count; i++)
-            in[i * 16 + j] = x[j * count + i];
+        for (i = 0; i < count; i++) in[i * 16 + j] = x[j * count + i];
     epctx_npu__softmax_strip(in, out, count, 16, rows, log);
     for (j = 0; j < rows; j++)
-        for (i = 0; i < count; i++)
-            y[j * count + i] = out[i * 16 + j];
+        for (i = 0; i < count; i++) y[j * count + i] = out[i * 16 + j];
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__all_softmax_body(epctx_npu__level fast, const void *params,
-                                                          const epctx_npu__args *args)
-{
+                                                          const epctx_npu__args *args) {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
@@ -3560,8 +3334,7 @@ typedef struct epctx_npu__gather_params {
     uint32_t outer, axis, count, inner;
 } epctx_npu__gather_params;
 
-static bool epctx_npu__check_gather(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_gather(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__gather_params *p = (const epctx_npu__gather_params *)params;
     needs->in[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->axis, p->inner), p->elem);
     needs->in[1] = epctx_npu__items(p->count, p->index_elem);
@@ -3570,8 +3343,7 @@ static bool epctx_npu__check_gather(const void *params, epctx_npu__needs *needs)
 }
 
 static epctx_status epctx_npu__run_gather(const void *params, const epctx_npu__args *args,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     const epctx_npu__gather_params *p = (const epctx_npu__gather_params *)params;
     const size_t row = (size_t)p->inner * p->elem;
     const uint8_t *x = (const uint8_t *)args->in[0];
@@ -3602,8 +3374,7 @@ typedef struct epctx_npu__cast {
     uint32_t from, to; /* ONNX element types */
 } epctx_npu__cast;
 
-static bool epctx_npu__check_cast(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_cast(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__cast *p = (const epctx_npu__cast *)params;
     uint32_t from = epctx_npu__elem_size(p->from), to = epctx_npu__elem_size(p->to);
     needs->in[0] = epctx_npu__items(p->count, from);
@@ -3612,14 +3383,12 @@ static bool epctx_npu__check_cast(const void *params, epctx_npu__needs *needs)
 }
 
 /* Truncates; out of range gives the smallest integer, as on x86. */
-static EPCTX_NPU__INLINE int64_t epctx_npu__to_wide(float f)
-{
+static EPCTX_NPU__INLINE int64_t epctx_npu__to_wide(float f) {
     const float limit = 9223372036854775808.0f;
     return f >= -limit && f < limit ? (int64_t)f : INT64_MIN;
 }
 
-static EPCTX_NPU__INLINE int32_t epctx_npu__to_narrow(float f)
-{
+static EPCTX_NPU__INLINE int32_t epctx_npu__to_narrow(float f) {
     const float limit = 2147483648.0f;
     const bool inside = (f >= -limit) & (f < limit);
     const int32_t t = (int32_t)epctx_npu__choose(inside, f, 0.0f);
@@ -3629,8 +3398,7 @@ static EPCTX_NPU__INLINE int32_t epctx_npu__to_narrow(float f)
 /* Defines a function that casts from T, whose integer is `wide` as int64, `narrow` as int32. */
 #define EPCTX_NPU__CAST_FROM(T, wide, narrow) \
     static EPCTX_NPU__INLINE void epctx_npu__cast_##T(uint32_t to, const T *x, void *y, \
-                                                      size_t count) \
-    { \
+                                                      size_t count) { \
         if (to == EPCTX_ONNX_FLOAT) \
             EPCTX_NPU__EACH(i, count, ((float *)y)[i] = (float)x[i];); \
         else if (to == EPCTX_ONNX_INT64) \
@@ -3650,28 +3418,17 @@ EPCTX_NPU__CAST_FROM(int8_t, x[i], x[i])
 EPCTX_NPU__CAST_FROM(uint8_t, x[i], x[i])
 
 static EPCTX_NPU__INLINE void epctx_npu__all_cast_body(epctx_npu__level fast, const void *params,
-                                                       const epctx_npu__args *args)
-{
+                                                       const epctx_npu__args *args) {
     const epctx_npu__cast *p = (const epctx_npu__cast *)params;
     const void *x = args->in[0];
     void *y = args->out[0];
     (void)fast;
     switch (p->from) {
-    case EPCTX_ONNX_FLOAT:
-        epctx_npu__cast_float(p->to, (const float *)x, y, p->count);
-        break;
-    case EPCTX_ONNX_INT64:
-        epctx_npu__cast_int64_t(p->to, (const int64_t *)x, y, p->count);
-        break;
-    case EPCTX_ONNX_INT32:
-        epctx_npu__cast_int32_t(p->to, (const int32_t *)x, y, p->count);
-        break;
-    case EPCTX_ONNX_INT8:
-        epctx_npu__cast_int8_t(p->to, (const int8_t *)x, y, p->count);
-        break;
-    default:
-        epctx_npu__cast_uint8_t(p->to, (const uint8_t *)x, y, p->count);
-        break;
+    case EPCTX_ONNX_FLOAT: epctx_npu__cast_float(p->to, (const float *)x, y, p->count); break;
+    case EPCTX_ONNX_INT64: epctx_npu__cast_int64_t(p->to, (const int64_t *)x, y, p->count); break;
+    case EPCTX_ONNX_INT32: epctx_npu__cast_int32_t(p->to, (const int32_t *)x, y, p->count); break;
+    case EPCTX_ONNX_INT8: epctx_npu__cast_int8_t(p->to, (const int8_t *)x, y, p->count); break;
+    default: epctx_npu__cast_uint8_t(p->to, (const uint8_t *)x, y, p->count); break;
     }
 }
 
@@ -3685,23 +3442,20 @@ typedef struct epctx_npu__convert {
     uint32_t from, to; /* ONNX element types */
 } epctx_npu__convert;
 
-static bool epctx_npu__converts(uint32_t stored, uint32_t computed)
-{
+static bool epctx_npu__converts(uint32_t stored, uint32_t computed) {
     if (stored == EPCTX_ONNX_DOUBLE)
         return computed == EPCTX_ONNX_FLOAT || computed == EPCTX_ONNX_INT64;
     return stored != computed && epctx_npu__computed_type(stored) == (int32_t)computed;
 }
 
-static bool epctx_npu__check_convert(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_convert(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__convert *p = (const epctx_npu__convert *)params;
     needs->in[0] = epctx_npu__items(p->count, epctx_npu__stored_size(p->from));
     needs->out[0] = epctx_npu__items(p->count, epctx_npu__stored_size(p->to));
     return epctx_npu__converts(p->from, p->to) || epctx_npu__converts(p->to, p->from);
 }
 
-static float epctx_npu__from_half(uint32_t h)
-{
+static float epctx_npu__from_half(uint32_t h) {
     const uint32_t sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
     if (rest >= 0x7c00u) return epctx_npu__float_of(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
     if (rest >= 0x400u) return epctx_npu__float_of(sign | ((rest << 13) + (112u << 23)));
@@ -3709,13 +3463,11 @@ static float epctx_npu__from_half(uint32_t h)
 }
 
 /* The high bits of a float, rounded to even; `low` are dropped. */
-static uint32_t epctx_npu__round_off(uint32_t bits, uint32_t low)
-{
+static uint32_t epctx_npu__round_off(uint32_t bits, uint32_t low) {
     return (bits + (1u << (low - 1)) - 1 + (bits >> low & 1)) >> low;
 }
 
-static uint32_t epctx_npu__to_half(float f)
-{
+static uint32_t epctx_npu__to_half(float f) {
     const uint32_t bits = epctx_npu__bits_of(f), sign = bits >> 16 & 0x8000u;
     const uint32_t rest = bits & 0x7fffffffu;
     if (rest > 0x7f800000u) return sign | 0x7e00u;
@@ -3724,15 +3476,13 @@ static uint32_t epctx_npu__to_half(float f)
     return sign | (uint32_t)epctx_npu__round(epctx_npu__float_of(rest) * 16777216.0f);
 }
 
-static int64_t epctx_npu__double_to_wide(double d)
-{
+static int64_t epctx_npu__double_to_wide(double d) {
     return d >= -9223372036854775808.0 && d < 9223372036854775808.0 ? (int64_t)d : INT64_MIN;
 }
 
 /* Element `i` of a stored type, as a float or an integer. */
 static void epctx_npu__convert_from(const epctx_npu__convert *p, const uint8_t *x, size_t i,
-                                    uint8_t *y)
-{
+                                    uint8_t *y) {
     uint32_t low = 0;
     float f;
     double d;
@@ -3762,8 +3512,7 @@ static void epctx_npu__convert_from(const epctx_npu__convert *p, const uint8_t *
 }
 
 static void epctx_npu__convert_to(const epctx_npu__convert *p, const uint8_t *x, size_t i,
-                                  uint8_t *y)
-{
+                                  uint8_t *y) {
     const uint32_t size = epctx_npu__stored_size(p->to);
     float f = 0.0f;
     uint64_t bits;
@@ -3792,8 +3541,7 @@ static void epctx_npu__convert_to(const epctx_npu__convert *p, const uint8_t *x,
 }
 
 static epctx_status epctx_npu__run_convert(const void *params, const epctx_npu__args *args,
-                                           epctx_error *error)
-{
+                                           epctx_error *error) {
     const epctx_npu__convert *p = (const epctx_npu__convert *)params;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
@@ -3835,13 +3583,11 @@ typedef struct epctx_npu__exact {
     int32_t b[EPCTX_NPU_MAX_RANK];
 } epctx_npu__exact;
 
-static uint32_t epctx_npu__exact_type(uint32_t kind, uint32_t type)
-{
+static uint32_t epctx_npu__exact_type(uint32_t kind, uint32_t type) {
     return kind >= EPCTX_NPU__EXACT_EQUAL ? (uint32_t)EPCTX_ONNX_BOOL : type;
 }
 
-static bool epctx_npu__check_exact(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_exact(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
     const uint32_t elem = epctx_npu__stored_size(p->type);
     const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
@@ -3862,44 +3608,28 @@ static bool epctx_npu__check_exact(const void *params, epctx_npu__needs *needs)
 }
 
 /* Wraps around on overflow. The divisor is not 0. */
-static int64_t epctx_npu__exact_int(uint32_t kind, int64_t a, int64_t b)
-{
+static int64_t epctx_npu__exact_int(uint32_t kind, int64_t a, int64_t b) {
     const uint64_t x = (uint64_t)a, y = (uint64_t)b;
     int64_t rest;
     switch (kind) {
-    case EPCTX_NPU__EXACT_ADD:
-        return (int64_t)(x + y);
-    case EPCTX_NPU__EXACT_SUB:
-        return (int64_t)(x - y);
-    case EPCTX_NPU__EXACT_MUL:
-        return (int64_t)(x * y);
-    case EPCTX_NPU__EXACT_DIV:
-        return b == -1 ? (int64_t)(0 - x) : a / b;
-    case EPCTX_NPU__EXACT_MIN:
-        return a < b ? a : b;
-    case EPCTX_NPU__EXACT_MAX:
-        return a > b ? a : b;
+    case EPCTX_NPU__EXACT_ADD: return (int64_t)(x + y);
+    case EPCTX_NPU__EXACT_SUB: return (int64_t)(x - y);
+    case EPCTX_NPU__EXACT_MUL: return (int64_t)(x * y);
+    case EPCTX_NPU__EXACT_DIV: return b == -1 ? (int64_t)(0 - x) : a / b;
+    case EPCTX_NPU__EXACT_MIN: return a < b ? a : b;
+    case EPCTX_NPU__EXACT_MAX: return a > b ? a : b;
     case EPCTX_NPU__EXACT_MOD:
         rest = b == -1 ? 0 : a % b;
         return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    case EPCTX_NPU__EXACT_FMOD:
-        return b == -1 ? 0 : a % b;
-    case EPCTX_NPU__EXACT_AND:
-        return (int64_t)(x & y);
-    case EPCTX_NPU__EXACT_OR:
-        return (int64_t)(x | y);
-    case EPCTX_NPU__EXACT_XOR:
-        return (int64_t)(x ^ y);
-    case EPCTX_NPU__EXACT_LEFT:
-        return y < 64 ? (int64_t)(x << y) : 0;
-    case EPCTX_NPU__EXACT_RIGHT:
-        return y < 64 ? (int64_t)(x >> y) : 0;
-    case EPCTX_NPU__EXACT_EQUAL:
-        return a == b;
-    case EPCTX_NPU__EXACT_LESS:
-        return a < b;
-    default:
-        return a <= b;
+    case EPCTX_NPU__EXACT_FMOD: return b == -1 ? 0 : a % b;
+    case EPCTX_NPU__EXACT_AND: return (int64_t)(x & y);
+    case EPCTX_NPU__EXACT_OR: return (int64_t)(x | y);
+    case EPCTX_NPU__EXACT_XOR: return (int64_t)(x ^ y);
+    case EPCTX_NPU__EXACT_LEFT: return y < 64 ? (int64_t)(x << y) : 0;
+    case EPCTX_NPU__EXACT_RIGHT: return y < 64 ? (int64_t)(x >> y) : 0;
+    case EPCTX_NPU__EXACT_EQUAL: return a == b;
+    case EPCTX_NPU__EXACT_LESS: return a < b;
+    default: return a <= b;
     }
 }
 
@@ -3927,12 +3657,9 @@ static int64_t epctx_npu__exact_int(uint32_t kind, int64_t a, int64_t b)
 /* Defines the function of a type: false if it has no form of this kind. */
 #define EPCTX_NPU__EXACT_FAST(T, list) \
     static EPCTX_NPU__INLINE bool epctx_npu__exact_##T(uint32_t kind, const void *const *operands, \
-                                                       void *y, size_t count) \
-    { \
+                                                       void *y, size_t count) { \
         const T *const x = (const T *)operands[0], *const z = (const T *)operands[1]; \
-        switch (kind) { \
-            list default : return false; \
-        } \
+        switch (kind) { list default : return false; } \
     }
 #define EPCTX_NPU__EXACT_INTEGERS(T, U) \
     EPCTX_NPU__EXACT_FAST(T, EPCTX_NPU_EXACT_ARITHMETIC(EPCTX_NPU__EXACT_CASE, T, U) \
@@ -3946,8 +3673,7 @@ EPCTX_NPU__EXACT_FAST(float, EPCTX_NPU_EXACT_COMPARISONS(EPCTX_NPU__EXACT_CASE, 
 
 /* The kinds without vector forms. False: a divisor is 0. */
 static bool epctx_npu__exact_each(const epctx_npu__exact *p, const void *const *operands, void *y,
-                                  size_t count)
-{
+                                  size_t count) {
     const bool divides = p->kind == EPCTX_NPU__EXACT_DIV || p->kind == EPCTX_NPU__EXACT_MOD ||
                          p->kind == EPCTX_NPU__EXACT_FMOD;
     size_t i;
@@ -3963,25 +3689,14 @@ static bool epctx_npu__exact_each(const epctx_npu__exact *p, const void *const *
 static EPCTX_NPU__INLINE void epctx_npu__exact_fast_body(epctx_npu__level fast,
                                                          const epctx_npu__exact *p,
                                                          const void *const *operands, void *y,
-                                                         size_t count, bool *done)
-{
+                                                         size_t count, bool *done) {
     (void)fast;
     switch (p->type) {
-    case EPCTX_ONNX_FLOAT:
-        *done = epctx_npu__exact_float(p->kind, operands, y, count);
-        break;
-    case EPCTX_ONNX_INT64:
-        *done = epctx_npu__exact_int64_t(p->kind, operands, y, count);
-        break;
-    case EPCTX_ONNX_INT32:
-        *done = epctx_npu__exact_int32_t(p->kind, operands, y, count);
-        break;
-    case EPCTX_ONNX_INT8:
-        *done = epctx_npu__exact_int8_t(p->kind, operands, y, count);
-        break;
-    default:
-        *done = epctx_npu__exact_uint8_t(p->kind, operands, y, count);
-        break;
+    case EPCTX_ONNX_FLOAT: *done = epctx_npu__exact_float(p->kind, operands, y, count); break;
+    case EPCTX_ONNX_INT64: *done = epctx_npu__exact_int64_t(p->kind, operands, y, count); break;
+    case EPCTX_ONNX_INT32: *done = epctx_npu__exact_int32_t(p->kind, operands, y, count); break;
+    case EPCTX_ONNX_INT8: *done = epctx_npu__exact_int8_t(p->kind, operands, y, count); break;
+    default: *done = epctx_npu__exact_uint8_t(p->kind, operands, y, count); break;
     }
 }
 
@@ -3990,33 +3705,22 @@ EPCTX_NPU__FORMS(epctx_npu__exact_fast,
                   void *y, size_t count, bool *done),
                  (fast, p, operands, y, count, done))
 
-static double epctx_npu__exact_double(uint32_t kind, double a, double b)
-{
+static double epctx_npu__exact_double(uint32_t kind, double a, double b) {
     switch (kind) {
-    case EPCTX_NPU__EXACT_ADD:
-        return a + b;
-    case EPCTX_NPU__EXACT_SUB:
-        return a - b;
-    case EPCTX_NPU__EXACT_MUL:
-        return a * b;
-    case EPCTX_NPU__EXACT_DIV:
-        return a / b;
-    case EPCTX_NPU__EXACT_MIN:
-        return a < b || a != a ? a : b;
-    case EPCTX_NPU__EXACT_MAX:
-        return a > b || a != a ? a : b;
-    case EPCTX_NPU__EXACT_EQUAL:
-        return a == b;
-    case EPCTX_NPU__EXACT_LESS:
-        return a < b;
-    default:
-        return a <= b;
+    case EPCTX_NPU__EXACT_ADD: return a + b;
+    case EPCTX_NPU__EXACT_SUB: return a - b;
+    case EPCTX_NPU__EXACT_MUL: return a * b;
+    case EPCTX_NPU__EXACT_DIV: return a / b;
+    case EPCTX_NPU__EXACT_MIN: return a < b || a != a ? a : b;
+    case EPCTX_NPU__EXACT_MAX: return a > b || a != a ? a : b;
+    case EPCTX_NPU__EXACT_EQUAL: return a == b;
+    case EPCTX_NPU__EXACT_LESS: return a < b;
+    default: return a <= b;
     }
 }
 
 static void epctx_npu__exact_doubles(uint32_t kind, const void *const *operands, void *y,
-                                     size_t count)
-{
+                                     size_t count) {
     const double *a = (const double *)operands[0], *b = (const double *)operands[1];
     size_t i;
     for (i = 0; i < count; i++) {
@@ -4029,8 +3733,7 @@ static void epctx_npu__exact_doubles(uint32_t kind, const void *const *operands,
 }
 
 static bool epctx_npu__exact_block(epctx_npu__level fast, const void *params,
-                                   const void *const *operands, void *y, size_t count)
-{
+                                   const void *const *operands, void *y, size_t count) {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
     bool done;
     if (p->type == EPCTX_ONNX_DOUBLE) {
@@ -4042,8 +3745,7 @@ static bool epctx_npu__exact_block(epctx_npu__level fast, const void *params,
 }
 
 static epctx_status epctx_npu__run_exact(const void *params, const epctx_npu__args *args,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     const epctx_npu__exact *p = (const epctx_npu__exact *)params;
     const uint32_t elem = epctx_npu__stored_size(p->type);
     const epctx_npu__rows rows = {p->dims,
@@ -4067,8 +3769,7 @@ typedef struct epctx_npu__where {
     int32_t b[EPCTX_NPU_MAX_RANK];
 } epctx_npu__where;
 
-static bool epctx_npu__check_where(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_where(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__where *p = (const epctx_npu__where *)params;
     const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
     uint64_t c, a, b;
@@ -4090,8 +3791,7 @@ static bool epctx_npu__check_where(const void *params, epctx_npu__needs *needs)
 
 static EPCTX_NPU__INLINE void epctx_npu__where_fast_body(epctx_npu__level fast, uint32_t elem,
                                                          const void *const *operands, void *y,
-                                                         size_t count)
-{
+                                                         size_t count) {
     const uint8_t *const c = (const uint8_t *)operands[0];
     const void *const x = operands[1], *const z = operands[2];
     (void)fast;
@@ -4109,15 +3809,13 @@ EPCTX_NPU__FORMS(epctx_npu__where_fast,
                  (fast, elem, operands, y, count))
 
 static bool epctx_npu__where_block(epctx_npu__level fast, const void *params,
-                                   const void *const *operands, void *y, size_t count)
-{
+                                   const void *const *operands, void *y, size_t count) {
     epctx_npu__where_fast(fast, ((const epctx_npu__where *)params)->elem, operands, y, count);
     return true;
 }
 
 static epctx_status epctx_npu__run_where(const void *params, const epctx_npu__args *args,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     const epctx_npu__where *p = (const epctx_npu__where *)params;
     const epctx_npu__rows rows = {
         p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, p->elem, p->elem}, p->elem};
@@ -4135,8 +3833,7 @@ typedef struct epctx_npu__norm {
     float epsilon;
 } epctx_npu__norm;
 
-static bool epctx_npu__check_norm(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_norm(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__norm *p = (const epctx_npu__norm *)params;
     needs->in[0] = needs->out[0] = epctx_npu__floats(epctx_npu__mul(p->rows, p->count));
     needs->in[1] = needs->in[2] = epctx_npu__floats(p->channels);
@@ -4144,8 +3841,7 @@ static bool epctx_npu__check_norm(const void *params, epctx_npu__needs *needs)
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale,
-                                                    const float *shift, size_t first, float *y)
-{
+                                                    const float *shift, size_t first, float *y) {
     size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
     for (i = 0; i < p->count; i += left) {
         const float f = scale != NULL ? scale[c] : 1.0f, g = shift != NULL ? shift[c] : 0.0f;
@@ -4161,21 +3857,16 @@ static EPCTX_NPU__INLINE void epctx_npu__norm_scale(const epctx_npu__norm *p, co
 static EPCTX_NPU__INLINE void epctx_npu__norm_part(const float *EPCTX_NPU__RESTRICT x, float mean,
                                                    float factor, const float *scale,
                                                    const float *shift, size_t width,
-                                                   float *EPCTX_NPU__RESTRICT y)
-{
+                                                   float *EPCTX_NPU__RESTRICT y) {
     size_t j;
-    for (j = 0; j < width; j++)
-        y[j] = (x[j] - mean) * factor;
-    for (j = 0; scale != NULL && j < width; j++)
-        y[j] *= scale[j];
-    for (j = 0; shift != NULL && j < width; j++)
-        y[j] += shift[j];
+    for (j = 0; j < width; j++) y[j] = (x[j] - mean) * factor;
+    for (j = 0; scale != NULL && j < width; j++) y[j] *= scale[j];
+    for (j = 0; shift != NULL && j < width; j++) y[j] += shift[j];
 }
 
 /* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
 static EPCTX_NPU__INLINE void epctx_npu__all_norm_body(epctx_npu__level fast, const void *params,
-                                                       const epctx_npu__args *args)
-{
+                                                       const epctx_npu__args *args) {
     const epctx_npu__norm *p = (const epctx_npu__norm *)params;
     const bool own = p->inner == 1 && p->channels == p->count; /* factors for each element */
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
@@ -4210,8 +3901,7 @@ typedef struct epctx_npu__arg {
     uint32_t keep; /* indices of a row, the best first: [outer][keep][inner] */
 } epctx_npu__arg;
 
-static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__arg *p = (const epctx_npu__arg *)params;
     const uint32_t elem = epctx_npu__elem_size(p->type);
     needs->in[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->count, p->inner), elem);
@@ -4223,14 +3913,12 @@ static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
 /* The indices for up to 16 rows, which lie `pitch` apart, their elements `step`. */
 static EPCTX_NPU__INLINE void epctx_npu__arg_strip(const epctx_npu__arg *p, const float *x,
                                                    size_t pitch, size_t step, size_t width,
-                                                   int64_t *y)
-{
+                                                   int64_t *y) {
     const float sign = p->smallest != 0 ? -1.0f : 1.0f;
     float best[16];
     int32_t index[16] = {0}, k;
     size_t j;
-    for (j = 0; j < width; j++)
-        best[j] = sign * x[j * pitch];
+    for (j = 0; j < width; j++) best[j] = sign * x[j * pitch];
     for (k = 1; k < (int32_t)p->count; k++) {
         x += step;
         for (j = 0; j < width; j++) {
@@ -4240,12 +3928,10 @@ static EPCTX_NPU__INLINE void epctx_npu__arg_strip(const epctx_npu__arg *p, cons
             best[j] = epctx_npu__choose(better, v, best[j]);
         }
     }
-    for (j = 0; j < width; j++)
-        y[j] = index[j];
+    for (j = 0; j < width; j++) y[j] = index[j];
 }
 
-static int64_t epctx_npu__arg_ints(const epctx_npu__arg *p, const uint8_t *x, size_t first)
-{
+static int64_t epctx_npu__arg_ints(const epctx_npu__arg *p, const uint8_t *x, size_t first) {
     int64_t best = epctx_npu__load_int(x, first, p->type), index = 0;
     size_t k;
     for (k = 1; k < p->count; k++) {
@@ -4261,8 +3947,7 @@ static int64_t epctx_npu__arg_ints(const epctx_npu__arg *p, const uint8_t *x, si
 }
 
 /* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
-static bool epctx_npu__arg_before(const epctx_npu__arg *p, const uint8_t *x, size_t a, size_t b)
-{
+static bool epctx_npu__arg_before(const epctx_npu__arg *p, const uint8_t *x, size_t a, size_t b) {
     if (p->type == EPCTX_ONNX_FLOAT) {
         const float *v = (const float *)(const void *)x;
         return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
@@ -4275,8 +3960,7 @@ static bool epctx_npu__arg_before(const epctx_npu__arg *p, const uint8_t *x, siz
 }
 
 /* The best `keep` of a row, inserted one by one. */
-static void epctx_npu__arg_best(const epctx_npu__arg *p, const uint8_t *x, int64_t *y)
-{
+static void epctx_npu__arg_best(const epctx_npu__arg *p, const uint8_t *x, int64_t *y) {
     size_t k, n = 0, at;
     for (k = 0; k < p->count; k++) {
         if (n == p->keep && !epctx_npu__arg_before(p, x, k, (size_t)y[(n - 1) * p->inner]))
@@ -4289,8 +3973,7 @@ static void epctx_npu__arg_best(const epctx_npu__arg *p, const uint8_t *x, int64
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, const void *params,
-                                                      const epctx_npu__args *args)
-{
+                                                      const epctx_npu__args *args) {
     const epctx_npu__arg *p = (const epctx_npu__arg *)params;
     const size_t count = p->count, inner = p->inner;
     const float *x = (const float *)args->in[0];
@@ -4346,8 +4029,7 @@ typedef struct epctx_npu__sample {
     uint32_t batch, channels, places, in[3]; /* sizes, 1 for axes that are not there */
 } epctx_npu__sample;
 
-static bool epctx_npu__check_sample(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_sample(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__sample *p = (const epctx_npu__sample *)params;
     const uint64_t results = epctx_npu__mul3(p->batch, p->channels, p->places);
     uint32_t i;
@@ -4364,14 +4046,12 @@ static bool epctx_npu__check_sample(const void *params, epctx_npu__needs *needs)
 }
 
 /* The cubic convolution kernel with a = -0.75. */
-static float epctx_npu__cubic(float d)
-{
+static float epctx_npu__cubic(float d) {
     return d <= 1.0f ? (1.25f * d - 2.25f) * d * d + 1.0f
                      : ((-0.75f * d + 3.75f) * d - 6.0f) * d + 3.0f;
 }
 
-static float epctx_npu__reflect(float v, float low, float high)
-{
+static float epctx_npu__reflect(float v, float low, float high) {
     const float range = high - low, far = v < low ? low - v : v - high;
     const float turns = range > 0.0f ? epctx_npu__floor(far / range) : 0.0f;
     const float rest = far - turns * range;
@@ -4382,8 +4062,7 @@ static float epctx_npu__reflect(float v, float low, float high)
 
 /* The elements of an axis around a position, -1 for zeros, and their weights. */
 static void epctx_npu__sample_axis(const epctx_npu__sample *p, float v, uint32_t size, int32_t *at,
-                                   float *weights)
-{
+                                   float *weights) {
     const float last = (float)(size - 1),
                 edge = p->positions == EPCTX_NPU__BY_CENTERS ? 0.0f : 0.5f;
     float f;
@@ -4410,8 +4089,7 @@ static void epctx_npu__sample_axis(const epctx_npu__sample *p, float v, uint32_t
 
 /* One position: its elements, weighted, for all channels. */
 static void epctx_npu__sample_place(const epctx_npu__sample *p, const float *x,
-                                    const float *position, float *y)
-{
+                                    const float *position, float *y) {
     const size_t plane = (size_t)p->in[0] * p->in[1] * p->in[2];
     int32_t at[3][4] = {{0}};
     float weights[3][4] = {{1.0f}};
@@ -4435,8 +4113,7 @@ static void epctx_npu__sample_place(const epctx_npu__sample *p, const float *x,
 }
 
 static epctx_status epctx_npu__run_sample(const void *params, const epctx_npu__args *args,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     const epctx_npu__sample *p = (const epctx_npu__sample *)params;
     const size_t image = (size_t)p->channels * p->in[0] * p->in[1] * p->in[2];
     size_t b, i;
@@ -4461,8 +4138,7 @@ typedef enum epctx_npu__join {
 } epctx_npu__join;
 
 static void epctx_npu__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t at,
-                                const uint8_t *x, size_t from)
-{
+                                const uint8_t *x, size_t from) {
     static const uint8_t kinds[EPCTX_NPU__JOIN_COUNT] = {
         0, EPCTX_NPU__EXACT_ADD, EPCTX_NPU__EXACT_MUL, EPCTX_NPU__EXACT_MIN, EPCTX_NPU__EXACT_MAX};
     const size_t elem = epctx_npu__elem_size(type);
@@ -4486,8 +4162,7 @@ static void epctx_npu__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t
 
 /* An index from data; negative ones count from the end. */
 static EPCTX_NPU__INLINE epctx_status epctx_npu__checked(int64_t index, uint32_t size, size_t *out,
-                                                         epctx_error *error)
-{
+                                                         epctx_error *error) {
     *out = 0;
     if (index < -(int64_t)size || index >= (int64_t)size) {
         return epctx_fail(error, EPCTX_ERR_ARG, "index: expected %d..%d, found %d", -(int64_t)size,
@@ -4506,8 +4181,7 @@ typedef struct epctx_npu__pick {
     uint32_t data_dims[EPCTX_NPU_MAX_RANK]; /* of the data */
 } epctx_npu__pick;
 
-static bool epctx_npu__check_pick(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_pick(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__pick *p = (const epctx_npu__pick *)params;
     const uint32_t elem = epctx_npu__elem_size(p->type);
     const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
@@ -4526,8 +4200,7 @@ static bool epctx_npu__check_pick(const void *params, epctx_npu__needs *needs)
 }
 
 static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__args *args,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     const epctx_npu__pick *p = (const epctx_npu__pick *)params;
     const size_t elem = epctx_npu__elem_size(p->type);
     const uint8_t *x = (const uint8_t *)args->in[0];
@@ -4571,8 +4244,7 @@ typedef struct epctx_npu__tuples {
     uint32_t dims[EPCTX_NPU_MAX_RANK];   /* addressed by the indices */
 } epctx_npu__tuples;
 
-static bool epctx_npu__check_tuples(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_tuples(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__tuples *p = (const epctx_npu__tuples *)params;
     const uint32_t elem = epctx_npu__elem_size(p->type);
     const uint64_t data =
@@ -4586,8 +4258,7 @@ static bool epctx_npu__check_tuples(const void *params, epctx_npu__needs *needs)
 }
 
 static epctx_status epctx_npu__run_tuples(const void *params, const epctx_npu__args *args,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     const epctx_npu__tuples *p = (const epctx_npu__tuples *)params;
     const size_t elem = epctx_npu__elem_size(p->type);
     const size_t block = (size_t)epctx_npu__walk_count(p->dims, p->depth) * p->inner;
@@ -4636,8 +4307,7 @@ typedef struct epctx_npu__quantize {
     uint32_t outer, channels, inner;
 } epctx_npu__quantize;
 
-static bool epctx_npu__check_quantize(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_quantize(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__quantize *p = (const epctx_npu__quantize *)params;
     const uint64_t count = epctx_npu__mul3(p->outer, p->channels, p->inner);
     needs->in[0] = epctx_npu__floats(count);
@@ -4649,8 +4319,7 @@ static bool epctx_npu__check_quantize(const void *params, epctx_npu__needs *need
 
 /* v rounded to the nearest integer, ties to even, plus `zero`; NaN gives `least`. Clamping before
  * rounding is exact, as the limits are integers. No branches, so that loops vectorize. */
-static EPCTX_NPU__INLINE uint8_t epctx_npu__step_of(float v, float least, float most, float zero)
-{
+static EPCTX_NPU__INLINE uint8_t epctx_npu__step_of(float v, float least, float most, float zero) {
     int32_t whole;
     float rest;
     v = v > least ? v : least;
@@ -4666,8 +4335,7 @@ static EPCTX_NPU__INLINE uint8_t epctx_npu__step_of(float v, float least, float 
 
 EPCTX_NPU__WIDE static void epctx_npu__quantize_wide(const float *x, size_t count, float scale,
                                                      float least, float most, float zero,
-                                                     uint8_t *y)
-{
+                                                     uint8_t *y) {
     const __m512i shift = _mm512_set1_epi32((int32_t)zero);
     size_t i;
     for (i = 0; i < count; i += 16) {
@@ -4686,8 +4354,7 @@ EPCTX_NPU__WIDE static void epctx_npu__quantize_wide(const float *x, size_t coun
 /* 16 at a time; returns the number converted. */
 EPCTX_NPU__WIDE static size_t epctx_npu__dequantize_wide(const uint8_t *x, size_t count,
                                                          float scale, int32_t zero, bool is_signed,
-                                                         float *y)
-{
+                                                         float *y) {
     const __m512i shift = _mm512_set1_epi32(zero);
     size_t i;
     for (i = 0; i + 16 <= count; i += 16) {
@@ -4704,8 +4371,7 @@ EPCTX_NPU__WIDE static size_t epctx_npu__dequantize_wide(const uint8_t *x, size_
 #endif /* EPCTX_NPU__AVX2 */
 
 static void epctx_npu__quantize_row(epctx_npu__level fast, const float *x, size_t count,
-                                    float scale, float least, float most, float zero, uint8_t *y)
-{
+                                    float scale, float least, float most, float zero, uint8_t *y) {
     (void)fast;
 #ifdef EPCTX_NPU__AVX2
     if (fast == EPCTX_NPU__LEVEL_AVX512) {
@@ -4718,8 +4384,7 @@ static void epctx_npu__quantize_row(epctx_npu__level fast, const float *x, size_
 
 /* Of int8 or uint8. */
 static void epctx_npu__dequantize_row(epctx_npu__level fast, const uint8_t *x, size_t count,
-                                      float scale, int32_t zero, bool is_signed, float *y)
-{
+                                      float scale, int32_t zero, bool is_signed, float *y) {
     const int32_t flip = is_signed ? 128 : 0;
     size_t done = 0;
     (void)fast;
@@ -4734,8 +4399,7 @@ static void epctx_npu__dequantize_row(epctx_npu__level fast, const uint8_t *x, s
 }
 
 static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu__args *args,
-                                            epctx_error *error)
-{
+                                            epctx_error *error) {
     const epctx_npu__quantize *p = (const epctx_npu__quantize *)params;
     const float low = p->type == EPCTX_ONNX_INT8 ? -128.0f : 0.0f, high = low + 255.0f;
     const float *x = (const float *)args->in[0], *scales = (const float *)args->in[1];
@@ -4756,8 +4420,7 @@ static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu_
     return EPCTX_OK;
 }
 
-static bool epctx_npu__check_dequantize(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_dequantize(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__quantize *p = (const epctx_npu__quantize *)params;
     const uint64_t count = epctx_npu__mul3(p->outer, p->channels, p->inner);
     const uint32_t elem = epctx_npu__elem_size(p->type);
@@ -4769,8 +4432,7 @@ static bool epctx_npu__check_dequantize(const void *params, epctx_npu__needs *ne
 }
 
 static epctx_status epctx_npu__run_dequantize(const void *params, const epctx_npu__args *args,
-                                              epctx_error *error)
-{
+                                              epctx_error *error) {
     const epctx_npu__quantize *p = (const epctx_npu__quantize *)params;
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
     const float *scales = (const float *)args->in[1];
@@ -4803,8 +4465,7 @@ typedef struct epctx_npu__resample {
 } epctx_npu__resample;
 
 /* in[1]: int32 positions, in[2]: float weights, [out][taps] each; skips positions outside. */
-static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__resample *p = (const epctx_npu__resample *)params;
     needs->in[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->in, p->inner));
     needs->in[1] = needs->in[2] = epctx_npu__floats(epctx_npu__mul(p->out, p->taps));
@@ -4818,8 +4479,7 @@ static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *need
 EPCTX_NPU__WIDE static bool epctx_npu__resample_wide(const epctx_npu__resample *p,
                                                      const int32_t *from, const float *w,
                                                      bool first, size_t rows, size_t width,
-                                                     const float *x, float *y)
-{
+                                                     const float *x, float *y) {
     const __mmask16 here = (__mmask16)((1u << width) - 1);
     const __m512i at = _mm512_maskz_loadu_epi32(here, from);
     const __m512 factor = _mm512_maskz_loadu_ps(here, w);
@@ -4848,8 +4508,7 @@ static EPCTX_NPU__INLINE void epctx_npu__resample_strip(epctx_npu__level fast,
                                                         const epctx_npu__args *args, size_t t,
                                                         size_t rows, size_t n, size_t width,
                                                         const float *EPCTX_NPU__RESTRICT x,
-                                                        float *EPCTX_NPU__RESTRICT y)
-{
+                                                        float *EPCTX_NPU__RESTRICT y) {
     int32_t from[16];
     float w[16];
     size_t o, j;
@@ -4878,8 +4537,7 @@ static EPCTX_NPU__INLINE void epctx_npu__resample_strip(epctx_npu__level fast,
 
 static EPCTX_NPU__INLINE void epctx_npu__resample_row(const float *EPCTX_NPU__RESTRICT x, float w,
                                                       size_t count, bool first,
-                                                      float *EPCTX_NPU__RESTRICT y)
-{
+                                                      float *EPCTX_NPU__RESTRICT y) {
     if (first && w == 1.0f)
         memcpy(y, x, count * sizeof *y);
     else if (first)
@@ -4888,9 +4546,9 @@ static EPCTX_NPU__INLINE void epctx_npu__resample_row(const float *EPCTX_NPU__RE
         EPCTX_NPU__EACH(i, count, y[i] += x[i] * w;);
 }
 
-static EPCTX_NPU__INLINE void
-epctx_npu__all_resample_body(epctx_npu__level fast, const void *params, const epctx_npu__args *args)
-{
+static EPCTX_NPU__INLINE void epctx_npu__all_resample_body(epctx_npu__level fast,
+                                                           const void *params,
+                                                           const epctx_npu__args *args) {
     const epctx_npu__resample *p = (const epctx_npu__resample *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
@@ -4941,21 +4599,18 @@ typedef struct epctx_npu__recurrent {
     epctx_npu__act f, g, h;
 } epctx_npu__recurrent;
 
-static uint32_t epctx_npu__gates(uint32_t cell)
-{
+static uint32_t epctx_npu__gates(uint32_t cell) {
     return cell == EPCTX_NPU__CELL_LSTM ? 4 : (cell == EPCTX_NPU__CELL_GRU ? 3 : 1);
 }
 
-static uint64_t epctx_npu__padded(uint64_t hidden)
-{
+static uint64_t epctx_npu__padded(uint64_t hidden) {
     return (hidden + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS * EPCTX_NPU__COLUMNS;
 }
 
 /* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
  * last gate [hidden]; peepholes [3][hidden]; first state and cell [batch][hidden]; int32 lengths.
  * out: states [time][batch][hidden], then the last state and cell [batch][hidden]; workspace. */
-static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
     const uint64_t state = epctx_npu__mul(p->batch, p->hidden);
     uint32_t gates;
@@ -4977,8 +4632,7 @@ static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *nee
 
 /* y = weights * x for one gate; y has room for whole blocks. */
 static void epctx_npu__gate(epctx_npu__level fast, const epctx_npu__recurrent *p,
-                            const float *weights, uint32_t gate, const float *x, float *y)
-{
+                            const float *weights, uint32_t gate, const float *x, float *y) {
     const size_t padded = (size_t)epctx_npu__padded(p->hidden);
     epctx_npu__epilogue f;
     size_t n;
@@ -4994,14 +4648,12 @@ static void epctx_npu__gate(epctx_npu__level fast, const epctx_npu__recurrent *p
 
 static void epctx_npu__cell_lstm(epctx_npu__level fast, const epctx_npu__recurrent *p,
                                  const float *const *in, const float *x, float *work, float *h,
-                                 float *c)
-{
+                                 float *c) {
     const size_t n = p->hidden, padded = (size_t)epctx_npu__padded(n);
     float *gi = work, *go = work + padded, *gf = go + padded, *gc = gf + padded, *t = gc + padded;
     const float *peep = in[3];
     size_t i;
-    for (i = 0; i < 4; i++)
-        epctx_npu__gate(fast, p, in[1], (uint32_t)i, h, work + i * padded);
+    for (i = 0; i < 4; i++) epctx_npu__gate(fast, p, in[1], (uint32_t)i, h, work + i * padded);
     EPCTX_NPU__EACH(j, n, gi[j] += x[j]; gf[j] += x[2 * n + j]; gc[j] += x[3 * n + j];);
     for (i = 0; i < n && peep != NULL; i++) {
         gi[i] += peep[i] * c[i];
@@ -5011,16 +4663,14 @@ static void epctx_npu__cell_lstm(epctx_npu__level fast, const epctx_npu__recurre
     epctx_npu__activate(gf, n, &p->f);
     epctx_npu__activate(gc, n, &p->g);
     EPCTX_NPU__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j]; go[j] += x[n + j];);
-    for (i = 0; i < n && peep != NULL; i++)
-        go[i] += peep[n + i] * c[i];
+    for (i = 0; i < n && peep != NULL; i++) go[i] += peep[n + i] * c[i];
     epctx_npu__activate(go, n, &p->f);
     epctx_npu__activate(t, n, &p->h);
     EPCTX_NPU__EACH(j, n, h[j] = go[j] * t[j];);
 }
 
 static void epctx_npu__cell_gru(epctx_npu__level fast, const epctx_npu__recurrent *p,
-                                const float *const *in, const float *x, float *work, float *h)
-{
+                                const float *const *in, const float *x, float *work, float *h) {
     const size_t n = p->hidden, padded = (size_t)epctx_npu__padded(n);
     float *z = work, *r = work + padded, *g = r + padded, *t = g + padded;
     const float *bias = in[2];
@@ -5043,16 +4693,14 @@ static void epctx_npu__cell_gru(epctx_npu__level fast, const epctx_npu__recurren
 }
 
 static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu__args *args,
-                                             epctx_error *error)
-{
+                                             epctx_error *error) {
     const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
     const size_t n = p->hidden, state = p->batch * n, gates = epctx_npu__gates(p->cell);
     const float *in[4];
     float *y = (float *)args->out[0], *last = y + p->time * state, *cells = last + state;
     float *work = (float *)args->out[1];
     size_t b, s;
-    for (s = 0; s < 4; s++)
-        in[s] = (const float *)args->in[s];
+    for (s = 0; s < 4; s++) in[s] = (const float *)args->in[s];
     memset(y, 0, (p->time + (size_t)2) * state * sizeof *y);
     if (args->in[4] != NULL) memcpy(last, args->in[4], state * sizeof *last);
     if (args->in[5] != NULL) memcpy(cells, args->in[5], state * sizeof *cells);
@@ -5105,22 +4753,19 @@ typedef struct epctx_npu__integer_conv {
 #define EPCTX_NPU__DOT_ROWS 6  /* pixels of a tile */
 #define EPCTX_NPU__DOT_LANE 16 /* channels of a block of weights: [block][k / 4][channel][k % 4] */
 
-static bool epctx_npu__requant_ok(const epctx_npu__requant *s)
-{
+static bool epctx_npu__requant_ok(const epctx_npu__requant *s) {
     const int32_t least = s->type == EPCTX_ONNX_INT8 ? -128 : 0;
     return (s->type == EPCTX_ONNX_INT8 || s->type == EPCTX_ONNX_UINT8) && s->low >= least &&
            s->high >= s->low && s->high <= least + 255 && s->zero >= least &&
            s->zero <= least + 255;
 }
 
-static uint64_t epctx_npu__up(uint64_t count, uint64_t unit)
-{
+static uint64_t epctx_npu__up(uint64_t count, uint64_t unit) {
     return (count + unit - 1) / unit * unit;
 }
 
 /* Whether the taps of all pixels lie side by side in the input, in whole groups of four. */
-static bool epctx_npu__in_place(const epctx_npu__integer_conv *p)
-{
+static bool epctx_npu__in_place(const epctx_npu__integer_conv *p) {
     const epctx_npu__window *w = &p->window;
     return p->in_channels % 4 == 0 && w->kernel_h == 1 && w->kernel_w == 1 && w->stride_h == 1 &&
            w->stride_w == 1 && w->in_h == w->out_h && w->in_w == w->out_w && w->top == 0 &&
@@ -5128,8 +4773,7 @@ static bool epctx_npu__in_place(const epctx_npu__integer_conv *p)
 }
 
 /* Bytes of the copied taps of a tile; a byte if there is nothing to copy. */
-static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p)
-{
+static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p) {
     const epctx_npu__window *w = &p->window;
     const uint64_t pixels = epctx_npu__mul3(p->batch, w->out_h, w->out_w);
     const uint64_t taps = epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w);
@@ -5140,8 +4784,7 @@ static uint64_t epctx_npu__integer_temporary(const epctx_npu__integer_conv *p)
 }
 
 static bool epctx_npu__integer_needs(const epctx_npu__integer_conv *p, uint64_t depth,
-                                     uint64_t block, epctx_npu__needs *needs)
-{
+                                     uint64_t block, epctx_npu__needs *needs) {
     const epctx_npu__window *w = &p->window;
     const uint64_t channels = epctx_npu__up(p->out_channels, block);
     needs->in[0] = epctx_npu__items(epctx_npu__mul4(p->batch, w->in_h, w->in_w, p->in_channels), 1);
@@ -5154,8 +4797,7 @@ static bool epctx_npu__integer_needs(const epctx_npu__integer_conv *p, uint64_t 
            epctx_npu__requant_ok(&p->y);
 }
 
-static bool epctx_npu__check_integer_conv(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_integer_conv(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
     needs->out[1] = epctx_npu__items(epctx_npu__integer_temporary(p), 1);
     return epctx_npu__integer_needs(
@@ -5164,12 +4806,10 @@ static bool epctx_npu__check_integer_conv(const void *params, epctx_npu__needs *
 }
 
 /* Short copies are many: without a call. */
-static EPCTX_NPU__INLINE void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count)
-{
+static EPCTX_NPU__INLINE void epctx_npu__copy_run(uint8_t *to, const uint8_t *from, size_t count) {
     size_t i;
     if (count >= 16) {
-        for (i = 0; i + 16 < count; i += 16)
-            memcpy(to + i, from + i, 16);
+        for (i = 0; i + 16 < count; i += 16) memcpy(to + i, from + i, 16);
         memcpy(to + count - 16, from + count - 16, 16);
     } else if (count >= 8) {
         memcpy(to, from, 8);
@@ -5178,15 +4818,13 @@ static EPCTX_NPU__INLINE void epctx_npu__copy_run(uint8_t *to, const uint8_t *fr
         memcpy(to, from, 4);
         memcpy(to + count - 4, from + count - 4, 4);
     } else {
-        while (count-- > 0)
-            to[count] = from[count];
+        while (count-- > 0) to[count] = from[count];
     }
 }
 
 /* Copies the taps of a pixel, in runs where they lie side by side; pads to `size`. */
 static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x, uint32_t oy,
-                             uint32_t ox, uint8_t *patch, size_t size)
-{
+                             uint32_t ox, uint8_t *patch, size_t size) {
     const epctx_npu__window w = p->window; /* a copy: bytes may alias all else */
     const uint8_t fill = (uint8_t)p->fill;
     const size_t c = p->in_channels, run = w.kernel_w * c;
@@ -5214,13 +4852,11 @@ static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x,
             }
         }
     }
-    while (to < patch + size)
-        *to++ = 0;
+    while (to < patch + size) *to++ = 0;
 }
 
 /* A sum of products, modulo 2^32, to its quantized result. */
-static uint8_t epctx_npu__requantize(const epctx_npu__requant *s, uint32_t sum, float scale)
-{
+static uint8_t epctx_npu__requantize(const epctx_npu__requant *s, uint32_t sum, float scale) {
     int32_t v;
     memcpy(&v, &sum, sizeof v);
     return epctx_npu__step_of((float)v * scale, (float)(s->low - s->zero),
@@ -5256,8 +4892,7 @@ typedef struct epctx_npu__channels {
     uint8_t *y;
 } epctx_npu__channels;
 
-static void epctx_npu__dots_portable(const epctx_npu__dots *d)
-{
+static void epctx_npu__dots_portable(const epctx_npu__dots *d) {
     const size_t lane = EPCTX_NPU__DOT_LANE;
     uint32_t sum[EPCTX_NPU__DOT_LANE];
     size_t r, n, k, j;
@@ -5286,8 +4921,7 @@ static void epctx_npu__dots_portable(const epctx_npu__dots *d)
 
 #define EPCTX_NPU__VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
 
-static bool epctx_npu__has_vnni(epctx_npu__level fast)
-{
+static bool epctx_npu__has_vnni(epctx_npu__level fast) {
     return fast == EPCTX_NPU__LEVEL_AVX512 && __builtin_cpu_supports("avx512vnni") &&
            __builtin_cpu_supports("avx512bw");
 }
@@ -5295,8 +4929,7 @@ static bool epctx_npu__has_vnni(epctx_npu__level fast)
 /* Adds to each number of `sum` four products of unsigned and signed bytes. As an instruction of its
  * own, because gcc 12 copies the sum before the intrinsic. */
 EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__dot_512(__m512i sum, __m512i x,
-                                                                    __m512i w, bool vnni)
-{
+                                                                    __m512i w, bool vnni) {
     (void)vnni;
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
     return sum;
@@ -5304,8 +4937,7 @@ EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__dot_512(__m512i sum,
 
 /* The same for 8 sums; without AVX-VNNI as products of the even and of the odd bytes. */
 EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__dot_256(__m256i sum, __m256i x,
-                                                                      __m256i w, bool vnni)
-{
+                                                                      __m256i w, bool vnni) {
     const __m256i even = _mm256_set1_epi16(0xff);
     if (vnni) {
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
@@ -5318,28 +4950,25 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__dot_256(__m256i su
 }
 
 /* The first `count` bytes. */
-EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__some_512(const uint8_t *x, size_t count)
-{
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__some_512(const uint8_t *x,
+                                                                     size_t count) {
     return _mm512_maskz_loadu_epi8(count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, x);
 }
 
 EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__some_256(const uint8_t *x,
-                                                                       size_t count)
-{
+                                                                       size_t count) {
     uint8_t bytes[32] = {0};
     if (count < 32) epctx_npu__copy_run(bytes, x, count);
     return _mm256_loadu_si256((const __m256i *)(const void *)(count < 32 ? bytes : x));
 }
 
 EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__put_some_512(uint8_t *y, size_t count,
-                                                                      __m512i v)
-{
+                                                                      __m512i v) {
     _mm512_mask_storeu_epi8(y, count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, v);
 }
 
 EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__put_some_256(uint8_t *y, size_t count,
-                                                                        __m256i v)
-{
+                                                                        __m256i v) {
     uint8_t bytes[32];
     _mm256_storeu_si256((__m256i *)(void *)bytes, v);
     epctx_npu__copy_run(y, bytes, count);
@@ -5347,19 +4976,16 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__put_some_256(uint8_t 
 
 /* The low bytes of the numbers, which are columns from `at` on. */
 EPCTX_NPU__VNNI static EPCTX_NPU__INLINE void epctx_npu__narrow_512(uint8_t *y, size_t at,
-                                                                    size_t columns, __m512i v)
-{
+                                                                    size_t columns, __m512i v) {
     _mm512_mask_cvtepi32_storeu_epi8(y, epctx_npu__lanes(columns, at), v);
 }
 
 EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y, size_t at,
-                                                                      size_t columns, __m256i v)
-{
+                                                                      size_t columns, __m256i v) {
     int32_t whole[8];
     size_t i;
     _mm256_storeu_si256((__m256i *)(void *)whole, v);
-    for (i = 0; i < 8 && at + i < columns; i++)
-        y[i] = (uint8_t)(whole[i] & 0xff);
+    for (i = 0; i < 8 && at + i < columns; i++) y[i] = (uint8_t)(whole[i] & 0xff);
 }
 
 #define EPCTX_NPU__NEAREST_256(v) _mm256_round_ps(v, 8)
@@ -5371,19 +4997,16 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y
  * are constants where it is inlined.
  * channels: results of one vector of bytes, the one at `part`. */
 #define EPCTX_NPU__INTEGER_FORM(bits, target) \
-    target static EPCTX_NPU__INLINE __m##bits##i epctx_npu__get_##bits(const void *from) \
-    { \
+    target static EPCTX_NPU__INLINE __m##bits##i epctx_npu__get_##bits(const void *from) { \
         return _mm##bits##_loadu_si##bits((const __m##bits##i *)from); \
     } \
 \
-    target static EPCTX_NPU__INLINE void epctx_npu__put_##bits(void *to, __m##bits##i v) \
-    { \
+    target static EPCTX_NPU__INLINE void epctx_npu__put_##bits(void *to, __m##bits##i v) { \
         _mm##bits##_storeu_si##bits((__m##bits##i *)to, v); \
     } \
 \
     target static EPCTX_NPU__INLINE __m##bits##i epctx_npu__rounded_##bits( \
-        __m##bits##i sum, const float *scale, const epctx_npu__requant *s) \
-    { \
+        __m##bits##i sum, const float *scale, const epctx_npu__requant *s) { \
         __m##bits v = \
             _mm##bits##_mul_ps(_mm##bits##_cvtepi32_ps(sum), _mm##bits##_loadu_ps(scale)); \
         v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps((float)(s->low - s->zero))); \
@@ -5393,8 +5016,7 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y
     } \
 \
     target static EPCTX_NPU__INLINE void epctx_npu__tile_##bits( \
-        const epctx_npu__dots *d, size_t n, size_t first, size_t rows, size_t wide, bool vnni) \
-    { \
+        const epctx_npu__dots *d, size_t n, size_t first, size_t rows, size_t wide, bool vnni) { \
         const size_t lanes = bits / 32, block = d->fours * 4 * EPCTX_NPU__DOT_LANE; \
         const int8_t *w = d->w + n * d->fours * 4; \
         const __m##bits##i flip = _mm##bits##_set1_epi8((char)d->flip); \
@@ -5403,8 +5025,7 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y
         EPCTX_NPU__UNROLL \
         for (r = 0; r < rows; r++) { \
             EPCTX_NPU__UNROLL \
-            for (v = 0; v < wide; v++) \
-                sum[r][v] = epctx_npu__get_##bits(d->bias + n + v * lanes); \
+            for (v = 0; v < wide; v++) sum[r][v] = epctx_npu__get_##bits(d->bias + n + v * lanes); \
         } \
         for (k = 0; k < d->fours; k++, w += 4 * EPCTX_NPU__DOT_LANE) { \
             EPCTX_NPU__UNROLL \
@@ -5435,8 +5056,7 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y
     } \
 \
     target static EPCTX_NPU__INLINE void epctx_npu__channels_##bits(epctx_npu__channels *l, \
-                                                                    size_t part, bool vnni) \
-    { \
+                                                                    size_t part, bool vnni) { \
         const __m##bits##i flip = _mm##bits##_set1_epi8((char)l->p->flip); \
         const size_t at = part * (bits / 8), left = l->count - at; \
         const size_t count = left < bits / 8 ? left : bits / 8; \
@@ -5444,8 +5064,7 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y
         __m##bits##i sum[4], x[4], low, high, low2, high2; \
         size_t t, i; \
         EPCTX_NPU__UNROLL \
-        for (i = 0; i < 4; i++) \
-            sum[i] = epctx_npu__get_##bits(l->from + 16 * i + at / 4); \
+        for (i = 0; i < 4; i++) sum[i] = epctx_npu__get_##bits(l->from + 16 * i + at / 4); \
         for (t = 0; t < l->tap_count; t += 4, w += 256) { \
             EPCTX_NPU__UNROLL \
             for (i = 0; i < 4; i++) \
@@ -5482,8 +5101,7 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y
 EPCTX_NPU__INTEGER_FORM(256, EPCTX_NPU__TARGET)
 EPCTX_NPU__INTEGER_FORM(512, EPCTX_NPU__VNNI)
 
-EPCTX_NPU__VNNI static void epctx_npu__dots_wide(const epctx_npu__dots *d)
-{
+EPCTX_NPU__VNNI static void epctx_npu__dots_wide(const epctx_npu__dots *d) {
     size_t n, wide;
     for (n = 0; n < d->columns; n += 16 * wide) {
         wide = d->columns - n > 48 ? 4 : (d->columns - n > 16 ? 2 : 1);
@@ -5500,8 +5118,7 @@ EPCTX_NPU__VNNI static void epctx_npu__dots_wide(const epctx_npu__dots *d)
     }
 }
 
-EPCTX_NPU__TARGET static void epctx_npu__dots_half(const epctx_npu__dots *d, bool vnni)
-{
+EPCTX_NPU__TARGET static void epctx_npu__dots_half(const epctx_npu__dots *d, bool vnni) {
     size_t n, first;
     for (n = 0; n < d->columns; n += EPCTX_NPU__DOT_LANE) {
         for (first = 0; first < d->count; first += 3)
@@ -5512,13 +5129,11 @@ EPCTX_NPU__TARGET static void epctx_npu__dots_half(const epctx_npu__dots *d, boo
     }
 }
 
-EPCTX_NPU__VNNI static void epctx_npu__channels_wide(epctx_npu__channels *l)
-{
+EPCTX_NPU__VNNI static void epctx_npu__channels_wide(epctx_npu__channels *l) {
     epctx_npu__channels_512(l, 0, true);
 }
 
-EPCTX_NPU__TARGET static void epctx_npu__channels_half(epctx_npu__channels *l, bool vnni)
-{
+EPCTX_NPU__TARGET static void epctx_npu__channels_half(epctx_npu__channels *l, bool vnni) {
     size_t half;
     for (half = 0; 32 * half < l->count; half++)
         if (vnni)
@@ -5527,8 +5142,7 @@ EPCTX_NPU__TARGET static void epctx_npu__channels_half(epctx_npu__channels *l, b
             epctx_npu__channels_256(l, half, false);
 }
 
-static bool epctx_npu__has_avx_vnni(void)
-{
+static bool epctx_npu__has_avx_vnni(void) {
 #if defined(EPCTX_NPU_NO_AVX512) || defined(__clang__) || __GNUC__ < 11 /* unknown there */
     return false;
 #else
@@ -5540,8 +5154,7 @@ static bool epctx_npu__has_avx_vnni(void)
 
 /* All channels of a tile of pixels. */
 static void epctx_npu__dots_all(epctx_npu__level fast, const epctx_npu__integer_conv *p,
-                                const epctx_npu__args *args, epctx_npu__dots *d)
-{
+                                const epctx_npu__args *args, epctx_npu__dots *d) {
     uint8_t *const y = d->y;
     size_t n;
     (void)fast;
@@ -5566,8 +5179,7 @@ static void epctx_npu__dots_all(epctx_npu__level fast, const epctx_npu__integer_
 }
 
 static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_npu__args *args,
-                                                epctx_error *error)
-{
+                                                epctx_error *error) {
     const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
     const epctx_npu__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
@@ -5610,22 +5222,19 @@ static epctx_status epctx_npu__run_integer_conv(const void *params, const epctx_
  * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the number
  * of channels they repeat, so that 64 bytes may be several pixels -- */
 
-static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_integer_depthwise(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
     return epctx_npu__integer_needs(p, epctx_npu__mul(p->window.kernel_h, p->window.kernel_w), 64,
                                     needs) &&
            p->in_channels == p->out_channels;
 }
 
-static size_t epctx_npu__interleaved(size_t channel)
-{
+static size_t epctx_npu__interleaved(size_t channel) {
     const size_t at = channel % 64;
     return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
 }
 
-static void epctx_npu__channels_portable(epctx_npu__channels *l)
-{
+static void epctx_npu__channels_portable(epctx_npu__channels *l) {
     uint32_t sum[64];
     size_t i, t;
     memcpy(sum, l->from, sizeof sum);
@@ -5643,8 +5252,7 @@ static void epctx_npu__channels_portable(epctx_npu__channels *l)
     }
 }
 
-static void epctx_npu__channels_all(epctx_npu__level fast, epctx_npu__channels *l)
-{
+static void epctx_npu__channels_all(epctx_npu__level fast, epctx_npu__channels *l) {
     (void)fast;
 #ifdef EPCTX_NPU__AVX2
     if (epctx_npu__has_vnni(fast)) {
@@ -5661,8 +5269,7 @@ static void epctx_npu__channels_all(epctx_npu__level fast, epctx_npu__channels *
 
 /* A row of results. */
 static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epctx_npu__args *args,
-                                     const uint8_t *image, uint32_t oy, uint8_t *y)
-{
+                                     const uint8_t *image, uint32_t oy, uint8_t *y) {
     const epctx_npu__window *w = &p->window;
     const size_t channels = p->out_channels, count = (size_t)w->kernel_h * w->kernel_w;
     const uint32_t beside =
@@ -5713,8 +5320,7 @@ static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epc
                         ky++;
                     }
                 }
-                for (; t % 4 != 0; t++)
-                    l.taps[t] = fill;
+                for (; t % 4 != 0; t++) l.taps[t] = fill;
                 epctx_npu__channels_all(args->fast, &l);
                 l.w += EPCTX_NPU__TAPS * 64;
                 l.from = l.sum;
@@ -5726,8 +5332,7 @@ static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epc
 
 static epctx_status epctx_npu__run_integer_depthwise(const void *params,
                                                      const epctx_npu__args *args,
-                                                     epctx_error *error)
-{
+                                                     epctx_error *error) {
     const epctx_npu__integer_conv *p = (const epctx_npu__integer_conv *)params;
     const epctx_npu__window *w = &p->window;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
@@ -5737,8 +5342,7 @@ static epctx_status epctx_npu__run_integer_depthwise(const void *params,
     uint32_t n, oy;
     (void)error;
     for (n = 0; n < p->batch; n++, x += image)
-        for (oy = 0; oy < w->out_h; oy++, y += row)
-            epctx_npu__depthwise_row(p, args, x, oy, y);
+        for (oy = 0; oy < w->out_h; oy++, y += row) epctx_npu__depthwise_row(p, args, x, oy, y);
     return EPCTX_OK;
 }
 
@@ -5751,8 +5355,7 @@ typedef struct epctx_npu__integer_add {
     epctx_npu__requant y;
 } epctx_npu__integer_add;
 
-static bool epctx_npu__check_integer_add(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_integer_add(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__integer_add *p = (const epctx_npu__integer_add *)params;
     needs->in[0] = needs->in[1] = needs->out[0] = epctx_npu__items(p->count, 1);
     return (p->a_flip == 0 || p->a_flip == 0x80) && (p->b_flip == 0 || p->b_flip == 0x80) &&
@@ -5764,8 +5367,7 @@ static bool epctx_npu__check_integer_add(const void *params, epctx_npu__needs *n
 
 /* 16 bytes as numbers. The product is not fused with a sum, as the portable kernel does not. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__numbers(const uint8_t *x, uint32_t flip,
-                                                                   int32_t zero, float scale)
-{
+                                                                   int32_t zero, float scale) {
     __m128i bytes;
     memcpy(&bytes, x, sizeof bytes);
     return _mm512_mul_round_ps(
@@ -5778,8 +5380,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__numbers(const uint8_t
 /* 16 at a time; returns the number of sums. */
 EPCTX_NPU__WIDE static size_t epctx_npu__integer_add_wide(const epctx_npu__integer_add *p,
                                                           const uint8_t *a, const uint8_t *b,
-                                                          uint8_t *y)
-{
+                                                          uint8_t *y) {
     const __m512 least = _mm512_set1_ps((float)(p->y.low - p->y.zero));
     const __m512 most = _mm512_set1_ps((float)(p->y.high - p->y.zero));
     size_t i;
@@ -5801,8 +5402,7 @@ EPCTX_NPU__WIDE static size_t epctx_npu__integer_add_wide(const epctx_npu__integ
 #endif /* EPCTX_NPU__AVX2 */
 
 static epctx_status epctx_npu__run_integer_add(const void *params, const epctx_npu__args *args,
-                                               epctx_error *error)
-{
+                                               epctx_error *error) {
     const epctx_npu__integer_add *p = (const epctx_npu__integer_add *)params;
     const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
     const float least = (float)(p->y.low - p->y.zero), most = (float)(p->y.high - p->y.zero);
@@ -5827,16 +5427,14 @@ typedef struct epctx_npu__lookup {
     uint32_t count;
 } epctx_npu__lookup;
 
-static bool epctx_npu__check_lookup(const void *params, epctx_npu__needs *needs)
-{
+static bool epctx_npu__check_lookup(const void *params, epctx_npu__needs *needs) {
     needs->in[0] = needs->out[0] = epctx_npu__items(((const epctx_npu__lookup *)params)->count, 1);
     needs->in[1] = epctx_npu__items(256, 1);
     return true;
 }
 
 static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__args *args,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     const uint8_t *x = (const uint8_t *)args->in[0], *table = (const uint8_t *)args->in[1];
     uint8_t *y = (uint8_t *)args->out[0];
     (void)error;
@@ -5907,15 +5505,13 @@ typedef struct epctx_npu__op_info {
 } epctx_npu__op_info;
 
 /* Words of a command. */
-static uint32_t epctx_npu__command_size(const epctx_npu__op_info *op)
-{
+static uint32_t epctx_npu__command_size(const epctx_npu__op_info *op) {
     const uint32_t operands = (uint32_t)(op->in_count + op->out_count);
     return EPCTX_NPU__COMMAND_WORDS + operands * EPCTX_NPU__OPERAND_WORDS + op->param_words;
 }
 
 /* The instruction sets of this processor. */
-static epctx_npu__level epctx_npu__level_here(void)
-{
+static epctx_npu__level epctx_npu__level_here(void) {
 #ifdef EPCTX_NPU__AVX2
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
 #ifndef EPCTX_NPU_NO_AVX512
@@ -5959,8 +5555,7 @@ typedef struct epctx_npu__operand {
     uint64_t offset; /* bytes */
 } epctx_npu__operand;
 
-static epctx_npu__operand epctx_npu__operand_at(const uint32_t *words)
-{
+static epctx_npu__operand epctx_npu__operand_at(const uint32_t *words) {
     epctx_npu__operand o;
     o.place = words[0];
     o.index = words[1];
@@ -5970,8 +5565,7 @@ static epctx_npu__operand epctx_npu__operand_at(const uint32_t *words)
 
 /* The blob's sections, from its header alone. */
 static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     const uint8_t *h = blob.data;
     epctx_npu_blob info;
     memset(out, 0, sizeof *out);
@@ -6005,8 +5599,7 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__check_arch(epctx_span blob, epctx_error *error)
-{
+static epctx_status epctx_npu__check_arch(epctx_span blob, epctx_error *error) {
     epctx_npu_blob info;
     const epctx_npu_arch *arch;
     EPCTX__TRY(epctx_npu__peek(blob, &info, error));
@@ -6020,8 +5613,7 @@ static epctx_status epctx_npu__check_arch(epctx_span blob, epctx_error *error)
 }
 
 /* Weights are used in place unless byte order or alignment forbids it. */
-static bool epctx_npu__copies_weights(epctx_span blob, const epctx_npu__layout *layout)
-{
+static bool epctx_npu__copies_weights(epctx_span blob, const epctx_npu__layout *layout) {
     return layout->weight_bytes > 0 &&
            (epctx_npu__big_endian() || ((uintptr_t)blob.data + (uintptr_t)layout->weights) % 8);
 }
@@ -6032,16 +5624,14 @@ typedef struct epctx_npu__parts {
     uint64_t value_count;
 } epctx_npu__parts;
 
-static uint64_t epctx_npu__part(uint64_t *total, uint64_t size)
-{
+static uint64_t epctx_npu__part(uint64_t *total, uint64_t size) {
     uint64_t at = *total;
     *total += (size + 7) & ~(uint64_t)7;
     return at;
 }
 
 static epctx_status epctx_npu__parts_of(epctx_span blob, const epctx_npu__layout *layout,
-                                        epctx_npu__parts *out, epctx_error *error)
-{
+                                        epctx_npu__parts *out, epctx_error *error) {
     uint32_t g;
     memset(out, 0, sizeof *out);
     for (g = 0; g < layout->graphs; g++) {
@@ -6069,16 +5659,14 @@ static epctx_status epctx_npu__parts_of(epctx_span blob, const epctx_npu__layout
 
 /* Whether this build can load a blob, judged by its header, and the memory needed. */
 static epctx_status epctx_npu__survey(epctx_span blob, epctx_npu__layout *layout,
-                                      epctx_npu__parts *parts, epctx_error *error)
-{
+                                      epctx_npu__parts *parts, epctx_error *error) {
     epctx_error_clear(error);
     EPCTX__TRY(epctx_npu__layout_of(blob, layout, error));
     EPCTX__TRY(epctx_npu__check_arch(blob, error));
     return epctx_npu__parts_of(blob, layout, parts, error);
 }
 
-EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_error *error)
-{
+EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_error *error) {
     epctx_npu__layout layout;
     epctx_npu__parts parts;
     *size = 0;
@@ -6103,8 +5691,8 @@ typedef struct epctx_npu__loader {
     epctx_error *error;
 } epctx_npu__loader;
 
-static epctx_status epctx_npu__load_str(epctx_npu__loader *l, const uint32_t *words, epctx_str *out)
-{
+static epctx_status epctx_npu__load_str(epctx_npu__loader *l, const uint32_t *words,
+                                        epctx_str *out) {
     uint64_t offset = words[0], size = words[1];
     if (size > l->string_bytes || offset > l->string_bytes - size) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
@@ -6117,8 +5705,7 @@ static epctx_status epctx_npu__load_str(epctx_npu__loader *l, const uint32_t *wo
 }
 
 /* Bytes of a tensor; 0: invalid type or dimension. */
-static uint64_t epctx_npu__value_bytes(const epctx_value *value)
-{
+static uint64_t epctx_npu__value_bytes(const epctx_value *value) {
     uint64_t bytes = epctx_npu__stored_size(value->elem_type);
     int32_t i;
     for (i = 0; i < value->rank; i++)
@@ -6127,15 +5714,13 @@ static uint64_t epctx_npu__value_bytes(const epctx_value *value)
 }
 
 static epctx_status epctx_npu__load_value(epctx_npu__loader *l, const uint32_t *words,
-                                          epctx_value *out, int64_t *dims)
-{
+                                          epctx_value *out, int64_t *dims) {
     uint32_t i;
     EPCTX__TRY(epctx_npu__load_str(l, words, &out->name));
     out->elem_type = words[2] <= 64 ? (int32_t)words[2] : 0;
     out->rank = words[3] <= EPCTX_NPU_MAX_RANK ? (int32_t)words[3] : 0;
     out->dims = dims;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
-        dims[i] = words[4 + i];
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) dims[i] = words[4 + i];
     if (words[3] > EPCTX_NPU_MAX_RANK || epctx_npu__value_bytes(out) == 0) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: tensor '%S' has an invalid type or shape", &out->name);
@@ -6143,8 +5728,7 @@ static epctx_status epctx_npu__load_value(epctx_npu__loader *l, const uint32_t *
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first)
-{
+static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first) {
     const epctx_npu_context *c = l->context;
     uint64_t left = c->weight_size; /* no overlaps: they could make copying take very long */
     uint32_t i;
@@ -6171,14 +5755,11 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
 /* Bytes from an operand to the end of its memory, and the alignment of that memory: the caller's
  * tensors are aligned to their elements only. False: no such memory. */
 static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__operand *o,
-                            uint64_t *room, uint32_t *align)
-{
+                            uint64_t *room, uint32_t *align) {
     uint64_t size;
     *align = EPCTX_NPU_ALIGN;
     switch (o->place) {
-    case EPCTX_NPU__SCRATCH:
-        size = graph->info.scratch_size;
-        break;
+    case EPCTX_NPU__SCRATCH: size = graph->info.scratch_size; break;
     case EPCTX_NPU__INPUT:
         if (o->index >= graph->info.input_count) return false;
         size = epctx_npu__value_bytes(&graph->info.inputs[o->index]);
@@ -6198,16 +5779,14 @@ static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__opera
         if (graph->maker == NULL || o->index >= graph->maker->info.output_count) return false;
         size = epctx_npu__value_bytes(&graph->maker->info.outputs[o->index]);
         break;
-    default:
-        return false;
+    default: return false;
     }
     *room = o->offset <= size ? size - o->offset : 0;
     return o->offset <= size;
 }
 
 static bool epctx_npu__overlap(const epctx_npu__operand *a, uint64_t a_bytes,
-                               const epctx_npu__operand *b, uint64_t b_bytes)
-{
+                               const epctx_npu__operand *b, uint64_t b_bytes) {
     return a->place == b->place && (a->place == EPCTX_NPU__SCRATCH || a->index == b->index) &&
            a->place != EPCTX_NPU__NOWHERE && a->offset < b->offset + b_bytes &&
            b->offset < a->offset + a_bytes;
@@ -6215,8 +5794,7 @@ static bool epctx_npu__overlap(const epctx_npu__operand *a, uint64_t a_bytes,
 
 /* Checks one operand against the bytes that its kernel may touch. */
 static bool epctx_npu__operand_ok(const epctx_npu_graph *graph, const epctx_npu__operand *o,
-                                  const epctx_npu__extent *need, bool written, bool required)
-{
+                                  const epctx_npu__extent *need, bool written, bool required) {
     uint64_t room = 0; /* some compilers do not see that epctx_npu__room sets them */
     uint32_t align = 0;
     if (o->place == EPCTX_NPU__NOWHERE) return !required;
@@ -6227,16 +5805,14 @@ static bool epctx_npu__operand_ok(const epctx_npu_graph *graph, const epctx_npu_
 }
 
 /* Adds the work of a command; saturates like epctx_npu__mul. */
-static void epctx_npu__add_work(epctx_npu_graph *graph, uint64_t work)
-{
+static void epctx_npu__add_work(epctx_npu_graph *graph, uint64_t work) {
     const uint64_t top = UINT64_MAX / 4;
     graph->work = work < top - graph->work ? graph->work + work : top;
 }
 
 /* Reads and checks the parameters of a command. */
 static bool epctx_npu__needs_of(const uint32_t *words, epctx_npu__params *params,
-                                epctx_npu__needs *needs)
-{
+                                epctx_npu__needs *needs) {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
     const uint32_t count = op->in_count + op->out_count;
     memset(needs, 0, sizeof *needs);
@@ -6246,8 +5822,7 @@ static bool epctx_npu__needs_of(const uint32_t *words, epctx_npu__params *params
     return op->check_fn(params, needs);
 }
 
-static bool epctx_npu__command_ok(epctx_npu_graph *graph, const uint32_t *words)
-{
+static bool epctx_npu__command_ok(epctx_npu_graph *graph, const uint32_t *words) {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
     const uint32_t count = op->in_count + op->out_count;
     epctx_npu__operand operands[EPCTX_NPU__MAX_IN + EPCTX_NPU__MAX_OUT];
@@ -6276,8 +5851,7 @@ static bool epctx_npu__command_ok(epctx_npu_graph *graph, const uint32_t *words)
 }
 
 static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_graph *graph,
-                                             uint64_t first, uint64_t size)
-{
+                                             uint64_t first, uint64_t size) {
     uint64_t at = 0;
     uint32_t i;
     if (first > l->word_count || size > l->word_count - first ||
@@ -6323,8 +5897,7 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
-{
+static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index) {
     const uint32_t *w = l->words + (size_t)index * EPCTX_NPU__GRAPH_WORDS;
     epctx_npu_graph *graph = &l->graphs[index];
     const uint64_t values = (uint64_t)w[7] + w[8], table = w[6];
@@ -6364,8 +5937,7 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
 }
 
 /* Graphs that make weights follow the others but are loaded first. */
-static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
-{
+static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total) {
     uint32_t ordinary = 0, i;
     for (i = 0; i < total; i++) {
         if (l->words[(size_t)i * EPCTX_NPU__GRAPH_WORDS + 13] == 0) {
@@ -6378,23 +5950,19 @@ static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
     }
     l->context->graph_count = ordinary;
     l->context->total_count = total;
-    for (i = ordinary; i < total; i++)
-        EPCTX__TRY(epctx_npu__load_graph(l, i));
-    for (i = 0; i < ordinary; i++)
-        EPCTX__TRY(epctx_npu__load_graph(l, i));
+    for (i = ordinary; i < total; i++) EPCTX__TRY(epctx_npu__load_graph(l, i));
+    for (i = 0; i < ordinary; i++) EPCTX__TRY(epctx_npu__load_graph(l, i));
     return EPCTX_OK;
 }
 
 /* The order of graphs in a blob, by name: negative if a comes before b. Shorter names come first,
  * so that partition 10 of a model follows partition 9. */
-static int epctx_npu__name_order(epctx_str a, epctx_str b)
-{
+static int epctx_npu__name_order(epctx_str a, epctx_str b) {
     if (a.size != b.size) return a.size < b.size ? -1 : 1;
     return a.size == 0 ? 0 : memcmp(a.data, b.data, a.size);
 }
 
-static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
-{
+static epctx_status epctx_npu__check_names(const epctx_npu__loader *l) {
     uint64_t bytes = 0;
     size_t i;
     for (i = 1; i < l->context->graph_count; i++) {
@@ -6416,8 +5984,7 @@ static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
 
 /* Checksum of everything except the weights: header (with this field 0), words, strings. */
 static uint64_t epctx_npu__meta_sum(const uint8_t *header, const uint8_t *words, size_t word_bytes,
-                                    const uint8_t *strings, size_t string_bytes)
-{
+                                    const uint8_t *strings, size_t string_bytes) {
     uint8_t copy[EPCTX_NPU_HEADER_SIZE];
     uint64_t sum;
     memcpy(copy, header, sizeof copy);
@@ -6428,8 +5995,7 @@ static uint64_t epctx_npu__meta_sum(const uint8_t *header, const uint8_t *words,
 }
 
 /* Converts words of `bytes` each from little-endian to host order, in place. */
-static void epctx_npu__to_host(uint8_t *data, uint64_t size, uint32_t bytes)
-{
+static void epctx_npu__to_host(uint8_t *data, uint64_t size, uint32_t bytes) {
     uint64_t i;
     uint32_t j;
     if (!epctx_npu__big_endian()) return;
@@ -6442,8 +6008,7 @@ static void epctx_npu__to_host(uint8_t *data, uint64_t size, uint32_t bytes)
     }
 }
 
-static void epctx_npu__copy_weights(epctx_npu_context *context, uint8_t *to)
-{
+static void epctx_npu__copy_weights(epctx_npu_context *context, uint8_t *to) {
     uint32_t i;
     memcpy(to, context->weights, (size_t)context->weight_size);
     context->weights = to;
@@ -6458,8 +6023,7 @@ static void epctx_npu__copy_weights(epctx_npu_context *context, uint8_t *to)
 static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span blob,
                                          const uint8_t *header, const epctx_npu__layout *layout,
                                          const epctx_npu__parts *parts, uint8_t *memory,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     epctx_npu__loader l;
     const size_t word_bytes = (size_t)layout->words * 4;
     uint8_t *words = memory + parts->words, *strings = memory + parts->strings;
@@ -6506,8 +6070,7 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
 }
 
 EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blob, void *memory,
-                                      size_t memory_size, epctx_error *error)
-{
+                                      size_t memory_size, epctx_error *error) {
     uint8_t header[EPCTX_NPU_HEADER_SIZE];
     epctx_npu__layout layout;
     epctx_npu__parts parts;
@@ -6527,8 +6090,8 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
     return status;
 }
 
-EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context, epctx_error *error)
-{
+EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
+                                               epctx_error *error) {
     uint64_t sum;
     epctx_error_clear(error);
     sum = epctx_hash(context->blob.data + context->weight_offset, (size_t)context->weight_size, 0);
@@ -6541,8 +6104,7 @@ EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
 }
 
 EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
-                                   epctx_span *bytes, uint32_t *elem)
-{
+                                   epctx_span *bytes, uint32_t *elem) {
     const uint32_t *w = context->weight_table + (size_t)index * EPCTX_NPU__WEIGHT_WORDS;
     if (index >= context->weight_count) return false;
     bytes->data = context->blob.data + context->weight_offset + epctx_npu__pair(w);
@@ -6552,8 +6114,7 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
 }
 
 /* As many graph names as fit: "'a', 'b', ...", or "none". */
-static void epctx_npu__names(const epctx_npu_context *context, char *text, size_t room)
-{
+static void epctx_npu__names(const epctx_npu_context *context, char *text, size_t room) {
     size_t used = 0;
     size_t i;
     if (context->graph_count == 0) {
@@ -6578,8 +6139,7 @@ static void epctx_npu__names(const epctx_npu_context *context, char *text, size_
 
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     char names[200]; /* epctx_fail truncates text to this length */
     size_t first = 0, end = context->graph_count;
     epctx_error_clear(error);
@@ -6610,8 +6170,7 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
 /* -- running -- */
 
 static epctx_status epctx_npu__check_memory(const epctx_value *value, const char *what,
-                                            const void *data, size_t size, epctx_error *error)
-{
+                                            const void *data, size_t size, epctx_error *error) {
     const uint64_t bytes = epctx_npu__value_bytes(value);
     if (size != bytes) {
         return epctx_fail(error, EPCTX_ERR_ARG, "%s '%S': expected %u bytes, found %u", what,
@@ -6627,8 +6186,7 @@ static epctx_status epctx_npu__check_memory(const epctx_value *value, const char
 
 static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const epctx_span *inputs,
                                           const epctx_memory *outputs, const void *scratch,
-                                          size_t scratch_size, epctx_error *error)
-{
+                                          size_t scratch_size, epctx_error *error) {
     const epctx_graph_info *info = &graph->info;
     size_t i;
     if (graph->maker != NULL && *graph->made == NULL) {
@@ -6655,8 +6213,7 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
     return EPCTX_OK;
 }
 
-static uint64_t epctx_npu__aligned(uint64_t size)
-{
+static uint64_t epctx_npu__aligned(uint64_t size) {
     return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
 }
 
@@ -6672,31 +6229,24 @@ typedef struct epctx_npu__call {
 } epctx_npu__call;
 
 /* Address of an input operand. Loading has verified the offsets. */
-static const void *epctx_npu__source(const epctx_npu__call *call, const epctx_npu__operand *o)
-{
+static const void *epctx_npu__source(const epctx_npu__call *call, const epctx_npu__operand *o) {
     const epctx_npu_context *c = call->graph->context;
     switch (o->place) {
-    case EPCTX_NPU__SCRATCH:
-        return call->scratch + o->offset;
-    case EPCTX_NPU__INPUT:
-        return call->inputs[o->index].data + o->offset;
-    case EPCTX_NPU__OUTPUT:
-        return (const uint8_t *)call->outputs[o->index].data + o->offset;
+    case EPCTX_NPU__SCRATCH: return call->scratch + o->offset;
+    case EPCTX_NPU__INPUT: return call->inputs[o->index].data + o->offset;
+    case EPCTX_NPU__OUTPUT: return (const uint8_t *)call->outputs[o->index].data + o->offset;
     case EPCTX_NPU__WEIGHT:
         return c->weights +
                epctx_npu__pair(c->weight_table + (size_t)o->index * EPCTX_NPU__WEIGHT_WORDS) +
                o->offset;
-    case EPCTX_NPU__MADE:
-        return (const uint8_t *)(*call->graph->made)[o->index].data + o->offset;
-    default:
-        return NULL;
+    case EPCTX_NPU__MADE: return (const uint8_t *)(*call->graph->made)[o->index].data + o->offset;
+    default: return NULL;
     }
 }
 
 /* The operands and parameters of a command. */
 static void epctx_npu__decode(const epctx_npu__call *call, const uint32_t *words,
-                              epctx_npu__params *params, epctx_npu__args *args)
-{
+                              epctx_npu__params *params, epctx_npu__args *args) {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
     const uint32_t *w = words + EPCTX_NPU__COMMAND_WORDS;
     uint32_t i;
@@ -6716,8 +6266,7 @@ static void epctx_npu__decode(const epctx_npu__call *call, const uint32_t *words
 }
 
 static epctx_status epctx_npu__run_whole(const epctx_npu__call *call, const uint32_t *words,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     epctx_npu__params params;
     epctx_npu__args args;
     epctx_npu__decode(call, words, &params, &args);
@@ -6729,8 +6278,7 @@ static epctx_status epctx_npu__execute(const epctx_npu__call *call,
                                        epctx_status (*command_fn)(const epctx_npu__call *call,
                                                                   const uint32_t *words,
                                                                   epctx_error *error),
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     const epctx_npu_graph *graph = call->graph;
     const uint32_t *words = graph->commands;
     epctx_status status;
@@ -6753,8 +6301,7 @@ static epctx_status epctx_npu__execute(const epctx_npu__call *call,
 
 EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
                                      const epctx_memory *outputs, void *scratch,
-                                     size_t scratch_size, epctx_error *error)
-{
+                                     size_t scratch_size, epctx_error *error) {
     const epctx_npu__call call = {
         graph, inputs, outputs, (uint8_t *)scratch, scratch_size, epctx_npu__level_here(), NULL};
     return epctx_npu__execute(&call, epctx_npu__run_whole, error);
@@ -6762,8 +6309,7 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
 
 /* What tools and threads need to know of a command; loading has verified it. */
 static epctx_npu_command epctx_npu__describe(const epctx_npu_graph *graph, const uint32_t *words,
-                                             epctx_npu__needs *needs)
-{
+                                             epctx_npu__needs *needs) {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
     epctx_npu_command command;
     epctx_npu__params params;
@@ -6799,9 +6345,7 @@ typedef struct epctx_npu__counter {
 } epctx_npu__counter;
 
 #define EPCTX_NPU__COUNTER(op, unit, words, window, member) \
-    { \
-        EPCTX_NPU__OP_##op, unit, words, window, offsetof(epctx_npu__params, member) \
-    }
+    { EPCTX_NPU__OP_##op, unit, words, window, offsetof(epctx_npu__params, member) }
 
 static const epctx_npu__counter epctx_npu__counters[] = {
     EPCTX_NPU__COUNTER(MOVE, 1, 8, 0, move.dims),
@@ -6849,14 +6393,12 @@ typedef struct epctx_npu__cut {
     epctx_npu__args args;
 } epctx_npu__cut;
 
-static uint32_t *epctx_npu__word_at(epctx_npu__params *p, size_t offset)
-{
+static uint32_t *epctx_npu__word_at(epctx_npu__params *p, size_t offset) {
     return (uint32_t *)(void *)((uint8_t *)p + offset);
 }
 
 /* Chooses the counter of c->params. */
-static bool epctx_npu__cut_by(epctx_npu__cut *c)
-{
+static bool epctx_npu__cut_by(epctx_npu__cut *c) {
     size_t i, j;
     for (i = 0; i < sizeof epctx_npu__counters / sizeof epctx_npu__counters[0]; i++) {
         const epctx_npu__counter *by = &epctx_npu__counters[i];
@@ -6873,8 +6415,7 @@ static bool epctx_npu__cut_by(epctx_npu__cut *c)
 
 /* Bytes from unit to unit follow from what the check demands for one and for two of them. False:
  * the command cannot be cut. */
-static bool epctx_npu__cut_of(epctx_npu__cut *c, const epctx_npu__needs *needs)
-{
+static bool epctx_npu__cut_of(epctx_npu__cut *c, const epctx_npu__needs *needs) {
     const epctx_npu__op_info *op = &epctx_npu__ops[c->opcode];
     epctx_npu__params params = c->params;
     epctx_npu__needs two[2];
@@ -6892,8 +6433,7 @@ static bool epctx_npu__cut_of(epctx_npu__cut *c, const epctx_npu__needs *needs)
         if (!op->check_fn(&params, &two[i]) || two[i].out[1].bytes > needs->out[1].bytes)
             return false;
     }
-    for (i = 0; i < op->in_count; i++)
-        c->in[i] = two[1].in[i].bytes - two[0].in[i].bytes;
+    for (i = 0; i < op->in_count; i++) c->in[i] = two[1].in[i].bytes - two[0].in[i].bytes;
     c->out = two[1].out[0].bytes - two[0].out[0].bytes;
     c->temporary = epctx_npu__aligned(needs->out[1].bytes);
     return c->out > 0;
@@ -6901,8 +6441,7 @@ static bool epctx_npu__cut_of(epctx_npu__cut *c, const epctx_npu__needs *needs)
 
 /* Lets windows begin at their row `start`. */
 static const uint8_t *epctx_npu__cut_rows(epctx_npu__window *w, uint64_t start, uint64_t row,
-                                          const uint8_t *x)
-{
+                                          const uint8_t *x) {
     const uint64_t reach =
         (uint64_t)(w->out_h - 1) * w->stride_h + (uint64_t)(w->kernel_h - 1) * w->dilation_h + 1;
     const uint64_t at = start * w->stride_h;
@@ -6914,8 +6453,7 @@ static const uint8_t *epctx_npu__cut_rows(epctx_npu__window *w, uint64_t start, 
 }
 
 /* Runs part `index` of a round. */
-static void epctx_npu__run_part(void *work, uint32_t index)
-{
+static void epctx_npu__run_part(void *work, uint32_t index) {
     const epctx_npu__cut *c = (const epctx_npu__cut *)work;
     const uint64_t units = (c->whole + (uint64_t)c->unit - 1) / c->unit, part = c->first + index;
     const uint64_t start = part * units / c->parts, end = (part + 1) * units / c->parts;
@@ -6946,8 +6484,7 @@ static void epctx_npu__run_part(void *work, uint32_t index)
 /* Runs a command of this `work` in rounds of as many parts as there are threads, or all of it. */
 static epctx_status epctx_npu__run_cut(const epctx_npu__call *call, const uint32_t *words,
                                        const epctx_npu__needs *needs, uint64_t work,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     const epctx_npu_run_opts *opts = call->opts;
     const bool cancels = opts->hooks != NULL && opts->hooks->cancel_fn != NULL;
     const uint64_t planned = epctx_npu__aligned(call->graph->info.scratch_size);
@@ -6984,8 +6521,7 @@ static epctx_status epctx_npu__run_cut(const epctx_npu__call *call, const uint32
 }
 
 static epctx_status epctx_npu__run_timed(const epctx_npu__call *call, const uint32_t *words,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     const epctx_npu_run_opts *opts = call->opts;
     const bool timed = opts->clock_fn != NULL && opts->profile_fn != NULL;
     const uint64_t start = timed ? opts->clock_fn(opts->user) : 0;
@@ -6999,16 +6535,14 @@ static epctx_status epctx_npu__run_timed(const epctx_npu__call *call, const uint
 EPCTX_API epctx_status epctx_npu_run_with(const epctx_npu_graph *graph, const epctx_span *inputs,
                                           const epctx_memory *outputs, void *scratch,
                                           size_t scratch_size, const epctx_npu_run_opts *opts,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     const epctx_npu__call call = {
         graph, inputs, outputs, (uint8_t *)scratch, scratch_size, epctx_npu__level_here(), opts};
     return epctx_npu__execute(&call, opts != NULL ? epctx_npu__run_timed : epctx_npu__run_whole,
                               error);
 }
 
-EPCTX_API size_t epctx_npu_scratch_size(const epctx_npu_graph *graph, uint32_t threads)
-{
+EPCTX_API size_t epctx_npu_scratch_size(const epctx_npu_graph *graph, uint32_t threads) {
     uint64_t most = 0, size = epctx_npu__aligned(graph->info.scratch_size);
     uint32_t position = 0;
     epctx_npu_command command;
@@ -7023,18 +6557,15 @@ EPCTX_API size_t epctx_npu_scratch_size(const epctx_npu_graph *graph, uint32_t t
 /* -- weights of weightless graphs -- */
 
 /* Bytes of `count` tensors, each aligned. */
-static uint64_t epctx_npu__values_bytes(const epctx_value *values, size_t count)
-{
+static uint64_t epctx_npu__values_bytes(const epctx_value *values, size_t count) {
     uint64_t total = 0;
     size_t i;
-    for (i = 0; i < count; i++)
-        total += epctx_npu__aligned(epctx_npu__value_bytes(&values[i]));
+    for (i = 0; i < count; i++) total += epctx_npu__aligned(epctx_npu__value_bytes(&values[i]));
     return total;
 }
 
 EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size_t *kept,
-                                              size_t *temporary, epctx_error *error)
-{
+                                              size_t *temporary, epctx_error *error) {
     uint64_t keep, spare;
     epctx_error_clear(error);
     *kept = 0;
@@ -7059,13 +6590,11 @@ EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size
 /* An initializer as input of the maker: in place, or a copy, aligned and in host order. */
 static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx_tensor *weights,
                                             size_t count, uint8_t *temporary, uint64_t *spare,
-                                            epctx_span *out, epctx_error *error)
-{
+                                            epctx_span *out, epctx_error *error) {
     const uint64_t bytes = epctx_npu__value_bytes(want);
     const uint32_t elem = epctx_npu__stored_size(want->elem_type);
     size_t i = 0;
-    while (i < count && !epctx_str_eq(weights[i].name, want->name))
-        i++;
+    while (i < count && !epctx_str_eq(weights[i].name, want->name)) i++;
     if (i == count || weights[i].data == NULL || weights[i].size != bytes ||
         weights[i].elem_type != want->elem_type) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
@@ -7087,8 +6616,7 @@ static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx
 
 EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
                                               const epctx_tensor *weights, size_t count, void *kept,
-                                              void *temporary, epctx_error *error)
-{
+                                              void *temporary, epctx_error *error) {
     const epctx_graph_info *info;
     epctx_memory *outputs = (epctx_memory *)kept;
     epctx_span *inputs = (epctx_span *)temporary;
@@ -7119,8 +6647,7 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
 }
 
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
-                                      epctx_npu_command *command)
-{
+                                      epctx_npu_command *command) {
     const uint32_t *words;
     epctx_npu__needs needs;
     if (*position >= graph->command_words) return false;
@@ -7223,24 +6750,21 @@ typedef struct epctx_npu__compiler {
     const epctx_npu *npu; /* whose trace_fn is called; NULL: none */
 } epctx_npu__compiler;
 
-static epctx_status epctx_npu__nomem(epctx_npu__compiler *c, uint64_t size)
-{
+static epctx_status epctx_npu__nomem(epctx_npu__compiler *c, uint64_t size) {
     return epctx_fail(c->error, EPCTX_ERR_NOMEM, "out of memory: compiling needs %u more bytes",
                       size);
 }
 
 /* Arena memory, at least one byte. */
 static epctx_status epctx_npu__alloc(epctx_npu__compiler *c, uint64_t count, size_t size,
-                                     void **out)
-{
+                                     void **out) {
     *out = count <= SIZE_MAX / 2 ? epctx_arena_array(c->arena, (size_t)count + 1, size) : NULL;
     return *out != NULL ? EPCTX_OK : epctx_npu__nomem(c, epctx_npu__mul(count, size));
 }
 
 /* Makes room for one more element of an array in the arena; doubles. */
 static epctx_status epctx_npu__grow(epctx_npu__compiler *c, void **array, size_t count,
-                                    size_t *room, size_t size)
-{
+                                    size_t *room, size_t size) {
     void *bigger;
     size_t wanted = *room == 0 ? 16 : *room * 2;
     if (count < *room) return EPCTX_OK;
@@ -7251,8 +6775,7 @@ static epctx_status epctx_npu__grow(epctx_npu__compiler *c, void **array, size_t
     return EPCTX_OK;
 }
 
-static uint64_t epctx_npu__count(const epctx_npu__shape *shape)
-{
+static uint64_t epctx_npu__count(const epctx_npu__shape *shape) {
     uint64_t count = 1;
     uint32_t i;
     for (i = 0; i < shape->rank; i++)
@@ -7260,17 +6783,14 @@ static uint64_t epctx_npu__count(const epctx_npu__shape *shape)
     return count;
 }
 
-static uint64_t epctx_npu__product(const epctx_npu__shape *shape, uint32_t first, uint32_t end)
-{
+static uint64_t epctx_npu__product(const epctx_npu__shape *shape, uint32_t first, uint32_t end) {
     uint64_t count = 1;
     uint32_t i;
-    for (i = first; i < end; i++)
-        count = epctx_npu__mul(count, (uint64_t)shape->dims[i]);
+    for (i = first; i < end; i++) count = epctx_npu__mul(count, (uint64_t)shape->dims[i]);
     return count;
 }
 
-static bool epctx_npu__same_shape(const epctx_npu__shape *a, const epctx_npu__shape *b)
-{
+static bool epctx_npu__same_shape(const epctx_npu__shape *a, const epctx_npu__shape *b) {
     uint32_t i;
     for (i = 0; i < a->rank && i < b->rank && a->dims[i] == b->dims[i]; i++) {
     }
@@ -7278,8 +6798,7 @@ static bool epctx_npu__same_shape(const epctx_npu__shape *a, const epctx_npu__sh
 }
 
 static epctx_status epctx_npu__add_tensor(epctx_npu__compiler *c, int32_t elem,
-                                          const epctx_npu__shape *shape, uint32_t *id)
-{
+                                          const epctx_npu__shape *shape, uint32_t *id) {
     epctx_npu__tensor *t;
     void *array = c->tensors;
     EPCTX__TRY(epctx_npu__grow(c, &array, c->tensor_count, &c->tensor_room, sizeof *c->tensors));
@@ -7296,8 +6815,7 @@ static epctx_status epctx_npu__add_tensor(epctx_npu__compiler *c, int32_t elem,
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__add_buffer(epctx_npu__compiler *c, uint64_t bytes, uint32_t *id)
-{
+static epctx_status epctx_npu__add_buffer(epctx_npu__compiler *c, uint64_t bytes, uint32_t *id) {
     epctx_npu__buffer *b;
     void *array = c->buffers;
     EPCTX__TRY(epctx_npu__grow(c, &array, c->buffer_count, &c->buffer_room, sizeof *c->buffers));
@@ -7313,8 +6831,7 @@ static epctx_status epctx_npu__add_buffer(epctx_npu__compiler *c, uint64_t bytes
 
 /* A value that steps will write; constant if the node is folded. */
 static epctx_status epctx_npu__new_tensor(epctx_npu__compiler *c, int32_t elem,
-                                          const epctx_npu__shape *shape, uint32_t *id)
-{
+                                          const epctx_npu__shape *shape, uint32_t *id) {
     uint64_t bytes = epctx_npu__mul(epctx_npu__count(shape), epctx_npu__stored_size(elem));
     if (bytes > EPCTX_NPU__MAX_BYTES || (bytes == 0 && !c->folding)) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected 1..%u bytes, found %u",
@@ -7325,8 +6842,7 @@ static epctx_status epctx_npu__new_tensor(epctx_npu__compiler *c, int32_t elem,
 
 /* The same data with another shape, from element `start` on. */
 static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
-                                     const epctx_npu__shape *shape, uint64_t start, uint32_t *id)
-{
+                                     const epctx_npu__shape *shape, uint64_t start, uint32_t *id) {
     uint64_t bytes;
     epctx_npu__tensor *t;
     EPCTX__TRY(epctx_npu__add_tensor(c, c->tensors[source].elem, shape, id));
@@ -7351,8 +6867,7 @@ typedef struct epctx_npu__view {
     uint64_t batch, channels, plane;
 } epctx_npu__view;
 
-static epctx_npu__view epctx_npu__view_of(const epctx_npu__tensor *t)
-{
+static epctx_npu__view epctx_npu__view_of(const epctx_npu__tensor *t) {
     epctx_npu__view v;
     const bool image = t->shape.rank >= 3;
     v.batch = image ? (uint64_t)t->shape.dims[0] : t->count;
@@ -7361,15 +6876,13 @@ static epctx_npu__view epctx_npu__view_of(const epctx_npu__tensor *t)
     return v;
 }
 
-static bool epctx_npu__is_whole(const epctx_npu__compiler *c, const epctx_npu__tensor *t)
-{
+static bool epctx_npu__is_whole(const epctx_npu__compiler *c, const epctx_npu__tensor *t) {
     return !t->constant && t->offset == 0 &&
            c->buffers[t->buffer].bytes == t->count * epctx_npu__stored_size(t->elem);
 }
 
 /* Data of a constant in host order. */
-static epctx_status epctx_npu__data(epctx_npu__compiler *c, uint32_t id, const void **data)
-{
+static epctx_status epctx_npu__data(epctx_npu__compiler *c, uint32_t id, const void **data) {
     epctx_npu__tensor *t = &c->tensors[id];
     const uint32_t elem = epctx_npu__stored_size(t->elem);
     void *copy;
@@ -7388,8 +6901,7 @@ static epctx_status epctx_npu__data(epctx_npu__compiler *c, uint32_t id, const v
 }
 
 /* The same, unaligned where the model holds it so: nothing is copied. */
-static epctx_status epctx_npu__unaligned(epctx_npu__compiler *c, uint32_t id, const void **data)
-{
+static epctx_status epctx_npu__unaligned(epctx_npu__compiler *c, uint32_t id, const void **data) {
     const epctx_npu__tensor *t = &c->tensors[id];
     if (t->data != NULL || epctx_npu__big_endian()) return epctx_npu__data(c, id, data);
     *data = t->raw;
@@ -7398,8 +6910,7 @@ static epctx_status epctx_npu__unaligned(epctx_npu__compiler *c, uint32_t id, co
 
 static epctx_status epctx_npu__add_constant(epctx_npu__compiler *c, int32_t elem,
                                             const epctx_npu__shape *shape, void **data,
-                                            uint32_t *id)
-{
+                                            uint32_t *id) {
     uint64_t count = epctx_npu__count(shape);
     if (epctx_npu__mul(count, epctx_npu__stored_size(elem)) > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "constant too large: %u elements",
@@ -7414,8 +6925,7 @@ static epctx_status epctx_npu__add_constant(epctx_npu__compiler *c, int32_t elem
 
 /* A vector of floats for the caller to fill. */
 static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count, float **data,
-                                          uint32_t *id)
-{
+                                          uint32_t *id) {
     epctx_npu__shape shape = {1, {0}};
     void *memory = NULL;
     shape.dims[0] = (int64_t)count;
@@ -7439,26 +6949,22 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
      EPCTX_NPU__ACT(ABS) | EPCTX_NPU__ACT(NEG) | EPCTX_NPU__ACT(RECIPROCAL) | \
      EPCTX_NPU__ACT(SIGN) | EPCTX_NPU__ACT(FLOOR) | EPCTX_NPU__ACT(CEIL) | EPCTX_NPU__ACT(ROUND))
 
-static bool epctx_npu__foldable(const epctx_npu__step *s)
-{
+static bool epctx_npu__foldable(const epctx_npu__step *s) {
     switch (s->op) {
-    case EPCTX_NPU__OP_BINARY:
-        return s->params.binary.kind < EPCTX_NPU__BINARY_POW;
+    case EPCTX_NPU__OP_BINARY: return s->params.binary.kind < EPCTX_NPU__BINARY_POW;
     case EPCTX_NPU__OP_REDUCE:
         return s->params.reduce.type != EPCTX_ONNX_FLOAT ||
                s->params.reduce.kind == EPCTX_NPU__REDUCE_MAX ||
                s->params.reduce.kind == EPCTX_NPU__REDUCE_MIN;
     case EPCTX_NPU__OP_UNARY:
         return (EPCTX_NPU__FOLDABLE_ACTS >> s->params.unary.act.kind & 1) != 0;
-    default:
-        return (EPCTX_NPU__FOLDABLE >> s->op & 1) != 0;
+    default: return (EPCTX_NPU__FOLDABLE >> s->op & 1) != 0;
     }
 }
 
 /* Records a folded step. If it reads constants outside the blob, its result stays outside too, and
  * the step runs again when the weights are available. */
-static epctx_status epctx_npu__record(epctx_npu__compiler *c, const epctx_npu__step *s)
-{
+static epctx_status epctx_npu__record(epctx_npu__compiler *c, const epctx_npu__step *s) {
     epctx_npu__tensor *out = &c->tensors[s->out];
     void *array = c->makes;
     uint32_t i;
@@ -7472,8 +6978,7 @@ static epctx_status epctx_npu__record(epctx_npu__compiler *c, const epctx_npu__s
 }
 
 /* Runs a step now. Several steps may fill one result. */
-static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__step *s)
-{
+static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__step *s) {
     const epctx_npu__op_info *op = &epctx_npu__ops[s->op];
     epctx_npu__tensor *out = &c->tensors[s->out];
     epctx_npu__args args;
@@ -7500,8 +7005,7 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
     return op->run_fn(&s->params, &args, c->error);
 }
 
-static bool epctx_npu__all_constant(const epctx_npu__compiler *c, const epctx_npu__step *s)
-{
+static bool epctx_npu__all_constant(const epctx_npu__compiler *c, const epctx_npu__step *s) {
     uint32_t i;
     for (i = 0; i < EPCTX_NPU__MAX_IN; i++)
         if (s->in[i] != EPCTX_NPU__NONE && !c->tensors[s->in[i]].constant) return false;
@@ -7509,21 +7013,18 @@ static bool epctx_npu__all_constant(const epctx_npu__compiler *c, const epctx_np
 }
 
 static void epctx_npu__step_init(epctx_npu__step *s, epctx_npu__opcode op, uint32_t a, uint32_t b,
-                                 uint32_t out)
-{
+                                 uint32_t out) {
     uint32_t i;
     memset(s, 0, sizeof *s);
     s->op = op;
-    for (i = 2; i < EPCTX_NPU__MAX_IN; i++)
-        s->in[i] = EPCTX_NPU__NONE;
+    for (i = 2; i < EPCTX_NPU__MAX_IN; i++) s->in[i] = EPCTX_NPU__NONE;
     s->in[0] = a;
     s->in[1] = b;
     s->out = out;
     s->temporary = EPCTX_NPU__NONE;
 }
 
-static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__step *s)
-{
+static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__step *s) {
     epctx_npu__tensor *out = &c->tensors[s->out];
     void *array = c->steps;
     uint32_t i;
@@ -7558,8 +7059,7 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
 }
 
 /* The step that computes `tensor`, if it may still change: nothing else reads its result. */
-static epctx_npu__step *epctx_npu__producer(epctx_npu__compiler *c, uint32_t tensor)
-{
+static epctx_npu__step *epctx_npu__producer(epctx_npu__compiler *c, uint32_t tensor) {
     const epctx_npu__tensor *t = &c->tensors[tensor];
     if (t->constant || t->writer == EPCTX_NPU__NONE || t->uses != 1) return NULL;
     return &c->steps[t->writer];
@@ -7567,34 +7067,29 @@ static epctx_npu__step *epctx_npu__producer(epctx_npu__compiler *c, uint32_t ten
 
 /* Merges dimensions that `count` operands traverse as one; returns the new rank. */
 static uint32_t epctx_npu__collapse(int64_t *dims, uint32_t rank,
-                                    int64_t (*strides)[EPCTX_NPU_MAX_RANK], uint32_t count)
-{
+                                    int64_t (*strides)[EPCTX_NPU_MAX_RANK], uint32_t count) {
     uint32_t i, j, n = 0;
     for (i = 0; i < rank; i++) {
         const int64_t dim = dims[i];
         bool merge = n > 0;
         if (dim == 1) continue;
-        for (j = 0; merge && j < count; j++)
-            merge = strides[j][n - 1] == strides[j][i] * dim;
+        for (j = 0; merge && j < count; j++) merge = strides[j][n - 1] == strides[j][i] * dim;
         if (merge)
             dims[n - 1] *= dim;
         else
             dims[n++] = dim;
-        for (j = 0; j < count; j++)
-            strides[j][n - 1] = strides[j][i];
+        for (j = 0; j < count; j++) strides[j][n - 1] = strides[j][i];
     }
     if (n == 0) {
         dims[0] = 1;
-        for (j = 0; j < count; j++)
-            strides[j][0] = 0;
+        for (j = 0; j < count; j++) strides[j][0] = 0;
         n = 1;
     }
     return n;
 }
 
 /* Strides of a dense tensor. */
-static void epctx_npu__dense(const epctx_npu__shape *shape, int64_t *strides)
-{
+static void epctx_npu__dense(const epctx_npu__shape *shape, int64_t *strides) {
     int64_t step = 1;
     uint32_t i;
     for (i = shape->rank; i > 0; i--) {
@@ -7607,8 +7102,7 @@ static void epctx_npu__dense(const epctx_npu__shape *shape, int64_t *strides)
 static epctx_status epctx_npu__emit_move(epctx_npu__compiler *c, uint32_t from, uint32_t to,
                                          const epctx_npu__shape *walk, uint64_t from_start,
                                          uint64_t to_start, const int64_t *from_strides,
-                                         const int64_t *to_strides)
-{
+                                         const int64_t *to_strides) {
     epctx_npu__step s;
     epctx_npu__move *p = &s.params.move;
     int64_t strides[2][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
@@ -7643,8 +7137,7 @@ static epctx_status epctx_npu__emit_move(epctx_npu__compiler *c, uint32_t from, 
 }
 
 /* Copies all of `from` in order. */
-static epctx_status epctx_npu__emit_copy(epctx_npu__compiler *c, uint32_t from, uint32_t to)
-{
+static epctx_status epctx_npu__emit_copy(epctx_npu__compiler *c, uint32_t from, uint32_t to) {
     int64_t strides[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape = c->tensors[from].shape;
     epctx_npu__dense(&shape, strides);
@@ -7653,8 +7146,7 @@ static epctx_status epctx_npu__emit_copy(epctx_npu__compiler *c, uint32_t from, 
 
 /* Multidirectional (NumPy) broadcasting of two shapes. */
 static epctx_status epctx_npu__broadcast(epctx_npu__compiler *c, const epctx_npu__shape *a,
-                                         const epctx_npu__shape *b, epctx_npu__shape *out)
-{
+                                         const epctx_npu__shape *b, epctx_npu__shape *out) {
     uint32_t i;
     memset(out, 0, sizeof *out);
     out->rank = a->rank > b->rank ? a->rank : b->rank;
@@ -7673,8 +7165,7 @@ static epctx_status epctx_npu__broadcast(epctx_npu__compiler *c, const epctx_npu
 
 /* Strides of a dense tensor of shape `in` broadcast to `out`: 0 where it repeats. */
 static void epctx_npu__broadcast_strides(const epctx_npu__shape *in, const epctx_npu__shape *out,
-                                         int64_t *strides)
-{
+                                         int64_t *strides) {
     int64_t dense[EPCTX_NPU_MAX_RANK];
     uint32_t i;
     epctx_npu__dense(in, dense);
@@ -7688,8 +7179,7 @@ static void epctx_npu__broadcast_strides(const epctx_npu__shape *in, const epctx
 /* Returns the rank; sets dimensions and strides (zeroed by the caller) of broadcast operands. */
 static uint32_t epctx_npu__walk(const epctx_npu__compiler *c, const epctx_npu__shape *shape,
                                 const uint32_t *ids, uint32_t count, uint32_t *dims,
-                                int32_t *const *out)
-{
+                                int32_t *const *out) {
     int64_t strides[3][EPCTX_NPU_MAX_RANK], wide[EPCTX_NPU_MAX_RANK];
     uint32_t rank, i, j;
     memset(strides, 0, sizeof strides);
@@ -7699,15 +7189,13 @@ static uint32_t epctx_npu__walk(const epctx_npu__compiler *c, const epctx_npu__s
     rank = epctx_npu__collapse(wide, shape->rank, strides, count);
     for (i = 0; i < rank; i++) {
         dims[i] = (uint32_t)wide[i];
-        for (j = 0; j < count; j++)
-            out[j][i] = (int32_t)strides[j][i];
+        for (j = 0; j < count; j++) out[j][i] = (int32_t)strides[j][i];
     }
     return rank;
 }
 
 static epctx_status epctx_npu__emit_binary(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
-                                           uint32_t a, uint32_t b, uint32_t *out)
-{
+                                           uint32_t a, uint32_t b, uint32_t *out) {
     epctx_npu__step s;
     epctx_npu__binary *p = &s.params.binary;
     const uint32_t ids[2] = {a, b};
@@ -7721,8 +7209,7 @@ static epctx_status epctx_npu__emit_binary(epctx_npu__compiler *c, epctx_npu__bi
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, uint64_t bits)
-{
+static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, uint64_t bits) {
     epctx_npu__step s;
     epctx_npu__step_init(&s, EPCTX_NPU__OP_FILL, EPCTX_NPU__NONE, EPCTX_NPU__NONE, to);
     s.params.fill.count = (uint32_t)c->tensors[to].count;
@@ -7734,8 +7221,7 @@ static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, ui
 
 /* One command: Cast, or Convert where a type is only stored. */
 static epctx_status epctx_npu__emit_cast_once(epctx_npu__compiler *c, uint32_t x, int32_t to,
-                                              uint32_t *y)
-{
+                                              uint32_t *y) {
     epctx_npu__step s;
     epctx_npu__shape shape = c->tensors[x].shape;
     const int32_t from = c->tensors[x].elem;
@@ -7757,8 +7243,7 @@ static epctx_status epctx_npu__emit_cast_once(epctx_npu__compiler *c, uint32_t x
 }
 
 /* uint64 is computed as int64, which is the same for sums, products and bits. */
-static epctx_status epctx_npu__no_uint64(epctx_npu__compiler *c, bool used)
-{
+static epctx_status epctx_npu__no_uint64(epctx_npu__compiler *c, bool used) {
     return !used ? EPCTX_OK
                  : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "uint64 is not ordered, divided or converted to floats");
@@ -7767,8 +7252,7 @@ static epctx_status epctx_npu__no_uint64(epctx_npu__compiler *c, bool used)
 /* From any type to any other, by way of the types that are computed. Integers of double have 64
  * bits. */
 static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int32_t to,
-                                         uint32_t *y)
-{
+                                         uint32_t *y) {
     const int32_t type = c->tensors[x].elem;
     int32_t from = epctx_npu__computed_type(type), last = epctx_npu__computed_type(to);
     *y = x;
@@ -7789,15 +7273,13 @@ static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int
  * >>node: inputs, attributes and outputs of a node
  * ============================================================ */
 
-static bool epctx_npu__has_input(const epctx_node *node, size_t i)
-{
+static bool epctx_npu__has_input(const epctx_node *node, size_t i) {
     return i < node->input_count && node->inputs[i].size > 0;
 }
 
 /* Reports why no node that reads this value compiles. */
 static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_npu__tensor *t,
-                                            epctx_str name)
-{
+                                            epctx_str name) {
     const epctx_value *value = &t->known;
     int32_t i = 0;
     if (t->stored) {
@@ -7813,8 +7295,7 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
                           "found %s",
                           &name, epctx_elem_name(value->elem_type));
     }
-    while (i < value->rank && value->dims[i] > 0)
-        i++;
+    while (i < value->rank && value->dims[i] > 0) i++;
     if (value->rank > EPCTX_NPU_MAX_RANK) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S': expected rank <= %u, found %d", &name,
@@ -7841,8 +7322,7 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
 }
 
 /* Tensor of input `i`; NONE: omitted. */
-static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32_t *id)
-{
+static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32_t *id) {
     const epctx_node *node = c->node;
     const epctx_npu__tensor *t;
     *id = EPCTX_NPU__NONE;
@@ -7868,8 +7348,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__input(epctx_npu__compiler *c, size_t i, uint32_t *id)
-{
+static epctx_status epctx_npu__input(epctx_npu__compiler *c, size_t i, uint32_t *id) {
     EPCTX__TRY(epctx_npu__optional(c, i, id));
     if (*id == EPCTX_NPU__NONE) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected input %u, found %u inputs",
@@ -7878,8 +7357,7 @@ static epctx_status epctx_npu__input(epctx_npu__compiler *c, size_t i, uint32_t 
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__want_float(epctx_npu__compiler *c, uint32_t id)
-{
+static epctx_status epctx_npu__want_float(epctx_npu__compiler *c, uint32_t id) {
     const epctx_npu__tensor *t = &c->tensors[id];
     if (t->elem != EPCTX_ONNX_FLOAT) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "input '%S': expected float32, found %s",
@@ -7888,27 +7366,24 @@ static epctx_status epctx_npu__want_float(epctx_npu__compiler *c, uint32_t id)
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__float_input(epctx_npu__compiler *c, size_t i, uint32_t *id)
-{
+static epctx_status epctx_npu__float_input(epctx_npu__compiler *c, size_t i, uint32_t *id) {
     EPCTX__TRY(epctx_npu__input(c, i, id));
     return epctx_npu__want_float(c, *id);
 }
 
 /* The first two inputs. */
-static epctx_status epctx_npu__two_inputs(epctx_npu__compiler *c, uint32_t *a, uint32_t *b)
-{
+static epctx_status epctx_npu__two_inputs(epctx_npu__compiler *c, uint32_t *a, uint32_t *b) {
     EPCTX__TRY(epctx_npu__input(c, 0, a));
     return epctx_npu__input(c, 1, b);
 }
 
-static epctx_status epctx_npu__two_floats(epctx_npu__compiler *c, uint32_t *a, uint32_t *b)
-{
+static epctx_status epctx_npu__two_floats(epctx_npu__compiler *c, uint32_t *a, uint32_t *b) {
     EPCTX__TRY(epctx_npu__float_input(c, 0, a));
     return epctx_npu__float_input(c, 1, b);
 }
 
-static epctx_status epctx_npu__want_constant(epctx_npu__compiler *c, uint32_t id, const char *what)
-{
+static epctx_status epctx_npu__want_constant(epctx_npu__compiler *c, uint32_t id,
+                                             const char *what) {
     const epctx_npu__tensor *t = &c->tensors[id];
     if (!t->constant) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -7918,8 +7393,7 @@ static epctx_status epctx_npu__want_constant(epctx_npu__compiler *c, uint32_t id
 }
 
 /* Assigns node output `i` to a tensor. */
-static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t id)
-{
+static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t id) {
     const epctx_node *node = c->node;
     uint32_t uses;
     if (c->result != NULL) {
@@ -7942,8 +7416,7 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
 }
 
 /* Fails if an output from `first` on is used: the kernels do not compute it. */
-static epctx_status epctx_npu__unused_outputs(epctx_npu__compiler *c, size_t first)
-{
+static epctx_status epctx_npu__unused_outputs(epctx_npu__compiler *c, size_t first) {
     size_t i;
     for (i = first; i < c->node->output_count; i++) {
         if (c->node->outputs[i].size > 0 &&
@@ -7956,21 +7429,18 @@ static epctx_status epctx_npu__unused_outputs(epctx_npu__compiler *c, size_t fir
 }
 
 /* Adds an attribute's name to the error just set. */
-static epctx_status epctx_npu__in_attr(epctx_npu__compiler *c, const char *name, epctx_status s)
-{
+static epctx_status epctx_npu__in_attr(epctx_npu__compiler *c, const char *name, epctx_status s) {
     epctx_blame(c->error, NULL, NULL, name);
     return s;
 }
 
-static epctx_status epctx_npu__bad_attr(epctx_npu__compiler *c, const char *name, const char *why)
-{
+static epctx_status epctx_npu__bad_attr(epctx_npu__compiler *c, const char *name, const char *why) {
     return epctx_npu__in_attr(c, name, epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %s", why));
 }
 
 /* Attribute of `count` integers; absent: `fallback` for each. */
 static epctx_status epctx_npu__ints(epctx_npu__compiler *c, const char *name, size_t count,
-                                    int64_t fallback, int64_t *out)
-{
+                                    int64_t fallback, int64_t *out) {
     const epctx_attr *attr = epctx_node_attr(c->node, name);
     size_t i;
     if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || attr->count != count)) {
@@ -7979,15 +7449,13 @@ static epctx_status epctx_npu__ints(epctx_npu__compiler *c, const char *name, si
                                              "expected %u integers, found %u", (uint64_t)count,
                                              (uint64_t)attr->count));
     }
-    for (i = 0; i < count; i++)
-        out[i] = attr != NULL ? attr->ints[i] : fallback;
+    for (i = 0; i < count; i++) out[i] = attr != NULL ? attr->ints[i] : fallback;
     return EPCTX_OK;
 }
 
 /* A constant of integers. */
 static epctx_status epctx_npu__const_ints(epctx_npu__compiler *c, uint32_t id, const char *what,
-                                          size_t most, int64_t *out, size_t *count)
-{
+                                          size_t most, int64_t *out, size_t *count) {
     const epctx_npu__tensor *t = &c->tensors[id];
     const void *data;
     size_t i;
@@ -8006,8 +7474,7 @@ static epctx_status epctx_npu__const_ints(epctx_npu__compiler *c, uint32_t id, c
 
 /* Integers: an attribute in old opsets, a constant input in new ones. `found` false: neither. */
 static epctx_status epctx_npu__ints_of(epctx_npu__compiler *c, const char *name, size_t input,
-                                       int64_t since, int64_t *out, size_t *count, bool *found)
-{
+                                       int64_t since, int64_t *out, size_t *count, bool *found) {
     const epctx_attr *attr = epctx_node_attr(c->node, name);
     uint32_t id;
     *count = 0;
@@ -8029,8 +7496,7 @@ static epctx_status epctx_npu__ints_of(epctx_npu__compiler *c, const char *name,
 
 /* A scalar constant float. */
 static epctx_status epctx_npu__const_float(epctx_npu__compiler *c, uint32_t id, const char *what,
-                                           float *out)
-{
+                                           float *out) {
     const void *data;
     EPCTX__TRY(epctx_npu__want_float(c, id));
     EPCTX__TRY(epctx_npu__want_constant(c, id, what));
@@ -8045,8 +7511,7 @@ static epctx_status epctx_npu__const_float(epctx_npu__compiler *c, uint32_t id, 
 
 /* Normalizes an axis in -rank..rank-1 to 0..rank-1 (`extra` 1: up to rank). */
 static epctx_status epctx_npu__axis(epctx_npu__compiler *c, int64_t axis, uint32_t rank,
-                                    uint32_t extra, uint32_t *out)
-{
+                                    uint32_t extra, uint32_t *out) {
     *out = 0;
     if (axis < -(int64_t)rank || axis >= (int64_t)rank + extra) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis: expected %d..%d, found %d",
@@ -8057,20 +7522,17 @@ static epctx_status epctx_npu__axis(epctx_npu__compiler *c, int64_t axis, uint32
 }
 
 /* One rounding each, also where the C compiler contracts or keeps excess precision. */
-static float epctx_npu__f_mul(float a, float b)
-{
+static float epctx_npu__f_mul(float a, float b) {
     volatile float r = a * b;
     return r;
 }
 
-static float epctx_npu__f_add(float a, float b)
-{
+static float epctx_npu__f_add(float a, float b) {
     volatile float r = a + b;
     return r;
 }
 
-static float epctx_npu__f_div(float a, float b)
-{
+static float epctx_npu__f_div(float a, float b) {
     volatile float r = a / b;
     return r;
 }
@@ -8078,8 +7540,7 @@ static float epctx_npu__f_div(float a, float b)
 /* -- single steps, from which composite operators are built -- */
 
 static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x,
-                                        epctx_npu__act_kind kind, float a, float b, uint32_t *y)
-{
+                                        epctx_npu__act_kind kind, float a, float b, uint32_t *y) {
     epctx_npu__step s;
     epctx_npu__shape shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
@@ -8093,8 +7554,7 @@ static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x,
 
 /* A constant scalar of any type with a small integer value. */
 static epctx_status epctx_npu__scalar(epctx_npu__compiler *c, int32_t elem, int32_t value,
-                                      uint32_t *id)
-{
+                                      uint32_t *id) {
     epctx_npu__shape shape = {0, {0}};
     const float f = (float)value;
     const double d = (double)value;
@@ -8111,23 +7571,19 @@ static epctx_status epctx_npu__scalar(epctx_npu__compiler *c, int32_t elem, int3
 
 /* 0, 1, 2 ... n-1 along `axis` of a shape of `rank` dimensions. */
 static epctx_status epctx_npu__ramp(epctx_npu__compiler *c, int64_t n, uint32_t rank, uint32_t axis,
-                                    uint32_t *id)
-{
+                                    uint32_t *id) {
     epctx_npu__shape shape = {0, {0}};
     void *data;
     int64_t i;
     shape.rank = rank;
-    for (i = 0; i < (int64_t)rank; i++)
-        shape.dims[i] = i == (int64_t)axis ? n : 1;
+    for (i = 0; i < (int64_t)rank; i++) shape.dims[i] = i == (int64_t)axis ? n : 1;
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, id));
-    for (i = 0; i < n; i++)
-        memcpy((uint8_t *)data + i * 8, &i, 8);
+    for (i = 0; i < n; i++) memcpy((uint8_t *)data + i * 8, &i, 8);
     return EPCTX_OK;
 }
 
 static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exact_kind kind,
-                                          uint32_t a, uint32_t b, uint32_t *out)
-{
+                                          uint32_t a, uint32_t b, uint32_t *out) {
     epctx_npu__step s;
     epctx_npu__exact *p = &s.params.exact;
     const int32_t type = c->tensors[a].elem;
@@ -8153,8 +7609,7 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
 }
 
 static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condition, uint32_t a,
-                                          uint32_t b, uint32_t *out)
-{
+                                          uint32_t b, uint32_t *out) {
     epctx_npu__step s;
     epctx_npu__where *p = &s.params.where;
     const uint32_t ids[3] = {condition, a, b};
@@ -8176,8 +7631,7 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
 
 /* x combined with one number. */
 static epctx_status epctx_npu__emit_number(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
-                                           uint32_t x, float number, uint32_t *out)
-{
+                                           uint32_t x, float number, uint32_t *out) {
     float *data;
     uint32_t id;
     EPCTX__TRY(epctx_npu__add_floats(c, 1, &data, &id));
@@ -8188,8 +7642,7 @@ static epctx_status epctx_npu__emit_number(epctx_npu__compiler *c, epctx_npu__bi
 
 /* One operation for all types: Binary for floats, Exact for integers. */
 static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
-                                        uint32_t a, uint32_t b, uint32_t *out)
-{
+                                        uint32_t a, uint32_t b, uint32_t *out) {
     static const struct {
         epctx_npu__binary_kind floats;
         epctx_npu__exact_kind integers;
@@ -8221,8 +7674,7 @@ static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binar
 /* -- shape operators: the same data with another shape -- */
 
 static epctx_status epctx_npu__lower_alias(epctx_npu__compiler *c, uint32_t x,
-                                           const epctx_npu__shape *shape)
-{
+                                           const epctx_npu__shape *shape) {
     uint32_t y;
     if (epctx_npu__count(shape) != c->tensors[x].count) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: expected %u elements, found %u",
@@ -8232,8 +7684,7 @@ static epctx_status epctx_npu__lower_alias(epctx_npu__compiler *c, uint32_t x,
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c) {
     uint32_t x;
     epctx_npu__shape shape;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
@@ -8242,8 +7693,7 @@ static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c)
 }
 
 /* The identity, as training_mode is false; the mask is all true. */
-static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c) {
     uint32_t x, mode, mask;
     const void *training;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
@@ -8267,8 +7717,7 @@ static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c)
     return epctx_npu__lower_identity(c);
 }
 
-static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c) {
     int64_t wanted[2 * EPCTX_NPU_MAX_RANK];
     const bool allow_zero = epctx_node_int(c->node, "allowzero", 0) != 0;
     epctx_npu__shape shape = {0, {0}};
@@ -8315,8 +7764,7 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
-static epctx_status epctx_npu__lower_flatten(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_flatten(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {2, {0}};
     uint32_t x, axis;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
@@ -8330,8 +7778,7 @@ static epctx_status epctx_npu__lower_flatten(epctx_npu__compiler *c)
 
 /* Marks the axes of a list; EPCTX_ERR_GRAPH: one is out of range or occurs twice. */
 static epctx_status epctx_npu__mark_axes(epctx_npu__compiler *c, const int64_t *axes, size_t count,
-                                         uint32_t rank, bool *marked)
-{
+                                         uint32_t rank, bool *marked) {
     size_t i;
     for (i = 0; i < count; i++) {
         uint32_t axis;
@@ -8343,8 +7790,7 @@ static epctx_status epctx_npu__mark_axes(epctx_npu__compiler *c, const int64_t *
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__lower_squeeze(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_squeeze(epctx_npu__compiler *c) {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK];
     bool marked[EPCTX_NPU_MAX_RANK] = {false}, found;
     epctx_npu__shape shape = {0, {0}};
@@ -8365,8 +7811,7 @@ static epctx_status epctx_npu__lower_squeeze(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
-static epctx_status epctx_npu__lower_unsqueeze(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_unsqueeze(epctx_npu__compiler *c) {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK];
     bool marked[EPCTX_NPU_MAX_RANK] = {false}, found;
     epctx_npu__shape shape = {0, {0}};
@@ -8390,8 +7835,7 @@ static epctx_status epctx_npu__lower_unsqueeze(epctx_npu__compiler *c)
 static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx_tensor *from,
                                              uint32_t *id);
 
-static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c) {
     const epctx_node *node = c->node;
     const epctx_attr *a = node->attr_count == 1 ? &node->attrs[0] : NULL;
     epctx_npu__shape shape = {0, {0}};
@@ -8433,8 +7877,7 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c)
 }
 
 static epctx_status epctx_npu__shape_from(epctx_npu__compiler *c, const int64_t *dims, size_t count,
-                                          epctx_npu__shape *shape)
-{
+                                          epctx_npu__shape *shape) {
     size_t i;
     memset(shape, 0, sizeof *shape);
     if (count > EPCTX_NPU_MAX_RANK) {
@@ -8452,8 +7895,7 @@ static epctx_status epctx_npu__shape_from(epctx_npu__compiler *c, const int64_t 
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c) {
     const epctx_attr *value = epctx_node_attr(c->node, "value");
     int64_t dims[2 * EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape;
@@ -8480,8 +7922,7 @@ static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, id);
 }
 
-static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {1, {0}};
     int64_t start = epctx_node_int(c->node, "start", 0), end, i, rank;
     int64_t *dims;
@@ -8497,8 +7938,7 @@ static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c)
     shape.dims[0] = end - start;
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
     dims = (int64_t *)data;
-    for (i = start; i < end; i++)
-        dims[i - start] = c->tensors[x].shape.dims[i];
+    for (i = start; i < end; i++) dims[i - start] = c->tensors[x].shape.dims[i];
     return epctx_npu__output(c, 0, id);
 }
 
@@ -8516,8 +7956,7 @@ static const struct {
     {EPCTX_NPU__OP_AFFINE, offsetof(epctx_npu__affine, act)},
 };
 
-static epctx_npu__act *epctx_npu__act_of(epctx_npu__step *s)
-{
+static epctx_npu__act *epctx_npu__act_of(epctx_npu__step *s) {
     size_t i;
     for (i = 0; i < sizeof epctx_npu__act_places / sizeof epctx_npu__act_places[0]; i++)
         if (epctx_npu__act_places[i].op == s->op)
@@ -8526,8 +7965,7 @@ static epctx_npu__act *epctx_npu__act_of(epctx_npu__step *s)
 }
 
 /* Fuses an activation into a step; false: the opcode has none, or the step has one already. */
-static bool epctx_npu__set_act(epctx_npu__step *s, const epctx_npu__act *act)
-{
+static bool epctx_npu__set_act(epctx_npu__step *s, const epctx_npu__act *act) {
     epctx_npu__act *slot = epctx_npu__act_of(s);
     if (slot == NULL || slot->kind != EPCTX_NPU__ACT_NONE) return false;
     *slot = *act;
@@ -8536,8 +7974,7 @@ static bool epctx_npu__set_act(epctx_npu__step *s, const epctx_npu__act *act)
 
 /* Neg, Abs and Relu of integers. */
 static epctx_status epctx_npu__lower_int_act(epctx_npu__compiler *c, epctx_npu__act_kind kind,
-                                             uint32_t x)
-{
+                                             uint32_t x) {
     uint32_t zero, y;
     if (kind != EPCTX_NPU__ACT_NEG && kind != EPCTX_NPU__ACT_ABS && kind != EPCTX_NPU__ACT_RELU)
         return epctx_npu__want_float(c, x);
@@ -8550,8 +7987,7 @@ static epctx_status epctx_npu__lower_int_act(epctx_npu__compiler *c, epctx_npu__
 }
 
 static epctx_status epctx_npu__lower_act_of(epctx_npu__compiler *c, epctx_npu__act_kind kind,
-                                            float a, float b)
-{
+                                            float a, float b) {
     epctx_npu__act act;
     epctx_npu__step *before;
     uint32_t x, y;
@@ -8590,13 +8026,11 @@ static const epctx_npu__act_numbers epctx_npu__numbered_acts[] = {
     {EPCTX_NPU__ACT_HARD_SWISH, NULL, 1.0f / 6.0f, NULL, 0.5f},
 };
 
-static float epctx_npu__number(const epctx_npu__compiler *c, const char *name, float fallback)
-{
+static float epctx_npu__number(const epctx_npu__compiler *c, const char *name, float fallback) {
     return name != NULL ? epctx_node_float(c->node, name, fallback) : fallback;
 }
 
-static epctx_status epctx_npu__lower_act(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_act(epctx_npu__compiler *c) {
     const epctx_npu__act_kind kind = (epctx_npu__act_kind)c->variant;
     size_t i;
     for (i = 0; i < sizeof epctx_npu__numbered_acts / sizeof epctx_npu__numbered_acts[0]; i++) {
@@ -8609,8 +8043,7 @@ static epctx_status epctx_npu__lower_act(epctx_npu__compiler *c)
     return epctx_npu__lower_act_of(c, kind, 0.0f, 0.0f);
 }
 
-static epctx_status epctx_npu__lower_gelu(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_gelu(epctx_npu__compiler *c) {
     const epctx_attr *form = epctx_node_attr(c->node, "approximate");
     return epctx_npu__lower_act_of(c,
                                    form != NULL && epctx_str_is(form->s, "tanh")
@@ -8619,8 +8052,7 @@ static epctx_status epctx_npu__lower_gelu(epctx_npu__compiler *c)
                                    0.0f, 0.0f);
 }
 
-static epctx_status epctx_npu__clip_ints(epctx_npu__compiler *c, uint32_t x)
-{
+static epctx_status epctx_npu__clip_ints(epctx_npu__compiler *c, uint32_t x) {
     uint32_t limit, y = x, i;
     for (i = 0; i < 2; i++) {
         EPCTX__TRY(epctx_npu__optional(c, i + 1, &limit));
@@ -8632,8 +8064,7 @@ static epctx_status epctx_npu__clip_ints(epctx_npu__compiler *c, uint32_t x)
     return y == x ? epctx_npu__lower_identity(c) : epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c) {
     float limits[2] = {-FLT_MAX, FLT_MAX};
     uint32_t ids[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, x, i;
     bool constant = true;
@@ -8666,8 +8097,7 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
 }
 
 /* Opsets before 7 broadcast only with attribute `broadcast`, the second input from `axis` on. */
-static epctx_status epctx_npu__old_broadcast(epctx_npu__compiler *c, uint32_t a, uint32_t *b)
-{
+static epctx_status epctx_npu__old_broadcast(epctx_npu__compiler *c, uint32_t a, uint32_t *b) {
     epctx_npu__shape shape = {0, {0}};
     const epctx_attr *attr = epctx_node_attr(c->node, "axis");
     uint32_t axis, rank = c->tensors[a].shape.rank, i;
@@ -8685,8 +8115,7 @@ static epctx_status epctx_npu__old_broadcast(epctx_npu__compiler *c, uint32_t a,
 
 /* x + constant after a Conv or Gemm without bias: the constant becomes the bias. */
 static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uint32_t bias,
-                                         bool *done)
-{
+                                         bool *done) {
     epctx_npu__step *s = epctx_npu__producer(c, x);
     const epctx_npu__shape *xs = &c->tensors[x].shape, *bs = &c->tensors[bias].shape;
     epctx_npu__shape flat = {1, {0}};
@@ -8714,8 +8143,7 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
 }
 
 /* x + other after a Conv that nothing else reads: the Conv adds `other` if computed earlier. */
-static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t other)
-{
+static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t other) {
     epctx_npu__step *s = epctx_npu__producer(c, x);
     const epctx_npu__tensor *t = &c->tensors[other];
     if (s == NULL || s->op != EPCTX_NPU__OP_CONV || s->in[3] != EPCTX_NPU__NONE ||
@@ -8732,8 +8160,7 @@ static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t oth
 
 /* Combines two operands; fuses a + b into the previous step if possible. */
 static epctx_status epctx_npu__emit_fused(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
-                                          uint32_t a, uint32_t b, uint32_t *y)
-{
+                                          uint32_t a, uint32_t b, uint32_t *y) {
     bool done = false;
     if (kind == EPCTX_NPU__BINARY_ADD && c->tensors[a].elem == EPCTX_ONNX_FLOAT &&
         c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
@@ -8747,8 +8174,7 @@ static epctx_status epctx_npu__emit_fused(epctx_npu__compiler *c, epctx_npu__bin
     return epctx_npu__emit_any(c, kind, a, b, y);
 }
 
-static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c) {
     const epctx_npu__binary_kind kind = (epctx_npu__binary_kind)c->variant;
     uint32_t a, b, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &a, &b));
@@ -8757,8 +8183,7 @@ static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c) {
     epctx_npu__shape shape;
     uint32_t x, slope, y, i;
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &slope));
@@ -8766,8 +8191,7 @@ static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c)
         shape = c->tensors[x].shape; /* old opsets: one slope per channel */
         shape.rank -= 1;
         shape.dims[0] = c->tensors[slope].shape.dims[0];
-        for (i = 1; i < shape.rank; i++)
-            shape.dims[i] = 1;
+        for (i = 1; i < shape.rank; i++) shape.dims[i] = 1;
         EPCTX__TRY(epctx_npu__alias(c, slope, &shape, 0, &slope));
     }
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_PRELU, x, slope, &y));
@@ -8777,8 +8201,7 @@ static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c)
 }
 
 /* Sum, Min, Max: any number of inputs, left to right. */
-static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c) {
     const epctx_npu__binary_kind kind = (epctx_npu__binary_kind)c->variant;
     uint32_t y, b;
     size_t i;
@@ -8791,8 +8214,7 @@ static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c) {
     int64_t to = epctx_node_int(c->node, "to", 0);
     uint32_t x, like, y;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
@@ -8815,8 +8237,7 @@ static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
 /* -- comparisons, logic, selection -- */
 
 static epctx_status epctx_npu__lower_exact_of(epctx_npu__compiler *c, epctx_npu__exact_kind kind,
-                                              bool swap)
-{
+                                              bool swap) {
     uint32_t a, b, y;
     EPCTX__TRY(epctx_npu__input(c, swap ? 1 : 0, &a));
     EPCTX__TRY(epctx_npu__input(c, swap ? 0 : 1, &b));
@@ -8829,30 +8250,26 @@ static epctx_status epctx_npu__lower_exact_of(epctx_npu__compiler *c, epctx_npu_
 
 #define EPCTX_NPU__SWAPPED 0x100u /* swaps the operands */
 
-static epctx_status epctx_npu__lower_exact(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_exact(epctx_npu__compiler *c) {
     return epctx_npu__lower_exact_of(c,
                                      (epctx_npu__exact_kind)(c->variant & (EPCTX_NPU__SWAPPED - 1)),
                                      (c->variant & EPCTX_NPU__SWAPPED) != 0);
 }
 
-static epctx_status epctx_npu__lower_bit_shift(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_bit_shift(epctx_npu__compiler *c) {
     const epctx_attr *direction = epctx_node_attr(c->node, "direction");
     if (direction != NULL && epctx_str_is(direction->s, "RIGHT"))
         return epctx_npu__lower_exact_of(c, EPCTX_NPU__EXACT_RIGHT, false);
     return epctx_npu__lower_exact_of(c, EPCTX_NPU__EXACT_LEFT, false);
 }
 
-static epctx_status epctx_npu__emit_not(epctx_npu__compiler *c, uint32_t x, uint32_t *y)
-{
+static epctx_status epctx_npu__emit_not(epctx_npu__compiler *c, uint32_t x, uint32_t *y) {
     uint32_t one;
     EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &one));
     return epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, one, y);
 }
 
-static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c) {
     uint32_t x, y;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__emit_not(c, x, &y));
@@ -8860,8 +8277,7 @@ static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c)
 }
 
 /* Only NaN does not equal itself. */
-static epctx_status epctx_npu__lower_is_nan(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_is_nan(epctx_npu__compiler *c) {
     uint32_t x, y;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, x, &y));
@@ -8869,8 +8285,7 @@ static epctx_status epctx_npu__lower_is_nan(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c) {
     const char *names[2] = {"detect_negative", "detect_positive"};
     uint32_t x, y = EPCTX_NPU__NONE, i;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
@@ -8888,8 +8303,7 @@ static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_where(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_where(epctx_npu__compiler *c) {
     uint32_t condition, a, b, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &condition, &a));
     EPCTX__TRY(epctx_npu__input(c, 2, &b));
@@ -8897,8 +8311,7 @@ static epctx_status epctx_npu__lower_where(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c) {
     uint32_t a, b, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &a, &b));
     if (epctx_node_int(c->node, "fmod", 0) != 0)
@@ -8909,8 +8322,7 @@ static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c)
 }
 
 /* Common constant exponents become cheaper steps. */
-static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c) {
     uint32_t x, e, y;
     float exponent;
     int32_t type;
@@ -8943,8 +8355,7 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
 
 /* Axis i of the result is axis perm[i] of `x`. */
 static epctx_status epctx_npu__emit_transpose(epctx_npu__compiler *c, uint32_t x,
-                                              const int64_t *perm, uint32_t *y)
-{
+                                              const int64_t *perm, uint32_t *y) {
     int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape = c->tensors[x].shape;
     uint32_t i, last = 0;
@@ -8965,8 +8376,7 @@ static epctx_status epctx_npu__emit_transpose(epctx_npu__compiler *c, uint32_t x
     return epctx_npu__emit_move(c, x, *y, &shape, 0, 0, from, to);
 }
 
-static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c) {
     int64_t perm[EPCTX_NPU_MAX_RANK];
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
     uint32_t x, y, i, rank;
@@ -8982,8 +8392,7 @@ static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
 
 /* Copies `x` into `y`, from place `at` of an axis on. */
 static epctx_status epctx_npu__put_part(epctx_npu__compiler *c, uint32_t x, uint32_t y,
-                                        uint32_t axis, int64_t at)
-{
+                                        uint32_t axis, int64_t at) {
     int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     const epctx_npu__shape part = c->tensors[x].shape;
     epctx_npu__dense(&part, from);
@@ -8991,8 +8400,7 @@ static epctx_status epctx_npu__put_part(epctx_npu__compiler *c, uint32_t x, uint
     return epctx_npu__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to);
 }
 
-static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c) {
     int64_t at = 0;
     epctx_npu__shape shape;
     uint32_t x, y, axis, j;
@@ -9027,8 +8435,7 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
 /* A strided box of a tensor. A box that is contiguous in memory is not copied. */
 static epctx_status epctx_npu__take_box(epctx_npu__compiler *c, uint32_t x,
                                         const epctx_npu__shape *box, const int64_t *start,
-                                        const int64_t *step, uint32_t *y)
-{
+                                        const int64_t *step, uint32_t *y) {
     int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     const epctx_npu__shape in = c->tensors[x].shape;
     uint64_t first = 0;
@@ -9050,8 +8457,7 @@ static epctx_status epctx_npu__take_box(epctx_npu__compiler *c, uint32_t x,
 
 /* One axis of Slice, by ONNX rules: negative values count from the end, then all are clamped. */
 static void epctx_npu__slice_axis(int64_t size, int64_t start, int64_t end, int64_t step,
-                                  int64_t *first, int64_t *count)
-{
+                                  int64_t *first, int64_t *count) {
     const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
     uint64_t span, stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     start = start < 0 ? start + size : start;
@@ -9065,8 +8471,7 @@ static void epctx_npu__slice_axis(int64_t size, int64_t start, int64_t end, int6
     *count = (int64_t)((span + stride - 1) / stride);
 }
 
-static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c) {
     int64_t starts[2 * EPCTX_NPU_MAX_RANK], ends[2 * EPCTX_NPU_MAX_RANK];
     int64_t axes[2 * EPCTX_NPU_MAX_RANK], steps[2 * EPCTX_NPU_MAX_RANK];
     int64_t first[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
@@ -9085,8 +8490,7 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "starts, ends, axes and steps: expected one length");
     }
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
-        step[i] = 1;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
     for (i = 0; i < count; i++) {
         int64_t s = has_steps ? steps[i] : 1;
         EPCTX__TRY(epctx_npu__axis(c, has_axes ? axes[i] : (int64_t)i, box.rank, 0, &axis));
@@ -9103,8 +8507,7 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c) {
     const size_t parts = c->node->output_count;
     int64_t sizes[2 * EPCTX_NPU_MAX_RANK], first[EPCTX_NPU_MAX_RANK] = {0};
     int64_t step[EPCTX_NPU_MAX_RANK], total, even;
@@ -9122,8 +8525,7 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c)
                           (uint64_t)parts, (uint64_t)count);
     }
     even = (total + (int64_t)parts - 1) / (int64_t)parts; /* the last part may be smaller */
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
-        step[i] = 1;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
     for (i = 0; i < parts; i++) {
         epctx_npu__shape box = c->tensors[x].shape;
         int64_t left = total - first[axis], size = found ? sizes[i] : (even < left ? even : left);
@@ -9140,8 +8542,7 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c)
 }
 
 static epctx_status epctx_npu__expand_to(epctx_npu__compiler *c, uint32_t x,
-                                         const epctx_npu__shape *shape, uint32_t *y)
-{
+                                         const epctx_npu__shape *shape, uint32_t *y) {
     int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     epctx_npu__broadcast_strides(&c->tensors[x].shape, shape, from);
     epctx_npu__dense(shape, to);
@@ -9149,8 +8550,7 @@ static epctx_status epctx_npu__expand_to(epctx_npu__compiler *c, uint32_t x,
     return epctx_npu__emit_move(c, x, *y, shape, 0, 0, from, to);
 }
 
-static epctx_status epctx_npu__lower_expand(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_expand(epctx_npu__compiler *c) {
     int64_t dims[2 * EPCTX_NPU_MAX_RANK];
     epctx_npu__shape wanted, shape;
     uint32_t x, y, id;
@@ -9172,8 +8572,7 @@ typedef enum epctx_npu__pad_mode {
 /* Part 0, 1, 2 of an axis: before, inside and after the input. */
 static int64_t epctx_npu__pad_part(epctx_npu__pad_mode mode, uint32_t part, int64_t size,
                                    int64_t before, int64_t after, int64_t *from, int64_t *to,
-                                   int64_t *step)
-{
+                                   int64_t *step) {
     const bool mirror = mode == EPCTX_NPU__PAD_REFLECT;
     if (part == 1) {
         *from = before < 0 ? -before : 0;
@@ -9194,15 +8593,13 @@ static int64_t epctx_npu__pad_part(epctx_npu__pad_mode mode, uint32_t part, int6
 
 /* Reflect and edge: borders are copies with stride -1 or 0; each combination of parts is a box. */
 static epctx_status epctx_npu__pad_boxes(epctx_npu__compiler *c, epctx_npu__pad_mode mode,
-                                         uint32_t x, uint32_t y, const int64_t *pads)
-{
+                                         uint32_t x, uint32_t y, const int64_t *pads) {
     const epctx_npu__shape in = c->tensors[x].shape, out = c->tensors[y].shape;
     int64_t dense_in[EPCTX_NPU_MAX_RANK], dense_out[EPCTX_NPU_MAX_RANK];
     uint32_t part[EPCTX_NPU_MAX_RANK] = {0}, i;
     epctx_npu__dense(&in, dense_in);
     epctx_npu__dense(&out, dense_out);
-    for (i = 0; i < in.rank; i++)
-        part[i] = mode == EPCTX_NPU__PAD_CONSTANT ? 1 : 0;
+    for (i = 0; i < in.rank; i++) part[i] = mode == EPCTX_NPU__PAD_CONSTANT ? 1 : 0;
     for (;;) {
         int64_t strides[EPCTX_NPU_MAX_RANK], from_start = 0, to_start = 0;
         epctx_npu__shape box = in;
@@ -9221,15 +8618,13 @@ static epctx_status epctx_npu__pad_boxes(epctx_npu__compiler *c, epctx_npu__pad_
                                             strides, dense_out));
         }
         if (mode == EPCTX_NPU__PAD_CONSTANT) return EPCTX_OK;
-        for (i = in.rank; i > 0 && ++part[i - 1] == 3; i--)
-            part[i - 1] = 0;
+        for (i = in.rank; i > 0 && ++part[i - 1] == 3; i--) part[i - 1] = 0;
         if (i == 0) return EPCTX_OK;
     }
 }
 
 /* The pads of Pad: attribute, or constant input with optional axes. */
-static epctx_status epctx_npu__pads(epctx_npu__compiler *c, uint32_t rank, int64_t *pads)
-{
+static epctx_status epctx_npu__pads(epctx_npu__compiler *c, uint32_t rank, int64_t *pads) {
     int64_t list[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK];
     bool marked[EPCTX_NPU_MAX_RANK] = {false}, found, has_axes = false;
     const char *name = c->node->version < 2 ? "paddings" : "pads";
@@ -9254,8 +8649,7 @@ static epctx_status epctx_npu__pads(epctx_npu__compiler *c, uint32_t rank, int64
 }
 
 static epctx_status epctx_npu__pad_shape(epctx_npu__compiler *c, epctx_npu__pad_mode mode,
-                                         const int64_t *pads, epctx_npu__shape *shape)
-{
+                                         const int64_t *pads, epctx_npu__shape *shape) {
     const int64_t top = EPCTX_NPU__MAX_BYTES;
     uint32_t i;
     for (i = 0; i < shape->rank; i++) {
@@ -9277,8 +8671,7 @@ static epctx_status epctx_npu__pad_shape(epctx_npu__compiler *c, epctx_npu__pad_
 
 /* The bits of the constant used as padding. */
 static epctx_status epctx_npu__pad_value(epctx_npu__compiler *c, uint32_t id, int32_t type,
-                                         uint64_t *bits)
-{
+                                         uint64_t *bits) {
     const void *data;
     float f;
     EPCTX__TRY(epctx_npu__want_constant(c, id, "constant_value"));
@@ -9297,8 +8690,7 @@ static epctx_status epctx_npu__pad_value(epctx_npu__compiler *c, uint32_t id, in
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c) {
     const epctx_attr *attr = epctx_node_attr(c->node, "mode");
     epctx_npu__pad_mode mode = EPCTX_NPU__PAD_CONSTANT;
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
@@ -9327,8 +8719,7 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
         if (id != EPCTX_NPU__NONE)
             EPCTX__TRY(epctx_npu__pad_value(c, id, c->tensors[x].elem, &value));
     }
-    for (i = 0; i < 2 * shape.rank; i++)
-        none = none && pads[i] == 0;
+    for (i = 0; i < 2 * shape.rank; i++) none = none && pads[i] == 0;
     if (none) return epctx_npu__lower_alias(c, x, &shape);
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     if (mode == EPCTX_NPU__PAD_CONSTANT) EPCTX__TRY(epctx_npu__emit_fill(c, y, value));
@@ -9337,8 +8728,7 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
 }
 
 static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
-                                           uint32_t axis, uint32_t *y)
-{
+                                           uint32_t axis, uint32_t *y) {
     epctx_npu__shape shape = {0, {0}};
     const epctx_npu__shape *in, *index;
     epctx_npu__step s;
@@ -9358,8 +8748,7 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
             shape.dims[shape.rank++] = in->dims[i];
             continue;
         }
-        for (j = 0; j < index->rank; j++)
-            shape.dims[shape.rank++] = index->dims[j];
+        for (j = 0; j < index->rank; j++) shape.dims[shape.rank++] = index->dims[j];
     }
     epctx_npu__step_init(&s, EPCTX_NPU__OP_GATHER, x, indices, 0);
     p->elem = epctx_npu__stored_size(c->tensors[x].elem);
@@ -9385,8 +8774,7 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c) {
     uint32_t x, indices, y, axis;
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
     EPCTX__TRY(
@@ -9397,8 +8785,7 @@ static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
 
 /* -- more data movement -- */
 
-static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c) {
     int64_t repeats[EPCTX_NPU_MAX_RANK], dense[EPCTX_NPU_MAX_RANK];
     int64_t from[EPCTX_NPU_MAX_RANK] = {0}, to[EPCTX_NPU_MAX_RANK] = {0};
     epctx_npu__shape in, shape, walk = {0, {0}}, source = {0, {0}}, target = {0, {0}};
@@ -9435,15 +8822,13 @@ static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     epctx_npu__dense(&source, dense);
     epctx_npu__dense(&target, to);
-    for (i = 0; i < walk.rank; i++)
-        from[i] = source.dims[i] == 1 ? 0 : dense[i];
+    for (i = 0; i < walk.rank; i++) from[i] = source.dims[i] == 1 ? 0 : dense[i];
     EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
     return epctx_npu__output(c, 0, y);
 }
 
 /* Selects with a constant triangular mask. */
-static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c) {
     const bool upper = epctx_node_int(c->node, "upper", 1) != 0;
     epctx_npu__shape shape, mask = {2, {0}};
     int64_t k[1] = {0}, i, j;
@@ -9467,15 +8852,13 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_BOOL, &mask, &data, &id));
     bits = (uint8_t *)data;
     for (i = 0; i < mask.dims[0]; i++)
-        for (j = 0; j < mask.dims[1]; j++)
-            *bits++ = upper ? j - i >= k[0] : j - i <= k[0];
+        for (j = 0; j < mask.dims[1]; j++) *bits++ = upper ? j - i >= k[0] : j - i <= k[0];
     EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, 0, &zero));
     EPCTX__TRY(epctx_npu__emit_where(c, id, x, zero, &y));
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {1, {0}};
     int64_t v[3] = {0}, n, i;
     float f[3] = {0};
@@ -9518,8 +8901,7 @@ static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
     const int64_t k = epctx_node_int(c->node, "k", 0);
     epctx_npu__shape shape;
     int32_t type;
@@ -9542,8 +8924,7 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_size(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_size(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {0, {0}};
     uint32_t x, y;
     void *data;
@@ -9556,8 +8937,7 @@ static epctx_status epctx_npu__lower_size(epctx_npu__compiler *c)
 /* Reshapes `x` to `split`, transposes by `order`, and reshapes to `shape`: output 0. */
 static epctx_status epctx_npu__move_blocks(epctx_npu__compiler *c, uint32_t x,
                                            const epctx_npu__shape *split, const uint8_t *order,
-                                           const epctx_npu__shape *shape)
-{
+                                           const epctx_npu__shape *shape) {
     int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape walk = *split;
     uint32_t y, i;
@@ -9572,8 +8952,7 @@ static epctx_status epctx_npu__move_blocks(epctx_npu__compiler *c, uint32_t x,
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c) {
     static const uint8_t order[6] = {0, 3, 5, 1, 2, 4};
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
     epctx_npu__shape split = {6, {0}}, shape;
@@ -9597,8 +8976,7 @@ static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c)
 
 /* -- indices from data -- */
 
-static epctx_status epctx_npu__want_indices(epctx_npu__compiler *c, uint32_t id, bool wide)
-{
+static epctx_status epctx_npu__want_indices(epctx_npu__compiler *c, uint32_t id, bool wide) {
     const int32_t type = c->tensors[id].elem;
     if (type != EPCTX_ONNX_INT64 && (wide || type != EPCTX_ONNX_INT32)) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "indices '%S': expected %s, found %s",
@@ -9609,8 +8987,7 @@ static epctx_status epctx_npu__want_indices(epctx_npu__compiler *c, uint32_t id,
 }
 
 /* Attribute reduction of the scattering operators. */
-static epctx_status epctx_npu__join_of(epctx_npu__compiler *c, uint32_t *join)
-{
+static epctx_status epctx_npu__join_of(epctx_npu__compiler *c, uint32_t *join) {
     static const char *const names[EPCTX_NPU__JOIN_COUNT] = {"none", "add", "mul", "min", "max"};
     const epctx_attr *attr = epctx_node_attr(c->node, "reduction");
     *join = EPCTX_NPU__JOIN_NONE;
@@ -9622,8 +8999,8 @@ static epctx_status epctx_npu__join_of(epctx_npu__compiler *c, uint32_t *join)
 }
 
 static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
-                                         uint32_t updates, int64_t axis, uint32_t join, uint32_t *y)
-{
+                                         uint32_t updates, int64_t axis, uint32_t join,
+                                         uint32_t *y) {
     const epctx_npu__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
     const bool scatter = updates != EPCTX_NPU__NONE;
     epctx_npu__step s;
@@ -9658,8 +9035,7 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__lower_gather_elements(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_gather_elements(epctx_npu__compiler *c) {
     uint32_t x, indices, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
     EPCTX__TRY(epctx_npu__emit_pick(c, x, indices, EPCTX_NPU__NONE,
@@ -9667,8 +9043,7 @@ static epctx_status epctx_npu__lower_gather_elements(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_scatter_elements(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_scatter_elements(epctx_npu__compiler *c) {
     uint32_t x, indices, updates, join, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
     EPCTX__TRY(epctx_npu__input(c, 2, &updates));
@@ -9680,8 +9055,7 @@ static epctx_status epctx_npu__lower_scatter_elements(epctx_npu__compiler *c)
 
 static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
                                            uint32_t updates, uint32_t batch_dims, uint32_t join,
-                                           uint32_t *y)
-{
+                                           uint32_t *y) {
     const epctx_npu__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
     const bool scatter = updates != EPCTX_NPU__NONE;
     const int64_t depth = is.rank > 0 ? is.dims[is.rank - 1] : 0;
@@ -9724,8 +9098,7 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c) {
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
     uint32_t x, indices, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
@@ -9735,8 +9108,7 @@ static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_scatter_nd(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_scatter_nd(epctx_npu__compiler *c) {
     uint32_t x, indices, updates, join, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
     EPCTX__TRY(epctx_npu__input(c, 2, &updates));
@@ -9746,8 +9118,7 @@ static epctx_status epctx_npu__lower_scatter_nd(epctx_npu__compiler *c)
 }
 
 /* Equal to a ramp, then one of two values. */
-static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {0, {0}}, part = {0, {0}};
     const epctx_npu__shape *in;
     int64_t depth[1];
@@ -9790,8 +9161,7 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c)
 }
 
 /* A transpose between two reshapes. */
-static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c) {
     static const uint8_t dcr[6] = {0, 3, 4, 1, 5, 2}, crd[6] = {0, 1, 4, 2, 5, 3};
     const epctx_attr *mode = epctx_node_attr(c->node, "mode");
     const bool is_crd = mode != NULL && epctx_str_is(mode->s, "CRD");
@@ -9823,8 +9193,7 @@ static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c)
 static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, int64_t kernel,
                                            int64_t stride, int64_t dilation, int64_t *before,
                                            int64_t *after, const epctx_str *auto_pad, bool ceil,
-                                           int64_t *out)
-{
+                                           int64_t *out) {
     const int64_t top = INT32_MAX / 8;
     int64_t reach, room;
     if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
@@ -9861,8 +9230,7 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
 
 /* Reads strides, dilations, pads, auto_pad and ceil_mode. 1-D windows become 2-D with height 1. */
 static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu__shape *in,
-                                         const int64_t *kernel, epctx_npu__window *w)
-{
+                                         const int64_t *kernel, epctx_npu__window *w) {
     const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
     const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
     const uint32_t spatial = in->rank - 2, shift = 2 - spatial;
@@ -9904,8 +9272,7 @@ static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__want_image(epctx_npu__compiler *c, uint32_t x)
-{
+static epctx_status epctx_npu__want_image(epctx_npu__compiler *c, uint32_t x) {
     uint32_t rank = c->tensors[x].shape.rank;
     if (rank != 3 && rank != 4) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -9917,8 +9284,7 @@ static epctx_status epctx_npu__want_image(epctx_npu__compiler *c, uint32_t x)
 
 /* [N, channels, spatial ...]: shape of the window's output. */
 static epctx_npu__shape epctx_npu__image(const epctx_npu__shape *in, int64_t channels,
-                                         const epctx_npu__window *w)
-{
+                                         const epctx_npu__window *w) {
     epctx_npu__shape out = *in;
     out.dims[1] = channels;
     if (in->rank == 4) out.dims[2] = (int64_t)w->out_h;
@@ -9928,8 +9294,7 @@ static epctx_npu__shape epctx_npu__image(const epctx_npu__shape *in, int64_t cha
 
 /* Packs input 1 of `s`: constants later, as fusion may still change them, others at run time. */
 static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__step *s,
-                                           const epctx_npu__pack *pack)
-{
+                                           const epctx_npu__pack *pack) {
     epctx_npu__shape shape = {1, {0}};
     epctx_npu__step p;
     uint32_t id;
@@ -9949,8 +9314,7 @@ static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__st
 
 /* Weights [group][output][channel][tap] packed as [group][block][tap][channel]. */
 static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step *s,
-                                         const epctx_npu__window *window)
-{
+                                         const epctx_npu__window *window) {
     epctx_npu__conv *p = &s->params.conv;
     const uint64_t taps = epctx_npu__mul(window->kernel_h, window->kernel_w);
     const uint64_t depth = epctx_npu__mul(p->in_channels, taps);
@@ -9975,8 +9339,7 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
 }
 
 /* Weights [channel][tap] packed as [block][tap]. */
-static epctx_status epctx_npu__emit_depthwise(epctx_npu__compiler *c, epctx_npu__step *s)
-{
+static epctx_status epctx_npu__emit_depthwise(epctx_npu__compiler *c, epctx_npu__step *s) {
     const epctx_npu__depthwise *p = &s->params.depthwise;
     epctx_npu__pack pack;
     pack.batch = 1;
@@ -9991,8 +9354,7 @@ static epctx_status epctx_npu__emit_depthwise(epctx_npu__compiler *c, epctx_npu_
     return epctx_npu__emit_packed(c, s, &pack);
 }
 
-static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channels, uint32_t bias)
-{
+static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channels, uint32_t bias) {
     if (bias == EPCTX_NPU__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__want_float(c, bias));
     if (c->tensors[bias].count != (uint64_t)channels) {
@@ -10003,8 +9365,7 @@ static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channe
 }
 
 static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint32_t w,
-                                       uint32_t bias, uint32_t *y)
-{
+                                       uint32_t bias, uint32_t *y) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
     epctx_npu__shape xs, ws, ys;
     epctx_npu__window window;
@@ -10047,8 +9408,7 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
     return epctx_npu__emit_conv(c, &s, &window);
 }
 
-static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c) {
     uint32_t x, w, bias, y;
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
     EPCTX__TRY(epctx_npu__optional(c, 2, &bias));
@@ -10062,8 +9422,7 @@ static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
 static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t in, int64_t kernel,
                                                int64_t stride, int64_t dilation, int64_t extra,
                                                int64_t wanted, const epctx_str *auto_pad,
-                                               int64_t *before, int64_t *after, int64_t *out)
-{
+                                               int64_t *before, int64_t *after, int64_t *out) {
     const int64_t top = INT32_MAX / 8;
     int64_t reach, full, total;
     if (kernel < 1 || stride < 1 || dilation < 1 || kernel > 4096 || stride > 4096 ||
@@ -10102,8 +9461,7 @@ typedef struct epctx_npu__transposed {
 
 /* Weights [group][channel][output][ky][kx] to [group][output][channel][ky][kx]; flips ky and kx. */
 static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_npu__transposed *p,
-                                            uint32_t w, uint32_t *turned)
-{
+                                            uint32_t w, uint32_t *turned) {
     const bool folding = c->folding;
     epctx_npu__shape in = {5, {0}}, out = {5, {0}};
     int64_t dense[EPCTX_NPU_MAX_RANK], from[5], to[EPCTX_NPU_MAX_RANK];
@@ -10132,8 +9490,7 @@ static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_
 
 /* Inserts zeros between the elements of the input. */
 static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__transposed *p,
-                                      uint32_t x, int64_t planes, uint32_t *y)
-{
+                                      uint32_t x, int64_t planes, uint32_t *y) {
     epctx_npu__shape in = {3, {0}}, out = {3, {0}}, image = {4, {0}};
     int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     uint32_t i;
@@ -10157,8 +9514,7 @@ static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__t
 }
 
 static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx_npu__shape *xs,
-                                             const epctx_npu__shape *ws, epctx_npu__transposed *p)
-{
+                                             const epctx_npu__shape *ws, epctx_npu__transposed *p) {
     const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
     const uint32_t spatial = xs->rank - 2, shift = 2 - spatial;
     epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
@@ -10185,8 +9541,7 @@ static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     epctx_npu__shape xs, ws, ys;
     epctx_npu__transposed p;
     epctx_npu__window w;
@@ -10240,8 +9595,8 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
 }
 
 /* Zeros around an image instead of the padding of its window. */
-static epctx_status epctx_npu__pad_window(epctx_npu__compiler *c, uint32_t *x, epctx_npu__window *w)
-{
+static epctx_status epctx_npu__pad_window(epctx_npu__compiler *c, uint32_t *x,
+                                          epctx_npu__window *w) {
     int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
     epctx_npu__shape shape = c->tensors[*x].shape;
     const uint32_t flat = shape.rank == 3;
@@ -10270,8 +9625,7 @@ typedef enum epctx_npu__pool_form {
 
 #define EPCTX_NPU__SAME_DIFFERS "no SAME with dilations or windows apart: runtimes differ"
 
-static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c) {
     const bool average = c->variant == EPCTX_NPU__POOL_AVERAGE;
     epctx_npu__shape xs, ys;
     int64_t kernel[2] = {1, 1};
@@ -10315,8 +9669,7 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
 static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__reduce_kind kind,
                                            uint32_t x, uint64_t outer, uint64_t count,
                                            uint64_t inner, const epctx_npu__shape *shape,
-                                           uint32_t *y)
-{
+                                           uint32_t *y) {
     epctx_npu__step s;
     EPCTX__TRY(epctx_npu__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
@@ -10331,8 +9684,7 @@ static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__re
 
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
 static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__reduce_kind kind,
-                                           uint32_t x, const bool *marked, bool keep, uint32_t *y)
-{
+                                           uint32_t x, const bool *marked, bool keep, uint32_t *y) {
     epctx_npu__shape shape = c->tensors[x].shape, last = {0, {0}};
     const int32_t type = c->tensors[x].elem;
     uint64_t total = 1;
@@ -10361,8 +9713,7 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
         outer = epctx_npu__product(&shape, 0, first);
         n = epctx_npu__product(&shape, first, end);
         inner = epctx_npu__product(&shape, end, shape.rank);
-        for (i = first; i < end; i++)
-            shape.dims[i] = 1;
+        for (i = first; i < end; i++) shape.dims[i] = 1;
         EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, outer, n, inner, &shape, &x));
         end = first;
     }
@@ -10377,8 +9728,7 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
 
 /* The axes of a reduction; `noop`: there are none, and the node is the identity. */
 static epctx_status epctx_npu__reduce_axes(epctx_npu__compiler *c, uint32_t x, int64_t since,
-                                           bool *marked, bool *noop)
-{
+                                           bool *marked, bool *noop) {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK];
     const uint32_t rank = c->tensors[x].shape.rank;
     size_t count;
@@ -10386,13 +9736,11 @@ static epctx_status epctx_npu__reduce_axes(epctx_npu__compiler *c, uint32_t x, i
     bool found;
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, since, axes, &count, &found));
     *noop = count == 0 && epctx_node_int(c->node, "noop_with_empty_axes", 0) != 0;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
-        marked[i] = count == 0 && !*noop && i < rank;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = count == 0 && !*noop && i < rank;
     return epctx_npu__mark_axes(c, axes, count, rank, marked);
 }
 
-static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c) {
     const epctx_npu__reduce_kind kind = (epctx_npu__reduce_kind)c->variant;
     const int64_t since = kind == EPCTX_NPU__REDUCE_SUM ? 13 : 18;
     const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
@@ -10415,8 +9763,7 @@ typedef enum epctx_npu__reduce_form {
     EPCTX_NPU__FORM_LOG_EXP
 } epctx_npu__reduce_form;
 
-static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c) {
     const epctx_npu__reduce_form form = (epctx_npu__reduce_form)c->variant;
     bool marked[EPCTX_NPU_MAX_RANK], keep = false, noop;
     uint32_t x, y, top = EPCTX_NPU__NONE, zero;
@@ -10434,8 +9781,7 @@ static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c)
     case EPCTX_NPU__FORM_SQUARE:
         EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_MUL, x, x, &x));
         break;
-    case EPCTX_NPU__FORM_LOG:
-        break;
+    case EPCTX_NPU__FORM_LOG: break;
     default: /* minus the maximum, so that no exponential overflows */
         EPCTX__TRY(epctx_npu__want_float(c, x));
         EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MAX, x, marked, true, &top));
@@ -10463,8 +9809,7 @@ static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c)
 }
 
 static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                        bool smallest, bool last, int64_t keep, uint32_t *y)
-{
+                                        bool smallest, bool last, int64_t keep, uint32_t *y) {
     epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
     EPCTX__TRY(epctx_npu__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
@@ -10482,8 +9827,7 @@ static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c) {
     const bool smallest = c->variant != 0;
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
     epctx_npu__shape shape;
@@ -10494,8 +9838,7 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, 1, &y));
     if (epctx_node_int(c->node, "keepdims", 1) == 0) {
         shape = c->tensors[y].shape;
-        for (i = axis; i + 1 < shape.rank; i++)
-            shape.dims[i] = shape.dims[i + 1];
+        for (i = axis; i + 1 < shape.rank; i++) shape.dims[i] = shape.dims[i + 1];
         shape.rank--;
         return epctx_npu__lower_alias(c, y, &shape);
     }
@@ -10503,8 +9846,7 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c)
 }
 
 /* 1 at the first maximum, else 0. */
-static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c) {
     const bool old = c->node->version < 13;
     epctx_npu__shape shape, flat;
     uint32_t x, y, axis, ramp;
@@ -10527,8 +9869,7 @@ static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c)
 }
 
 /* Mean of several tensors. */
-static epctx_status epctx_npu__lower_mean(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_mean(epctx_npu__compiler *c) {
     uint32_t y, b;
     size_t i;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &y));
@@ -10542,8 +9883,7 @@ static epctx_status epctx_npu__lower_mean(epctx_npu__compiler *c)
 }
 
 /* (x - mean) / (sqrt(mean square of that) + 1e-9) */
-static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c) {
     const epctx_attr *attr = epctx_node_attr(c->node, "axes");
     static const int64_t usual[3] = {0, 2, 3};
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
@@ -10564,8 +9904,7 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, x);
 }
 
-static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c) {
     const epctx_npu__reduce_kind kind = (epctx_npu__reduce_kind)c->variant;
     epctx_npu__shape shape;
     uint32_t x, y, i;
@@ -10575,8 +9914,7 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3, found %u",
                           (uint64_t)shape.rank);
     }
-    for (i = 2; i < shape.rank; i++)
-        shape.dims[i] = 1;
+    for (i = 2; i < shape.rank; i++) shape.dims[i] = 1;
     EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
                                       epctx_npu__product(&c->tensors[x].shape, 2, shape.rank), 1,
                                       &shape, &y));
@@ -10585,8 +9923,7 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
 
 /* Over axes `axis` to `end`. */
 static epctx_status epctx_npu__emit_softmax(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                            uint32_t end, bool log, uint32_t *y)
-{
+                                            uint32_t end, bool log, uint32_t *y) {
     const epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
@@ -10598,8 +9935,7 @@ static epctx_status epctx_npu__emit_softmax(epctx_npu__compiler *c, uint32_t x, 
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c) {
     const bool old = c->node->version < 13; /* flattens from the axis on */
     uint32_t x, y, axis, rank;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
@@ -10615,8 +9951,7 @@ static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
 /* y[batch][m][n]; b is not packed yet. */
 static epctx_status epctx_npu__emit_gemm(epctx_npu__compiler *c, const epctx_npu__gemm *params,
                                          uint32_t a, uint32_t b, bool b_transposed, uint32_t bias,
-                                         uint32_t y)
-{
+                                         uint32_t y) {
     epctx_npu__pack pack;
     epctx_npu__step s;
     epctx_npu__step_init(&s, EPCTX_NPU__OP_GEMM, a, b, y);
@@ -10636,8 +9971,7 @@ static epctx_status epctx_npu__emit_gemm(epctx_npu__compiler *c, const epctx_npu
 
 /* Gemm's C as bias: one constant times beta per column. NONE: a later step must add it. */
 static epctx_status epctx_npu__gemm_bias(epctx_npu__compiler *c, uint32_t id, float beta, int64_t n,
-                                         uint32_t *bias)
-{
+                                         uint32_t *bias) {
     const epctx_npu__tensor *t = &c->tensors[id];
     const epctx_npu__shape *s = &t->shape;
     const bool row = s->rank > 0 && s->dims[s->rank - 1] == n && t->count == (uint64_t)n;
@@ -10659,8 +9993,7 @@ static epctx_status epctx_npu__gemm_bias(epctx_npu__compiler *c, uint32_t id, fl
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c) {
     const bool trans_a = epctx_node_int(c->node, "transA", 0) != 0;
     const bool trans_b = epctx_node_int(c->node, "transB", 0) != 0;
     const float beta = epctx_node_float(c->node, "beta", 1.0f);
@@ -10714,8 +10047,7 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
 
 /* Broadcasts the batch dimensions of an operand to those of the result if they differ. */
 static epctx_status epctx_npu__matmul_expand(epctx_npu__compiler *c, uint32_t *id,
-                                             const epctx_npu__shape *batch)
-{
+                                             const epctx_npu__shape *batch) {
     epctx_npu__shape shape = *batch;
     const epctx_npu__shape *in = &c->tensors[*id].shape;
     shape.rank += 2;
@@ -10726,8 +10058,7 @@ static epctx_status epctx_npu__matmul_expand(epctx_npu__compiler *c, uint32_t *i
 }
 
 static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uint32_t b,
-                                         uint32_t *y)
-{
+                                         uint32_t *y) {
     epctx_npu__shape as, bs, a_batch, b_batch, batch, ys;
     epctx_npu__gemm p;
     bool row, column;
@@ -10783,8 +10114,7 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
     return epctx_npu__emit_gemm(c, &p, a, b, false, EPCTX_NPU__NONE, *y);
 }
 
-static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c) {
     uint32_t a, b, y;
     EPCTX__TRY(epctx_npu__two_floats(c, &a, &b));
     EPCTX__TRY(epctx_npu__matmul_of(c, a, b, &y));
@@ -10794,15 +10124,13 @@ static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
 /* -- BatchNormalization: y = x * f + g, f = scale / sqrt(var + epsilon), g = shift - mean * f -- */
 
 static epctx_status epctx_npu__norm_factors(epctx_npu__compiler *c, const uint32_t *ids,
-                                            uint64_t channels, uint32_t *factor, uint32_t *offset)
-{
+                                            uint64_t channels, uint32_t *factor, uint32_t *offset) {
     const float epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
     const void *d[4];
     float *f, *g;
     uint64_t i;
     uint32_t j;
-    for (j = 0; j < 4; j++)
-        EPCTX__TRY(epctx_npu__data(c, ids[j], &d[j]));
+    for (j = 0; j < 4; j++) EPCTX__TRY(epctx_npu__data(c, ids[j], &d[j]));
     EPCTX__TRY(epctx_npu__add_floats(c, channels, &f, factor));
     EPCTX__TRY(epctx_npu__add_floats(c, channels, &g, offset));
     for (i = 0; i < channels; i++) {
@@ -10816,8 +10144,7 @@ static epctx_status epctx_npu__norm_factors(epctx_npu__compiler *c, const uint32
 
 /* Constant weights times the factor of their channel. */
 static epctx_status epctx_npu__scale_weights(epctx_npu__compiler *c, uint32_t w, uint64_t channels,
-                                             uint32_t factor, uint32_t *out)
-{
+                                             uint32_t factor, uint32_t *out) {
     const bool folding = c->folding;
     epctx_npu__shape rows = {2, {0}}, column = {2, {0}};
     uint32_t a, b;
@@ -10837,8 +10164,7 @@ static epctx_status epctx_npu__scale_weights(epctx_npu__compiler *c, uint32_t w,
 
 /* Scales weights and bias of the previous convolution by `factor` and adds `offset` to the bias. */
 static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uint64_t channels,
-                                         uint32_t factor, uint32_t offset, bool *done)
-{
+                                         uint32_t factor, uint32_t offset, bool *done) {
     epctx_npu__step *s = epctx_npu__producer(c, x);
     const void *f, *g, *old_b = NULL;
     float *b;
@@ -10873,17 +10199,14 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
 
 /* With run-time statistics: (x - mean) / sqrt(var + epsilon) * scale + shift, in single steps. */
 static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, const uint32_t *ids,
-                                         uint64_t channels, uint32_t *y)
-{
+                                         uint64_t channels, uint32_t *y) {
     epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
     uint32_t v[4], id, i;
     shape.rank -= 1;
     shape.dims[0] = (int64_t)channels;
-    for (i = 1; i < shape.rank; i++)
-        shape.dims[i] = 1;
-    for (i = 0; i < 4; i++)
-        EPCTX__TRY(epctx_npu__alias(c, ids[i], &shape, 0, &v[i]));
+    for (i = 1; i < shape.rank; i++) shape.dims[i] = 1;
+    for (i = 0; i < 4; i++) EPCTX__TRY(epctx_npu__alias(c, ids[i], &shape, 0, &v[i]));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, v[3],
                                       epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
@@ -10898,8 +10221,7 @@ static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, con
 }
 
 static epctx_status epctx_npu__emit_affine(epctx_npu__compiler *c, uint32_t x, uint64_t channels,
-                                           uint32_t factor, uint32_t offset, uint32_t *y)
-{
+                                           uint32_t factor, uint32_t offset, uint32_t *y) {
     const epctx_npu__shape *shape = &c->tensors[x].shape;
     epctx_npu__step s;
     epctx_npu__step_init(&s, EPCTX_NPU__OP_AFFINE, x, factor, 0);
@@ -10912,8 +10234,7 @@ static epctx_status epctx_npu__emit_affine(epctx_npu__compiler *c, uint32_t x, u
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c) {
     uint32_t x, y, ids[4], i, factor, offset;
     bool constant = true, done = false;
     uint64_t channels;
@@ -10955,8 +10276,7 @@ typedef struct epctx_npu__norm_shape {
 
 static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uint32_t scale,
                                          uint32_t shift, const epctx_npu__norm_shape *n,
-                                         float epsilon, uint32_t *y)
-{
+                                         float epsilon, uint32_t *y) {
     epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
     uint32_t ids[2], i;
@@ -10985,8 +10305,7 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
 
 /* LayerNormalization's optional outputs: mean and inverse standard deviation. */
 static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                            float epsilon)
-{
+                                            float epsilon) {
     epctx_npu__shape shape = c->tensors[x].shape;
     const uint64_t outer = epctx_npu__product(&shape, 0, axis);
     const uint64_t count = epctx_npu__product(&shape, axis, shape.rank);
@@ -10997,8 +10316,7 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
                             epctx_map_get(&c->uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
     }
     if (!wanted) return EPCTX_OK;
-    for (i = axis; i < shape.rank; i++)
-        shape.dims[i] = 1;
+    for (i = axis; i < shape.rank; i++) shape.dims[i] = 1;
     EPCTX__TRY(
         epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, x, outer, count, 1, &shape, &mean));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &id));
@@ -11012,8 +10330,7 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
     return epctx_npu__output(c, 2, square);
 }
 
-static epctx_status epctx_npu__lower_layer_norm(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_layer_norm(epctx_npu__compiler *c) {
     const bool centred = c->variant != 0;
     const float epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
     epctx_npu__norm_shape n;
@@ -11036,8 +10353,7 @@ static epctx_status epctx_npu__lower_layer_norm(epctx_npu__compiler *c)
 }
 
 /* One row per sample and channel, or group of channels. */
-static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c) {
     const bool grouped = c->variant != 0;
     const int64_t groups = epctx_node_int(c->node, "num_groups", 1);
     epctx_npu__norm_shape n;
@@ -11062,8 +10378,7 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c)
 }
 
 /* x / (bias + alpha * mean square of nearby channels) ^ beta; the mean is a pool over channels. */
-static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c) {
     const int64_t size = epctx_node_int(c->node, "size", 0);
     epctx_npu__shape shape;
     epctx_npu__step s;
@@ -11106,8 +10421,7 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
 /* Per-tensor or per-axis scale and zero point. */
 static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__opcode op,
                                              uint32_t x, uint32_t scale, uint32_t zero,
-                                             int64_t axis_or, int32_t type, uint32_t *y)
-{
+                                             int64_t axis_or, int32_t type, uint32_t *y) {
     const bool to_float = op == EPCTX_NPU__OP_DEQUANTIZE;
     epctx_npu__shape shape = c->tensors[x].shape;
     const uint64_t channels = c->tensors[scale].count;
@@ -11147,8 +10461,7 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c) {
     uint32_t x, scale, zero, y;
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &scale));
     EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
@@ -11160,8 +10473,7 @@ static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c) {
     uint32_t x, scale, zero, y;
     int32_t type = (int32_t)epctx_node_int(c->node, "output_dtype", EPCTX_ONNX_UINT8);
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
@@ -11175,8 +10487,7 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c)
 }
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
-static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {0, {0}};
     uint32_t x, zero, low, high, scale, point, y;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
@@ -11205,8 +10516,7 @@ static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
 
 /* Input `i` minus input `zero_at` times `scale`, NONE: 1. Folded if all are constant. */
 static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint32_t scale,
-                                         size_t zero_at, int64_t axis, uint32_t *y)
-{
+                                         size_t zero_at, int64_t axis, uint32_t *y) {
     const bool folding = c->folding;
     uint32_t x, zero;
     epctx_status status;
@@ -11217,8 +10527,7 @@ static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint3
     if (scale == EPCTX_NPU__NONE) {
         count = zero != EPCTX_NPU__NONE ? c->tensors[zero].count : 1;
         EPCTX__TRY(epctx_npu__add_floats(c, count, &data, &scale));
-        for (j = 0; j < count; j++)
-            data[j] = 1.0f;
+        for (j = 0; j < count; j++) data[j] = 1.0f;
     }
     c->folding = c->tensors[x].constant && c->tensors[scale].constant &&
                  (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
@@ -11230,13 +10539,11 @@ static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint3
 
 /* Elements `first` to `first` + `count` of an axis. */
 static epctx_status epctx_npu__range(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                     int64_t first, int64_t count, uint32_t *y)
-{
+                                     int64_t first, int64_t count, uint32_t *y) {
     int64_t firsts[EPCTX_NPU_MAX_RANK] = {0}, steps[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape box = c->tensors[x].shape;
     uint32_t i;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
-        steps[i] = 1;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) steps[i] = 1;
     firsts[axis] = first;
     box.dims[axis] = count;
     c->folding = c->tensors[x].constant;
@@ -11245,8 +10552,7 @@ static epctx_status epctx_npu__range(epctx_npu__compiler *c, uint32_t x, uint32_
 
 /* The weights `first` to `first` + `count` of every output channel; the others are 0. */
 static epctx_status epctx_npu__mask(epctx_npu__compiler *c, uint32_t w, uint64_t first,
-                                    uint64_t count, uint32_t *y)
-{
+                                    uint64_t count, uint32_t *y) {
     epctx_npu__shape shape = c->tensors[w].shape;
     uint64_t i;
     uint32_t ones;
@@ -11261,8 +10567,7 @@ static epctx_status epctx_npu__mask(epctx_npu__compiler *c, uint32_t w, uint64_t
 
 /* int32 products of bytes minus zero points: exact partial sums in float, added as integers. */
 static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, uint32_t a,
-                                            uint32_t b, uint32_t *y)
-{
+                                            uint32_t b, uint32_t *y) {
     const uint64_t most = (1u << 24) / (255u * 255u);
     const epctx_npu__shape as = c->tensors[a].shape, bs = c->tensors[b].shape;
     const uint32_t along = bs.rank > 1 && !conv ? bs.rank - 2 : (conv ? 1 : 0);
@@ -11299,8 +10604,7 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
 }
 
 /* ConvInteger and MatMulInteger. */
-static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c) {
     const bool conv = c->variant != 0;
     uint32_t a, b, y = EPCTX_NPU__NONE;
     EPCTX__TRY(epctx_npu__floats_of(c, 0, EPCTX_NPU__NONE, 2, conv ? 0 : -2, &a));
@@ -11312,8 +10616,7 @@ static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c)
 /* -- losses: minus the selected element, weighted; some exported models contain them -- */
 
 static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uint32_t target,
-                                         uint32_t weight)
-{
+                                         uint32_t weight) {
     const epctx_attr *reduction = epctx_node_attr(c->node, "reduction");
     const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
     const epctx_npu__shape xs = c->tensors[x].shape, ts = c->tensors[target].shape;
@@ -11339,8 +10642,7 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     column.rank = xs.rank;
     column.dims[0] = ts.dims[0];
     column.dims[1] = 1;
-    for (i = 2; i < column.rank; i++)
-        column.dims[i] = ts.dims[i - 1];
+    for (i = 2; i < column.rank; i++) column.dims[i] = ts.dims[i - 1];
     EPCTX__TRY(epctx_npu__alias(c, target, &column, 0, &id));
     EPCTX__TRY(epctx_npu__emit_pick(c, x, id, EPCTX_NPU__NONE, 1, 0, &y));
     EPCTX__TRY(epctx_npu__alias(c, y, &ts, 0, &y));
@@ -11354,8 +10656,7 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
         EPCTX__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
     } else if (ignored != EPCTX_NPU__NONE) {
         EPCTX__TRY(epctx_npu__add_floats(c, c->tensors[target].count, &ones, &w));
-        for (i = 0; i < c->tensors[target].count; i++)
-            ones[i] = 1.0f;
+        for (i = 0; i < c->tensors[target].count; i++) ones[i] = 1.0f;
         EPCTX__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
     }
     if (ignored != EPCTX_NPU__NONE) {
@@ -11379,8 +10680,7 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_likelihood(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_likelihood(epctx_npu__compiler *c) {
     uint32_t x, target, weight;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX__TRY(epctx_npu__input(c, 1, &target));
@@ -11388,8 +10688,7 @@ static epctx_status epctx_npu__lower_likelihood(epctx_npu__compiler *c)
     return epctx_npu__emit_loss(c, x, target, weight);
 }
 
-static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c) {
     epctx_npu__step s;
     epctx_npu__shape shape;
     uint32_t x, target, weight, y;
@@ -11416,13 +10715,11 @@ static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c)
 
 /* One index of an axis; the axis remains, with one element. */
 static epctx_status epctx_npu__take_one(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                        int64_t index, int64_t count, uint32_t *y)
-{
+                                        int64_t index, int64_t count, uint32_t *y) {
     int64_t start[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape box = c->tensors[x].shape;
     uint32_t i;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
-        step[i] = 1;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
     start[axis] = index;
     box.dims[axis] = count;
     return epctx_npu__take_box(c, x, &box, start, step, y);
@@ -11437,8 +10734,8 @@ typedef struct epctx_npu__rnn {
     uint32_t results[2]; /* of each direction */
 } epctx_npu__rnn;
 
-static epctx_status epctx_npu__rnn_act(epctx_npu__compiler *c, epctx_str name, epctx_npu__act *act)
-{
+static epctx_status epctx_npu__rnn_act(epctx_npu__compiler *c, epctx_str name,
+                                       epctx_npu__act *act) {
     memset(act, 0, sizeof *act);
     if (epctx_str_is(name, "Sigmoid")) {
         act->kind = EPCTX_NPU__ACT_SIGMOID;
@@ -11455,8 +10752,7 @@ static epctx_status epctx_npu__rnn_act(epctx_npu__compiler *c, epctx_str name, e
 }
 
 /* The activations of direction `d`. */
-static epctx_status epctx_npu__rnn_acts(epctx_npu__compiler *c, epctx_npu__rnn *n, uint32_t d)
-{
+static epctx_status epctx_npu__rnn_acts(epctx_npu__compiler *c, epctx_npu__rnn *n, uint32_t d) {
     static const char *const usual[3] = {"Sigmoid", "Tanh", "Tanh"};
     const epctx_attr *attr = epctx_node_attr(c->node, "activations");
     const uint32_t count = n->p.cell + 1; /* RNN 1, GRU 2, LSTM 3 */
@@ -11477,8 +10773,7 @@ static epctx_status epctx_npu__rnn_acts(epctx_npu__compiler *c, epctx_npu__rnn *
 }
 
 static epctx_status epctx_npu__rnn_shape(epctx_npu__compiler *c, uint32_t id, uint32_t rank,
-                                         int64_t d0, int64_t d1, int64_t d2)
-{
+                                         int64_t d0, int64_t d1, int64_t d2) {
     const epctx_npu__shape *s;
     if (id == EPCTX_NPU__NONE) return EPCTX_OK;
     s = &c->tensors[id].shape;
@@ -11489,8 +10784,7 @@ static epctx_status epctx_npu__rnn_shape(epctx_npu__compiler *c, uint32_t id, ui
     return epctx_npu__want_float(c, id);
 }
 
-static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn *n)
-{
+static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn *n) {
     const epctx_attr *direction = epctx_node_attr(c->node, "direction");
     const epctx_npu__shape *xs;
     int64_t d, batch, hidden, gates = n->gates;
@@ -11499,8 +10793,7 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
     EPCTX__TRY(epctx_npu__float_input(c, 0, &n->x));
     EPCTX__TRY(epctx_npu__float_input(c, 1, &n->w));
     EPCTX__TRY(epctx_npu__float_input(c, 2, &n->r));
-    for (i = 0; optional[i] != NULL; i++)
-        EPCTX__TRY(epctx_npu__optional(c, i + 3, optional[i]));
+    for (i = 0; optional[i] != NULL; i++) EPCTX__TRY(epctx_npu__optional(c, i + 3, optional[i]));
     n->directions = direction != NULL && epctx_str_is(direction->s, "bidirectional") ? 2 : 1;
     n->batch_first = epctx_node_int(c->node, "layout", 0) != 0;
     hidden = epctx_node_int(c->node, "hidden_size",
@@ -11554,8 +10847,7 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
 
 /* The bias of direction `d`: the sum of both halves, except the last gate of a late-reset GRU. */
 static epctx_status epctx_npu__rnn_bias(epctx_npu__compiler *c, const epctx_npu__rnn *n, int64_t d,
-                                        uint32_t *bias, uint32_t *late)
-{
+                                        uint32_t *bias, uint32_t *late) {
     const uint64_t size = (uint64_t)n->gates * n->p.hidden, hidden = n->p.hidden;
     const int64_t one[1] = {1};
     epctx_npu__shape flat = {1, {0}};
@@ -11581,15 +10873,14 @@ static epctx_status epctx_npu__rnn_bias(epctx_npu__compiler *c, const epctx_npu_
 
 /* Initial state or cell of direction `d`, [batch][hidden]. */
 static epctx_status epctx_npu__rnn_first(epctx_npu__compiler *c, const epctx_npu__rnn *n,
-                                         uint32_t id, int64_t d, uint32_t *out)
-{
+                                         uint32_t id, int64_t d, uint32_t *out) {
     *out = EPCTX_NPU__NONE;
     return id == EPCTX_NPU__NONE ? EPCTX_OK
                                  : epctx_npu__take_one(c, id, n->batch_first ? 1 : 0, d, 1, out);
 }
 
-static epctx_status epctx_npu__rnn_direction(epctx_npu__compiler *c, epctx_npu__rnn *n, uint32_t d)
-{
+static epctx_status epctx_npu__rnn_direction(epctx_npu__compiler *c, epctx_npu__rnn *n,
+                                             uint32_t d) {
     const uint32_t rows = n->gates * n->p.hidden;
     const uint64_t state = (uint64_t)n->p.batch * n->p.hidden;
     const bool folding = c->folding;
@@ -11643,8 +10934,7 @@ static epctx_status epctx_npu__rnn_direction(epctx_npu__compiler *c, epctx_npu__
 
 /* Output `i` from the results of the directions: `steps` steps, from element `start` on. */
 static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_npu__rnn *n, size_t i,
-                                          uint64_t start, uint32_t steps)
-{
+                                          uint64_t start, uint32_t steps) {
     const uint32_t d = n->directions, batch = n->p.batch, hidden = n->p.hidden, t = i == 0 ? 0 : 1;
     epctx_npu__shape shape = {4, {0}}, walk = {3, {0}}, all;
     int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[3];
@@ -11678,8 +10968,7 @@ static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_np
     return epctx_npu__output(c, i, y);
 }
 
-static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c) {
     const epctx_npu__cell cell = (epctx_npu__cell)c->variant;
     const epctx_attr *direction = epctx_node_attr(c->node, "direction");
     epctx_npu__rnn n;
@@ -11693,8 +10982,7 @@ static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c)
         cell == EPCTX_NPU__CELL_GRU && epctx_node_int(c->node, "linear_before_reset", 0) != 0;
     n.cell = n.peep = EPCTX_NPU__NONE;
     EPCTX__TRY(epctx_npu__rnn_inputs(c, &n));
-    for (d = 0; d < n.directions; d++)
-        EPCTX__TRY(epctx_npu__rnn_direction(c, &n, d));
+    for (d = 0; d < n.directions; d++) EPCTX__TRY(epctx_npu__rnn_direction(c, &n, d));
     state = (uint64_t)n.p.batch * n.p.hidden;
     EPCTX__TRY(epctx_npu__rnn_output(c, &n, 0, 0, n.p.time));
     EPCTX__TRY(epctx_npu__rnn_output(c, &n, 1, n.p.time * state, 1));
@@ -11721,8 +11009,7 @@ typedef struct epctx_npu__axis_plan {
 } epctx_npu__axis_plan;
 
 /* Input coordinate of output position `i`. */
-static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
-{
+static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i) {
     const float at = (float)i, in = (float)p->in, out = (float)p->out;
     const float half =
         epctx_npu__f_add(epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale), -0.5f);
@@ -11748,8 +11035,7 @@ static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
     return half;
 }
 
-static float epctx_npu__nearest(const epctx_npu__axis_plan *p, float x)
-{
+static float epctx_npu__nearest(const epctx_npu__axis_plan *p, float x) {
     const float down = epctx_npu__floor(x), rest = epctx_npu__f_add(x, -down);
     if (epctx_str_is(p->nearest, "ceil") || (p->nearest.size == 0 && p->scale < 1.0f))
         return rest > 0.0f ? down + 1.0f : down;
@@ -11761,8 +11047,7 @@ static float epctx_npu__nearest(const epctx_npu__axis_plan *p, float x)
 }
 
 /* Weight of a tap at distance d >= 0. */
-static float epctx_npu__tap(const epctx_npu__axis_plan *p, float d)
-{
+static float epctx_npu__tap(const epctx_npu__axis_plan *p, float d) {
     const float a = p->cubic;
     float v;
     if (p->filter == EPCTX_NPU__LINEAR) return d < 1.0f ? epctx_npu__f_add(1.0f, -d) : 0.0f;
@@ -11779,15 +11064,13 @@ static float epctx_npu__tap(const epctx_npu__axis_plan *p, float d)
 
 /* Fills the taps of one output position. */
 static void epctx_npu__taps(const epctx_npu__axis_plan *p, int64_t i, int64_t taps,
-                            uint8_t *positions, float *weights)
-{
+                            uint8_t *positions, float *weights) {
     const bool wide = p->antialias && p->scale < 1.0f;
     const float x = epctx_npu__source_of(p, i), top = (float)(p->in - 1);
     float first, sum = 0.0f;
     int64_t t;
     if (epctx_str_is(p->transform, "tf_crop_and_resize") && !(x >= 0.0f && x <= top)) {
-        for (t = 0; t < taps; t++)
-            epctx_npu__store_int(positions, (size_t)t, EPCTX_ONNX_INT32, -1);
+        for (t = 0; t < taps; t++) epctx_npu__store_int(positions, (size_t)t, EPCTX_ONNX_INT32, -1);
         return;
     }
     first = p->filter == EPCTX_NPU__NEAREST ? epctx_npu__nearest(p, x) : epctx_npu__floor(x);
@@ -11810,8 +11093,7 @@ static void epctx_npu__taps(const epctx_npu__axis_plan *p, int64_t i, int64_t ta
 }
 
 static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                           const epctx_npu__axis_plan *p, uint32_t *y)
-{
+                                           const epctx_npu__axis_plan *p, uint32_t *y) {
     epctx_npu__shape shape = c->tensors[x].shape, table = {1, {0}};
     int64_t taps = p->filter == EPCTX_NPU__NEAREST ? 1 : p->filter == EPCTX_NPU__LINEAR ? 2 : 4;
     epctx_npu__step s;
@@ -11848,8 +11130,7 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
 
 /* Floats of an optional constant input; an empty one counts as absent. */
 static epctx_status epctx_npu__const_floats(epctx_npu__compiler *c, size_t input, const char *what,
-                                            size_t most, float *out, size_t *count)
-{
+                                            size_t most, float *out, size_t *count) {
     const void *data;
     uint32_t id;
     *count = 0;
@@ -11869,8 +11150,7 @@ static epctx_status epctx_npu__const_floats(epctx_npu__compiler *c, size_t input
 
 static epctx_status epctx_npu__text_attr(epctx_npu__compiler *c, const char *name,
                                          const char *fallback, const char *const *allowed,
-                                         epctx_str *out)
-{
+                                         epctx_str *out) {
     const epctx_attr *attr = epctx_node_attr(c->node, name);
     size_t i;
     *out = attr != NULL ? attr->s : epctx_str_of(fallback);
@@ -11882,8 +11162,7 @@ static epctx_status epctx_npu__text_attr(epctx_npu__compiler *c, const char *nam
 /* Upsample, and Resize before opset 11: scales only; positions truncate, or round up when
  * downsampling. */
 static epctx_status epctx_npu__resize_old(epctx_npu__compiler *c, epctx_npu__axis_plan *p,
-                                          float *scales, size_t *count)
-{
+                                          float *scales, size_t *count) {
     const epctx_attr *attr = epctx_node_attr(c->node, "scales");
     p->transform = epctx_str_of("asymmetric");
     p->nearest = epctx_str_of("");
@@ -11896,8 +11175,7 @@ static epctx_status epctx_npu__resize_old(epctx_npu__compiler *c, epctx_npu__axi
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__resize_attrs(epctx_npu__compiler *c, epctx_npu__axis_plan *p)
-{
+static epctx_status epctx_npu__resize_attrs(epctx_npu__compiler *c, epctx_npu__axis_plan *p) {
     static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
     static const char *const old[] = {"nearest", "linear", "bilinear", NULL};
     static const char *const transforms[] = {
@@ -11929,8 +11207,7 @@ static epctx_status epctx_npu__resize_attrs(epctx_npu__compiler *c, epctx_npu__a
 /* With keep_aspect_ratio_policy all axes have one scale. */
 static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx_npu__shape *shape,
                                              const int64_t *axes, size_t count, int64_t *sizes,
-                                             float *scales)
-{
+                                             float *scales) {
     const epctx_attr *attr = epctx_node_attr(c->node, "keep_aspect_ratio_policy");
     const bool larger = attr != NULL && epctx_str_is(attr->s, "not_smaller");
     float scale = 0.0f;
@@ -11951,8 +11228,7 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
 
 /* Attribute `axes`; default: all. */
 static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank, int64_t *axes,
-                                           size_t *count)
-{
+                                           size_t *count) {
     const epctx_attr *attr = c->node->version >= 18 ? epctx_node_attr(c->node, "axes") : NULL;
     uint32_t axis;
     size_t i;
@@ -11969,8 +11245,7 @@ static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
     bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size, moved;
@@ -12030,8 +11305,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
 
 /* -- operators composed of others -- */
 
-static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c) {
     uint32_t x, ones, y;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     if (c->tensors[x].elem == EPCTX_ONNX_FLOAT || c->tensors[x].elem == EPCTX_ONNX_BOOL)
@@ -12042,16 +11316,14 @@ static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c)
 }
 
 /* |x|^p */
-static epctx_status epctx_npu__powers(epctx_npu__compiler *c, uint32_t x, int64_t p, uint32_t *y)
-{
+static epctx_status epctx_npu__powers(epctx_npu__compiler *c, uint32_t x, int64_t p, uint32_t *y) {
     if (p == 2) return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, y);
     EPCTX__TRY(epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_ABS, 0.0f, 0.0f, y));
     return p == 1 ? EPCTX_OK : epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, *y, (float)p, y);
 }
 
 /* x^(1/p) */
-static epctx_status epctx_npu__root(epctx_npu__compiler *c, uint32_t x, int64_t p, uint32_t *y)
-{
+static epctx_status epctx_npu__root(epctx_npu__compiler *c, uint32_t x, int64_t p, uint32_t *y) {
     *y = x;
     if (p == 2) return epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, y);
     return p == 1 ? EPCTX_OK
@@ -12059,14 +11331,12 @@ static epctx_status epctx_npu__root(epctx_npu__compiler *c, uint32_t x, int64_t 
                                            epctx_npu__f_div(1.0f, (float)p), y);
 }
 
-static epctx_status epctx_npu__p_attr(epctx_npu__compiler *c, int64_t *p)
-{
+static epctx_status epctx_npu__p_attr(epctx_npu__compiler *c, int64_t *p) {
     *p = epctx_node_int(c->node, "p", 2);
     return *p >= 1 && *p <= 64 ? EPCTX_OK : epctx_npu__bad_attr(c, "p", "1 to 64");
 }
 
-static epctx_status epctx_npu__lower_lp_norm(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_lp_norm(epctx_npu__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
     uint32_t x, y, axis;
     int64_t p;
@@ -12084,15 +11354,13 @@ static epctx_status epctx_npu__lower_lp_norm(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_global_lp_pool(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_global_lp_pool(epctx_npu__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK];
     uint32_t x, y, i;
     int64_t p;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX__TRY(epctx_npu__p_attr(c, &p));
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
-        marked[i] = i >= 2 && i < c->tensors[x].shape.rank;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = i >= 2 && i < c->tensors[x].shape.rank;
     EPCTX__TRY(epctx_npu__powers(c, x, p, &y));
     EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, y, marked, true, &y));
     EPCTX__TRY(epctx_npu__root(c, y, p, &y));
@@ -12100,8 +11368,7 @@ static epctx_status epctx_npu__lower_global_lp_pool(epctx_npu__compiler *c)
 }
 
 /* Running sums in log2(n) rounds: each adds to every sum the one `by` places before it. */
-static epctx_status epctx_npu__lower_cumsum(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_cumsum(epctx_npu__compiler *c) {
     const bool reverse = epctx_node_int(c->node, "reverse", 0) != 0;
     bool move = epctx_node_int(c->node, "exclusive", 0) != 0; /* the first round only moves */
     int64_t given[1], n, by;
@@ -12135,8 +11402,7 @@ static epctx_status epctx_npu__lower_cumsum(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, y, &shape);
 }
 
-static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c) {
     int64_t sizes[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK], before;
     epctx_npu__shape shape;
     uint32_t x, y, id, axis;
@@ -12174,8 +11440,7 @@ static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c)
 
 /* Those of an input [batch, length, heads * width] change places. `turned`: [.., width, length]. */
 static epctx_status epctx_npu__heads(epctx_npu__compiler *c, uint32_t x, int64_t heads, bool turned,
-                                     uint32_t *y)
-{
+                                     uint32_t *y) {
     static const int64_t perms[2][2][4] = {{{0, 1, 2, 3}, {0, 1, 3, 2}},
                                            {{0, 2, 1, 3}, {0, 2, 3, 1}}};
     epctx_npu__shape shape = c->tensors[x].shape;
@@ -12194,8 +11459,7 @@ static epctx_status epctx_npu__heads(epctx_npu__compiler *c, uint32_t x, int64_t
 }
 
 /* [batch, heads, length, width] as the node's input 0 has it. */
-static epctx_status epctx_npu__unheads(epctx_npu__compiler *c, uint32_t y, bool flat)
-{
+static epctx_status epctx_npu__unheads(epctx_npu__compiler *c, uint32_t y, bool flat) {
     static const int64_t perm[4] = {0, 2, 1, 3};
     epctx_npu__shape shape;
     if (flat) {
@@ -12211,8 +11475,8 @@ static epctx_status epctx_npu__unheads(epctx_npu__compiler *c, uint32_t y, bool 
 /* Keys or values: behind those of the past, which are input `past`; given back as output `present`.
  * Each of their heads serves `group` heads of the queries. */
 static epctx_status epctx_npu__history(epctx_npu__compiler *c, size_t input, size_t past,
-                                       size_t present, int64_t heads, int64_t queries, uint32_t *y)
-{
+                                       size_t present, int64_t heads, int64_t queries,
+                                       uint32_t *y) {
     epctx_npu__shape shape;
     uint32_t x, old;
     EPCTX__TRY(epctx_npu__float_input(c, input, &x));
@@ -12259,8 +11523,7 @@ static epctx_status epctx_npu__history(epctx_npu__compiler *c, size_t input, siz
 }
 
 /* Adds input 3, a bool or float mask; positions of a shorter one behind its end are masked. */
-static epctx_status epctx_npu__attention_mask(epctx_npu__compiler *c, uint32_t *scores)
-{
+static epctx_status epctx_npu__attention_mask(epctx_npu__compiler *c, uint32_t *scores) {
     const int64_t total = c->tensors[*scores].shape.dims[3];
     uint32_t mask, zero, low, wide;
     epctx_npu__shape shape;
@@ -12284,8 +11547,7 @@ static epctx_status epctx_npu__attention_mask(epctx_npu__compiler *c, uint32_t *
 
 /* Query i sees keys up to `past` + i. */
 static epctx_status epctx_npu__attention_causal(epctx_npu__compiler *c, int64_t past,
-                                                uint32_t *scores)
-{
+                                                uint32_t *scores) {
     epctx_npu__shape shape = {2, {0}};
     int64_t i, j;
     float *data;
@@ -12295,13 +11557,11 @@ static epctx_status epctx_npu__attention_causal(epctx_npu__compiler *c, int64_t 
     EPCTX__TRY(epctx_npu__add_floats(c, epctx_npu__count(&shape), &data, &id));
     c->tensors[id].shape = shape;
     for (i = 0; i < shape.dims[0]; i++)
-        for (j = 0; j < shape.dims[1]; j++)
-            *data++ = j <= past + i ? 0.0f : -FLT_MAX;
+        for (j = 0; j < shape.dims[1]; j++) *data++ = j <= past + i ? 0.0f : -FLT_MAX;
     return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, *scores, id, scores);
 }
 
-static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c) {
     static const int64_t turn[4] = {0, 1, 3, 2};
     const float cap = epctx_node_float(c->node, "softcap", 0.0f);
     const int64_t mode = epctx_node_int(c->node, "qk_matmul_output_mode", 0);
@@ -12357,15 +11617,13 @@ static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c)
 
 /* Half `part` of the first `width` of the last dimension: the other elements or the other half. */
 static void epctx_npu__half(bool interleaved, int64_t part, int64_t width, int64_t *start,
-                            int64_t *step)
-{
+                            int64_t *step) {
     *start = interleaved ? part : part * width / 2;
     *step = interleaved ? 2 : 1;
 }
 
 /* Cosines or sines, input `i`: [batch, length, 1, width / 2], or where heads come before length. */
-static epctx_status epctx_npu__angles(epctx_npu__compiler *c, size_t i, bool flat, uint32_t *y)
-{
+static epctx_status epctx_npu__angles(epctx_npu__compiler *c, size_t i, bool flat, uint32_t *y) {
     epctx_npu__shape shape;
     uint32_t positions;
     EPCTX__TRY(epctx_npu__float_input(c, i, y));
@@ -12383,8 +11641,7 @@ static epctx_status epctx_npu__angles(epctx_npu__compiler *c, size_t i, bool fla
     return epctx_npu__alias(c, *y, &shape, 0, y);
 }
 
-static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c) {
     const bool interleaved = epctx_node_int(c->node, "interleaved", 0) != 0;
     const int64_t heads = epctx_node_int(c->node, "num_heads", 0);
     int64_t start[4] = {0, 0, 0, 0}, step[4] = {1, 1, 1, 1}, dense[4], from[4], width, part;
@@ -12448,8 +11705,7 @@ typedef struct epctx_npu__geometry {
     int64_t after[EPCTX_NPU_MAX_RANK], points, places, taps;
 } epctx_npu__geometry;
 
-static epctx_npu__shape epctx_npu__shape4(int64_t a, int64_t b, int64_t c, int64_t d)
-{
+static epctx_npu__shape epctx_npu__shape4(int64_t a, int64_t b, int64_t c, int64_t d) {
     epctx_npu__shape shape = {4, {0}};
     shape.dims[0] = a;
     shape.dims[1] = b;
@@ -12459,8 +11715,7 @@ static epctx_npu__shape epctx_npu__shape4(int64_t a, int64_t b, int64_t c, int64
 }
 
 /* Reads strides, dilations and pads; the caller has set rank, in and kernel. */
-static epctx_status epctx_npu__geometry_attrs(epctx_npu__compiler *c, epctx_npu__geometry *g)
-{
+static epctx_status epctx_npu__geometry_attrs(epctx_npu__compiler *c, epctx_npu__geometry *g) {
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
     EPCTX__TRY(epctx_npu__ints(c, "strides", g->rank, 1, g->stride));
     EPCTX__TRY(epctx_npu__ints(c, "dilations", g->rank, 1, g->dilation));
@@ -12471,8 +11726,7 @@ static epctx_status epctx_npu__geometry_attrs(epctx_npu__compiler *c, epctx_npu_
 }
 
 /* Sizes from the axes. */
-static epctx_status epctx_npu__geometry_sizes(epctx_npu__compiler *c, epctx_npu__geometry *g)
-{
+static epctx_status epctx_npu__geometry_sizes(epctx_npu__compiler *c, epctx_npu__geometry *g) {
     uint64_t points = 1, places = 1, taps = 1;
     uint32_t i;
     for (i = 0; i < g->rank; i++) {
@@ -12489,8 +11743,7 @@ static epctx_status epctx_npu__geometry_sizes(epctx_npu__compiler *c, epctx_npu_
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__geometry_of(epctx_npu__compiler *c, epctx_npu__geometry *g)
-{
+static epctx_status epctx_npu__geometry_of(epctx_npu__compiler *c, epctx_npu__geometry *g) {
     const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
     const epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
     const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
@@ -12505,8 +11758,7 @@ static epctx_status epctx_npu__geometry_of(epctx_npu__compiler *c, epctx_npu__ge
 
 /* The point of a tap, by rows or by columns; `points`: it lies outside. */
 static int64_t epctx_npu__point_of(const epctx_npu__geometry *g, int64_t place, int64_t tap,
-                                   bool columns)
-{
+                                   bool columns) {
     int64_t point = 0, rows = 1, of_columns = g->points;
     uint32_t i;
     for (i = g->rank; i-- > 0;) {
@@ -12524,8 +11776,7 @@ static int64_t epctx_npu__point_of(const epctx_npu__geometry *g, int64_t place, 
 
 /* The points of all taps: [place][tap], or [tap][place]. */
 static epctx_status epctx_npu__points(epctx_npu__compiler *c, const epctx_npu__geometry *g,
-                                      bool by_tap, bool columns, uint32_t *id)
-{
+                                      bool by_tap, bool columns, uint32_t *id) {
     const int64_t n = by_tap ? g->taps : g->places, m = by_tap ? g->places : g->taps;
     epctx_npu__shape shape = {2, {0}};
     int64_t *point, i, j;
@@ -12543,8 +11794,7 @@ static epctx_status epctx_npu__points(epctx_npu__compiler *c, const epctx_npu__g
 /* [rows][places][taps] of images `x`, `outside` where there is no point. */
 static epctx_status epctx_npu__take_windows(epctx_npu__compiler *c, uint32_t x,
                                             const epctx_npu__geometry *g, float outside,
-                                            uint32_t *y)
-{
+                                            uint32_t *y) {
     epctx_npu__shape shape = {2, {0}};
     uint32_t wide, points;
     shape.dims[0] = (int64_t)(c->tensors[x].count / (uint64_t)g->points);
@@ -12561,8 +11811,7 @@ static epctx_status epctx_npu__take_windows(epctx_npu__compiler *c, uint32_t x,
 /* The reverse: images of the sums of `x`, [n][channels][taps][places]. */
 static epctx_status epctx_npu__add_windows(epctx_npu__compiler *c, uint32_t x, int64_t n,
                                            int64_t channels, const epctx_npu__geometry *g,
-                                           uint32_t *y)
-{
+                                           uint32_t *y) {
     static const int64_t inwards[4] = {2, 3, 0, 1}, outwards[2] = {1, 0};
     epctx_npu__shape shape = epctx_npu__shape4(n, channels, g->taps, g->places);
     uint32_t points, sums;
@@ -12585,8 +11834,7 @@ static epctx_status epctx_npu__add_windows(epctx_npu__compiler *c, uint32_t x, i
 }
 
 /* Taps of a place inside the image, with its padding or without. */
-static float epctx_npu__tap_count(const epctx_npu__geometry *g, int64_t place, bool padding)
-{
+static float epctx_npu__tap_count(const epctx_npu__geometry *g, int64_t place, bool padding) {
     int64_t count = 1, inside, k;
     uint32_t i;
     for (i = g->rank; i-- > 0; place /= g->out[i], count *= inside) {
@@ -12600,22 +11848,19 @@ static float epctx_npu__tap_count(const epctx_npu__geometry *g, int64_t place, b
 }
 
 static epctx_status epctx_npu__divide_by_taps(epctx_npu__compiler *c, const epctx_npu__geometry *g,
-                                              uint32_t sums, uint32_t *y)
-{
+                                              uint32_t sums, uint32_t *y) {
     const bool padding = epctx_node_int(c->node, "count_include_pad", 0) != 0;
     float *data;
     uint32_t counts;
     int64_t i;
     EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)g->places, &data, &counts));
-    for (i = 0; i < g->places; i++)
-        data[i] = epctx_npu__tap_count(g, i, padding);
+    for (i = 0; i < g->places; i++) data[i] = epctx_npu__tap_count(g, i, padding);
     return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, sums, counts, y);
 }
 
 /* Output 1 of MaxPool: the indices of the maxima in the whole input. */
 static epctx_status epctx_npu__pool_indices(epctx_npu__compiler *c, const epctx_npu__geometry *g,
-                                            uint32_t windows, const epctx_npu__shape *shape)
-{
+                                            uint32_t windows, const epctx_npu__shape *shape) {
     const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
     epctx_npu__shape flat = c->tensors[windows].shape;
     uint32_t at, ramp, scale, points;
@@ -12637,16 +11882,14 @@ static epctx_status epctx_npu__pool_indices(epctx_npu__compiler *c, const epctx_
     return epctx_npu__output(c, 1, at);
 }
 
-static void epctx_npu__geometry_image(epctx_npu__geometry *g, const epctx_npu__shape *shape)
-{
+static void epctx_npu__geometry_image(epctx_npu__geometry *g, const epctx_npu__shape *shape) {
     memset(g, 0, sizeof *g);
     g->rank = shape->rank - 2;
     memcpy(g->in, shape->dims + 2, g->rank * sizeof *g->in);
 }
 
 /* Pools that the command does not compute: of other ranks, with indices, of powers. */
-static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c) {
     const bool max = c->variant == EPCTX_NPU__POOL_MAX, lp = c->variant == EPCTX_NPU__POOL_LP;
     const bool indices = max && epctx_npu__unused_outputs(c, 1) != EPCTX_OK;
     bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true};
@@ -12691,8 +11934,7 @@ static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c)
 
 /* Adds the bias to images: output 0. */
 static epctx_status epctx_npu__biased(epctx_npu__compiler *c, uint32_t y, size_t bias_input,
-                                      const epctx_npu__shape *shape)
-{
+                                      const epctx_npu__shape *shape) {
     epctx_npu__shape column = *shape;
     uint32_t bias, i;
     EPCTX__TRY(epctx_npu__alias(c, y, shape, 0, &y));
@@ -12700,8 +11942,7 @@ static epctx_status epctx_npu__biased(epctx_npu__compiler *c, uint32_t y, size_t
     EPCTX__TRY(epctx_npu__check_bias(c, shape->dims[1], bias));
     if (bias == EPCTX_NPU__NONE) return epctx_npu__output(c, 0, y);
     column.rank--;
-    for (i = 0; i < column.rank; i++)
-        column.dims[i] = i == 0 ? shape->dims[1] : 1;
+    for (i = 0; i < column.rank; i++) column.dims[i] = i == 0 ? shape->dims[1] : 1;
     EPCTX__TRY(epctx_npu__alias(c, bias, &column, 0, &bias));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, bias, &y));
     return epctx_npu__output(c, 0, y);
@@ -12709,8 +11950,7 @@ static epctx_status epctx_npu__biased(epctx_npu__compiler *c, uint32_t y, size_t
 
 /* Images of weights, input 1, times windows `x`, [n][channels][taps][places]: output 0. */
 static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
-                                             const epctx_npu__geometry *g, size_t bias_input)
-{
+                                             const epctx_npu__geometry *g, size_t bias_input) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
     epctx_npu__shape shape = c->tensors[x].shape, ws, flat;
     const int64_t n = shape.dims[0];
@@ -12734,8 +11974,7 @@ static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
     return epctx_npu__biased(c, y, bias_input, &shape);
 }
 
-static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
     static const int64_t turn[4] = {0, 1, 3, 2};
     epctx_npu__shape xs, flat;
     epctx_npu__geometry g;
@@ -12757,8 +11996,7 @@ static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c)
 }
 
 /* Transposed ones: the products of all places are added up. */
-static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c) {
     static const int64_t turn[3] = {0, 2, 1};
     const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
     const epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
@@ -12801,8 +12039,7 @@ static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c)
 }
 
 /* Places the columns of [n][channels * taps][places] in an image. */
-static epctx_status epctx_npu__lower_col2im(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_col2im(epctx_npu__compiler *c) {
     int64_t channels;
     epctx_npu__shape shape;
     epctx_npu__geometry g;
@@ -12834,8 +12071,7 @@ static epctx_status epctx_npu__lower_col2im(epctx_npu__compiler *c)
 }
 
 /* Zeros but at the indices that MaxPool gave. */
-static epctx_status epctx_npu__lower_max_unpool(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_max_unpool(epctx_npu__compiler *c) {
     int64_t sizes[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape, flat = {1, {0}}, wide;
     epctx_npu__geometry g;
@@ -12875,8 +12111,7 @@ static epctx_status epctx_npu__lower_max_unpool(epctx_npu__compiler *c)
 /* -- positions along an axis, computed at run time -- */
 
 /* Reverses the first `lengths[b]` elements of each sequence. */
-static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c) {
     const int64_t time = epctx_node_int(c->node, "time_axis", 0);
     const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
     epctx_npu__shape shape, column;
@@ -12908,8 +12143,7 @@ static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c)
 }
 
 /* A cache, overwritten from write_indices[b] on. */
-static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c) {
     static const char *const modes[] = {"linear", "circular", NULL};
     epctx_npu__shape shape, column;
     epctx_str mode;
@@ -12922,8 +12156,7 @@ static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[axis], shape.rank, axis, &ramp));
     if (first != EPCTX_NPU__NONE) {
         column = shape;
-        for (i = 1; i < shape.rank; i++)
-            column.dims[i] = 1;
+        for (i = 1; i < shape.rank; i++) column.dims[i] = 1;
         if (c->tensors[first].count != (uint64_t)shape.dims[0])
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %d write_indices",
                               shape.dims[0]);
@@ -12941,8 +12174,7 @@ static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c)
 }
 
 /* The grid of GridSample for affine transformations: positions in -1..1 times theta. */
-static epctx_status epctx_npu__lower_affine_grid(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_affine_grid(epctx_npu__compiler *c) {
     static const int64_t turn[3] = {0, 2, 1};
     const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
     int64_t sizes[EPCTX_NPU_MAX_RANK], n, at, rest;
@@ -12976,8 +12208,7 @@ static epctx_status epctx_npu__lower_affine_grid(epctx_npu__compiler *c)
     }
     EPCTX__TRY(epctx_npu__emit_transpose(c, theta, turn, &theta));
     EPCTX__TRY(epctx_npu__matmul_of(c, base, theta, &y));
-    for (i = 0; i < rank; i++)
-        shape.dims[1 + i] = sizes[2 + i];
+    for (i = 0; i < rank; i++) shape.dims[1 + i] = sizes[2 + i];
     shape.dims[0] = sizes[0];
     shape.dims[rank + 1] = rank;
     shape.rank = rank + 2;
@@ -12988,8 +12219,7 @@ static epctx_status epctx_npu__lower_affine_grid(epctx_npu__compiler *c)
 
 /* `x` [batch][channels][in of g], positions [batch * .. * g's rank]: y [batch][channels][places] */
 static epctx_status epctx_npu__emit_sample(epctx_npu__compiler *c, uint32_t x, uint32_t positions,
-                                           const epctx_npu__sample *form, uint32_t *y)
-{
+                                           const epctx_npu__sample *form, uint32_t *y) {
     const epctx_npu__shape in = c->tensors[x].shape;
     epctx_npu__shape shape = epctx_npu__shape4(in.dims[0], in.dims[1], 0, 0);
     epctx_npu__step s;
@@ -13001,8 +12231,7 @@ static epctx_status epctx_npu__emit_sample(epctx_npu__compiler *c, uint32_t x, u
     p->batch = (uint32_t)in.dims[0];
     p->channels = (uint32_t)in.dims[1];
     p->places = (uint32_t)(c->tensors[positions].count / ((uint64_t)p->batch * p->rank));
-    for (i = 0; i < 3; i++)
-        p->in[i] = i + p->rank < 3 ? 1 : (uint32_t)in.dims[2 + i + p->rank - 3];
+    for (i = 0; i < 3; i++) p->in[i] = i + p->rank < 3 ? 1 : (uint32_t)in.dims[2 + i + p->rank - 3];
     shape.rank = 3;
     shape.dims[2] = p->places;
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
@@ -13010,8 +12239,7 @@ static epctx_status epctx_npu__emit_sample(epctx_npu__compiler *c, uint32_t x, u
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__lower_grid_sample(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_grid_sample(epctx_npu__compiler *c) {
     static const char *const modes[] = {"linear", "bilinear", "nearest", "bicubic", "cubic", NULL};
     static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
     epctx_npu__sample p;
@@ -13035,15 +12263,13 @@ static epctx_status epctx_npu__lower_grid_sample(epctx_npu__compiler *c)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected images of rank 4 or 5 (cubic: 4) and a grid that fits");
     EPCTX__TRY(epctx_npu__emit_sample(c, x, grid, &p, &y));
-    for (i = 2; i < xs.rank; i++)
-        xs.dims[i] = gs.dims[i - 1];
+    for (i = 2; i < xs.rank; i++) xs.dims[i] = gs.dims[i - 1];
     return epctx_npu__lower_alias(c, y, &xs);
 }
 
 /* Positions of all taps without offsets: [tap][place][2], the column first. */
 static epctx_status epctx_npu__tap_positions(epctx_npu__compiler *c, const epctx_npu__geometry *g,
-                                             uint32_t *id)
-{
+                                             uint32_t *id) {
     const epctx_npu__shape shape = epctx_npu__shape4(1, g->taps, g->places, 2);
     int64_t tap, place;
     void *data;
@@ -13062,8 +12288,7 @@ static epctx_status epctx_npu__tap_positions(epctx_npu__compiler *c, const epctx
 }
 
 /* A convolution whose taps are moved by offsets and weighted by a mask. */
-static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
     static const int64_t turn[4] = {0, 1, 3, 2}, step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
     static const int64_t first[EPCTX_NPU_MAX_RANK] = {0, 0, 0, 1};
     const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
@@ -13113,8 +12338,7 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c)
 
 /* -- the largest elements -- */
 
-static epctx_status epctx_npu__lower_topk(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_topk(epctx_npu__compiler *c) {
     const bool smallest = epctx_node_int(c->node, "largest", 1) == 0;
     int64_t k[1] = {0};
     uint32_t x, id, axis, y;
@@ -13331,8 +12555,7 @@ static const epctx_npu__quantized epctx_npu__quantizeds[] = {
 };
 
 /* The bias of a product counts in the product of both scales. */
-static epctx_status epctx_npu__floats_of_bias(epctx_npu__compiler *c, size_t i, uint32_t *y)
-{
+static epctx_status epctx_npu__floats_of_bias(epctx_npu__compiler *c, size_t i, uint32_t *y) {
     const bool folding = c->folding;
     const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
     uint32_t a, b, scale, rank;
@@ -13349,8 +12572,7 @@ static epctx_status epctx_npu__floats_of_bias(epctx_npu__compiler *c, size_t i, 
 }
 
 static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
-                                               const epctx_npu__quantized *q)
-{
+                                               const epctx_npu__quantized *q) {
     const epctx_node *node = c->node;
     const bool conv = epctx_str_is(node->op_type, "QLinearConv");
     const size_t rest = node->input_count > q->first ? (node->input_count - q->first) / 3 : 0;
@@ -13422,8 +12644,7 @@ static epctx_status (*const epctx_npu__storing[])(epctx_npu__compiler *c) = {
  * ============================================================ */
 
 static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx_tensor *from,
-                                             uint32_t *id)
-{
+                                             uint32_t *id) {
     epctx_npu__shape shape = {0, {0}};
     uint64_t bytes;
     int32_t i;
@@ -13453,8 +12674,7 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
     return EPCTX_OK;
 }
 
-static bool epctx_npu__value_usable(const epctx_value *value, epctx_npu__shape *shape)
-{
+static bool epctx_npu__value_usable(const epctx_value *value, epctx_npu__shape *shape) {
     uint32_t elem = epctx_npu__stored_size(value->elem_type);
     int32_t i;
     memset(shape, 0, sizeof *shape);
@@ -13469,8 +12689,7 @@ static bool epctx_npu__value_usable(const epctx_value *value, epctx_npu__shape *
 
 /* A value from outside the graph; if type or shape is unknown, nodes that read it fail. */
 static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_value *value,
-                                            epctx_npu__place place, uint32_t index)
-{
+                                            epctx_npu__place place, uint32_t index) {
     epctx_npu__shape shape;
     const bool usable = epctx_npu__value_usable(value, &shape);
     epctx_npu__tensor *t;
@@ -13490,8 +12709,7 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
                : epctx_npu__nomem(c, c->arena->missing);
 }
 
-static epctx_status epctx_npu__count_use(epctx_npu__compiler *c, epctx_str name)
-{
+static epctx_status epctx_npu__count_use(epctx_npu__compiler *c, epctx_str name) {
     uint32_t uses = epctx_map_get(&c->uses, name);
     if (name.size == 0) return EPCTX_OK;
     return epctx_map_put(&c->uses, name, uses == EPCTX_MAP_NONE ? 1 : uses + 1) == EPCTX_OK
@@ -13500,8 +12718,7 @@ static epctx_status epctx_npu__count_use(epctx_npu__compiler *c, epctx_str name)
 }
 
 /* Imports constants and inputs, and counts the uses of every value. */
-static epctx_status epctx_npu__import(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__import(epctx_npu__compiler *c) {
     const epctx_graph *g = c->graph;
     size_t i, j;
     for (i = 0; i < g->node_count; i++) {
@@ -13536,17 +12753,14 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_node *node)
-{
+static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_node *node) {
     const size_t count = sizeof epctx_npu__lowers / sizeof epctx_npu__lowers[0];
     const size_t more = sizeof epctx_npu__quantizeds / sizeof epctx_npu__quantizeds[0];
     const bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
     const epctx_str none = epctx_str_of("");
     size_t i = standard ? 0 : count, j = 0, k;
-    while (i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type))
-        i++;
-    while (j < more && !epctx_str_is(node->op_type, epctx_npu__quantizeds[j].floats.op_type))
-        j++;
+    while (i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type)) i++;
+    while (j < more && !epctx_str_is(node->op_type, epctx_npu__quantizeds[j].floats.op_type)) j++;
     if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft")))) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S%s%S is not supported",
                           &node->op_type, standard ? "" : " of domain ",
@@ -13573,8 +12787,7 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
 }
 
 /* Adds the node's name, or else its first output, to the error just set. */
-static void epctx_npu__blame(const epctx_npu__compiler *c, const epctx_node *node)
-{
+static void epctx_npu__blame(const epctx_npu__compiler *c, const epctx_node *node) {
     const epctx_str *name = &node->name;
     if (name->size == 0 && node->output_count > 0) name = &node->outputs[0];
     epctx_blame(c->error, NULL, name, NULL);
@@ -13582,8 +12795,7 @@ static void epctx_npu__blame(const epctx_npu__compiler *c, const epctx_node *nod
 
 static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
                                                   const epctx_npu_arch *arch, epctx_arena *arena,
-                                                  epctx_error *error)
-{
+                                                  epctx_error *error) {
     epctx_npu__compiler c;
     memset(&c, 0, sizeof c);
     c.graph = graph;
@@ -13605,8 +12817,7 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
  * neighbours differ, one move transposes. A buffer knows its order: `channels` and `plane`, or 0.
  * ============================================================ */
 
-static bool epctx_npu__is_last(const epctx_npu__compiler *c, uint32_t id)
-{
+static bool epctx_npu__is_last(const epctx_npu__compiler *c, uint32_t id) {
     return id != EPCTX_NPU__NONE && !c->tensors[id].constant &&
            c->buffers[c->tensors[id].buffer].channels != 0;
 }
@@ -13614,8 +12825,8 @@ static bool epctx_npu__is_last(const epctx_npu__compiler *c, uint32_t id)
 /* Turns the walk `which` over a dense image in ONNX's order into one over the same image with its
  * channels last; splits dimensions that run over both. False: that walk has no such form. */
 static bool epctx_npu__relay(const epctx_npu__view *v, uint64_t *start, uint32_t *rank,
-                             int64_t *dims, int64_t (*strides)[EPCTX_NPU_MAX_RANK], uint32_t which)
-{
+                             int64_t *dims, int64_t (*strides)[EPCTX_NPU_MAX_RANK],
+                             uint32_t which) {
     const int64_t extent[3] = {INT64_MAX / 4, (int64_t)v->channels, (int64_t)v->plane};
     const int64_t old[3] = {extent[1] * extent[2], extent[2], 1};
     const int64_t wanted[3] = {old[0], 1, extent[1]};
@@ -13642,8 +12853,7 @@ static bool epctx_npu__relay(const epctx_npu__view *v, uint64_t *start, uint32_t
         for (j = *rank; j > i; j--) {
             uint32_t k;
             dims[j] = dims[j - 1];
-            for (k = 0; k < 2; k++)
-                strides[k][j] = strides[k][j - 1];
+            for (k = 0; k < 2; k++) strides[k][j] = strides[k][j - 1];
         }
         (*rank)++;
         dims[i + 1] = period;
@@ -13657,8 +12867,7 @@ static bool epctx_npu__relay(const epctx_npu__view *v, uint64_t *start, uint32_t
 
 /* The walks of a move, relaid where an end is (`from`, `to`) channels last. */
 static bool epctx_npu__relay_move(const epctx_npu__compiler *c, epctx_npu__step *s, bool from,
-                                  bool to)
-{
+                                  bool to) {
     epctx_npu__move *p = &s->params.move;
     const bool ends[2] = {from, to};
     int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], swap;
@@ -13706,8 +12915,7 @@ static bool epctx_npu__relay_move(const epctx_npu__compiler *c, epctx_npu__step 
 }
 
 /* Whether a step can write its result channels last. */
-static bool epctx_npu__follows(const epctx_npu__compiler *c, const epctx_npu__step *s)
-{
+static bool epctx_npu__follows(const epctx_npu__compiler *c, const epctx_npu__step *s) {
     const epctx_npu__tensor *t = &c->tensors[s->out];
     const epctx_npu__view v = epctx_npu__view_of(t);
     const epctx_npu__quantize *q = &s->params.quantize;
@@ -13716,14 +12924,11 @@ static bool epctx_npu__follows(const epctx_npu__compiler *c, const epctx_npu__st
     epctx_npu__step copy = *s;
     if (!epctx_npu__is_whole(c, t) || v.channels == 1 || v.plane == 1) return false;
     switch (s->op) {
-    case EPCTX_NPU__OP_MOVE:
-        return epctx_npu__relay_move(c, &copy, false, true);
-    case EPCTX_NPU__OP_FILL:
-        return s->params.fill.count == t->count;
+    case EPCTX_NPU__OP_MOVE: return epctx_npu__relay_move(c, &copy, false, true);
+    case EPCTX_NPU__OP_FILL: return s->params.fill.count == t->count;
     case EPCTX_NPU__OP_UNARY:
     case EPCTX_NPU__OP_CAST:
-    case EPCTX_NPU__OP_LOOKUP:
-        return same;
+    case EPCTX_NPU__OP_LOOKUP: return same;
     case EPCTX_NPU__OP_INTEGER_ADD:
         return same && epctx_npu__same_shape(&c->tensors[s->in[1]].shape, &t->shape);
     case EPCTX_NPU__OP_QUANTIZE:
@@ -13740,15 +12945,13 @@ static bool epctx_npu__follows(const epctx_npu__compiler *c, const epctx_npu__st
         return s->params.resample.outer % (v.batch * v.channels) == 0 &&
                c->tensors[s->in[0]].shape.rank == t->shape.rank &&
                c->tensors[s->in[0]].shape.dims[1] == t->shape.dims[1];
-    default:
-        return false;
+    default: return false;
     }
 }
 
 /* The same values in the other order. */
 static epctx_status epctx_npu__transpose_image(epctx_npu__compiler *c, uint32_t from, bool last,
-                                               epctx_str name, uint32_t *out)
-{
+                                               epctx_str name, uint32_t *out) {
     const epctx_npu__view v = epctx_npu__view_of(&c->tensors[from]);
     const epctx_npu__shape shape = c->tensors[from].shape;
     epctx_npu__shape walk = {3, {0}};
@@ -13771,8 +12974,7 @@ static epctx_status epctx_npu__transpose_image(epctx_npu__compiler *c, uint32_t 
 }
 
 /* Another tensor of the shape of `id` in buffer `buffer`. */
-static epctx_status epctx_npu__rebase(epctx_npu__compiler *c, uint32_t *id, uint32_t buffer)
-{
+static epctx_status epctx_npu__rebase(epctx_npu__compiler *c, uint32_t *id, uint32_t buffer) {
     const epctx_npu__tensor t = c->tensors[*id];
     EPCTX__TRY(epctx_npu__add_tensor(c, t.elem, &t.shape, id));
     c->tensors[*id].buffer = buffer;
@@ -13782,8 +12984,7 @@ static epctx_status epctx_npu__rebase(epctx_npu__compiler *c, uint32_t *id, uint
 
 /* Replaces an operand by one in ONNX's order or channels last; transposes once for all readers. */
 static epctx_status epctx_npu__in_order(epctx_npu__compiler *c, uint32_t *id, bool last,
-                                        epctx_str name)
-{
+                                        epctx_str name) {
     epctx_npu__shape shape = {3, {0}};
     epctx_npu__view v;
     epctx_npu__buffer *b;
@@ -13823,8 +13024,7 @@ static epctx_status epctx_npu__in_order(epctx_npu__compiler *c, uint32_t *id, bo
 }
 
 /* The walk of a binary step whose result is channels last. */
-static epctx_status epctx_npu__follow_binary(epctx_npu__compiler *c, epctx_npu__step *s)
-{
+static epctx_status epctx_npu__follow_binary(epctx_npu__compiler *c, epctx_npu__step *s) {
     epctx_npu__binary *p = &s->params.binary;
     const epctx_npu__shape shape = c->tensors[s->out].shape;
     const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->out]);
@@ -13860,17 +13060,14 @@ static epctx_status epctx_npu__follow_binary(epctx_npu__compiler *c, epctx_npu__
 }
 
 /* Operands and parameters of a step that follows its neighbours to a result channels last. */
-static epctx_status epctx_npu__follow(epctx_npu__compiler *c, epctx_npu__step *s)
-{
+static epctx_status epctx_npu__follow(epctx_npu__compiler *c, epctx_npu__step *s) {
     const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->out]);
     epctx_npu__affine *a = &s->params.affine;
     epctx_npu__resample *r = &s->params.resample;
     epctx_npu__quantize *q = &s->params.quantize;
     switch (s->op) {
-    case EPCTX_NPU__OP_FILL:
-        return EPCTX_OK;
-    case EPCTX_NPU__OP_BINARY:
-        return epctx_npu__follow_binary(c, s);
+    case EPCTX_NPU__OP_FILL: return EPCTX_OK;
+    case EPCTX_NPU__OP_BINARY: return epctx_npu__follow_binary(c, s);
     case EPCTX_NPU__OP_INTEGER_ADD:
         EPCTX__TRY(epctx_npu__in_order(c, &s->in[1], true, s->name));
         break;
@@ -13889,15 +13086,13 @@ static epctx_status epctx_npu__follow(epctx_npu__compiler *c, epctx_npu__step *s
         r->outer /= (uint32_t)v.channels;
         r->inner *= (uint32_t)v.channels;
         break;
-    default:
-        break;
+    default: break;
     }
     return epctx_npu__in_order(c, &s->in[0], true, s->name);
 }
 
 /* Means and sums over the plane of an image read it in either order. */
-static bool epctx_npu__follow_reduce(const epctx_npu__compiler *c, epctx_npu__step *s)
-{
+static bool epctx_npu__follow_reduce(const epctx_npu__compiler *c, epctx_npu__step *s) {
     epctx_npu__reduce *p = &s->params.reduce;
     const epctx_npu__tensor *t = &c->tensors[s->in[0]];
     const epctx_npu__buffer *b;
@@ -13912,8 +13107,7 @@ static bool epctx_npu__follow_reduce(const epctx_npu__compiler *c, epctx_npu__st
 }
 
 /* A matrix product of a flattened image takes it as it lies: its weights get that order. */
-static bool epctx_npu__follow_gemm(const epctx_npu__compiler *c, epctx_npu__step *s)
-{
+static bool epctx_npu__follow_gemm(const epctx_npu__compiler *c, epctx_npu__step *s) {
     const epctx_npu__gemm *p = &s->params.gemm;
     const epctx_npu__buffer *b;
     if (s->op != EPCTX_NPU__OP_GEMM || !epctx_npu__is_last(c, s->in[0])) return false;
@@ -13928,8 +13122,7 @@ static bool epctx_npu__follow_gemm(const epctx_npu__compiler *c, epctx_npu__step
 }
 
 /* Adds a step with the moves that its operands need. */
-static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu__step *given)
-{
+static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu__step *given) {
     epctx_npu__step s = *given;
     const bool last = epctx_npu__is_last(c, s.out);
     const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s.out]);
@@ -13982,8 +13175,7 @@ static epctx_status epctx_npu__lay_step(epctx_npu__compiler *c, const epctx_npu_
 
 /* Chooses the order of every buffer: convolutions want channels last, others follow their first
  * such operand, and moves also their readers, as they can write in any order. */
-static void epctx_npu__choose_orders(epctx_npu__compiler *c)
-{
+static void epctx_npu__choose_orders(epctx_npu__compiler *c) {
     size_t i;
     uint32_t j;
     for (i = c->step_count; i > 0; i--) {
@@ -14004,8 +13196,7 @@ static void epctx_npu__choose_orders(epctx_npu__compiler *c)
         epctx_npu__buffer *out = &c->buffers[c->tensors[s->out].buffer];
         const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->out]);
         bool wants = s->images || (s->op == EPCTX_NPU__OP_MOVE && out->liked);
-        for (j = 0; j < EPCTX_NPU__MAX_IN && !wants; j++)
-            wants = epctx_npu__is_last(c, s->in[j]);
+        for (j = 0; j < EPCTX_NPU__MAX_IN && !wants; j++) wants = epctx_npu__is_last(c, s->in[j]);
         if (!s->dead && wants && !out->fixed && v.channels != 1 && v.plane != 1) {
             out->channels = (uint32_t)v.channels;
             out->plane = (uint32_t)v.plane;
@@ -14014,8 +13205,7 @@ static void epctx_npu__choose_orders(epctx_npu__compiler *c)
 }
 
 /* A convolution whose only output pixel covers the whole image is a matrix product. */
-static void epctx_npu__conv_to_gemm(epctx_npu__step *s)
-{
+static void epctx_npu__conv_to_gemm(epctx_npu__step *s) {
     const epctx_npu__conv p = s->params.conv;
     const epctx_npu__window *w = &p.window;
     epctx_npu__gemm *g = &s->params.gemm;
@@ -14041,13 +13231,11 @@ static void epctx_npu__conv_to_gemm(epctx_npu__step *s)
 }
 
 /* Lays images channels last around convolutions; only live steps remain. */
-static epctx_status epctx_npu__lay_out(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lay_out(epctx_npu__compiler *c) {
     const epctx_npu__step *steps = c->steps;
     const size_t count = c->step_count;
     size_t i;
-    for (i = 0; i < count; i++)
-        epctx_npu__conv_to_gemm(&c->steps[i]);
+    for (i = 0; i < count; i++) epctx_npu__conv_to_gemm(&c->steps[i]);
     epctx_npu__choose_orders(c);
     c->steps = NULL;
     c->step_count = c->step_room = 0;
@@ -14061,8 +13249,7 @@ static epctx_status epctx_npu__lay_out(epctx_npu__compiler *c)
  * ============================================================ */
 
 /* Copies outputs without own memory: constants, inputs, parts of buffers, repeated outputs. */
-static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c) {
     const epctx_graph *g = c->graph;
     size_t i;
     c->node = NULL;
@@ -14089,8 +13276,7 @@ static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c)
 }
 
 /* Dead-code elimination: drops steps with unused results. */
-static void epctx_npu__drop_dead(epctx_npu__compiler *c)
-{
+static void epctx_npu__drop_dead(epctx_npu__compiler *c) {
     size_t i;
     uint32_t j;
     for (i = c->step_count; i > 0; i--) {
@@ -14104,8 +13290,7 @@ static void epctx_npu__drop_dead(epctx_npu__compiler *c)
 
 /* Weights outside the blob are packed when the graph gets them. */
 static epctx_status epctx_npu__pack_outside(epctx_npu__compiler *c, const epctx_npu__step *s,
-                                            uint32_t *id)
-{
+                                            uint32_t *id) {
     const epctx_npu__pack *p = &s->pack;
     epctx_npu__shape shape = {1, {0}};
     epctx_npu__step pack;
@@ -14119,8 +13304,7 @@ static epctx_status epctx_npu__pack_outside(epctx_npu__compiler *c, const epctx_
 }
 
 /* Others are packed when they are written (epctx_npu__write_packed): one at a time in memory. */
-static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c) {
     size_t i;
     for (i = 0; i < c->step_count; i++) {
         epctx_npu__step *s = &c->steps[i];
@@ -14134,15 +13318,13 @@ static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
-static void epctx_npu__touch(epctx_npu__compiler *c, uint32_t buffer, size_t step)
-{
+static void epctx_npu__touch(epctx_npu__compiler *c, uint32_t buffer, size_t step) {
     epctx_npu__buffer *b = &c->buffers[buffer];
     if (b->first == EPCTX_NPU__NONE) b->first = (uint32_t)step;
     b->last = (uint32_t)step;
 }
 
-static void epctx_npu__lifetimes(epctx_npu__compiler *c)
-{
+static void epctx_npu__lifetimes(epctx_npu__compiler *c) {
     size_t i;
     uint32_t j;
     for (i = 0; i < c->step_count; i++) {
@@ -14156,8 +13338,7 @@ static void epctx_npu__lifetimes(epctx_npu__compiler *c)
     }
 }
 
-static bool epctx_npu__in_scratch(const epctx_npu__buffer *b)
-{
+static bool epctx_npu__in_scratch(const epctx_npu__buffer *b) {
     return b->place == EPCTX_NPU__SCRATCH && b->first != EPCTX_NPU__NONE;
 }
 
@@ -14167,34 +13348,29 @@ typedef struct epctx_npu__tree {
     size_t leaves;
 } epctx_npu__tree;
 
-static epctx_status epctx_npu__new_tree(epctx_npu__compiler *c, size_t count, epctx_npu__tree *tree)
-{
+static epctx_status epctx_npu__new_tree(epctx_npu__compiler *c, size_t count,
+                                        epctx_npu__tree *tree) {
     void *memory;
     tree->leaves = 1;
-    while (tree->leaves < count)
-        tree->leaves *= 2;
+    while (tree->leaves < count) tree->leaves *= 2;
     EPCTX__TRY(epctx_npu__alloc(c, tree->leaves, 2 * sizeof *tree->max, &memory));
     tree->max = (uint64_t *)memory;
     return EPCTX_OK;
 }
 
-static void epctx_npu__raise(const epctx_npu__tree *tree, size_t at)
-{
+static void epctx_npu__raise(const epctx_npu__tree *tree, size_t at) {
     const uint64_t *pair = &tree->max[2 * at];
     tree->max[at] = pair[0] > pair[1] ? pair[0] : pair[1];
 }
 
-static void epctx_npu__set(const epctx_npu__tree *tree, size_t i, uint64_t value)
-{
+static void epctx_npu__set(const epctx_npu__tree *tree, size_t i, uint64_t value) {
     size_t at = tree->leaves + i;
     tree->max[at] = value;
-    while ((at /= 2) > 0)
-        epctx_npu__raise(tree, at);
+    while ((at /= 2) > 0) epctx_npu__raise(tree, at);
 }
 
 /* The largest of the numbers first .. last. */
-static uint64_t epctx_npu__largest(const epctx_npu__tree *tree, size_t first, size_t last)
-{
+static uint64_t epctx_npu__largest(const epctx_npu__tree *tree, size_t first, size_t last) {
     size_t at = tree->leaves + first, end = tree->leaves + last + 1;
     uint64_t most = 0;
     for (; at < end; at /= 2, end /= 2) {
@@ -14211,24 +13387,20 @@ static uint64_t epctx_npu__largest(const epctx_npu__tree *tree, size_t first, si
 }
 
 /* Index of the first number from i on that is larger than `value`; `leaves`: there is none. */
-static size_t epctx_npu__next_above(const epctx_npu__tree *tree, size_t i, uint64_t value)
-{
+static size_t epctx_npu__next_above(const epctx_npu__tree *tree, size_t i, uint64_t value) {
     size_t at = tree->leaves + i;
     if (i >= tree->leaves) return tree->leaves;
     while (tree->max[at] <= value) {
-        while (at % 2 != 0)
-            at /= 2;
+        while (at % 2 != 0) at /= 2;
         if (at == 0) return tree->leaves;
         at++;
     }
-    while (at < tree->leaves)
-        at = tree->max[2 * at] > value ? 2 * at : 2 * at + 1;
+    while (at < tree->leaves) at = tree->max[2 * at] > value ? 2 * at : 2 * at + 1;
     return at - tree->leaves;
 }
 
 /* Live bytes at every step: their peak, and for every buffer the peak during its lifetime. */
-static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__crowds(epctx_npu__compiler *c) {
     epctx_npu__tree tree;
     uint64_t *live;
     size_t i;
@@ -14241,10 +13413,8 @@ static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
             live[b->last + 1] -= epctx_npu__aligned(b->bytes);
         }
     }
-    for (i = 1; i <= c->step_count; i++)
-        live[i] += live[i - 1];
-    for (i = tree.leaves - 1; i > 0; i--)
-        epctx_npu__raise(&tree, i);
+    for (i = 1; i <= c->step_count; i++) live[i] += live[i - 1];
+    for (i = tree.leaves - 1; i > 0; i--) epctx_npu__raise(&tree, i);
     c->stats.scratch_live = epctx_npu__largest(&tree, 0, c->step_count);
     for (i = 0; i < c->buffer_count; i++) {
         epctx_npu__buffer *b = &c->buffers[i];
@@ -14254,16 +13424,14 @@ static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
 }
 
 /* The pool after step `at`, if that is a convolution whose result nothing else reads; else 0. */
-static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
-{
+static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at) {
     const epctx_npu__step *s = &c->steps[at];
     const epctx_npu__conv *p = &s->params.conv;
     const epctx_npu__buffer *b = &c->buffers[c->tensors[s->out].buffer];
     size_t next = at + 1;
     if (s->dead || s->op != EPCTX_NPU__OP_CONV || p->batch != 1 || s->in[3] != EPCTX_NPU__NONE)
         return 0;
-    while (next < c->step_count && c->steps[next].dead)
-        next++;
+    while (next < c->step_count && c->steps[next].dead) next++;
     return next < c->step_count && c->steps[next].op == EPCTX_NPU__OP_POOL &&
                    c->tensors[c->steps[next].in[0]].buffer == c->tensors[s->out].buffer &&
                    b->place == EPCTX_NPU__SCRATCH && b->first == at && b->last == next
@@ -14272,8 +13440,7 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
 }
 
 /* Lines of a pool for which the convolution fits into 8 KB and computes few lines twice. */
-static uint32_t epctx_npu__pool_lines(const epctx_npu__conv *conv, const epctx_npu__window *pool)
-{
+static uint32_t epctx_npu__pool_lines(const epctx_npu__conv *conv, const epctx_npu__window *pool) {
     const uint64_t line =
         epctx_npu__mul4(pool->stride_h, conv->window.out_w, conv->out_channels, 4);
     const uint64_t reach = epctx_npu__covered(1, pool->kernel_h, 1, pool->dilation_h);
@@ -14285,8 +13452,7 @@ static uint32_t epctx_npu__pool_lines(const epctx_npu__conv *conv, const epctx_n
 
 /* Narrows a window to the output lines from `first` to before `end`; `start` is the first line of
  * the input that they need. False: they need none. */
-static bool epctx_npu__band(epctx_npu__window *w, uint32_t first, uint32_t end, uint32_t *start)
-{
+static bool epctx_npu__band(epctx_npu__window *w, uint32_t first, uint32_t end, uint32_t *start) {
     const int64_t from = (int64_t)first * w->stride_h - w->top, in = w->in_h;
     const int64_t to =
         from + (int64_t)epctx_npu__covered(end - first, w->kernel_h, w->stride_h, w->dilation_h);
@@ -14305,8 +13471,7 @@ static bool epctx_npu__band(epctx_npu__window *w, uint32_t first, uint32_t end, 
 
 /* The lines of an image from `first` on, `line` elements each. */
 static epctx_status epctx_npu__lines_of(epctx_npu__compiler *c, uint32_t first, uint32_t count,
-                                        uint64_t line, uint32_t *id)
-{
+                                        uint64_t line, uint32_t *id) {
     epctx_npu__shape shape = {1, {0}};
     shape.dims[0] = (int64_t)(count * line);
     return epctx_npu__alias(c, *id, &shape, first * line, id);
@@ -14315,8 +13480,7 @@ static epctx_status epctx_npu__lines_of(epctx_npu__compiler *c, uint32_t first, 
 /* Alternates convolution and pool over bands of lines: only a band of the image is live. */
 static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__step *conv,
                                      const epctx_npu__step *pool, uint32_t lines,
-                                     epctx_npu__step *to, size_t *count)
-{
+                                     epctx_npu__step *to, size_t *count) {
     const size_t before = *count;
     uint32_t first, end, start, buffer;
     for (first = 0; first < pool->params.pool.window.out_h; first = end) {
@@ -14346,8 +13510,7 @@ static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__st
 }
 
 /* Splits convolutions followed by a pool at the peak of live bytes. */
-static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c) {
     epctx_npu__step *steps;
     void *memory;
     size_t i, next, count = 0, room = c->step_count;
@@ -14379,8 +13542,7 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
 }
 
 /* Turns a convolution into products of tiles if that saves a tenth. */
-static epctx_status epctx_npu__to_tiles(epctx_npu__compiler *c, epctx_npu__step *s)
-{
+static epctx_status epctx_npu__to_tiles(epctx_npu__compiler *c, epctx_npu__step *s) {
     epctx_npu__needs direct, tiled;
     memset(&direct, 0, sizeof direct);
     memset(&tiled, 0, sizeof tiled);
@@ -14394,8 +13556,7 @@ static epctx_status epctx_npu__to_tiles(epctx_npu__compiler *c, epctx_npu__step 
 }
 
 /* Transformations that need all steps. */
-static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__refine(epctx_npu__compiler *c) {
     size_t i;
     epctx_npu__lifetimes(c);
     EPCTX__TRY(epctx_npu__crowds(c));
@@ -14414,14 +13575,12 @@ typedef struct epctx_npu__item {
 } epctx_npu__item;
 
 /* By larger key, larger size, older buffer: a total order, so that every sort gives one plan. */
-static bool epctx_npu__before(const epctx_npu__item *x, const epctx_npu__item *y)
-{
+static bool epctx_npu__before(const epctx_npu__item *x, const epctx_npu__item *y) {
     if (x->key != y->key) return x->key > y->key;
     return x->bytes != y->bytes ? x->bytes > y->bytes : x->buffer < y->buffer;
 }
 
-static void epctx_npu__sift(epctx_npu__item *heap, size_t count, size_t at)
-{
+static void epctx_npu__sift(epctx_npu__item *heap, size_t count, size_t at) {
     for (;;) {
         size_t child = 2 * at + 1;
         epctx_npu__item item;
@@ -14436,16 +13595,13 @@ static void epctx_npu__sift(epctx_npu__item *heap, size_t count, size_t at)
 }
 
 /* Builds a heap with the last item of the order on top. */
-static void epctx_npu__heap(epctx_npu__item *list, size_t count)
-{
+static void epctx_npu__heap(epctx_npu__item *list, size_t count) {
     size_t i;
-    for (i = count / 2; i > 0; i--)
-        epctx_npu__sift(list, count, i - 1);
+    for (i = count / 2; i > 0; i--) epctx_npu__sift(list, count, i - 1);
 }
 
 /* Heap sort: no worst case, no recursion. */
-static void epctx_npu__sort(epctx_npu__item *list, size_t count)
-{
+static void epctx_npu__sort(epctx_npu__item *list, size_t count) {
     size_t i;
     epctx_npu__heap(list, count);
     for (i = count; i > 1; i--) {
@@ -14464,17 +13620,12 @@ typedef enum epctx_npu__order {
     EPCTX_NPU__ORDER_COUNT
 } epctx_npu__order;
 
-static uint64_t epctx_npu__key(const epctx_npu__buffer *b, epctx_npu__order order)
-{
+static uint64_t epctx_npu__key(const epctx_npu__buffer *b, epctx_npu__order order) {
     switch (order) {
-    case EPCTX_NPU__BY_CROWD:
-        return b->crowd;
-    case EPCTX_NPU__BY_AREA:
-        return epctx_npu__mul(b->bytes, (uint64_t)b->last - b->first + 1);
-    case EPCTX_NPU__BY_TIME:
-        return UINT32_MAX - b->first;
-    default:
-        return b->bytes;
+    case EPCTX_NPU__BY_CROWD: return b->crowd;
+    case EPCTX_NPU__BY_AREA: return epctx_npu__mul(b->bytes, (uint64_t)b->last - b->first + 1);
+    case EPCTX_NPU__BY_TIME: return UINT32_MAX - b->first;
+    default: return b->bytes;
     }
 }
 
@@ -14492,18 +13643,15 @@ typedef struct epctx_npu__planner {
 } epctx_npu__planner;
 
 static void epctx_npu__put_in_order(const epctx_npu__compiler *c, epctx_npu__item *list,
-                                    size_t count, epctx_npu__order order)
-{
+                                    size_t count, epctx_npu__order order) {
     size_t i;
-    for (i = 0; i < count; i++)
-        list[i].key = epctx_npu__key(&c->buffers[list[i].buffer], order);
+    for (i = 0; i < count; i++) list[i].key = epctx_npu__key(&c->buffers[list[i].buffer], order);
     epctx_npu__sort(list, count);
 }
 
 /* Collects the placed buffers live at the same time as b; returns their count, 0: no pairs left. */
 static size_t epctx_npu__collect(const epctx_npu__compiler *c, epctx_npu__planner *p,
-                                 const epctx_npu__buffer *b)
-{
+                                 const epctx_npu__buffer *b) {
     size_t i, count = 0;
     for (i = epctx_npu__next_above(&p->placed, 0, b->first); i < p->placed.leaves;
          i = epctx_npu__next_above(&p->placed, i + 1, b->first)) {
@@ -14519,8 +13667,7 @@ static size_t epctx_npu__collect(const epctx_npu__compiler *c, epctx_npu__planne
 
 /* Places one buffer in the lowest gap between the buffers live at the same time. */
 static void epctx_npu__place_buffer(const epctx_npu__compiler *c, epctx_npu__planner *p,
-                                    epctx_npu__buffer *b)
-{
+                                    epctx_npu__buffer *b) {
     const uint64_t size = epctx_npu__aligned(b->bytes);
     size_t count = epctx_npu__collect(c, p, b);
     b->offset = p->pairs > 0 ? 0 : p->size;
@@ -14539,19 +13686,16 @@ static void epctx_npu__place_buffer(const epctx_npu__compiler *c, epctx_npu__pla
 
 /* Places all buffers in one order. */
 static void epctx_npu__try_order(epctx_npu__compiler *c, epctx_npu__planner *p,
-                                 epctx_npu__order order)
-{
+                                 epctx_npu__order order) {
     size_t i;
     epctx_npu__put_in_order(c, p->list, p->count, order);
     memset(p->placed.max, 0, 2 * p->placed.leaves * sizeof *p->placed.max);
     p->pairs = EPCTX_NPU__PLAN_PAIRS;
     p->size = 0;
-    for (i = 0; i < p->count; i++)
-        epctx_npu__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
+    for (i = 0; i < p->count; i++) epctx_npu__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
 }
 
-static epctx_status epctx_npu__new_planner(epctx_npu__compiler *c, epctx_npu__planner *p)
-{
+static epctx_status epctx_npu__new_planner(epctx_npu__compiler *c, epctx_npu__planner *p) {
     void *memory;
     size_t i;
     EPCTX__TRY(epctx_npu__alloc(c, c->buffer_count, 3 * sizeof *p->list, &memory));
@@ -14567,14 +13711,12 @@ static epctx_status epctx_npu__new_planner(epctx_npu__compiler *c, epctx_npu__pl
     }
     memcpy(p->by_time, p->list, p->count * sizeof *p->list);
     epctx_npu__put_in_order(c, p->by_time, p->count, EPCTX_NPU__BY_TIME);
-    for (i = 0; i < p->count; i++)
-        c->buffers[p->by_time[i].buffer].turn = (uint32_t)i;
+    for (i = 0; i < p->count; i++) c->buffers[p->by_time[i].buffer].turn = (uint32_t)i;
     return epctx_npu__new_tree(c, p->count, &p->placed);
 }
 
 /* Offsets in scratch: the best of several orders. The peak of live bytes is a lower bound. */
-static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__plan(epctx_npu__compiler *c) {
     epctx_npu__planner p;
     uint64_t best_size = UINT64_MAX;
     int order, best = 0;
@@ -14614,15 +13756,13 @@ typedef struct epctx_npu__integers {
     size_t buffers;
 } epctx_npu__integers;
 
-static uint32_t epctx_npu__flip_of(int32_t type)
-{
+static uint32_t epctx_npu__flip_of(int32_t type) {
     return type == EPCTX_ONNX_INT8 ? 0x80u : 0;
 }
 
 /* The grid of a Quantize or Dequantize with one constant scale. */
 static epctx_status epctx_npu__grid_of(epctx_npu__compiler *c, const epctx_npu__step *s,
-                                       epctx_npu__grid *g, bool *known)
-{
+                                       epctx_npu__grid *g, bool *known) {
     const void *scale, *zero = NULL;
     const bool has_zero = s->in[2] != EPCTX_NPU__NONE;
     *known = false;
@@ -14643,8 +13783,7 @@ static epctx_status epctx_npu__grid_of(epctx_npu__compiler *c, const epctx_npu__
 }
 
 /* The only step that writes the tensor, if the tensor is all of its buffer. */
-static const epctx_npu__step *epctx_npu__maker(const epctx_npu__integers *w, uint32_t tensor)
-{
+static const epctx_npu__step *epctx_npu__maker(const epctx_npu__integers *w, uint32_t tensor) {
     const epctx_npu__tensor *t = &w->c->tensors[tensor];
     return t->constant || t->buffer >= w->buffers || w->made[t->buffer] >= EPCTX_NPU__SEVERAL ||
                    !epctx_npu__is_whole(w->c, t)
@@ -14654,8 +13793,7 @@ static const epctx_npu__step *epctx_npu__maker(const epctx_npu__integers *w, uin
 
 /* The Dequantize behind a tensor of floats, with its grid; NULL: another step. */
 static epctx_status epctx_npu__dequantized(const epctx_npu__integers *w, uint32_t tensor,
-                                           const epctx_npu__step **s, epctx_npu__grid *g)
-{
+                                           const epctx_npu__step **s, epctx_npu__grid *g) {
     bool known = false;
     *s = tensor != EPCTX_NPU__NONE ? epctx_npu__maker(w, tensor) : NULL;
     if (tensor != EPCTX_NPU__NONE && w->c->tensors[tensor].constant &&
@@ -14669,8 +13807,7 @@ static epctx_status epctx_npu__dequantized(const epctx_npu__integers *w, uint32_
 
 /* Limits of the result of an activation; false: not one that only limits. */
 static bool epctx_npu__requant_of(const epctx_npu__grid *g, const epctx_npu__act *act,
-                                  epctx_npu__requant *out)
-{
+                                  epctx_npu__requant *out) {
     const int32_t least = g->type == EPCTX_ONNX_INT8 ? -128 : 0, zero = g->zero;
     const float low = (float)(least - zero), high = (float)(least + 255 - zero);
     out->type = (uint32_t)g->type;
@@ -14691,8 +13828,7 @@ static bool epctx_npu__requant_of(const epctx_npu__grid *g, const epctx_npu__act
 
 /* The bytes behind a tensor of floats; moved, if the floats are. NONE: there are none. */
 static epctx_status epctx_npu__bytes_behind(epctx_npu__integers *w, uint32_t tensor,
-                                            uint32_t *bytes, epctx_npu__grid *g)
-{
+                                            uint32_t *bytes, epctx_npu__grid *g) {
     epctx_npu__compiler *c = w->c;
     const epctx_npu__step *move = epctx_npu__maker(w, tensor), *from;
     epctx_npu__shape shape;
@@ -14716,8 +13852,7 @@ static epctx_status epctx_npu__bytes_behind(epctx_npu__integers *w, uint32_t ten
 }
 
 /* The same bytes in the shape of another tensor. */
-static epctx_status epctx_npu__shaped(epctx_npu__compiler *c, uint32_t like, uint32_t *id)
-{
+static epctx_status epctx_npu__shaped(epctx_npu__compiler *c, uint32_t like, uint32_t *id) {
     const epctx_npu__shape shape = c->tensors[like].shape;
     return epctx_npu__same_shape(&shape, &c->tensors[*id].shape)
                ? EPCTX_OK
@@ -14737,8 +13872,7 @@ typedef struct epctx_npu__product_of {
 /* The weights minus their zero point, as int8; false: no such weights. */
 static epctx_status epctx_npu__bytes_of(epctx_npu__compiler *c, const epctx_npu__product_of *o,
                                         const float **scales, uint32_t *scale_step,
-                                        int32_t **values, bool *known)
-{
+                                        int32_t **values, bool *known) {
     const epctx_npu__tensor *t = &c->tensors[o->weights];
     const epctx_npu__step *s = t->dequantized;
     const epctx_npu__quantize *q;
@@ -14775,8 +13909,7 @@ static epctx_status epctx_npu__bytes_of(epctx_npu__compiler *c, const epctx_npu_
 static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
                                                 const epctx_npu__product_of *o,
                                                 const epctx_npu__grid *x, const epctx_npu__grid *y,
-                                                epctx_npu__step *s, bool *known)
-{
+                                                epctx_npu__step *s, bool *known) {
     const uint32_t channels = o->p.out_channels, inputs = o->depthwise ? 1 : o->p.in_channels;
     const uint32_t block = o->depthwise ? 64 : EPCTX_NPU__DOT_LANE, depth = inputs * o->taps;
     const uint32_t padded = (uint32_t)epctx_npu__up(channels, block), fours = (depth + 3) / 4;
@@ -14844,8 +13977,7 @@ static epctx_status epctx_npu__integer_operands(epctx_npu__compiler *c,
 
 /* A convolution, matrix product or average as a product of integers; false: it is none. */
 static bool epctx_npu__as_product(const epctx_npu__compiler *c, const epctx_npu__step *s,
-                                  epctx_npu__product_of *o, epctx_npu__act *act)
-{
+                                  epctx_npu__product_of *o, epctx_npu__act *act) {
     const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->in[0]]);
     epctx_npu__window *w = &o->p.window;
     memset(o, 0, sizeof *o);
@@ -14891,8 +14023,7 @@ static bool epctx_npu__as_product(const epctx_npu__compiler *c, const epctx_npu_
         o->p.in_channels = o->p.out_channels = (uint32_t)v.channels;
         w->in_w = w->kernel_w = s->params.reduce.count;
         break;
-    default:
-        return false;
+    default: return false;
     }
     if ((uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
     o->taps = w->kernel_h * w->kernel_w;
@@ -14918,8 +14049,7 @@ static bool epctx_npu__as_product(const epctx_npu__compiler *c, const epctx_npu_
 
 static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_npu__step *s,
                                             const epctx_npu__step *q, const epctx_npu__grid *y,
-                                            bool *done)
-{
+                                            bool *done) {
     epctx_npu__compiler *c = w->c;
     epctx_npu__product_of o;
     epctx_npu__grid x;
@@ -14955,8 +14085,7 @@ static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_
 /* A sum, difference or product of two tensors of one shape. */
 static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu__step *s,
                                         const epctx_npu__step *q, const epctx_npu__grid *y,
-                                        bool *done)
-{
+                                        bool *done) {
     epctx_npu__compiler *c = w->c;
     const epctx_npu__step *from[2];
     epctx_npu__integer_add *p;
@@ -14992,8 +14121,7 @@ static epctx_status epctx_npu__add_step(epctx_npu__integers *w, const epctx_npu_
 /* The values of `tensor` for all bytes, if the steps behind it compute each element from one that
  * the Dequantize `from` reads, and from constants; else NONE. */
 static epctx_status epctx_npu__for_bytes(epctx_npu__integers *w, uint32_t tensor, uint32_t depth,
-                                         const epctx_npu__step **from, uint32_t *values)
-{
+                                         const epctx_npu__step **from, uint32_t *values) {
     epctx_npu__compiler *c = w->c;
     const epctx_npu__step *s = epctx_npu__maker(w, tensor);
     const epctx_npu__shape shape = {1, {256}};
@@ -15011,8 +14139,7 @@ static epctx_status epctx_npu__for_bytes(epctx_npu__integers *w, uint32_t tensor
         if (s == NULL || (*from != NULL && (*from)->in[0] != s->in[0])) return EPCTX_OK;
         *from = s;
         EPCTX__TRY(epctx_npu__add_constant(c, g.type, &shape, &bytes, &to.in[0]));
-        for (i = 0; i < 256; i++)
-            ((uint8_t *)bytes)[i] = (uint8_t)i;
+        for (i = 0; i < 256; i++) ((uint8_t *)bytes)[i] = (uint8_t)i;
         to.params.quantize.inner = 256;
     } else if (s->op == EPCTX_NPU__OP_UNARY || s->op == EPCTX_NPU__OP_BINARY) {
         count = s->op == EPCTX_NPU__OP_BINARY ? 2 : 1;
@@ -15041,8 +14168,7 @@ static epctx_status epctx_npu__for_bytes(epctx_npu__integers *w, uint32_t tensor
 
 /* A function of one tensor's bytes, if only to another grid, as a table. */
 static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_npu__step *q,
-                                           bool *done)
-{
+                                           bool *done) {
     epctx_npu__compiler *c = w->c;
     const epctx_npu__shape shape = {1, {256}};
     const epctx_weightless_support weightless = c->weightless;
@@ -15069,8 +14195,7 @@ static epctx_status epctx_npu__lookup_step(epctx_npu__integers *w, const epctx_n
 /* A move of bytes between equal grids. */
 static epctx_status epctx_npu__move_step(epctx_npu__integers *w, const epctx_npu__step *s,
                                          const epctx_npu__step *q, const epctx_npu__grid *y,
-                                         bool *done)
-{
+                                         bool *done) {
     const epctx_npu__step *from;
     epctx_npu__grid x;
     epctx_npu__step to = *s;
@@ -15087,8 +14212,7 @@ static epctx_status epctx_npu__move_step(epctx_npu__integers *w, const epctx_npu
 
 /* The integer form of what a Quantize rounds. */
 static epctx_status epctx_npu__integer_step(epctx_npu__integers *w, const epctx_npu__step *q,
-                                            bool *done)
-{
+                                            bool *done) {
     const epctx_npu__step *s = epctx_npu__maker(w, q->in[0]);
     epctx_npu__grid y;
     bool known;
@@ -15102,17 +14226,13 @@ static epctx_status epctx_npu__integer_step(epctx_npu__integers *w, const epctx_
         EPCTX__TRY(epctx_npu__lookup_step(w, q, done));
         return *done ? EPCTX_OK : epctx_npu__add_step(w, s, q, &y, done);
     case EPCTX_NPU__OP_UNARY:
-    case EPCTX_NPU__OP_DEQUANTIZE:
-        return epctx_npu__lookup_step(w, q, done);
-    case EPCTX_NPU__OP_MOVE:
-        return epctx_npu__move_step(w, s, q, &y, done);
-    default:
-        return epctx_npu__product_step(w, s, q, &y, done);
+    case EPCTX_NPU__OP_DEQUANTIZE: return epctx_npu__lookup_step(w, q, done);
+    case EPCTX_NPU__OP_MOVE: return epctx_npu__move_step(w, s, q, &y, done);
+    default: return epctx_npu__product_step(w, s, q, &y, done);
     }
 }
 
-static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
-{
+static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w) {
     epctx_npu__compiler *c = w->c;
     void *memory;
     size_t i;
@@ -15139,8 +14259,7 @@ static epctx_status epctx_npu__survey_steps(epctx_npu__integers *w)
 
 /* Replaces steps between Dequantize and Quantize by integer steps. The replaced ones stay, without
  * readers. */
-static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c) {
     const size_t count = c->step_count;
     epctx_npu__integers w;
     size_t i;
@@ -15165,8 +14284,7 @@ static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c)
 }
 
 /* From nodes to steps. */
-static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c) {
     size_t i;
     for (i = 0; i < c->graph->input_count; i++) {
         uint32_t id = epctx_map_get(&c->names, c->graph->inputs[i].name);
@@ -15191,8 +14309,7 @@ static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c)
 }
 
 /* Tells the caller what a pass left. */
-static void epctx_npu__trace(const epctx_npu__compiler *c, const char *pass)
-{
+static void epctx_npu__trace(const epctx_npu__compiler *c, const char *pass) {
     epctx_npu_step out;
     size_t i, j;
     memset(&out, 0, sizeof out);
@@ -15222,8 +14339,7 @@ static void epctx_npu__trace(const epctx_npu__compiler *c, const char *pass)
     }
 }
 
-static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
-{
+static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c) {
     static const struct {
         const char *name;
         epctx_status (*pass_fn)(epctx_npu__compiler *c);
@@ -15265,42 +14381,36 @@ typedef struct epctx_npu__build {
     epctx_arena arena;    /* the results of types_fn */
 } epctx_npu__build;
 
-static void epctx_npu__put32(uint8_t *p, uint32_t v)
-{
+static void epctx_npu__put32(uint8_t *p, uint32_t v) {
     p[0] = (uint8_t)(v & 0xff);
     p[1] = (uint8_t)(v >> 8 & 0xff);
     p[2] = (uint8_t)(v >> 16 & 0xff);
     p[3] = (uint8_t)(v >> 24);
 }
 
-static void epctx_npu__put64(uint8_t *p, uint64_t v)
-{
+static void epctx_npu__put64(uint8_t *p, uint64_t v) {
     epctx_npu__put32(p, (uint32_t)(v & UINT32_MAX));
     epctx_npu__put32(p + 4, (uint32_t)(v >> 32));
 }
 
 static epctx_status epctx_npu__append(epctx_npu__compiler *c, epctx_buffer *to, const void *data,
-                                      size_t size)
-{
+                                      size_t size) {
     return epctx_buffer_append(to, data, size) == EPCTX_OK ? EPCTX_OK : epctx_npu__nomem(c, size);
 }
 
-static epctx_status epctx_npu__word(epctx_npu__compiler *c, epctx_buffer *to, uint64_t v)
-{
+static epctx_status epctx_npu__word(epctx_npu__compiler *c, epctx_buffer *to, uint64_t v) {
     uint8_t bytes[4];
     epctx_npu__put32(bytes, (uint32_t)v);
     return epctx_npu__append(c, to, bytes, 4);
 }
 
-static epctx_status epctx_npu__word64(epctx_npu__compiler *c, epctx_buffer *to, uint64_t v)
-{
+static epctx_status epctx_npu__word64(epctx_npu__compiler *c, epctx_buffer *to, uint64_t v) {
     EPCTX__TRY(epctx_npu__word(c, to, v & UINT32_MAX));
     return epctx_npu__word(c, to, v >> 32);
 }
 
 /* Adds a name to the strings and its two words. */
-static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b, epctx_str name)
-{
+static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b, epctx_str name) {
     EPCTX__TRY(epctx_npu__word(c, &b->words, b->strings.size));
     EPCTX__TRY(epctx_npu__word(c, &b->words, name.size));
     return name.size > 0 ? epctx_npu__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
@@ -15308,16 +14418,14 @@ static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b,
 
 /* For the table. */
 static epctx_status epctx_npu__fetch(void *user, uint64_t offset, size_t size, const uint8_t **data,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     (void)size, (void)error;
     *data = ((const epctx_npu__build *)user)->weights.data + (size_t)offset;
     return EPCTX_OK;
 }
 
 /* Memory for `more` bytes, which epctx_buffer_append would double and copy time and again. */
-static epctx_status epctx_npu__reserve(epctx_npu__compiler *c, epctx_buffer *out, uint64_t more)
-{
+static epctx_status epctx_npu__reserve(epctx_npu__compiler *c, epctx_buffer *out, uint64_t more) {
     epctx_buffer room = *out;
     if (more <= out->capacity - out->size) return EPCTX_OK;
     room.capacity = more < SIZE_MAX - out->size ? out->size + (size_t)more : SIZE_MAX;
@@ -15330,16 +14438,14 @@ static epctx_status epctx_npu__reserve(epctx_npu__compiler *c, epctx_buffer *out
 }
 
 static bool epctx_npu__is_weight(const epctx_npu__compiler *c, const epctx_npu__step *s,
-                                 uint32_t at)
-{
+                                 uint32_t at) {
     const uint32_t id = s->in[at];
     return id != EPCTX_NPU__NONE && c->tensors[id].constant && !c->tensors[id].outside;
 }
 
 /* Bytes of operand `at` of `s`, a weight, as the context holds it. */
 static uint64_t epctx_npu__weight_size(const epctx_npu__compiler *c, const epctx_npu__step *s,
-                                       uint32_t at)
-{
+                                       uint32_t at) {
     const epctx_npu__tensor *t = &c->tensors[s->in[at]];
     const epctx_npu__pack *p = &s->pack;
     return at == 1 && s->packs
@@ -15350,8 +14456,7 @@ static uint64_t epctx_npu__weight_size(const epctx_npu__compiler *c, const epctx
 
 /* Memory for what the steps add to the context, so that each weight is written once, where it
  * stays. A weight of several steps counts once. */
-static epctx_status epctx_npu__reserve_weights(epctx_npu__compiler *c, epctx_npu__build *b)
-{
+static epctx_status epctx_npu__reserve_weights(epctx_npu__compiler *c, epctx_npu__build *b) {
     uint64_t more = 4096; /* header and names of the graph */
     uint8_t *counted;
     void *memory;
@@ -15376,8 +14481,7 @@ static epctx_status epctx_npu__reserve_weights(epctx_npu__compiler *c, epctx_npu
 
 /* Memory for the next weight, behind the others. */
 static epctx_status epctx_npu__next_weight(epctx_npu__compiler *c, epctx_npu__build *b, size_t size,
-                                           void **memory)
-{
+                                           void **memory) {
     const size_t pad = (size_t)epctx_npu__aligned(b->weights.size) - b->weights.size;
     EPCTX__TRY(epctx_npu__reserve(c, &b->weights, size < SIZE_MAX - pad ? pad + size : SIZE_MAX));
     *memory = b->weights.data + b->weights.size + pad;
@@ -15387,8 +14491,7 @@ static epctx_status epctx_npu__next_weight(epctx_npu__compiler *c, epctx_npu__bu
 /* Index of the place with exactly the bytes of the next weight, which stays if it is new. */
 static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__build *b,
                                           uint8_t *weight, size_t size, uint32_t elem,
-                                          uint32_t *index)
-{
+                                          uint32_t *index) {
     epctx_weight place;
     epctx_npu__to_host(weight, size, elem);
     EPCTX__TRY(epctx_weights_add(&b->table, weight, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
@@ -15405,8 +14508,7 @@ static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__bui
 
 /* Operand `at` of `s`, a weight. */
 static epctx_status epctx_npu__write_weight(epctx_npu__compiler *c, epctx_npu__build *b,
-                                            const epctx_npu__step *s, uint32_t at)
-{
+                                            const epctx_npu__step *s, uint32_t at) {
     const size_t size = (size_t)epctx_npu__weight_size(c, s, at);
     const uint32_t elem = epctx_npu__stored_size(c->tensors[s->in[at]].elem);
     uint32_t index;
@@ -15425,8 +14527,7 @@ static epctx_status epctx_npu__write_weight(epctx_npu__compiler *c, epctx_npu__b
 }
 
 static epctx_status epctx_npu__write_operand(epctx_npu__compiler *c, epctx_npu__build *b,
-                                             uint32_t id)
-{
+                                             uint32_t id) {
     uint32_t place = EPCTX_NPU__NOWHERE, index = 0;
     uint64_t offset = 0;
     if (id != EPCTX_NPU__NONE && c->tensors[id].outside) {
@@ -15445,8 +14546,7 @@ static epctx_status epctx_npu__write_operand(epctx_npu__compiler *c, epctx_npu__
 }
 
 static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__build *b,
-                                          const epctx_npu__step *s)
-{
+                                          const epctx_npu__step *s) {
     const epctx_npu__op_info *op = &epctx_npu__ops[s->op];
     uint32_t words[sizeof(epctx_npu__params) / 4], i;
     EPCTX__TRY(epctx_npu__word(c, &b->words, (uint32_t)s->op));
@@ -15463,15 +14563,13 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
         EPCTX__TRY(epctx_npu__word64(c, &b->words, c->buffers[s->temporary].offset));
     }
     memcpy(words, &s->params, sizeof words);
-    for (i = 0; i < op->param_words; i++)
-        EPCTX__TRY(epctx_npu__word(c, &b->words, words[i]));
+    for (i = 0; i < op->param_words; i++) EPCTX__TRY(epctx_npu__word(c, &b->words, words[i]));
     return EPCTX_OK;
 }
 
 /* Writes input or output `at`; outputs follow the inputs. */
 static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__build *b,
-                                           epctx_str name, size_t at)
-{
+                                           epctx_str name, size_t at) {
     const epctx_npu__tensor *t =
         &c->tensors[c->ios != NULL ? c->ios[at] : epctx_map_get(&c->names, name)];
     uint32_t i;
@@ -15488,8 +14586,7 @@ static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__bu
 /* Appends the compiled graph to the context and its record to `records`. */
 static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__build *b,
                                            epctx_buffer *records, epctx_str name, uint64_t hash,
-                                           uint32_t maker)
-{
+                                           uint32_t maker) {
     epctx_npu__graph_record r;
     size_t i;
     memset(&r, 0, sizeof r);
@@ -15526,16 +14623,14 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
 /* -- weightless: the folded steps, as a graph from initializers to weights -- */
 
 /* Numbers the constants outside the blob that steps read: they become the maker's outputs. */
-static epctx_status epctx_npu__number_outputs(epctx_npu__compiler *c, uint32_t *count)
-{
+static epctx_status epctx_npu__number_outputs(epctx_npu__compiler *c, uint32_t *count) {
     void *memory;
     size_t i;
     uint32_t j;
     EPCTX__TRY(epctx_npu__alloc(c, c->tensor_count, sizeof *c->outputs, &memory));
     c->outputs = (uint32_t *)memory;
     *count = 0;
-    for (i = 0; i < c->tensor_count; i++)
-        c->outputs[i] = EPCTX_NPU__NONE;
+    for (i = 0; i < c->tensor_count; i++) c->outputs[i] = EPCTX_NPU__NONE;
     for (i = 0; i < c->step_count; i++) {
         for (j = 0; j < EPCTX_NPU__MAX_IN && !c->steps[i].dead; j++) {
             uint32_t id = c->steps[i].in[j];
@@ -15559,8 +14654,7 @@ typedef struct epctx_npu__making {
 } epctx_npu__making;
 
 /* An operand of `from`: tensors outside the blob were added before, other constants are copied. */
-static epctx_status epctx_npu__making_operand(epctx_npu__making *m, uint32_t id, uint32_t *out)
-{
+static epctx_status epctx_npu__making_operand(epctx_npu__making *m, uint32_t id, uint32_t *out) {
     const epctx_npu__tensor *t = &m->from->tensors[id];
     if (!t->outside || t->whole != id)
         EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, out));
@@ -15577,8 +14671,7 @@ static epctx_status epctx_npu__making_operand(epctx_npu__making *m, uint32_t id,
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__making_step(epctx_npu__making *m, const epctx_npu__step *made)
-{
+static epctx_status epctx_npu__making_step(epctx_npu__making *m, const epctx_npu__step *made) {
     epctx_npu__step s = *made;
     uint32_t j;
     if (m->ids[s.out] == EPCTX_NPU__NONE) {
@@ -15592,8 +14685,7 @@ static epctx_status epctx_npu__making_step(epctx_npu__making *m, const epctx_npu
 }
 
 /* Needed initializers become inputs. */
-static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
-{
+static epctx_status epctx_npu__making_inputs(epctx_npu__making *m) {
     const epctx_npu__compiler *from = m->from;
     size_t i;
     for (i = 0; i < from->graph->initializer_count; i++) {
@@ -15615,8 +14707,7 @@ static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
 }
 
 /* Weights that the graph reads become outputs; unchanged initializers are copied. */
-static epctx_status epctx_npu__making_outputs(epctx_npu__making *m)
-{
+static epctx_status epctx_npu__making_outputs(epctx_npu__making *m) {
     const epctx_npu__compiler *from = m->from;
     size_t i;
     for (i = 0; i < from->tensor_count; i++) {
@@ -15639,8 +14730,7 @@ static epctx_status epctx_npu__making_outputs(epctx_npu__making *m)
 
 /* Writes the graph that makes the weights of `from`; `maker` 0: it needs none. */
 static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu__build *b,
-                                           uint32_t *maker)
-{
+                                           uint32_t *maker) {
     epctx_npu__making m;
     void *memory;
     uint32_t count, j;
@@ -15687,8 +14777,7 @@ static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu_
 /* `maker`: the graph that makes the weights, from 1; `makes`: this graph makes weights. */
 static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *out,
                                           const epctx_npu__graph_record *r, uint64_t base,
-                                          uint64_t maker, bool makes)
-{
+                                          uint64_t maker, bool makes) {
     /* clang-format off */
     const uint64_t words[EPCTX_NPU__GRAPH_WORDS] = {
         r->name_at, r->name_size, r->hash & UINT32_MAX, r->hash >> 32, r->scratch & UINT32_MAX,
@@ -15696,20 +14785,17 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
         r->command_words, r->commands, maker, makes};
     /* clang-format on */
     uint32_t i;
-    for (i = 0; i < EPCTX_NPU__GRAPH_WORDS; i++)
-        EPCTX__TRY(epctx_npu__word(c, out, words[i]));
+    for (i = 0; i < EPCTX_NPU__GRAPH_WORDS; i++) EPCTX__TRY(epctx_npu__word(c, out, words[i]));
     return EPCTX_OK;
 }
 
-static uint64_t epctx_npu__weight_bytes(const epctx_npu__build *b)
-{
+static uint64_t epctx_npu__weight_bytes(const epctx_npu__build *b) {
     return b->table.stats.stored_bytes + b->table.stats.padding;
 }
 
 /* All but the weights. */
 static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, epctx_npu__build *b,
-                                            epctx_buffer *out)
-{
+                                            epctx_buffer *out) {
     const size_t graphs = b->records.size / sizeof(epctx_npu__graph_record);
     const size_t total = graphs + b->makers.size / sizeof(epctx_npu__graph_record);
     epctx_weight w;
@@ -15737,8 +14823,7 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, epctx_npu__b
 
 /* Appends the binary: `head`, then the weights, in the weights' own memory where `out` is empty. */
 static epctx_status epctx_npu__put_binary(epctx_npu__compiler *c, epctx_npu__build *b,
-                                          const epctx_buffer *head, epctx_buffer *out)
-{
+                                          const epctx_buffer *head, epctx_buffer *out) {
     epctx_buffer *weights = &b->weights;
     if (out->size == 0 && out->allocator.alloc_fn == weights->allocator.alloc_fn &&
         out->allocator.user == weights->allocator.user) {
@@ -15757,8 +14842,7 @@ static epctx_status epctx_npu__put_binary(epctx_npu__compiler *c, epctx_npu__bui
 }
 
 static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arch *arch, uint8_t *h,
-                                  size_t size)
-{
+                                  size_t size) {
     const size_t graphs = (b->records.size + b->makers.size) / sizeof(epctx_npu__graph_record);
     const uint64_t weights = b->table.stats.stored, bytes = epctx_npu__weight_bytes(b);
     const uint64_t words =
@@ -15798,8 +14882,7 @@ typedef struct epctx_npu__values {
     epctx_map at; /* position among its values, followed by its outputs */
 } epctx_npu__values;
 
-static epctx_value epctx_npu__known_value(const epctx_npu__values *values, epctx_str name)
-{
+static epctx_value epctx_npu__known_value(const epctx_npu__values *values, epctx_str name) {
     const epctx_graph *graph = values->graph;
     uint32_t i = epctx_map_get(&values->at, name);
     epctx_value value;
@@ -15812,8 +14895,7 @@ static epctx_value epctx_npu__known_value(const epctx_npu__values *values, epctx
 }
 
 static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena *arena,
-                                          epctx_npu__values *values, epctx_error *error)
-{
+                                          epctx_npu__values *values, epctx_error *error) {
     size_t i;
     values->graph = graph;
     epctx_map_init(&values->at, arena);
@@ -15829,8 +14911,7 @@ static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena 
 
 /* The type of the first output of some unsupported operators. */
 static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node *node,
-                                       int32_t *elem, epctx_npu__shape *shape)
-{
+                                       int32_t *elem, epctx_npu__shape *shape) {
     int64_t n[4] = {0, 0, 0, 0};
     uint32_t x, other, i;
     size_t count;
@@ -15861,8 +14942,7 @@ static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node 
 
 /* Sets the type of a value; false: out of memory, type unchanged. */
 static bool epctx_npu__tell(epctx_arena *arena, int32_t elem, const epctx_npu__shape *shape,
-                            epctx_value *value)
-{
+                            epctx_value *value) {
     int64_t *dims = (int64_t *)epctx_arena_alloc(arena, sizeof shape->dims);
     if (dims != NULL) {
         memcpy(dims, shape->dims, sizeof shape->dims);
@@ -15875,8 +14955,7 @@ static bool epctx_npu__tell(epctx_arena *arena, int32_t elem, const epctx_npu__s
 
 /* Infers the type of output `j` of an unsupported node if the model does not declare it. */
 static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, size_t j,
-                             epctx_value *value)
-{
+                             epctx_value *value) {
     const epctx_attr *a = epctx_node_attr(node, "then_branch");
     const epctx_attr *b = epctx_node_attr(node, "else_branch");
     epctx_npu__shape shape, other;
@@ -15913,8 +14992,7 @@ typedef struct epctx_npu__judging {
 } epctx_npu__judging;
 
 static epctx_status epctx_npu__judging_begin(epctx_npu__judging *j, void *self,
-                                             const epctx_graph *graph, epctx_error *error)
-{
+                                             const epctx_graph *graph, epctx_error *error) {
     epctx_error_clear(error);
     memset(j, 0, sizeof *j);
     j->npu = (epctx_npu *)self;
@@ -15928,8 +15006,7 @@ static epctx_status epctx_npu__judging_begin(epctx_npu__judging *j, void *self,
 }
 
 /* Releases the memory and returns `status`. */
-static epctx_status epctx_npu__judging_end(epctx_npu__judging *j, epctx_status status)
-{
+static epctx_status epctx_npu__judging_end(epctx_npu__judging *j, epctx_status status) {
     epctx_arena_free(&j->arena);
     return status;
 }
@@ -15937,8 +15014,7 @@ static epctx_status epctx_npu__judging_end(epctx_npu__judging *j, epctx_status s
 /* Sets taken[i] for the first `count` nodes of the graph or a partition: whether node i compiles if
  * others run the nodes before it that do not. `end` (may be NULL) gets the compiler. */
 static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_graph *graph,
-                                     size_t count, epctx_npu__compiler *end)
-{
+                                     size_t count, epctx_npu__compiler *end) {
     epctx_npu__compiler c =
         epctx_npu__compiler_of(graph, judging->npu->arch, &judging->arena, judging->error);
     size_t i, j;
@@ -15970,8 +15046,7 @@ static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_gr
 
 /* Types inferred by lowering, not declared in the graph. `inferred` has room for every output. */
 static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_arena *arena,
-                                           epctx_value *inferred, size_t *count)
-{
+                                           epctx_value *inferred, size_t *count) {
     const epctx_graph *graph = judging->graph;
     epctx_npu__compiler c;
     epctx_npu__shape shape;
@@ -15995,13 +15070,11 @@ static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_ar
 
 static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx_arena *arena,
                                      epctx_value **inferred, size_t *inferred_count,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     epctx_npu__judging judging;
     epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
     size_t i, most = 0;
-    for (i = 0; i < graph->node_count; i++)
-        most += graph->nodes[i].output_count;
+    for (i = 0; i < graph->node_count; i++) most += graph->nodes[i].output_count;
     *inferred_count = 0;
     *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
     if (status == EPCTX_OK && *inferred == NULL)
@@ -16013,8 +15086,7 @@ static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx
 
 /* Checks every partition by itself and releases the nodes that do not compile in it. */
 static epctx_status epctx_npu__judge_parts(epctx_npu__judging *judging, uint8_t *take,
-                                           bool *changed)
-{
+                                           bool *changed) {
     const epctx_graph *graph = judging->graph;
     epctx_partition *parts;
     uint8_t *given; /* nodes released, by id */
@@ -16026,8 +15098,7 @@ static epctx_status epctx_npu__judge_parts(epctx_npu__judging *judging, uint8_t 
     for (i = 0; i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
         EPCTX__TRY(epctx_npu__judge(judging, part, part->node_count, NULL));
-        for (j = 0; j < part->node_count; j++)
-            given[part->nodes[j].id] = !judging->taken[j];
+        for (j = 0; j < part->node_count; j++) given[part->nodes[j].id] = !judging->taken[j];
     }
     *changed = false;
     for (i = 0; i < graph->node_count; i++) {
@@ -16043,8 +15114,7 @@ static epctx_status epctx_npu__judge_parts(epctx_npu__judging *judging, uint8_t 
 /* A partition knows less than the whole graph: shapes computed in others may be missing at its
  * boundary. Releases nodes that no longer compile until every partition compiles. */
 static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, uint8_t *take,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     epctx_npu__judging judging;
     epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
     bool changed = true;
@@ -16062,8 +15132,7 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
 
 /* Why node `index` is not compiled: refused by the first pass, or its partition cannot compile. */
 static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
-                                       epctx_error *error)
-{
+                                       epctx_error *error) {
     epctx_npu__judging judging;
     epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
     if (status == EPCTX_OK) status = epctx_npu__judge(&judging, graph, index + 1, NULL);
@@ -16079,8 +15148,7 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
     return epctx_npu__judging_end(&judging, status);
 }
 
-static void epctx_npu__discard(void *self, void *build)
-{
+static void epctx_npu__discard(void *self, void *build) {
     epctx_npu__build *b = (epctx_npu__build *)build;
     (void)self;
     if (b == NULL) return;
@@ -16094,8 +15162,7 @@ static void epctx_npu__discard(void *self, void *build)
     b->allocator.free_fn(b->allocator.user, b);
 }
 
-static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *error)
-{
+static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *error) {
     const epctx_npu *npu = (const epctx_npu *)self;
     epctx_weights_opts opts;
     epctx_npu__build *b;
@@ -16120,16 +15187,14 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
 }
 
 /* The record at a position in name order. */
-static epctx_npu__graph_record epctx_npu__record_at(const epctx_npu__build *b, size_t at)
-{
+static epctx_npu__graph_record epctx_npu__record_at(const epctx_npu__build *b, size_t at) {
     epctx_npu__graph_record r;
     memcpy(&r, b->records.data + at * sizeof r, sizeof r);
     return r;
 }
 
 /* Position of the record of graph `name`, or where to insert it; true: it exists. */
-static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name, size_t *at)
-{
+static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name, size_t *at) {
     size_t end = b->records.size / sizeof(epctx_npu__graph_record);
     *at = 0;
     while (*at < end) {
@@ -16151,8 +15216,7 @@ static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name, si
 }
 
 static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_opts *opts,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     (void)self;
     epctx_error_clear(error);
     ((epctx_npu__build *)build)->weightless = opts->weightless;
@@ -16160,8 +15224,7 @@ static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_
 }
 
 static epctx_status epctx_npu__compile(void *self, void *build, const epctx_graph *graph,
-                                       epctx_str name, uint64_t hash, epctx_error *error)
-{
+                                       epctx_str name, uint64_t hash, epctx_error *error) {
     epctx_npu *npu = (epctx_npu *)self;
     epctx_npu__build *b = (epctx_npu__build *)build;
     epctx_npu__compiler c;
@@ -16196,8 +15259,7 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
 }
 
 /* Reads one entry of the I/O table. */
-static bool epctx_npu__read_value(epctx_npu__build *b, uint32_t word, epctx_value *value)
-{
+static bool epctx_npu__read_value(epctx_npu__build *b, uint32_t word, epctx_value *value) {
     const uint8_t *p = b->words.data + (size_t)word * 4;
     epctx_str name;
     int64_t *dims;
@@ -16216,8 +15278,8 @@ static bool epctx_npu__read_value(epctx_npu__build *b, uint32_t word, epctx_valu
 }
 
 static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
-                                     const epctx_value **outputs, size_t *count, epctx_error *error)
-{
+                                     const epctx_value **outputs, size_t *count,
+                                     epctx_error *error) {
     epctx_npu__build *b = (epctx_npu__build *)build;
     epctx_npu__graph_record r;
     epctx_value *values;
@@ -16241,8 +15303,7 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
 
 /* Scratch size: a caller that runs graphs one after the other can use one buffer of the largest. */
 static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     const epctx_npu__build *b = (const epctx_npu__build *)build;
     size_t at;
     (void)self;
@@ -16254,8 +15315,7 @@ static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name,
 }
 
 static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     const epctx_npu *npu = (const epctx_npu *)self;
     epctx_npu__build *b = (epctx_npu__build *)build;
     const size_t start = out->size;
@@ -16280,8 +15340,7 @@ static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out
 #else
 
 static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, uint8_t *take,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     (void)self;
     (void)graph;
     (void)take;
@@ -16289,8 +15348,7 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
                       "this build has no compiler (EPCTX_NPU_NO_COMPILER)");
 }
 
-static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *error)
-{
+static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *error) {
     *build = NULL;
     return epctx_npu__capability(self, NULL, NULL, error);
 }
@@ -16299,8 +15357,7 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
 
 /* Includes the graphs that make weights, as they run too. */
 static epctx_status epctx_npu__check_work(const epctx_npu_context *context, uint64_t most,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     size_t i;
     for (i = 0; i < context->total_count; i++) {
         const epctx_npu_graph *graph = &context->graphs[i];
@@ -16315,8 +15372,7 @@ static epctx_status epctx_npu__check_work(const epctx_npu_context *context, uint
 }
 
 static epctx_status epctx_npu__load(void *self, epctx_span binary, void **context,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     const epctx_npu *npu = (const epctx_npu *)self;
     const uint64_t most[] = {16 << 20, UINT64_MAX, 0}; /* bytes of weights that are verified */
     const size_t head = (sizeof(epctx_npu_context) + 15) & ~(size_t)15;
@@ -16345,15 +15401,13 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
     return EPCTX_OK;
 }
 
-static void epctx_npu__unload(void *self, void *context)
-{
+static void epctx_npu__unload(void *self, void *context) {
     const epctx_npu *npu = (const epctx_npu *)self;
     if (context != NULL) npu->allocator.free_fn(npu->allocator.user, context);
 }
 
 static epctx_status epctx_npu__find(void *self, void *context, epctx_str name, uint64_t hash,
-                                    void **graph, epctx_error *error)
-{
+                                    void **graph, epctx_error *error) {
     const epctx_npu_graph *found;
     epctx_npu_context *c = (epctx_npu_context *)context;
     epctx_status status = epctx_npu_find(c, name, hash, &found, error);
@@ -16365,8 +15419,7 @@ static epctx_status epctx_npu__find(void *self, void *context, epctx_str name, u
 }
 
 static epctx_status epctx_npu__info(void *self, void *graph, epctx_graph_info *info,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     const epctx_npu_run_opts *run = ((const epctx_npu *)self)->run;
     epctx_error_clear(error);
     *info = ((const epctx_npu_graph *)graph)->info;
@@ -16376,8 +15429,7 @@ static epctx_status epctx_npu__info(void *self, void *graph, epctx_graph_info *i
 }
 
 /* `kept` is memory for epctx_npu_make_weights, aligned, preceded by the address of its block. */
-static void epctx_npu__free_kept(const epctx_npu *npu, const epctx_memory *kept)
-{
+static void epctx_npu__free_kept(const epctx_npu *npu, const epctx_memory *kept) {
     void *block;
     if (kept != NULL) {
         memcpy(&block, (const uint8_t *)kept - sizeof block, sizeof block);
@@ -16385,8 +15437,7 @@ static void epctx_npu__free_kept(const epctx_npu *npu, const epctx_memory *kept)
     }
 }
 
-static void *epctx_npu__alloc_kept(const epctx_npu *npu, size_t size)
-{
+static void *epctx_npu__alloc_kept(const epctx_npu *npu, size_t size) {
     uint8_t *block = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user,
                                                         sizeof block + EPCTX_NPU_ALIGN + size);
     uint8_t *kept = block;
@@ -16399,8 +15450,7 @@ static void *epctx_npu__alloc_kept(const epctx_npu *npu, size_t size)
 }
 
 static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tensor *weights,
-                                       size_t count, epctx_error *error)
-{
+                                       size_t count, epctx_error *error) {
     const epctx_npu *npu = (const epctx_npu *)self;
     const epctx_npu_graph *g = (const epctx_npu_graph *)graph;
     const epctx_memory *old = g->maker != NULL ? *g->made : NULL;
@@ -16423,15 +15473,13 @@ static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tens
 
 static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *inputs,
                                    const epctx_memory *outputs, void *scratch, size_t scratch_size,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     return epctx_npu_run_with((const epctx_npu_graph *)graph, inputs, outputs, scratch,
                               scratch_size, ((const epctx_npu *)self)->run, error);
 }
 
 /* Checks the node's attribute; loading checks the binary itself. */
-static epctx_status epctx_npu__check(void *self, const epctx_epnode *node, epctx_error *error)
-{
+static epctx_status epctx_npu__check(void *self, const epctx_epnode *node, epctx_error *error) {
     const epctx_npu *npu = (const epctx_npu *)self;
     const epctx_npu_arch *arch = epctx_npu_arch_find(node->hardware_architecture);
     epctx_error_clear(error);
@@ -16444,8 +15492,7 @@ static epctx_status epctx_npu__check(void *self, const epctx_epnode *node, epctx
 }
 
 EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts,
-                                      epctx_backend *backend, epctx_error *error)
-{
+                                      epctx_backend *backend, epctx_error *error) {
     epctx_arena arena;
     const char *wanted =
         opts != NULL && opts->architecture != NULL ? opts->architecture : epctx_npu__archs[0].name;

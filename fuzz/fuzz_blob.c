@@ -12,8 +12,7 @@
 #include "fuzz.h"
 #include "npu_run.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t *blob = malloc(size + 1);
     epctx_error error;
     epctx_span span;

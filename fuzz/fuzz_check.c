@@ -12,24 +12,21 @@ typedef struct input {
     size_t size;
 } input;
 
-static bool read_at(void *user, uint64_t offset, void *out, size_t size)
-{
+static bool read_at(void *user, uint64_t offset, void *out, size_t size) {
     const input *in = (const input *)user;
     require(offset <= in->size && size <= in->size - offset);
     memcpy(out, in->data + offset, size);
     return true;
 }
 
-static void found(void *user, const epctx_finding *finding)
-{
+static void found(void *user, const epctx_finding *finding) {
     uint64_t *counts = (uint64_t *)user;
     require(finding->message[0] != '\0' && finding->info.id[0] != '\0');
     counts[finding->info.severity]++;
 }
 
 /* Every event stays inside the input; returns whether the whole of it was accepted. */
-static bool scan(epctx_scan *s, const input *in, bool *twice)
-{
+static bool scan(epctx_scan *s, const input *in, bool *twice) {
     epctx_scan_event event;
     epctx_error error;
     int i;
@@ -42,8 +39,7 @@ static bool scan(epctx_scan *s, const input *in, bool *twice)
     return event == EPCTX_SCAN_END;
 }
 
-static void judge(const epctx_model *model)
-{
+static void judge(const epctx_model *model) {
     epctx_check_opts opts;
     epctx_walk walk;
     epctx_node_view node;
@@ -64,8 +60,7 @@ static void judge(const epctx_model *model)
         require(memcmp(told, counted, sizeof told) == 0);
     }
     epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node))
-        nodes++;
+    while (epctx_walk_next(&walk, &node)) nodes++;
     epctx_arena_init(&arena, NULL);
     require(epctx_model_state(model, &arena, &state, NULL) == EPCTX_OK);
     require(state.ep_nodes + state.broken_nodes + state.other_nodes == nodes);
@@ -75,8 +70,7 @@ static void judge(const epctx_model *model)
     epctx_arena_free(&arena);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in = {data, size};
     epctx_source source = {&in, read_at, size};
     epctx_model model;

@@ -20,14 +20,12 @@ typedef struct input {
     uint64_t errors; /* that lint finds in it */
 } input;
 
-static uint32_t any(input *in, uint32_t below)
-{
+static uint32_t any(input *in, uint32_t below) {
     in->random = in->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (uint32_t)(in->random >> 33) % below;
 }
 
-static void require_same(epctx_model *model, const void *data, size_t size)
-{
+static void require_same(epctx_model *model, const void *data, size_t size) {
     bytes out = written(model);
     require(bytes_equal(&out, data, size));
     bytes_free(&out);
@@ -35,15 +33,13 @@ static void require_same(epctx_model *model, const void *data, size_t size)
 
 static bool telling; /* set with EPCTX_FUZZ_TELL, to see what is wrong with a result */
 
-static void tell(void *user, const epctx_finding *found)
-{
+static void tell(void *user, const epctx_finding *found) {
     (void)user;
     if (telling && found->info.severity == EPCTX_SEVERITY_ERROR)
         fprintf(stderr, "%s %s\n", found->info.id, found->message);
 }
 
-static epctx_check_opts judge_opts(void)
-{
+static epctx_check_opts judge_opts(void) {
     epctx_check_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.no_files = true;
@@ -53,8 +49,7 @@ static epctx_check_opts judge_opts(void)
 }
 
 /* Errors of a model, and of what is written of it. */
-static uint64_t errors_of(const epctx_model *model)
-{
+static uint64_t errors_of(const epctx_model *model) {
     epctx_check_opts opts;
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     opts = judge_opts();
@@ -62,8 +57,7 @@ static uint64_t errors_of(const epctx_model *model)
     return counts[EPCTX_SEVERITY_ERROR];
 }
 
-static uint64_t reopen(epctx_model *model)
-{
+static uint64_t reopen(epctx_model *model) {
     bytes out = written(model);
     epctx_model again;
     uint64_t errors = 0;
@@ -78,16 +72,13 @@ static uint64_t reopen(epctx_model *model)
     return errors;
 }
 
-static void check_result(const epctx_combined *out)
-{
+static void check_result(const epctx_combined *out) {
     size_t i, k;
-    for (i = 0; i < out->step_count; i++)
-        require(out->steps[i].text[0] != '\0');
+    for (i = 0; i < out->step_count; i++) require(out->steps[i].text[0] != '\0');
     for (i = 0; i < out->file_count; i++) {
         const epctx_output_file *file = &out->files[i];
         uint64_t sum = 0;
-        for (k = 0; k < file->part_count; k++)
-            sum += file->parts[k].size;
+        for (k = 0; k < file->part_count; k++) sum += file->parts[k].size;
         require(sum == file->size && epctx_path_check(epctx_str_of(file->name), NULL) == EPCTX_OK);
     }
 }
@@ -97,8 +88,7 @@ static void check_result(const epctx_combined *out)
 static const int64_t vector[] = {4, -1};
 
 /* x -> Add w -> t -> Relu -> y */
-static bytes plain(void)
-{
+static bytes plain(void) {
     static const float weights[] = {1, 2, 3, 4};
     bytes graph = {0};
     add_node(&graph, "Add", "first", "x,w", "t");
@@ -111,8 +101,7 @@ static bytes plain(void)
     return new_model(&graph);
 }
 
-static bytes compiled(void)
-{
+static bytes compiled(void) {
     bytes graph = {0}, model;
     add_epnode(&graph, "n0", "x", "t", 1, 1, "EpctxNpuExecutionProvider", "p0", "payload", 7);
     add_epnode(&graph, "n1", "t", "y", 0, 1, "EpctxNpuExecutionProvider", "p1", NULL, 0);
@@ -127,8 +116,7 @@ static bytes compiled(void)
 
 /* -- the operations -- */
 
-static void merge(epctx_model *model, input *in, const uint8_t *other, size_t size, bool first)
-{
+static void merge(epctx_model *model, input *in, const uint8_t *other, size_t size, bool first) {
     epctx_merge_opts opts;
     epctx_part parts[2];
     epctx_combined out;
@@ -170,8 +158,7 @@ static void merge(epctx_model *model, input *in, const uint8_t *other, size_t si
 }
 
 /* A name that nodes read or write. */
-static epctx_str any_value(const epctx_model *model, input *in, bool output)
-{
+static epctx_str any_value(const epctx_model *model, input *in, bool output) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model)), names;
     epctx_str found = epctx_str_of("x"), name;
     epctx_node_view node;
@@ -184,8 +171,7 @@ static epctx_str any_value(const epctx_model *model, input *in, bool output)
     return found;
 }
 
-static void split(epctx_model *model, input *in)
-{
+static void split(epctx_model *model, input *in) {
     static const int64_t dims[] = {2, -1};
     epctx_value values[2];
     epctx_split_opts opts;
@@ -217,8 +203,7 @@ static void split(epctx_model *model, input *in)
 }
 
 /* The types of the model's inputs and outputs, around the model as if it were a binary. */
-static void wrap(const epctx_model *model, input *in)
-{
+static void wrap(const epctx_model *model, input *in) {
     static const int64_t dims[] = {1, 2, 3};
     epctx_wrap_value values[8];
     epctx_wrap_opts opts;
@@ -265,14 +250,12 @@ static void wrap(const epctx_model *model, input *in)
     epctx_model_close(&made);
 }
 
-static void tell_repair(void *user, const epctx_repair_note *note)
-{
+static void tell_repair(void *user, const epctx_repair_note *note) {
     (void)user;
     if (telling && note->done) fprintf(stderr, "repaired %s %s\n", note->info.id, note->text);
 }
 
-static void repair(epctx_model *model, input *in, epctx_model *source)
-{
+static void repair(epctx_model *model, input *in, epctx_model *source) {
     epctx_repair_opts opts;
     epctx_error error;
     size_t done, left;
@@ -289,8 +272,7 @@ static void repair(epctx_model *model, input *in, epctx_model *source)
     require_same(model, in->data, in->size);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static bytes partners[2];
     input in = {data, size, epctx_hash(data, size, 2), 0};
     epctx_model model, source;

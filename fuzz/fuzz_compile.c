@@ -15,8 +15,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
 #define MOST_MEMORY ((size_t)64 << 20)
 
-static void require_told(bool condition, const epctx_error *error)
-{
+static void require_told(bool condition, const epctx_error *error) {
     if (!condition) fprintf(stderr, "%s\n", error->message);
     require(condition);
 }
@@ -25,8 +24,7 @@ static void require_told(bool condition, const epctx_error *error)
 
 static size_t allocated;
 
-static void *limited_alloc(void *user, size_t size)
-{
+static void *limited_alloc(void *user, size_t size) {
     size_t *block;
     (void)user;
     if (size > MOST_MEMORY - allocated) return NULL;
@@ -37,8 +35,7 @@ static void *limited_alloc(void *user, size_t size)
     return (uint8_t *)block + 16;
 }
 
-static void limited_free(void *user, void *memory)
-{
+static void limited_free(void *user, void *memory) {
     size_t *block;
     (void)user;
     if (memory == NULL) return;
@@ -50,8 +47,8 @@ static void limited_free(void *user, void *memory)
 static const epctx_allocator limited = {NULL, limited_alloc, limited_free};
 
 /* No file is there. */
-static epctx_status no_stat(void *user, const char *path, epctx_file_info *info, epctx_error *error)
-{
+static epctx_status no_stat(void *user, const char *path, epctx_file_info *info,
+                            epctx_error *error) {
     (void)user;
     (void)path;
     (void)error;
@@ -77,36 +74,26 @@ typedef struct rewrite {
     size_t name_count;
 } rewrite;
 
-static uint32_t any(rewrite *w, uint32_t below)
-{
+static uint32_t any(rewrite *w, uint32_t below) {
     w->state = w->state * 1664525u + 1013904223u;
     return (w->state >> 8) % below;
 }
 
-static void change_number(rewrite *w, bytes *out, const epctx_field *field)
-{
+static void change_number(rewrite *w, bytes *out, const epctx_field *field) {
     static const int64_t good[] = {0,         1,         2,         3,         4,  5,   6,    7,
                                    8,         9,         11,        13,        64, 255, 1000, 65536,
                                    INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, -1, -2};
     uint64_t value = field->value;
     switch (any(w, 4)) {
-    case 0:
-        value++;
-        break;
-    case 1:
-        value--;
-        break;
-    case 2:
-        value ^= UINT64_C(1) << any(w, 64);
-        break;
-    default:
-        value = (uint64_t)good[any(w, sizeof good / sizeof good[0])];
+    case 0: value++; break;
+    case 1: value--; break;
+    case 2: value ^= UINT64_C(1) << any(w, 64); break;
+    default: value = (uint64_t)good[any(w, sizeof good / sizeof good[0])];
     }
     put_int(out, field->number, (int64_t)value);
 }
 
-static void change_bytes(rewrite *w, bytes *out, const epctx_field *field)
-{
+static void change_bytes(rewrite *w, bytes *out, const epctx_field *field) {
     uint8_t copy[512];
     size_t size = field->body.size < 256 ? field->body.size : 256;
     if (w->name_count > 0 && any(w, 2) == 0) {
@@ -118,8 +105,7 @@ static void change_bytes(rewrite *w, bytes *out, const epctx_field *field)
     put_data(out, field->number, copy, LLVMFuzzerMutate(copy, size, size + 64));
 }
 
-static void copy_field(bytes *out, const epctx_field *field)
-{
+static void copy_field(bytes *out, const epctx_field *field) {
     if (field->wire == EPCTX_WIRE_VARINT)
         put_int(out, field->number, (int64_t)field->value);
     else if (field->wire == EPCTX_WIRE_LEN)
@@ -131,8 +117,7 @@ static void copy_field(bytes *out, const epctx_field *field)
     }
 }
 
-static void copy_message(rewrite *w, bytes *out, epctx_view view, int type)
-{
+static void copy_message(rewrite *w, bytes *out, epctx_view view, int type) {
     epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field field, last;
     bool have_last = false;
@@ -167,8 +152,7 @@ static void copy_message(rewrite *w, bytes *out, epctx_view view, int type)
     }
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
-{
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
     epctx_model model;
     rewrite w;
     bytes out = {0};
@@ -195,8 +179,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 
 /* -- the test -- */
 
-static void compile(const epctx_backend *backend, const epctx_graph *graph)
-{
+static void compile(const epctx_backend *backend, const epctx_graph *graph) {
     epctx_buffer blob;
     epctx_span span;
     epctx_error error;
@@ -217,8 +200,7 @@ static void compile(const epctx_backend *backend, const epctx_graph *graph)
     epctx_buffer_free(&blob);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     epctx_open_opts opts;
     epctx_io io;
     epctx_model model;
@@ -243,8 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         uint8_t *take = (uint8_t *)calloc(graph.node_count + 1, 1);
         if (backend.capability_fn(backend.self, &graph, take, &error) == EPCTX_OK &&
             epctx_graph_partition(&graph, take, &arena, &parts, &count, &error) == EPCTX_OK)
-            for (i = 0; i < count; i++)
-                compile(&backend, &parts[i].graph);
+            for (i = 0; i < count; i++) compile(&backend, &parts[i].graph);
         free(take);
     }
     epctx_arena_free(&arena);

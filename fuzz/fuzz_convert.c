@@ -23,8 +23,7 @@ typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts 
 /* -- one folder, /m, where every file has the same bytes and "m.onnx" is the model -- */
 
 static epctx_status map(void *user, const char *root, const char *name, bool copy,
-                        epctx_mapping *out, epctx_error *error)
-{
+                        epctx_mapping *out, epctx_error *error) {
     const input *in = (const input *)user;
     char path[EPCTX_PATH_MAX];
     epctx_status status =
@@ -38,13 +37,11 @@ static epctx_status map(void *user, const char *root, const char *name, bool cop
     return EPCTX_OK;
 }
 
-static void unmap(void *user, epctx_mapping *mapping)
-{
+static void unmap(void *user, epctx_mapping *mapping) {
     (void)user, (void)mapping;
 }
 
-static epctx_status look(void *user, const char *path, epctx_file_info *info, epctx_error *error)
-{
+static epctx_status look(void *user, const char *path, epctx_file_info *info, epctx_error *error) {
     const input *in = (const input *)user;
     (void)error;
     memset(info, 0, sizeof *info);
@@ -53,8 +50,7 @@ static epctx_status look(void *user, const char *path, epctx_file_info *info, ep
     return EPCTX_OK;
 }
 
-static bool add(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
-{
+static bool add(pb_ostream_t *stream, const pb_byte_t *data, size_t size) {
     written *out = (written *)stream->state;
     uint8_t *more = (uint8_t *)realloc(out->data, out->size + size);
     require(more != NULL);
@@ -64,8 +60,7 @@ static bool add(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
     return true;
 }
 
-static written write_model(epctx_model *model)
-{
+static written write_model(epctx_model *model) {
     written out = {NULL, 0};
     pb_ostream_t stream;
     memset(&stream, 0, sizeof stream);
@@ -76,29 +71,25 @@ static written write_model(epctx_model *model)
     return out;
 }
 
-static void require_same(epctx_model *model, const uint8_t *data, size_t size)
-{
+static void require_same(epctx_model *model, const uint8_t *data, size_t size) {
     written out = write_model(model);
     require(out.size == size && memcmp(out.data, data, size) == 0);
     free(out.data);
 }
 
 /* The files of a result have their bytes, and names that a model may hold. */
-static void check_files(const epctx_changes *changes)
-{
+static void check_files(const epctx_changes *changes) {
     for (size_t i = 0; i < changes->file_count; i++) {
         const epctx_output_file *file = &changes->files[i];
         uint64_t size = 0;
-        for (size_t k = 0; k < file->part_count; k++)
-            size += file->parts[k].size;
+        for (size_t k = 0; k < file->part_count; k++) size += file->parts[k].size;
         require(size == file->size && strncmp(file->path, "/m/", 3) == 0);
         require(epctx_path_check(epctx_str_of(file->name), NULL) == EPCTX_OK);
     }
 }
 
 static void convert(epctx_model *model, const input *in, convert_fn function,
-                    const epctx_convert_opts *opts)
-{
+                    const epctx_convert_opts *opts) {
     epctx_changes changes;
     epctx_error error;
     if (function(model, opts, &changes, &error) == EPCTX_OK) {
@@ -116,8 +107,7 @@ static void convert(epctx_model *model, const input *in, convert_fn function,
     require_same(model, in->data, in->size);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const convert_fn functions[] = {
         epctx_model_embed, epctx_model_extract, epctx_init_inline,   epctx_init_external,
         epctx_init_prune,  epctx_weightless,    epctx_self_contained};

@@ -22,23 +22,19 @@ typedef struct walk {
     uint64_t sum; /* keeps reads from being optimized away */
 } walk;
 
-static void inside(walk *w, const void *data, size_t size)
-{
+static void inside(walk *w, const void *data, size_t size) {
     const uint8_t *p = (const uint8_t *)data;
     size_t i;
-    for (i = 0; i < size; i++)
-        w->sum += p[i];
+    for (i = 0; i < size; i++) w->sum += p[i];
     if (w->data == NULL || size == 0) return;
     require(p >= w->data && p <= w->data + w->size && size <= (size_t)(w->data + w->size - p));
 }
 
-static void see_str(walk *w, epctx_str text)
-{
+static void see_str(walk *w, epctx_str text) {
     inside(w, text.data, text.size);
 }
 
-static void see_fields(walk *w, epctx_view view)
-{
+static void see_fields(walk *w, epctx_view view) {
     epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field field;
     while (epctx_next_field(&it, &field)) {
@@ -48,17 +44,14 @@ static void see_fields(walk *w, epctx_view view)
     }
 }
 
-static uint32_t see_names(walk *w, epctx_cursor it)
-{
+static uint32_t see_names(walk *w, epctx_cursor it) {
     epctx_str name;
     uint32_t count = 0;
-    for (; epctx_next_str(&it, &name); count++)
-        see_str(w, name);
+    for (; epctx_next_str(&it, &name); count++) see_str(w, name);
     return count;
 }
 
-static void see_tensor(walk *w, epctx_view view)
-{
+static void see_tensor(walk *w, epctx_view view) {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     epctx_cursor it = epctx_tensor_dims(&tensor);
     epctx_cursor floats = epctx_view_fields(view, EPCTX_FIELD_TENSOR_FLOAT_DATA);
@@ -66,21 +59,17 @@ static void see_tensor(walk *w, epctx_view view)
     uint32_t rank = 0;
     int64_t number;
     float real;
-    for (; epctx_next_int(&it, &number); rank++)
-        w->sum += (uint64_t)number;
+    for (; epctx_next_int(&it, &number); rank++) w->sum += (uint64_t)number;
     require(rank == tensor.rank);
-    while (epctx_next_int(&ints, &number))
-        w->sum += (uint64_t)number;
-    while (epctx_next_float(&floats, &real))
-        w->sum++;
+    while (epctx_next_int(&ints, &number)) w->sum += (uint64_t)number;
+    while (epctx_next_float(&floats, &real)) w->sum++;
     see_str(w, tensor.name);
     see_str(w, tensor.location);
     inside(w, tensor.raw.data, tensor.raw.size);
     see_fields(w, view);
 }
 
-static void see_values(walk *w, epctx_cursor it)
-{
+static void see_values(walk *w, epctx_cursor it) {
     epctx_value_view value;
     while (epctx_next_value(&it, &value)) {
         epctx_cursor dims = epctx_value_dims(&value);
@@ -96,8 +85,7 @@ static void see_values(walk *w, epctx_cursor it)
 
 static void see_graph(walk *w, epctx_graph_view graph);
 
-static void see_attr(walk *w, const epctx_attr_view *attr)
-{
+static void see_attr(walk *w, const epctx_attr_view *attr) {
     epctx_cursor graphs = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_GRAPHS);
     epctx_cursor floats = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_FLOATS);
     epctx_cursor ints = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_INTS);
@@ -108,10 +96,8 @@ static void see_attr(walk *w, const epctx_attr_view *attr)
     see_str(w, attr->ref_attr_name);
     see_str(w, attr->s);
     see_fields(w, attr->view);
-    while (epctx_next_int(&ints, &number))
-        w->sum += (uint64_t)number;
-    while (epctx_next_float(&floats, &real))
-        w->sum++;
+    while (epctx_next_int(&ints, &number)) w->sum += (uint64_t)number;
+    while (epctx_next_float(&floats, &real)) w->sum++;
     see_names(w, epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_STRINGS));
     if (attr->t.data != NULL || attr->t.slot != NULL) see_tensor(w, attr->t);
     if (attr->g.data != NULL || attr->g.slot != NULL) see_graph(w, epctx_graph_of(attr->g));
@@ -119,8 +105,7 @@ static void see_attr(walk *w, const epctx_attr_view *attr)
         if (field.wire == EPCTX_WIRE_LEN) see_graph(w, epctx_graph_of(field.body));
 }
 
-static void see_epnode(walk *w, const epctx_node_view *node)
-{
+static void see_epnode(walk *w, const epctx_node_view *node) {
     epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
     epctx_epnode ep;
     epctx_error error;
@@ -137,8 +122,7 @@ static void see_epnode(walk *w, const epctx_node_view *node)
         require(memchr(ep.ep_cache_context.data, '\0', ep.ep_cache_context.size) == NULL);
 }
 
-static void see_node(walk *w, const epctx_node_view *node)
-{
+static void see_node(walk *w, const epctx_node_view *node) {
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_attr_view attr;
     uint32_t count = 0;
@@ -149,31 +133,26 @@ static void see_node(walk *w, const epctx_node_view *node)
     see_str(w, node->doc_string);
     require(see_names(w, epctx_node_inputs(node)) == node->input_count);
     require(see_names(w, epctx_node_outputs(node)) == node->output_count);
-    for (; epctx_next_attr(&attrs, &attr); count++)
-        see_attr(w, &attr);
+    for (; epctx_next_attr(&attrs, &attr); count++) see_attr(w, &attr);
     require(count == node->attr_count);
     see_epnode(w, node);
 }
 
-static void see_graph(walk *w, epctx_graph_view graph)
-{
+static void see_graph(walk *w, epctx_graph_view graph) {
     epctx_cursor nodes = epctx_graph_nodes(graph), tensors = epctx_graph_initializers(graph);
     epctx_node_view node;
     epctx_tensor_view tensor;
     see_str(w, graph.name);
     see_str(w, graph.doc_string);
     see_fields(w, graph.view);
-    while (epctx_next_node(&nodes, &node))
-        see_node(w, &node);
-    while (epctx_next_tensor(&tensors, &tensor))
-        see_tensor(w, tensor.view);
+    while (epctx_next_node(&nodes, &node)) see_node(w, &node);
+    while (epctx_next_tensor(&tensors, &tensor)) see_tensor(w, tensor.view);
     see_values(w, epctx_graph_inputs(graph));
     see_values(w, epctx_graph_outputs(graph));
     see_values(w, epctx_graph_values(graph));
 }
 
-static void see_model(walk *w, const epctx_model *model)
-{
+static void see_model(walk *w, const epctx_model *model) {
     epctx_model_info info = epctx_model_read(model);
     epctx_str value;
     see_str(w, info.producer_name);
@@ -193,8 +172,7 @@ typedef struct copy {
     size_t size;
 } copy;
 
-static copy write_model(epctx_model *model)
-{
+static copy write_model(epctx_model *model) {
     copy out;
     pb_ostream_t stream;
     out.size = (size_t)epctx_model_size(model);
@@ -206,8 +184,7 @@ static copy write_model(epctx_model *model)
     return out;
 }
 
-static void require_same(epctx_model *model, const uint8_t *data, size_t size)
-{
+static void require_same(epctx_model *model, const uint8_t *data, size_t size) {
     copy out = write_model(model);
     require(out.size == size && memcmp(out.data, data, size) == 0);
     free(out.data);
@@ -215,14 +192,12 @@ static void require_same(epctx_model *model, const uint8_t *data, size_t size)
 
 /* -- edits -- */
 
-static uint32_t next_random(uint64_t *state, uint32_t limit)
-{
+static uint32_t next_random(uint64_t *state, uint32_t limit) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (uint32_t)(*state >> 33) % limit;
 }
 
-static epctx_view any_node(const epctx_model *model, uint64_t *random)
-{
+static epctx_view any_node(const epctx_model *model, uint64_t *random) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     epctx_view view = no_view;
@@ -234,8 +209,7 @@ static epctx_view any_node(const epctx_model *model, uint64_t *random)
     return view;
 }
 
-static epctx_status put_node(epctx_model *model, uint64_t *random)
-{
+static epctx_status put_node(epctx_model *model, uint64_t *random) {
     static const int64_t ints[3] = {0, -1, INT64_MAX};
     static const epctx_str names[2] = {{"a", 1}, {"", 0}};
     epctx_attr attr[2];
@@ -269,8 +243,7 @@ static epctx_status put_node(epctx_model *model, uint64_t *random)
 }
 
 /* Any payload at any depth: a message, mostly. */
-static epctx_view any_view(const epctx_model *model, uint64_t *random)
-{
+static epctx_view any_view(const epctx_model *model, uint64_t *random) {
     epctx_view view = epctx_model_read(model).view;
     uint32_t depth = next_random(random, 9);
     while (depth-- > 0) {
@@ -290,19 +263,16 @@ static epctx_view any_view(const epctx_model *model, uint64_t *random)
 }
 
 /* A name that occurs, or a new one. */
-static epctx_str any_name(const epctx_model *model, uint64_t *random)
-{
+static epctx_str any_name(const epctx_model *model, uint64_t *random) {
     epctx_node_view node = epctx_node_of(any_node(model, random));
     epctx_cursor it = epctx_node_inputs(&node);
     epctx_str name = epctx_str_of("added");
     uint32_t at = next_random(random, 4);
-    while (at-- > 0)
-        (void)epctx_next_str(&it, &name);
+    while (at-- > 0) (void)epctx_next_str(&it, &name);
     return name;
 }
 
-static epctx_status set_attr(epctx_model *model, uint64_t *random)
-{
+static epctx_status set_attr(epctx_model *model, uint64_t *random) {
     static const int64_t dims[2] = {2, 1};
     static const uint8_t data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     static const float floats[2] = {1, -1};
@@ -350,8 +320,7 @@ static epctx_status set_attr(epctx_model *model, uint64_t *random)
     return status;
 }
 
-static epctx_status put_copy(epctx_model *model, uint64_t *random)
-{
+static epctx_status put_copy(epctx_model *model, uint64_t *random) {
     epctx_view parent = any_view(model, random);
     epctx_view other = any_view(model, random);
     epctx_view after = next_random(random, 3) == 0 ? any_view(model, random) : no_view;
@@ -369,8 +338,7 @@ static epctx_status put_copy(epctx_model *model, uint64_t *random)
     return status;
 }
 
-static epctx_status rename_value(epctx_model *model, uint64_t *random)
-{
+static epctx_status rename_value(epctx_model *model, uint64_t *random) {
     epctx_str from[2], to[2];
     epctx_view scope = next_random(random, 2) != 0 ? any_view(model, random) : no_view;
     size_t mark = epctx_model_mark(model);
@@ -387,8 +355,7 @@ static epctx_status rename_value(epctx_model *model, uint64_t *random)
 }
 
 /* What is put into the main graph besides nodes. */
-static epctx_status put_value(epctx_model *model, uint64_t *random)
-{
+static epctx_status put_value(epctx_model *model, uint64_t *random) {
     static const int64_t dims[3] = {1, -1, 70000};
     epctx_view after = next_random(random, 2) != 0 ? any_view(model, random) : no_view;
     epctx_value value;
@@ -410,43 +377,31 @@ static epctx_status put_value(epctx_model *model, uint64_t *random)
 }
 
 /* Plain fields of any message. */
-static epctx_status set_field(epctx_model *model, uint64_t *random)
-{
+static epctx_status set_field(epctx_model *model, uint64_t *random) {
     static const char text[] = "a text that is a little longer than what was there before";
     epctx_view view = any_view(model, random);
     uint32_t number = next_random(random, 26);
     epctx_str value = epctx_str_of(text + next_random(random, sizeof text));
     epctx_view bytes = {NULL, (const uint8_t *)value.data, value.size};
     switch (next_random(random, 7)) {
-    case 0:
-        return epctx_message_set_str(model, view, number, value, NULL);
-    case 1:
-        return epctx_message_set_int(model, view, number, -1, NULL);
-    case 2:
-        return epctx_message_remove_field(model, view, number, NULL);
-    case 3:
-        return epctx_message_put_copy(model, view, number, bytes, no_view, NULL, NULL);
-    case 4:
-        return epctx_view_set_str(model, view, value, NULL);
-    case 5:
-        return epctx_message_set_pair(model, view, number, epctx_str_of("k"), value, NULL);
-    default:
-        return epctx_message_remove_pair(model, view, number, epctx_str_of("k"), NULL);
+    case 0: return epctx_message_set_str(model, view, number, value, NULL);
+    case 1: return epctx_message_set_int(model, view, number, -1, NULL);
+    case 2: return epctx_message_remove_field(model, view, number, NULL);
+    case 3: return epctx_message_put_copy(model, view, number, bytes, no_view, NULL, NULL);
+    case 4: return epctx_view_set_str(model, view, value, NULL);
+    case 5: return epctx_message_set_pair(model, view, number, epctx_str_of("k"), value, NULL);
+    default: return epctx_message_remove_pair(model, view, number, epctx_str_of("k"), NULL);
     }
 }
 
-static epctx_status edit_nodes(epctx_model *model, uint64_t *random)
-{
+static epctx_status edit_nodes(epctx_model *model, uint64_t *random) {
     epctx_view node = any_node(model, random);
     switch (next_random(random, 5)) {
-    case 0:
-        return epctx_node_copy_attr(model, node, any_view(model, random), NULL);
-    case 1:
-        return epctx_node_remove_attr(model, node, epctx_str_of("text"), NULL);
+    case 0: return epctx_node_copy_attr(model, node, any_view(model, random), NULL);
+    case 1: return epctx_node_remove_attr(model, node, epctx_str_of("text"), NULL);
     case 2:
         return epctx_view_move(model, any_view(model, random), any_view(model, random), NULL, NULL);
-    case 3:
-        return epctx_view_move(model, node, no_view, NULL, NULL);
+    case 3: return epctx_view_move(model, node, no_view, NULL, NULL);
     default: {
         epctx_prefix_opts opts;
         memset(&opts, 0, sizeof opts);
@@ -456,49 +411,27 @@ static epctx_status edit_nodes(epctx_model *model, uint64_t *random)
     }
 }
 
-static void edit(epctx_model *model, uint64_t *random)
-{
+static void edit(epctx_model *model, uint64_t *random) {
     switch (next_random(random, 12)) {
-    case 0:
-        (void)put_node(model, random);
-        break;
-    case 1:
-        (void)epctx_view_remove(model, any_view(model, random), NULL);
-        break;
-    case 2:
-        (void)put_value(model, random);
-        break;
-    case 3:
-        (void)epctx_model_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
-        break;
+    case 0: (void)put_node(model, random); break;
+    case 1: (void)epctx_view_remove(model, any_view(model, random), NULL); break;
+    case 2: (void)put_value(model, random); break;
+    case 3: (void)epctx_model_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL); break;
     case 4:
         (void)epctx_model_set_metadata(model, epctx_str_of("k"), epctx_str_of("value"), NULL);
         break;
-    case 5:
-        (void)set_attr(model, random);
-        break;
-    case 6:
-        (void)put_copy(model, random);
-        break;
-    case 7:
-        (void)rename_value(model, random);
-        break;
-    case 8:
-        (void)edit_nodes(model, random);
-        break;
+    case 5: (void)set_attr(model, random); break;
+    case 6: (void)put_copy(model, random); break;
+    case 7: (void)rename_value(model, random); break;
+    case 8: (void)edit_nodes(model, random); break;
     case 9:
-    case 10:
-        (void)set_field(model, random);
-        break;
-    default:
-        (void)ops_rebuild(model, NULL);
-        break;
+    case 10: (void)set_field(model, random); break;
+    default: (void)ops_rebuild(model, NULL); break;
     }
 }
 
 /* An edited model reads like the one that opens from its bytes. */
-static void require_same_nodes(const epctx_model *a, const epctx_model *b)
-{
+static void require_same_nodes(const epctx_model *a, const epctx_model *b) {
     static epctx_walk walks[2];
     epctx_node_view x, y;
     epctx_walk_begin(&walks[0], a);
@@ -513,8 +446,7 @@ static void require_same_nodes(const epctx_model *a, const epctx_model *b)
 }
 
 /* What is written opens again and writes the same. */
-static void reopen(epctx_model *model)
-{
+static void reopen(epctx_model *model) {
     copy out = write_model(model);
     epctx_model again;
     epctx_status status = epctx_model_open_memory(&again, out.data, out.size, NULL, NULL);
@@ -527,8 +459,7 @@ static void reopen(epctx_model *model)
     free(out.data);
 }
 
-static void edit_and_undo(epctx_model *model, const uint8_t *data, size_t size, uint64_t *random)
-{
+static void edit_and_undo(epctx_model *model, const uint8_t *data, size_t size, uint64_t *random) {
     size_t start = epctx_model_mark(model);
     uint32_t rounds = 1 + next_random(random, 4);
     while (rounds-- > 0) {
@@ -536,8 +467,7 @@ static void edit_and_undo(epctx_model *model, const uint8_t *data, size_t size, 
         uint32_t edits = 1 + next_random(random, 6);
         size_t mark = epctx_model_mark(model);
         copy before = write_model(model);
-        while (edits-- > 0)
-            edit(model, random);
+        while (edits-- > 0) edit(model, random);
         see_model(&w, model);
         reopen(model);
         if (next_random(random, 2) != 0) {
@@ -552,8 +482,7 @@ static void edit_and_undo(epctx_model *model, const uint8_t *data, size_t size, 
 
 /* -- memory -- */
 
-static void in_fixed_arena(const uint8_t *data, size_t size, uint64_t *random)
-{
+static void in_fixed_arena(const uint8_t *data, size_t size, uint64_t *random) {
     epctx_open_opts opts;
     epctx_model model;
     epctx_error error;
@@ -581,8 +510,7 @@ static void in_fixed_arena(const uint8_t *data, size_t size, uint64_t *random)
 
 /* -- a file that somebody changes while it is mapped -- */
 
-static void changed_while_open(const uint8_t *data, size_t size, uint64_t *random)
-{
+static void changed_while_open(const uint8_t *data, size_t size, uint64_t *random) {
     walk w = {NULL, 0, 0};
     uint8_t *bytes = (uint8_t *)malloc(size > 0 ? size : 1); /* what is read behind it is found */
     uint32_t changes = 1 + next_random(random, 4);
@@ -607,8 +535,7 @@ static void changed_while_open(const uint8_t *data, size_t size, uint64_t *rando
     free(bytes);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     walk w = {data, size, 0};
     uint64_t random = epctx_hash(data, size, 1);
     epctx_model model;

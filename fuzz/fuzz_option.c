@@ -13,8 +13,7 @@ enum { FORM_LIST, FORM_PAIRS };
 
 /* Lines of "key=value", each for itself, until one is refused. */
 static epctx_status set_pairs(epctx_options *options, const char *text, size_t size,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     epctx_status status = EPCTX_OK;
     while (status == EPCTX_OK && size > 0) {
         const char *end = (const char *)memchr(text, '\n', size);
@@ -34,15 +33,13 @@ static epctx_status set_pairs(epctx_options *options, const char *text, size_t s
 }
 
 static epctx_status set(epctx_options *options, int form, const char *text, size_t size,
-                        epctx_error *error)
-{
+                        epctx_error *error) {
     if (form == FORM_LIST) return epctx_options_set_list(options, text, error);
     return set_pairs(options, text, size, error);
 }
 
 /* The options as a text of that form. */
-static char *print(const epctx_options *options, int form, size_t *size)
-{
+static char *print(const epctx_options *options, int form, size_t *size) {
     size_t count, room = 1, i;
     const epctx_option_info *list = epctx_option_list(&count);
     char *text, *to;
@@ -66,8 +63,7 @@ static char *print(const epctx_options *options, int form, size_t *size)
     return text;
 }
 
-static bool same(const epctx_options *a, const epctx_options *b)
-{
+static bool same(const epctx_options *a, const epctx_options *b) {
     size_t i;
     for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
         const char *x = a->values[i], *y = b->values[i];
@@ -78,8 +74,7 @@ static bool same(const epctx_options *a, const epctx_options *b)
 
 /* -- a disk with one folder, /m, where half of the names exist -- */
 
-static epctx_status look(void *user, const char *path, epctx_file_info *info, epctx_error *error)
-{
+static epctx_status look(void *user, const char *path, epctx_file_info *info, epctx_error *error) {
     size_t length = strlen(path);
     (void)user;
     (void)error;
@@ -94,8 +89,7 @@ static epctx_status look(void *user, const char *path, epctx_file_info *info, ep
 }
 
 static epctx_status create(void *user, const char *root, const char *name, epctx_io_file *file,
-                           epctx_error *error)
-{
+                           epctx_error *error) {
     (void)root, (void)name;
     (void)file;
     (void)error;
@@ -103,14 +97,12 @@ static epctx_status create(void *user, const char *root, const char *name, epctx
     return EPCTX_OK;
 }
 
-static void give_up(void *user, epctx_io_file *file)
-{
+static void give_up(void *user, epctx_io_file *file) {
     (void)file;
     --*(int *)user;
 }
 
-static void preflight(const epctx_options *options, bool many)
-{
+static void preflight(const epctx_options *options, bool many) {
     static const char *const inputs[] = {"/m/weights.bin"};
     int open = 0;
     epctx_io io;
@@ -140,8 +132,7 @@ static void preflight(const epctx_options *options, bool many)
         if (out.binary != NULL) paths[count++] = out.binary;
         for (i = 0; i < count; i++) {
             require(strcmp(paths[i], "/m/model.onnx") != 0 && strcmp(paths[i], inputs[0]) != 0);
-            for (k = 0; k < i; k++)
-                require(strcmp(paths[i], paths[k]) != 0);
+            for (k = 0; k < i; k++) require(strcmp(paths[i], paths[k]) != 0);
         }
     } else {
         require(error.message[0] != '\0');
@@ -151,8 +142,7 @@ static void preflight(const epctx_options *options, bool many)
 }
 
 /* Values that were accepted have a meaning. */
-static void use(const epctx_options *options)
-{
+static void use(const epctx_options *options) {
     size_t count, i;
     epctx_error error;
     const epctx_option_info *list = epctx_option_list(&count);
@@ -175,8 +165,7 @@ static void use(const epctx_options *options)
     preflight(options, false);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static uint8_t memory[600];
     size_t count, length;
     const epctx_profile *profiles = epctx_profiles(&count);

@@ -42,8 +42,7 @@ static const struct entry {
     {"/secret/key", EPCTX_FILE_REGULAR, NULL},
 };
 
-static const struct entry *entry_at(const char *path)
-{
+static const struct entry *entry_at(const char *path) {
     size_t i;
     for (i = 0; i < sizeof tree / sizeof tree[0]; i++)
         if (strcmp(tree[i].path, path) == 0) return &tree[i];
@@ -51,8 +50,7 @@ static const struct entry *entry_at(const char *path)
 }
 
 /* As POSIX walks a path; relative ones start in FOLDER. NULL: nothing there. */
-static const struct entry *walk(const char *path)
-{
+static const struct entry *walk(const char *path) {
     static char todo[3 * EPCTX_PATH_MAX], rest[3 * EPCTX_PATH_MAX];
     char at[EPCTX_PATH_MAX] = FOLDER;
     const struct entry *e = entry_at(FOLDER);
@@ -99,8 +97,7 @@ static const struct entry *walk(const char *path)
 }
 
 static epctx_status tree_stat(void *user, const char *path, epctx_file_info *info,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     const struct entry *e = walk(path);
     (void)user;
     (void)error;
@@ -111,8 +108,7 @@ static epctx_status tree_stat(void *user, const char *path, epctx_file_info *inf
 }
 
 static epctx_status tree_canonical(void *user, const char *path, char *out, size_t capacity,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     const struct entry *e = walk(path);
     (void)user;
     if (e == NULL) return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "nothing there");
@@ -123,8 +119,7 @@ static epctx_status tree_canonical(void *user, const char *path, char *out, size
 
 /* `user` gets what was mapped last. */
 static epctx_status tree_map(void *user, const char *root, const char *name, bool copy,
-                             epctx_mapping *out, epctx_error *error)
-{
+                             epctx_mapping *out, epctx_error *error) {
     const struct entry *e;
     char path[EPCTX_PATH_MAX];
     (void)copy;
@@ -139,20 +134,17 @@ static epctx_status tree_map(void *user, const char *root, const char *name, boo
     return EPCTX_OK;
 }
 
-static void tree_unmap(void *user, epctx_mapping *mapping)
-{
+static void tree_unmap(void *user, epctx_mapping *mapping) {
     (void)user;
     memset(mapping, 0, sizeof *mapping);
 }
 
-static bool allowed(const char *path, bool hub)
-{
+static bool allowed(const char *path, bool hub) {
     return strncmp(path, FOLDER "/", sizeof FOLDER) == 0 ||
            (hub && strcmp(path, "/hub/blobs/x") == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char *const folders[] = {FOLDER, FOLDER "/", "", "./", "sub/..", "sub/up/"};
     const struct entry *mapped = NULL, *expected;
     epctx_io io;

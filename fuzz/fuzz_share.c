@@ -48,15 +48,13 @@ static const char *const contexts[] = {"/d/a_ctx.onnx", "/d/b_ctx.onnx", "/d/c_c
 static const char *const groups[] = {NULL, "g", "h"};
 
 /* Faults end with the call in which they occurred. */
-static void calm(world *w)
-{
+static void calm(world *w) {
     w->disk.fail_at = 0;
     w->memory.fail_at = 0;
     w->fake.fail = FAKE_NONE;
 }
 
-static epctx_status judge(world *w, epctx_status status, const epctx_error *error)
-{
+static epctx_status judge(world *w, epctx_status status, const epctx_error *error) {
     require((status == EPCTX_OK) == (error->message[0] == '\0'));
     require(status == EPCTX_OK || error->status == status);
     if (telling) fprintf(stderr, "  %s\n", status == EPCTX_OK ? "ok" : error->message);
@@ -65,8 +63,7 @@ static epctx_status judge(world *w, epctx_status status, const epctx_error *erro
     return status;
 }
 
-static epctx_open_opts open_opts(const world *w)
-{
+static epctx_open_opts open_opts(const world *w) {
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.io = &w->io;
@@ -75,14 +72,12 @@ static epctx_open_opts open_opts(const world *w)
 }
 
 /* Files were written. */
-static void wrote(world *w, bool group)
-{
+static void wrote(world *w, bool group) {
     w->spoiled = w->spoiled || w->grouped;
     w->grouped = w->grouped || group;
 }
 
-static void workspace_open(world *w, int at, bool strict)
-{
+static void workspace_open(world *w, int at, bool strict) {
     epctx_workspace_opts opts;
     epctx_error error;
     int i;
@@ -99,14 +94,12 @@ static void workspace_open(world *w, int at, bool strict)
     w->alive[at] = w->workspaces[at];
 }
 
-static void workspace_close(world *w, int at)
-{
+static void workspace_close(world *w, int at) {
     epctx_workspace_close(w->workspaces[at]);
     w->workspaces[at] = NULL;
 }
 
-static void generate(world *w, int at, uint8_t how)
-{
+static void generate(world *w, int at, uint8_t how) {
     epctx_open_opts open = open_opts(w);
     epctx_gen_opts opts;
     epctx_gen_report report;
@@ -133,8 +126,7 @@ static void generate(world *w, int at, uint8_t how)
     epctx_model_close(&model);
 }
 
-static void start(world *w, session *s, int at, uint8_t how)
-{
+static void start(world *w, session *s, int at, uint8_t how) {
     epctx_open_opts open = open_opts(w);
     epctx_load_opts opts;
     epctx_error error;
@@ -153,8 +145,7 @@ static void start(world *w, session *s, int at, uint8_t how)
     if (!s->open) epctx_model_close(&s->model);
 }
 
-static void stop(session *s)
-{
+static void stop(session *s) {
     if (!s->open) return;
     epctx_unload(&s->loaded);
     epctx_model_close(&s->model);
@@ -162,8 +153,7 @@ static void stop(session *s)
 }
 
 /* Takes one of the graphs that the source models give, of any of the binaries. */
-static void take(world *w, int slot, int at, uint8_t how)
-{
+static void take(world *w, int slot, int at, uint8_t how) {
     static const char *const binaries[] = {"a_fake.bin", "b_fake.bin", "c_fake.bin"};
     session *s = &w->taken[slot];
     epctx_open_opts open = open_opts(w);
@@ -200,16 +190,14 @@ static void take(world *w, int slot, int at, uint8_t how)
         epctx_model_close(&s->model);
 }
 
-static void give(world *w, int slot)
-{
+static void give(world *w, int slot) {
     if (w->taken_from[slot] < 0) return;
     epctx_unload(&w->taken[slot].loaded);
     epctx_model_close(&w->taken[slot].model);
     w->taken_from[slot] = -1;
 }
 
-static void cache(world *w, uint8_t how)
-{
+static void cache(world *w, uint8_t how) {
     epctx_open_opts open = open_opts(w);
     epctx_cache_opts opts;
     epctx_gen_opts gen;
@@ -235,8 +223,7 @@ static void cache(world *w, uint8_t how)
     epctx_opened_close(&opened);
 }
 
-static void finish(world *w, int at, uint8_t how)
-{
+static void finish(world *w, int at, uint8_t how) {
     epctx_error error;
     uint64_t size;
     if (judge(w,
@@ -246,8 +233,7 @@ static void finish(world *w, int at, uint8_t how)
 }
 
 /* Somebody else changes a file that the library wrote, or a source. */
-static void outside(world *w, uint8_t how)
-{
+static void outside(world *w, uint8_t how) {
     disk_file *f;
     bytes b;
     if (w->disk.count == 0) return;
@@ -275,8 +261,7 @@ static void outside(world *w, uint8_t how)
 
 /* -- what holds at any time -- */
 
-static void check_sessions(const world *w)
-{
+static void check_sessions(const world *w) {
     const void *seen[64];
     size_t count = 0, i, k, n;
     for (i = 0; i < SESSIONS; i++) {
@@ -287,8 +272,7 @@ static void check_sessions(const world *w)
             require(epctx_str_eq(b->info.name, b->node.partition_name.size > 0
                                                    ? b->node.partition_name
                                                    : b->node.name));
-            for (n = 0; n < count; n++)
-                require(seen[n] != b->graph);
+            for (n = 0; n < count; n++) require(seen[n] != b->graph);
             if (count < 64) seen[count++] = b->graph;
         }
     }
@@ -296,15 +280,13 @@ static void check_sessions(const world *w)
         const epctx_bound *b = w->taken[i].loaded.bound;
         if (w->taken_from[i] < 0) continue;
         require(b->graph != NULL && b->info.name.size > 0);
-        for (n = 0; n < count; n++)
-            require(seen[n] != b->graph);
+        for (n = 0; n < count; n++) require(seen[n] != b->graph);
         if (count < 64) seen[count++] = b->graph;
     }
 }
 
 /* Every EPContext model on the disk loads with the binary that is there. */
-static void check_files(world *w)
-{
+static void check_files(world *w) {
     int i;
     session s;
     for (i = 0; i < 3; i++) {
@@ -316,42 +298,29 @@ static void check_files(world *w)
     }
 }
 
-static void step(world *w, uint8_t what, uint8_t how)
-{
+static void step(world *w, uint8_t what, uint8_t how) {
     int at = what / 32 % WORKSPACES;
     int shared = w->workspaces[at] != NULL ? at : -1;
     if (telling) fprintf(stderr, "step %d, workspace %d, how 0x%02x\n", what % 16, shared, how);
     switch (what % 16) {
-    case 0:
-        workspace_open(w, at, (how & 1) != 0);
-        break;
-    case 1:
-        workspace_close(w, at);
-        break;
+    case 0: workspace_open(w, at, (how & 1) != 0); break;
+    case 1: workspace_close(w, at); break;
     case 2: /* a new one in place of the old one, as far as that is not in use */
         workspace_close(w, at);
         workspace_open(w, at, (how & 1) != 0);
         break;
     case 3:
-    case 4:
-        generate(w, shared, how);
-        break;
+    case 4: generate(w, shared, how); break;
     case 5:
         if (shared >= 0) finish(w, at, how);
         break;
     case 6:
-    case 7:
-        start(w, &w->sessions[how / 4 % SESSIONS], shared, how);
-        break;
-    case 8:
-        stop(&w->sessions[how % SESSIONS]);
-        break;
+    case 7: start(w, &w->sessions[how / 4 % SESSIONS], shared, how); break;
+    case 8: stop(&w->sessions[how % SESSIONS]); break;
     case 9:
         if (shared >= 0) take(w, how / 8 % TAKEN, at, how);
         break;
-    case 10:
-        give(w, how % TAKEN);
-        break;
+    case 10: give(w, how % TAKEN); break;
     case 11:
         w->disk.calls = 0;
         w->disk.fail_at = 1 + how % 64;
@@ -365,18 +334,13 @@ static void step(world *w, uint8_t what, uint8_t how)
         w->fake.fail = (fake_step)(how % (FAKE_INFO + 1));
         w->fake.fail_after = how / 8 % 4;
         break;
-    case 14:
-        outside(w, how);
-        break;
-    default:
-        cache(w, how);
-        break;
+    case 14: outside(w, how); break;
+    default: cache(w, how); break;
     }
     check_sessions(w);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static world w;
     bytes b;
     size_t i;
@@ -386,28 +350,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     w.allocator = counting_allocator(&w.memory);
     w.fake.takes = "Take";
     w.backend = fake_backend(&w.fake);
-    for (i = 0; i < TAKEN; i++)
-        w.taken_from[i] = -1;
+    for (i = 0; i < TAKEN; i++) w.taken_from[i] = -1;
     for (i = 0; i < 3; i++) {
         b = source((float)i);
         disk_put(&w.disk, sources[i], b.data, b.size);
         bytes_free(&b);
     }
-    for (i = 0; i + 1 < size && i < 160; i += 2)
-        step(&w, data[i], data[i + 1]);
+    for (i = 0; i + 1 < size && i < 160; i += 2) step(&w, data[i], data[i + 1]);
 
     calm(&w);
     check_files(&w);
     /* The input also says what ends first. */
     if (size > 0 && (data[size - 1] & 1) != 0)
-        for (i = 0; i < WORKSPACES; i++)
-            workspace_close(&w, (int)i);
+        for (i = 0; i < WORKSPACES; i++) workspace_close(&w, (int)i);
     for (i = 0; i < SESSIONS; i++)
         stop(&w.sessions[size > 0 && (data[size - 1] & 2) != 0 ? SESSIONS - 1 - i : i]);
-    for (i = 0; i < TAKEN; i++)
-        give(&w, (int)i);
-    for (i = 0; i < WORKSPACES; i++)
-        workspace_close(&w, (int)i);
+    for (i = 0; i < TAKEN; i++) give(&w, (int)i);
+    for (i = 0; i < WORKSPACES; i++) workspace_close(&w, (int)i);
     require(w.memory.alive == 0 && w.fake.alive == 0);
     require(w.disk.maps == 0 && w.disk.writers == 0 && w.disk.locks == 0);
     disk_free(&w.disk);

@@ -27,14 +27,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 namespace pb = google::protobuf;
 typedef pb::FieldDescriptor Field;
 
-static void differ(const std::string &where, const char *what)
-{
+static void differ(const std::string &where, const char *what) {
     fprintf(stderr, "ERROR: %s: %s\n", where.c_str(), what);
     abort();
 }
 
-static const pb::Message *prototype()
-{
+static const pb::Message *prototype() {
     static pb::DescriptorPool pool;
     static pb::DynamicMessageFactory factory(&pool);
     static const pb::Message *made = nullptr;
@@ -48,38 +46,28 @@ static const pb::Message *prototype()
     return made;
 }
 
-static epctx_wire wire_of(const Field *f)
-{
+static epctx_wire wire_of(const Field *f) {
     switch (f->cpp_type()) {
-    case Field::CPPTYPE_FLOAT:
-        return EPCTX_WIRE_FIXED32;
-    case Field::CPPTYPE_DOUBLE:
-        return EPCTX_WIRE_FIXED64;
+    case Field::CPPTYPE_FLOAT: return EPCTX_WIRE_FIXED32;
+    case Field::CPPTYPE_DOUBLE: return EPCTX_WIRE_FIXED64;
     case Field::CPPTYPE_STRING:
-    case Field::CPPTYPE_MESSAGE:
-        return EPCTX_WIRE_LEN;
-    default:
-        return EPCTX_WIRE_VARINT;
+    case Field::CPPTYPE_MESSAGE: return EPCTX_WIRE_LEN;
+    default: return EPCTX_WIRE_VARINT;
     }
 }
 
 /* A number as libprotobuf keeps it: cut to the type of its field. */
-static uint64_t bits_of(const Field *f, uint64_t value)
-{
+static uint64_t bits_of(const Field *f, uint64_t value) {
     switch (f->cpp_type()) {
     case Field::CPPTYPE_INT32:
-    case Field::CPPTYPE_ENUM:
-        return (uint64_t)(int64_t)(int32_t)(uint32_t)value;
-    case Field::CPPTYPE_BOOL:
-        return value != 0;
-    default:
-        return value;
+    case Field::CPPTYPE_ENUM: return (uint64_t)(int64_t)(int32_t)(uint32_t)value;
+    case Field::CPPTYPE_BOOL: return value != 0;
+    default: return value;
     }
 }
 
 /* The bits of number `i` of a field (-1: a singular one) in libprotobuf's message. */
-static uint64_t number_in(const pb::Message &m, const Field *f, int i)
-{
+static uint64_t number_in(const pb::Message &m, const Field *f, int i) {
     const pb::Reflection *r = m.GetReflection();
     uint64_t bits = 0;
     float single;
@@ -90,8 +78,7 @@ static uint64_t number_in(const pb::Message &m, const Field *f, int i)
         return (uint64_t)(int64_t)(i < 0 ? r->GetInt32(m, f) : r->GetRepeatedInt32(m, f, i));
     case Field::CPPTYPE_INT64:
         return (uint64_t)(i < 0 ? r->GetInt64(m, f) : r->GetRepeatedInt64(m, f, i));
-    case Field::CPPTYPE_UINT64:
-        return i < 0 ? r->GetUInt64(m, f) : r->GetRepeatedUInt64(m, f, i);
+    case Field::CPPTYPE_UINT64: return i < 0 ? r->GetUInt64(m, f) : r->GetRepeatedUInt64(m, f, i);
     case Field::CPPTYPE_ENUM:
         return (uint64_t)(int64_t)(i < 0 ? r->GetEnumValue(m, f)
                                          : r->GetRepeatedEnumValue(m, f, i));
@@ -103,20 +90,16 @@ static uint64_t number_in(const pb::Message &m, const Field *f, int i)
         twice = i < 0 ? r->GetDouble(m, f) : r->GetRepeatedDouble(m, f, i);
         memcpy(&bits, &twice, sizeof bits);
         return bits;
-    default:
-        differ(f->full_name(), "has a type that this fuzzer does not know");
-        return 0;
+    default: differ(f->full_name(), "has a type that this fuzzer does not know"); return 0;
     }
 }
 
-static std::string text(epctx_str s)
-{
+static std::string text(epctx_str s) {
     return s.size > 0 ? std::string(s.data, s.size) : std::string();
 }
 
 /* Our numbers of a repeated field, by the cursors of the library where it has one. */
-static std::vector<uint64_t> our_numbers(epctx_view view, const Field *f)
-{
+static std::vector<uint64_t> our_numbers(epctx_view view, const Field *f) {
     std::vector<uint64_t> all;
     epctx_cursor it = epctx_view_fields(view, (uint32_t)f->number());
     epctx_field field;
@@ -130,8 +113,7 @@ static std::vector<uint64_t> our_numbers(epctx_view view, const Field *f)
             all.push_back(word);
         }
     } else if (f->cpp_type() != Field::CPPTYPE_DOUBLE) {
-        while (epctx_next_int(&it, &i))
-            all.push_back(bits_of(f, (uint64_t)i));
+        while (epctx_next_int(&it, &i)) all.push_back(bits_of(f, (uint64_t)i));
     } else {
         while (epctx_next_field(&it, &field)) {
             if (field.wire == EPCTX_WIRE_FIXED64) all.push_back(field.value);
@@ -148,8 +130,7 @@ static std::vector<uint64_t> our_numbers(epctx_view view, const Field *f)
 static void same(const pb::Message &m, epctx_view view, const std::string &where);
 
 static void same_repeated(const pb::Message &m, epctx_view view, const Field *f,
-                          const std::string &where)
-{
+                          const std::string &where) {
     const pb::Reflection *r = m.GetReflection();
     epctx_cursor it = epctx_view_fields(view, (uint32_t)f->number());
     epctx_field field;
@@ -177,8 +158,7 @@ static void same_repeated(const pb::Message &m, epctx_view view, const Field *f,
     if (i != count) differ(where, "libprotobuf sees more of them");
 }
 
-static bool is_known(const Field *f, const epctx_field &field)
-{
+static bool is_known(const Field *f, const epctx_field &field) {
     if (f == nullptr) return false;
     if (field.wire != wire_of(f))
         return field.wire == EPCTX_WIRE_LEN && f->is_repeated() && f->is_packable();
@@ -188,8 +168,7 @@ static bool is_known(const Field *f, const epctx_field &field)
 }
 
 /* The last field that counts for `f`; a later member of the same oneof takes its place. */
-static bool last_of(epctx_view view, const pb::Descriptor *type, const Field *f, epctx_field *out)
-{
+static bool last_of(epctx_view view, const pb::Descriptor *type, const Field *f, epctx_field *out) {
     epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field field;
     bool found = false;
@@ -206,8 +185,7 @@ static bool last_of(epctx_view view, const pb::Descriptor *type, const Field *f,
 }
 
 static void same_singular(const pb::Message &m, epctx_view view, const Field *f,
-                          const std::string &where)
-{
+                          const std::string &where) {
     const pb::Reflection *r = m.GetReflection();
     epctx_field field;
     if (last_of(view, m.GetDescriptor(), f, &field) != r->HasField(m, f))
@@ -222,8 +200,7 @@ static void same_singular(const pb::Message &m, epctx_view view, const Field *f,
         differ(where, "numbers differ");
 }
 
-static void same_unknown(const pb::Message &m, epctx_view view, const std::string &where)
-{
+static void same_unknown(const pb::Message &m, epctx_view view, const std::string &where) {
     static const pb::UnknownField::Type types[] = {
         pb::UnknownField::TYPE_VARINT,
         pb::UnknownField::TYPE_FIXED64,
@@ -253,14 +230,12 @@ static void same_unknown(const pb::Message &m, epctx_view view, const std::strin
     if (i != set.field_count()) differ(where, "libprotobuf sees more unknown fields");
 }
 
-static std::string string_in(const pb::Message &m, const char *name)
-{
+static std::string string_in(const pb::Message &m, const char *name) {
     return m.GetReflection()->GetString(m, m.GetDescriptor()->FindFieldByName(name));
 }
 
 /* The readers of the library that know the schema. */
-static void same_reader(const pb::Message &m, epctx_view view, const std::string &where)
-{
+static void same_reader(const pb::Message &m, epctx_view view, const std::string &where) {
     const pb::Descriptor *type = m.GetDescriptor();
     const pb::Reflection *r = m.GetReflection();
     if (type->name() == "NodeProto") {
@@ -292,8 +267,7 @@ static void same_reader(const pb::Message &m, epctx_view view, const std::string
     }
 }
 
-static void same(const pb::Message &m, epctx_view view, const std::string &where)
-{
+static void same(const pb::Message &m, epctx_view view, const std::string &where) {
     const pb::Descriptor *type = m.GetDescriptor();
     for (int i = 0; i < type->field_count(); i++) {
         const Field *f = type->field(i);
@@ -306,8 +280,7 @@ static void same(const pb::Message &m, epctx_view view, const std::string &where
     same_reader(m, view, where);
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::unique_ptr<pb::Message> theirs(prototype()->New());
     epctx_model model;
     epctx_error error;

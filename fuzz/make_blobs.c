@@ -11,8 +11,7 @@
 static float numbers[256];
 static int written;
 
-static int save(graph_builder *b, const char *folder, const char *name)
-{
+static int save(graph_builder *b, const char *folder, const char *name) {
     char path[1024];
     epctx_buffer blob;
     epctx_error error;
@@ -35,8 +34,7 @@ static int save(graph_builder *b, const char *folder, const char *name)
 }
 
 /* Strides and kernels with loops of their own, a sum in a convolution, slices, parts, quantizing */
-static int windows(const char *folder)
-{
+static int windows(const char *folder) {
     static const int64_t x[4] = {1, 1, 20, 21}, w[4] = {8, 1, 3, 3}, d[4] = {8, 1, 5, 5};
     static const int64_t q[4] = {8, 8, 1, 1}, two[4] = {2, 2, 2, 2}, one[4] = {1, 1, 1, 1};
     static const int64_t scalar[1] = {1};
@@ -71,8 +69,7 @@ static int windows(const char *folder)
     return save(&b, folder, "windows");
 }
 
-static int cnn(const char *folder)
-{
+static int cnn(const char *folder) {
     static const int64_t x[4] = {1, 2, 6, 6}, w[4] = {3, 2, 3, 3}, d[4] = {3, 1, 3, 3};
     static const int64_t c[1] = {3}, one[4] = {1, 1, 1, 1}, two[2] = {2, 2};
     graph_builder b;
@@ -99,8 +96,7 @@ static int cnn(const char *folder)
     return save(&b, folder, "cnn");
 }
 
-static int mlp(const char *folder)
-{
+static int mlp(const char *folder) {
     static const int64_t x[2] = {3, 5}, w[2] = {5, 4}, i2[2] = {0, 2};
     static const int64_t four[1] = {4};
     graph_builder b;
@@ -124,8 +120,7 @@ static int mlp(const char *folder)
     return save(&b, folder, "mlp");
 }
 
-static int shapes(const char *folder)
-{
+static int shapes(const char *folder) {
     static const int64_t x[3] = {2, 3, 4}, y[3] = {1, 3, 1}, pads[6] = {0, 1, 1, 0, 0, 2};
     graph_builder b;
     gb_init(&b);
@@ -143,8 +138,7 @@ static int shapes(const char *folder)
     return save(&b, folder, "shapes");
 }
 
-static int indices(const char *folder)
-{
+static int indices(const char *folder) {
     static const int64_t x[2] = {3, 4}, i2[2] = {2, 1}, u[2] = {2, 4}, one[1] = {1};
     static const int8_t zero[1] = {3};
     graph_builder b;
@@ -171,8 +165,7 @@ static int indices(const char *folder)
     return save(&b, folder, "indices");
 }
 
-static int sequence(const char *folder)
-{
+static int sequence(const char *folder) {
     static const int64_t x[3] = {3, 1, 4}, w[3] = {1, 12, 4}, r[3] = {1, 12, 3}, s[1] = {3};
     static const int64_t one[1] = {1};
     static const float scales[3] = {2, 1, 1.5f};
@@ -194,8 +187,7 @@ static int sequence(const char *folder)
     return save(&b, folder, "sequence");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     size_t i;
     for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         numbers[i] = (float)(i % 7) * 0.25f + 0.125f;

@@ -11,8 +11,7 @@
 static const int64_t dims_2_3[] = {2, 3, -1};
 static const float weights[] = {1, 2, 3};
 
-static bool save(const char *folder, const char *name, bytes *b)
-{
+static bool save(const char *folder, const char *name, bytes *b) {
     char path[1024];
     FILE *file;
     bool good;
@@ -24,8 +23,7 @@ static bool save(const char *folder, const char *name, bytes *b)
     return good;
 }
 
-static bytes plain(void)
-{
+static bytes plain(void) {
     bytes graph = {0}, node;
     node = new_node("Conv", "", "conv", "x,w,,b", "y,");
     add_attr_int(&node, "group", 4);
@@ -41,8 +39,7 @@ static bytes plain(void)
     return new_model(&graph);
 }
 
-static bytes context(void)
-{
+static bytes context(void) {
     static const char blob[] = "\0binary\xff";
     bytes graph = {0}, model;
     add_epnode(&graph, "p0", "x", "a", 1, 0, "NPU", "p0", "m_npu.bin", 9);
@@ -55,8 +52,7 @@ static bytes context(void)
 }
 
 /* If with a body in `g`, a body in `graphs`, a tensor, and a function. */
-static bytes nested(void)
-{
+static bytes nested(void) {
     bytes body = {0}, attr = {0}, node = new_node("If", "", "if", "c", "y"), graph = {0}, model;
     bytes tensor = {0}, function = {0}, inner;
     add_node(&body, "Add", "add", "outer,outer", "r");
@@ -87,8 +83,7 @@ static bytes nested(void)
 }
 
 /* Sequence, map, optional, sparse types; sparse initializer; annotations; training; metadata. */
-static bytes rare(void)
-{
+static bytes rare(void) {
     bytes graph = {0}, model, type = {0}, inner = {0}, value = {0}, entry = {0}, tensor = {0};
     static const uint32_t kinds[] = {4, 5, 8, 9};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -123,8 +118,7 @@ static bytes rare(void)
 
 /* Longer varints and lengths than needed, unknown fields of every wire type, packed fields,
  * singular fields that occur twice. */
-static bytes odd(void)
-{
+static bytes odd(void) {
     bytes graph = {0}, model = {0}, node, tensor = {0}, packed = {0}, value = {0}, type = {0};
     put_tag(&model, 1, 0);
     put_varint_wide(&model, 8, 10);
@@ -163,8 +157,7 @@ static bytes odd(void)
     return model;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const struct {
         const char *name;
         bytes (*make)(void);

@@ -19,15 +19,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
                                  uint8_t *out, size_t room, unsigned seed);
 
-static uint32_t mutate_any(uint64_t *state, uint32_t below)
-{
+static uint32_t mutate_any(uint64_t *state, uint32_t below) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (uint32_t)(*state >> 33) % below;
 }
 
 /* One of the first fields of a message, of any kind or of LEN only. */
-static bool mutate_field(epctx_view view, bool len, uint64_t *random, epctx_field *out)
-{
+static bool mutate_field(epctx_view view, bool len, uint64_t *random, epctx_field *out) {
     epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field field;
     uint32_t seen = 0;
@@ -40,8 +38,7 @@ static bool mutate_field(epctx_view view, bool len, uint64_t *random, epctx_fiel
 
 /* A message somewhere, the way to it and the number of its field. */
 static epctx_view mutate_view(const epctx_model *model, uint64_t *random, epctx_view *parent,
-                              uint32_t *number)
-{
+                              uint32_t *number) {
     epctx_view view = epctx_model_read(model).view;
     uint32_t depth = 1 + mutate_any(random, 8);
     epctx_field field;
@@ -55,8 +52,7 @@ static epctx_view mutate_view(const epctx_model *model, uint64_t *random, epctx_
     return view;
 }
 
-static void mutate_number(epctx_model *model, epctx_view view, uint64_t *random)
-{
+static void mutate_number(epctx_model *model, epctx_view view, uint64_t *random) {
     static const int64_t good[] = {0,  1,  2,  3,  4,  5,  6,    7,         8,         9,
                                    11, 13, 16, 21, 64, -1, -2,   255,       1000,      65536,
                                    10, 12, 14, 18, 22, 24, 4096, INT32_MAX, INT64_MAX, INT64_MIN};
@@ -72,8 +68,7 @@ static void mutate_number(epctx_model *model, epctx_view view, uint64_t *random)
 }
 
 /* A text that stands somewhere else in the model, or a changed one. */
-static void mutate_text(epctx_model *model, epctx_view view, uint64_t *random)
-{
+static void mutate_text(epctx_model *model, epctx_view view, uint64_t *random) {
     char text[256];
     epctx_view parent, other;
     epctx_str to = {text, 0};
@@ -91,20 +86,15 @@ static void mutate_text(epctx_model *model, epctx_view view, uint64_t *random)
     (void)epctx_view_set_str(model, view, to, NULL);
 }
 
-static void mutate_once(epctx_model *model, const epctx_model *from, uint64_t *random)
-{
+static void mutate_once(epctx_model *model, const epctx_model *from, uint64_t *random) {
     epctx_view parent, other_parent, other;
     uint32_t number, other_number;
     epctx_view view = mutate_view(model, random, &parent, &number);
     epctx_field beside;
     memset(&beside, 0, sizeof beside);
     switch (mutate_any(random, 8)) {
-    case 0:
-        (void)epctx_view_remove(model, view, NULL);
-        break;
-    case 1:
-        (void)epctx_message_put_copy(model, parent, number, view, view, NULL, NULL);
-        break;
+    case 0: (void)epctx_view_remove(model, view, NULL); break;
+    case 1: (void)epctx_message_put_copy(model, parent, number, view, view, NULL, NULL); break;
     case 2: /* the same kind of field from somewhere else, or from the other model */
     case 3:
         other = mutate_view(from, random, &other_parent, &other_number);
@@ -117,25 +107,19 @@ static void mutate_once(epctx_model *model, const epctx_model *from, uint64_t *r
         (void)mutate_field(parent, true, random, &beside);
         (void)epctx_view_move(model, view, beside.body, NULL, NULL);
         break;
-    case 5:
-        mutate_number(model, view, random);
-        break;
-    default:
-        mutate_text(model, view, random);
-        break;
+    case 5: mutate_number(model, view, random); break;
+    default: mutate_text(model, view, random); break;
     }
 }
 
-static bool mutate_add(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
-{
+static bool mutate_add(pb_ostream_t *stream, const pb_byte_t *data, size_t size) {
     memcpy(stream->state, data, size);
     stream->state = (uint8_t *)stream->state + size;
     return true;
 }
 
 /* Writes the model over `out`; false when it is too long. */
-static bool mutate_write(epctx_model *model, uint8_t *out, size_t room, size_t *size)
-{
+static bool mutate_write(epctx_model *model, uint8_t *out, size_t room, size_t *size) {
     uint64_t need = epctx_model_size(model);
     pb_ostream_t stream;
     uint8_t *copy;
@@ -154,8 +138,7 @@ static bool mutate_write(epctx_model *model, uint8_t *out, size_t room, size_t *
     return good;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
-{
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
     uint64_t random = seed;
     uint32_t edits = 1 + mutate_any(&random, 3);
     epctx_model model;
@@ -163,8 +146,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
     if (mutate_any(&random, 4) == 0 || size == 0 ||
         epctx_model_open_memory(&model, data, size, NULL, NULL) != EPCTX_OK)
         return LLVMFuzzerMutate(data, size, room);
-    while (edits-- > 0)
-        mutate_once(&model, &model, &random);
+    while (edits-- > 0) mutate_once(&model, &model, &random);
     good = epctx_model_mark(&model) > 0 && mutate_write(&model, data, room, &size);
     epctx_model_close(&model);
     return good ? size : LLVMFuzzerMutate(data, size, room);
@@ -172,8 +154,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 
 /* `a` with a message of `b`. */
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
-                                 uint8_t *out, size_t room, unsigned seed)
-{
+                                 uint8_t *out, size_t room, unsigned seed) {
     uint64_t random = seed;
     epctx_model first, second;
     size_t size = 0;

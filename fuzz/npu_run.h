@@ -10,17 +10,14 @@
 
 #define MOST_BYTES (1u << 20) /* of scratch, inputs and outputs: a run must end soon */
 
-static size_t bytes_of(const epctx_value *v)
-{
+static size_t bytes_of(const epctx_value *v) {
     size_t n = epctx_elem_size(v->elem_type);
     int32_t i;
-    for (i = 0; i < v->rank; i++)
-        n *= (size_t)v->dims[i];
+    for (i = 0; i < v->rank; i++) n *= (size_t)v->dims[i];
     return n;
 }
 
-static void run_graph(const epctx_npu_graph *graph)
-{
+static void run_graph(const epctx_npu_graph *graph) {
     const epctx_graph_info *info = &graph->info;
     const size_t count = info->input_count + info->output_count;
     epctx_span *inputs = calloc(count + 1, sizeof *inputs);
@@ -53,8 +50,7 @@ static void run_graph(const epctx_npu_graph *graph)
         while (epctx_npu_next_command(graph, &position, &command)) {
         }
     }
-    for (i = 0; i < count; i++)
-        free(blocks[i]);
+    for (i = 0; i < count; i++) free(blocks[i]);
     free(blocks);
     free(scratch);
     free(inputs);
@@ -62,8 +58,7 @@ static void run_graph(const epctx_npu_graph *graph)
 }
 
 /* Whether the blob was accepted. */
-static bool load_and_run(epctx_span blob, epctx_error *error)
-{
+static bool load_and_run(epctx_span blob, epctx_error *error) {
     epctx_npu_context context;
     size_t need, i;
     void *memory;
@@ -73,8 +68,7 @@ static bool load_and_run(epctx_span blob, epctx_error *error)
     good = epctx_npu_load(&context, blob, memory, need, error) == EPCTX_OK;
     if (good) {
         (void)epctx_npu_check_weights(&context, error);
-        for (i = 0; i < context.graph_count; i++)
-            run_graph(&context.graphs[i]);
+        for (i = 0; i < context.graph_count; i++) run_graph(&context.graphs[i]);
     }
     free(memory);
     return good;

@@ -11,15 +11,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
 /* Mutators call it; nothing is mutated here. */
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room)
-{
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room) {
     (void)data;
     (void)room;
     return size;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static uint8_t data[1 << 20];
     int i;
     for (i = 1; i < argc; i++) {
@@ -34,8 +32,7 @@ int main(int argc, char **argv)
         fclose(file);
         copy = (uint8_t *)malloc(size + 1); /* of its exact size, for sanitizers */
         if (copy == NULL) return 1;
-        for (size_t j = 0; j < size; j++)
-            copy[j] = data[j];
+        for (size_t j = 0; j < size; j++) copy[j] = data[j];
         LLVMFuzzerTestOneInput(copy, size);
         free(copy);
     }

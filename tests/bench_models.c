@@ -31,22 +31,19 @@ typedef struct ort_side {
     size_t in_count, out_count;
 } ort_side;
 
-static double cpu_now(void)
-{
+static double cpu_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static char *name_of(const session_value *v)
-{
+static char *name_of(const session_value *v) {
     char *s = (char *)calloc(v->type.name.size + 1, 1);
     if (s != NULL) memcpy(s, v->type.name.data, v->type.name.size);
     return s;
 }
 
-static bool ort_prepare(ort_side *o, const session *s, const char *file)
-{
+static bool ort_prepare(ort_side *o, const session *s, const char *file) {
     OrtSessionOptions *options = NULL;
     OrtMemoryInfo *memory = NULL;
     size_t i;
@@ -64,15 +61,13 @@ static bool ort_prepare(ort_side *o, const session *s, const char *file)
             memory, v->data, v->size, v->type.dims, v->type.rank,
             (ONNXTensorElementDataType)v->type.elem_type, &o->in[i]));
     }
-    for (i = 0; ok && i < s->output_count; i++)
-        o->out_names[i] = name_of(s->outputs[i]);
+    for (i = 0; ok && i < s->output_count; i++) o->out_names[i] = name_of(s->outputs[i]);
     o->in_count = s->input_count;
     o->out_count = s->output_count;
     return ok;
 }
 
-static bool ort_step(ort_side *o)
-{
+static bool ort_step(ort_side *o) {
     size_t i;
     for (i = 0; i < o->out_count; i++) {
         if (o->out[i]) ort->ReleaseValue(o->out[i]);
@@ -82,8 +77,7 @@ static bool ort_step(ort_side *o)
                            o->in_count, o->out_names, o->out_count, o->out));
 }
 
-static bool step(session *s, ort_side *o, double *best)
-{
+static bool step(session *s, ort_side *o, double *best) {
     epctx_error error;
     const double start = cpu_now();
     double took;
@@ -94,8 +88,7 @@ static bool step(session *s, ort_side *o, double *best)
 }
 
 /* Runs one side for a while. */
-static bool side(session *s, ort_side *o, double *best)
-{
+static bool side(session *s, ort_side *o, double *best) {
     const double start = cpu_now();
     bool ok = true;
     do {
@@ -104,24 +97,17 @@ static bool side(session *s, ort_side *o, double *best)
     return ok;
 }
 
-static double element(const void *data, int32_t type, size_t i)
-{
+static double element(const void *data, int32_t type, size_t i) {
     switch (type) {
-    case EPCTX_ONNX_FLOAT:
-        return (double)((const float *)data)[i];
-    case EPCTX_ONNX_INT8:
-        return ((const int8_t *)data)[i];
-    case EPCTX_ONNX_INT32:
-        return ((const int32_t *)data)[i];
-    case EPCTX_ONNX_INT64:
-        return (double)((const int64_t *)data)[i];
-    default:
-        return ((const uint8_t *)data)[i];
+    case EPCTX_ONNX_FLOAT: return (double)((const float *)data)[i];
+    case EPCTX_ONNX_INT8: return ((const int8_t *)data)[i];
+    case EPCTX_ONNX_INT32: return ((const int32_t *)data)[i];
+    case EPCTX_ONNX_INT64: return (double)((const int64_t *)data)[i];
+    default: return ((const uint8_t *)data)[i];
     }
 }
 
-static double difference(const session *s, const ort_side *o)
-{
+static double difference(const session *s, const ort_side *o) {
     double worst = 0;
     size_t i, k;
     for (i = 0; i < o->out_count; i++) {
@@ -143,8 +129,7 @@ static double difference(const session *s, const ort_side *o)
     return worst;
 }
 
-static bool bench(const char *file)
-{
+static bool bench(const char *file) {
     const char *slash = strrchr(file, '/');
     double ours = 1e30, theirs = 1e30;
     epctx_error error;
@@ -157,12 +142,10 @@ static bool bench(const char *file)
         session_close(&s);
         return false;
     }
-    for (i = 0; i < s.input_count; i++)
-        tensors_fill(s.inputs[i], 1, i);
+    for (i = 0; i < s.input_count; i++) tensors_fill(s.inputs[i], 1, i);
     ok = ort_prepare(&o, &s, file);
     if (!ok) printf("%s: %s\n", file, ort_text);
-    for (i = 0; ok && i < ROUNDS; i++)
-        ok = side(&s, NULL, &ours) && side(&s, &o, &theirs);
+    for (i = 0; ok && i < ROUNDS; i++) ok = side(&s, NULL, &ours) && side(&s, &o, &theirs);
     if (ok)
         printf("%-28s %10.1f us %10.1f us   speed %5.2f   scratch %9zu   off %.1e\n",
                slash ? slash + 1 : file, ours * 1e6, theirs * 1e6, theirs / ours, s.scratch_size,
@@ -172,8 +155,7 @@ static bool bench(const char *file)
     return ok;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     bool ok = true;
     int i;
     if (!ort_open(false)) {
@@ -181,7 +163,6 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("%-28s %13s %13s\n", "model", "ours", "ORT");
-    for (i = 1; i < argc; i++)
-        ok = bench(argv[i]) && ok;
+    for (i = 1; i < argc; i++) ok = bench(argv[i]) && ok;
     return ok ? 0 : 1;
 }

@@ -25,8 +25,7 @@
 #include <string>
 #include <vector>
 
-namespace
-{
+namespace {
 
 struct Cost {
     double seconds;
@@ -36,20 +35,17 @@ struct Cost {
 std::string folder;
 volatile uint64_t sink;
 
-std::string in_folder(const std::string &name)
-{
+std::string in_folder(const std::string &name) {
     return folder + "/" + name;
 }
 
-double now()
-{
+double now() {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-double anonymous_kib()
-{
+double anonymous_kib() {
     double kib = 0;
     char line[256];
     FILE *f = fopen("/proc/self/status", "r");
@@ -59,22 +55,19 @@ double anonymous_kib()
     return kib;
 }
 
-[[noreturn]] void die(const char *what)
-{
+[[noreturn]] void die(const char *what) {
     fprintf(stderr, "bench_protobuf: %s\n", what);
     exit(1);
 }
 
-void must(epctx_status status, const epctx_error &error)
-{
+void must(epctx_status status, const epctx_error &error) {
     if (status != EPCTX_OK) die(error.message);
 }
 
 /* `work` gets a function to call when its result stands in memory. */
 typedef std::function<void(const std::function<void()> &)> Work;
 
-Cost once(const Work &work)
-{
+Cost once(const Work &work) {
     int ends[2];
     Cost cost = {0, 0};
     int status = 0;
@@ -98,8 +91,7 @@ Cost once(const Work &work)
     return cost;
 }
 
-Cost best(const Work &work, int times = 5)
-{
+Cost best(const Work &work, int times = 5) {
     Cost least = {1e9, 0};
     for (int i = 0; i < times; i++) {
         Cost cost = once(work);
@@ -108,8 +100,7 @@ Cost best(const Work &work, int times = 5)
     return least;
 }
 
-void row(const char *what, const char *peer, Cost ours, Cost theirs)
-{
+void row(const char *what, const char *peer, Cost ours, Cost theirs) {
     printf("%-52s %9.2f ms %9.2f ms  %8.2fx %-18s %8.0f KiB %8.0f KiB\n", what, ours.seconds * 1e3,
            theirs.seconds * 1e3, theirs.seconds / ours.seconds, peer, ours.kib, theirs.kib);
     fflush(stdout);
@@ -117,22 +108,19 @@ void row(const char *what, const char *peer, Cost ours, Cost theirs)
 
 /* ------------------------------------------------------------------ models */
 
-void save(const onnx::ModelProto &model, const std::string &path)
-{
+void save(const onnx::ModelProto &model, const std::string &path) {
     int fd = open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
     if (fd < 0 || !model.SerializeToFileDescriptor(fd)) die("cannot write a model");
     close(fd);
 }
 
-void value(onnx::ValueInfoProto *info, const char *name)
-{
+void value(onnx::ValueInfoProto *info, const char *name) {
     info->set_name(name);
     info->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
     info->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(1);
 }
 
-onnx::ModelProto empty_model()
-{
+onnx::ModelProto empty_model() {
     onnx::ModelProto model;
     model.set_ir_version(8);
     model.add_opset_import()->set_version(13);
@@ -145,8 +133,7 @@ onnx::ModelProto empty_model()
     return model;
 }
 
-void attribute(onnx::NodeProto *node, const char *name, int64_t i, const std::string *s)
-{
+void attribute(onnx::NodeProto *node, const char *name, int64_t i, const std::string *s) {
     onnx::AttributeProto *attr = node->add_attribute();
     attr->set_name(name);
     attr->set_type(s != nullptr ? onnx::AttributeProto::STRING : onnx::AttributeProto::INT);
@@ -157,8 +144,7 @@ void attribute(onnx::NodeProto *node, const char *name, int64_t i, const std::st
 }
 
 /* One EPContext node with `size` bytes in it. */
-std::string embedded(size_t size)
-{
+std::string embedded(size_t size) {
     std::string path = in_folder("embedded_" + std::to_string(size) + ".onnx");
     onnx::ModelProto model = empty_model();
     onnx::NodeProto *node = model.mutable_graph()->add_node();
@@ -183,8 +169,7 @@ std::string embedded(size_t size)
 }
 
 /* A chain of nodes, one initializer for every fourth of them. */
-std::string chain(int nodes)
-{
+std::string chain(int nodes) {
     std::string path = in_folder("chain_" + std::to_string(nodes) + ".onnx"), last = "x";
     onnx::ModelProto model = empty_model();
     onnx::GraphProto *graph = model.mutable_graph();
@@ -212,16 +197,14 @@ std::string chain(int nodes)
 
 /* ------------------------------------------------------------------ the work */
 
-void parse(const std::string &path, onnx::ModelProto *model)
-{
+void parse(const std::string &path, onnx::ModelProto *model) {
     int fd = open(path.c_str(), O_RDONLY);
     google::protobuf::io::FileInputStream stream(fd);
     if (fd < 0 || !model->ParseFromZeroCopyStream(&stream)) die("libprotobuf cannot read a model");
     close(fd);
 }
 
-Work open_ours(const std::string &path)
-{
+Work open_ours(const std::string &path) {
     return [path](const std::function<void()> &done) {
         epctx_model model;
         epctx_error error;
@@ -237,23 +220,20 @@ Work open_ours(const std::string &path)
             must(epctx_epnode_read(&node, &ep, &error), error);
             sink += ep.ep_cache_context.size + ep.source.size;
         }
-        while (epctx_next_tensor(&tensors, &tensor))
-            sink += tensor.name.size;
+        while (epctx_next_tensor(&tensors, &tensor)) sink += tensor.name.size;
         done();
         epctx_model_close(&model);
     };
 }
 
-Work open_theirs(const std::string &path)
-{
+Work open_theirs(const std::string &path) {
     return [path](const std::function<void()> &done) {
         onnx::ModelProto model;
         parse(path, &model);
         for (const onnx::NodeProto &node : model.graph().node()) {
             sink += node.name().size() + (uint64_t)node.input_size();
             if (node.op_type() == "EPContext")
-                for (const onnx::AttributeProto &attr : node.attribute())
-                    sink += attr.s().size();
+                for (const onnx::AttributeProto &attr : node.attribute()) sink += attr.s().size();
         }
         for (const onnx::TensorProto &tensor : model.graph().initializer())
             sink += tensor.name().size();
@@ -262,8 +242,7 @@ Work open_theirs(const std::string &path)
 }
 
 /* Temporary file, fsync, rename: what epctx does, for the peers. */
-void durable(const std::string &path, const std::function<bool(int)> &fill)
-{
+void durable(const std::string &path, const std::function<bool(int)> &fill) {
     std::string temporary = path + ".tmp";
     int fd = open(temporary.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
     if (fd < 0 || !fill(fd) || fsync(fd) != 0 || close(fd) != 0 ||
@@ -271,8 +250,7 @@ void durable(const std::string &path, const std::function<bool(int)> &fill)
         die("cannot write a file");
 }
 
-Work set_ours(const std::string &path, const std::string &out)
-{
+Work set_ours(const std::string &path, const std::string &out) {
     return [path, out](const std::function<void()> &done) {
         epctx_model model;
         epctx_error error;
@@ -292,8 +270,7 @@ Work set_ours(const std::string &path, const std::string &out)
     };
 }
 
-Work set_theirs(const std::string &path, const std::string &out)
-{
+Work set_theirs(const std::string &path, const std::string &out) {
     return [path, out](const std::function<void()> &done) {
         onnx::ModelProto model;
         parse(path, &model);
@@ -304,8 +281,7 @@ Work set_theirs(const std::string &path, const std::string &out)
     };
 }
 
-Work copy(const std::string &path, const std::string &out)
-{
+Work copy(const std::string &path, const std::string &out) {
     return [path, out](const std::function<void()> &done) {
         durable(
             out,
@@ -325,8 +301,7 @@ Work copy(const std::string &path, const std::string &out)
 typedef epctx_status (*convert_fn)(epctx_model *, const epctx_convert_opts *, epctx_changes *,
                                    epctx_error *);
 
-Work convert(convert_fn function, const std::string &path, const std::string &out)
-{
+Work convert(convert_fn function, const std::string &path, const std::string &out) {
     return [function, path, out](const std::function<void()> &done) {
         epctx_model model;
         epctx_error error;
@@ -336,8 +311,7 @@ Work convert(convert_fn function, const std::string &path, const std::string &ou
         opts.output_path = out.c_str();
         must(epctx_model_open_file(&model, path.c_str(), nullptr, &error), error);
         must(function(&model, &opts, &changes, &error), error);
-        for (size_t i = 0; i < changes.file_count; i++)
-            remove(changes.files[i].path);
+        for (size_t i = 0; i < changes.file_count; i++) remove(changes.files[i].path);
         must(epctx_write_group(&model, out.c_str(), nullptr, changes.files, changes.file_count,
                                EPCTX_OVERWRITE_REPLACE, &error),
              error);
@@ -346,8 +320,7 @@ Work convert(convert_fn function, const std::string &path, const std::string &ou
     };
 }
 
-void reading()
-{
+void reading() {
     static const size_t sizes[] = {(size_t)1 << 20, (size_t)256 << 20, (size_t)1 << 30};
     for (size_t size : sizes) {
         std::string path = embedded(size);
@@ -362,8 +335,7 @@ void reading()
         best(open_theirs(path), 9));
 }
 
-void writing()
-{
+void writing() {
     std::string path = in_folder("embedded_268435456.onnx");
     std::string out = in_folder("out.onnx"), apart = in_folder("apart.onnx");
     Cost cp = best(copy(path, out));
@@ -376,8 +348,7 @@ void writing()
     row("embed 256 MiB durably", "cp + fsync", best(convert(epctx_model_embed, apart, out)), cp);
 }
 
-void growing()
-{
+void growing() {
     for (int nodes = 1000; nodes <= 1000000; nodes *= 10) {
         std::string path = chain(nodes);
         Cost ours = best(open_ours(path), 3);
@@ -388,8 +359,7 @@ void growing()
 
 } // namespace
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc != 2 || (mkdir(argv[1], 0755) != 0 && access(argv[1], W_OK) != 0))
         die("give it a folder to work in");
     folder = argv[1];

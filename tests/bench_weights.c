@@ -23,15 +23,13 @@ static volatile uint64_t sink;
 typedef uint64_t (*xxh3_fn)(const void *, size_t);
 static xxh3_fn xxh3;
 
-static double seconds(void)
-{
+static double seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void run_read(void)
-{
+static void run_read(void) {
     uint64_t sum[8] = {0};
     size_t i, k;
     for (i = 0; i < TOTAL; i += 64)
@@ -40,28 +38,22 @@ static void run_read(void)
             memcpy(&v, all + i + 8 * k, 8);
             sum[k] += v;
         }
-    for (k = 0; k < 8; k++)
-        sink += sum[k];
+    for (k = 0; k < 8; k++) sink += sum[k];
 }
 
-static void run_xxh3(void)
-{
+static void run_xxh3(void) {
     size_t i;
-    for (i = 0; i + size <= TOTAL; i += size)
-        sink += xxh3(all + i, size);
+    for (i = 0; i + size <= TOTAL; i += size) sink += xxh3(all + i, size);
 }
 
-static void run_hash(void)
-{
+static void run_hash(void) {
     size_t i;
-    for (i = 0; i + size <= TOTAL; i += size)
-        sink += epctx_hash(all + i, size, 0);
+    for (i = 0; i + size <= TOTAL; i += size) sink += epctx_hash(all + i, size, 0);
 }
 
 /* The binary is where the weights are: nothing is copied, so that only the table is measured. */
 static epctx_status fetch(void *user, uint64_t offset, size_t bytes, const uint8_t **data,
-                          epctx_error *error)
-{
+                          epctx_error *error) {
     (void)user;
     (void)bytes;
     (void)error;
@@ -69,8 +61,7 @@ static epctx_status fetch(void *user, uint64_t offset, size_t bytes, const uint8
     return EPCTX_OK;
 }
 
-static void run_table(void)
-{
+static void run_table(void) {
     epctx_weights_opts opts = {0};
     epctx_weights table;
     epctx_weight place;
@@ -86,8 +77,7 @@ static void run_table(void)
 }
 
 /* The best of five, in bytes per second. */
-static double rate(void (*run)(void))
-{
+static double rate(void (*run)(void)) {
     double best = 1e9;
     int i;
     for (i = 0; i < 5; i++) {
@@ -99,16 +89,14 @@ static double rate(void (*run)(void))
     return (double)TOTAL / best;
 }
 
-static void compare(const char *what, double read)
-{
+static void compare(const char *what, double read) {
     double table = rate(run_table), hash = rate(run_hash), peer = xxh3 ? rate(run_xxh3) : 0;
     printf("%-30s %9.1f %9.1f %9.1f %9.1f GB/s", what, table / 1e9, hash / 1e9, peer / 1e9,
            read / 1e9);
     printf("   table/XXH3 %.2f, table/read %.2f\n", peer > 0 ? table / peer : 0.0, table / read);
 }
 
-int main(void)
-{
+int main(void) {
     static const size_t sizes[] = {256, 4096, 65536, 1 << 20, 16 << 20};
     void *library = dlopen("libxxhash.so.0", RTLD_NOW);
     uint64_t state = 1;

@@ -32,8 +32,7 @@ static const fake_file fake_files[] = {
     {"/m/model_ctx.json", EPCTX_FILE_REGULAR, 4, NULL},
 };
 
-static const fake_file *fake_find(const char *path)
-{
+static const fake_file *fake_find(const char *path) {
     size_t i;
     for (i = 0; i < sizeof fake_files / sizeof fake_files[0]; i++)
         if (strcmp(fake_files[i].path, path) == 0) return &fake_files[i];
@@ -41,8 +40,7 @@ static const fake_file *fake_find(const char *path)
 }
 
 static epctx_status fake_stat(void *user, const char *path, epctx_file_info *info,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     const fake_file *file = fake_find(path);
     (void)user;
     memset(info, 0, sizeof *info);
@@ -55,8 +53,7 @@ static epctx_status fake_stat(void *user, const char *path, epctx_file_info *inf
 
 static epctx_status fake_list(void *user, const char *folder,
                               bool (*name_fn)(void *state, const char *name), void *state,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     size_t i;
     (void)user;
     if (strcmp(folder, "/m/") != 0) return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no such folder");
@@ -66,8 +63,7 @@ static epctx_status fake_list(void *user, const char *folder,
 }
 
 static epctx_status fake_canonical(void *user, const char *path, char *out, size_t capacity,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     const fake_file *file = fake_find(path);
     (void)user;
     if (file == NULL) return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no such file");
@@ -99,27 +95,23 @@ typedef struct spec {
     void (*model_fn)(bytes *model);
 } spec;
 
-static void attr_text(bytes *node, const char *name, const char *value, const char *fallback)
-{
+static void attr_text(bytes *node, const char *name, const char *value, const char *fallback) {
     if (value == ABSENT) return;
     if (value == NULL) value = fallback;
     if (value != NULL) add_attr_str(node, name, value, strlen(value));
 }
 
-static void attr_number(bytes *node, const char *name, const char *value, const char *fallback)
-{
+static void attr_number(bytes *node, const char *name, const char *value, const char *fallback) {
     if (value == ABSENT) return;
     add_attr_int(node, name, atoi(value != NULL ? value : fallback));
 }
 
-static const char *or_else(const char *value, const char *fallback)
-{
+static const char *or_else(const char *value, const char *fallback) {
     return value != NULL ? value : fallback;
 }
 
 static void add_part(bytes *graph, const part *p, const char *name, const char *inputs,
-                     const char *outputs, void (*node_fn)(bytes *node))
-{
+                     const char *outputs, void (*node_fn)(bytes *node)) {
     bytes node =
         new_node(or_else(p->op, "EPContext"), or_else(p->domain, "com.microsoft"),
                  or_else(p->name, name), or_else(p->inputs, inputs), or_else(p->outputs, outputs));
@@ -134,8 +126,7 @@ static void add_part(bytes *graph, const part *p, const char *name, const char *
     put_child(graph, 1, &node);
 }
 
-static bytes make(const spec *s)
-{
+static bytes make(const spec *s) {
     static const int64_t dims[] = {1, 4, -1};
     bytes graph = {0}, model;
     if (!s->no_title) put_str(&graph, 2, "g");
@@ -151,8 +142,7 @@ static bytes make(const spec *s)
     return model;
 }
 
-static void reference(bytes *node)
-{
+static void reference(bytes *node) {
     bytes attr = {0};
     put_str(&attr, 1, "notes");
     put_int(&attr, 20, EPCTX_ATTR_STRING);
@@ -160,22 +150,19 @@ static void reference(bytes *node)
     put_child(node, 5, &attr);
 }
 
-static void used_weight(bytes *graph)
-{
+static void used_weight(bytes *graph) {
     static const float data[1] = {1};
     add_floats(graph, "w", data, 1);
     add_node(graph, "Relu", "r", "w", "z");
 }
 
-static void if_body(bytes *graph, bytes *body)
-{
+static void if_body(bytes *graph, bytes *body) {
     bytes node = new_node("If", "", "if", "x", "z");
     add_attr_graph(&node, "then_branch", body);
     put_child(graph, 1, &node);
 }
 
-static void epnode_in_body(bytes *graph)
-{
+static void epnode_in_body(bytes *graph) {
     bytes body = {0};
     static const int64_t dims[] = {1, -1};
     add_epnode(&body, "inside", "x", "q", 1, 1, "MyEP", "p", "payload", 7);
@@ -183,20 +170,17 @@ static void epnode_in_body(bytes *graph)
     if_body(graph, &body);
 }
 
-static void metadata(bytes *model, const char *key, const char *value)
-{
+static void metadata(bytes *model, const char *key, const char *value) {
     put_pair(model, 14, key, value);
 }
 
-static void compat_mine(bytes *model)
-{
+static void compat_mine(bytes *model) {
     metadata(model, "ep_compatibility_info.MyEP", "x");
 }
 
 /* -- devices, training, functions -- */
 
-static void function_with_reference(bytes *model)
-{
+static void function_with_reference(bytes *model) {
     bytes f = {0}, node = new_node("EPContext", "com.microsoft", "c", "a", "b");
     put_str(&f, 1, "F");
     put_str(&f, 4, "a");
@@ -208,8 +192,7 @@ static void function_with_reference(bytes *model)
 
 /* -- compatibility -- */
 
-static epctx_compat compare(const char *profile, const char *model, const char *runtime)
-{
+static epctx_compat compare(const char *profile, const char *model, const char *runtime) {
     return epctx_compat_compare(epctx_profile_find(epctx_str_of(profile)), epctx_str_of(model),
                                 epctx_str_of(runtime), NULL);
 }

@@ -13,8 +13,7 @@ static const char ov[] = "OpenVINOExecutionProvider";
 /* -- models -- */
 
 /* x -> one node -> y */
-TEST_UNUSED static bytes small_model(const char *node, const char *x, const char *y)
-{
+TEST_UNUSED static bytes small_model(const char *node, const char *x, const char *y) {
     bytes graph = {0};
     add_node(&graph, "Relu", node, x, y);
     add_ends(&graph, x, y);
@@ -22,8 +21,7 @@ TEST_UNUSED static bytes small_model(const char *node, const char *x, const char
 }
 
 /* x -> Add w -> t -> Relu -> y, with value_info for t. */
-TEST_UNUSED static bytes chain_model(const char *x, const char *y, int64_t opset)
-{
+TEST_UNUSED static bytes chain_model(const char *x, const char *y, int64_t opset) {
     bytes graph = {0}, model = {0};
     char names[64];
     put_str(&graph, 2, "g");
@@ -41,8 +39,7 @@ TEST_UNUSED static bytes chain_model(const char *x, const char *y, int64_t opset
 }
 
 /* Two EPContext nodes of a source, the second one secondary: x -> t -> y. */
-TEST_UNUSED static bytes compiled_model(const char *source)
-{
+TEST_UNUSED static bytes compiled_model(const char *source) {
     bytes graph = {0}, model = {0};
     add_epnode(&graph, "n0", "x", "t", 1, 1, source, "p0", "payload", 7);
     add_epnode(&graph, "n1", "t", "y", 0, 1, source, "p1", NULL, 0);
@@ -57,8 +54,7 @@ TEST_UNUSED static bytes compiled_model(const char *source)
 
 /* A node with a graph inside that reads `captured` and an initializer of its own. */
 TEST_UNUSED static void add_own_body(bytes *graph, const char *node_name, const char *input,
-                                     const char *output, const char *captured)
-{
+                                     const char *output, const char *captured) {
     bytes body = {0}, node;
     char names[64];
     snprintf(names, sizeof names, "%s,own", captured);
@@ -71,8 +67,7 @@ TEST_UNUSED static void add_own_body(bytes *graph, const char *node_name, const 
     put_child(graph, 1, &node);
 }
 
-TEST_UNUSED static void add_sparse_floats(bytes *graph, const char *name)
-{
+TEST_UNUSED static void add_sparse_floats(bytes *graph, const char *name) {
     bytes sparse = {0}, values = {0}, indices = {0};
     put_int(&values, 1, 1);
     put_int(&values, 2, EPCTX_ONNX_FLOAT);
@@ -89,8 +84,7 @@ TEST_UNUSED static void add_sparse_floats(bytes *graph, const char *name)
 
 /* A tensor with its data in a file, as the last field of a message that holds a tensor there. */
 TEST_UNUSED static void put_outside(bytes *owner, uint32_t number, const char *name,
-                                    const char *location)
-{
+                                    const char *location) {
     bytes holder = {0};
     add_external(&holder, name, 4, location, "0", "16");
     /* add_external wrote field 5; `number` is below 16, so its tag is one byte, too. */
@@ -111,16 +105,13 @@ typedef struct pair {
     epctx_error error;
 } pair;
 
-TEST_UNUSED static void pair_begin(pair *p)
-{
+TEST_UNUSED static void pair_begin(pair *p) {
     memset(p, 0, sizeof *p);
-    for (int i = 0; i < 2; i++)
-        p->parts[i].model = &p->models[i];
+    for (int i = 0; i < 2; i++) p->parts[i].model = &p->models[i];
 }
 
 /* Takes the bytes over. */
-TEST_UNUSED static bool pair_open(pair *p, bytes a, bytes b)
-{
+TEST_UNUSED static bool pair_open(pair *p, bytes a, bytes b) {
     bool good = true;
     pair_begin(p);
     p->data[0] = a;
@@ -131,24 +122,20 @@ TEST_UNUSED static bool pair_open(pair *p, bytes a, bytes b)
     return good;
 }
 
-TEST_UNUSED static bool pair_files(pair *p, const char *a, const char *b)
-{
+TEST_UNUSED static bool pair_files(pair *p, const char *a, const char *b) {
     bool good;
     pair_begin(p);
     good = epctx_model_open_file(&p->models[0], a, NULL, &p->error) == EPCTX_OK &&
            epctx_model_open_file(&p->models[1], b, NULL, &p->error) == EPCTX_OK;
-    for (int i = 0; i < 2 && good; i++)
-        p->data[i] = written(&p->models[i]);
+    for (int i = 0; i < 2 && good; i++) p->data[i] = written(&p->models[i]);
     return good;
 }
 
-TEST_UNUSED static epctx_status pair_merge(pair *p)
-{
+TEST_UNUSED static epctx_status pair_merge(pair *p) {
     return epctx_merge(p->parts, 2, &p->opts, &p->out, &p->error);
 }
 
-TEST_UNUSED static void pair_link(pair *p, const char *output, const char *input)
-{
+TEST_UNUSED static void pair_link(pair *p, const char *output, const char *input) {
     p->link.from = p->link.to = EPCTX_ANY_PART;
     p->link.output = epctx_str_of(output);
     p->link.input = epctx_str_of(input);
@@ -156,13 +143,11 @@ TEST_UNUSED static void pair_link(pair *p, const char *output, const char *input
     p->opts.connection_count = 1;
 }
 
-TEST_UNUSED static bool pair_untouched(pair *p)
-{
+TEST_UNUSED static bool pair_untouched(pair *p) {
     return untouched(&p->models[0], &p->data[0]) && untouched(&p->models[1], &p->data[1]);
 }
 
-TEST_UNUSED static void pair_close(pair *p)
-{
+TEST_UNUSED static void pair_close(pair *p) {
     for (int i = 0; i < 2; i++) {
         epctx_model_close(&p->models[i]);
         bytes_free(&p->data[i]);
@@ -175,17 +160,14 @@ TEST_UNUSED static void pair_close(pair *p)
 
 /* -- what is in a model -- */
 
-TEST_UNUSED static size_t count_of(epctx_cursor it)
-{
+TEST_UNUSED static size_t count_of(epctx_cursor it) {
     epctx_field field;
     size_t count = 0;
-    while (epctx_next_field(&it, &field))
-        count++;
+    while (epctx_next_field(&it, &field)) count++;
     return count;
 }
 
-TEST_UNUSED static bool has_input(const epctx_model *model, const char *name)
-{
+TEST_UNUSED static bool has_input(const epctx_model *model, const char *name) {
     epctx_cursor it = epctx_graph_inputs(epctx_model_graph(model));
     epctx_value_view value;
     while (epctx_next_value(&it, &value))
@@ -194,8 +176,7 @@ TEST_UNUSED static bool has_input(const epctx_model *model, const char *name)
 }
 
 /* "op:name:inputs>outputs " of every node of the main graph. */
-TEST_UNUSED static const char *nodes_of(const epctx_model *model)
-{
+TEST_UNUSED static const char *nodes_of(const epctx_model *model) {
     static char text[2000];
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
@@ -222,8 +203,7 @@ TEST_UNUSED static const char *nodes_of(const epctx_model *model)
 
 /* -- a split -- */
 
-TEST_UNUSED static epctx_value value_named(const char *name)
-{
+TEST_UNUSED static epctx_value value_named(const char *name) {
     epctx_value value = {0};
     value.name = epctx_str_of(name);
     value.rank = -1;
@@ -231,8 +211,7 @@ TEST_UNUSED static epctx_value value_named(const char *name)
 }
 
 TEST_UNUSED static epctx_status split_at(epctx_model *model, const char *input, const char *output,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     epctx_value in = value_named(input), out = value_named(output);
     epctx_split_opts opts = {0};
     opts.inputs = &in;

@@ -44,15 +44,13 @@ typedef struct disk {
     char locked[8][200];
 } disk;
 
-static disk_file *disk_find(disk *d, const char *path)
-{
+static disk_file *disk_find(disk *d, const char *path) {
     for (size_t i = 0; i < d->count; i++)
         if (strcmp(d->files[i].path, path) == 0) return &d->files[i];
     return NULL;
 }
 
-static void disk_put(disk *d, const char *path, const void *data, size_t size)
-{
+static void disk_put(disk *d, const char *path, const void *data, size_t size) {
     disk_file *f = disk_find(d, path);
     if (f == NULL) {
         if (d->count == DISK_FILES || strlen(path) >= sizeof f->path) abort();
@@ -68,45 +66,37 @@ static void disk_put(disk *d, const char *path, const void *data, size_t size)
     f->written = ++d->clock;
 }
 
-static void disk_take_away(disk *d, disk_file *f)
-{
+static void disk_take_away(disk *d, disk_file *f) {
     free(f->data);
     *f = d->files[--d->count];
 }
 
-DISK_UNUSED static void disk_free(disk *d)
-{
-    while (d->count > 0)
-        disk_take_away(d, &d->files[0]);
+DISK_UNUSED static void disk_free(disk *d) {
+    while (d->count > 0) disk_take_away(d, &d->files[0]);
 }
 
-static bool disk_now(disk *d)
-{
+static bool disk_now(disk *d) {
     return ++d->calls == d->fail_at;
 }
 
-static bool disk_fails(disk *d, epctx_error *error)
-{
+static bool disk_fails(disk *d, epctx_error *error) {
     if (!disk_now(d) || d->fault != DISK_FAILS) return false;
     epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
     return true;
 }
 
-static epctx_status disk_missing(const char *path, epctx_error *error)
-{
+static epctx_status disk_missing(const char *path, epctx_error *error) {
     return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no '%s'", path);
 }
 
-static void disk_path(const char *root, const char *name, char path[200])
-{
+static void disk_path(const char *root, const char *name, char path[200]) {
     if (epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, 200, NULL) != EPCTX_OK)
         abort();
 }
 
 /* A copy of exactly that size for each mapping: a byte touched too many is found. */
 static epctx_status disk_map(void *user, const char *root, const char *name, bool copy,
-                             epctx_mapping *out, epctx_error *error)
-{
+                             epctx_mapping *out, epctx_error *error) {
     disk *d = (disk *)user;
     char path[200];
     const disk_file *f = (disk_path(root, name, path), disk_find(d, path));
@@ -127,22 +117,19 @@ static epctx_status disk_map(void *user, const char *root, const char *name, boo
     return EPCTX_OK;
 }
 
-static void disk_unmap(void *user, epctx_mapping *mapping)
-{
+static void disk_unmap(void *user, epctx_mapping *mapping) {
     if (mapping->handle != NULL) ((disk *)user)->maps--;
     free(mapping->handle);
     memset(mapping, 0, sizeof *mapping);
 }
 
-static bool disk_is_folder(const char *path)
-{
+static bool disk_is_folder(const char *path) {
     return strcmp(path, "/d") == 0 || strcmp(path, "/d/") == 0 || strcmp(path, "/") == 0 ||
            strcmp(path, "/e/") == 0;
 }
 
 static epctx_status disk_stat(void *user, const char *path, epctx_file_info *info,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     disk *d = (disk *)user;
     const disk_file *f = disk_find(d, path);
     bool now = disk_now(d);
@@ -162,14 +149,12 @@ static epctx_status disk_stat(void *user, const char *path, epctx_file_info *inf
 }
 
 static epctx_status disk_canonical(void *user, const char *path, char *out, size_t capacity,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     disk *d = (disk *)user;
     size_t size = strlen(path);
     if (disk_fails(d, error)) return EPCTX_ERR_IO;
     if (disk_find(d, path) == NULL && !disk_is_folder(path)) return disk_missing(path, error);
-    while (size > 1 && path[size - 1] == '/')
-        size--;
+    while (size > 1 && path[size - 1] == '/') size--;
     if (size >= capacity) return epctx_fail(error, EPCTX_ERR_LIMIT, "the path is too long");
     memcpy(out, path, size);
     out[size] = '\0';
@@ -184,8 +169,7 @@ typedef struct disk_writer {
 } disk_writer;
 
 static epctx_status disk_create(void *user, const char *root, const char *name, epctx_io_file *file,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     disk *d = (disk *)user;
     char path[200];
     memset(file, 0, sizeof *file);
@@ -201,8 +185,7 @@ static epctx_status disk_create(void *user, const char *root, const char *name, 
 }
 
 static epctx_status disk_write(void *user, epctx_io_file *file, const void *data, size_t size,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     disk *d = (disk *)user;
     disk_writer *w = (disk_writer *)file->handle;
     bool now = disk_now(d) && d->fault != DISK_CHANGED;
@@ -216,16 +199,14 @@ static epctx_status disk_write(void *user, epctx_io_file *file, const void *data
     return now ? epctx_fail(error, EPCTX_ERR_IO, "the injected failure: no space left") : EPCTX_OK;
 }
 
-static epctx_status disk_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
+static epctx_status disk_sync(void *user, epctx_io_file *file, epctx_error *error) {
     (void)file;
     return disk_fails((disk *)user, error) ? EPCTX_ERR_IO : EPCTX_OK;
 }
 
 /* What is there is remembered, or has its backup. */
 static epctx_status disk_hold(disk *d, epctx_io_file *file, epctx_overwrite overwrite,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     disk_writer *w = (disk_writer *)file->handle;
     disk_file *old = disk_find(d, file->path);
     if (old != NULL && overwrite == EPCTX_OVERWRITE_FAIL)
@@ -249,8 +230,7 @@ static epctx_status disk_hold(disk *d, epctx_io_file *file, epctx_overwrite over
 /* What was written takes its name, or the name is cleared. Fails before anything is done, or when
  * the names cannot be made durable. */
 static epctx_status disk_change(disk *d, epctx_io_file *file, epctx_overwrite overwrite, bool put,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     disk_writer *w = (disk_writer *)file->handle;
     epctx_status status;
     if (disk_fails(d, error)) return EPCTX_ERR_IO;
@@ -265,19 +245,16 @@ static epctx_status disk_change(disk *d, epctx_io_file *file, epctx_overwrite ov
 }
 
 static epctx_status disk_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     return disk_change((disk *)user, file, overwrite, true, error);
 }
 
 static epctx_status disk_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     return disk_change((disk *)user, file, overwrite, false, error);
 }
 
-static bool disk_back(void *user, epctx_io_file *file)
-{
+static bool disk_back(void *user, epctx_io_file *file) {
     disk *d = (disk *)user;
     disk_writer *w = (disk_writer *)file->handle;
     char name[200] = "/d/";
@@ -290,8 +267,7 @@ static bool disk_back(void *user, epctx_io_file *file)
 }
 
 /* A file, or a lock, which has no writer. */
-static void disk_close(void *user, epctx_io_file *file)
-{
+static void disk_close(void *user, epctx_io_file *file) {
     disk *d = (disk *)user;
     disk_writer *w = (disk_writer *)file->handle;
     char path[200] = "/d/";
@@ -309,8 +285,7 @@ static void disk_close(void *user, epctx_io_file *file)
 }
 
 static epctx_status disk_second(void *user, epctx_io_file *file, const char *name,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     disk *d = (disk *)user;
     disk_writer *w = (disk_writer *)file->handle;
     char path[200] = "/d/";
@@ -322,8 +297,8 @@ static epctx_status disk_second(void *user, epctx_io_file *file, const char *nam
     return EPCTX_OK;
 }
 
-static epctx_status disk_remove(void *user, const char *root, const char *name, epctx_error *error)
-{
+static epctx_status disk_remove(void *user, const char *root, const char *name,
+                                epctx_error *error) {
     disk *d = (disk *)user;
     char path[200];
     disk_file *f = (disk_path(root, name, path), disk_find(d, path));
@@ -334,8 +309,7 @@ static epctx_status disk_remove(void *user, const char *root, const char *name, 
 }
 
 static epctx_status disk_link(void *user, const char *root, const char *from, const char *to,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     disk *d = (disk *)user;
     char old[200], made[200];
     const disk_file *f = (disk_path(root, from, old), disk_find(d, old));
@@ -349,8 +323,7 @@ static epctx_status disk_link(void *user, const char *root, const char *from, co
 
 static epctx_status disk_list(void *user, const char *folder,
                               bool (*name_fn)(void *state, const char *name), void *state,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     disk *d = (disk *)user;
     bool now = disk_now(d);
     size_t count = now && d->fault == DISK_SHORT ? d->count / 2 : d->count;
@@ -363,8 +336,7 @@ static epctx_status disk_list(void *user, const char *folder,
 }
 
 static epctx_status disk_lock(void *user, const char *root, const char *name, epctx_io_file *lock,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     disk *d = (disk *)user;
     char path[200];
     memset(lock, 0, sizeof *lock);
@@ -377,8 +349,7 @@ static epctx_status disk_lock(void *user, const char *root, const char *name, ep
     return EPCTX_OK;
 }
 
-DISK_UNUSED static epctx_io disk_io(disk *d)
-{
+DISK_UNUSED static epctx_io disk_io(disk *d) {
     epctx_io io;
     memset(&io, 0, sizeof io);
     io.user = d;

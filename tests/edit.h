@@ -8,16 +8,14 @@
 static const int64_t vector[] = {4, -1};
 static const float weights[] = {1, 2, 3, 4};
 
-TEST_UNUSED static void add_ends(bytes *graph, const char *x, const char *y)
-{
+TEST_UNUSED static void add_ends(bytes *graph, const char *x, const char *y) {
     put_str(graph, 2, "g");
     add_value(graph, GRAPH_INPUT, x, EPCTX_ONNX_FLOAT, vector);
     add_value(graph, GRAPH_OUTPUT, y, EPCTX_ONNX_FLOAT, vector);
 }
 
 /* x -> first -> second -> y */
-TEST_UNUSED static bytes sample(void)
-{
+TEST_UNUSED static bytes sample(void) {
     bytes graph = {0};
     add_node(&graph, "Relu", "first", "x", "t");
     add_node(&graph, "Relu", "second", "t", "y");
@@ -26,8 +24,7 @@ TEST_UNUSED static bytes sample(void)
     return new_model(&graph);
 }
 
-TEST_UNUSED static epctx_node_view node_at(const epctx_model *model, int number)
-{
+TEST_UNUSED static epctx_node_view node_at(const epctx_model *model, int number) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view node = {0};
     for (int i = 0; i <= number; i++)
@@ -36,31 +33,27 @@ TEST_UNUSED static epctx_node_view node_at(const epctx_model *model, int number)
 }
 
 /* The field with the name of the first node. */
-TEST_UNUSED static epctx_view node_name(const epctx_model *model)
-{
+TEST_UNUSED static epctx_view node_name(const epctx_model *model) {
     epctx_cursor it = epctx_view_fields(node_at(model, 0).view, 3);
     epctx_field field = {0};
     (void)epctx_next_field(&it, &field);
     return field.body;
 }
 
-TEST_UNUSED static epctx_view tensor_at(const epctx_model *model)
-{
+TEST_UNUSED static epctx_view tensor_at(const epctx_model *model) {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
     epctx_tensor_view tensor = {0};
     (void)epctx_next_tensor(&it, &tensor);
     return tensor.view;
 }
 
-TEST_UNUSED static epctx_view no_view(void)
-{
+TEST_UNUSED static epctx_view no_view(void) {
     epctx_view view = {NULL, NULL, 0};
     return view;
 }
 
 /* Writing the model gives `data`. */
-TEST_UNUSED static bool untouched(epctx_model *model, const bytes *data)
-{
+TEST_UNUSED static bool untouched(epctx_model *model, const bytes *data) {
     bytes now = written(model);
     bool same = bytes_equal(&now, data->data, data->size);
     bytes_free(&now);
@@ -73,15 +66,13 @@ typedef struct desk {
     epctx_error error;
 } desk;
 
-TEST_UNUSED static bool desk_open(desk *d, bytes data)
-{
+TEST_UNUSED static bool desk_open(desk *d, bytes data) {
     memset(d, 0, sizeof *d);
     d->data = data;
     return epctx_model_open_memory(&d->model, data.data, data.size, NULL, &d->error) == EPCTX_OK;
 }
 
-TEST_UNUSED static void desk_close(desk *d)
-{
+TEST_UNUSED static void desk_close(desk *d) {
     epctx_model_close(&d->model);
     bytes_free(&d->data);
 }

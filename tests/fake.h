@@ -58,19 +58,16 @@ typedef struct fake_build {
     epctx_value *types; /* of the graph asked for last */
 } fake_build;
 
-static bool fake_fails(fake *f, fake_step step)
-{
+static bool fake_fails(fake *f, fake_step step) {
     return f->fail == step && f->fail_after-- <= 0;
 }
 
-static epctx_status fake_failure(epctx_error *error)
-{
+static epctx_status fake_failure(epctx_error *error) {
     return epctx_fail(error, EPCTX_ERR_BACKEND, "the fake fails as told");
 }
 
 static epctx_status fake_capability(void *self, const epctx_graph *graph, uint8_t *take,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     fake *f = (fake *)self;
     if (fake_fails(f, FAKE_CAPABILITY)) return fake_failure(error);
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -83,8 +80,7 @@ static epctx_status fake_capability(void *self, const epctx_graph *graph, uint8_
     return EPCTX_OK;
 }
 
-static epctx_status fake_begin(void *self, void **build, epctx_error *error)
-{
+static epctx_status fake_begin(void *self, void **build, epctx_error *error) {
     fake *f = (fake *)self;
     if (fake_fails(f, FAKE_BEGIN)) return fake_failure(error);
     *build = calloc(1, sizeof(fake_build));
@@ -92,8 +88,7 @@ static epctx_status fake_begin(void *self, void **build, epctx_error *error)
     return *build != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
 }
 
-static void fake_put_names(bytes *text, const epctx_value *values, size_t count)
-{
+static void fake_put_names(bytes *text, const epctx_value *values, size_t count) {
     char number[24];
     snprintf(number, sizeof number, "%zu\n", count);
     bytes_add(text, number, strlen(number));
@@ -103,8 +98,7 @@ static void fake_put_names(bytes *text, const epctx_value *values, size_t count)
     }
 }
 
-static void fake_log(fake *f, const epctx_value *values, size_t count, const char *end)
-{
+static void fake_log(fake *f, const epctx_value *values, size_t count, const char *end) {
     for (size_t i = 0; i < count; i++) {
         size_t used = strlen(f->log);
         snprintf(f->log + used, sizeof f->log - used, "%s%.*s", i > 0 ? "," : "",
@@ -114,8 +108,7 @@ static void fake_log(fake *f, const epctx_value *values, size_t count, const cha
 }
 
 static epctx_status fake_compile(void *self, void *build, const epctx_graph *graph, epctx_str name,
-                                 uint64_t hash, epctx_error *error)
-{
+                                 uint64_t hash, epctx_error *error) {
     fake *f = (fake *)self;
     fake_build *b = (fake_build *)build;
     char number[24];
@@ -140,13 +133,11 @@ static epctx_status fake_compile(void *self, void *build, const epctx_graph *gra
 
 /* Floats of any shape where the model has no type. */
 static epctx_status fake_types(void *self, void *build, epctx_str name, const epctx_value **outputs,
-                               size_t *count, epctx_error *error)
-{
+                               size_t *count, epctx_error *error) {
     fake_build *b = (fake_build *)build;
     size_t at = b->count - 1;
     (void)self, (void)error;
-    while (at > 0 && b->made[at].name != epctx_hash(name.data, name.size, 0))
-        at--;
+    while (at > 0 && b->made[at].name != epctx_hash(name.data, name.size, 0)) at--;
     *count = b->made[at].outputs;
     free(b->types);
     b->types = (epctx_value *)calloc(*count + 1, sizeof *b->types);
@@ -158,8 +149,7 @@ static epctx_status fake_types(void *self, void *build, epctx_str name, const ep
     return EPCTX_OK;
 }
 
-static void fake_discard(void *self, void *build)
-{
+static void fake_discard(void *self, void *build) {
     fake *f = (fake *)self;
     fake_build *b = (fake_build *)build;
     bytes_free(&b->text);
@@ -169,8 +159,7 @@ static void fake_discard(void *self, void *build)
     f->alive--;
 }
 
-static epctx_status fake_finish(void *self, void *build, epctx_buffer *out, epctx_error *error)
-{
+static epctx_status fake_finish(void *self, void *build, epctx_buffer *out, epctx_error *error) {
     fake *f = (fake *)self;
     fake_build *b = (fake_build *)build;
     char head[32];
@@ -183,11 +172,9 @@ static epctx_status fake_finish(void *self, void *build, epctx_buffer *out, epct
 }
 
 /* Takes one line; false at the end of the text. */
-static bool fake_line(epctx_span *text, char *out, size_t room)
-{
+static bool fake_line(epctx_span *text, char *out, size_t room) {
     size_t size = 0;
-    while (size < text->size && text->data[size] != '\n')
-        size++;
+    while (size < text->size && text->data[size] != '\n') size++;
     if (size == text->size || size >= room) return false;
     memcpy(out, text->data, size);
     out[size] = '\0';
@@ -196,8 +183,7 @@ static bool fake_line(epctx_span *text, char *out, size_t room)
     return true;
 }
 
-static bool fake_read_names(epctx_span *text, fake_graph *graph, size_t from, size_t *count)
-{
+static bool fake_read_names(epctx_span *text, fake_graph *graph, size_t from, size_t *count) {
     char number[24];
     if (!fake_line(text, number, sizeof number)) return false;
     *count = (size_t)strtoul(number, NULL, 10);
@@ -210,8 +196,7 @@ static bool fake_read_names(epctx_span *text, fake_graph *graph, size_t from, si
     return true;
 }
 
-static bool fake_parse(epctx_span text, fake_context *c)
-{
+static bool fake_parse(epctx_span text, fake_context *c) {
     char line[100];
     size_t count;
     if (!fake_line(&text, line, sizeof line) || strcmp(line, "FAKE1") != 0) return false;
@@ -230,8 +215,7 @@ static bool fake_parse(epctx_span text, fake_context *c)
     return text.size == 0;
 }
 
-static epctx_status fake_load(void *self, epctx_span binary, void **context, epctx_error *error)
-{
+static epctx_status fake_load(void *self, epctx_span binary, void **context, epctx_error *error) {
     fake *f = (fake *)self;
     fake_context *c;
     f->loads++;
@@ -246,16 +230,14 @@ static epctx_status fake_load(void *self, epctx_span binary, void **context, epc
     return EPCTX_OK;
 }
 
-static void fake_unload(void *self, void *context)
-{
+static void fake_unload(void *self, void *context) {
     fake *f = (fake *)self;
     free(context);
     f->alive--;
 }
 
 static epctx_status fake_find(void *self, void *context, epctx_str name, uint64_t hash,
-                              void **graph, epctx_error *error)
-{
+                              void **graph, epctx_error *error) {
     fake *f = (fake *)self;
     fake_context *c = (fake_context *)context;
     f->finds++;
@@ -270,8 +252,7 @@ static epctx_status fake_find(void *self, void *context, epctx_str name, uint64_
     return epctx_fail(error, EPCTX_ERR_CONTEXT, "there is no graph '%S'", &name);
 }
 
-static epctx_status fake_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error)
-{
+static epctx_status fake_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error) {
     const fake_graph *g = (const fake_graph *)graph;
     if (fake_fails((fake *)self, FAKE_INFO)) return fake_failure(error);
     memset(info, 0, sizeof *info);
@@ -285,16 +266,14 @@ static epctx_status fake_info(void *self, void *graph, epctx_graph_info *info, e
 
 static epctx_status fake_run(void *self, void *graph, const epctx_span *inputs,
                              const epctx_memory *outputs, void *scratch, size_t scratch_size,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     (void)self, (void)graph, (void)inputs, (void)outputs, (void)scratch, (void)scratch_size;
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "the fake does not run");
 }
 
 /* Members of a backend that may be NULL. */
 BUILD_UNUSED static epctx_status fake_max_size(void *self, void *build, epctx_str name,
-                                               int64_t *size, epctx_error *error)
-{
+                                               int64_t *size, epctx_error *error) {
     (void)build, (void)name, (void)error;
     *size = ((const fake *)self)->max_size;
     return EPCTX_OK;
@@ -302,14 +281,12 @@ BUILD_UNUSED static epctx_status fake_max_size(void *self, void *build, epctx_st
 
 BUILD_UNUSED static epctx_status fake_any_weights(void *self, void *graph,
                                                   const epctx_tensor *weights, size_t count,
-                                                  epctx_error *error)
-{
+                                                  epctx_error *error) {
     (void)self, (void)graph, (void)weights, (void)count, (void)error;
     return EPCTX_OK;
 }
 
-static epctx_backend fake_backend(fake *f)
-{
+static epctx_backend fake_backend(fake *f) {
     epctx_backend b;
     memset(&b, 0, sizeof b);
     b.version = EPCTX_BACKEND_VERSION;
@@ -341,8 +318,7 @@ typedef struct fake_piece {
 } fake_piece;
 
 BUILD_UNUSED static const epctx_graph *fake_make_piece(fake_piece *p, const char *in,
-                                                       const char *out)
-{
+                                                       const char *out) {
     memset(p, 0, sizeof *p);
     p->in_name = p->in.name = epctx_str_of(in);
     p->out_name = p->out.name = epctx_str_of(out);

@@ -13,8 +13,7 @@
 
 static char root[TEST_TEMP];
 
-TEST_UNUSED static const char *at(const char *name)
-{
+TEST_UNUSED static const char *at(const char *name) {
     static char path[32][TEST_TEMP + 768]; /* a name lives for the next 31 calls */
     static int turn;
     turn = (turn + 1) % 32;
@@ -22,36 +21,31 @@ TEST_UNUSED static const char *at(const char *name)
     return path[turn];
 }
 
-TEST_UNUSED static void make_file(const char *path, const void *data, size_t size)
-{
+TEST_UNUSED static void make_file(const char *path, const void *data, size_t size) {
     FILE *file = fopen(path, "wb");
     if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
 }
 
 /* Writes the bytes into the root folder and frees them. */
-TEST_UNUSED static void save_bytes(const char *name, bytes *b)
-{
+TEST_UNUSED static void save_bytes(const char *name, bytes *b) {
     make_file(at(name), b->data, b->size);
     bytes_free(b);
 }
 
 /* Writes sixteen bytes of one value. */
-TEST_UNUSED static void save_sixteen(const char *name, uint8_t value)
-{
+TEST_UNUSED static void save_sixteen(const char *name, uint8_t value) {
     uint8_t data[16];
     memset(data, value, sizeof data);
     make_file(at(name), data, sizeof data);
 }
 
 /* Writes a model around `graph`, which is freed. */
-TEST_UNUSED static void save_model(const char *name, bytes *graph)
-{
+TEST_UNUSED static void save_model(const char *name, bytes *graph) {
     bytes b = new_model(graph);
     save_bytes(name, &b);
 }
 
-TEST_UNUSED static bytes read_file(const char *path)
-{
+TEST_UNUSED static bytes read_file(const char *path) {
     bytes b = {0};
     char block[4096];
     size_t size;
@@ -63,8 +57,7 @@ TEST_UNUSED static bytes read_file(const char *path)
 }
 
 /* Names in the root folder, sorted, each with a blank behind it. */
-TEST_UNUSED static const char *listing(void)
-{
+TEST_UNUSED static const char *listing(void) {
     static char text[2000];
     struct dirent **entries;
     int count = scandir(root, &entries, NULL, alphasort);
@@ -80,8 +73,7 @@ TEST_UNUSED static const char *listing(void)
     return text;
 }
 
-TEST_UNUSED static void clear_root(void)
-{
+TEST_UNUSED static void clear_root(void) {
     struct dirent **entries;
     int count = scandir(root, &entries, NULL, alphasort);
     for (int i = 0; i < count; i++) {
@@ -91,21 +83,18 @@ TEST_UNUSED static void clear_root(void)
     if (count >= 0) free(entries);
 }
 
-TEST_UNUSED static bool make_root(void)
-{
+TEST_UNUSED static bool make_root(void) {
     return test_temp(root);
 }
 
-TEST_UNUSED static void remove_root(void)
-{
+TEST_UNUSED static void remove_root(void) {
     clear_root();
     rmdir(root);
 }
 
 /* x -> Take -> Take -> Keep -> Take -> y: two partitions around a node that stays; `first` makes
  * one generation differ from another. */
-TEST_UNUSED static bytes source(float first)
-{
+TEST_UNUSED static bytes source(float first) {
     static const int64_t dims[] = {2, -1};
     bytes graph = {0}, model, function = {0};
     float weights[2] = {0, 1};
@@ -130,26 +119,22 @@ TEST_UNUSED static bytes source(float first)
     return model;
 }
 
-TEST_UNUSED static void make_named(const char *name, float first)
-{
+TEST_UNUSED static void make_named(const char *name, float first) {
     bytes b = source(first);
     save_bytes(name, &b);
 }
 
-TEST_UNUSED static void make_source(float first)
-{
+TEST_UNUSED static void make_source(float first) {
     make_named("m.onnx", first);
 }
 
 /* Files that are not flushed: what is written a thousand times need not survive a power cut. */
-TEST_UNUSED static epctx_status no_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
+TEST_UNUSED static epctx_status no_sync(void *user, epctx_io_file *file, epctx_error *error) {
     (void)user, (void)file, (void)error;
     return EPCTX_OK;
 }
 
-TEST_UNUSED static epctx_io quick_io(void)
-{
+TEST_UNUSED static epctx_io quick_io(void) {
     epctx_io io = *epctx_io_files();
     io.sync_fn = no_sync;
     return io;

@@ -17,8 +17,7 @@ typedef struct flaky {
     bool stays;    /* every later call fails, too */
 } flaky;
 
-static bool flaky_fails(flaky *f, epctx_error *error)
-{
+static bool flaky_fails(flaky *f, epctx_error *error) {
     f->calls++;
     if (f->calls != f->fail_at && !(f->stays && f->calls > f->fail_at && f->fail_at > 0))
         return false;
@@ -27,8 +26,7 @@ static bool flaky_fails(flaky *f, epctx_error *error)
 }
 
 static epctx_status flaky_map(void *user, const char *folder, const char *name, bool copy,
-                              epctx_mapping *out, epctx_error *error)
-{
+                              epctx_mapping *out, epctx_error *error) {
     flaky *f = (flaky *)user;
     epctx_status status;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
@@ -38,31 +36,27 @@ static epctx_status flaky_map(void *user, const char *folder, const char *name, 
     return status;
 }
 
-static void flaky_unmap(void *user, epctx_mapping *mapping)
-{
+static void flaky_unmap(void *user, epctx_mapping *mapping) {
     flaky *f = (flaky *)user;
     f->maps--;
     f->files->unmap_fn(f->files->user, mapping);
 }
 
 static epctx_status flaky_stat(void *user, const char *path, epctx_file_info *info,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
     return f->files->stat_fn(f->files->user, path, info, error);
 }
 
 static epctx_status flaky_canonical(void *user, const char *path, char *out, size_t capacity,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     flaky *f = (flaky *)user;
     return f->files->canonical_fn(f->files->user, path, out, capacity, error);
 }
 
 static epctx_status flaky_create(void *user, const char *folder, const char *name,
-                                 epctx_io_file *file, epctx_error *error)
-{
+                                 epctx_io_file *file, epctx_error *error) {
     flaky *f = (flaky *)user;
     epctx_status status;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
@@ -72,15 +66,13 @@ static epctx_status flaky_create(void *user, const char *folder, const char *nam
 }
 
 static epctx_status flaky_write(void *user, epctx_io_file *file, const void *data, size_t size,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
     return f->files->write_fn(f->files->user, file, data, size, error);
 }
 
-static epctx_status flaky_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
+static epctx_status flaky_sync(void *user, epctx_io_file *file, epctx_error *error) {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
     return f->files->sync_fn(f->files->user, file, error);
@@ -88,8 +80,7 @@ static epctx_status flaky_sync(void *user, epctx_io_file *file, epctx_error *err
 
 /* Fails before anything is done, or when the names cannot be made durable. */
 static epctx_status flaky_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     flaky *f = (flaky *)user;
     epctx_status status;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
@@ -98,52 +89,45 @@ static epctx_status flaky_commit(void *user, epctx_io_file *file, epctx_overwrit
 }
 
 static epctx_status flaky_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
     return f->files->clear_fn(f->files->user, file, overwrite, error);
 }
 
-static bool flaky_back(void *user, epctx_io_file *file)
-{
+static bool flaky_back(void *user, epctx_io_file *file) {
     flaky *f = (flaky *)user;
     return f->files->back_fn(f->files->user, file);
 }
 
-static void flaky_close(void *user, epctx_io_file *file)
-{
+static void flaky_close(void *user, epctx_io_file *file) {
     flaky *f = (flaky *)user;
     f->opens--;
     f->files->close_fn(f->files->user, file);
 }
 
 static epctx_status flaky_second(void *user, epctx_io_file *file, const char *name,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
     return f->files->second_fn(f->files->user, file, name, error);
 }
 
 static epctx_status flaky_link(void *user, const char *folder, const char *from, const char *to,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
     return f->files->link_fn(f->files->user, folder, from, to, error);
 }
 
 static epctx_status flaky_remove(void *user, const char *folder, const char *name,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
     return f->files->remove_fn(f->files->user, folder, name, error);
 }
 
-BUILD_UNUSED static epctx_io flaky_io(flaky *f)
-{
+BUILD_UNUSED static epctx_io flaky_io(flaky *f) {
     epctx_io io;
     memset(&io, 0, sizeof io);
     f->files = epctx_io_files();

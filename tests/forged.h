@@ -14,22 +14,17 @@ enum {
 };
 
 /* The inverse of an odd number modulo 2^64. */
-static uint64_t forged_inverse(uint64_t odd)
-{
+static uint64_t forged_inverse(uint64_t odd) {
     uint64_t x = odd;
-    for (int i = 0; i < 6; i++)
-        x *= 2 - odd * x;
+    for (int i = 0; i < 6; i++) x *= 2 - odd * x;
     return x;
 }
 
-static void forged_word(char *out, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        out[i] = (char)(unsigned char)(value >> 8 * i);
+static void forged_word(char *out, uint64_t value) {
+    for (int i = 0; i < 8; i++) out[i] = (char)(unsigned char)(value >> 8 * i);
 }
 
-static void forge(char out[FORGED_SIZE], uint32_t number)
-{
+static void forge(char out[FORGED_SIZE], uint32_t number) {
     const uint64_t p1 = UINT64_C(0x9E3779B185EBCA87), p2 = UINT64_C(0xC2B2AE3D27D4EB4F);
     const uint64_t start[4] = {p1 + p2, p2, 0, 0 - p1}; /* of the lanes, without the seed */
     for (int lane = 0; lane < 4; lane++, number /= FORGED_VALUES) {

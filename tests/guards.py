@@ -90,6 +90,13 @@ def closing(text, at, pair):
     return at
 
 
+def statement(text, at):
+    """What a condition guards, whose closing bracket is in front of `at`."""
+    if text[at:at + 2] == " {":
+        return text[at + 2:closing(text, at + 2, "{}") - 1]
+    return text[at:text.index(";", at) + 1]
+
+
 def guards(text, section):
     """(start, end) of the condition of every check in a section of the implementation."""
     begin = text.index(" * >>implementation")
@@ -102,10 +109,9 @@ def guards(text, section):
     for match in re.finditer(r"\bif \(", text[begin:end]):
         start = begin + match.end()
         at = closing(text, start, "()")
-        if (text[at:at + 2] != " {" or elsewhere(text, start)
-                or text.startswith("EPCTX__NEVER(", start)):
+        if elsewhere(text, start) or text.startswith("EPCTX__NEVER(", start):
             continue
-        block = text[at + 2:closing(text, at + 2, "{}") - 1]
+        block = statement(text, at)
         kind = kind_of(" ".join(text[start:at - 1].split()), " ".join(block.split()))
         if "{" not in block and kind:
             yield start, at - 1, kind
@@ -177,8 +183,7 @@ def elsewhere(text, at):
 
 def function_at(text, at):
     """Name of the function around a place."""
-    begin = text.rindex("\n{", 0, at)
-    return re.search(r"(\w+)\(", text[text.rindex("\n\n", 0, begin):begin]).group(1)
+    return re.findall(r"^\w[^;{}()]*?\b(\w+)\(", text[:at], re.M)[-1]
 
 
 class Check:
@@ -193,7 +198,7 @@ class Check:
         self.function = function_at(text, start)
         self.key = header, self.function, self.condition
         before = text.rindex("\n", 0, text.rindex("\n", 0, start))
-        after = text.index("\n", text.index("\n", text.index("{", self.end)) + 1)
+        after = text.index("\n", self.end + 1 + len(statement(text, self.end + 1)))
         beside = MARK.search(text, before, after)
         self.mark = beside.group(1) if beside else None
         self.cases = []

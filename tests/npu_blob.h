@@ -8,17 +8,14 @@
 
 #define META_SUM 112 /* offset of the directory's checksum */
 
-static inline uint64_t u64(const uint8_t *p)
-{
+static inline uint64_t u64(const uint8_t *p) {
     uint64_t v = 0;
     int i;
-    for (i = 8; i > 0; i--)
-        v = v << 8 | p[i - 1];
+    for (i = 8; i > 0; i--) v = v << 8 | p[i - 1];
     return v;
 }
 
-static inline void correct_sum(uint8_t *blob, size_t size)
-{
+static inline void correct_sum(uint8_t *blob, size_t size) {
     const size_t head = EPCTX_NPU_HEADER_SIZE;
     uint64_t strings, bytes, sum;
     int i;
@@ -30,8 +27,7 @@ static inline void correct_sum(uint8_t *blob, size_t size)
     sum = epctx_hash(blob, head, 0);
     sum = epctx_hash(blob + head, (size_t)strings - head, sum);
     sum = epctx_hash(blob + strings, (size_t)bytes, sum);
-    for (i = 0; i < 8; i++)
-        blob[META_SUM + i] = (uint8_t)(sum >> (8 * i));
+    for (i = 0; i < 8; i++) blob[META_SUM + i] = (uint8_t)(sum >> (8 * i));
 }
 
 #endif

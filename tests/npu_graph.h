@@ -24,16 +24,14 @@ typedef struct graph_builder {
     size_t pool_count;
 } graph_builder;
 
-GB_FN void *gb_alloc(graph_builder *b, size_t size)
-{
+GB_FN void *gb_alloc(graph_builder *b, size_t size) {
     void *p = calloc(1, size + 1);
     if (!p || b->pool_count == sizeof b->pool / sizeof b->pool[0]) abort();
     b->pool[b->pool_count++] = p;
     return p;
 }
 
-GB_FN void gb_init(graph_builder *b)
-{
+GB_FN void gb_init(graph_builder *b) {
     memset(b, 0, sizeof *b);
     b->graph.name = epctx_str_of("test");
     b->graph.nodes = b->nodes;
@@ -42,37 +40,31 @@ GB_FN void gb_init(graph_builder *b)
     b->graph.initializers = b->constants;
 }
 
-GB_FN void gb_free(graph_builder *b)
-{
-    while (b->pool_count > 0)
-        free(b->pool[--b->pool_count]);
+GB_FN void gb_free(graph_builder *b) {
+    while (b->pool_count > 0) free(b->pool[--b->pool_count]);
 }
 
-GB_FN epctx_str gb_text(graph_builder *b, const char *text)
-{
+GB_FN epctx_str gb_text(graph_builder *b, const char *text) {
     char *copy = (char *)gb_alloc(b, strlen(text));
     memcpy(copy, text, strlen(text));
     return epctx_str_of(copy);
 }
 
-GB_FN const int64_t *gb_dims(graph_builder *b, int rank, const int64_t *dims)
-{
+GB_FN const int64_t *gb_dims(graph_builder *b, int rank, const int64_t *dims) {
     int64_t *copy = (int64_t *)gb_alloc(b, sizeof(int64_t) * 16);
     if (rank > 0) memcpy(copy, dims, (size_t)rank * sizeof *dims);
     return copy;
 }
 
-GB_FN size_t gb_count(int rank, const int64_t *dims)
-{
+GB_FN size_t gb_count(int rank, const int64_t *dims) {
     size_t n = 1;
     int i;
-    for (i = 0; i < rank; i++)
-        n *= (size_t)dims[i];
+    for (i = 0; i < rank; i++) n *= (size_t)dims[i];
     return n;
 }
 
-GB_FN void gb_input(graph_builder *b, const char *name, int32_t elem, int rank, const int64_t *dims)
-{
+GB_FN void gb_input(graph_builder *b, const char *name, int32_t elem, int rank,
+                    const int64_t *dims) {
     epctx_value *v = &b->inputs[b->graph.input_count++];
     v->name = gb_text(b, name);
     v->elem_type = elem;
@@ -80,8 +72,7 @@ GB_FN void gb_input(graph_builder *b, const char *name, int32_t elem, int rank, 
     v->dims = gb_dims(b, rank, dims);
 }
 
-GB_FN void gb_output(graph_builder *b, const char *name)
-{
+GB_FN void gb_output(graph_builder *b, const char *name) {
     epctx_value *v = &b->outputs[b->graph.output_count++];
     v->name = gb_text(b, name);
     v->elem_type = EPCTX_ONNX_FLOAT;
@@ -90,8 +81,7 @@ GB_FN void gb_output(graph_builder *b, const char *name)
 
 /* Little-endian bytes from native numbers of 1, 4 or 8 bytes, a byte off alignment as in files. */
 GB_FN void gb_constant(graph_builder *b, const char *name, int32_t elem, int rank,
-                       const int64_t *dims, const void *data)
-{
+                       const int64_t *dims, const void *data) {
     epctx_tensor *t = &b->constants[b->graph.initializer_count++];
     size_t size = epctx_elem_size(elem), count = gb_count(rank, dims), i, j;
     uint8_t *bytes = (uint8_t *)gb_alloc(b, count * size + 1) + 1;
@@ -106,8 +96,7 @@ GB_FN void gb_constant(graph_builder *b, const char *name, int32_t elem, int ran
         } else {
             memcpy(&v, (const uint8_t *)data + i * 8, 8);
         }
-        for (j = 0; j < size; j++)
-            bytes[i * size + j] = (uint8_t)(v >> (8 * j));
+        for (j = 0; j < size; j++) bytes[i * size + j] = (uint8_t)(v >> (8 * j));
     }
     t->name = gb_text(b, name);
     t->elem_type = elem;
@@ -118,18 +107,15 @@ GB_FN void gb_constant(graph_builder *b, const char *name, int32_t elem, int ran
 }
 
 GB_FN void gb_floats(graph_builder *b, const char *name, int rank, const int64_t *dims,
-                     const float *data)
-{
+                     const float *data) {
     gb_constant(b, name, EPCTX_ONNX_FLOAT, rank, dims, data);
 }
 
-GB_FN void gb_ints(graph_builder *b, const char *name, int64_t count, const int64_t *data)
-{
+GB_FN void gb_ints(graph_builder *b, const char *name, int64_t count, const int64_t *data) {
     gb_constant(b, name, EPCTX_ONNX_INT64, 1, &count, data);
 }
 
-GB_FN epctx_str *gb_names(graph_builder *b, const char *list, size_t *count)
-{
+GB_FN epctx_str *gb_names(graph_builder *b, const char *list, size_t *count) {
     epctx_str *names = (epctx_str *)gb_alloc(b, sizeof(epctx_str) * 16);
     const char *text = gb_text(b, list).data;
     *count = 0;
@@ -145,13 +131,11 @@ GB_FN epctx_str *gb_names(graph_builder *b, const char *list, size_t *count)
 
 /* Inputs and outputs as comma-separated lists. Attributes follow with gb_attr_*. */
 GB_FN epctx_node *gb_node(graph_builder *b, const char *op_type, int64_t version,
-                          const char *inputs, const char *outputs)
-{
+                          const char *inputs, const char *outputs) {
     epctx_node *n = &b->nodes[b->graph.node_count];
     char name[64];
     size_t i;
-    for (i = 0; op_type[i] && i < 50; i++)
-        name[i] = op_type[i];
+    for (i = 0; op_type[i] && i < 50; i++) name[i] = op_type[i];
     name[i++] = '_';
     name[i++] = (char)('0' + b->graph.node_count / 10);
     name[i++] = (char)('0' + b->graph.node_count % 10);
@@ -166,8 +150,7 @@ GB_FN epctx_node *gb_node(graph_builder *b, const char *op_type, int64_t version
     return n;
 }
 
-GB_FN epctx_attr *gb_attr(graph_builder *b, const char *name, epctx_attr_type type)
-{
+GB_FN epctx_attr *gb_attr(graph_builder *b, const char *name, epctx_attr_type type) {
     epctx_node *n = &b->nodes[b->graph.node_count - 1];
     epctx_attr *list = (epctx_attr *)gb_alloc(b, sizeof(epctx_attr) * 12);
     epctx_attr *a;
@@ -180,23 +163,19 @@ GB_FN epctx_attr *gb_attr(graph_builder *b, const char *name, epctx_attr_type ty
 }
 
 /* Attributes of the node added last. */
-GB_FN void gb_attr_int(graph_builder *b, const char *name, int64_t value)
-{
+GB_FN void gb_attr_int(graph_builder *b, const char *name, int64_t value) {
     gb_attr(b, name, EPCTX_ATTR_INT)->i = value;
 }
 
-GB_FN void gb_attr_float(graph_builder *b, const char *name, float value)
-{
+GB_FN void gb_attr_float(graph_builder *b, const char *name, float value) {
     gb_attr(b, name, EPCTX_ATTR_FLOAT)->f = value;
 }
 
-GB_FN void gb_attr_text(graph_builder *b, const char *name, const char *value)
-{
+GB_FN void gb_attr_text(graph_builder *b, const char *name, const char *value) {
     gb_attr(b, name, EPCTX_ATTR_STRING)->s = gb_text(b, value);
 }
 
-GB_FN void gb_attr_ints(graph_builder *b, const char *name, size_t count, const int64_t *values)
-{
+GB_FN void gb_attr_ints(graph_builder *b, const char *name, size_t count, const int64_t *values) {
     epctx_attr *a = gb_attr(b, name, EPCTX_ATTR_INTS);
     a->count = count;
     a->ints = gb_dims(b, (int)count, values);
@@ -204,8 +183,7 @@ GB_FN void gb_attr_ints(graph_builder *b, const char *name, size_t count, const 
 
 /* Compiles into a blob; `blob` is initialised here and freed by the caller. */
 GB_FN epctx_status gb_compile(const graph_builder *b, epctx_npu_stats *stats, epctx_buffer *blob,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     epctx_npu npu;
     epctx_backend backend;
     void *build = NULL;
@@ -224,8 +202,7 @@ GB_FN epctx_status gb_compile(const graph_builder *b, epctx_npu_stats *stats, ep
 }
 
 /* Memory that may be handed to the executor, 64-aligned, freed with free(). */
-GB_FN void *gb_aligned(size_t size)
-{
+GB_FN void *gb_aligned(size_t size) {
     void *p = aligned_alloc(64, (size + 127) / 64 * 64);
     if (!p) abort();
     memset(p, 0x7f, size); /* large floats: a value that is used unset shows */
@@ -234,17 +211,14 @@ GB_FN void *gb_aligned(size_t size)
 
 /* For epctx_npu_run_opts: the last part first. */
 GB_FN void gb_backwards(void *user, uint32_t count, void (*work_fn)(void *work, uint32_t i),
-                        void *work)
-{
+                        void *work) {
     (void)user;
-    while (count-- > 0)
-        work_fn(work, count);
+    while (count-- > 0) work_fn(work, count);
 }
 
 /* Runs a graph once more, with every command in parts; false: other bytes than in `out`. */
 GB_FN bool gb_same_in_parts(const epctx_npu_graph *graph, const epctx_span *in,
-                            const epctx_memory *out, uint32_t threads, uint64_t part_work)
-{
+                            const epctx_memory *out, uint32_t threads, uint64_t part_work) {
     const size_t size = epctx_npu_scratch_size(graph, threads), count = graph->info.output_count;
     epctx_npu_run_opts opts;
     epctx_memory again[GB_MAX];
@@ -271,8 +245,7 @@ GB_FN bool gb_same_in_parts(const epctx_npu_graph *graph, const epctx_span *in,
 
 /* Loads a blob and runs its first graph, whole and in parts. */
 GB_FN epctx_status gb_run_blob(epctx_span blob, const void *const *inputs, void *const *outputs,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     epctx_npu_context context;
     epctx_span in[GB_MAX];
     epctx_memory out[GB_MAX];
@@ -309,8 +282,7 @@ GB_FN epctx_status gb_run_blob(epctx_span blob, const void *const *inputs, void 
 }
 
 GB_FN epctx_status gb_run(const graph_builder *b, const void *const *inputs, void *const *outputs,
-                          epctx_error *error)
-{
+                          epctx_error *error) {
     epctx_buffer blob;
     epctx_span span;
     epctx_status status = gb_compile(b, NULL, &blob, error);
@@ -324,17 +296,14 @@ GB_FN epctx_status gb_run(const graph_builder *b, const void *const *inputs, voi
 }
 
 /* The same numbers on every machine, in -1..1. */
-GB_FN float gb_random(uint32_t *state)
-{
+GB_FN float gb_random(uint32_t *state) {
     *state = *state * 1664525u + 1013904223u;
     return (float)(*state >> 8) / 8388608.0f - 1.0f;
 }
 
-GB_FN void gb_randomize(float *data, size_t count, uint32_t seed)
-{
+GB_FN void gb_randomize(float *data, size_t count, uint32_t seed) {
     size_t i;
-    for (i = 0; i < count; i++)
-        data[i] = gb_random(&seed);
+    for (i = 0; i < count; i++) data[i] = gb_random(&seed);
 }
 
 #endif

@@ -12,8 +12,7 @@
 /* Adds fields that no reader may take for its own: fixed64 under every number. */
 static bool rich_noise;
 
-static bytes rich_message_but(uint32_t taken)
-{
+static bytes rich_message_but(uint32_t taken) {
     static const uint8_t eight[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     bytes b = {0};
     for (uint32_t number = 1; rich_noise && number < 33; number++) {
@@ -25,21 +24,18 @@ static bytes rich_message_but(uint32_t taken)
     return b;
 }
 
-static bytes rich_message(void)
-{
+static bytes rich_message(void) {
     return rich_message_but(0);
 }
 
-static void rich_pair(bytes *parent, uint32_t number, const char *key, const char *value)
-{
+static void rich_pair(bytes *parent, uint32_t number, const char *key, const char *value) {
     bytes pair = rich_message();
     put_str(&pair, 1, key);
     put_str(&pair, 2, value);
     put_child(parent, number, &pair);
 }
 
-static bytes rich_tensor(const char *name, int32_t elem, int64_t dim)
-{
+static bytes rich_tensor(const char *name, int32_t elem, int64_t dim) {
     bytes tensor = rich_message_but(10); /* elements of double_data are fixed64 */
     if (dim >= 0) put_int(&tensor, 1, dim);
     put_int(&tensor, 2, elem);
@@ -47,16 +43,14 @@ static bytes rich_tensor(const char *name, int32_t elem, int64_t dim)
     return tensor;
 }
 
-static void rich_raw(bytes *parent, uint32_t number, const char *name)
-{
+static void rich_raw(bytes *parent, uint32_t number, const char *name) {
     bytes tensor = rich_tensor(name, EPCTX_ONNX_FLOAT, 1);
     put_data(&tensor, 9, "abcd", 4);
     if (rich_noise) put_int(&tensor, 14, 7); /* no location of data that is known */
     put_child(parent, number, &tensor);
 }
 
-static void rich_external(bytes *parent, uint32_t number, const char *name, const char *file)
-{
+static void rich_external(bytes *parent, uint32_t number, const char *name, const char *file) {
     bytes tensor = rich_tensor(name, EPCTX_ONNX_FLOAT, 1);
     rich_pair(&tensor, 13, "location", file);
     rich_pair(&tensor, 13, "offset", "4");
@@ -66,8 +60,7 @@ static void rich_external(bytes *parent, uint32_t number, const char *name, cons
     put_child(parent, number, &tensor);
 }
 
-static void rich_sparse(bytes *parent, uint32_t number, const char *name, bool external)
-{
+static void rich_sparse(bytes *parent, uint32_t number, const char *name, bool external) {
     bytes sparse = rich_message(), indices = rich_tensor("", EPCTX_ONNX_INT64, 1);
     if (external)
         rich_external(&sparse, 1, name, "sparse.bin");
@@ -80,8 +73,7 @@ static void rich_sparse(bytes *parent, uint32_t number, const char *name, bool e
 }
 
 /* Kinds as in TypeProto: 1 tensor, 4 sequence, 5 map, 7 opaque, 8 sparse tensor, 9 optional. */
-static bytes rich_type(uint32_t kind)
-{
+static bytes rich_type(uint32_t kind) {
     bytes type = rich_message(), member = rich_message(), shape = rich_message();
     bytes known = rich_message(), named = rich_message(), neither = rich_message(), inner;
     put_int(&known, 1, 1);
@@ -105,8 +97,7 @@ static bytes rich_type(uint32_t kind)
     return type;
 }
 
-static void rich_value(bytes *graph, uint32_t number, const char *name, uint32_t kind)
-{
+static void rich_value(bytes *graph, uint32_t number, const char *name, uint32_t kind) {
     bytes value = rich_message(), type = rich_type(kind);
     put_str(&value, 1, name);
     put_child(&value, 2, &type);
@@ -115,8 +106,7 @@ static void rich_value(bytes *graph, uint32_t number, const char *name, uint32_t
 }
 
 /* An attribute; its fields follow, then put_child(node, 5, &attr). */
-static bytes rich_attr(const char *name, epctx_attr_type type)
-{
+static bytes rich_attr(const char *name, epctx_attr_type type) {
     bytes attr = rich_message();
     put_str(&attr, 1, name);
     put_int(&attr, 20, type);
@@ -124,8 +114,7 @@ static bytes rich_attr(const char *name, epctx_attr_type type)
 }
 
 static bytes rich_node(const char *op, const char *domain, const char *name, const char *inputs,
-                       const char *outputs)
-{
+                       const char *outputs) {
     bytes node = rich_message(), rest = new_node(op, domain, name, inputs, outputs);
     bytes_add(&node, rest.data, rest.size);
     bytes_free(&rest);
@@ -135,8 +124,7 @@ static bytes rich_node(const char *op, const char *domain, const char *name, con
     return node;
 }
 
-static void rich_annotation(bytes *graph, const char *name, const char *scale)
-{
+static void rich_annotation(bytes *graph, const char *name, const char *scale) {
     bytes annotation = rich_message();
     put_str(&annotation, 1, name);
     rich_pair(&annotation, 2, "SCALE_TENSOR", scale);
@@ -144,8 +132,7 @@ static void rich_annotation(bytes *graph, const char *name, const char *scale)
 }
 
 /* Reads `outer` from the graph around it. */
-static bytes rich_body(const char *outer)
-{
+static bytes rich_body(const char *outer) {
     bytes body = rich_message(), node = rich_node("Add", "", "in body", "i,inner,sparse_in", "t");
     bytes last = rich_node("Add", "", "", "t,", "u");
     put_child(&body, 1, &node);
@@ -161,8 +148,7 @@ static bytes rich_body(const char *outer)
     return body;
 }
 
-static void rich_attrs(bytes *node)
-{
+static void rich_attrs(bytes *node) {
     bytes attr = rich_attr("ints", EPCTX_ATTR_INTS), child;
     put_int(&attr, 8, 3);
     put_int(&attr, 8, -4);
@@ -206,8 +192,7 @@ static void rich_attrs(bytes *node)
     put_child(node, 5, &attr);
 }
 
-static void rich_devices(bytes *node)
-{
+static void rich_devices(bytes *node) {
     bytes on = rich_message(), sharding = rich_message(), group = rich_message();
     bytes dim = rich_message(), part = rich_message();
     put_int(&part, 1, 4);
@@ -231,8 +216,7 @@ static void rich_devices(bytes *node)
 
 static void rich_epnode(bytes *graph, uint32_t number, const char *name, const char *inputs,
                         const char *outputs, int64_t main_context, const char *source,
-                        const char *cache)
-{
+                        const char *cache) {
     bytes node = rich_node("EPContext", "com.microsoft", name, inputs, outputs);
     add_attr_int(&node, "main_context", main_context);
     add_attr_int(&node, "embed_mode", cache == NULL);
@@ -245,8 +229,7 @@ static void rich_epnode(bytes *graph, uint32_t number, const char *name, const c
 }
 
 /* The main graph: x -> part0 (QNN, a file) -> a -> part1 (OpenVINO, an IR) -> b -> loop -> y */
-static bytes rich_graph(void)
-{
+static bytes rich_graph(void) {
     bytes graph = rich_message(), node = rich_node("Loop", "ai.onnx", "loop", "b,w,a", "y,z");
     bytes tensor;
     rich_epnode(&graph, 1, "part0", "x,w", "a", 1, "QNN", "model_qnn.bin");
@@ -287,16 +270,14 @@ static bytes rich_graph(void)
     return graph;
 }
 
-static bytes rich_opset(const char *domain, int64_t version)
-{
+static bytes rich_opset(const char *domain, int64_t version) {
     bytes opset = rich_message();
     put_str(&opset, 1, domain);
     put_int(&opset, 2, version);
     return opset;
 }
 
-static bytes rich_function(void)
-{
+static bytes rich_function(void) {
     bytes function = rich_message(), node = rich_node("Relu", "", "in function", "p", "q"), opset;
     rich_attrs(&node);
     put_str(&function, 1, "F");
@@ -315,8 +296,7 @@ static bytes rich_function(void)
     return function;
 }
 
-static bytes rich_training(void)
-{
+static bytes rich_training(void) {
     bytes training = rich_message(), start = rich_message(), step = rich_message();
     bytes node = rich_node("RandomNormal", "", "start it", "", "w0");
     put_child(&start, 1, &node);
@@ -342,8 +322,7 @@ static bytes rich_training(void)
 }
 
 /* `noise`: with fields in every message that say nothing. */
-static inline bytes rich_model(bool noise)
-{
+static inline bytes rich_model(bool noise) {
     bytes model, child;
     rich_noise = noise;
     model = rich_message();
@@ -378,8 +357,7 @@ static inline bytes rich_model(bool noise)
 /* -- its files: each is there, with 40 bytes -- */
 
 static epctx_status rich_stat(void *user, const char *path, epctx_file_info *info,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     (void)user;
     (void)path;
     (void)error;
@@ -390,8 +368,7 @@ static epctx_status rich_stat(void *user, const char *path, epctx_file_info *inf
 }
 
 static epctx_status rich_canonical(void *user, const char *path, char *out, size_t capacity,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     size_t size = strlen(path);
     (void)user;
     (void)error;
@@ -400,8 +377,7 @@ static epctx_status rich_canonical(void *user, const char *path, char *out, size
 }
 
 static epctx_status rich_map(void *user, const char *folder, const char *name, bool copy,
-                             epctx_mapping *out, epctx_error *error)
-{
+                             epctx_mapping *out, epctx_error *error) {
     static const uint8_t data[40] = {0};
     (void)user, (void)folder, (void)name, (void)copy, (void)error;
     memset(out, 0, sizeof *out);
@@ -411,14 +387,12 @@ static epctx_status rich_map(void *user, const char *folder, const char *name, b
     return EPCTX_OK;
 }
 
-static void rich_unmap(void *user, epctx_mapping *mapping)
-{
+static void rich_unmap(void *user, epctx_mapping *mapping) {
     (void)user;
     memset(mapping, 0, sizeof *mapping);
 }
 
-BUILD_UNUSED static epctx_io rich_io(void)
-{
+BUILD_UNUSED static epctx_io rich_io(void) {
     epctx_io io = *epctx_io_files();
     io.stat_fn = rich_stat;
     io.canonical_fn = rich_canonical;

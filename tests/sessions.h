@@ -6,8 +6,7 @@
 
 BUILD_UNUSED static epctx_status generate_one(const char *path, const epctx_backend *backend,
                                               const epctx_gen_opts *opts, epctx_gen_report *report,
-                                              const epctx_io *io, epctx_error *error)
-{
+                                              const epctx_io *io, epctx_error *error) {
     epctx_open_opts open = {0};
     epctx_model model;
     epctx_status status;
@@ -22,8 +21,7 @@ BUILD_UNUSED static epctx_status generate_one(const char *path, const epctx_back
 BUILD_UNUSED static epctx_status load_one(const bytes *b, const char *path,
                                           const epctx_backend *backend, const epctx_open_opts *open,
                                           const epctx_load_opts *opts, size_t *bound,
-                                          epctx_error *error)
-{
+                                          epctx_error *error) {
     epctx_model model;
     epctx_loaded loaded;
     epctx_status status = path != NULL

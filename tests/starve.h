@@ -24,8 +24,7 @@ typedef epctx_status (*starve_fn)(epctx_model *a, epctx_model *b, epctx_error *e
 /* What the operation reports; it has to be the same with less memory, too. */
 static bytes starve_said;
 
-BUILD_UNUSED TEST_PRINTF(1, 2) static void starve_say(const char *format, ...)
-{
+BUILD_UNUSED TEST_PRINTF(1, 2) static void starve_say(const char *format, ...) {
     char line[2000];
     va_list args;
     va_start(args, format);
@@ -40,15 +39,13 @@ typedef struct starve_in {
 } starve_in;
 
 static epctx_status starve_open(const starve_in *in, int which, epctx_model *model,
-                                const epctx_open_opts *opts, epctx_error *error)
-{
+                                const epctx_open_opts *opts, epctx_error *error) {
     return in->path[which] != NULL ? epctx_model_open_file(model, in->path[which], opts, error)
                                    : epctx_model_open_memory(model, in->data[which]->data,
                                                              in->data[which]->size, opts, error);
 }
 
-static bool starve_same(epctx_model *model, const bytes *before)
-{
+static bool starve_same(epctx_model *model, const bytes *before) {
     bytes now = written(model);
     bool same = bytes_equal(&now, before->data, before->size);
     bytes_free(&now);
@@ -61,8 +58,7 @@ typedef struct starve_large {
     size_t least;
 } starve_large;
 
-static void *starve_alloc(void *user, size_t size)
-{
+static void *starve_alloc(void *user, size_t size) {
     starve_large *l = (starve_large *)user;
     void *memory;
     if (size >= l->least) return counting_alloc(l->count, size);
@@ -71,8 +67,7 @@ static void *starve_alloc(void *user, size_t size)
     return memory;
 }
 
-static void starve_free(void *user, void *memory)
-{
+static void starve_free(void *user, void *memory) {
     counting_free(((starve_large *)user)->count, memory);
 }
 
@@ -88,8 +83,7 @@ typedef struct starve_whole {
     bytes model, said;
 } starve_whole;
 
-static void starve_forget(starve_whole *whole)
-{
+static void starve_forget(starve_whole *whole) {
     bytes_free(&whole->model);
     bytes_free(&whole->said);
     bytes_free(&starve_said);
@@ -99,8 +93,7 @@ static void starve_forget(starve_whole *whole)
  * that refuses `at`. `*missing`: what was. `whole`: made by the first run that has it. */
 static const char *starve_once(starve_fn run, const starve_in *in, const size_t room[2],
                                starve_at at, starve_whole *whole, epctx_status *status,
-                               size_t *missing)
-{
+                               size_t *missing) {
     static uint64_t buffers[2][HUNGRY_BUFFER / 8];
     static char text[800];
     epctx_model models[2];
@@ -133,8 +126,7 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
     *missing = room != NULL ? models[room[0] == SIZE_MAX].arena.missing
                             : at.fail_at != 0 && memory.calls >= at.fail_at;
     memory.fail_at = 0;
-    for (int i = 0; i < 2 && room != NULL; i++)
-        models[i].arena.left += 4096; /* for writing */
+    for (int i = 0; i < 2 && room != NULL; i++) models[i].arena.left += 4096; /* for writing */
     if (*status != EPCTX_OK && (*status != EPCTX_ERR_NOMEM || error.status != EPCTX_ERR_NOMEM ||
                                 strstr(error.message, "memory") == NULL)) {
         snprintf(text, sizeof text, "%s: %s", epctx_status_name(*status), error.message);
@@ -167,8 +159,7 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
 }
 
 /* With all memory. */
-static const char *starve_not(starve_fn run, const starve_in *in, starve_whole *whole)
-{
+static const char *starve_not(starve_fn run, const starve_in *in, starve_whole *whole) {
     static const starve_at nowhere = {0, 0, false};
     epctx_status status;
     size_t missing;
@@ -177,8 +168,7 @@ static const char *starve_not(starve_fn run, const starve_in *in, starve_whole *
 }
 
 static const char *starve_from(starve_fn run, const starve_in *in, size_t least,
-                               starve_whole *whole, size_t *runs)
-{
+                               starve_whole *whole, size_t *runs) {
     const char *wrong = NULL;
     for (int once = 0; once < 2; once++) {
         starve_at at = {least, 1, once != 0};
@@ -194,8 +184,7 @@ static const char *starve_from(starve_fn run, const starve_in *in, size_t least,
 }
 
 static const char *starve_buffers(starve_fn run, const starve_in *in, starve_whole *whole,
-                                  size_t *runs)
-{
+                                  size_t *runs) {
     static const starve_at nowhere = {0, 0, false};
     const char *wrong = NULL;
     for (int hungry = 0; hungry < 2; hungry++) {
@@ -210,8 +199,7 @@ static const char *starve_buffers(starve_fn run, const starve_in *in, starve_who
 }
 
 /* NULL when all is well. `*runs` counts. */
-BUILD_UNUSED static const char *starve(starve_fn run, const starve_in *in, size_t *runs)
-{
+BUILD_UNUSED static const char *starve(starve_fn run, const starve_in *in, size_t *runs) {
     starve_whole whole = {{0}, {0}};
     const char *wrong = starve_not(run, in, &whole);
     if (wrong == NULL) wrong = starve_buffers(run, in, &whole, runs);
@@ -221,8 +209,7 @@ BUILD_UNUSED static const char *starve(starve_fn run, const starve_in *in, size_
 }
 
 /* Only by the buffers of the models. */
-BUILD_UNUSED static const char *starve_models(starve_fn run, const starve_in *in, size_t *runs)
-{
+BUILD_UNUSED static const char *starve_models(starve_fn run, const starve_in *in, size_t *runs) {
     starve_whole whole = {{0}, {0}};
     const char *wrong = starve_not(run, in, &whole);
     if (wrong == NULL) wrong = starve_buffers(run, in, &whole, runs);
@@ -231,8 +218,7 @@ BUILD_UNUSED static const char *starve_models(starve_fn run, const starve_in *in
 }
 
 /* Only by the allocator. */
-BUILD_UNUSED static const char *starve_allocator(starve_fn run, const starve_in *in, size_t *runs)
-{
+BUILD_UNUSED static const char *starve_allocator(starve_fn run, const starve_in *in, size_t *runs) {
     starve_whole whole = {{0}, {0}};
     const char *wrong = starve_not(run, in, &whole);
     if (wrong == NULL) wrong = starve_from(run, in, 0, &whole, runs);
@@ -241,8 +227,7 @@ BUILD_UNUSED static const char *starve_allocator(starve_fn run, const starve_in 
 }
 
 /* The same for large requests: tables that grow. */
-BUILD_UNUSED static const char *starve_tables(starve_fn run, const starve_in *in, size_t *runs)
-{
+BUILD_UNUSED static const char *starve_tables(starve_fn run, const starve_in *in, size_t *runs) {
     starve_whole whole = {{0}, {0}};
     const char *wrong = starve_not(run, in, &whole);
     if (wrong == NULL) wrong = starve_from(run, in, 300, &whole, runs);

@@ -15,8 +15,7 @@ typedef struct take_node {
 
 /* The node that asks for `key` with `hash` (0: any). */
 static inline void take_node_make(take_node *t, const char *source, epctx_str binary, epctx_str key,
-                                  uint64_t hash)
-{
+                                  uint64_t hash) {
     epctx_epnode content = epctx_epnode_default();
     memset(t, 0, sizeof *t);
     snprintf(t->notes, sizeof t->notes, "graph_hash=%016llx", (unsigned long long)hash);
@@ -39,8 +38,7 @@ static inline void take_node_make(take_node *t, const char *source, epctx_str bi
 /* `binary` is beside `model_path`. epctx_unload gives the graph back. */
 static inline epctx_status take_graph(epctx_workspace *w, const epctx_backend *backend,
                                       const char *model_path, const char *binary, epctx_str key,
-                                      uint64_t hash, epctx_loaded *out, epctx_error *error)
-{
+                                      uint64_t hash, epctx_loaded *out, epctx_error *error) {
     epctx_load_opts opts;
     take_node t;
     memset(&opts, 0, sizeof opts);

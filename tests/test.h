@@ -50,8 +50,7 @@ static int test_failures;
 #endif
 
 TEST_UNUSED TEST_PRINTF(3, 4) static void test_fail(const char *file, int line, const char *format,
-                                                    ...)
-{
+                                                    ...) {
     va_list args;
     printf("FAIL %s: %s:%d: ", test_name, file, line);
     va_start(args, format);
@@ -63,8 +62,7 @@ TEST_UNUSED TEST_PRINTF(3, 4) static void test_fail(const char *file, int line, 
     test_name = NULL;
 }
 
-TEST_UNUSED TEST_PRINTF(1, 2) static void test_skip(const char *format, ...)
-{
+TEST_UNUSED TEST_PRINTF(1, 2) static void test_skip(const char *format, ...) {
     va_list args;
     printf("skip %s: ", test_name);
     va_start(args, format);
@@ -74,8 +72,7 @@ TEST_UNUSED TEST_PRINTF(1, 2) static void test_skip(const char *format, ...)
     test_name = NULL;
 }
 
-TEST_UNUSED static void test_run(const char *name, void (*body)(void))
-{
+TEST_UNUSED static void test_run(const char *name, void (*body)(void)) {
     test_name = name;
     /* Told apart from a crash: what runs is known even when it never ends. */
     fprintf(stderr, "case %s\n", name);
@@ -86,8 +83,7 @@ TEST_UNUSED static void test_run(const char *name, void (*body)(void))
 }
 
 /* The command line's wish, for RUN. */
-TEST_UNUSED static bool test_wanted(int argc, char **argv, const char *name)
-{
+TEST_UNUSED static bool test_wanted(int argc, char **argv, const char *name) {
     int i;
     for (i = 1; i < argc; i++)
         if (strcmp(argv[i], name) == 0) return true;
@@ -95,21 +91,18 @@ TEST_UNUSED static bool test_wanted(int argc, char **argv, const char *name)
 }
 
 /* The folder of further models, or NULL. */
-TEST_UNUSED static const char *test_models(void)
-{
+TEST_UNUSED static const char *test_models(void) {
     const char *folder = getenv("EPCTX_TEST_MODELS");
     return folder && folder[0] ? folder : NULL;
 }
 
-TEST_UNUSED static int test_end(void)
-{
+TEST_UNUSED static int test_end(void) {
     return test_failures ? 1 : 0;
 }
 
 /* Compares bytes; on a difference describes the first one in `text`. */
 TEST_UNUSED static bool test_same_bytes(const void *got, size_t got_size, const void *want,
-                                        size_t want_size, char *text, size_t text_size)
-{
+                                        size_t want_size, char *text, size_t text_size) {
     const unsigned char *g = (const unsigned char *)got, *w = (const unsigned char *)want;
     size_t n = got_size < want_size ? got_size : want_size, i;
     for (i = 0; i < n && g[i] == w[i]; i++) {

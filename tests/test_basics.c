@@ -5,8 +5,7 @@
 
 #include <time.h>
 
-TEST(status_names)
-{
+TEST(status_names) {
     CHECK_STR(epctx_status_name(EPCTX_OK), "EPCTX_OK");
     CHECK_STR(epctx_status_name(EPCTX_ERR_PATH), "EPCTX_ERR_PATH");
     CHECK_STR(epctx_status_name((epctx_status)999), "unknown status");
@@ -18,8 +17,7 @@ TEST(status_names)
 }
 
 /* The EP-context design: whatever fails while a context is loaded is INVALID_GRAPH (10). */
-TEST(status_to_ort)
-{
+TEST(status_to_ort) {
     CHECK_INT(epctx_status_to_ort(EPCTX_OK), 0);
     CHECK_INT(epctx_status_to_ort(EPCTX_ERR_ARG), 2);
     CHECK_INT(epctx_status_to_ort(EPCTX_ERR_PATH), 10);
@@ -32,8 +30,7 @@ TEST(status_to_ort)
 #undef CHECK_CODE
 }
 
-TEST(strings)
-{
+TEST(strings) {
     epctx_str none = epctx_str_of(NULL);
     epctx_str a = {"a\0b", 3}, b = {"a\0c", 3};
     CHECK_UINT(none.size, 0);
@@ -46,8 +43,7 @@ TEST(strings)
     CHECK_TRUE(epctx_str_eq(a, a));
 }
 
-TEST(strings_apart)
-{
+TEST(strings_apart) {
     epctx_str rest = epctx_str_of("12:ab:"), before;
     uint64_t n;
     CHECK_TRUE(epctx_str_starts(rest, "12:"));
@@ -93,8 +89,7 @@ TEST(strings_apart)
 
 /* The values that XXH64's own self test publishes, over its input: byte i is the top byte of
  * 2654435761 * 11400714785074694797^i. */
-TEST(utf8)
-{
+TEST(utf8) {
     static const struct {
         const char *text;
         bool good;
@@ -129,8 +124,7 @@ TEST(utf8)
               "case %zu is not taken for %s", i, cases[i].good ? "UTF-8" : "something else");
 }
 
-TEST(hash_published)
-{
+TEST(hash_published) {
     static const struct {
         size_t size;
         uint64_t seed, want;
@@ -160,22 +154,19 @@ TEST(hash_published)
 }
 
 /* The same bytes at every alignment. */
-TEST(hash_unaligned)
-{
+TEST(hash_unaligned) {
     uint8_t space[16 + 100];
     uint64_t first = 0;
     for (size_t at = 0; at < 16; at++) {
         uint64_t got;
-        for (size_t i = 0; i < 100; i++)
-            space[at + i] = (uint8_t)(i * 7);
+        for (size_t i = 0; i < 100; i++) space[at + i] = (uint8_t)(i * 7);
         got = epctx_hash(space + at, 100, 5);
         if (at == 0) first = got;
         CHECK_UINT(got, first);
     }
 }
 
-TEST(arena_grows)
-{
+TEST(arena_grows) {
     counting c = {0};
     epctx_allocator allocator = counting_allocator(&c);
     epctx_arena arena = {0};
@@ -186,8 +177,7 @@ TEST(arena_grows)
         uint8_t *memory = (uint8_t *)epctx_arena_alloc(&arena, size);
         CHECK_TRUE(memory != NULL && memory != last);
         CHECK((uintptr_t)memory % 16 == 0, "size %zu is not aligned", size);
-        for (size_t i = 0; i < size; i++)
-            CHECK(memory[i] == 0, "size %zu is not zeroed", size);
+        for (size_t i = 0; i < size; i++) CHECK(memory[i] == 0, "size %zu is not zeroed", size);
         if (size > 0) memset(memory, 0xff, size);
         last = memory;
     }
@@ -200,34 +190,29 @@ TEST(arena_grows)
     CHECK_UINT(c.alive, 0);
 }
 
-static void *sized_alloc(void *user, size_t size)
-{
+static void *sized_alloc(void *user, size_t size) {
     *(size_t *)user += size;
     return malloc(size);
 }
 
-static void sized_free(void *user, void *memory)
-{
+static void sized_free(void *user, void *memory) {
     (void)user;
     free(memory);
 }
 
 /* The blocks behind a large request are as small as without it. */
-TEST(arena_after_a_large_request)
-{
+TEST(arena_after_a_large_request) {
     size_t all = 0;
     epctx_allocator allocator = {&all, sized_alloc, sized_free};
     epctx_arena arena;
     epctx_arena_init(&arena, &allocator);
     CHECK_TRUE(epctx_arena_alloc(&arena, 8 << 20) != NULL);
-    for (size_t i = 0; i < 100; i++)
-        CHECK_TRUE(epctx_arena_alloc(&arena, 16) != NULL);
+    for (size_t i = 0; i < 100; i++) CHECK_TRUE(epctx_arena_alloc(&arena, 16) != NULL);
     CHECK(all < (8 << 20) + 20000, "%zu bytes were asked for", all);
     epctx_arena_free(&arena);
 }
 
-TEST(arena_limits)
-{
+TEST(arena_limits) {
     epctx_arena arena;
     epctx_arena_init(&arena, NULL);
     CHECK_TRUE(epctx_arena_alloc(&arena, SIZE_MAX) == NULL);
@@ -244,8 +229,7 @@ TEST(arena_limits)
 }
 
 /* Every size of buffer and every misalignment: inside the buffer or NULL. */
-TEST(arena_fixed)
-{
+TEST(arena_fixed) {
     uint8_t space[512 + 16];
     for (size_t skip = 0; skip < 16; skip++) {
         for (size_t size = 0; size <= 512; size++) {
@@ -265,8 +249,7 @@ TEST(arena_fixed)
     }
 }
 
-TEST(arena_fixed_missing)
-{
+TEST(arena_fixed_missing) {
     static uint8_t space[1024] __attribute__((aligned(16)));
     epctx_arena arena;
     epctx_arena_init_fixed(&arena, space, 512);
@@ -283,8 +266,7 @@ TEST(arena_fixed_missing)
     CHECK_TRUE(epctx_arena_alloc(&arena, 1) == NULL);
 }
 
-TEST(arena_allocator_fails)
-{
+TEST(arena_allocator_fails) {
     for (size_t n = 1; n < 20; n++) {
         counting c = {0};
         epctx_allocator allocator = counting_allocator(&c);
@@ -292,16 +274,14 @@ TEST(arena_allocator_fails)
         size_t got = 0;
         c.fail_at = n;
         epctx_arena_init(&arena, &allocator);
-        while (got < 1000 && epctx_arena_alloc(&arena, 100000) != NULL)
-            got++;
+        while (got < 1000 && epctx_arena_alloc(&arena, 100000) != NULL) got++;
         CHECK(got < 1000 && c.calls == n, "%zu blocks of %zu: %zu served", c.calls, n, got);
         epctx_arena_free(&arena);
         CHECK_UINT(c.alive, 0);
     }
 }
 
-TEST(buffer)
-{
+TEST(buffer) {
     counting c = {0};
     epctx_allocator allocator = counting_allocator(&c);
     epctx_buffer b;
@@ -313,8 +293,7 @@ TEST(buffer)
     CHECK_INT(epctx_buffer_append(&b, NULL, 3), EPCTX_OK);
     CHECK_INT(epctx_buffer_append(&b, NULL, 0), EPCTX_OK);
     CHECK_UINT(b.size, 5003);
-    for (size_t i = 0; i < 5000; i++)
-        CHECK_TRUE(b.data[i] == (uint8_t)i);
+    for (size_t i = 0; i < 5000; i++) CHECK_TRUE(b.data[i] == (uint8_t)i);
     CHECK_TRUE(b.data[5000] == 0 && b.data[5002] == 0);
     c.fail_at = 1;
     CHECK_INT(epctx_buffer_append(&b, NULL, 100000), EPCTX_ERR_NOMEM);
@@ -327,8 +306,7 @@ TEST(buffer)
     CHECK_UINT(c.alive, 0);
 }
 
-TEST(map)
-{
+TEST(map) {
     enum { COUNT = 5000 };
     static char names[COUNT][12];
     epctx_arena arena;
@@ -340,8 +318,7 @@ TEST(map)
         snprintf(names[i], sizeof names[i], "key%u", i);
         CHECK_INT(epctx_map_put(&map, epctx_str_of(names[i]), i), EPCTX_OK);
     }
-    for (uint32_t i = 0; i < COUNT; i++)
-        CHECK_UINT(epctx_map_get(&map, epctx_str_of(names[i])), i);
+    for (uint32_t i = 0; i < COUNT; i++) CHECK_UINT(epctx_map_get(&map, epctx_str_of(names[i])), i);
     CHECK_UINT(epctx_map_get(&map, epctx_str_of("key5000")), EPCTX_MAP_NONE);
     CHECK_INT(epctx_map_put(&map, epctx_str_of("key7"), 70), EPCTX_OK);
     CHECK_UINT(epctx_map_get(&map, epctx_str_of("key7")), 70);
@@ -360,8 +337,7 @@ TEST(map)
 }
 
 /* A full arena: what went in before stays. */
-TEST(map_full)
-{
+TEST(map_full) {
     static uint8_t space[2000];
     static char names[200][8];
     epctx_arena arena;
@@ -375,13 +351,11 @@ TEST(map_full)
         count++;
     }
     CHECK_TRUE(count > 0 && count < 200);
-    for (uint32_t i = 0; i < count; i++)
-        CHECK_UINT(epctx_map_get(&map, epctx_str_of(names[i])), i);
+    for (uint32_t i = 0; i < count; i++) CHECK_UINT(epctx_map_get(&map, epctx_str_of(names[i])), i);
     CHECK_UINT(epctx_map_get(&map, epctx_str_of(names[count])), EPCTX_MAP_NONE);
 }
 
-TEST(fail_formats)
-{
+TEST(fail_formats) {
     epctx_error e;
     epctx_str s = {"a\0b\n", 4};
     epctx_error_clear(&e);
@@ -399,8 +373,7 @@ TEST(fail_formats)
     epctx_error_clear(NULL);
 }
 
-TEST(text)
-{
+TEST(text) {
     char memory[32];
     epctx_text text = epctx_text_of(memory, sizeof memory);
     CHECK_STR(memory, "");
@@ -436,8 +409,7 @@ TEST(text)
     CHECK_TRUE(text.cut && memory[0] == 'x');
 }
 
-TEST(first_error_wins)
-{
+TEST(first_error_wins) {
     epctx_error e;
     epctx_str node = epctx_str_of("n1");
     epctx_str other = epctx_str_of("n2");
@@ -463,8 +435,7 @@ TEST(first_error_wins)
 
 /* What a terminal, a log or an editor would obey or hide, and what is no UTF-8, is written as \xHH;
  * what is printable stays, in whatever script. */
-TEST(hostile_text)
-{
+TEST(hostile_text) {
     static const struct {
         const char *text, *want; /* NULL: as it is */
     } cases[] = {
@@ -517,8 +488,7 @@ TEST(hostile_text)
 }
 
 /* However many bytes a character has and wherever a buffer ends, none is cut. */
-TEST(long_names_of_wide_characters)
-{
+TEST(long_names_of_wide_characters) {
     static const char *const letters[] = {"\xc3\xa9", "\xe6\xbc\xa2", "\xf0\x9f\x91\xa8", "\x9b"};
     for (size_t i = 0; i < 4; i++) {
         for (size_t lead = 0; lead < 8; lead++) {
@@ -526,8 +496,7 @@ TEST(long_names_of_wide_characters)
             epctx_error e;
             epctx_str node;
             memset(name, 'n', lead);
-            while (strlen(name) + strlen(letters[i]) < sizeof name)
-                strcat(name, letters[i]);
+            while (strlen(name) + strlen(letters[i]) < sizeof name) strcat(name, letters[i]);
             node = epctx_str_of(name);
             epctx_error_clear(&e);
             epctx_fail(&e, EPCTX_ERR_GRAPH, "%S%S %S%S the reason", &node, &node, &node, &node);
@@ -547,8 +516,7 @@ TEST(long_names_of_wide_characters)
 }
 
 /* A message that is cut and has no whole character, from a callback of the application. */
-TEST(message_without_characters)
-{
+TEST(message_without_characters) {
     epctx_error e;
     epctx_error_clear(&e);
     memset(e.message, 0x80, sizeof e.message - 1);
@@ -559,8 +527,7 @@ TEST(message_without_characters)
 }
 
 /* Names of any length end up terminated, and never push the reason out of the message. */
-TEST(long_names)
-{
+TEST(long_names) {
     static char name[5000];
     for (size_t size = 0; size + 1 < sizeof name; size += size < 700 ? 1 : 100) {
         epctx_error e;
@@ -580,22 +547,18 @@ TEST(long_names)
 }
 
 /* The inverse of x ^= x >> bits. */
-static uint64_t unshift(uint64_t x, unsigned bits)
-{
+static uint64_t unshift(uint64_t x, unsigned bits) {
     uint64_t y = x;
-    for (unsigned i = 0; i < 64; i += bits)
-        y = x ^ y >> bits;
+    for (unsigned i = 0; i < 64; i += bits) y = x ^ y >> bits;
     return y;
 }
 
-static uint64_t rotate(uint64_t x, unsigned bits)
-{
+static uint64_t rotate(uint64_t x, unsigned bits) {
     return x << bits | x >> (64 - bits);
 }
 
 /* XXH64 of eight bytes can be run backwards: the bytes whose hash (seed 0) is `h`. */
-static void bytes_with_hash(uint64_t h, uint8_t out[8])
-{
+static void bytes_with_hash(uint64_t h, uint8_t out[8]) {
     const uint64_t p1 = UINT64_C(0x9E3779B185EBCA87), p2 = UINT64_C(0xC2B2AE3D27D4EB4F);
     const uint64_t p3 = UINT64_C(0x165667B19E3779F9), p4 = UINT64_C(0x85EBCA77C2B2AE63);
     const uint64_t p5 = UINT64_C(0x27D4EB2F165667C5);
@@ -603,13 +566,11 @@ static void bytes_with_hash(uint64_t h, uint8_t out[8])
     h = unshift(h, 29) * forged_inverse(p2);
     h = rotate((unshift(h, 33) - p4) * forged_inverse(p1), 64 - 27) ^ (p5 + 8);
     h = rotate(h * forged_inverse(p1), 64 - 31) * forged_inverse(p2);
-    for (int i = 0; i < 8; i++)
-        out[i] = (uint8_t)(h >> 8 * i);
+    for (int i = 0; i < 8; i++) out[i] = (uint8_t)(h >> 8 * i);
 }
 
 /* The product of count and size wraps round to what there is room for. */
-TEST(arena_array_wraps)
-{
+TEST(arena_array_wraps) {
     epctx_arena arena;
     epctx_arena_init(&arena, NULL);
     CHECK_TRUE(epctx_arena_array(&arena, SIZE_MAX / 4 + 1, 4) == NULL);
@@ -620,8 +581,7 @@ TEST(arena_array_wraps)
 
 /* Puts `count` keys, looks each up, and one that is not there: 5 s are hundreds of times as much as
  * that takes, and a fraction of what a list of all keys would. */
-static void check_keys(const char *what, const char *keys, size_t size, uint32_t count)
-{
+static void check_keys(const char *what, const char *keys, size_t size, uint32_t count) {
     epctx_arena arena;
     epctx_map map;
     clock_t begin = clock();
@@ -645,26 +605,22 @@ static void check_keys(const char *what, const char *keys, size_t size, uint32_t
 }
 
 /* Names made so that they all fall on one place of a table whose hash is known. */
-TEST(map_crafted_keys)
-{
+TEST(map_crafted_keys) {
     enum { COUNT = 100000 };
     uint8_t(*keys)[8] = (uint8_t(*)[8])malloc(COUNT * sizeof *keys);
     CHECK_TRUE(keys != NULL);
-    for (uint32_t i = 0; i < COUNT; i++)
-        bytes_with_hash((uint64_t)i << 32, keys[i]);
+    for (uint32_t i = 0; i < COUNT; i++) bytes_with_hash((uint64_t)i << 32, keys[i]);
     CHECK_TRUE(epctx_hash(keys[7], 8, 0) == UINT64_C(7) << 32);
     check_keys("one slot", (const char *)keys, sizeof *keys, COUNT);
     free(keys);
 }
 
 /* A table that hashes with XXH64 and a secret seed is a list all the same. */
-TEST(map_one_hash)
-{
+TEST(map_one_hash) {
     char(*keys)[FORGED_SIZE] = (char(*)[FORGED_SIZE])malloc(FORGED_COUNT * sizeof *keys);
     uint32_t i;
     CHECK_TRUE(keys != NULL);
-    for (i = 0; i < FORGED_COUNT; i++)
-        forge(keys[i], i);
+    for (i = 0; i < FORGED_COUNT; i++) forge(keys[i], i);
     for (i = 1; i < FORGED_COUNT; i++)
         CHECK_TRUE(epctx_hash(keys[i], FORGED_SIZE, 0) == epctx_hash(keys[0], FORGED_SIZE, 0));
     CHECK_TRUE(epctx_hash(keys[1], FORGED_SIZE, UINT64_C(0x7f1234567890)) ==
@@ -673,8 +629,7 @@ TEST(map_one_hash)
     free(keys);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(status_names);
     RUN(status_to_ort);
     RUN(strings);

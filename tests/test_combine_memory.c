@@ -9,8 +9,7 @@
 
 /* -- parts of models -- */
 
-static void add_inside(bytes *owner, uint32_t number, const char *name)
-{
+static void add_inside(bytes *owner, uint32_t number, const char *name) {
     bytes tensor = {0};
     put_int(&tensor, 1, 4);
     put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
@@ -20,8 +19,7 @@ static void add_inside(bytes *owner, uint32_t number, const char *name)
 }
 
 /* A tensor with its data in a file (NULL: not), as a field of any message. */
-static void add_outside(bytes *owner, uint32_t number, const char *name, const char *location)
-{
+static void add_outside(bytes *owner, uint32_t number, const char *name, const char *location) {
     bytes tensor = {0};
     if (location == NULL) {
         add_inside(owner, number, name);
@@ -36,8 +34,7 @@ static void add_outside(bytes *owner, uint32_t number, const char *name, const c
     put_child(owner, number, &tensor);
 }
 
-static void add_sparse(bytes *owner, uint32_t number, const char *name, const char *location)
-{
+static void add_sparse(bytes *owner, uint32_t number, const char *name, const char *location) {
     bytes sparse = {0}, dims = {0};
     add_outside(&sparse, 1, name, location);
     add_outside(&sparse, 2, "", location);
@@ -47,8 +44,7 @@ static void add_sparse(bytes *owner, uint32_t number, const char *name, const ch
 }
 
 /* A body: an outer value, an initializer of its own, a call. */
-static bytes new_body(const char *captured, const char *inner, const char *data)
-{
+static bytes new_body(const char *captured, const char *inner, const char *data) {
     bytes body = {0}, node;
     char names[200], own[64], out[64];
     snprintf(own, sizeof own, "%s_own", inner);
@@ -68,8 +64,7 @@ static bytes new_body(const char *captured, const char *inner, const char *data)
 }
 
 /* Every kind of attribute that has tensors or graphs. */
-static void add_attributes(bytes *node, const char *captured, const char *inner, const char *data)
-{
+static void add_attributes(bytes *node, const char *captured, const char *inner, const char *data) {
     bytes attr = {0}, body;
     add_outside(&attr, 5, "", data);
     end_attr(node, "tensor", EPCTX_ATTR_TENSOR, &attr);
@@ -87,8 +82,7 @@ static void add_attributes(bytes *node, const char *captured, const char *inner,
     end_attr(node, "bodies", EPCTX_ATTR_GRAPHS, &attr);
 }
 
-static void add_function(bytes *model, const char *name, const char *calls, const char *data)
-{
+static void add_function(bytes *model, const char *name, const char *calls, const char *data) {
     bytes function = {0}, node = new_node(calls, "mine", "", "fx", "fy"), opset = {0};
     put_str(&function, 1, name);
     put_str(&function, 4, "fx");
@@ -119,8 +113,7 @@ typedef struct look {
     int fill; /* of each kind of thing that many more */
 } look;
 
-static void add_fill(const look *l, bytes *graph, bytes *model)
-{
+static void add_fill(const look *l, bytes *graph, bytes *model) {
     for (int i = 0; i < l->fill; i++) {
         char name[32], domain[32];
         bytes node;
@@ -138,8 +131,7 @@ static void add_fill(const look *l, bytes *graph, bytes *model)
     }
 }
 
-static bytes merge_model(const look *l)
-{
+static bytes merge_model(const look *l) {
     bytes graph = {0}, model = {0}, node;
     char names[200], side[64];
     snprintf(names, sizeof names, "%s,w,sp,v,k,%s_own", l->t, l->t);
@@ -201,14 +193,12 @@ static bytes merge_model(const look *l)
     return model;
 }
 
-static void make_model(const char *name, bytes model)
-{
+static void make_model(const char *name, bytes model) {
     save_bytes(name, &model);
 }
 
 /* Both models name c.bin and w.bin and mean different bytes. */
-static void make_pair(const look *a, const look *b)
-{
+static void make_pair(const look *a, const look *b) {
     mkdir(at("sub"), 0700);
     make_model("a.onnx", merge_model(a));
     make_model("sub/b.onnx", merge_model(b));
@@ -220,17 +210,14 @@ static void make_pair(const look *a, const look *b)
     save_sixteen("sub/v.bin", 3);
 }
 
-static void remove_pair(void)
-{
+static void remove_pair(void) {
     static const char *const names[] = {"sub/b.onnx", "sub/c.bin", "sub/w.bin", "sub/v.bin"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        remove(at(names[i]));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) remove(at(names[i]));
     rmdir(at("sub"));
     remove_root();
 }
 
-static epctx_status say_combined(epctx_status status, const epctx_combined *out)
-{
+static epctx_status say_combined(epctx_status status, const epctx_combined *out) {
     for (size_t i = 0; status == EPCTX_OK && i < out->step_count; i++)
         starve_say("%s\n", out->steps[i].text);
     for (size_t i = 0; status == EPCTX_OK && i < out->file_count; i++)
@@ -241,8 +228,7 @@ static epctx_status say_combined(epctx_status status, const epctx_combined *out)
 static epctx_merge_opts wish_opts; /* of the runs to come */
 static const char *merge_prefix[2];
 
-static epctx_status run_merge(epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status run_merge(epctx_model *a, epctx_model *b, epctx_error *error) {
     epctx_part parts[2];
     epctx_combined out;
     parts[0].model = a;
@@ -258,8 +244,7 @@ static const int fills[] = {0, 2, 3, 4, 5, 6, 8, 9, 11};
 enum { FILLS = sizeof fills / sizeof fills[0] };
 
 /* Both models as files. */
-static const char *starve_merge(look a, look b, size_t *runs)
-{
+static const char *starve_merge(look a, look b, size_t *runs) {
     static char text[900];
     for (int turn = 0; turn < FILLS; turn++) {
         int fill = fills[turn];
@@ -288,8 +273,7 @@ static const char *starve_merge(look a, look b, size_t *runs)
     return NULL;
 }
 
-static void merge_wish(const char *first, const char *second, epctx_metadata_policy rule)
-{
+static void merge_wish(const char *first, const char *second, epctx_metadata_policy rule) {
     memset(&wish_opts, 0, sizeof wish_opts);
     wish_opts.metadata = rule;
     wish_opts.force_opset = true;
@@ -304,8 +288,7 @@ static const look two = {"x", "t", "z", "t", npu, 8, "c.bin", "w.bin", "v.bin", 
 static const look feeds = {"p", "q", "y", "a", npu, 8, "c.bin", "w.bin", "v.bin", "one", 0, 0};
 static const look fed = {"x", "t", "z", "t", ov, 8, "c.bin", "w.bin", "v.bin", "two", 17, 0};
 
-TEST(merge_side_by_side)
-{
+TEST(merge_side_by_side) {
     size_t runs = 0;
     const char *wrong;
     merge_wish(NULL, NULL, EPCTX_METADATA_PREFIX);
@@ -314,8 +297,7 @@ TEST(merge_side_by_side)
     printf("note %zu runs\n", runs);
 }
 
-TEST(merge_with_prefixes)
-{
+TEST(merge_with_prefixes) {
     size_t runs = 0;
     const char *wrong;
     merge_wish("left_", "right_", EPCTX_METADATA_FIRST);
@@ -324,8 +306,7 @@ TEST(merge_with_prefixes)
 }
 
 /* A node in between gives the value that feeds the second model the name that its EP knows. */
-TEST(merge_with_bridges)
-{
+TEST(merge_with_bridges) {
     epctx_connection link;
     size_t runs = 0;
     const char *wrong;
@@ -342,8 +323,7 @@ TEST(merge_with_bridges)
 /* -- split -- */
 
 /* x -> main -> t -> secondary -> y; t -> Op -> "o0" and so on; two outputs of one node. */
-static bytes split_model(int fill)
-{
+static bytes split_model(int fill) {
     bytes graph = {0}, model = {0}, node;
     char name[32], scale[32];
     put_str(&graph, 2, "g");
@@ -395,8 +375,7 @@ static bytes split_model(int fill)
     return model;
 }
 
-static epctx_status run_split(epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status run_split(epctx_model *a, epctx_model *b, epctx_error *error) {
     epctx_value value = {0};
     epctx_split_opts opts = {0};
     epctx_combined out;
@@ -410,8 +389,7 @@ static epctx_status run_split(epctx_model *a, epctx_model *b, epctx_error *error
 
 /* Models in memory; `make` gets how many more of everything there are to be. */
 static const char *starve_made(starve_fn run, bytes (*make)(int fill), bytes (*make_second)(int),
-                               int turns, size_t *runs)
-{
+                               int turns, size_t *runs) {
     static char text[900];
     for (int turn = 0; turn < turns; turn++) {
         int fill = fills[turn];
@@ -428,16 +406,14 @@ static const char *starve_made(starve_fn run, bytes (*make)(int fill), bytes (*m
     return NULL;
 }
 
-static bytes no_model(int fill)
-{
+static bytes no_model(int fill) {
     bytes graph = {0};
     (void)fill;
     put_str(&graph, 2, "g");
     return new_model(&graph);
 }
 
-TEST(split_behind_a_context)
-{
+TEST(split_behind_a_context) {
     size_t runs = 0;
     const char *wrong = starve_made(run_split, split_model, no_model, FILLS, &runs);
     CHECK(wrong == NULL, "%s", wrong);
@@ -447,8 +423,7 @@ TEST(split_behind_a_context)
 /* -- repair -- */
 
 /* What repair can put right, also with the model that it was compiled from. */
-static bytes broken_model(int fill)
-{
+static bytes broken_model(int fill) {
     bytes graph = {0}, more = {0}, model = {0}, node, value = {0}, type = {0}, inner = {0};
     char name[32];
     put_str(&graph, 2, "broken");
@@ -516,8 +491,7 @@ static bytes broken_model(int fill)
     return model;
 }
 
-static bytes broken_source(int fill)
-{
+static bytes broken_source(int fill) {
     bytes graph = {0}, model;
     char name[32];
     put_str(&graph, 2, "source");
@@ -538,8 +512,7 @@ static bytes broken_source(int fill)
 }
 
 /* Nothing but outputs that have no type and no reader, and an initializer that was dropped. */
-static bytes untyped_model(int fill)
-{
+static bytes untyped_model(int fill) {
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", ""), model;
     char name[32];
     add_attr_int(&node, "main_context", 1);
@@ -568,8 +541,7 @@ static bytes untyped_model(int fill)
 
 static const epctx_profile *repair_profile;
 
-static epctx_status run_repair(epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status run_repair(epctx_model *a, epctx_model *b, epctx_error *error) {
     epctx_rule rules[EPCTX_RULE_COUNT];
     epctx_repair_opts opts = {0};
     opts.source = b;
@@ -581,8 +553,7 @@ static epctx_status run_repair(epctx_model *a, epctx_model *b, epctx_error *erro
     return epctx_repair(a, &opts, NULL, NULL, NULL, NULL, error);
 }
 
-TEST(repair_of_everything)
-{
+TEST(repair_of_everything) {
     size_t runs = 0;
     const char *wrong;
     repair_profile = NULL;
@@ -601,8 +572,7 @@ TEST(repair_of_everything)
 enum { MERGE, CHAIN, CONNECT, SPLIT_BEHIND, SPLIT_BEFORE, SPLIT_ALL, REPAIR, OPERATIONS };
 
 /* One of the operations on two models; the models may be anything. */
-static epctx_status operate(int which, epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status operate(int which, epctx_model *a, epctx_model *b, epctx_error *error) {
     epctx_connection link = {0};
     epctx_merge_opts merge_opts = {0};
     epctx_repair_opts repair_opts = {0};
@@ -632,22 +602,16 @@ static epctx_status operate(int which, epctx_model *a, epctx_model *b, epctx_err
         merge_opts.connections = &link;
         merge_opts.connection_count = 1;
         return epctx_merge(parts, 2, &merge_opts, &out, error);
-    case MERGE:
-        return epctx_merge(parts, 2, &merge_opts, NULL, error);
-    case SPLIT_BEHIND:
-        return split_at(a, "t", "y", error);
-    case SPLIT_BEFORE:
-        return split_at(a, "", "t", error);
-    case SPLIT_ALL:
-        return epctx_split(a, NULL, &out, error);
-    default:
-        return epctx_repair(a, &repair_opts, NULL, NULL, NULL, NULL, error);
+    case MERGE: return epctx_merge(parts, 2, &merge_opts, NULL, error);
+    case SPLIT_BEHIND: return split_at(a, "t", "y", error);
+    case SPLIT_BEFORE: return split_at(a, "", "t", error);
+    case SPLIT_ALL: return epctx_split(a, NULL, &out, error);
+    default: return epctx_repair(a, &repair_opts, NULL, NULL, NULL, NULL, error);
     }
 }
 
 /* Whatever becomes of the operation: undo restores, and a failure has nothing to undo. */
-static const char *operate_on(int which, const bytes *a, const bytes *b, counting *memory)
-{
+static const char *operate_on(int which, const bytes *a, const bytes *b, counting *memory) {
     epctx_allocator allocator = counting_allocator(memory);
     epctx_open_opts opts = {0};
     epctx_model first, second;
@@ -677,8 +641,7 @@ static const char *operate_on(int which, const bytes *a, const bytes *b, countin
     return problem;
 }
 
-TEST(allocator_fails)
-{
+TEST(allocator_fails) {
     bytes a = chain_model("x", "y", 17), b = chain_model("y", "z", 17);
     int which;
     add_metadata(&b, "ep_compatibility_info.none", "x");
@@ -700,8 +663,7 @@ TEST(allocator_fails)
 /* Something of everything: x -> compiled -> t -> Called -> If -> y, a second compiled node beside
  * them, functions, a sparse and a plain initializer, annotations, metadata, training. */
 static bytes rich_model(const char *x, const char *t, const char *y, const char *source,
-                        int64_t ir_version, bool training, size_t fillers)
-{
+                        int64_t ir_version, bool training, size_t fillers) {
     bytes graph = {0}, model = {0}, node, info = {0}, algorithm = {0};
     char names[64], side[64];
     size_t i;
@@ -756,8 +718,7 @@ static bytes rich_model(const char *x, const char *t, const char *y, const char 
 }
 
 /* What repair can put right, as far as it stands in the model or its source. */
-static bytes misfit_model(void)
-{
+static bytes misfit_model(void) {
     bytes graph = {0}, model = {0}, node, tensor = {0};
     put_str(&graph, 2, "broken");
     node = new_node("EPContext", "", "same", "x", "q"); /* wrong domain, no attribute but these */
@@ -801,8 +762,7 @@ static bytes misfit_model(void)
 }
 
 /* What the broken model was compiled from. */
-static bytes source_model(void)
-{
+static bytes source_model(void) {
     bytes graph = {0}, model = {0}, tensor = {0};
     add_node(&graph, "Relu", "n", "x", "r2");
     add_floats(&graph, "lost", weights, 4);
@@ -823,14 +783,12 @@ static bytes source_model(void)
 
 static int operation; /* of the runs to come */
 
-static epctx_status run_operation(epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status run_operation(epctx_model *a, epctx_model *b, epctx_error *error) {
     return operate(operation, a, b, error);
 }
 
 /* With more and more names, so that tables grow at every place. */
-TEST(every_allocation_fails)
-{
+TEST(every_allocation_fails) {
     static const struct {
         int which, a, b;
     } cases[] = {{MERGE, 0, 1},        {CHAIN, 0, 2},     {CONNECT, 0, 3}, {SPLIT_BEHIND, 0, 1},
@@ -852,13 +810,11 @@ TEST(every_allocation_fails)
             wrong = starve_models(run_operation, &in, &runs);
             CHECK(wrong == NULL, "operation %d: %s", operation, wrong);
         }
-        for (i = 0; i < 6; i++)
-            bytes_free(&models[i]);
+        for (i = 0; i < 6; i++) bytes_free(&models[i]);
     }
 }
 
-TEST(damaged_models)
-{
+TEST(damaged_models) {
     bytes models[3];
     uint32_t state = 20261121;
     size_t tries, i;
@@ -881,12 +837,10 @@ TEST(damaged_models)
         bytes_free(&b);
         CHECK(problem == NULL, "try %zu: %s", tries, problem);
     }
-    for (i = 0; i < 3; i++)
-        bytes_free(&models[i]);
+    for (i = 0; i < 3; i++) bytes_free(&models[i]);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(merge_side_by_side);
     RUN(merge_with_prefixes);
     RUN(merge_with_bridges);

@@ -4,8 +4,7 @@
 #include "edit.h"
 #include "flaky.h"
 
-static bool limited_sink(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
-{
+static bool limited_sink(pb_ostream_t *stream, const pb_byte_t *data, size_t size) {
     size_t *left = (size_t *)stream->state;
     (void)data;
     if (size > *left) return false;
@@ -14,8 +13,7 @@ static bool limited_sink(pb_ostream_t *stream, const pb_byte_t *data, size_t siz
 }
 
 /* The stream ends after any number of bytes. */
-TEST(streams_that_end)
-{
+TEST(streams_that_end) {
     desk d;
     bytes all;
     CHECK_TRUE(desk_open(&d, sample()));
@@ -42,8 +40,7 @@ TEST(streams_that_end)
 
 /* Every call of the io fails while a model with small and large fields gets a backup; what is there
  * is the old file or the new one. */
-TEST(backups)
-{
+TEST(backups) {
     static char large[40000];
     bytes old = sample(), now;
     desk d;
@@ -102,8 +99,7 @@ TEST(backups)
 }
 
 /* A path that is too long, and a backup whose name nobody wants to know. */
-TEST(paths_of_outputs)
-{
+TEST(paths_of_outputs) {
     static char path[2 * EPCTX_PATH_MAX];
     epctx_write_opts opts = {0};
     char none[1] = {'x'};
@@ -125,8 +121,7 @@ TEST(paths_of_outputs)
     remove_root();
 }
 
-static epctx_output_file file_of(const char *path, const char *name, const epctx_span *part)
-{
+static epctx_output_file file_of(const char *path, const char *name, const epctx_span *part) {
     epctx_output_file file;
     memset(&file, 0, sizeof file);
     file.path = path;
@@ -145,8 +140,7 @@ typedef struct bench {
     epctx_error error;
 } bench;
 
-static bool bench_open(bench *b, bool keep)
-{
+static bool bench_open(bench *b, bool keep) {
     bool good;
     epctx_arena_init(&b->arena, NULL);
     good = epctx_commit_begin(&b->commit, NULL, &b->arena, &b->error) == EPCTX_OK;
@@ -155,16 +149,14 @@ static bool bench_open(bench *b, bool keep)
 }
 
 /* Runs the commit, and ends it. */
-static epctx_status bench_run(bench *b)
-{
+static epctx_status bench_run(bench *b) {
     epctx_status status = epctx_commit_run(&b->commit, &b->error);
     epctx_commit_close(&b->commit);
     epctx_arena_free(&b->arena);
     return status;
 }
 
-TEST(names_in_a_commit)
-{
+TEST(names_in_a_commit) {
     const epctx_span part = {(const uint8_t *)"data", 4};
     epctx_output_file file;
     bench b;
@@ -181,8 +173,7 @@ TEST(names_in_a_commit)
 }
 
 /* Equal files stay, models too; they have to stay as they are until the commit runs. */
-TEST(kept_files)
-{
+TEST(kept_files) {
     const epctx_span part = {(const uint8_t *)"data", 4}, other = {(const uint8_t *)"other", 5};
     const epctx_span padding = {NULL, 4};
     epctx_output_file files[2];
@@ -230,8 +221,7 @@ TEST(kept_files)
 }
 
 /* A model's file that is gone loses nothing; one that changed is not replaced by another name. */
-TEST(model_is_gone_or_changed)
-{
+TEST(model_is_gone_or_changed) {
     bytes b = sample();
     epctx_write_opts opts = {0};
     epctx_model model;
@@ -251,8 +241,7 @@ TEST(model_is_gone_or_changed)
 }
 
 /* Who holds a lock waits for those behind it; those before it are only tried. */
-TEST(locks_of_callers)
-{
+TEST(locks_of_callers) {
     epctx_write_opts opts = {0};
     epctx_file_lock held, other;
     epctx_error error;
@@ -279,8 +268,7 @@ TEST(locks_of_callers)
 static char taken[200]; /* names of locks, in the order in which they were taken */
 
 static epctx_status take_lock(void *user, const char *folder, const char *name, epctx_io_file *lock,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     const epctx_io *files = epctx_io_files();
     const char *base = strrchr(name, '/');
     (void)user;
@@ -291,8 +279,7 @@ static epctx_status take_lock(void *user, const char *folder, const char *name, 
 
 /* All writers take locks in one order, or two of them could wait for each other: those of models
  * first, since who holds one waits for its files. */
-TEST(order_of_locks)
-{
+TEST(order_of_locks) {
     static const char *const paths[] = {"c.bin", "b.onnx", "a.bin", "d.onnx"};
     const epctx_span part = {(const uint8_t *)"data", 4};
     epctx_io io = *epctx_io_files();
@@ -316,8 +303,7 @@ TEST(order_of_locks)
     remove_root();
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(streams_that_end);
     RUN(backups);
     RUN(paths_of_outputs);

@@ -10,8 +10,7 @@
 
 static uint8_t space[1 << 16];
 
-TEST(files_need_an_io)
-{
+TEST(files_need_an_io) {
     epctx_open_opts opts = {0};
     epctx_write_opts write = {0};
     epctx_output_file file;
@@ -45,8 +44,7 @@ TEST(files_need_an_io)
 }
 
 /* So does whoever compiles and loads. */
-TEST(sessions_need_an_io)
-{
+TEST(sessions_need_an_io) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     counting c = {0};
@@ -94,8 +92,7 @@ TEST(sessions_need_an_io)
     CHECK_UINT(c.alive, 0);
 }
 
-TEST(memory_needs_an_allocator)
-{
+TEST(memory_needs_an_allocator) {
     epctx_model model;
     epctx_buffer buffer;
     epctx_error error;
@@ -107,8 +104,7 @@ TEST(memory_needs_an_allocator)
 }
 
 /* A list that grows frees its former memory only if nothing else is in that block. */
-TEST(shared_block_stays)
-{
+TEST(shared_block_stays) {
     enum { LEAST = 65536 }; /* of a list whose memory is freed */
     typedef struct item {
         uint8_t bytes[LEAST / 8];
@@ -122,8 +118,7 @@ TEST(shared_block_stays)
     epctx_arena_init(&arena, &allocator);
     while (arena.left >= LEAST || arena.blocks == NULL || arena.blocks->after < 2 * LEAST)
         CHECK_TRUE(epctx_arena_alloc(&arena, 4096) != NULL);
-    for (size_t i = 0; i < 8; i++)
-        CHECK_TRUE(epctx_list_add(&list, &arena, sizeof(item)) != NULL);
+    for (size_t i = 0; i < 8; i++) CHECK_TRUE(epctx_list_add(&list, &arena, sizeof(item)) != NULL);
     beside = (uint8_t *)epctx_arena_alloc(&arena, 100);
     CHECK(beside == (uint8_t *)list.items + LEAST, "the list and what follows share no block");
     memset(beside, 7, 100);
@@ -137,14 +132,12 @@ TEST(shared_block_stays)
 
 /* What cannot be collected is not written. */
 static epctx_status take_buffer(void *user, const char *name, const void *data, size_t size,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     (void)user, (void)name, (void)data, (void)size, (void)error;
     return EPCTX_OK;
 }
 
-TEST(buffers_need_an_allocator)
-{
+TEST(buffers_need_an_allocator) {
     epctx_buffer_io callbacks = {0};
     epctx_io io = epctx_io_buffers(&callbacks);
     epctx_io_file file;
@@ -156,8 +149,7 @@ TEST(buffers_need_an_allocator)
 }
 
 /* Paths are judged all the same, and files only named. */
-TEST(lint_and_files)
-{
+TEST(lint_and_files) {
     epctx_open_opts opts = {0};
     epctx_allocator allocator;
     epctx_check_opts check = {0};
@@ -188,8 +180,7 @@ TEST(lint_and_files)
     CHECK_UINT(c.alive, 0);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(files_need_an_io);
     RUN(sessions_need_an_io);
     RUN(memory_needs_an_allocator);

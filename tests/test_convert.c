@@ -12,12 +12,10 @@
 static const epctx_write_opts judge = {.dry_run = true};
 
 static void add_tensor(bytes *graph, uint32_t number, const char *name, int32_t elem,
-                       const int64_t *dims, size_t size)
-{
+                       const int64_t *dims, size_t size) {
     static const uint8_t data[64] = {1};
     bytes tensor = {0};
-    for (; dims != NULL && *dims >= 0; dims++)
-        put_int(&tensor, 1, *dims);
+    for (; dims != NULL && *dims >= 0; dims++) put_int(&tensor, 1, *dims);
     put_int(&tensor, 2, elem);
     put_str(&tensor, 8, name);
     if (elem == EPCTX_ONNX_STRING)
@@ -27,16 +25,14 @@ static void add_tensor(bytes *graph, uint32_t number, const char *name, int32_t 
     put_child(graph, number, &tensor);
 }
 
-static void add_sparse(bytes *graph, const char *name)
-{
+static void add_sparse(bytes *graph, const char *name) {
     bytes sparse = {0};
     add_tensor(&sparse, 1, name, EPCTX_ONNX_FLOAT, vector, 16);
     put_child(graph, 15, &sparse);
 }
 
 /* A node that takes its weights as inputs: a list of names. */
-static void add_weightless(bytes *graph, const char *name, const char *inputs, const char *source)
-{
+static void add_weightless(bytes *graph, const char *name, const char *inputs, const char *source) {
     bytes node = new_node("EPContext", "com.microsoft", name, inputs, name);
     add_attr_int(&node, "main_context", 1);
     add_attr_int(&node, "embed_mode", 1);
@@ -58,22 +54,19 @@ typedef struct drive {
     epctx_error error;
 } drive;
 
-static void drive_begin(drive *d)
-{
+static void drive_begin(drive *d) {
     memset(d, 0, sizeof *d);
     d->io = disk_io(&d->disk);
     d->io.link_fn = NULL;
 }
 
 /* Takes the bytes over. */
-static void drive_put(drive *d, const char *path, bytes data)
-{
+static void drive_put(drive *d, const char *path, bytes data) {
     disk_put(&d->disk, path, data.data, data.size);
     bytes_free(&data);
 }
 
-static bool drive_open(drive *d, bytes data)
-{
+static bool drive_open(drive *d, bytes data) {
     epctx_open_opts open = {0};
     drive_put(d, "/d/m.onnx", data);
     open.io = &d->io;
@@ -82,8 +75,7 @@ static bool drive_open(drive *d, bytes data)
     return true;
 }
 
-static void drive_close(drive *d)
-{
+static void drive_close(drive *d) {
     epctx_model_close(&d->model);
     bytes_free(&d->data);
     disk_free(&d->disk);
@@ -92,8 +84,7 @@ static void drive_close(drive *d)
 /* -- weights in the source model -- */
 
 /* Which tensors of a source model can be referred to instead of those of the model. */
-TEST(weights_by_tensor)
-{
+TEST(weights_by_tensor) {
     static const int64_t none[] = {-1}, zero[] = {0, -1}, two[] = {2, -1}, square[] = {2, 2, -1};
     static const int64_t row[] = {1, 4, -1}, column[] = {4, 1, -1};
     static const struct {
@@ -138,8 +129,7 @@ TEST(weights_by_tensor)
 }
 
 /* A source whose file is not there; nodes that nobody asked for. */
-TEST(weights_of_some_nodes)
-{
+TEST(weights_of_some_nodes) {
     bytes graph = {0};
     drive d;
     drive_begin(&d);
@@ -175,8 +165,7 @@ TEST(weights_of_some_nodes)
 }
 
 /* Contexts that get their weights at load cannot stand alone, however they say so. */
-TEST(contexts_without_weights)
-{
+TEST(contexts_without_weights) {
     for (int turn = 0; turn < 3; turn++) {
         bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x,w", "y");
         const char *cache = turn == 0 ? "e.stripped.engine" : "e.engine";
@@ -201,8 +190,7 @@ TEST(contexts_without_weights)
 /* -- names and edits -- */
 
 /* {node} keeps what every file system takes. */
-TEST(names_from_nodes)
-{
+TEST(names_from_nodes) {
     bytes graph = {0};
     drive d;
     drive_begin(&d);
@@ -215,8 +203,7 @@ TEST(names_from_nodes)
 }
 
 /* A tensor whose data was edited before; a small tensor in an attribute. */
-TEST(external_after_an_edit)
-{
+TEST(external_after_an_edit) {
     bytes graph = {0}, node = new_node("Constant", "", "c", "", "k"), attr = {0};
     epctx_cursor it;
     epctx_tensor_view tensor;
@@ -256,8 +243,7 @@ TEST(external_after_an_edit)
     drive_close(&d);
 }
 
-TEST(external_is_aligned)
-{
+TEST(external_is_aligned) {
     bytes graph = {0};
     uint64_t offset = 0;
     epctx_cursor it;
@@ -272,8 +258,7 @@ TEST(external_is_aligned)
     d.opts.alignment = 64;
     CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
     it = epctx_graph_initializers(epctx_model_graph(&d.model));
-    for (; epctx_next_tensor(&it, &tensor); offset += 64)
-        CHECK_UINT(tensor.offset, offset);
+    for (; epctx_next_tensor(&it, &tensor); offset += 64) CHECK_UINT(tensor.offset, offset);
     CHECK_UINT(offset, 192);
     CHECK_UINT(d.changes.files[0].size, 132);
     drive_close(&d);
@@ -281,8 +266,7 @@ TEST(external_is_aligned)
 
 /* -- without memory -- */
 
-static bytes source_model(int fill)
-{
+static bytes source_model(int fill) {
     bytes graph = {0};
     for (int i = 0; i < 3 + fill; i++) {
         char name[32];
@@ -296,8 +280,7 @@ static bytes source_model(int fill)
 }
 
 /* Weights in the model, sparse ones, bodies, secondary nodes. */
-static bytes large_model(int fill, bool outside)
-{
+static bytes large_model(int fill, bool outside) {
     const char *ep = fill % 2 == 0 ? "OpenVINOExecutionProvider" : "EpctxNpuExecutionProvider";
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), body = {0};
     char name[32];
@@ -330,8 +313,7 @@ static bytes large_model(int fill, bool outside)
 }
 
 /* Tensors of which some end where the next one may begin. */
-static bytes uneven_model(int fill)
-{
+static bytes uneven_model(int fill) {
     bytes graph = {0};
     for (int i = 0; i < 3 + fill; i++) {
         char name[32];
@@ -346,8 +328,7 @@ typedef epctx_status (*convert_fn)(epctx_model *, const epctx_convert_opts *, ep
 static convert_fn convert_run;
 static epctx_convert_opts convert_opts;
 
-static epctx_status run_convert(epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status run_convert(epctx_model *a, epctx_model *b, epctx_error *error) {
     epctx_changes changes;
     epctx_status status = convert_run(a, &convert_opts, &changes, error);
     (void)b;
@@ -359,8 +340,7 @@ static epctx_status run_convert(epctx_model *a, epctx_model *b, epctx_error *err
     return status;
 }
 
-TEST(out_of_memory)
-{
+TEST(out_of_memory) {
     static const convert_fn functions[] = {
         epctx_init_external, epctx_init_inline, epctx_weightless,   epctx_self_contained,
         epctx_model_extract, epctx_model_embed, epctx_init_external};
@@ -415,8 +395,7 @@ TEST(out_of_memory)
 
 /* Two files beside a model, which are there already with other bytes; every call of the io fails
  * once. `fresh`: the model is new. */
-TEST(groups_that_replace)
-{
+TEST(groups_that_replace) {
     for (int turn = 0; turn < 4; turn++) {
         bool fresh = turn % 2 == 1;
         for (int at_call = 1;; at_call++) {
@@ -476,8 +455,7 @@ TEST(groups_that_replace)
 }
 
 /* A model that no reader takes; the bytes are never touched. */
-TEST(too_large)
-{
+TEST(too_large) {
     bytes graph = {0};
     epctx_span payload;
     epctx_output_file none = {0};
@@ -501,8 +479,7 @@ TEST(too_large)
 }
 
 /* A caller's file whose parts are more than its size is not what stands there. */
-TEST(groups_of_wrong_sizes)
-{
+TEST(groups_of_wrong_sizes) {
     static const epctx_span part = {(const uint8_t *)"12345678", 8};
     epctx_output_file file = {0};
     bytes graph = {0};
@@ -526,14 +503,12 @@ TEST(groups_of_wrong_sizes)
 /* -- moving a binary -- */
 
 static epctx_status link_meets(void *user, const char *folder, const char *from, const char *to,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     (void)user, (void)folder, (void)from;
     return epctx_fail(error, EPCTX_ERR_EXISTS, "'%s' exists", to);
 }
 
-static bytes named_model(const char *cache)
-{
+static bytes named_model(const char *cache) {
     bytes graph = {0};
     add_epnode(&graph, "n", "x", "y", 1, 0, "FakeEP", "p", cache, strlen(cache));
     return end_model(&graph);
@@ -541,8 +516,7 @@ static bytes named_model(const char *cache)
 
 /* The new name is taken, by then or since; every call of the io fails once: every model names a
  * file that is there. */
-TEST(moves)
-{
+TEST(moves) {
     static const char *const models[] = {"/d/m.onnx", "/d/n.onnx"};
     static const struct {
         const char *there; /* at the new name */
@@ -595,8 +569,7 @@ TEST(moves)
 }
 
 /* What the caller says of the EP counts, not what the node's source says. */
-TEST(moves_by_a_given_profile)
-{
+TEST(moves_by_a_given_profile) {
     static const char *const models[] = {"/d/m.onnx"};
     for (int given = 0; given < 2; given++) {
         epctx_move_opts opts = {0};
@@ -619,19 +592,16 @@ TEST(moves_by_a_given_profile)
 static int commits_left, backs_left;
 
 static epctx_status commit_fails(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     if (--commits_left != 0) return disk_commit(user, file, overwrite, error);
     return epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
 }
 
-static bool back_fails(void *user, epctx_io_file *file)
-{
+static bool back_fails(void *user, epctx_io_file *file) {
     return --backs_left != 0 && disk_back(user, file);
 }
 
-TEST(moves_that_fail_twice)
-{
+TEST(moves_that_fail_twice) {
     static const char *const models[] = {"/d/m.onnx", "/d/n.onnx", "/d/o.onnx"};
     for (int i = 0; i < 6 * 10; i++) {
         epctx_move_opts opts = {0};
@@ -642,8 +612,7 @@ TEST(moves_that_fail_twice)
         d.io.commit_fn = commit_fails;
         d.io.back_fn = back_fails;
         disk_put(&d.disk, "/d/c.bin", "binary", 6);
-        for (int k = 0; k < 3; k++)
-            drive_put(&d, models[k], named_model("c.bin"));
+        for (int k = 0; k < 3; k++) drive_put(&d, models[k], named_model("c.bin"));
         opts.io = &d.io;
         commits_left = i / 10 + 1;
         backs_left = i % 10 + 1;
@@ -663,8 +632,7 @@ TEST(moves_that_fail_twice)
 
 /* The same for a model and its binary that replace older ones: whatever goes back, and whatever
  * does not, the model has a file of its own generation. */
-TEST(groups_that_fail_twice)
-{
+TEST(groups_that_fail_twice) {
     static const epctx_span part = {(const uint8_t *)"new", 3};
     for (int i = 0; i < 5 * 4; i++) {
         epctx_file_rename rename = {0};
@@ -709,8 +677,7 @@ TEST(groups_that_fail_twice)
 }
 
 /* A folder is no place for a binary. */
-TEST(moves_to_a_folder)
-{
+TEST(moves_to_a_folder) {
     static const char *const models[] = {"/d/m.onnx"};
     epctx_move_opts opts = {0};
     epctx_move_report report;
@@ -725,8 +692,7 @@ TEST(moves_to_a_folder)
     disk_free(&d.disk);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(weights_by_tensor);
     RUN(weights_of_some_nodes);
     RUN(contexts_without_weights);

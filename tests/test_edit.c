@@ -17,8 +17,7 @@
 static const epctx_view no_view = {NULL, NULL, 0};
 
 /* Fields that nobody knows, in every form that the grammar has. */
-static void add_unknown(bytes *b)
-{
+static void add_unknown(bytes *b) {
     put_tag(b, 1000, 0);
     put_varint_wide(b, 5, 9);
     put_str(b, 1001, "unknown text");
@@ -32,8 +31,7 @@ static void add_unknown(bytes *b)
 }
 
 /* A child whose length takes `width` bytes. */
-static void put_child_wide(bytes *b, uint32_t number, bytes *child, size_t width)
-{
+static void put_child_wide(bytes *b, uint32_t number, bytes *child, size_t width) {
     put_tag(b, number, 2);
     put_varint_wide(b, child->size, width);
     bytes_add(b, child->data, child->size);
@@ -41,8 +39,7 @@ static void put_child_wide(bytes *b, uint32_t number, bytes *child, size_t width
 }
 
 /* A node with attributes, one of them a graph. */
-static void add_first(bytes *graph)
-{
+static void add_first(bytes *graph) {
     bytes node = new_node("Relu", "", "first", "x", "a"), body = {0}, attr = {0};
     add_attr_int(&node, "number", 7);
     put_str(&attr, 1, "text");
@@ -59,8 +56,7 @@ static void add_first(bytes *graph)
 }
 
 /* Three nodes in a row, with everything in the model that an editor could lose. */
-static bytes sample(void)
-{
+static bytes sample(void) {
     static const int64_t dims[] = {4, -1};
     static const float weights[] = {1, 2, 3, 4};
     bytes graph = {0}, model = {0}, node, function = {0};
@@ -90,14 +86,12 @@ static bytes sample(void)
     return model;
 }
 
-static bool open_sample(epctx_model *model, bytes *b)
-{
+static bool open_sample(epctx_model *model, bytes *b) {
     *b = sample();
     return epctx_model_open_memory(model, b->data, b->size, NULL, NULL) == EPCTX_OK;
 }
 
-static epctx_node_view node_at(const epctx_model *model, size_t index)
-{
+static epctx_node_view node_at(const epctx_model *model, size_t index) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view node = {0};
     for (size_t i = 0; i <= index; i++)
@@ -106,8 +100,7 @@ static epctx_node_view node_at(const epctx_model *model, size_t index)
 }
 
 /* "name,name,..." of the main graph's nodes. */
-static const char *node_names(const epctx_model *model)
-{
+static const char *node_names(const epctx_model *model) {
     static char text[400];
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
@@ -119,8 +112,7 @@ static const char *node_names(const epctx_model *model)
     return text;
 }
 
-static epctx_status put_simple(epctx_model *model, const char *name, epctx_view after)
-{
+static epctx_status put_simple(epctx_model *model, const char *name, epctx_view after) {
     static const epctx_str in = {"a", 1}, out = {"q", 1};
     static epctx_attr attrs[6];
     static const int64_t ints[] = {1, -1};
@@ -160,16 +152,14 @@ static epctx_status put_simple(epctx_model *model, const char *name, epctx_view 
     return epctx_graph_put_node(model, no_view, &node, after, NULL, NULL);
 }
 
-static bool writes(epctx_model *model, const bytes *want)
-{
+static bool writes(epctx_model *model, const bytes *want) {
     bytes out = written(model);
     bool same = bytes_equal(&out, want->data, want->size) && epctx_model_size(model) == want->size;
     bytes_free(&out);
     return same;
 }
 
-TEST(untouched)
-{
+TEST(untouched) {
     epctx_model model;
     bytes b;
     CHECK_TRUE(open_sample(&model, &b));
@@ -184,8 +174,7 @@ TEST(untouched)
 }
 
 /* The node inside the first one. */
-static epctx_node_view inner_node(const epctx_model *model)
-{
+static epctx_node_view inner_node(const epctx_model *model) {
     epctx_node_view node = node_at(model, 0), inner;
     epctx_cursor it = epctx_node_attrs(&node);
     epctx_attr_view attr;
@@ -199,8 +188,7 @@ static epctx_node_view inner_node(const epctx_model *model)
 }
 
 static epctx_status set_attr(epctx_model *model, epctx_view node, const char *name,
-                             epctx_attr_type type)
-{
+                             epctx_attr_type type) {
     static const int64_t dims[] = {2, 1};
     static const float data[] = {1, 2};
     epctx_tensor tensor = {0};
@@ -241,8 +229,7 @@ static epctx_status set_attr(epctx_model *model, epctx_view node, const char *na
     return epctx_node_set_attr(model, node, &attr, NULL);
 }
 
-static epctx_status put_tensor(epctx_model *model)
-{
+static epctx_status put_tensor(epctx_model *model) {
     static const int64_t dims[] = {2};
     static const float data[] = {1, 2};
     epctx_tensor tensor = {0};
@@ -255,20 +242,17 @@ static epctx_status put_tensor(epctx_model *model)
     return epctx_graph_put_initializer(model, no_view, &tensor, no_view, NULL, NULL);
 }
 
-static epctx_status rename_two(epctx_model *model)
-{
+static epctx_status rename_two(epctx_model *model) {
     static const epctx_str from[] = {{"x", 1}, {"a", 1}}, to[] = {{"a", 1}, {"x", 1}};
     return epctx_rename_values(model, no_view, from, to, 2, NULL, NULL, NULL);
 }
 
-static epctx_view main_graph(const epctx_model *model)
-{
+static epctx_view main_graph(const epctx_model *model) {
     return epctx_model_graph(model).view;
 }
 
 /* What puts something new in or sets something, at any depth. */
-static epctx_status edit_deep(epctx_model *model, int kind)
-{
+static epctx_status edit_deep(epctx_model *model, int kind) {
     static const int64_t dims[] = {2, -1, 5};
     epctx_view first = node_at(model, 0).view;
     epctx_view root = epctx_model_read(model).view;
@@ -281,67 +265,47 @@ static epctx_status edit_deep(epctx_model *model, int kind)
     value.rank = 3;
     value.dims = dims;
     switch (kind) {
-    case 0:
-        return epctx_view_remove(model, inner_node(model).view, NULL);
+    case 0: return epctx_view_remove(model, inner_node(model).view, NULL);
     case 1:
         return epctx_message_set_str(model, inner_node(model).view, 3, epctx_str_of("other"), NULL);
-    case 2:
-        return set_attr(model, first, "number", EPCTX_ATTR_INT);
-    case 3:
-        return set_attr(model, first, "number", EPCTX_ATTR_STRINGS);
-    case 4:
-        return set_attr(model, first, "text", EPCTX_ATTR_STRING);
-    case 5:
-        return set_attr(model, first, "text", EPCTX_ATTR_TENSOR);
-    case 6:
-        return set_attr(model, inner_node(model).view, "new", EPCTX_ATTR_GRAPH);
-    case 7:
-        return epctx_node_remove_attr(model, first, epctx_str_of("text"), NULL);
-    case 8:
-        return epctx_message_set_int(model, root, 1, 9, NULL);
+    case 2: return set_attr(model, first, "number", EPCTX_ATTR_INT);
+    case 3: return set_attr(model, first, "number", EPCTX_ATTR_STRINGS);
+    case 4: return set_attr(model, first, "text", EPCTX_ATTR_STRING);
+    case 5: return set_attr(model, first, "text", EPCTX_ATTR_TENSOR);
+    case 6: return set_attr(model, inner_node(model).view, "new", EPCTX_ATTR_GRAPH);
+    case 7: return epctx_node_remove_attr(model, first, epctx_str_of("text"), NULL);
+    case 8: return epctx_message_set_int(model, root, 1, 9, NULL);
     case 9:
         return epctx_message_put_copy(model, main_graph(model), 1, inner_node(model).view, first,
                                       NULL, NULL);
-    case 10:
-        return epctx_view_move(model, node_at(model, 2).view, main_graph(model), NULL, NULL);
+    case 10: return epctx_view_move(model, node_at(model, 2).view, main_graph(model), NULL, NULL);
     case 11:
         return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_INPUT, &value,
                                      main_graph(model), NULL, NULL);
     case 12:
         return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_OUTPUT, &value, no_view,
                                      NULL, NULL);
-    case 13:
-        return put_tensor(model);
-    case 14:
-        return rename_two(model);
-    case 15:
-        return epctx_model_prefix(model, epctx_str_of("p_"), &all, NULL, NULL);
-    case 16:
-        return epctx_model_set_opset(model, epctx_str_of("ai.onnx"), 18, NULL);
-    case 17:
-        return epctx_model_remove_metadata(model, epctx_str_of("key"), NULL);
-    case 18:
-        return epctx_message_remove_field(model, root, 2, NULL);
-    default:
-        return epctx_message_put_copy(model, first, 1, input, no_view, NULL, NULL);
+    case 13: return put_tensor(model);
+    case 14: return rename_two(model);
+    case 15: return epctx_model_prefix(model, epctx_str_of("p_"), &all, NULL, NULL);
+    case 16: return epctx_model_set_opset(model, epctx_str_of("ai.onnx"), 18, NULL);
+    case 17: return epctx_model_remove_metadata(model, epctx_str_of("key"), NULL);
+    case 18: return epctx_message_remove_field(model, root, 2, NULL);
+    default: return epctx_message_put_copy(model, first, 1, input, no_view, NULL, NULL);
     }
 }
 
 /* One kind of edit each, before and after a rebuild: seen at once, undone to the byte. */
-static epctx_status edit(epctx_model *model, int kind)
-{
+static epctx_status edit(epctx_model *model, int kind) {
     static const int64_t dims[] = {2, -1, 5};
     epctx_cursor it;
     epctx_value_view value;
     epctx_tensor_view tensor;
     epctx_value added;
     switch (kind) {
-    case 0:
-        return epctx_view_remove(model, node_at(model, 1).view, NULL);
-    case 1:
-        return put_simple(model, "new", no_view);
-    case 2:
-        return put_simple(model, "new", node_at(model, 0).view);
+    case 0: return epctx_view_remove(model, node_at(model, 1).view, NULL);
+    case 1: return put_simple(model, "new", no_view);
+    case 2: return put_simple(model, "new", node_at(model, 0).view);
     case 3:
         memset(&added, 0, sizeof added);
         added.name = epctx_str_of("b");
@@ -350,8 +314,7 @@ static epctx_status edit(epctx_model *model, int kind)
         added.dims = dims;
         return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_VALUE_INFO, &added, no_view,
                                      NULL, NULL);
-    case 4:
-        return epctx_model_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
+    case 4: return epctx_model_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
     case 5:
         return epctx_model_set_metadata(model, epctx_str_of("key"), epctx_str_of("a new value"),
                                         NULL);
@@ -365,15 +328,13 @@ static epctx_status edit(epctx_model *model, int kind)
         it = epctx_graph_initializers(epctx_model_graph(model));
         if (!epctx_next_tensor(&it, &tensor)) return EPCTX_ERR_BACKEND;
         return epctx_view_remove(model, tensor.view, NULL);
-    default:
-        return edit_deep(model, kind - 9);
+    default: return edit_deep(model, kind - 9);
     }
 }
 
 enum { EDITS = 29 };
 
-TEST(undo_restores)
-{
+TEST(undo_restores) {
     for (int rebuilt = 0; rebuilt < 2; rebuilt++) {
         for (int kind = 0; kind < EDITS; kind++) {
             epctx_model model;
@@ -394,8 +355,7 @@ TEST(undo_restores)
 }
 
 /* Whatever is edited, everything else is still there, and the result is a model. */
-TEST(rest_survives)
-{
+TEST(rest_survives) {
     static const char *const kept[] = {
         "unknown text",  "in a group", "8 bytes.",         "four",        "doc of the model",
         "doc of a node", "producer",   "doc of the graph", "my_function", "doc of an attribute"};
@@ -434,8 +394,7 @@ TEST(rest_survives)
     }
 }
 
-TEST(placing_nodes)
-{
+TEST(placing_nodes) {
     epctx_model model;
     bytes b;
     epctx_node_view node;
@@ -460,8 +419,7 @@ TEST(placing_nodes)
     bytes_free(&b);
 }
 
-TEST(remove_every_node)
-{
+TEST(remove_every_node) {
     epctx_model model;
     bytes b;
     CHECK_TRUE(open_sample(&model, &b));
@@ -477,8 +435,7 @@ TEST(remove_every_node)
 }
 
 /* Everything a view can tell of a model, one line an item. */
-static void print_view(bytes *out, const epctx_model *model)
-{
+static void print_view(bytes *out, const epctx_model *model) {
     static epctx_walk walk;
     epctx_node_view node;
     epctx_cursor it;
@@ -509,13 +466,11 @@ static void print_view(bytes *out, const epctx_model *model)
         bytes_add(out, line, strlen(line));
     }
     it = epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
-    while (epctx_next_pair(&it, &pair))
-        bytes_add(out, pair.value.data, pair.value.size);
+    while (epctx_next_pair(&it, &pair)) bytes_add(out, pair.value.data, pair.value.size);
 }
 
 /* The edited model reads like the one that opens from what it writes. */
-TEST(reads_like_reopened)
-{
+TEST(reads_like_reopened) {
     for (int kind = 0; kind < EDITS * EDITS; kind++) {
         epctx_model model, again;
         bytes b, out, here = {0}, there = {0};
@@ -537,8 +492,7 @@ TEST(reads_like_reopened)
     }
 }
 
-TEST(metadata_and_opsets)
-{
+TEST(metadata_and_opsets) {
     epctx_model model;
     bytes b;
     epctx_str value;
@@ -564,8 +518,7 @@ TEST(metadata_and_opsets)
 }
 
 /* A length in two bytes grows to three only when it must. */
-TEST(length_width)
-{
+TEST(length_width) {
     for (size_t pad = 0; pad < 300; pad++) {
         static char text[16800];
         bytes graph = {0}, b, out;
@@ -590,8 +543,7 @@ TEST(length_width)
 }
 
 /* Any edits in any order, undone to any earlier mark. */
-TEST(random_scripts)
-{
+TEST(random_scripts) {
     enum { STEPS = 30 };
     uint32_t random = 12345;
     for (int round = 0; round < 200; round++) {
@@ -620,16 +572,14 @@ TEST(random_scripts)
         }
         epctx_model_undo(&model, 0);
         CHECK(writes(&model, &b), "round %d: not undone at the end", round);
-        while (count > 0)
-            bytes_free(&states[--count]);
+        while (count > 0) bytes_free(&states[--count]);
         epctx_model_close(&model);
         bytes_free(&b);
     }
 }
 
 /* A failing allocation during an edit: the model is as before. */
-TEST(allocator_fails)
-{
+TEST(allocator_fails) {
     for (int turn = 0; turn < 2 * EDITS; turn++) {
         int kind = turn % EDITS;
         bool done = false;
@@ -644,8 +594,7 @@ TEST(allocator_fails)
             opts.allocator = &allocator;
             CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &opts, NULL), EPCTX_OK);
             /* Use up the arena's block, so that edits have to ask for more. */
-            while (model.arena.left >= 32)
-                CHECK_TRUE(epctx_arena_alloc(&model.arena, 32) != NULL);
+            while (model.arena.left >= 32) CHECK_TRUE(epctx_arena_alloc(&model.arena, 32) != NULL);
             c.fail_at = extra > 0 ? c.calls + extra : 0;
             c.once = turn >= EDITS; /* or with all that follow */
             status = edit(&model, kind);
@@ -669,8 +618,7 @@ TEST(allocator_fails)
 
 /* Memory that runs out anywhere in a rebuild, or in an edit after it: the bytes stay the same, also
  * when it is tried again. */
-TEST(fixed_arena_full)
-{
+TEST(fixed_arena_full) {
     static uint8_t space[1 << 15];
     bytes b = sample();
     size_t failed = 0;
@@ -696,8 +644,7 @@ TEST(fixed_arena_full)
 }
 
 /* Views that edits do not take. */
-TEST(bad_views)
-{
+TEST(bad_views) {
     epctx_model model;
     bytes b;
     epctx_error error;
@@ -721,8 +668,7 @@ TEST(bad_views)
 
 /* x -> If(c){ then: Relu(x) -> t; else: x defined again inside } -> y, with everything around that
  * can name a value. */
-static bytes nested(void)
-{
+static bytes nested(void) {
     static const int64_t dims[] = {4, -1};
     static const float weights[] = {1, 2, 3, 4};
     bytes graph = {0}, then = {0}, other = {0}, node, attr = {0};
@@ -751,8 +697,7 @@ static bytes nested(void)
 }
 
 /* Subgraph `which` of the first node. */
-static epctx_graph_view branch(const epctx_model *model, const char *which)
-{
+static epctx_graph_view branch(const epctx_model *model, const char *which) {
     epctx_node_view node = node_at(model, 0);
     epctx_cursor it = epctx_node_attrs(&node);
     epctx_attr_view attr;
@@ -761,16 +706,14 @@ static epctx_graph_view branch(const epctx_model *model, const char *which)
     return epctx_graph_of(no_view);
 }
 
-static bool has_text(epctx_model *model, const char *text)
-{
+static bool has_text(epctx_model *model, const char *text) {
     bytes out = written(model);
     bool found = bytes_contain(&out, text, strlen(text));
     bytes_free(&out);
     return found;
 }
 
-TEST(edits_in_subgraphs)
-{
+TEST(edits_in_subgraphs) {
     epctx_model model;
     bytes b = nested();
     epctx_cursor it;
@@ -799,8 +742,7 @@ TEST(edits_in_subgraphs)
     bytes_free(&b);
 }
 
-TEST(rename_values)
-{
+TEST(rename_values) {
     static const epctx_str from[] = {{"x", 1}, {"scale", 5}, {"y", 1}};
     static const epctx_str to[] = {{"data_in", 7}, {"y", 1}, {"scale", 5}};
     epctx_model model;
@@ -833,8 +775,7 @@ TEST(rename_values)
 
 /* Everything else that names values: training graphs and their bindings, sparse initializers,
  * device configurations; functions have names of their own. */
-static bytes rare_places(void)
-{
+static bytes rare_places(void) {
     bytes graph = {0}, model = {0}, training = {0}, algorithm = {0}, function = {0};
     bytes node = new_node("Add", "", "add", "x,w", "y"), spec = {0}, device = {0};
     bytes sparse = {0}, values = {0};
@@ -868,18 +809,15 @@ static bytes rare_places(void)
 }
 
 /* How often a text stands in what is written. */
-static size_t occurrences(epctx_model *model, const char *text)
-{
+static size_t occurrences(epctx_model *model, const char *text) {
     bytes out = written(model);
     size_t count = 0, size = strlen(text);
-    for (size_t i = 0; i + size <= out.size; i++)
-        count += memcmp(out.data + i, text, size) == 0;
+    for (size_t i = 0; i + size <= out.size; i++) count += memcmp(out.data + i, text, size) == 0;
     bytes_free(&out);
     return count;
 }
 
-TEST(rename_in_rare_places)
-{
+TEST(rename_in_rare_places) {
     static const epctx_str from[] = {{"w", 1}, {"x", 1}, {"own", 3}};
     static const epctx_str to[] = {{"weights", 7}, {"input", 5}, {"other", 5}};
     epctx_model model;
@@ -925,8 +863,7 @@ static const char *folder_names(const char *folder, bool empty);
 /* -- the model with everything, with fields that say nothing -- */
 
 static bool open_rich(epctx_model *model, bytes *b, epctx_io *io, const epctx_allocator *allocator,
-                      bool noise)
-{
+                      bool noise) {
     epctx_open_opts opts = {0};
     *b = rich_model(noise);
     *io = rich_io();
@@ -937,8 +874,7 @@ static bool open_rich(epctx_model *model, bytes *b, epctx_io *io, const epctx_al
 }
 
 static epctx_status rename_one(epctx_model *model, epctx_view scope, const char *from,
-                               const char *to, size_t *uses, epctx_error *error)
-{
+                               const char *to, size_t *uses, epctx_error *error) {
     epctx_str old = epctx_str_of(from), fresh = epctx_str_of(to);
     epctx_name_opts opts = {0};
     opts.any_io = true;
@@ -946,8 +882,7 @@ static epctx_status rename_one(epctx_model *model, epctx_view scope, const char 
 }
 
 /* Whatever has a name already that a value could be confused with. */
-TEST(names_that_are_in_use)
-{
+TEST(names_that_are_in_use) {
     static const struct {
         const char *name;
         bool in_function; /* else in the main graph */
@@ -988,8 +923,7 @@ TEST(names_that_are_in_use)
 }
 
 /* The body of the loop. */
-static epctx_view body_of(const epctx_model *model)
-{
+static epctx_view body_of(const epctx_model *model) {
     epctx_node_view node = node_at(model, 3);
     epctx_cursor it = epctx_node_attrs(&node);
     epctx_attr_view attr;
@@ -998,8 +932,7 @@ static epctx_view body_of(const epctx_model *model)
     return no_view;
 }
 
-static epctx_view first_in(epctx_view graph)
-{
+static epctx_view first_in(epctx_view graph) {
     epctx_cursor it = epctx_view_fields(graph, 1);
     epctx_node_view node = {0};
     epctx_next_node(&it, &node);
@@ -1007,8 +940,7 @@ static epctx_view first_in(epctx_view graph)
 }
 
 /* A body sees the values of the graphs around it. */
-TEST(names_around_a_body)
-{
+TEST(names_around_a_body) {
     epctx_model model;
     epctx_io io;
     epctx_error error;
@@ -1025,8 +957,7 @@ TEST(names_around_a_body)
     bytes_free(&b);
 }
 
-TEST(plans_of_names)
-{
+TEST(plans_of_names) {
     static const struct {
         epctx_str from[2], to[2];
         epctx_status want;
@@ -1059,8 +990,7 @@ TEST(plans_of_names)
 }
 
 /* A view that points anywhere into the model is a field or refused; nothing is broken by it. */
-TEST(views_to_anywhere)
-{
+TEST(views_to_anywhere) {
     epctx_model model;
     epctx_io io;
     bytes b;
@@ -1087,8 +1017,7 @@ TEST(views_to_anywhere)
 }
 
 /* Edits that find something in their way, or nothing to do. */
-TEST(edits_refused)
-{
+TEST(edits_refused) {
     static const int64_t two[] = {2}, negative[] = {-1}, huge[] = {INT64_MAX / 4};
     static const float data[] = {1, 2};
     bytes b, doubled;
@@ -1207,8 +1136,7 @@ TEST(edits_refused)
 }
 
 /* Lists that differ in length only, values that are there already, opsets and pairs twice. */
-TEST(edits_that_compare)
-{
+TEST(edits_that_compare) {
     static const int64_t ints[] = {3, -4, 5};
     bytes b;
     epctx_model model;
@@ -1296,8 +1224,7 @@ TEST(edits_that_compare)
 }
 
 /* Views of edited models are compared field by field; what a group holds is not looked at. */
-TEST(edited_views_compare)
-{
+TEST(edited_views_compare) {
     static const struct {
         const char *a, *b; /* unknown fields before the others; at last one number in two types */
         bool equal;
@@ -1337,8 +1264,7 @@ TEST(edited_views_compare)
 
 /* Views from before the first edit serve in any order, though the search for a field starts where
  * the last one was found. */
-TEST(edits_backwards)
-{
+TEST(edits_backwards) {
     bytes graph = {0}, node = new_node("Op", "", "n", "x", "y");
     epctx_view attrs[3];
     epctx_cursor it;
@@ -1359,8 +1285,7 @@ TEST(edits_backwards)
     b = new_model(&graph);
     CHECK_OK(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), error);
     it = epctx_view_fields(node_at(&model, 0).view, 5);
-    for (int i = 0; i < 3; i++)
-        CHECK_TRUE(epctx_next_view(&it, &attrs[i]));
+    for (int i = 0; i < 3; i++) CHECK_TRUE(epctx_next_view(&it, &attrs[i]));
     for (int i = 3; i-- > 0;)
         CHECK_OK(epctx_message_set_int(&model, attrs[i], 3, 10 + i, &error), error);
     it = epctx_view_fields(node_at(&model, 0).view, 5);
@@ -1373,15 +1298,13 @@ TEST(edits_backwards)
 }
 
 /* Many imports of one domain go in one pass: linear, and all or none. */
-TEST(many_opsets_of_a_domain)
-{
+TEST(many_opsets_of_a_domain) {
     enum { COUNT = 200000 };
     bytes graph = {0}, b;
     epctx_model model;
     put_str(&graph, 2, "g");
     b = new_model(&graph);
-    for (int i = 0; i < COUNT; i++)
-        put_data(&b, 8, "", 0);
+    for (int i = 0; i < COUNT; i++) put_data(&b, 8, "", 0);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_model_remove_opset(&model, epctx_str_of(""), NULL), EPCTX_OK);
     CHECK_TRUE(epctx_model_size(&model) < 100);
@@ -1392,8 +1315,7 @@ TEST(many_opsets_of_a_domain)
 }
 
 /* Names that are there already, prefixes that meet one, a name buffer without room. */
-TEST(names_that_stay)
-{
+TEST(names_that_stay) {
     char folder[TEST_TEMP], path[200], command[400], name[200] = "x";
     epctx_model model;
     epctx_io io;
@@ -1439,8 +1361,7 @@ TEST(names_that_stay)
     CHECK_TRUE(folder_names(folder, true) != NULL);
 }
 
-static epctx_status rich_edit(epctx_model *model, int kind)
-{
+static epctx_status rich_edit(epctx_model *model, int kind) {
     epctx_str mine = {"mine", 4}, name = {"p_", 2};
     epctx_function_view function;
     epctx_cursor it = epctx_model_functions(model);
@@ -1450,30 +1371,24 @@ static epctx_status rich_edit(epctx_model *model, int kind)
     generic.profile = epctx_profile_find(epctx_str_of("generic"));
     generic.one_graph = true;
     switch (kind) {
-    case 0:
-        return epctx_model_remove_opset(model, mine, NULL);
-    case 1:
-        return rename_one(model, no_view, "x", "free", NULL, NULL);
+    case 0: return epctx_model_remove_opset(model, mine, NULL);
+    case 1: return rename_one(model, no_view, "x", "free", NULL, NULL);
     case 2:
         if (!epctx_next_function(&it, &function)) return EPCTX_ERR_BACKEND;
         return rename_one(model, function.view, "p", "free", NULL, NULL);
-    case 3:
-        return epctx_node_rename(model, node_at(model, 2).view, mine, &all, NULL);
-    case 4:
-        return epctx_model_prefix(model, name, &generic, NULL, NULL);
+    case 3: return epctx_node_rename(model, node_at(model, 2).view, mine, &all, NULL);
+    case 4: return epctx_model_prefix(model, name, &generic, NULL, NULL);
     case 5:
         return epctx_message_put_copy(model, epctx_model_graph(model).view, 1,
                                       node_at(model, 3).view, no_view, NULL, NULL);
-    case 6:
-        return rename_one(model, no_view, "w", "free", NULL, NULL);
+    case 6: return rename_one(model, no_view, "w", "free", NULL, NULL);
     default:
         return epctx_node_copy_attr(model, node_at(model, 0).view, node_at(model, 3).view, NULL);
     }
 }
 
 /* Whichever allocation fails: NOMEM, and the bytes are as they were. */
-TEST(allocator_fails_with_everything)
-{
+TEST(allocator_fails_with_everything) {
     for (int turn = 0; turn < 14; turn++) {
         int kind = turn % 7;
         bool done = false;
@@ -1486,8 +1401,7 @@ TEST(allocator_fails_with_everything)
             epctx_io io;
             bytes b;
             CHECK_TRUE(open_rich(&model, &b, &io, &allocator, false));
-            while (model.arena.left >= 32)
-                CHECK_TRUE(epctx_arena_alloc(&model.arena, 32) != NULL);
+            while (model.arena.left >= 32) CHECK_TRUE(epctx_arena_alloc(&model.arena, 32) != NULL);
             c.fail_at = n > 0 ? c.calls + n : 0;
             c.once = turn >= 7; /* or with all that follow */
             status = rich_edit(&model, kind);
@@ -1520,8 +1434,7 @@ TEST(allocator_fails_with_everything)
 }
 
 /* A model from nothing, and a main graph that goes and comes back. */
-TEST(new_models)
-{
+TEST(new_models) {
     epctx_model model, other;
     bytes b = nested(), out;
     epctx_error error;
@@ -1551,8 +1464,7 @@ TEST(new_models)
 }
 
 /* Names that are keys inside a binary: of nodes and of values at them. */
-TEST(names_of_epnodes)
-{
+TEST(names_of_epnodes) {
     static const epctx_str x[] = {{"x", 1}}, image[] = {{"image", 5}};
     static const char *const sources[] = {"QNN", "EpctxNpuExecutionProvider"};
     for (int nodes = 1; nodes <= 2; nodes++) {
@@ -1610,8 +1522,7 @@ TEST(names_of_epnodes)
     }
 }
 
-TEST(attributes)
-{
+TEST(attributes) {
     epctx_model model;
     bytes b = nested();
     epctx_error error;
@@ -1657,8 +1568,7 @@ TEST(attributes)
             {
                 epctx_field field;
                 size_t count = 0;
-                while (epctx_next_field(&it, &field))
-                    count++;
+                while (epctx_next_field(&it, &field)) count++;
                 CHECK(count == 3, "field %u stays beside the new value", numbers[i]);
             }
             epctx_model_close(&one);
@@ -1678,8 +1588,7 @@ TEST(attributes)
 }
 
 /* Fields of another model, and of this one, changed or not. */
-TEST(copies)
-{
+TEST(copies) {
     epctx_model model, other;
     bytes b = nested(), c;
     epctx_view placed, root;
@@ -1721,8 +1630,7 @@ TEST(copies)
 }
 
 /* A stream that runs out of room, at every size: an error, and nothing behind the end. */
-TEST(stream_full)
-{
+TEST(stream_full) {
     epctx_model model;
     bytes b;
     CHECK_TRUE(open_sample(&model, &b));
@@ -1747,8 +1655,7 @@ TEST(stream_full)
 }
 
 /* Written over its own source, which stays mapped until the end. */
-TEST(write_over_source)
-{
+TEST(write_over_source) {
     char folder[TEST_TEMP], path[200];
     FILE *file;
     bytes b = sample();
@@ -1784,8 +1691,7 @@ typedef struct flaky {
     bool dies; /* instead of failing */
 } flaky;
 
-static bool flaky_fails(flaky *f, epctx_error *error)
-{
+static bool flaky_fails(flaky *f, epctx_error *error) {
     if (++f->calls != f->fail_at) return false;
     if (f->dies) _exit(9);
     epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
@@ -1793,30 +1699,26 @@ static bool flaky_fails(flaky *f, epctx_error *error)
 }
 
 static epctx_status flaky_create(void *user, const char *folder, const char *name,
-                                 epctx_io_file *file, epctx_error *error)
-{
+                                 epctx_io_file *file, epctx_error *error) {
     flaky *f = (flaky *)user;
     return flaky_fails(f, error) ? EPCTX_ERR_IO
                                  : f->files->create_fn(NULL, folder, name, file, error);
 }
 
 static epctx_status flaky_write(void *user, epctx_io_file *file, const void *data, size_t size,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     flaky *f = (flaky *)user;
     return flaky_fails(f, error) ? EPCTX_ERR_IO : f->files->write_fn(NULL, file, data, size, error);
 }
 
-static epctx_status flaky_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
+static epctx_status flaky_sync(void *user, epctx_io_file *file, epctx_error *error) {
     flaky *f = (flaky *)user;
     return flaky_fails(f, error) ? EPCTX_ERR_IO : f->files->sync_fn(NULL, file, error);
 }
 
 /* Fails before or after it is done. */
 static epctx_status flaky_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     flaky *f = (flaky *)user;
     epctx_status status;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
@@ -1824,8 +1726,7 @@ static epctx_status flaky_commit(void *user, epctx_io_file *file, epctx_overwrit
     return status == EPCTX_OK && !f->dies && flaky_fails(f, error) ? EPCTX_ERR_IO : status;
 }
 
-static epctx_io flaky_io(flaky *f)
-{
+static epctx_io flaky_io(flaky *f) {
     epctx_io io = *epctx_io_files();
     f->files = epctx_io_files();
     io.user = f;
@@ -1837,8 +1738,7 @@ static epctx_io flaky_io(flaky *f)
 }
 
 /* Names in a folder, sorted; the folder is emptied and removed with `empty`. */
-static const char *folder_names(const char *folder, bool empty)
-{
+static const char *folder_names(const char *folder, bool empty) {
     static char names[200];
     char command[300];
     FILE *pipe;
@@ -1852,8 +1752,7 @@ static const char *folder_names(const char *folder, bool empty)
     return pclose(pipe) == 0 ? names : NULL;
 }
 
-static bool file_is(const char *folder, const char *name, const bytes *want)
-{
+static bool file_is(const char *folder, const char *name, const bytes *want) {
     char path[100];
     epctx_mapping mapping;
     bool same;
@@ -1864,8 +1763,7 @@ static bool file_is(const char *folder, const char *name, const bytes *want)
     return same;
 }
 
-TEST(overwriting)
-{
+TEST(overwriting) {
     char folder[TEST_TEMP], path[200], backup[200];
     bytes b = sample(), edited;
     epctx_write_opts opts = {0};
@@ -1898,8 +1796,7 @@ TEST(overwriting)
 
 /* Whichever call fails, the file is the old or the new one, whole, and nothing else is left but a
  * backup of what was replaced. */
-TEST(failing_writes)
-{
+TEST(failing_writes) {
     bytes b = sample(), edited = {0};
     for (int run = 0; run < 400; run++) {
         char folder[TEST_TEMP], path[200];
@@ -1945,8 +1842,7 @@ TEST(failing_writes)
 }
 
 /* The process dies at any call that changes the disk: the file is the old or the new one, whole. */
-TEST(killed_while_writing)
-{
+TEST(killed_while_writing) {
     bytes b = sample(), edited;
     bool done = false;
     for (int run = 0; !done; run++) {
@@ -1986,8 +1882,7 @@ TEST(killed_while_writing)
 
 /* More than protobuf readers take: refused before anything is written. The payload is never
  * touched, so it need not exist. */
-TEST(huge_models)
-{
+TEST(huge_models) {
     char folder[TEST_TEMP], path[200];
     bytes b = sample();
     epctx_model model;
@@ -2009,8 +1904,7 @@ TEST(huge_models)
 }
 
 /* Equal bytes under another type, and payloads that were built: both are other values. */
-TEST(values_that_look_alike)
-{
+TEST(values_that_look_alike) {
     static const int64_t five[] = {5}, two[] = {2};
     static const float data[2][2] = {{1, 2}, {3, 4}};
     epctx_str text = {"text", 4};
@@ -2064,8 +1958,7 @@ TEST(values_that_look_alike)
 }
 
 /* A string is no message, whatever its bytes say. */
-TEST(strings_are_no_messages)
-{
+TEST(strings_are_no_messages) {
     epctx_model model;
     epctx_error error;
     epctx_cursor it;
@@ -2082,8 +1975,7 @@ TEST(strings_are_no_messages)
 }
 
 /* A string may hold a message, and one that could be read but not edited is not copied from it. */
-TEST(copies_with_doubled_fields)
-{
+TEST(copies_with_doubled_fields) {
     bytes graph = {0}, node, attr = {0}, b;
     epctx_model model;
     epctx_error error;
@@ -2119,8 +2011,7 @@ TEST(copies_with_doubled_fields)
 }
 
 /* One graph in each binary, but two nodes that name the same one. */
-TEST(names_of_nodes_of_one_binary)
-{
+TEST(names_of_nodes_of_one_binary) {
     for (int same = 0; same < 2; same++) {
         bytes graph = {0}, b;
         epctx_name_opts opts = {0};
@@ -2150,8 +2041,7 @@ TEST(names_of_nodes_of_one_binary)
 }
 
 /* What an output may be: a file that is not there, or one that may be replaced, in a folder. */
-TEST(places_of_outputs)
-{
+TEST(places_of_outputs) {
     static const struct {
         const char *name;
         epctx_overwrite overwrite;
@@ -2184,8 +2074,7 @@ TEST(places_of_outputs)
 }
 
 /* A pipe or a device is not replaced by a file. */
-TEST(write_over_pipe)
-{
+TEST(write_over_pipe) {
     char folder[TEST_TEMP];
     char path[200];
     struct stat info;
@@ -2207,8 +2096,7 @@ TEST(write_over_pipe)
 /* -- dimensions -- */
 
 /* A value whose dimensions are words: "N" a name, "4" a number, "" nothing. NULL ends them. */
-static void add_open(bytes *graph, uint32_t number, const char *name, const char *const *dims)
-{
+static void add_open(bytes *graph, uint32_t number, const char *name, const char *const *dims) {
     bytes shape = {0};
     const char *const *d;
     for (d = dims; d != NULL && *d != NULL; d++) {
@@ -2225,8 +2113,7 @@ static void add_open(bytes *graph, uint32_t number, const char *name, const char
 }
 
 /* x[N,4,,-1], y without a shape -> z[N,M], with v[M,N] and in two bodies w[N]. */
-static bytes open_dims(void)
-{
+static bytes open_dims(void) {
     static const char *const x[] = {"N", "4", "", "-1", NULL}, *const z[] = {"N", "M", NULL},
                              *const v[] = {"M", "N", NULL}, *const w[] = {"N", NULL};
     bytes graph = {0}, body = {0}, node = new_node("If", "", "choice", "c", "o"), attr = {0};
@@ -2250,8 +2137,7 @@ static bytes open_dims(void)
 }
 
 /* "N,4,?,-1" of a value; `number` is its field in the main graph. */
-static const char *dims_of(const epctx_model *model, uint32_t number)
-{
+static const char *dims_of(const epctx_model *model, uint32_t number) {
     static char text[100];
     epctx_cursor it = epctx_view_fields(epctx_model_graph(model).view, number), dims;
     epctx_value_view value;
@@ -2274,8 +2160,7 @@ static const char *dims_of(const epctx_model *model, uint32_t number)
 }
 
 /* By name everywhere, or by the place in an input; all or nothing. */
-TEST(dimensions_get_numbers)
-{
+TEST(dimensions_get_numbers) {
     static const struct {
         const char *name;
         int axis; /* -1: `name` is that of the dimension, else of the input */
@@ -2334,8 +2219,7 @@ TEST(dimensions_get_numbers)
     bytes_free(&b);
 }
 
-static epctx_status run_fix_dim(epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status run_fix_dim(epctx_model *a, epctx_model *b, epctx_error *error) {
     size_t count;
     epctx_status status = epctx_fix_dim(a, epctx_str_of("N"), 3, &count, error);
     (void)b;
@@ -2344,8 +2228,7 @@ static epctx_status run_fix_dim(epctx_model *a, epctx_model *b, epctx_error *err
 }
 
 /* Without memory, and in a model that cannot be edited, all stay as they are. */
-TEST(dimensions_stay_open)
-{
+TEST(dimensions_stay_open) {
     const epctx_str n = {"N", 1}, x = {"x", 1};
     bytes b = open_dims();
     starve_in in = {{&b, &b}, {NULL, NULL}};
@@ -2365,8 +2248,7 @@ TEST(dimensions_stay_open)
     bytes_free(&b);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(untouched);
     RUN(undo_restores);
     RUN(rest_survives);

@@ -9,8 +9,7 @@
 
 /* The typed field of doubles with another wire type has no data; a dimension that is negative is
  * unknown. */
-TEST(odd_tensors_and_shapes)
-{
+TEST(odd_tensors_and_shapes) {
     bytes graph = {0}, tensor = {0}, value = {0}, type = {0}, inner = {0}, shape = {0}, dim = {0};
     epctx_graph record;
     desk d;
@@ -47,8 +46,7 @@ TEST(odd_tensors_and_shapes)
 }
 
 /* Every type that has a size has its typed field. */
-TEST(typed_fields)
-{
+TEST(typed_fields) {
     static const struct {
         int32_t elem;
         uint32_t field;
@@ -88,8 +86,7 @@ TEST(typed_fields)
 
 /* Data of a tensor that was edited is not at an offset of the file, whether the memory of the model
  * lies before the file or behind it. */
-TEST(offsets_of_edited_data)
-{
+TEST(offsets_of_edited_data) {
     enum { ROOM = 1 << 16 };
     bytes data = sample();
     uint8_t *memory = (uint8_t *)malloc(2 * ROOM + data.size);
@@ -118,8 +115,7 @@ TEST(offsets_of_edited_data)
 }
 
 /* A new field without bytes has no address either (clang's UBSan counts from none). */
-TEST(new_fields_without_bytes)
-{
+TEST(new_fields_without_bytes) {
     bytes data = sample();
     epctx_model model;
     epctx_error error;
@@ -142,8 +138,7 @@ TEST(new_fields_without_bytes)
 }
 
 /* Records that are wrong stop at the first that is. */
-TEST(records_refused)
-{
+TEST(records_refused) {
     static const int64_t none[] = {0}, negative[] = {-1}, two[] = {2}, huge[] = {INT64_MAX, 2},
                          many[] = {INT64_MAX / 2};
     static const struct {
@@ -228,15 +223,13 @@ TEST(records_refused)
 
 /* Singular fields that occur twice become one, unless the caller says no: then nothing changes. */
 static epctx_status count_doubled(void *user, const epctx_field_info *field, epctx_str node,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     (void)field, (void)error;
     ++*(int *)user;
     return epctx_str_is(node, "no") ? EPCTX_ERR_CANCELLED : EPCTX_OK;
 }
 
-TEST(doubled_fields)
-{
+TEST(doubled_fields) {
     bytes graph = {0}, data;
     int count = 0;
     desk d;
@@ -262,8 +255,7 @@ TEST(doubled_fields)
 }
 
 /* Data goes, and unknown fields stay; a file without a name is none to rename. */
-TEST(data_and_files_of_others)
-{
+TEST(data_and_files_of_others) {
     static const uint8_t raw[4] = {1};
     const epctx_span data = {raw, sizeof raw};
     const epctx_file_rename nameless = {EPCTX_USE_INITIALIZERS, epctx_str_of(""),
@@ -289,8 +281,7 @@ TEST(data_and_files_of_others)
 
 /* -- places -- */
 
-TEST(places_of_fields)
-{
+TEST(places_of_fields) {
     desk d, other;
     epctx_view graph, placed;
     CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, sample()));
@@ -322,8 +313,7 @@ TEST(places_of_fields)
 }
 
 /* What is copied must be right where it goes. */
-TEST(copies_refused)
-{
+TEST(copies_refused) {
     static const uint8_t cut[] = {0x80};
     bytes node = new_node("Relu", "", "one", "x", "z"), graph = {0}, model, attr = {0};
     epctx_view packed;
@@ -391,8 +381,7 @@ TEST(copies_refused)
 
 /* A field of a message that was never looked into, a graph that was edited, and a field of a
  * message without any. */
-TEST(copies_of_every_age)
-{
+TEST(copies_of_every_age) {
     bytes graph = {0}, node = new_node("Op", "", "n", "x", "y"), attr = {0}, tensor = {0};
     epctx_node_view view;
     epctx_attr_view found;
@@ -489,8 +478,7 @@ TEST(copies_of_every_age)
 }
 
 /* Attributes that are equal stay as they are, however long. */
-TEST(attributes_that_are_equal)
-{
+TEST(attributes_that_are_equal) {
     enum { LARGE = 70000 };
     static char texts[2][LARGE];
     epctx_attr attr = {0};
@@ -515,8 +503,7 @@ TEST(attributes_that_are_equal)
 
 /* A model whose first node has one sharded dimension and whose one value_info has a type of the
  * fields of `type`; the dimensions have the fields of `dim`. */
-static bytes dim_model(const bytes *dim, const bytes *type)
-{
+static bytes dim_model(const bytes *dim, const bytes *type) {
     bytes graph = {0}, node = {0}, config = {0}, sharding = {0}, sharded = {0}, value = {0};
     bytes inner = {0}, copy = {0};
     bytes_add(&inner, dim->data, dim->size);
@@ -534,8 +521,7 @@ static bytes dim_model(const bytes *dim, const bytes *type)
     return new_model(&graph);
 }
 
-static epctx_view child_of(epctx_view view, uint32_t number)
-{
+static epctx_view child_of(epctx_view view, uint32_t number) {
     epctx_cursor it = epctx_view_fields(view, number);
     epctx_field field;
     field.body = no_view();
@@ -545,15 +531,13 @@ static epctx_view child_of(epctx_view view, uint32_t number)
 }
 
 /* The dimension in the shape of the value, or in the node's sharding. */
-static epctx_view dim_at(const epctx_model *model, bool sharded)
-{
+static epctx_view dim_at(const epctx_model *model, bool sharded) {
     epctx_view graph = epctx_model_graph(model).view;
     if (sharded) return child_of(child_of(child_of(child_of(child_of(graph, 1), 10), 2), 4), 2);
     return child_of(child_of(child_of(child_of(child_of(graph, 13), 2), 1), 2), 1);
 }
 
-static bytes tensor_type(const bytes *dim)
-{
+static bytes tensor_type(const bytes *dim) {
     bytes type = {0}, tensor = {0}, shape = {0}, copy = {0};
     bytes_add(&copy, dim->data, dim->size);
     put_child(&shape, 1, &copy);
@@ -564,8 +548,7 @@ static bytes tensor_type(const bytes *dim)
 }
 
 /* A fixed32 that ends in the byte `last`: an unknown field wherever another wire type is meant. */
-static void put_unknown(bytes *out, uint32_t number, uint8_t last)
-{
+static void put_unknown(bytes *out, uint32_t number, uint8_t last) {
     uint8_t field[4] = {1, 2, 3, 0};
     field[3] = last;
     put_tag(out, number, EPCTX_WIRE_FIXED32);
@@ -574,8 +557,7 @@ static void put_unknown(bytes *out, uint32_t number, uint8_t last)
 
 /* What was set is what every reader sees, in whatever order the members stood, and nothing else
  * goes: what has the number of a field but another wire type is an unknown field. */
-TEST(members_of_a_oneof)
-{
+TEST(members_of_a_oneof) {
     static const char *const before[] = {"p", "n", "pn", "np", "upun", "nupu", "", "wpn"};
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
         for (int way = 0; way < 8; way++) {
@@ -629,8 +611,7 @@ TEST(members_of_a_oneof)
 }
 
 /* A type that is put into a TypeProto replaces the one of another kind. */
-TEST(kinds_of_a_type)
-{
+TEST(kinds_of_a_type) {
     static const uint32_t kinds[] = {1, 4, 5, 7, 8, 9};
     bytes dim = {0};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -671,8 +652,7 @@ TEST(kinds_of_a_type)
 }
 
 /* Fields that have the number of what is set, and another wire type, are unknown and stay. */
-TEST(unknown_fields_of_known_numbers)
-{
+TEST(unknown_fields_of_known_numbers) {
     epctx_attr attr = {0};
     bytes graph = {0}, node, value = {0}, data;
     epctx_cursor it;
@@ -723,8 +703,7 @@ TEST(unknown_fields_of_known_numbers)
 
 /* -- names of nodes -- */
 
-static bytes keys_model(int odd)
-{
+static bytes keys_model(int odd) {
     bytes graph = {0}, node, attr = {0}, model;
     add_epnode(&graph, "one", "x", "a", 1, 0, "QNN", "p", "c.bin", 5);
     add_epnode(&graph, "two", "x", "b", 1, 0, "QNN", "p", "c.bin", 5);
@@ -744,8 +723,7 @@ static bytes keys_model(int odd)
 }
 
 /* QNN finds the graph by the node's name. */
-TEST(names_that_are_keys)
-{
+TEST(names_that_are_keys) {
     epctx_name_opts opts = {0};
     epctx_prefix_opts prefix = {0};
     int odd;
@@ -782,8 +760,7 @@ TEST(names_that_are_keys)
 
 /* -- without memory -- */
 
-static bytes many_model(int fill)
-{
+static bytes many_model(int fill) {
     bytes graph = {0}, body = {0}, inner = {0}, node, sparse = {0}, values = {0}, model;
     char name[32];
     for (int i = 0; i < fill; i++) {
@@ -814,15 +791,13 @@ static bytes many_model(int fill)
     return model;
 }
 
-static epctx_status run_load(epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status run_load(epctx_model *a, epctx_model *b, epctx_error *error) {
     epctx_graph graph;
     (void)b;
     return epctx_model_load_graph(a, &graph, error);
 }
 
-static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error) {
     const epctx_str from = epctx_str_of("y"), to = epctx_str_of("y2");
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(a));
     epctx_node_view node, last;
@@ -830,8 +805,7 @@ static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error
     epctx_status status;
     opts.one_graph = true;
     memset(&last, 0, sizeof last);
-    while (epctx_next_node(&it, &node))
-        last = node;
+    while (epctx_next_node(&it, &node)) last = node;
     status = epctx_node_rename(a, last.view, epctx_str_of("another"), &opts, error);
     if (status == EPCTX_OK)
         status = epctx_rename_values(a, no_view(), &from, &to, 1, &opts, NULL, error);
@@ -845,8 +819,7 @@ static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error
     return status;
 }
 
-TEST(out_of_memory)
-{
+TEST(out_of_memory) {
     static const starve_fn runs_of[] = {run_load, run_names};
     size_t runs = 0;
     for (int fill = 0; fill < 13; fill++) {
@@ -863,8 +836,7 @@ TEST(out_of_memory)
     printf("note %zu runs\n", runs);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(odd_tensors_and_shapes);
     RUN(typed_fields);
     RUN(offsets_of_edited_data);

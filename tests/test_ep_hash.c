@@ -27,8 +27,7 @@ enum {
 };
 
 static void add_named_tensor(bytes *parent, uint32_t number, const char *name, int32_t type,
-                             int64_t last)
-{
+                             int64_t last) {
     bytes tensor = {0};
     put_int(&tensor, 1, 2);
     put_int(&tensor, 2, type);
@@ -45,8 +44,7 @@ static void add_named_tensor(bytes *parent, uint32_t number, const char *name, i
 }
 
 /* Two floats or doubles, packed or not. */
-static void add_fixed(bytes *graph, int32_t type, bool other, bool packed)
-{
+static void add_fixed(bytes *graph, int32_t type, bool other, bool packed) {
     const uint8_t numbers[2][8] = {{7}, {other}};
     size_t width = type == EPCTX_ONNX_FLOAT ? 4 : 8;
     uint32_t field = width == 4 ? EPCTX_FIELD_TENSOR_FLOAT_DATA : EPCTX_FIELD_TENSOR_DOUBLE_DATA;
@@ -62,16 +60,14 @@ static void add_fixed(bytes *graph, int32_t type, bool other, bool packed)
     put_child(graph, 5, &tensor);
 }
 
-static void add_sparse_value(bytes *parent, uint32_t number, int64_t last)
-{
+static void add_sparse_value(bytes *parent, uint32_t number, int64_t last) {
     bytes sparse = {0};
     add_named_tensor(&sparse, 1, "", EPCTX_ONNX_INT32, last);
     put_int(&sparse, 3, 4);
     put_child(parent, number, &sparse);
 }
 
-static void add_sequence_type(bytes *parent, uint32_t number, int32_t type)
-{
+static void add_sequence_type(bytes *parent, uint32_t number, int32_t type) {
     bytes tensor = {0}, elem = {0}, sequence = {0}, outer = {0};
     put_int(&tensor, 1, type);
     put_child(&elem, 1, &tensor);
@@ -80,8 +76,7 @@ static void add_sequence_type(bytes *parent, uint32_t number, int32_t type)
     put_child(parent, number, &outer);
 }
 
-static bytes hash_body(int change, bool odd)
-{
+static bytes hash_body(int change, bool odd) {
     bytes body = {0}, nested = {0}, node, packed = {0}, attr = {0};
     node = new_node(change == OP ? "Floor" : "Relu", "", "inner", change == OUTER_NAME ? "x2" : "x",
                     "b");
@@ -113,8 +108,7 @@ static bytes hash_body(int change, bool odd)
     return body;
 }
 
-static bytes hash_model(int change, bool odd)
-{
+static bytes hash_model(int change, bool odd) {
     bytes graph = {0}, node, body = hash_body(change, odd), attr = {0}, model;
     node = new_node("If", "", "if", "c", "y");
     add_attr_graph(&node, "then_branch", &body);
@@ -162,8 +156,7 @@ static bytes hash_model(int change, bool odd)
     return model;
 }
 
-static uint64_t hash_of(bytes b, epctx_error *error)
-{
+static uint64_t hash_of(bytes b, epctx_error *error) {
     epctx_open_opts opts = {0};
     epctx_model model;
     epctx_graph graph;
@@ -179,8 +172,7 @@ static uint64_t hash_of(bytes b, epctx_error *error)
 
 /* Whatever a graph says counts, wherever it says so: in bodies, in functions, in attributes and
  * tensors that a record has no member for. How it is encoded does not. */
-TEST(hash_of_everything)
-{
+TEST(hash_of_everything) {
     static uint8_t data[16];
     uint64_t hashes[CHANGES + 1];
     epctx_error error;
@@ -202,8 +194,7 @@ TEST(hash_of_everything)
 }
 
 /* What has no body keeps the hash it has always had: binaries stay fresh. */
-TEST(hash_without_bodies)
-{
+TEST(hash_without_bodies) {
     bytes graph = {0}, node = new_node("Conv", "", "conv", "x,w", "t");
     epctx_error error;
     float little[4]; /* endian, as raw data is */
@@ -222,8 +213,7 @@ TEST(hash_without_bodies)
     CHECK_UINT(hash_of(new_model(&graph), &error), UINT64_C(9833412423721309037));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(hash_of_everything);
     RUN(hash_without_bodies);
     return test_end();

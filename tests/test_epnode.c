@@ -4,8 +4,7 @@
 
 /* Opens a model with one EPContext node (freed) and reads the node. */
 static epctx_status read_node(bytes *node, epctx_model *model, bytes *b, epctx_epnode *out,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     bytes graph = {0};
     epctx_cursor it;
     epctx_node_view view;
@@ -19,13 +18,11 @@ static epctx_status read_node(bytes *node, epctx_model *model, bytes *b, epctx_e
     return epctx_epnode_read(&view, out, error);
 }
 
-static bytes start(void)
-{
+static bytes start(void) {
     return new_node("EPContext", "com.microsoft", "ctx0", "x", "y");
 }
 
-TEST(defaults)
-{
+TEST(defaults) {
     epctx_epnode node = epctx_epnode_default();
     epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
     CHECK_UINT(node.present, 0);
@@ -38,8 +35,7 @@ TEST(defaults)
 }
 
 /* Absent is not the same as stored with the default's value. */
-TEST(presence)
-{
+TEST(presence) {
     bytes node = start(), b;
     epctx_model model;
     epctx_epnode ep;
@@ -64,8 +60,7 @@ TEST(presence)
     bytes_free(&b);
 }
 
-TEST(all_attributes)
-{
+TEST(all_attributes) {
     bytes node = start(), b;
     epctx_model model;
     epctx_epnode ep;
@@ -110,8 +105,7 @@ TEST(all_attributes)
 }
 
 /* Payloads are bytes, not text. */
-TEST(payload_with_nul)
-{
+TEST(payload_with_nul) {
     static const char payload[] = "\0\xff\xfe\0bin\0";
     bytes node = start(), b;
     epctx_model model;
@@ -125,8 +119,7 @@ TEST(payload_with_nul)
 }
 
 /* Every attribute with the other type: the error names node and attribute. */
-TEST(wrong_types)
-{
+TEST(wrong_types) {
     static const struct {
         const char *name;
         bool is_int;
@@ -159,8 +152,7 @@ TEST(wrong_types)
     }
 }
 
-TEST(bad_values)
-{
+TEST(bad_values) {
     static const char *const names[] = {"main_context", "embed_mode"};
     static const int64_t values[] = {-1, 2, INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < 2; i++) {
@@ -181,8 +173,7 @@ TEST(bad_values)
 
 /* op_type and domain together, letter by letter: the same op_type elsewhere is not an EPContext
  * node, nor is another operator of the same domain. */
-TEST(other_domains)
-{
+TEST(other_domains) {
     static const struct {
         const char *op_type, *domain;
         bool is;
@@ -219,8 +210,7 @@ TEST(other_domains)
     }
 }
 
-TEST(from_record)
-{
+TEST(from_record) {
     epctx_attr attrs[3];
     epctx_node record = {0};
     epctx_epnode ep;
@@ -246,8 +236,7 @@ TEST(from_record)
 }
 
 /* Inputs are variadic: none, and hundreds. */
-TEST(many_inputs)
-{
+TEST(many_inputs) {
     static const size_t counts[] = {0, 1, 300};
     for (size_t k = 0; k < 3; k++) {
         bytes graph = {0}, source, result;
@@ -299,8 +288,7 @@ TEST(many_inputs)
 }
 
 /* Built, written, read again. */
-TEST(round_trip)
-{
+TEST(round_trip) {
     bytes graph = {0}, source, result;
     epctx_model model, again;
     epctx_epnode ep = epctx_epnode_default(), back;
@@ -352,8 +340,7 @@ TEST(round_trip)
 }
 
 /* What genuine EPs write can be read. */
-TEST(genuine)
-{
+TEST(genuine) {
     const char *folder = test_models();
     static const struct {
         const char *file, *source;
@@ -382,8 +369,7 @@ TEST(genuine)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(defaults);
     RUN(presence);
     RUN(all_attributes);

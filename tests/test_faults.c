@@ -57,8 +57,7 @@ static const int64_t pair_dims[] = {2, -1};
 static const float pair_data[] = {1, 2};
 
 /* An initializer in w.bin, and one that nothing reads. */
-static bytes external_model(void)
-{
+static bytes external_model(void) {
     bytes graph = {0};
     add_node(&graph, "Take", "n0", "x,w", "y");
     add_external(&graph, "w", 2, "w.bin", "0", "8");
@@ -70,8 +69,7 @@ static bytes external_model(void)
 }
 
 /* An EPContext node that takes its weights as an input; they are in s.onnx, too. */
-static bytes weightless_model(void)
-{
+static bytes weightless_model(void) {
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "p", "x,w", "y"), model;
     add_attr_int(&node, "main_context", 1);
     add_attr_int(&node, "embed_mode", 1);
@@ -89,8 +87,7 @@ static bytes weightless_model(void)
 }
 
 /* What a repair has to do: no opset, no types, no defaults, a metadata entry without an EP. */
-static bytes broken_model(void)
-{
+static bytes broken_model(void) {
     bytes graph = {0}, model;
     add_epnode(&graph, "n0", "x", "t", 1, -1, "FakeEP", "p0", "payload", 7);
     add_epnode(&graph, "n1", "t", "y", 0, 1, "FakeEP", "p1", NULL, 0);
@@ -104,15 +101,13 @@ static bytes broken_model(void)
     return model;
 }
 
-static void put_model(disk *d, const char *path, bytes b)
-{
+static void put_model(disk *d, const char *path, bytes b) {
     disk_put(d, path, b.data, b.size);
     bytes_free(&b);
 }
 
 /* Two dimensions of one name. */
-static bytes named_dims(void)
-{
+static bytes named_dims(void) {
     bytes graph = {0};
     for (uint32_t number = GRAPH_INPUT; number <= GRAPH_OUTPUT; number++) {
         bytes shape = {0}, dim = {0};
@@ -125,8 +120,7 @@ static bytes named_dims(void)
 }
 
 /* Its graph is in two parts. */
-static bytes doubled_model(void)
-{
+static bytes doubled_model(void) {
     bytes model = external_model(), more = {0};
     add_node(&more, "Relu", "more", "y", "z");
     put_str(&more, 2, "again");
@@ -135,8 +129,7 @@ static bytes doubled_model(void)
 }
 
 /* The reference NPU can compile it. */
-static bytes npu_model(void)
-{
+static bytes npu_model(void) {
     bytes graph = {0};
     add_node(&graph, "Add", "add", "x,w", "t");
     add_node(&graph, "Relu", "relu", "t", "y");
@@ -150,8 +143,7 @@ static bytes npu_model(void)
 /* -- models for generation: tables that grow and nodes that move -- */
 
 /* A list "<name>0,<name>1,..." of `count` names. */
-static const char *names_of(const char *name, int count)
-{
+static const char *names_of(const char *name, int count) {
     static char text[4][400];
     static int turn;
     char *out = text[turn = (turn + 1) % 4];
@@ -167,8 +159,7 @@ static const char *names_of(const char *name, int count)
  * inputs and initializers of everything, and as many of what nobody reads. Outputs from the 14th on
  * are read by the nodes that stay; the others are outputs of the graph, without a type (`!typed`)
  * also those of these nodes. */
-static bytes wide_model(int outputs, int rest, bool typed)
-{
+static bytes wide_model(int outputs, int rest, bool typed) {
     const int32_t elem = typed ? EPCTX_ONNX_FLOAT : 0;
     bytes graph = {0};
     add_node(&graph, "Take", "n", "x0", names_of("y", outputs));
@@ -209,8 +200,7 @@ static bytes wide_model(int outputs, int rest, bool typed)
 /* Nodes out of order, one of another EP whose binary is a file, a constant that stays and one of it
  * that does not, metadata of EPs without a node, and weights in files: of the graph, of a body, of
  * a function and of training. */
-static bytes mixed_model(void)
-{
+static bytes mixed_model(void) {
     bytes graph = {0}, body = {0}, attr = {0}, function = {0}, training = {0}, model;
     bytes node = new_node("Keep", "", "with a body", "a,o", "b");
     add_node(&graph, "Take", "first", "k", "c1");
@@ -272,57 +262,49 @@ static bytes mixed_model(void)
 
 /* -- operations -- */
 
-static epctx_gen_opts gen_opts(const stage *s)
-{
+static epctx_gen_opts gen_opts(const stage *s) {
     epctx_gen_opts opts = {0};
     opts.overwrite = true;
     opts.allocator = &s->allocator;
     return opts;
 }
 
-static epctx_status op_open_file(stage *s, epctx_error *error)
-{
+static epctx_status op_open_file(stage *s, epctx_error *error) {
     epctx_model model;
     epctx_status status = epctx_model_open_file(&model, "/d/m.onnx", &s->open, error);
     epctx_model_close(&model);
     return status;
 }
 
-static epctx_status op_new(stage *s, epctx_error *error)
-{
+static epctx_status op_new(stage *s, epctx_error *error) {
     epctx_model model;
     epctx_status status = epctx_model_new(&model, 8, &s->open, error);
     epctx_model_close(&model);
     return status;
 }
 
-static epctx_status op_graph_load(stage *s, epctx_error *error)
-{
+static epctx_status op_graph_load(stage *s, epctx_error *error) {
     epctx_graph graph;
     return epctx_model_load_graph(&s->model, &graph, error);
 }
 
-static void ignore_finding(void *user, const epctx_finding *finding)
-{
+static void ignore_finding(void *user, const epctx_finding *finding) {
     (void)user;
     (void)finding;
 }
 
-static epctx_check_opts check_opts(const stage *s)
-{
+static epctx_check_opts check_opts(const stage *s) {
     epctx_check_opts opts = {0};
     opts.allocator = &s->allocator;
     return opts;
 }
 
-static epctx_status op_lint(stage *s, epctx_error *error)
-{
+static epctx_status op_lint(stage *s, epctx_error *error) {
     epctx_check_opts opts = check_opts(s);
     return epctx_lint(&s->model, &opts, ignore_finding, NULL, NULL, error);
 }
 
-static epctx_status op_files(stage *s, epctx_error *error)
-{
+static epctx_status op_files(stage *s, epctx_error *error) {
     epctx_check_opts opts = check_opts(s);
     epctx_arena arena;
     epctx_dependency *files;
@@ -334,8 +316,7 @@ static epctx_status op_files(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status op_state(stage *s, epctx_error *error)
-{
+static epctx_status op_state(stage *s, epctx_error *error) {
     epctx_arena arena;
     epctx_state state;
     epctx_status status;
@@ -346,8 +327,7 @@ static epctx_status op_state(stage *s, epctx_error *error)
 }
 
 /* Options in every form, and the preflight. */
-static epctx_status op_options(stage *s, epctx_error *error)
-{
+static epctx_status op_options(stage *s, epctx_error *error) {
     epctx_arena arena;
     epctx_options options;
     epctx_preflight_in in = {0};
@@ -371,8 +351,7 @@ static epctx_status op_options(stage *s, epctx_error *error)
 }
 
 /* Every edit, one after the other; the first that fails ends it. */
-static epctx_status op_edit(stage *s, epctx_error *error)
-{
+static epctx_status op_edit(stage *s, epctx_error *error) {
     const epctx_view none = {NULL, NULL, 0};
     const epctx_str from[] = {{"a", 1}}, to[] = {{"aa", 2}};
     epctx_model *m = &s->model;
@@ -448,15 +427,13 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status op_prefix(stage *s, epctx_error *error)
-{
+static epctx_status op_prefix(stage *s, epctx_error *error) {
     epctx_prefix_opts opts = {0};
     opts.one_graph = true;
     return epctx_model_prefix(&s->model, epctx_str_of("p_"), &opts, NULL, error);
 }
 
-static epctx_status write_with(stage *s, epctx_overwrite overwrite, epctx_error *error)
-{
+static epctx_status write_with(stage *s, epctx_overwrite overwrite, epctx_error *error) {
     char backup[EPCTX_PATH_MAX];
     epctx_write_opts opts = {0};
     opts.overwrite = overwrite;
@@ -465,13 +442,11 @@ static epctx_status write_with(stage *s, epctx_overwrite overwrite, epctx_error 
     return epctx_model_write_file(&s->model, "/d/n.onnx", &opts, error);
 }
 
-static epctx_status op_write(stage *s, epctx_error *error)
-{
+static epctx_status op_write(stage *s, epctx_error *error) {
     return write_with(s, EPCTX_OVERWRITE_REPLACE, error);
 }
 
-static epctx_status op_write_backup(stage *s, epctx_error *error)
-{
+static epctx_status op_write_backup(stage *s, epctx_error *error) {
     return write_with(s, EPCTX_OVERWRITE_BACKUP, error);
 }
 
@@ -481,8 +456,7 @@ static const epctx_write_opts judge = {.dry_run = true};
 static epctx_status convert(stage *s,
                             epctx_status (*function)(epctx_model *, const epctx_convert_opts *,
                                                      epctx_changes *, epctx_error *),
-                            epctx_error *error)
-{
+                            epctx_error *error) {
     epctx_changes changes;
     size_t mark = epctx_model_mark(&s->model);
     epctx_status status = function(&s->model, NULL, &changes, error);
@@ -497,8 +471,7 @@ static epctx_status convert(stage *s,
 }
 
 #define CONVERT(name, function) \
-    static epctx_status op_##name(stage *s, epctx_error *error) \
-    { \
+    static epctx_status op_##name(stage *s, epctx_error *error) { \
         return convert(s, function, error); \
     }
 CONVERT(embed, epctx_model_embed)
@@ -509,8 +482,7 @@ CONVERT(init_prune, epctx_init_prune)
 CONVERT(weightless, epctx_weightless)
 CONVERT(self_contained, epctx_self_contained)
 
-static epctx_status move_with(const epctx_io *io, stage *s, epctx_error *error)
-{
+static epctx_status move_with(const epctx_io *io, stage *s, epctx_error *error) {
     const char *models[] = {"/d/m_ctx.onnx", "/d/e.onnx"};
     epctx_move_opts opts = {0};
     epctx_move_report report;
@@ -519,21 +491,18 @@ static epctx_status move_with(const epctx_io *io, stage *s, epctx_error *error)
     return epctx_move_binary("/d/m_fake.bin", "/d/other.bin", models, 2, &opts, &report, error);
 }
 
-static epctx_status op_move_binary(stage *s, epctx_error *error)
-{
+static epctx_status op_move_binary(stage *s, epctx_error *error) {
     return move_with(&s->io, s, error);
 }
 
 /* Not every file system has links. */
-static epctx_status op_move_copy(stage *s, epctx_error *error)
-{
+static epctx_status op_move_copy(stage *s, epctx_error *error) {
     epctx_io io = s->io;
     io.link_fn = NULL;
     return move_with(&io, s, error);
 }
 
-static epctx_status op_merge(stage *s, epctx_error *error)
-{
+static epctx_status op_merge(stage *s, epctx_error *error) {
     epctx_part parts[2];
     epctx_combined out;
     parts[0].model = &s->model;
@@ -542,8 +511,7 @@ static epctx_status op_merge(stage *s, epctx_error *error)
     return epctx_merge(parts, 2, NULL, &out, error);
 }
 
-static epctx_status op_split(stage *s, epctx_error *error)
-{
+static epctx_status op_split(stage *s, epctx_error *error) {
     epctx_value value = {0};
     epctx_split_opts opts = {0};
     epctx_combined out;
@@ -554,8 +522,7 @@ static epctx_status op_split(stage *s, epctx_error *error)
     return epctx_split(&s->model, &opts, &out, error);
 }
 
-static epctx_status op_wrap(stage *s, epctx_error *error)
-{
+static epctx_status op_wrap(stage *s, epctx_error *error) {
     epctx_wrap_value values[2];
     epctx_wrap_opts opts = {0};
     epctx_combined out;
@@ -586,8 +553,7 @@ static epctx_status op_wrap(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status op_repair(stage *s, epctx_error *error)
-{
+static epctx_status op_repair(stage *s, epctx_error *error) {
     epctx_repair_opts opts = {0};
     size_t done, left;
     opts.check = check_opts(s);
@@ -595,8 +561,7 @@ static epctx_status op_repair(stage *s, epctx_error *error)
     return epctx_repair(&s->model, &opts, NULL, NULL, &done, &left, error);
 }
 
-static epctx_status op_partition(stage *s, epctx_error *error)
-{
+static epctx_status op_partition(stage *s, epctx_error *error) {
     epctx_arena arena;
     epctx_graph graph;
     epctx_partition *parts;
@@ -610,8 +575,7 @@ static epctx_status op_partition(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status op_weights(stage *s, epctx_error *error)
-{
+static epctx_status op_weights(stage *s, epctx_error *error) {
     epctx_buffer binary;
     epctx_weights_opts opts = {0};
     epctx_weights weights = {0};
@@ -629,8 +593,7 @@ static epctx_status op_weights(stage *s, epctx_error *error)
 }
 
 /* An EP without models: a record becomes nodes and a binary. */
-static epctx_status op_ep(stage *s, epctx_error *error)
-{
+static epctx_status op_ep(stage *s, epctx_error *error) {
     epctx_arena arena;
     epctx_ep_opts opts = {0};
     epctx_ep ep = {0};
@@ -647,31 +610,27 @@ static epctx_status op_ep(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status op_generate(stage *s, epctx_error *error)
-{
+static epctx_status op_generate(stage *s, epctx_error *error) {
     epctx_gen_opts opts = gen_opts(s);
     opts.initializers_file_name = "m.data";
     opts.verify = true;
     return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
 }
 
-static epctx_status op_generate_embedded(stage *s, epctx_error *error)
-{
+static epctx_status op_generate_embedded(stage *s, epctx_error *error) {
     epctx_gen_opts opts = gen_opts(s);
     opts.embed = true;
     return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
 }
 
 static epctx_status any_setup(void *self, void *build, const epctx_build_opts *opts,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     (void)self, (void)build, (void)opts, (void)error;
     return EPCTX_OK;
 }
 
 /* What stays moves into a file of its own, too; weights are asked to stay in the source. */
-static epctx_status op_generate_aside(stage *s, epctx_error *error)
-{
+static epctx_status op_generate_aside(stage *s, epctx_error *error) {
     epctx_gen_opts opts = gen_opts(s);
     opts.context_file_path = "/d/aside_ctx.onnx";
     opts.initializers_file_name = "aside.data";
@@ -682,8 +641,7 @@ static epctx_status op_generate_aside(stage *s, epctx_error *error)
 }
 
 /* Nothing is taken, and the model is written all the same. */
-static epctx_status op_generate_copy(stage *s, epctx_error *error)
-{
+static epctx_status op_generate_copy(stage *s, epctx_error *error) {
     epctx_gen_opts opts = gen_opts(s);
     opts.context_file_path = "/d/copy_ctx.onnx";
     opts.no_nodes = EPCTX_NO_NODES_COPY;
@@ -691,8 +649,7 @@ static epctx_status op_generate_copy(stage *s, epctx_error *error)
     return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
 }
 
-static epctx_status with_workspace(stage *s, epctx_workspace **w, epctx_error *error)
-{
+static epctx_status with_workspace(stage *s, epctx_workspace **w, epctx_error *error) {
     epctx_workspace_opts opts = {0};
     epctx_status status;
     opts.allocator = &s->allocator;
@@ -705,16 +662,14 @@ static epctx_status with_workspace(stage *s, epctx_workspace **w, epctx_error *e
 
 /* Each graph wants more than those before. */
 static epctx_status more_each(void *self, void *build, epctx_str name, int64_t *size,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     (void)build, (void)name, (void)error;
     *size = 100 + ((const fake *)self)->compiled;
     return EPCTX_OK;
 }
 
 /* Sessions of a group: each has initializers of its own, the last one changes max_size of all. */
-static epctx_status op_share_generate_aside(stage *s, epctx_error *error)
-{
+static epctx_status op_share_generate_aside(stage *s, epctx_error *error) {
     epctx_gen_opts opts = gen_opts(s);
     epctx_workspace *w = NULL;
     epctx_status status = with_workspace(s, &w, error);
@@ -733,8 +688,7 @@ static epctx_status op_share_generate_aside(stage *s, epctx_error *error)
 }
 
 /* The same, where somebody else has the models. */
-static epctx_status op_share_compile(stage *s, epctx_error *error)
-{
+static epctx_status op_share_compile(stage *s, epctx_error *error) {
     epctx_share_opts opts = {0};
     epctx_workspace *w = NULL;
     epctx_arena arena;
@@ -761,8 +715,7 @@ static epctx_status op_share_compile(stage *s, epctx_error *error)
 }
 
 /* Weights come from the source model: that of the node, and one in memory. */
-static epctx_status op_npu_weightless(stage *s, epctx_error *error)
-{
+static epctx_status op_npu_weightless(stage *s, epctx_error *error) {
     epctx_npu_opts npu_opts = {0};
     epctx_npu npu;
     epctx_backend backend;
@@ -789,8 +742,7 @@ static epctx_status op_npu_weightless(stage *s, epctx_error *error)
 }
 
 /* What cannot be told is not known: no status. */
-static epctx_status op_fresh(stage *s, epctx_error *error)
-{
+static epctx_status op_fresh(stage *s, epctx_error *error) {
     epctx_gen_opts gen = gen_opts(s);
     epctx_fresh_opts opts = {0};
     opts.gen = &gen;
@@ -802,8 +754,7 @@ static epctx_status op_fresh(stage *s, epctx_error *error)
     return EPCTX_OK;
 }
 
-static epctx_status op_load_nodes(stage *s, epctx_error *error)
-{
+static epctx_status op_load_nodes(stage *s, epctx_error *error) {
     epctx_load_opts opts = {0};
     epctx_loaded loaded;
     epctx_graph graph;
@@ -816,8 +767,7 @@ static epctx_status op_load_nodes(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status op_load(stage *s, epctx_error *error)
-{
+static epctx_status op_load(stage *s, epctx_error *error) {
     epctx_load_opts opts = {0};
     epctx_loaded loaded;
     epctx_status status;
@@ -827,8 +777,7 @@ static epctx_status op_load(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status open_or_compile(stage *s, const char *path, epctx_error *error)
-{
+static epctx_status open_or_compile(stage *s, const char *path, epctx_error *error) {
     epctx_gen_opts gen = gen_opts(s);
     epctx_load_opts load = {0};
     epctx_cache_opts opts = {0};
@@ -843,18 +792,15 @@ static epctx_status open_or_compile(stage *s, const char *path, epctx_error *err
     return status;
 }
 
-static epctx_status op_cache_hit(stage *s, epctx_error *error)
-{
+static epctx_status op_cache_hit(stage *s, epctx_error *error) {
     return open_or_compile(s, "/d/m.onnx", error);
 }
 
-static epctx_status op_cache_miss(stage *s, epctx_error *error)
-{
+static epctx_status op_cache_miss(stage *s, epctx_error *error) {
     return open_or_compile(s, "/d/n.onnx", error);
 }
 
-static epctx_status op_share_load(stage *s, epctx_error *error)
-{
+static epctx_status op_share_load(stage *s, epctx_error *error) {
     epctx_load_opts opts = {0};
     epctx_loaded loaded = {0};
     epctx_workspace *w = NULL;
@@ -868,8 +814,7 @@ static epctx_status op_share_load(stage *s, epctx_error *error)
 }
 
 /* Two sessions and the end of the group. */
-static epctx_status op_share_generate(stage *s, epctx_error *error)
-{
+static epctx_status op_share_generate(stage *s, epctx_error *error) {
     epctx_gen_opts opts = gen_opts(s);
     epctx_workspace *w = NULL;
     epctx_status status = with_workspace(s, &w, error);
@@ -883,8 +828,7 @@ static epctx_status op_share_generate(stage *s, epctx_error *error)
 }
 
 /* The reference NPU: compiles, writes, verifies, and runs from the file. */
-static epctx_status op_npu(stage *s, epctx_error *error)
-{
+static epctx_status op_npu(stage *s, epctx_error *error) {
     epctx_npu_opts npu_opts = {0};
     epctx_npu npu;
     epctx_backend backend;
@@ -906,8 +850,7 @@ static epctx_status op_npu(stage *s, epctx_error *error)
 }
 
 /* A file, its removal and a model come into place together. */
-static epctx_status op_commit(stage *s, epctx_error *error)
-{
+static epctx_status op_commit(stage *s, epctx_error *error) {
     epctx_arena arena;
     epctx_commit commit = {0};
     epctx_span parts[2] = {{(const uint8_t *)"new", 3}, {NULL, 70000}};
@@ -931,8 +874,7 @@ static epctx_status op_commit(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status op_write_bytes(stage *s, epctx_error *error)
-{
+static epctx_status op_write_bytes(stage *s, epctx_error *error) {
     char backup[EPCTX_PATH_MAX];
     epctx_write_opts opts = {0};
     opts.overwrite = EPCTX_OVERWRITE_BACKUP;
@@ -942,33 +884,28 @@ static epctx_status op_write_bytes(stage *s, epctx_error *error)
     return epctx_write_bytes(&s->io, "/d/w.bin", "other", 5, &opts, error);
 }
 
-static epctx_status op_check_binary(stage *s, epctx_error *error)
-{
+static epctx_status op_check_binary(stage *s, epctx_error *error) {
     return epctx_model_check_binary(&s->model, NULL, error);
 }
 
 /* Names of files, and of dimensions; a doubled field. */
-static epctx_status op_rename_files(stage *s, epctx_error *error)
-{
+static epctx_status op_rename_files(stage *s, epctx_error *error) {
     epctx_file_rename renames[] = {{EPCTX_USE_INITIALIZERS, {"w.bin", 5}, {"longer/name.bin", 15}},
                                    {EPCTX_USE_CONTEXT, {"w.bin", 5}, {"c.bin", 5}}};
     return epctx_model_rename_files(&s->model, renames, 2, error);
 }
 
-static epctx_status op_fix_dim(stage *s, epctx_error *error)
-{
+static epctx_status op_fix_dim(stage *s, epctx_error *error) {
     size_t count;
     return epctx_fix_dim(&s->model, epctx_str_of("N"), 4, &count, error);
 }
 
-static epctx_status op_merge_doubled(stage *s, epctx_error *error)
-{
+static epctx_status op_merge_doubled(stage *s, epctx_error *error) {
     return epctx_model_merge_doubled(&s->model, NULL, NULL, error);
 }
 
 /* From another folder, with a file of the same name: the result gets a copy under a new name. */
-static epctx_status op_merge_far(stage *s, epctx_error *error)
-{
+static epctx_status op_merge_far(stage *s, epctx_error *error) {
     epctx_part parts[2] = {{&s->model, NULL}, {&s->second, NULL}};
     epctx_combined out;
     size_t mark = epctx_model_mark(&s->model);
@@ -981,8 +918,7 @@ static epctx_status op_merge_far(stage *s, epctx_error *error)
 }
 
 /* Into another folder, with the files that are still needed. */
-static epctx_status op_split_far(stage *s, epctx_error *error)
-{
+static epctx_status op_split_far(stage *s, epctx_error *error) {
     epctx_split_opts opts = {0};
     epctx_combined out;
     size_t mark = epctx_model_mark(&s->model);
@@ -996,14 +932,12 @@ static epctx_status op_split_far(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status use_fallback(void *user, const char *path, const epctx_error *why)
-{
+static epctx_status use_fallback(void *user, const char *path, const epctx_error *why) {
     (void)user, (void)path, (void)why;
     return EPCTX_OK;
 }
 
-static epctx_status op_cache_fallback(stage *s, epctx_error *error)
-{
+static epctx_status op_cache_fallback(stage *s, epctx_error *error) {
     epctx_cache_opts opts = {0};
     epctx_opened opened;
     epctx_status status;
@@ -1015,8 +949,7 @@ static epctx_status op_cache_fallback(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status op_captures(stage *s, epctx_error *error)
-{
+static epctx_status op_captures(stage *s, epctx_error *error) {
     epctx_arena arena;
     epctx_walk walk;
     epctx_node_view node;
@@ -1032,8 +965,7 @@ static epctx_status op_captures(stage *s, epctx_error *error)
     return status;
 }
 
-static bool scan_read(void *user, uint64_t offset, void *out, size_t size)
-{
+static bool scan_read(void *user, uint64_t offset, void *out, size_t size) {
     stage *s = (stage *)user;
     const disk_file *f = disk_find(&s->disk, "/d/m_ctx.onnx");
     bool now = disk_now(&s->disk);
@@ -1044,14 +976,12 @@ static bool scan_read(void *user, uint64_t offset, void *out, size_t size)
     return true;
 }
 
-static epctx_status op_scan(stage *s, epctx_error *error)
-{
+static epctx_status op_scan(stage *s, epctx_error *error) {
     static epctx_scan scan;
     epctx_source source = {s, scan_read, disk_find(&s->disk, "/d/m_ctx.onnx")->size};
     epctx_scan_event event;
     epctx_scan_begin(&scan, &source);
-    do
-        event = epctx_scan_next(&scan, error);
+    do event = epctx_scan_next(&scan, error);
     while (event != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED);
     return event == EPCTX_SCAN_END ? EPCTX_OK : error->status;
 }
@@ -1121,8 +1051,7 @@ static const operation operations[] = {
 
 /* -- the stage -- */
 
-static void copy_disk(disk *to, const disk *from)
-{
+static void copy_disk(disk *to, const disk *from) {
     for (size_t i = 0; i < from->count; i++) {
         disk_put(to, from->files[i].path, from->files[i].data, from->files[i].size);
         disk_find(to, from->files[i].path)->written = from->files[i].written;
@@ -1130,8 +1059,7 @@ static void copy_disk(disk *to, const disk *from)
     to->clock = from->clock;
 }
 
-static void begin(stage *s)
-{
+static void begin(stage *s) {
     memset(s, 0, sizeof *s);
     copy_disk(&s->disk, &original);
     s->io = disk_io(&s->disk);
@@ -1141,8 +1069,7 @@ static void begin(stage *s)
     s->backend = fake_backend(&s->fake);
 }
 
-static bool open_models(stage *s, const operation *op)
-{
+static bool open_models(stage *s, const operation *op) {
     epctx_open_opts open = s->open;
     open.buffer = NULL;
     return (op->model == NULL ||
@@ -1151,8 +1078,7 @@ static bool open_models(stage *s, const operation *op)
             epctx_model_open_file(&s->second, op->second, &open, NULL) == EPCTX_OK);
 }
 
-static bool make_original(void)
-{
+static bool make_original(void) {
     stage s;
     epctx_gen_opts opts;
     bool good;
@@ -1194,14 +1120,12 @@ static bool make_original(void)
 
 /* -- what must hold -- */
 
-static bool same_file(const disk_file *a, const disk_file *b)
-{
+static bool same_file(const disk_file *a, const disk_file *b) {
     return a != NULL && b != NULL && a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
 }
 
 /* Every file is whole: as it was or as it was to be. With `old`, as it was. */
-static const char *torn(disk *now, disk *wanted, bool old)
-{
+static const char *torn(disk *now, disk *wanted, bool old) {
     static char text[300];
     for (size_t i = 0; i < now->count; i++) {
         const disk_file *f = &now->files[i];
@@ -1250,15 +1174,13 @@ typedef struct outcome {
     bytes model; /* the first one */
 } outcome;
 
-static void outcome_free(outcome *o)
-{
+static void outcome_free(outcome *o) {
     disk_free(&o->disk);
     bytes_free(&o->model);
 }
 
 /* A success in spite of a fault has done all that there was to do. */
-static const char *undone(disk *now, const bytes *model, const outcome *wanted)
-{
+static const char *undone(disk *now, const bytes *model, const outcome *wanted) {
     static char text[300];
     for (size_t i = 0; i < wanted->disk.count; i++) {
         const disk_file *f = &wanted->disk.files[i];
@@ -1274,8 +1196,7 @@ static const char *undone(disk *now, const bytes *model, const outcome *wanted)
 
 /* Runs an operation with one fault; returns what is wrong. `*reached`: the fault occurred. */
 static const char *one(const operation *op, fault what, int at, uint32_t place, outcome *wanted,
-                       bool *reached, tally *all)
-{
+                       bool *reached, tally *all) {
     static char text[1000];
     stage s;
     epctx_error error;
@@ -1353,8 +1274,7 @@ static const char *one(const operation *op, fault what, int at, uint32_t place, 
 }
 
 /* One fault at every place, for every operation. */
-static const char *everywhere(fault what, tally *all)
-{
+static const char *everywhere(fault what, tally *all) {
     for (size_t i = 0; i < OPERATION_COUNT; i++) {
         const operation *op = &operations[i];
         outcome wanted = {0};
@@ -1375,8 +1295,7 @@ static const char *everywhere(fault what, tally *all)
     return NULL;
 }
 
-static const char *report(fault what)
-{
+static const char *report(fault what) {
     tally all = {0, 0};
     const char *wrong = everywhere(what, &all);
     if (wrong == NULL)
@@ -1385,45 +1304,38 @@ static const char *report(fault what)
     return wrong;
 }
 
-TEST(allocations)
-{
+TEST(allocations) {
     const char *wrong = report(NO_MEMORY);
     CHECK(wrong == NULL, "%s", wrong);
 }
 
 /* The next one succeeds again: nobody may overlook it. */
-TEST(single_allocations)
-{
+TEST(single_allocations) {
     const char *wrong = report(NO_MEMORY_ONCE);
     CHECK(wrong == NULL, "%s", wrong);
 }
 
-TEST(fixed_arena)
-{
+TEST(fixed_arena) {
     const char *wrong = report(NO_ROOM);
     CHECK(wrong == NULL, "%s", wrong);
 }
 
-TEST(io_fails)
-{
+TEST(io_fails) {
     const char *wrong = report(IO_FAILS);
     CHECK(wrong == NULL, "%s", wrong);
 }
 
-TEST(io_short)
-{
+TEST(io_short) {
     const char *wrong = report(IO_SHORT);
     CHECK(wrong == NULL, "%s", wrong);
 }
 
-TEST(io_changed)
-{
+TEST(io_changed) {
     const char *wrong = report(IO_CHANGED);
     CHECK(wrong == NULL, "%s", wrong);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_original()) return 1;
     RUN(allocations);
     RUN(single_allocations);

@@ -12,8 +12,7 @@
 #include "test.h"
 
 static epctx_status generate(fake *f, const epctx_gen_opts *opts, epctx_gen_report *report,
-                             const epctx_io *io, epctx_error *error)
-{
+                             const epctx_io *io, epctx_error *error) {
     epctx_backend backend = fake_backend(f);
     epctx_open_opts open = {0};
     epctx_model model;
@@ -39,15 +38,13 @@ static epctx_status generate(fake *f, const epctx_gen_opts *opts, epctx_gen_repo
     return status;
 }
 
-static epctx_status load(fake *f, const char *path, epctx_error *error)
-{
+static epctx_status load(fake *f, const char *path, epctx_error *error) {
     epctx_backend backend = fake_backend(f);
     return load_one(NULL, path, &backend, NULL, NULL, NULL, error);
 }
 
 /* "name(op):in,in->out,out;" for the nodes of the main graph. */
-static const char *nodes_of(const epctx_model *model)
-{
+static const char *nodes_of(const epctx_model *model) {
     static char text[2000];
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model)), names;
     epctx_node_view node;
@@ -72,8 +69,7 @@ static const char *nodes_of(const epctx_model *model)
     return text;
 }
 
-TEST(two_partitions)
-{
+TEST(two_partitions) {
     fake f = {0};
     epctx_gen_report report;
     epctx_error error;
@@ -132,8 +128,7 @@ TEST(two_partitions)
     CHECK_INT(f.alive, 0);
 }
 
-TEST(loads_again)
-{
+TEST(loads_again) {
     fake f = {0};
     epctx_backend backend;
     epctx_model model;
@@ -160,8 +155,7 @@ TEST(loads_again)
     epctx_model_close(&model);
 }
 
-TEST(embedded)
-{
+TEST(embedded) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_gen_report report;
@@ -198,8 +192,7 @@ TEST(embedded)
 }
 
 /* The model after epctx_generate can be loaded as it is. */
-TEST(load_after_generate)
-{
+TEST(load_after_generate) {
     for (int embed = 0; embed < 2; embed++) {
         fake f = {0};
         epctx_backend backend = fake_backend(&f);
@@ -220,8 +213,7 @@ TEST(load_after_generate)
     }
 }
 
-TEST(names_and_prefix)
-{
+TEST(names_and_prefix) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_gen_report report;
@@ -249,8 +241,7 @@ TEST(names_and_prefix)
 }
 
 /* Whatever stands in the way of the outputs is found before anything is compiled. */
-TEST(preflight)
-{
+TEST(preflight) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -298,8 +289,7 @@ TEST(preflight)
 }
 
 /* The binary, too, must not replace the model that is being compiled. */
-TEST(binary_over_source)
-{
+TEST(binary_over_source) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -320,8 +310,7 @@ TEST(binary_over_source)
     bytes_free(&kept);
 }
 
-TEST(overwrite)
-{
+TEST(overwrite) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -348,8 +337,7 @@ TEST(overwrite)
 
 /* The context model's name is a link: what it points to is replaced and the link stays, when the
  * caller named it. A name that nobody chose is not written through a link. */
-TEST(linked_output)
-{
+TEST(linked_output) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -377,8 +365,7 @@ TEST(linked_output)
 }
 
 /* A node that an edit put in and that has to move behind a partition keeps what it holds. */
-TEST(new_node_moves)
-{
+TEST(new_node_moves) {
     const epctx_str a = epctx_str_of("a"), c = epctx_str_of("c");
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -420,8 +407,7 @@ TEST(new_node_moves)
     bytes_free(&after);
 }
 
-TEST(nothing_to_compile)
-{
+TEST(nothing_to_compile) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -441,8 +427,7 @@ TEST(nothing_to_compile)
     CHECK_STR(f.log, "x,x2->y;");
 }
 
-TEST(compiled_already)
-{
+TEST(compiled_already) {
     fake f = {0};
     epctx_error error;
     epctx_model model;
@@ -459,8 +444,7 @@ TEST(compiled_already)
 }
 
 /* A copy that protobuf cannot read: a field of 2 GiB, which is a hole in the file. */
-TEST(two_gigabytes)
-{
+TEST(two_gigabytes) {
     static const uint8_t field[] = {0xa2, 0x06, 0x80, 0x80, 0x80, 0x80, 0x08}; /* 100: 2^31 bytes */
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -487,8 +471,7 @@ TEST(two_gigabytes)
 }
 
 /* A model that can be read, but not edited. */
-TEST(singular_field_twice)
-{
+TEST(singular_field_twice) {
     fake f = {0};
     bytes b = source(0);
     epctx_error error;
@@ -499,8 +482,7 @@ TEST(singular_field_twice)
     CHECK_HAS(error.message, "can be read, not edited");
 }
 
-TEST(failing_backend)
-{
+TEST(failing_backend) {
     static const fake_step steps[] = {FAKE_CAPABILITY, FAKE_BEGIN, FAKE_COMPILE, FAKE_FINISH};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         for (int after = 0; after < 2; after++) {
@@ -526,8 +508,7 @@ TEST(failing_backend)
 
 /* A model of IR 3 lists its initializers among the inputs. Those that go into the partitions must
  * leave both lists: an input without its value would be asked of the user. */
-TEST(initializers_as_inputs)
-{
+TEST(initializers_as_inputs) {
     static const int64_t dims[] = {2, -1};
     static const float weights[2] = {1, 2};
     bytes graph = {0}, model_bytes = {0};
@@ -558,8 +539,7 @@ TEST(initializers_as_inputs)
 
 /* From IR version 4 on an initializer among the inputs is only a default. The input stays, used or
  * not, and so does the default: without it callers would have to give a value. */
-TEST(optional_inputs)
-{
+TEST(optional_inputs) {
     static const int64_t dims[] = {2, -1};
     static const float weights[2] = {1, 2};
     static const char *const optional[] = {"w", "unused"};
@@ -598,8 +578,7 @@ TEST(optional_inputs)
 
 /* Every call of the io fails once: afterwards there is the old pair, the new pair, or a binary
  * without a model; never a model with a binary of another generation, and no other file. */
-static bool failing_io(bool embed, bool old_pair)
-{
+static bool failing_io(bool embed, bool old_pair) {
     for (int n = 1; n < 200; n++) {
         fake f = {0}, loader = {0};
         flaky io_state = {0};
@@ -642,21 +621,18 @@ static bool failing_io(bool embed, bool old_pair)
     return false;
 }
 
-TEST(failing_io_fresh)
-{
+TEST(failing_io_fresh) {
     CHECK_TRUE(failing_io(false, false));
     CHECK_TRUE(failing_io(true, false));
 }
 
-TEST(failing_io_replace)
-{
+TEST(failing_io_replace) {
     CHECK_TRUE(failing_io(false, true));
     CHECK_TRUE(failing_io(true, true));
 }
 
 /* The allocator for the binary fails. */
-TEST(allocator_fails)
-{
+TEST(allocator_fails) {
     for (size_t n = 1; n < 100; n++) {
         fake f = {0};
         counting c = {0};
@@ -682,8 +658,7 @@ TEST(allocator_fails)
 
 /* A context model made by hand. */
 static void make_context(int64_t main_context, int64_t embed, const char *src, const char *part,
-                         const char *cache)
-{
+                         const char *cache) {
     bytes graph = {0};
     add_epnode(&graph, "ctx_node", "x", "y", main_context, embed, src, part, cache,
                cache != NULL ? strlen(cache) : 0);
@@ -692,8 +667,7 @@ static void make_context(int64_t main_context, int64_t embed, const char *src, c
 
 static const char good_binary[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
 
-TEST(load_by_hand)
-{
+TEST(load_by_hand) {
     fake f = {0};
     epctx_error error;
     clear_root();
@@ -712,8 +686,7 @@ TEST(load_by_hand)
 
 /* What is wrong with another EP's node is that EP's business: it is counted and left alone. The
  * same fault in a node of ours ends the loading. */
-TEST(load_malformed_node_of_another)
-{
+TEST(load_malformed_node_of_another) {
     static const char *const owners[] = {"OtherEP", "", "FakeEP"}; /* "": no source at all */
     clear_root();
     make_file(at("h.bin"), good_binary, sizeof good_binary - 1);
@@ -755,8 +728,7 @@ TEST(load_malformed_node_of_another)
 
 /* Every path that must not be opened, and every file that is not a binary: INVALID_GRAPH, and the
  * message names the model, the node and the reason. */
-TEST(load_refused)
-{
+TEST(load_refused) {
     static const struct {
         const char *cache, *word;
         epctx_status want;
@@ -797,8 +769,7 @@ TEST(load_refused)
     rmdir(at("folder"));
 }
 
-TEST(load_embedded_empty)
-{
+TEST(load_embedded_empty) {
     fake f = {0};
     epctx_error error;
     clear_root();
@@ -810,8 +781,7 @@ TEST(load_embedded_empty)
     CHECK_HAS(error.message, "ep_cache_context");
 }
 
-TEST(load_lonely_secondary)
-{
+TEST(load_lonely_secondary) {
     fake f = {0};
     epctx_error error;
     clear_root();
@@ -822,8 +792,7 @@ TEST(load_lonely_secondary)
 }
 
 /* From memory an external binary needs ep.context_file_path. */
-TEST(load_from_memory)
-{
+TEST(load_from_memory) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_load_opts opts = {0};
@@ -846,8 +815,7 @@ TEST(load_from_memory)
     CHECK_INT(f.alive, 0);
 }
 
-TEST(load_other_generation)
-{
+TEST(load_other_generation) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -870,8 +838,7 @@ TEST(load_other_generation)
 }
 
 /* A node with a body that was compiled from another body is of another generation. */
-TEST(load_other_body)
-{
+TEST(load_other_body) {
     bytes binaries[2];
     epctx_error error;
     fake f = {0};
@@ -903,8 +870,7 @@ TEST(load_other_body)
 /* -- how many graphs a binary holds: where the EP finds them by the node's name -- */
 
 /* A prefix for the nodes of a model as it is now. */
-static epctx_status try_prefix(epctx_model *model, bool one_graph, epctx_error *error)
-{
+static epctx_status try_prefix(epctx_model *model, bool one_graph, epctx_error *error) {
     epctx_prefix_opts opts = {0};
     size_t mark = epctx_model_mark(model);
     epctx_status status;
@@ -917,8 +883,7 @@ static epctx_status try_prefix(epctx_model *model, bool one_graph, epctx_error *
 typedef enum route { AS_IT_IS, EMBEDDED, EXTRACTED, SPLIT, SPLIT_EMBEDDED } route;
 
 /* The same for the model of a file, after another operation. */
-static epctx_status prefix_after(const char *name, route how, bool one_graph, epctx_error *error)
-{
+static epctx_status prefix_after(const char *name, route how, bool one_graph, epctx_error *error) {
     static const int64_t dims[] = {2};
     epctx_split_opts cut = {0};
     epctx_model model;
@@ -946,8 +911,7 @@ static epctx_status prefix_after(const char *name, route how, bool one_graph, ep
     return status;
 }
 
-static epctx_status generate_for_qnn(fake *f, const epctx_gen_opts *opts, epctx_error *error)
-{
+static epctx_status generate_for_qnn(fake *f, const epctx_gen_opts *opts, epctx_error *error) {
     epctx_backend backend = fake_backend(f);
     backend.source = "QNNExecutionProvider";
     return generate_one(at("m.onnx"), &backend, opts, NULL, NULL, error);
@@ -961,8 +925,7 @@ static epctx_status generate_for_qnn(fake *f, const epctx_gen_opts *opts, epctx_
     } while (0)
 
 /* Embedded contexts without a stamp: the caller may know that each holds one graph. */
-TEST(names_without_a_stamp)
-{
+TEST(names_without_a_stamp) {
     for (int64_t embed = 1; embed <= 7; embed += 6) {
         bytes graph = {0}, b;
         epctx_model model;
@@ -986,8 +949,7 @@ TEST(names_without_a_stamp)
     }
 }
 
-TEST(names_in_a_binary_of_one_graph)
-{
+TEST(names_in_a_binary_of_one_graph) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -1015,8 +977,7 @@ TEST(names_in_a_binary_of_one_graph)
     KEEPS_NAMES(EXTRACTED);
 }
 
-TEST(names_in_a_binary_of_two_graphs)
-{
+TEST(names_in_a_binary_of_two_graphs) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -1035,8 +996,7 @@ TEST(names_in_a_binary_of_two_graphs)
 }
 
 /* Each model of a group has one node; the binary that they share has two graphs. */
-TEST(names_in_a_shared_binary)
-{
+TEST(names_in_a_shared_binary) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts opts = {0};
@@ -1063,8 +1023,7 @@ TEST(names_in_a_shared_binary)
 }
 
 /* What a vendor's tool wrote: it may hold other graphs beside this one. */
-TEST(names_in_a_wrapped_binary)
-{
+TEST(names_in_a_wrapped_binary) {
     static const epctx_span binary = {(const uint8_t *)"two graphs", 10};
     epctx_wrap_value out = {0};
     epctx_wrap_opts opts = {0};
@@ -1088,8 +1047,7 @@ TEST(names_in_a_wrapped_binary)
     }
 }
 
-TEST(load_failing_backend)
-{
+TEST(load_failing_backend) {
     static const fake_step steps[] = {FAKE_LOAD, FAKE_FIND, FAKE_INFO};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         for (int after = 0; after < 2; after++) {
@@ -1109,8 +1067,7 @@ TEST(load_failing_backend)
     }
 }
 
-TEST(load_allocator_fails)
-{
+TEST(load_allocator_fails) {
     for (size_t n = 1; n < 50; n++) {
         fake f = {0};
         epctx_backend backend = fake_backend(&f);
@@ -1143,8 +1100,7 @@ TEST(load_allocator_fails)
 /* -- several EPs -- */
 
 /* A second EP compiles what the first one left; both load their own. */
-TEST(two_eps)
-{
+TEST(two_eps) {
     fake f = {0}, g = {0};
     epctx_backend one = fake_backend(&f), two = fake_backend(&g);
     epctx_gen_opts opts = {0};
@@ -1185,8 +1141,7 @@ TEST(two_eps)
 }
 
 /* The other EP's binary has to stay reachable, and is not overwritten. */
-TEST(two_eps_files)
-{
+TEST(two_eps_files) {
     fake f = {0}, g = {0};
     epctx_backend two = fake_backend(&g);
     epctx_gen_opts opts = {0};
@@ -1221,8 +1176,7 @@ TEST(two_eps_files)
 
 /* x -> Take -> m -> If(c) -> y; the bodies read m, which nothing else does, an initializer of the
  * main graph, one of their own, and one in a file. A function has a constant in a file, too. */
-static void make_bodies(void)
-{
+static void make_bodies(void) {
     static const int64_t dims[] = {2, -1};
     static const float inside[2] = {3, 4}, outside[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     bytes graph = {0}, model, branch = {0}, node, function = {0};
@@ -1250,8 +1204,7 @@ static void make_bodies(void)
             {"location", "w.data"}, {"offset", "24"}, {"length", "8"}};
         put_int(&t, 1, 2);
         put_int(&t, 2, EPCTX_ONNX_FLOAT);
-        for (int i = 0; i < 3; i++)
-            put_pair(&t, 13, pairs[i][0], pairs[i][1]);
+        for (int i = 0; i < 3; i++) put_pair(&t, 13, pairs[i][0], pairs[i][1]);
         put_int(&t, 14, 1);
         put_str(&a, 1, "value");
         put_child(&a, 5, &t);
@@ -1266,16 +1219,13 @@ static void make_bodies(void)
     save_bytes("m.onnx", &model);
 }
 
-static size_t occurrences(const bytes *b, const char *text)
-{
+static size_t occurrences(const bytes *b, const char *text) {
     size_t count = 0, size = strlen(text);
-    for (size_t i = 0; i + size <= b->size; i++)
-        count += memcmp(b->data + i, text, size) == 0;
+    for (size_t i = 0; i + size <= b->size; i++) count += memcmp(b->data + i, text, size) == 0;
     return count;
 }
 
-TEST(bodies)
-{
+TEST(bodies) {
     static const float own[2] = {3, 4}, far[2] = {3, 4}, kept[2] = {5, 6}, constant[2] = {7, 8};
     fake f = {0};
     epctx_error error;
@@ -1310,8 +1260,7 @@ TEST(bodies)
 }
 
 /* ep.context_model_external_initializers_file_name: initializers of bodies, too, go out. */
-TEST(initializers_file)
-{
+TEST(initializers_file) {
     static const struct {
         uint64_t least;
         const char *names;
@@ -1344,8 +1293,7 @@ TEST(initializers_file)
             static const float want[3][2] = {{3, 4}, {3, 4}, {5, 6}};
             file = read_file(at("rest.data"));
             CHECK_UINT(file.size, 136);
-            for (size_t k = 0; k < 3; k++)
-                CHECK_TRUE(memcmp(file.data + 64 * k, want[k], 8) == 0);
+            for (size_t k = 0; k < 3; k++) CHECK_TRUE(memcmp(file.data + 64 * k, want[k], 8) == 0);
             bytes_free(&file);
         }
         CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
@@ -1360,8 +1308,7 @@ TEST(initializers_file)
 
 /* -- names of outputs -- */
 
-TEST(subfolder)
-{
+TEST(subfolder) {
     static const char *const bad[] = {"../up.bin", "/abs.bin", "a/../../b.bin"};
     fake f = {0};
     epctx_gen_opts opts = {0};
@@ -1395,8 +1342,7 @@ TEST(subfolder)
 
 /* Model, its external data and the result, each in a folder of its own: the result needs neither of
  * the other two. */
-TEST(three_folders)
-{
+TEST(three_folders) {
     static const char *const folders[] = {"model", "data", "out"};
     static const float values[4] = {0, 0, 3, 4};
     fake f = {0};
@@ -1409,8 +1355,7 @@ TEST(three_folders)
     epctx_error error;
     bytes graph = {0};
     clear_root();
-    for (size_t i = 0; i < 3; i++)
-        CHECK_TRUE(mkdir(at(folders[i]), 0777) == 0);
+    for (size_t i = 0; i < 3; i++) CHECK_TRUE(mkdir(at(folders[i]), 0777) == 0);
     add_node(&graph, "Take", "n0", "x,w", "a");
     add_node(&graph, "Keep", "n1", "a,k", "y");
     add_x_and_y(&graph);
@@ -1436,13 +1381,11 @@ TEST(three_folders)
     epctx_model_close(&model);
     remove(at("out/m_ctx.onnx"));
     remove(at("out/m_fake.bin"));
-    for (size_t i = 0; i < 3; i++)
-        rmdir(at(folders[i]));
+    for (size_t i = 0; i < 3; i++) rmdir(at(folders[i]));
 }
 
 /* What to do when nothing compiles is said, never guessed. */
-TEST(no_nodes_policy)
-{
+TEST(no_nodes_policy) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_gen_report report;
@@ -1477,8 +1420,7 @@ TEST(no_nodes_policy)
 /* -- metadata -- */
 
 /* Compatibility info and stamps of EPs without a node go; what is not ours stays. */
-TEST(stale_metadata)
-{
+TEST(stale_metadata) {
     static const char *const keys[] = {"ep_compatibility_info.GoneEP", "epctx.build.GoneEP",
                                        "ep_compatibility_info.FakeEP", "mine",
                                        "ep_compatibility_info"};
@@ -1488,8 +1430,7 @@ TEST(stale_metadata)
     epctx_str value;
     bytes b = source(0);
     clear_root();
-    for (size_t i = 0; i < 5; i++)
-        add_metadata(&b, keys[i], "old");
+    for (size_t i = 0; i < 5; i++) add_metadata(&b, keys[i], "old");
     save_bytes("m.onnx", &b);
     CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
@@ -1504,8 +1445,7 @@ TEST(stale_metadata)
 }
 
 /* The stamp is text that a script can read, without a time: twice the same. */
-TEST(stamp)
-{
+TEST(stamp) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -1548,8 +1488,7 @@ TEST(stamp)
 }
 
 /* A stamp is as hostile as its model. */
-TEST(hostile_stamp)
-{
+TEST(hostile_stamp) {
     static const struct {
         const char *stamp;
         epctx_freshness want;
@@ -1580,8 +1519,7 @@ TEST(hostile_stamp)
 }
 
 /* Annotations of values that are gone go with them; the parameters of others stay. */
-TEST(annotations)
-{
+TEST(annotations) {
     static const float one[1] = {1};
     fake f = {0};
     epctx_error error;
@@ -1622,8 +1560,7 @@ typedef struct told {
     int setups;
 } told;
 
-static void told_progress(void *user, const char *work, uint64_t done, uint64_t total)
-{
+static void told_progress(void *user, const char *work, uint64_t done, uint64_t total) {
     told *t = (told *)user;
     t->compile += strcmp(work, "compile") == 0;
     t->write += strcmp(work, "write") == 0;
@@ -1631,8 +1568,7 @@ static void told_progress(void *user, const char *work, uint64_t done, uint64_t 
     t->total = total;
 }
 
-static bool told_cancel(void *user)
-{
+static bool told_cancel(void *user) {
     told *t = (told *)user;
     return ++t->cancels == t->cancel_at;
 }
@@ -1640,8 +1576,7 @@ static bool told_cancel(void *user)
 static told *setup_target;
 
 static epctx_status told_setup(void *self, void *build, const epctx_build_opts *opts,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     (void)self, (void)build, (void)error;
     setup_target->setups++;
     setup_target->prepare_only = opts->prepare_only;
@@ -1649,8 +1584,7 @@ static epctx_status told_setup(void *self, void *build, const epctx_build_opts *
 }
 
 /* Cancelled at every place where that is asked: nothing is left, nothing is replaced. */
-TEST(hooks)
-{
+TEST(hooks) {
     int n;
     for (n = 0; n < 50; n++) {
         fake f = {0};
@@ -1692,8 +1626,7 @@ TEST(hooks)
 }
 
 /* `verify` finds a binary that its own backend does not load, before it is written. */
-TEST(verify)
-{
+TEST(verify) {
     static const fake_step steps[] = {FAKE_LOAD, FAKE_FIND};
     for (size_t i = 0; i < 2; i++) {
         fake f = {0};
@@ -1713,8 +1646,7 @@ TEST(verify)
 }
 
 /* GetEpContextNodes: an EP without model bytes makes nodes and binary from plain records. */
-TEST(context_nodes)
-{
+TEST(context_nodes) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_ep_opts opts = {0};
@@ -1773,8 +1705,7 @@ TEST(context_nodes)
     epctx_arena_free(&arena);
 }
 
-TEST(bad_arguments)
-{
+TEST(bad_arguments) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_loaded loaded = {0};
@@ -1800,8 +1731,7 @@ static int64_t typed_size;
 static epctx_status typed_status, sized_status, setup_status;
 
 static epctx_status typed_fn(void *self, void *build, epctx_str name, const epctx_value **outputs,
-                             size_t *count, epctx_error *error)
-{
+                             size_t *count, epctx_error *error) {
     static epctx_value values[4];
     (void)self, (void)build, (void)name;
     memset(values, 0, sizeof values);
@@ -1817,8 +1747,7 @@ static epctx_status typed_fn(void *self, void *build, epctx_str name, const epct
 }
 
 static epctx_status sized_fn(void *self, void *build, epctx_str name, int64_t *size,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     (void)self, (void)build, (void)name;
     *size = typed_size;
     return sized_status == EPCTX_OK ? EPCTX_OK
@@ -1826,16 +1755,14 @@ static epctx_status sized_fn(void *self, void *build, epctx_str name, int64_t *s
 }
 
 static epctx_status setup_fn(void *self, void *build, const epctx_build_opts *opts,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     (void)self, (void)build, (void)opts;
     return setup_status == EPCTX_OK ? EPCTX_OK
                                     : epctx_fail(error, setup_status, "setup_fn fails as told");
 }
 
 /* A backend with every member that may be NULL. */
-static epctx_backend full_backend(fake *f)
-{
+static epctx_backend full_backend(fake *f) {
     epctx_backend backend = fake_backend(f);
     backend.types_fn = typed_fn;
     backend.max_size_fn = sized_fn;
@@ -1849,8 +1776,7 @@ static epctx_backend full_backend(fake *f)
 }
 
 /* x -> y, which is a vector. */
-static epctx_graph small_piece(void)
-{
+static epctx_graph small_piece(void) {
     static epctx_value in, out;
     epctx_graph piece = {0};
     memset(&in, 0, sizeof in);
@@ -1865,8 +1791,7 @@ static epctx_graph small_piece(void)
 }
 
 static epctx_status compile_piece(const epctx_backend *backend, const epctx_ep_opts *opts,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     epctx_graph piece = small_piece();
     epctx_arena arena;
     epctx_ep ep = {0};
@@ -1880,8 +1805,7 @@ static epctx_status compile_piece(const epctx_backend *backend, const epctx_ep_o
     return status;
 }
 
-TEST(backend_contract)
-{
+TEST(backend_contract) {
     fake f = {0};
     epctx_hooks silent = {0};
     epctx_ep_opts opts = {0};
@@ -1937,8 +1861,7 @@ TEST(backend_contract)
 }
 
 /* Whatever a node's attribute holds is in the hash of the graph. */
-TEST(hash_of_attributes)
-{
+TEST(hash_of_attributes) {
     static const int64_t ints[] = {1, 2};
     static const float floats[] = {1, 2};
     const epctx_str strings[] = {{"a", 1}, {"b", 1}};
@@ -1973,8 +1896,7 @@ TEST(hash_of_attributes)
     }
 }
 
-TEST(hash_in_notes)
-{
+TEST(hash_in_notes) {
     CHECK_UINT(epctx_notes_hash(epctx_str_of("graph_hash=00000000000000ff")), 255);
     CHECK_UINT(epctx_notes_hash(epctx_str_of("graph_hash=00000000000000f")), 0);
     CHECK_UINT(epctx_notes_hash(epctx_str_of("other_hash=00000000000000ff")), 0);
@@ -1987,8 +1909,7 @@ TEST(hash_in_notes)
 
 /* Nodes x -> "other" -> Keep -> y, the first an EPContext node of another EP. */
 static void make_foreign(const char *domain, int64_t main_context, int64_t embed, const char *cache,
-                         bool keep)
-{
+                         bool keep) {
     bytes graph = {0}, node = new_node("EPContext", domain, "o", "x", keep ? "a" : "y"), b;
     add_attr_int(&node, "main_context", main_context);
     add_attr_int(&node, "embed_mode", embed);
@@ -2002,14 +1923,13 @@ static void make_foreign(const char *domain, int64_t main_context, int64_t embed
     save_bytes("m.onnx", &b);
 }
 
-static epctx_status keeps_fn(void *self, const epctx_graph *graph, size_t index, epctx_error *error)
-{
+static epctx_status keeps_fn(void *self, const epctx_graph *graph, size_t index,
+                             epctx_error *error) {
     (void)self, (void)graph;
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "node %u is kept on purpose", (uint64_t)index);
 }
 
-TEST(why_nothing)
-{
+TEST(why_nothing) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts opts = {0};
@@ -2039,8 +1959,7 @@ TEST(why_nothing)
 }
 
 /* Another EP's binary has to be where the new model looks for it. */
-TEST(foreign_binary)
-{
+TEST(foreign_binary) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_open_opts open = {0};
@@ -2088,15 +2007,13 @@ TEST(foreign_binary)
 
 /* -- every allocation -- */
 
-static void put_note(bytes *graph, const char *value, const char *scale)
-{
+static void put_note(bytes *graph, const char *value, const char *scale) {
     static const float one[1] = {1};
     add_floats(graph, scale, one, 1);
     add_scale(graph, value, scale);
 }
 
-static void put_sparse(bytes *graph, const char *name)
-{
+static void put_sparse(bytes *graph, const char *name) {
     static const float one[1] = {1};
     bytes sparse = {0}, values = {0}, indices = {0};
     const uint8_t zero[8] = {0};
@@ -2115,8 +2032,7 @@ static void put_sparse(bytes *graph, const char *name)
 
 /* Everything that generation rewrites: nodes that go, stay and move, weights in and out of files,
  * sparse ones, annotations, types, metadata, another EP's node, a body. */
-static void make_everything(void)
-{
+static void make_everything(void) {
     static const int64_t dims[] = {2, -1};
     static const float two[2] = {1, 2}, outside[4] = {1, 2, 3, 4};
     bytes graph = {0}, model, other;
@@ -2154,8 +2070,8 @@ static void make_everything(void)
 
 /* Allocation `n` fails, alone or with all that follow. Sees that the outcome is one of two:
  * everything is there (*whole, made by a run without `n`), or nothing has changed. */
-static const char *starved(size_t n, bool once, const epctx_gen_opts *how, bytes *whole, bool *done)
-{
+static const char *starved(size_t n, bool once, const epctx_gen_opts *how, bytes *whole,
+                           bool *done) {
     static char text[3000];
     fake f = {0};
     counting c = {0};
@@ -2202,8 +2118,7 @@ static const char *starved(size_t n, bool once, const epctx_gen_opts *how, bytes
     return text;
 }
 
-TEST(every_allocation)
-{
+TEST(every_allocation) {
     for (int kind = 0; kind < 6; kind++) {
         epctx_gen_opts opts = {0};
         const char *wrong = NULL;
@@ -2226,8 +2141,7 @@ TEST(every_allocation)
 }
 
 /* What generation made of that model. */
-TEST(everything)
-{
+TEST(everything) {
     fake f = {0};
     epctx_backend backend = full_backend(&f);
     epctx_model model;
@@ -2269,8 +2183,7 @@ TEST(everything)
 
 /* A model as other writers make them: the name first, fields of an odd wire type, tensors of text
  * and of no elements. What is not understood stays. */
-TEST(odd_model)
-{
+TEST(odd_model) {
     static const float two[2] = {1, 2};
     fake f = {0};
     epctx_gen_opts opts = {0};
@@ -2303,8 +2216,7 @@ TEST(odd_model)
 }
 
 /* An EP is known under several names: its metadata stays as long as one of its nodes does. */
-TEST(metadata_of_a_known_ep)
-{
+TEST(metadata_of_a_known_ep) {
     static const char *const keys[] = {"ep_compatibility_info.QNN",
                                        "ep_compatibility_info.OpenVINO"};
     fake f = {0};
@@ -2317,8 +2229,7 @@ TEST(metadata_of_a_known_ep)
     add_x_and_y(&graph);
     b = new_model(&graph);
     add_opset(&b, "com.microsoft", 1);
-    for (size_t i = 0; i < 2; i++)
-        add_metadata(&b, keys[i], "info");
+    for (size_t i = 0; i < 2; i++) add_metadata(&b, keys[i], "info");
     clear_root();
     save_bytes("m.onnx", &b);
     CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
@@ -2328,8 +2239,7 @@ TEST(metadata_of_a_known_ep)
     epctx_model_close(&model);
 }
 
-TEST(stamps_at_their_limits)
-{
+TEST(stamps_at_their_limits) {
     static const struct {
         size_t fill;
         const char *start, *message;
@@ -2347,8 +2257,7 @@ TEST(stamps_at_their_limits)
         epctx_backend backend = fake_backend(&f);
         bytes b = source(0), pair = {0}, stamp = {0};
         bytes_add(&stamp, cases[i].start, strlen(cases[i].start));
-        for (size_t k = 0; k < cases[i].fill; k++)
-            bytes_add(&stamp, "n", 1);
+        for (size_t k = 0; k < cases[i].fill; k++) bytes_add(&stamp, "n", 1);
         put_str(&pair, 1, "epctx.build.FakeEP");
         put_child(&pair, 2, &stamp);
         put_child(&b, 14, &pair);
@@ -2370,8 +2279,7 @@ TEST(stamps_at_their_limits)
 static int maps_counted; /* of the source */
 
 static epctx_status counting_map(void *user, const char *folder, const char *name, bool copy,
-                                 epctx_mapping *out, epctx_error *error)
-{
+                                 epctx_mapping *out, epctx_error *error) {
     maps_counted += strcmp(name, at("m.onnx")) == 0;
     return epctx_io_files()->map_fn(user, folder, name, copy, out, error);
 }
@@ -2380,16 +2288,14 @@ static epctx_status counting_map(void *user, const char *folder, const char *nam
 static uint64_t source_changed;
 
 static epctx_status told_times(void *user, const char *path, epctx_file_info *info,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     epctx_status status = epctx_io_files()->stat_fn(user, path, info, error);
     info->written = strstr(path, "_ctx") != NULL ? 100 : 1;
     info->changed = strstr(path, "_ctx") != NULL ? 100 : source_changed;
     return status;
 }
 
-TEST(fresh_by_size_and_time)
-{
+TEST(fresh_by_size_and_time) {
     static const struct {
         bool fast;
         uint64_t changed;
@@ -2438,8 +2344,7 @@ TEST(fresh_by_size_and_time)
 }
 
 /* What the messages of the loader say that its status does not. */
-TEST(load_says_what_is_missing)
-{
+TEST(load_says_what_is_missing) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_model model;
@@ -2469,8 +2374,7 @@ TEST(load_says_what_is_missing)
     bytes_free(&b);
 }
 
-TEST(generate_arguments)
-{
+TEST(generate_arguments) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_model model;
@@ -2495,8 +2399,7 @@ TEST(generate_arguments)
 
 /* A graph output without a type, as ONNX allows it: ORT cannot infer it behind an EPContext
  * node. */
-TEST(untyped_output)
-{
+TEST(untyped_output) {
     static const int64_t dims[] = {2, -1};
     fake f = {0};
     epctx_backend backend = full_backend(&f);
@@ -2533,8 +2436,7 @@ TEST(untyped_output)
 }
 
 /* A group without its workspace would be an ordinary model; a backend without a member, a crash. */
-TEST(generate_without)
-{
+TEST(generate_without) {
     fake f = {0};
     epctx_backend backend = full_backend(&f);
     epctx_gen_opts opts = {0};
@@ -2566,15 +2468,13 @@ typedef struct refusals {
 } refusals;
 
 static epctx_status explains_node(void *self, const epctx_graph *graph, size_t index,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     refusals *r = self;
     r->asked++;
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "no unit for '%S'", &graph->nodes[index].name);
 }
 
-static void hears_refusal(void *user, const epctx_node *node, const epctx_error *why)
-{
+static void hears_refusal(void *user, const epctx_node *node, const epctx_error *why) {
     refusals *r = user;
     r->told += epctx_str_is(node->op_type, "Keep");
     r->others += !epctx_str_is(node->op_type, "Keep");
@@ -2583,8 +2483,7 @@ static void hears_refusal(void *user, const epctx_node *node, const epctx_error 
 }
 
 /* Every node that stays is told; the backend is not asked without end. */
-TEST(tells_why_nodes_stay)
-{
+TEST(tells_why_nodes_stay) {
     refusals r = {0};
     epctx_backend backend = full_backend(&r.fake);
     epctx_gen_opts opts = {0};
@@ -2619,8 +2518,7 @@ TEST(tells_why_nodes_stay)
 
 /* Constants: one that the graph gives out is compiled, one that a node reads that stays, too, stays
  * beside it. What is told is what stays. */
-TEST(constants_given_out)
-{
+TEST(constants_given_out) {
     static const float two[2] = {1, 2};
     refusals r = {0};
     epctx_backend backend = fake_backend(&r.fake);
@@ -2657,8 +2555,7 @@ TEST(constants_given_out)
 }
 
 static epctx_status infers_b(void *self, const epctx_graph *graph, epctx_arena *arena,
-                             epctx_value **values, size_t *count, epctx_error *error)
-{
+                             epctx_value **values, size_t *count, epctx_error *error) {
     static const int64_t dims[1] = {5};
     fake *f = self;
     (void)graph;
@@ -2674,8 +2571,7 @@ static epctx_status infers_b(void *self, const epctx_graph *graph, epctx_arena *
 }
 
 static epctx_status takes_behind_b(void *self, const epctx_graph *graph, uint8_t *take,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     bool known = false;
     for (size_t i = 0; i < graph->value_count; i++)
         known = known || (epctx_str_is(graph->values[i].name, "b") && graph->values[i].rank == 1);
@@ -2686,8 +2582,7 @@ static epctx_status takes_behind_b(void *self, const epctx_graph *graph, uint8_t
 }
 
 /* What the backend infers is the graph's when it is asked what it takes. */
-TEST(infers_types)
-{
+TEST(infers_types) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts opts = {0};
@@ -2727,8 +2622,7 @@ TEST(infers_types)
     epctx_model_close(&model);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_root()) return 1;
     RUN(tells_why_nodes_stay);
     RUN(constants_given_out);

@@ -11,15 +11,14 @@ static const int64_t two[] = {2, -1};
 static const float numbers[2] = {1, 2};
 
 static epctx_status generate_file(fake *f, const char *name, const epctx_gen_opts *opts,
-                                  epctx_gen_report *report, const epctx_io *io, epctx_error *error)
-{
+                                  epctx_gen_report *report, const epctx_io *io,
+                                  epctx_error *error) {
     epctx_backend backend = fake_backend(f);
     return generate_one(at(name), &backend, opts, report, io, error);
 }
 
 /* x -> Take -> y, which each case adds to. */
-static bytes plain_graph(void)
-{
+static bytes plain_graph(void) {
     bytes graph = {0};
     add_node(&graph, "Take", "n0", "x,w", "y");
     put_str(&graph, 2, "g");
@@ -28,15 +27,13 @@ static bytes plain_graph(void)
     return graph;
 }
 
-static void make_plain(const char *name)
-{
+static void make_plain(const char *name) {
     bytes graph = plain_graph();
     save_model(name, &graph);
 }
 
 /* Names of the main graph's fields `number`, each with a blank behind it. */
-static const char *names_in(const epctx_model *model, uint32_t number)
-{
+static const char *names_in(const epctx_model *model, uint32_t number) {
     static char text[500];
     epctx_cursor it = epctx_view_fields(epctx_model_graph(model).view, number);
     epctx_field field;
@@ -54,8 +51,7 @@ static const char *names_in(const epctx_model *model, uint32_t number)
 /* -- messages -- */
 
 /* Fields of every number with a wire type that readers skip: they stay where they are. */
-static void add_noise(bytes *message)
-{
+static void add_noise(bytes *message) {
     static const uint8_t eight[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     for (uint32_t number = 1; number < 26; number++) {
         put_tag(message, number, 1);
@@ -63,8 +59,7 @@ static void add_noise(bytes *message)
     }
 }
 
-static bytes noisy_model(void)
-{
+static bytes noisy_model(void) {
     bytes graph = {0}, model = {0}, whole;
     add_noise(&graph);
     add_node(&graph, "Take", "n0", "x,w", "a");
@@ -79,8 +74,7 @@ static bytes noisy_model(void)
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
     add_value(&graph, GRAPH_VALUE, "a", EPCTX_ONNX_FLOAT, two);
     add_value(&graph, GRAPH_VALUE, "gone", EPCTX_ONNX_FLOAT, two);
-    for (int i = 0; i < 2; i++)
-        add_scale(&graph, i == 0 ? "a" : "nowhere", "k");
+    for (int i = 0; i < 2; i++) add_scale(&graph, i == 0 ? "a" : "nowhere", "k");
     add_noise(&model);
     add_metadata(&model, "epctx.build.Gone", "x");
     whole = new_model(&graph);
@@ -90,8 +84,7 @@ static bytes noisy_model(void)
 }
 
 /* Removes everything called "gone" and what belongs to it, one field of each kind. */
-static bool remove_gone(epctx_model *model)
-{
+static bool remove_gone(epctx_model *model) {
     static const uint32_t numbers_of[] = {1, 5, 11, 13, 14};
     epctx_error error;
     epctx_cursor it;
@@ -114,8 +107,7 @@ static bool remove_gone(epctx_model *model)
 
 /* An edited model gives what its bytes give: removed fields are no fields, and fields of other wire
  * types are nobody's business. */
-TEST(noisy_and_edited)
-{
+TEST(noisy_and_edited) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts opts = {0};
@@ -160,8 +152,7 @@ TEST(noisy_and_edited)
 }
 
 /* A graph without nodes, copied: only what says that it is a copy is new. */
-TEST(copy_of_nothing)
-{
+TEST(copy_of_nothing) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_gen_report report;
@@ -184,8 +175,7 @@ TEST(copy_of_nothing)
 }
 
 /* A constant node is taken, and nobody reads it: nothing was refused, nothing is compiled. */
-TEST(constant_alone)
-{
+TEST(constant_alone) {
     fake f = {0};
     epctx_error error;
     bytes graph = {0};
@@ -203,8 +193,7 @@ TEST(constant_alone)
 
 /* Nodes that nobody reads stay, with the annotations of what they make; so do types of initializers
  * that are read. */
-TEST(unread)
-{
+TEST(unread) {
     fake f = {0};
     epctx_error error;
     epctx_model model;
@@ -232,8 +221,7 @@ TEST(unread)
 }
 
 /* Nodes in the wrong order: the partition stands where the last of its nodes stood. */
-TEST(out_of_order)
-{
+TEST(out_of_order) {
     fake f = {0};
     epctx_error error;
     epctx_model model;
@@ -260,8 +248,7 @@ TEST(out_of_order)
 }
 
 /* An initializer without elements has no bytes to move; a sparse one without values has no name. */
-TEST(empty_initializers)
-{
+TEST(empty_initializers) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_gen_report report;
@@ -306,8 +293,7 @@ TEST(empty_initializers)
     epctx_model_close(&model);
 }
 
-TEST(sparse_without_values)
-{
+TEST(sparse_without_values) {
     fake f = {0};
     epctx_error error;
     epctx_status status;
@@ -329,8 +315,7 @@ TEST(sparse_without_values)
 }
 
 /* What another known EP's node is not about goes. */
-TEST(metadata_of_another_known_ep)
-{
+TEST(metadata_of_another_known_ep) {
     fake f = {0};
     epctx_error error;
     epctx_model model;
@@ -352,8 +337,7 @@ TEST(metadata_of_another_known_ep)
 /* -- names and places -- */
 
 /* An empty name is no name. */
-TEST(empty_binary_name)
-{
+TEST(empty_binary_name) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_gen_report report;
@@ -367,8 +351,7 @@ TEST(empty_binary_name)
 }
 
 /* Two files of one name: the EPContext model elsewhere would meet the other one. */
-TEST(foreign_binary_of_that_name)
-{
+TEST(foreign_binary_of_that_name) {
     fake f = {0};
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -393,15 +376,13 @@ TEST(foreign_binary_of_that_name)
 }
 
 static epctx_status keeps_all(void *self, void *build, const epctx_build_opts *opts,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     (void)self, (void)build, (void)error;
     return opts->weightless == EPCTX_WEIGHTLESS_ALL ? EPCTX_OK : EPCTX_ERR_BACKEND;
 }
 
 /* One generation without weights; "?" and the reason when it fails, else onnx_model_filename. */
-static const char *source_name(const char *model_path, const char *context, const epctx_io *io)
-{
+static const char *source_name(const char *model_path, const char *context, const epctx_io *io) {
     static char text[2000];
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -438,8 +419,7 @@ static const char *source_name(const char *model_path, const char *context, cons
 static int unresolved;
 
 static epctx_status some_canonical(void *user, const char *path, char *out, size_t capacity,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     const epctx_io *files = epctx_io_files();
     size_t size = strlen(path);
     (void)user;
@@ -451,8 +431,7 @@ static epctx_status some_canonical(void *user, const char *path, char *out, size
 }
 
 /* Beside the EPContext model or below it the source has a relative path, elsewhere its name. */
-TEST(source_names)
-{
+TEST(source_names) {
     epctx_io io = *epctx_io_files();
     char near[400], under[400], beside[400], above[400];
     int alone = 0;
@@ -488,8 +467,7 @@ TEST(source_names)
 
 /* A file of initializers in three pieces of which the first fills the buffer: every call fails
  * once, and nothing of it stays. */
-TEST(large_initializers)
-{
+TEST(large_initializers) {
     static const size_t sizes[] = {16380, 3, 20000};
     bytes graph = plain_graph(), whole;
     epctx_gen_opts opts = {0};
@@ -536,16 +514,14 @@ TEST(large_initializers)
     bytes_free(&whole);
 }
 
-static epctx_status empty_finish(void *self, void *build, epctx_buffer *out, epctx_error *error)
-{
+static epctx_status empty_finish(void *self, void *build, epctx_buffer *out, epctx_error *error) {
     (void)out, (void)error;
     fake_discard(self, build);
     return EPCTX_OK;
 }
 
 /* A backend that makes an empty binary gets an empty file, which nothing loads. */
-TEST(empty_binary)
-{
+TEST(empty_binary) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_model model;
@@ -564,8 +540,7 @@ TEST(empty_binary)
     epctx_model_close(&model);
 }
 
-TEST(no_model)
-{
+TEST(no_model) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_model model = {0};
@@ -575,8 +550,7 @@ TEST(no_model)
 }
 
 /* Without times the fast way compares hashes, as the slow one does. */
-TEST(fast_without_times)
-{
+TEST(fast_without_times) {
     fake f = {0};
     flaky io = {0};
     epctx_io calls = flaky_io(&io);
@@ -609,15 +583,13 @@ static struct {
     bool done;
 } tamper;
 
-static void tamper_now(void)
-{
+static void tamper_now(void) {
     tamper.source->data[tamper.at] = tamper.value;
     tamper.done = true;
 }
 
 static epctx_status tamper_compile(void *self, void *build, const epctx_graph *graph,
-                                   epctx_str name, uint64_t hash, epctx_error *error)
-{
+                                   epctx_str name, uint64_t hash, epctx_error *error) {
     epctx_status status = fake_compile(self, build, graph, name, hash, error);
     tamper_now();
     return status;
@@ -626,8 +598,7 @@ static epctx_status tamper_compile(void *self, void *build, const epctx_graph *g
 /* Compiles a model from memory of exactly its size. */
 static epctx_status generate_tampered(const bytes *whole, const epctx_backend *backend,
                                       const epctx_io *io, const char *initializers,
-                                      epctx_error *error)
-{
+                                      epctx_error *error) {
     epctx_open_opts open = {0};
     epctx_gen_opts opts = {0};
     epctx_model model;
@@ -654,8 +625,7 @@ static epctx_status generate_tampered(const bytes *whole, const epctx_backend *b
 /* Writes some values over each byte in turn, when `backend` or `io` say so. No access leaves the
  * source (the sanitizers watch), and what is written is a file, or nothing is written. */
 static const char *tamper_all(const bytes *whole, epctx_backend *backend, const epctx_io *io,
-                              const char *initializers, size_t *written_count, size_t *refused)
-{
+                              const char *initializers, size_t *written_count, size_t *refused) {
     static const uint8_t values[] = {0xff, 0x00, 0x08, 0x7a};
     fake *f = (fake *)backend->self;
     for (tamper.at = 0; tamper.at < whole->size; tamper.at++) {
@@ -679,8 +649,7 @@ static const char *tamper_all(const bytes *whole, epctx_backend *backend, const 
 }
 
 /* Somebody writes into the source under the open model, in the middle of the generation. */
-TEST(source_changes)
-{
+TEST(source_changes) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_io io = quick_io();
@@ -715,8 +684,7 @@ TEST(source_changes)
 /* The same, when the file that a body's weights are in is opened: between the first look at their
  * tensor and its storing. */
 static epctx_status tamper_map(void *user, const char *folder, const char *name, bool copy,
-                               epctx_mapping *out, epctx_error *error)
-{
+                               epctx_mapping *out, epctx_error *error) {
     const epctx_io *files = epctx_io_files();
     size_t size = strlen(name);
     (void)user;
@@ -724,8 +692,7 @@ static epctx_status tamper_map(void *user, const char *folder, const char *name,
     return files->map_fn(files->user, folder, name, copy, out, error);
 }
 
-TEST(tensor_changes)
-{
+TEST(tensor_changes) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_io io = quick_io();
@@ -750,8 +717,7 @@ TEST(tensor_changes)
 }
 
 /* Strings have no bytes that could stay outside: a node does not name them as weights. */
-TEST(strings_stay)
-{
+TEST(strings_stay) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts opts = {0};
@@ -782,8 +748,7 @@ TEST(strings_stay)
 
 /* Names of every length and of characters that are escaped: wherever the text of the build stamp
  * grows, the memory for it is missing once. */
-TEST(stamp_without_memory)
-{
+TEST(stamp_without_memory) {
     static const char *const fillers[] = {"%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%", /* 40 times */
                                           "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
                                           "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
@@ -845,8 +810,7 @@ TEST(stamp_without_memory)
     CHECK_TRUE(refused >= 3 * 140); /* more where every piece is an allocation of its own */
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_root()) {
         printf("FAIL test_gen_models: no folder to work in\n");
         return 1;

@@ -47,8 +47,7 @@ static bool all_named; /* no file without a name */
 static bool one_name;  /* and no second one */
 
 /* What is to go wrong in this call, or 0. An errno is set. */
-static int sys_wrong(const char *call)
-{
+static int sys_wrong(const char *call) {
     int what = sys_plan.what;
     if (sys_plan.call == NULL || strcmp(sys_plan.call, call) != 0) return 0;
     sys_seen++;
@@ -58,8 +57,7 @@ static int sys_wrong(const char *call)
     return what;
 }
 
-static void distort(int what, struct stat *info)
-{
+static void distort(int what, struct stat *info) {
     if (what == OTHER_SIZE) info->st_size++;
     if (what == OTHER_TIME) info->st_mtim.tv_nsec ^= 1;
     if (what == OTHER_FILE) info->st_ino++;
@@ -68,22 +66,19 @@ static void distort(int what, struct stat *info)
     if (what == OTHER_GROUP) info->st_gid++;
 }
 
-static int sys_fstat(int fd, struct stat *info)
-{
+static int sys_fstat(int fd, struct stat *info) {
     int what = sys_wrong("fstat"), result = what > 0 ? -1 : fstat(fd, info);
     distort(what, info);
     return result;
 }
 
-static int sys_stat(const char *path, struct stat *info)
-{
+static int sys_stat(const char *path, struct stat *info) {
     int what = sys_wrong("stat"), result = what > 0 ? -1 : stat(path, info);
     distort(what, info);
     return result;
 }
 
-static int sys_open(const char *path, int flags, ...)
-{
+static int sys_open(const char *path, int flags, ...) {
     va_list args;
     int mode = 0;
     va_start(args, flags);
@@ -100,8 +95,7 @@ static int sys_open(const char *path, int flags, ...)
 #define UNNAMED 0
 #endif
 
-static int sys_openat(int fd, const char *path, int flags, ...)
-{
+static int sys_openat(int fd, const char *path, int flags, ...) {
     va_list args;
     mode_t mode = 0;
     va_start(args, flags);
@@ -117,95 +111,80 @@ static int sys_openat(int fd, const char *path, int flags, ...)
                : openat(fd, path, flags, mode);
 }
 
-static int sys_fstatat(int fd, const char *path, struct stat *info, int flags)
-{
+static int sys_fstatat(int fd, const char *path, struct stat *info, int flags) {
     int what = sys_wrong("fstatat"), result = what > 0 ? -1 : fstatat(fd, path, info, flags);
     distort(what, info);
     return result;
 }
 
-static int sys_access(const char *path, int mode)
-{
+static int sys_access(const char *path, int mode) {
     return sys_wrong("access") != 0 ? -1 : access(path, mode);
 }
 
-static ssize_t sys_pread(int fd, void *out, size_t size, off_t at)
-{
+static ssize_t sys_pread(int fd, void *out, size_t size, off_t at) {
     int what = sys_wrong("pread");
     if (what == NOTHING) return 0;
     return what > 0 ? -1 : pread(fd, out, what == SHORT && size > 1 ? size / 2 : size, at);
 }
 
-static ssize_t sys_write(int fd, const void *data, size_t size)
-{
+static ssize_t sys_write(int fd, const void *data, size_t size) {
     int what = sys_wrong("write");
     if (what == NOTHING) return 0;
     return what > 0 ? -1 : write(fd, data, what == SHORT && size > 1 ? size / 2 : size);
 }
 
-static void *sys_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
-{
+static void *sys_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
     void *data = MAP_FAILED;
     if (sys_wrong("mmap") == 0) data = mmap(at, size, protection, flags, fd, offset);
     sys_maps += data != MAP_FAILED;
     return data;
 }
 
-static int sys_munmap(void *data, size_t size)
-{
+static int sys_munmap(void *data, size_t size) {
     sys_maps--;
     return munmap(data, size);
 }
 
-static char *sys_realpath(const char *path, char *out)
-{
+static char *sys_realpath(const char *path, char *out) {
     return sys_wrong("realpath") != 0 ? NULL : realpath(path, out);
 }
 
-static int sys_renameat(int a, const char *from, int b, const char *to)
-{
+static int sys_renameat(int a, const char *from, int b, const char *to) {
     int result = sys_wrong("renameat") != 0 ? -1 : renameat(a, from, b, to);
     sys_renamed += result == 0;
     return result;
 }
 
 /* As without root's rights: to a group of ours only. */
-static int sys_fchown(int fd, uid_t owner, gid_t group)
-{
+static int sys_fchown(int fd, uid_t owner, gid_t group) {
     return group != getegid() ? -1 : fchown(fd, owner, group);
 }
 
-static int sys_fchmod(int fd, mode_t mode)
-{
+static int sys_fchmod(int fd, mode_t mode) {
     return sys_wrong("fchmod") != 0 ? -1 : fchmod(fd, mode);
 }
 
-static int sys_fsync(int fd)
-{
+static int sys_fsync(int fd) {
     return sys_wrong("fsync") != 0 ? -1 : fsync(fd);
 }
 
-static int sys_unlinkat(int fd, const char *path, int flags)
-{
+static int sys_unlinkat(int fd, const char *path, int flags) {
     return sys_wrong("unlinkat") != 0 ? -1 : unlinkat(fd, path, flags);
 }
 
 /* "name" gives a file without a name one, "linkat" a file a second one. */
-static int sys_linkat(int a, const char *from, int b, const char *to, int flags)
-{
+static int sys_linkat(int a, const char *from, int b, const char *to, int flags) {
     if (one_name) errno = EPERM;
     return one_name || sys_wrong(flags != 0 ? "name" : "linkat") != 0
                ? -1
                : linkat(a, from, b, to, flags);
 }
 
-static int sys_flock(int fd, int how)
-{
+static int sys_flock(int fd, int how) {
     return sys_wrong("flock") != 0 ? -1 : flock(fd, how);
 }
 
-static DIR *sys_opendir(const char *path)
-{
+static DIR *sys_opendir(const char *path) {
     return sys_wrong("opendir") != 0 ? NULL : opendir(path);
 }
 
@@ -258,40 +237,35 @@ static DIR *sys_opendir(const char *path)
 
 static epctx_error error;
 
-static epctx_status taken(epctx_status status, const epctx_io *io, epctx_mapping *m)
-{
+static epctx_status taken(epctx_status status, const epctx_io *io, epctx_mapping *m) {
     if (status != EPCTX_OK) return m->handle == NULL ? status : EPCTX_ERR_CONFIG;
     if (m->size != 4 || memcmp(m->data, "text", 4) != 0) status = EPCTX_ERR_CONFIG;
     io->unmap_fn(io->user, m);
     return status;
 }
 
-static epctx_status map(void)
-{
+static epctx_status map(void) {
     const epctx_io *io = epctx_io_files();
     epctx_mapping m;
     epctx_status status = io->map_fn(io->user, NULL, at("file"), false, &m, &error);
     return taken(status, io, &m);
 }
 
-static epctx_status read_all(void)
-{
+static epctx_status read_all(void) {
     const epctx_io *io = epctx_io_private();
     epctx_mapping m;
     epctx_status status = io->map_fn(io->user, NULL, at("file"), false, &m, &error);
     return taken(status, io, &m);
 }
 
-static epctx_status map_inside(void)
-{
+static epctx_status map_inside(void) {
     const epctx_io *io = epctx_io_files();
     epctx_mapping m;
     epctx_status status = io->map_fn(io->user, root, "file", false, &m, &error);
     return taken(status, io, &m);
 }
 
-static epctx_status examine(void)
-{
+static epctx_status examine(void) {
     const epctx_io *io = epctx_io_files();
     epctx_file_info info;
     epctx_status status = io->stat_fn(io->user, at("file"), &info, &error);
@@ -300,8 +274,7 @@ static epctx_status examine(void)
 
 /* With the way back, which is taken after a failure. */
 static epctx_status put_file(const char *folder, const char *name, bool second,
-                             epctx_overwrite overwrite)
-{
+                             epctx_overwrite overwrite) {
     static epctx_io_file file;
     const epctx_io *io = epctx_io_files();
     epctx_status status = io->create_fn(io->user, folder, name, &file, &error);
@@ -315,19 +288,16 @@ static epctx_status put_file(const char *folder, const char *name, bool second,
     return status;
 }
 
-static epctx_status replace_file(const char *path)
-{
+static epctx_status replace_file(const char *path) {
     return put_file(NULL, path, false, EPCTX_OVERWRITE_REPLACE);
 }
 
-static epctx_status swap_file(const char *name, epctx_overwrite overwrite)
-{
+static epctx_status swap_file(const char *name, epctx_overwrite overwrite) {
     return put_file(root, name, true, overwrite);
 }
 
 /* What is there goes first. */
-static epctx_status clear(void)
-{
+static epctx_status clear(void) {
     static epctx_io_file file;
     const epctx_io *io = epctx_io_files();
     epctx_status status = io->create_fn(io->user, root, "file", &file, &error);
@@ -342,18 +312,15 @@ static epctx_status clear(void)
     return status;
 }
 
-static epctx_status replace(void)
-{
+static epctx_status replace(void) {
     return replace_file(at("file"));
 }
 
-static epctx_status create(void)
-{
+static epctx_status create(void) {
     return replace_file(at("made"));
 }
 
-static epctx_status replace_named(void)
-{
+static epctx_status replace_named(void) {
     epctx_status status;
     all_named = true;
     status = replace_file(at("file"));
@@ -361,13 +328,11 @@ static epctx_status replace_named(void)
     return status;
 }
 
-static epctx_status swap(void)
-{
+static epctx_status swap(void) {
     return swap_file("file", EPCTX_OVERWRITE_REPLACE);
 }
 
-static epctx_status swap_named(void)
-{
+static epctx_status swap_named(void) {
     epctx_status status;
     all_named = true;
     status = swap();
@@ -375,23 +340,19 @@ static epctx_status swap_named(void)
     return status;
 }
 
-static epctx_status swap_backup(void)
-{
+static epctx_status swap_backup(void) {
     return swap_file("file", EPCTX_OVERWRITE_BACKUP);
 }
 
-static epctx_status swap_backup_alone(void)
-{
+static epctx_status swap_backup_alone(void) {
     return put_file(root, "file", false, EPCTX_OVERWRITE_BACKUP);
 }
 
-static epctx_status swap_new(void)
-{
+static epctx_status swap_new(void) {
     return swap_file("made", EPCTX_OVERWRITE_FAIL);
 }
 
-static epctx_status swap_new_named(void)
-{
+static epctx_status swap_new_named(void) {
     epctx_status status;
     all_named = true;
     status = swap_new();
@@ -399,58 +360,49 @@ static epctx_status swap_new_named(void)
     return status;
 }
 
-static epctx_status swap_none(void)
-{
+static epctx_status swap_none(void) {
     return swap_file("file", EPCTX_OVERWRITE_FAIL);
 }
 
-static epctx_status link_inside(void)
-{
+static epctx_status link_inside(void) {
     const epctx_io *io = epctx_io_files();
     return io->link_fn(io->user, root, "file", "made", &error);
 }
 
-static epctx_status remove_inside(void)
-{
+static epctx_status remove_inside(void) {
     const epctx_io *io = epctx_io_files();
     return io->remove_fn(io->user, root, "file", &error);
 }
 
-static epctx_status second_name(void)
-{
+static epctx_status second_name(void) {
     const epctx_io *io = epctx_io_files();
     return io->link_fn(io->user, NULL, at("file"), at("made"), &error);
 }
 
-static epctx_status resolve(void)
-{
+static epctx_status resolve(void) {
     char out[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
     return io->canonical_fn(io->user, at("file"), out, sizeof out, &error);
 }
 
-static epctx_status take_away(void)
-{
+static epctx_status take_away(void) {
     const epctx_io *io = epctx_io_files();
     return io->remove_fn(io->user, NULL, at("file"), &error);
 }
 
-static bool no_name(void *state, const char *name)
-{
+static bool no_name(void *state, const char *name) {
     (void)state;
     (void)name;
     return true;
 }
 
-static epctx_status list(void)
-{
+static epctx_status list(void) {
     const epctx_io *io = epctx_io_files();
     return io->list_fn(io->user, root, no_name, NULL, &error);
 }
 
 /* Holds the lock, which a lock of another descriptor shows. */
-static epctx_status lock(void)
-{
+static epctx_status lock(void) {
     static epctx_io_file held;
     const epctx_io *io = epctx_io_files();
     epctx_status status = io->lock_fn(io->user, NULL, at("lock"), &held, &error);
@@ -580,8 +532,7 @@ static const struct io_case {
 };
 
 /* Something that a case left behind, or NULL. */
-static const char *left_behind(bool failed, int first_free)
-{
+static const char *left_behind(bool failed, int first_free) {
     static char text[2100];
     bytes now = read_file(at("file"));
     bool replaced = bytes_equal(&now, "new text", 8), old = bytes_equal(&now, "text", 4);
@@ -598,8 +549,7 @@ static const char *left_behind(bool failed, int first_free)
     return old || replaced ? NULL : "the file is neither the old one nor the new one";
 }
 
-TEST(system_calls)
-{
+TEST(system_calls) {
     struct stat info;
     int first_free = dup(0);
     close(first_free);
@@ -641,8 +591,7 @@ TEST(system_calls)
 }
 
 /* Where files have one name only what is replaced is copied: what the copy meets. */
-static epctx_status copied(const char *call, int at_call, int what)
-{
+static epctx_status copied(const char *call, int at_call, int what) {
     epctx_status status;
     clear_root();
     make_file(at("file"), "text", 4);
@@ -657,8 +606,7 @@ static epctx_status copied(const char *call, int at_call, int what)
     return status;
 }
 
-TEST(copies)
-{
+TEST(copies) {
     static const struct {
         const char *call;
         int at, what;
@@ -683,8 +631,7 @@ TEST(copies)
 }
 
 /* The rights of a file whose owner or group is not ours. */
-TEST(modes)
-{
+TEST(modes) {
     static const struct {
         sys_fault fault;
         unsigned mode; /* of the new file; the old one has 0660 */
@@ -713,8 +660,7 @@ TEST(modes)
 static epctx_io_file writer;
 
 /* Writes a new file and takes the old one out of the way. */
-static epctx_status begin_writer(const char *name, epctx_overwrite overwrite)
-{
+static epctx_status begin_writer(const char *name, epctx_overwrite overwrite) {
     const epctx_io *io = epctx_io_files();
     epctx_status status;
     epctx_error_clear(&error);
@@ -723,16 +669,14 @@ static epctx_status begin_writer(const char *name, epctx_overwrite overwrite)
     return status == EPCTX_OK ? io->clear_fn(io->user, &writer, overwrite, &error) : status;
 }
 
-static bool file_has(const char *name, const char *text)
-{
+static bool file_has(const char *name, const char *text) {
     bytes b = read_file(at(name));
     bool same = bytes_equal(&b, text, strlen(text));
     bytes_free(&b);
     return same;
 }
 
-TEST(cleared)
-{
+TEST(cleared) {
     const epctx_io *io = epctx_io_files();
     clear_root();
     make_file(at("file"), "text", 4);
@@ -767,8 +711,7 @@ TEST(cleared)
 }
 
 /* The caller's link that leads nowhere has no target to replace. */
-TEST(dangling_link)
-{
+TEST(dangling_link) {
     struct stat info;
     clear_root();
     CHECK_INT(symlink("none", at("link")), 0);
@@ -779,8 +722,7 @@ TEST(dangling_link)
     CHECK_STR(listing(), "link ");
 }
 
-TEST(same_file)
-{
+TEST(same_file) {
     static const epctx_file_info file = {EPCTX_FILE_REGULAR, 4, 1, 2, 3, 4, true};
     epctx_file_info other = file;
     CHECK_TRUE(epctx_file_same(&file, &other));
@@ -804,8 +746,7 @@ TEST(same_file)
 
 /* -- locks -- */
 
-TEST(lock_without_waiting)
-{
+TEST(lock_without_waiting) {
     static epctx_io_file held, asked;
     const epctx_io *io = epctx_io_files();
     clear_root();
@@ -823,8 +764,7 @@ TEST(lock_without_waiting)
 }
 
 /* What was there before the lock stays. */
-TEST(lock_of_another_kind)
-{
+TEST(lock_of_another_kind) {
     clear_root();
     epctx_error_clear(&error);
     CHECK_INT(mkfifo(at("lock"), 0666), 0);
@@ -837,8 +777,7 @@ TEST(lock_of_another_kind)
 }
 
 /* A name without a whole character has nothing that could stand before ".lock". */
-TEST(lock_without_characters)
-{
+TEST(lock_without_characters) {
     char name[EPCTX_NAME_MAX];
     epctx_file_lock held;
     clear_root();
@@ -851,8 +790,7 @@ TEST(lock_without_characters)
     CHECK_STR(listing(), "");
 }
 
-TEST(long_lock)
-{
+TEST(long_lock) {
     static char path[EPCTX_PATH_MAX + 1];
     static epctx_io_file held;
     const epctx_io *io = epctx_io_files();
@@ -864,24 +802,20 @@ TEST(long_lock)
 
 /* -- what the file system refuses -- */
 
-static void make_tree(void)
-{
+static void make_tree(void) {
     clear_root();
     make_file(at("file"), "text", 4);
     if (mkdir(at("sub"), 0777) != 0) abort();
     if (mkfifo(at("pipe"), 0666) != 0 || symlink("sub", at("link")) != 0) abort();
 }
 
-static void remove_tree(void)
-{
+static void remove_tree(void) {
     static const char *const names[] = {"file", "second", "pipe", "link", "sub/new", "sub"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        remove(at(names[i]));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) remove(at(names[i]));
     if (listing()[0] != '\0') abort(); /* a temporary file was left behind */
 }
 
-TEST(reading)
-{
+TEST(reading) {
     static char long_part[400];
     const epctx_io *io = epctx_io_files();
     epctx_mapping m;
@@ -917,8 +851,7 @@ TEST(reading)
 }
 
 /* No descriptor left is a failure of the system, not "the file does not exist". */
-TEST(no_descriptors)
-{
+TEST(no_descriptors) {
     const epctx_io *io = epctx_io_files();
     struct rlimit before, none;
     epctx_status status;
@@ -934,8 +867,7 @@ TEST(no_descriptors)
     remove_tree();
 }
 
-TEST(writing)
-{
+TEST(writing) {
     static char long_path[2 * EPCTX_PATH_MAX], nearly[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
     static epctx_io_file file;
@@ -973,8 +905,7 @@ TEST(writing)
     remove_tree();
 }
 
-TEST(second_names)
-{
+TEST(second_names) {
     const epctx_io *io = epctx_io_files();
     epctx_error e;
     make_tree();
@@ -987,8 +918,7 @@ TEST(second_names)
     remove_tree();
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_root()) {
         printf("FAIL test_io: no folder to work in\n");
         return 1;

@@ -21,8 +21,7 @@ typedef struct app {
     bool silent; /* and without a message */
 } app;
 
-static buffer *app_find(app *a, const char *name, bool make)
-{
+static buffer *app_find(app *a, const char *name, bool make) {
     for (size_t i = 0; i < 8; i++)
         if (a->buffers[i].there && strcmp(a->buffers[i].name, name) == 0) return &a->buffers[i];
     for (size_t i = 0; make && i < 8; i++) {
@@ -34,8 +33,7 @@ static buffer *app_find(app *a, const char *name, bool make)
     return NULL;
 }
 
-static epctx_status app_asked(app *a, const char *what, const char *name, epctx_error *error)
-{
+static epctx_status app_asked(app *a, const char *what, const char *name, epctx_error *error) {
     size_t used = strlen(a->log);
     snprintf(a->log + used, sizeof a->log - used, "%s %s;", what, name);
     if (a->fails == NULL || strcmp(a->fails, name) != 0) return EPCTX_OK;
@@ -43,8 +41,7 @@ static epctx_status app_asked(app *a, const char *what, const char *name, epctx_
 }
 
 static epctx_status app_read(void *user, const char *name, void **data, size_t *size,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     app *a = (app *)user;
     buffer *b = app_find(a, name, false);
     a->reads++;
@@ -60,15 +57,13 @@ static epctx_status app_read(void *user, const char *name, void **data, size_t *
     return EPCTX_OK;
 }
 
-static void app_free(void *user, void *data, size_t size)
-{
+static void app_free(void *user, void *data, size_t size) {
     memset(data, 0xee, size); /* who reads on reads this */
     free(data);
     ((app *)user)->alive--;
 }
 
-static epctx_status app_size(void *user, const char *name, uint64_t *size, epctx_error *error)
-{
+static epctx_status app_size(void *user, const char *name, uint64_t *size, epctx_error *error) {
     buffer *b = app_find((app *)user, name, false);
     (void)error;
     if (b == NULL) return EPCTX_ERR_NOT_FOUND;
@@ -77,8 +72,7 @@ static epctx_status app_size(void *user, const char *name, uint64_t *size, epctx
 }
 
 static epctx_status app_write(void *user, const char *name, const void *data, size_t size,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     app *a = (app *)user;
     epctx_status status = app_asked(a, "write", name, error);
     buffer *b;
@@ -91,8 +85,7 @@ static epctx_status app_write(void *user, const char *name, const void *data, si
     return EPCTX_OK;
 }
 
-static epctx_status app_remove(void *user, const char *name, epctx_error *error)
-{
+static epctx_status app_remove(void *user, const char *name, epctx_error *error) {
     app *a = (app *)user;
     epctx_status status = app_asked(a, "remove", name, error);
     buffer *b = app_find(a, name, false);
@@ -103,8 +96,7 @@ static epctx_status app_remove(void *user, const char *name, epctx_error *error)
     return EPCTX_OK;
 }
 
-static epctx_buffer_io app_callbacks(app *a)
-{
+static epctx_buffer_io app_callbacks(app *a) {
     epctx_buffer_io b = {0};
     b.user = a;
     b.read_fn = app_read;
@@ -114,8 +106,7 @@ static epctx_buffer_io app_callbacks(app *a)
     return b;
 }
 
-static void app_source(app *a, const char *name, float first)
-{
+static void app_source(app *a, const char *name, float first) {
     buffer *b = app_find(a, name, true);
     bytes_free(&b->data);
     b->data = source(first);
@@ -123,16 +114,13 @@ static void app_source(app *a, const char *name, float first)
     a->reads = 0;
 }
 
-static void app_end(app *a)
-{
-    for (size_t i = 0; i < 8; i++)
-        bytes_free(&a->buffers[i].data);
+static void app_end(app *a) {
+    for (size_t i = 0; i < 8; i++) bytes_free(&a->buffers[i].data);
     memset(a, 0, sizeof *a);
 }
 
 static epctx_status generate(epctx_buffer_io *callbacks, const char *path,
-                             const epctx_gen_opts *opts, epctx_error *error)
-{
+                             const epctx_gen_opts *opts, epctx_error *error) {
     fake f = {0};
     epctx_backend backend;
     epctx_open_opts open = {0};
@@ -149,8 +137,7 @@ static epctx_status generate(epctx_buffer_io *callbacks, const char *path,
 }
 
 static epctx_status load(epctx_buffer_io *callbacks, const char *path, size_t *bound,
-                         epctx_error *error)
-{
+                         epctx_error *error) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_open_opts open = {0};
@@ -169,8 +156,7 @@ static epctx_status load(epctx_buffer_io *callbacks, const char *path, size_t *b
 }
 
 /* The same bytes as through files, with nothing in the file system: the current folder is empty. */
-TEST(generate_and_load)
-{
+TEST(generate_and_load) {
     app a = {0};
     epctx_buffer_io callbacks = app_callbacks(&a);
     epctx_error error;
@@ -203,8 +189,7 @@ TEST(generate_and_load)
 }
 
 /* Folders are part of the name; one that leaves them is refused before the application hears it. */
-TEST(names)
-{
+TEST(names) {
     static const struct {
         const char *path, *name;
     } cases[] = {
@@ -268,8 +253,7 @@ TEST(names)
 }
 
 /* What fails is heard of, with its reason, and what was not complete was never handed over. */
-TEST(failures)
-{
+TEST(failures) {
     static const epctx_status statuses[] = {EPCTX_ERR_IO, EPCTX_ERR_BACKEND, EPCTX_ERR_CANCELLED};
     app a = {0};
     epctx_buffer_io callbacks = app_callbacks(&a);
@@ -307,8 +291,7 @@ TEST(failures)
 }
 
 /* Existing buffers: not replaced unless allowed, the old model goes before its binary changes. */
-TEST(overwriting)
-{
+TEST(overwriting) {
     app a = {0};
     epctx_buffer_io callbacks = app_callbacks(&a);
     epctx_gen_opts opts = {0};
@@ -336,8 +319,7 @@ TEST(overwriting)
 }
 
 /* With ORT's two callbacks alone, or one of them. */
-TEST(few_callbacks)
-{
+TEST(few_callbacks) {
     app a = {0};
     epctx_buffer_io callbacks = app_callbacks(&a);
     epctx_error error;
@@ -358,8 +340,7 @@ TEST(few_callbacks)
 
 /* Sizes and paths that the callbacks never hear of, or that they get wrong. */
 static epctx_status odd_read(void *user, const char *name, void **data, size_t *size,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     static char text[] = "text"; /* without a free_fn: it stays */
     (void)user, (void)error;
     *size = strcmp(name, "empty") == 0 ? 0 : 4;
@@ -367,8 +348,7 @@ static epctx_status odd_read(void *user, const char *name, void **data, size_t *
     return EPCTX_OK;
 }
 
-TEST(odd_buffers)
-{
+TEST(odd_buffers) {
     static char longest[EPCTX_PATH_MAX + 1];
     epctx_buffer_io callbacks = {0};
     epctx_io io = epctx_io_buffers(&callbacks);
@@ -421,8 +401,7 @@ TEST(odd_buffers)
 }
 
 /* No memory for what is written: nothing is handed over, nothing is left. */
-TEST(no_memory)
-{
+TEST(no_memory) {
     app a = {0};
     counting memory = {0};
     epctx_allocator allocator = counting_allocator(&memory);
@@ -448,8 +427,7 @@ TEST(no_memory)
 }
 
 /* What a backup would keep is the application's: asked for one, nothing is replaced. */
-TEST(no_backups)
-{
+TEST(no_backups) {
     app a = {0};
     epctx_buffer_io callbacks = app_callbacks(&a);
     epctx_io io = epctx_io_buffers(&callbacks);
@@ -472,15 +450,13 @@ TEST(no_backups)
 }
 
 static epctx_status take_any(void *user, const char *name, const void *data, size_t size,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     (void)user, (void)name, (void)data, (void)size, (void)error;
     return EPCTX_OK;
 }
 
 static epctx_status same_path(void *user, const char *path, char *out, size_t capacity,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     (void)user;
     if (strlen(path) >= capacity) return epctx_fail(error, EPCTX_ERR_LIMIT, "too long");
     strcpy(out, path);
@@ -488,8 +464,7 @@ static epctx_status same_path(void *user, const char *path, char *out, size_t ca
 }
 
 /* A name that is too long, alone or with what is put behind it, is refused. */
-TEST(long_names)
-{
+TEST(long_names) {
     static char path[EPCTX_PATH_MAX + 1];
     static const char *const calls[] = {"write", "lock", "folder"};
     epctx_buffer_io callbacks = {0};
@@ -508,8 +483,7 @@ TEST(long_names)
             memset(path, 'd', size);
             path[size] = '\0';
             path[0] = path[size - 2] = '/';
-            for (size_t i = 100; i < size - 3; i += 100)
-                path[i] = '/';
+            for (size_t i = 100; i < size - 3; i += 100) path[i] = '/';
             epctx_arena_init(&arena, NULL);
             CHECK_OK(epctx_commit_begin(&commit, &io, &arena, &error), error);
             status = call == 0   ? epctx_write_bytes(&io, path, "x", 1, NULL, &error)
@@ -529,8 +503,7 @@ TEST(long_names)
 static epctx_io_file fresh;
 
 static epctx_status write_one(const epctx_io *io, const char *name, bool alone, bool clear,
-                              epctx_overwrite overwrite, epctx_error *error)
-{
+                              epctx_overwrite overwrite, epctx_error *error) {
     epctx_status status;
     epctx_error_clear(error);
     status = io->create_fn(io->user, NULL, name, &fresh, error);
@@ -542,8 +515,7 @@ static epctx_status write_one(const epctx_io *io, const char *name, bool alone, 
 }
 
 /* The way back after a failure elsewhere: the old buffer, or none. */
-TEST(restoring)
-{
+TEST(restoring) {
     static const struct {
         bool there, clear, fails;
         const char *log;
@@ -579,8 +551,7 @@ TEST(restoring)
 }
 
 /* A buffer that must not be replaced, or that cannot be looked at, stays. */
-TEST(not_replaced)
-{
+TEST(not_replaced) {
     app a = {0};
     epctx_buffer_io callbacks = app_callbacks(&a);
     epctx_io io = epctx_io_buffers(&callbacks);
@@ -603,8 +574,7 @@ TEST(not_replaced)
     app_end(&a);
 }
 
-TEST(removing)
-{
+TEST(removing) {
     app a = {0};
     epctx_buffer_io callbacks = app_callbacks(&a);
     epctx_io io = epctx_io_buffers(&callbacks);
@@ -622,8 +592,7 @@ TEST(removing)
     app_end(&a);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_root()) {
         printf("FAIL test_io_buffers: no folder to work in\n");
         return 1;

@@ -30,8 +30,7 @@ typedef struct other {
 
 static other somebody;
 
-static void strike(void)
-{
+static void strike(void) {
     pid_t pid;
     int status;
     if (++somebody.moments != somebody.at) return;
@@ -41,8 +40,7 @@ static void strike(void)
         struct stat info;
         bool done = fd >= 0 && fstat(fd, &info) == 0;
         if (done && somebody.action == OVERWRITE)
-            for (off_t i = 0; i < info.st_size; i++)
-                done = done && pwrite(fd, "\xff", 1, i) == 1;
+            for (off_t i = 0; i < info.st_size; i++) done = done && pwrite(fd, "\xff", 1, i) == 1;
         else if (done)
             done = ftruncate(fd, somebody.action == CUT_HALF ? info.st_size / 2 : 0) == 0;
         _exit(done ? 0 : 1);
@@ -56,8 +54,7 @@ static const epctx_io *inner;
 static epctx_backend npu_backend;
 
 static epctx_status late_map(void *user, const char *folder, const char *name, bool copy,
-                             epctx_mapping *out, epctx_error *error)
-{
+                             epctx_mapping *out, epctx_error *error) {
     epctx_status status;
     strike();
     status = inner->map_fn(user, folder, name, copy, out, error);
@@ -65,8 +62,7 @@ static epctx_status late_map(void *user, const char *folder, const char *name, b
     return status;
 }
 
-static epctx_status late_load(void *self, epctx_span binary, void **context, epctx_error *error)
-{
+static epctx_status late_load(void *self, epctx_span binary, void **context, epctx_error *error) {
     epctx_status status;
     strike();
     status = npu_backend.load_fn(self, binary, context, error);
@@ -75,22 +71,19 @@ static epctx_status late_load(void *self, epctx_span binary, void **context, epc
 }
 
 static epctx_status late_find(void *self, void *context, epctx_str name, uint64_t hash,
-                              void **graph, epctx_error *error)
-{
+                              void **graph, epctx_error *error) {
     strike();
     return npu_backend.find_fn(self, context, name, hash, graph, error);
 }
 
 static epctx_status late_run(void *self, void *graph, const epctx_span *inputs,
                              const epctx_memory *outputs, void *scratch, size_t scratch_size,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     strike();
     return npu_backend.run_fn(self, graph, inputs, outputs, scratch, scratch_size, error);
 }
 
-static epctx_io late_io(const epctx_io *files)
-{
+static epctx_io late_io(const epctx_io *files) {
     epctx_io io = *files;
     inner = files;
     io.map_fn = late_map;
@@ -101,8 +94,7 @@ static epctx_io late_io(const epctx_io *files)
 
 static epctx_npu npu;
 
-static bool make_npu_model(bool embed)
-{
+static bool make_npu_model(bool embed) {
     static const int64_t dims[] = {ELEMENTS, -1};
     bytes graph = {0}, tensor = {0};
     uint8_t weights[ELEMENTS][4]; /* little-endian */
@@ -114,8 +106,7 @@ static bool make_npu_model(bool embed)
         float value = (float)(i - 10);
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
-        for (int k = 0; k < 4; k++)
-            weights[i][k] = (uint8_t)(bits >> 8 * k);
+        for (int k = 0; k < 4; k++) weights[i][k] = (uint8_t)(bits >> 8 * k);
     }
     add_node(&graph, "Add", "add", "x,w", "t");
     add_node(&graph, "Relu", "relu", "t", "y");
@@ -139,8 +130,7 @@ static bool make_npu_model(bool embed)
     return good;
 }
 
-static int run(const epctx_loaded *loaded, const epctx_backend *backend, epctx_error *error)
-{
+static int run(const epctx_loaded *loaded, const epctx_backend *backend, epctx_error *error) {
     float x[ELEMENTS], y[ELEMENTS] = {0};
     const epctx_bound *bound = &loaded->bound[0];
     epctx_span in = {(const uint8_t *)x, sizeof x};
@@ -148,8 +138,7 @@ static int run(const epctx_loaded *loaded, const epctx_backend *backend, epctx_e
     size_t need = (bound->info.scratch_size + 127) / 64 * 64;
     void *scratch = aligned_alloc(64, need);
     int code = RIGHT;
-    for (int i = 0; i < ELEMENTS; i++)
-        x[i] = (float)(i % 3);
+    for (int i = 0; i < ELEMENTS; i++) x[i] = (float)(i % 3);
     if (loaded->bound_count != 1 || scratch == NULL) abort();
     if (backend->run_fn(backend->self, bound->graph, &in, &out, scratch, bound->info.scratch_size,
                         error) != EPCTX_OK)
@@ -163,8 +152,7 @@ static int run(const epctx_loaded *loaded, const epctx_backend *backend, epctx_e
 }
 
 /* A whole session; its exit code. */
-static int session(const epctx_io *io, uint32_t flags)
-{
+static int session(const epctx_io *io, uint32_t flags) {
     epctx_backend backend = npu_backend;
     epctx_open_opts open = {0};
     epctx_model model;
@@ -188,8 +176,7 @@ static int session(const epctx_io *io, uint32_t flags)
 
 /* What comes of a session in which `file` changes at `moment`: an exit code, or minus a signal. */
 static int attacked(const epctx_io *files, uint32_t flags, const char *file, action what,
-                    int moment)
-{
+                    int moment) {
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
@@ -214,8 +201,7 @@ typedef struct outcome {
 } outcome;
 
 /* Every action at every moment. `mapped`: the file stays mapped, a cut may end in SIGBUS. */
-static outcome attack(const epctx_io *files, uint32_t flags, const char *file, bool mapped)
-{
+static outcome attack(const epctx_io *files, uint32_t flags, const char *file, bool mapped) {
     outcome o = {0};
     bytes clean = read_file(at(file));
     for (int what = 0; what < ACTION_COUNT; what++) {
@@ -238,8 +224,7 @@ static outcome attack(const epctx_io *files, uint32_t flags, const char *file, b
 }
 
 /* A binary is read before it is checked: nothing that happens to the file afterwards matters. */
-TEST(binary)
-{
+TEST(binary) {
     outcome o;
     CHECK_TRUE(make_npu_model(false));
     o = attack(epctx_io_files(), 0, "m_npu.bin", false);
@@ -249,8 +234,7 @@ TEST(binary)
 }
 
 /* The same with a mapped model that has the binary inside: only cutting is not survived. */
-TEST(embedded)
-{
+TEST(embedded) {
     outcome o;
     CHECK_TRUE(make_npu_model(true));
     o = attack(epctx_io_files(), 0, "m_ctx.onnx", true);
@@ -258,8 +242,7 @@ TEST(embedded)
     CHECK(o.right > 0 && o.refused > 0, "%d right, %d refused", o.right, o.refused);
 }
 
-TEST(model)
-{
+TEST(model) {
     outcome o;
     CHECK_TRUE(make_npu_model(false));
     o = attack(epctx_io_files(), 0, "m_ctx.onnx", true);
@@ -268,8 +251,7 @@ TEST(model)
 }
 
 /* Nothing is mapped: nothing can end the process. */
-TEST(private_io)
-{
+TEST(private_io) {
     for (int embed = 0; embed < 2; embed++) {
         outcome o;
         CHECK_TRUE(make_npu_model(embed == 1));
@@ -285,8 +267,7 @@ TEST(private_io)
 
 /* In place, on request: the binary's weights are used where they are, so that others can change
  * results (WRONG is what the caller asked for) and end the process, but no access goes wild. */
-TEST(in_place)
-{
+TEST(in_place) {
     static const uint16_t one = 1;
     bytes clean;
     int wrong = 0;
@@ -305,8 +286,7 @@ TEST(in_place)
 }
 
 /* What was read is whole or refused, also when the file ends earlier than its size says. */
-TEST(reading)
-{
+TEST(reading) {
     static const char odd[] = "/sys/kernel/mm/transparent_hugepage/enabled";
     const epctx_io *io = epctx_io_private();
     epctx_mapping m;
@@ -329,8 +309,7 @@ TEST(reading)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_root()) return 1;
     RUN(binary);
     RUN(embedded);

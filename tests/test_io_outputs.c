@@ -15,8 +15,7 @@
 
 /* -- a tree: the model's folder "in", somebody else's "out" -- */
 
-static void remove_tree(const char *folder)
-{
+static void remove_tree(const char *folder) {
     struct dirent **entries;
     int count = scandir(folder, &entries, NULL, alphasort);
     for (int i = 0; i < count; i++) {
@@ -33,16 +32,14 @@ static void remove_tree(const char *folder)
     if (count >= 0) free(entries);
 }
 
-static void make_tree(void)
-{
+static void make_tree(void) {
     remove_tree(root);
     mkdir(at("in"), 0755);
     mkdir(at("out"), 0755);
     make_file(at("out/victim"), "precious", 8);
 }
 
-static const char *names_in(const char *folder)
-{
+static const char *names_in(const char *folder) {
     static char text[1000];
     struct dirent **entries;
     int count = scandir(at(folder), &entries, NULL, alphasort);
@@ -58,8 +55,7 @@ static const char *names_in(const char *folder)
     return text;
 }
 
-static bool victim_lives(void)
-{
+static bool victim_lives(void) {
     bytes b = read_file(at("out/victim"));
     bool same = bytes_equal(&b, "precious", 8) && strcmp(names_in("out"), "victim ") == 0;
     bytes_free(&b);
@@ -70,13 +66,11 @@ static bool victim_lives(void)
 
 static epctx_error error;
 
-static void save_source(void)
-{
+static void save_source(void) {
     make_named("in/m.onnx", 0);
 }
 
-static void save_embedded(const char *cache, int64_t embed)
-{
+static void save_embedded(const char *cache, int64_t embed) {
     static const int64_t dims[] = {1, -1};
     bytes graph = {0}, model;
     add_epnode(&graph, "a", "x", "y", 1, embed, "X", "a", cache, strlen(cache));
@@ -88,8 +82,7 @@ static void save_embedded(const char *cache, int64_t embed)
     save_bytes("in/m.onnx", &model);
 }
 
-static epctx_status generate_with(const epctx_gen_opts *given)
-{
+static epctx_status generate_with(const epctx_gen_opts *given) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts opts = {0};
@@ -103,28 +96,24 @@ static epctx_status generate_with(const epctx_gen_opts *given)
     return status;
 }
 
-static epctx_status generate(const char *name)
-{
+static epctx_status generate(const char *name) {
     (void)name;
     return generate_with(NULL);
 }
 
-static epctx_status generate_binary(const char *name)
-{
+static epctx_status generate_binary(const char *name) {
     epctx_gen_opts opts = {0};
     opts.binary = name;
     return generate_with(&opts);
 }
 
-static epctx_status generate_initializers(const char *name)
-{
+static epctx_status generate_initializers(const char *name) {
     epctx_gen_opts opts = {0};
     opts.initializers_file_name = name;
     return generate_with(&opts);
 }
 
-static epctx_status open_or_compile(const char *name)
-{
+static epctx_status open_or_compile(const char *name) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_opened opened;
@@ -135,8 +124,7 @@ static epctx_status open_or_compile(const char *name)
     return status;
 }
 
-static epctx_status share_generate(const char *name)
-{
+static epctx_status share_generate(const char *name) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts opts = {0};
@@ -160,8 +148,7 @@ typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts 
                                    epctx_changes *changes, epctx_error *error);
 
 static epctx_status convert_at(convert_fn function, const char *path, const char *name,
-                               epctx_overwrite overwrite)
-{
+                               epctx_overwrite overwrite) {
     epctx_convert_opts opts = {0};
     epctx_write_opts write = {0};
     epctx_changes changes;
@@ -177,36 +164,30 @@ static epctx_status convert_at(convert_fn function, const char *path, const char
     return status;
 }
 
-static epctx_status extract(const char *name)
-{
+static epctx_status extract(const char *name) {
     return convert_at(epctx_model_extract, "in/m.onnx", name, EPCTX_OVERWRITE_REPLACE);
 }
 
-static epctx_status extract_backup(const char *name)
-{
+static epctx_status extract_backup(const char *name) {
     return convert_at(epctx_model_extract, "in/m.onnx", name, EPCTX_OVERWRITE_BACKUP);
 }
 
-static epctx_status external(const char *name)
-{
+static epctx_status external(const char *name) {
     return convert_at(epctx_init_external, "in/m.onnx", name, EPCTX_OVERWRITE_REPLACE);
 }
 
-static epctx_status move(const char *name)
-{
+static epctx_status move(const char *name) {
     const char *model = at("in/m.onnx");
     char to[100];
     snprintf(to, sizeof to, "in/%s", name);
     return epctx_move_binary(at("in/c.bin"), at(to), &model, 1, NULL, NULL, &error);
 }
 
-static void save_inside(void)
-{
+static void save_inside(void) {
     save_embedded("context", 1);
 }
 
-static void save_outside(void)
-{
+static void save_outside(void) {
     save_embedded("c.bin", 0);
     make_file(at("in/c.bin"), "context", 7);
 }
@@ -237,16 +218,14 @@ static const struct output {
 
 #define OUTPUTS (sizeof outputs / sizeof outputs[0])
 
-static void make_folders(const char *name)
-{
+static void make_folders(const char *name) {
     if (strncmp(name, "sub/", 4) == 0) mkdir(at("in/sub"), 0755);
     if (strncmp(name, "sub/a/", 6) == 0) mkdir(at("in/sub/a"), 0755);
 }
 
 /* Every function that writes, with each part of the name being a link out of the folder: to a file,
  * to nothing, to a folder. Nothing is written there, and without the link it works. */
-TEST(links)
-{
+TEST(links) {
     for (size_t i = 0; i < OUTPUTS; i++) {
         const struct output *o = &outputs[i];
         char path[100];
@@ -288,8 +267,7 @@ TEST(links)
 }
 
 /* A lock or a backup that is a link already. */
-TEST(links_beside)
-{
+TEST(links_beside) {
     make_tree();
     save_inside();
     make_file(at("in/c.bin"), "old", 3);
@@ -311,8 +289,7 @@ TEST(links_beside)
 /* Somebody makes the folder a link and a folder again while the call runs. */
 static volatile bool swapping;
 
-static void *swap_folders(void *unused)
-{
+static void *swap_folders(void *unused) {
     char sub[TEST_TEMP + 16], real[TEST_TEMP + 16], link[TEST_TEMP + 16];
     (void)unused;
     snprintf(sub, sizeof sub, "%s/in/sub", root);
@@ -327,8 +304,7 @@ static void *swap_folders(void *unused)
     return NULL;
 }
 
-TEST(racing_links)
-{
+TEST(racing_links) {
     int done = 0;
     for (size_t i = 0; i < OUTPUTS; i++) {
         pthread_t thread;
@@ -352,8 +328,7 @@ TEST(racing_links)
 
 /* -- what the caller named may be a link; what the model names is beside the file -- */
 
-static bool loads(const char *path)
-{
+static bool loads(const char *path) {
     epctx_arena arena;
     epctx_dependency *files;
     epctx_model model;
@@ -361,15 +336,13 @@ static bool loads(const char *path)
     bool good = epctx_model_open_file(&model, at(path), NULL, &error) == EPCTX_OK;
     epctx_arena_init(&arena, NULL);
     good = good && epctx_model_files(&model, NULL, &arena, &files, &count, &error) == EPCTX_OK;
-    for (size_t i = 0; i < count; i++)
-        good = good && files[i].status == EPCTX_OK;
+    for (size_t i = 0; i < count; i++) good = good && files[i].status == EPCTX_OK;
     epctx_arena_free(&arena);
     epctx_model_close(&model);
     return good;
 }
 
-static void make_linked(void (*make)(void))
-{
+static void make_linked(void (*make)(void)) {
     make_tree();
     make();
     CHECK_INT(rename(at("in"), at("real")), 0);
@@ -377,8 +350,7 @@ static void make_linked(void (*make)(void))
     CHECK_INT(symlink("../real/m.onnx", at("in/m.onnx")), 0);
 }
 
-TEST(beside_the_file)
-{
+TEST(beside_the_file) {
     epctx_gen_opts opts = {0};
     const char *model;
     make_linked(save_inside);
@@ -412,8 +384,7 @@ TEST(beside_the_file)
 
 /* -- modes -- */
 
-static int mode_after(mode_t before)
-{
+static int mode_after(mode_t before) {
     struct stat info;
     make_tree();
     save_inside();
@@ -424,8 +395,7 @@ static int mode_after(mode_t before)
     return (int)(info.st_mode & 07777);
 }
 
-TEST(modes)
-{
+TEST(modes) {
     CHECK_INT(mode_after(0640), 0640);
     CHECK_INT(mode_after(0600), 0600);
     CHECK_INT(mode_after(0755), 0755);
@@ -435,8 +405,7 @@ TEST(modes)
 }
 
 /* Owner and group of the old file. The child is somebody else, in a folder that is everybody's. */
-TEST(modes_of_others)
-{
+TEST(modes_of_others) {
     static const struct {
         uid_t owner;
         gid_t group;
@@ -482,8 +451,7 @@ TEST(modes_of_others)
 /* -- names -- */
 
 /* From 240 bytes to the longest that there are; letters of two bytes are not cut. */
-TEST(long_names)
-{
+TEST(long_names) {
     for (size_t size = 236; size <= 255; size++) {
         char name[260], path[300];
         epctx_write_opts opts = {0};
@@ -491,8 +459,7 @@ TEST(long_names)
         epctx_model model;
         make_tree();
         save_source();
-        for (size_t i = 0; i + 1 < size; i += 2)
-            memcpy(name + i, "\xc3\xa4", 2);
+        for (size_t i = 0; i + 1 < size; i += 2) memcpy(name + i, "\xc3\xa4", 2);
         memcpy(name + size - 5, ".onnx", 6);
         if (size % 2 == 0) {
             name[0] = 'x';
@@ -519,8 +486,7 @@ TEST(long_names)
 }
 
 /* The source goes to `model` and a file beside it: both under locks. */
-static epctx_status write_two(const char *model_name, const char *file_name)
-{
+static epctx_status write_two(const char *model_name, const char *file_name) {
     static const uint8_t text[] = "beside";
     char model_path[TEST_TEMP + 300], file_path[TEST_TEMP + 300];
     epctx_output_file file;
@@ -545,8 +511,7 @@ static epctx_status write_two(const char *model_name, const char *file_name)
 }
 
 /* Names that are cut to the name of one lock: nobody waits for himself. */
-TEST(long_names_of_one_lock)
-{
+TEST(long_names_of_one_lock) {
     char model[256], file[256];
     memset(model, 'a', sizeof model);
     memcpy(model + 245, ".onnx", 6);
@@ -560,8 +525,7 @@ TEST(long_names_of_one_lock)
 }
 
 /* A name that is no path any more behind its whole folder, which the model's path leaves out. */
-TEST(long_names_in_a_folder)
-{
+TEST(long_names_in_a_folder) {
     static char name[EPCTX_PATH_MAX];
     char here[EPCTX_PATH_MAX];
     epctx_output_file file = {0};
@@ -570,8 +534,7 @@ TEST(long_names_in_a_folder)
     make_tree();
     make_named("in/m.onnx", 0);
     memset(name, 'n', sizeof name - 4);
-    for (size_t i = 200; i + 4 < sizeof name; i += 200)
-        name[i] = '/';
+    for (size_t i = 200; i + 4 < sizeof name; i += 200) name[i] = '/';
     file.path = file.name = name;
     CHECK_TRUE(getcwd(here, sizeof here) != NULL && chdir(at("in")) == 0);
     CHECK_OK(epctx_model_open_file(&model, "m.onnx", NULL, &error), error);
@@ -585,8 +548,7 @@ TEST(long_names_in_a_folder)
 
 /* What is a model for one is a file beside it for the other: who waits for the lock of one has not
  * got the other's. */
-TEST(locks_have_one_order)
-{
+TEST(locks_have_one_order) {
     static const struct timespec moment = {0, 200000000};
     epctx_file_lock first, second;
     pid_t child;
@@ -610,8 +572,7 @@ TEST(locks_have_one_order)
 }
 
 /* FILE.lock that somebody has for purposes of his own. */
-TEST(lock_of_somebody)
-{
+TEST(lock_of_somebody) {
     bytes b;
     make_tree();
     make_named("in/s.onnx", 0);
@@ -624,8 +585,7 @@ TEST(lock_of_somebody)
 }
 
 /* What is being written has no name where the system can do that: nothing is left by a kill. */
-TEST(nothing_to_leave)
-{
+TEST(nothing_to_leave) {
     static epctx_io_file file;
     const epctx_io *io = epctx_io_files();
     make_tree();
@@ -641,8 +601,7 @@ TEST(nothing_to_leave)
 
 /* -- others who write the same -- */
 
-TEST(changed_since_read)
-{
+TEST(changed_since_read) {
     epctx_model one, two;
     bytes before, after;
     make_tree();
@@ -675,8 +634,7 @@ TEST(changed_since_read)
 
 static char in_model[200]; /* at() is for one thread */
 
-static void *change_one(void *user)
-{
+static void *change_one(void *user) {
     char key[2] = {(char)('a' + *(int *)user), '\0'};
     epctx_file_lock lock;
     epctx_write_opts opts = {0};
@@ -693,8 +651,7 @@ static void *change_one(void *user)
     return good ? user : NULL;
 }
 
-static bool has_metadata(const epctx_model *model, const char *key)
-{
+static bool has_metadata(const epctx_model *model, const char *key) {
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
@@ -703,8 +660,7 @@ static bool has_metadata(const epctx_model *model, const char *key)
     return false;
 }
 
-TEST(read_change_write)
-{
+TEST(read_change_write) {
     pthread_t threads[WRITERS];
     int numbers[WRITERS];
     epctx_model model;
@@ -737,8 +693,7 @@ typedef struct compiler {
     epctx_error error;
 } compiler;
 
-static void *compile_often(void *user)
-{
+static void *compile_often(void *user) {
     compiler *c = (compiler *)user;
     for (int i = 0; i < c->rounds; i++) {
         fake f = {0};
@@ -756,8 +711,7 @@ static void *compile_often(void *user)
     return NULL;
 }
 
-static bool fake_loads(const char *path)
-{
+static bool fake_loads(const char *path) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_loaded loaded;
@@ -771,8 +725,7 @@ static bool fake_loads(const char *path)
     return status == EPCTX_OK;
 }
 
-TEST(two_writers)
-{
+TEST(two_writers) {
     for (int round = 0; round < 16; round++) {
         compiler c[2];
         pthread_t threads[2];
@@ -788,8 +741,7 @@ TEST(two_writers)
             c[i].rounds = 4;
             CHECK_INT(pthread_create(&threads[i], NULL, compile_often, &c[i]), 0);
         }
-        for (int i = 0; i < 2; i++)
-            pthread_join(threads[i], NULL);
+        for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
         CHECK(c[0].failed + c[1].failed == 0, "round %d: %s%s", round, c[0].error.message,
               c[1].error.message);
         CHECK(fake_loads("in/o_ctx.onnx") || (shared && fake_loads("in/z_ctx.onnx")),
@@ -800,8 +752,7 @@ TEST(two_writers)
 }
 
 /* The model that is replaced with its binary is never missing, and always a whole one. */
-TEST(never_missing)
-{
+TEST(never_missing) {
     compiler c;
     pthread_t thread;
     int seen = 0, missing = 0;
@@ -826,8 +777,7 @@ TEST(never_missing)
     CHECK_STR(names_in("in"), "b.onnx m.onnx m_ctx.onnx m_fake.bin ");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_root()) {
         printf("FAIL test_io_outputs: no folder to work in\n");
         return 1;

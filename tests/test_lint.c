@@ -14,126 +14,104 @@
 
 /* -- models -- */
 
-static void empty_model(bytes *model)
-{
+static void empty_model(bytes *model) {
     bytes_free(model);
     put_int(model, 1, 8);
 }
 
-static void second_name(bytes *node)
-{
+static void second_name(bytes *node) {
     put_str(node, 3, "n");
 }
 
-static void text_max_size(bytes *node)
-{
+static void text_max_size(bytes *node) {
     add_attr_str(node, "max_size", "7", 1);
 }
 
-static void number_max_size(bytes *node)
-{
+static void number_max_size(bytes *node) {
     add_attr_int(node, "max_size", 7);
 }
 
-static void second_source(bytes *node)
-{
+static void second_source(bytes *node) {
     add_attr_str(node, "source", "MyEP", 4);
 }
 
-static void own_attribute(bytes *node)
-{
+static void own_attribute(bytes *node) {
     add_attr_str(node, "mine", "x", 1);
 }
 
-static void index_attribute(bytes *node)
-{
+static void index_attribute(bytes *node) {
     add_attr_int(node, "index", 0);
 }
 
-static void again_y(bytes *graph)
-{
+static void again_y(bytes *graph) {
     add_node(graph, "Relu", "r", "x", "y");
 }
 
-static void two_weights(bytes *graph)
-{
+static void two_weights(bytes *graph) {
     static const float data[1] = {1};
     add_floats(graph, "w", data, 1);
     add_floats(graph, "w", data, 1);
     add_node(graph, "Relu", "r", "w", "z");
 }
 
-static void unused_weight(bytes *graph)
-{
+static void unused_weight(bytes *graph) {
     static const float data[1] = {1};
     add_floats(graph, "w", data, 1);
 }
 
-static void ghost_input(bytes *graph)
-{
+static void ghost_input(bytes *graph) {
     add_node(graph, "Relu", "r", "ghost", "z");
 }
 
-static void ghost_in_body(bytes *graph)
-{
+static void ghost_in_body(bytes *graph) {
     bytes body = {0};
     add_node(&body, "Relu", "r", "ghost", "q");
     if_body(graph, &body);
 }
 
-static void outer_in_body(bytes *graph)
-{
+static void outer_in_body(bytes *graph) {
     bytes body = {0};
     add_node(&body, "Relu", "r", "x", "q");
     if_body(graph, &body);
 }
 
-static void memory_data(bytes *graph)
-{
+static void memory_data(bytes *graph) {
     add_external(graph, "w", 1, "*/_ORT_MEM_ADDR_/*", "0", "4");
 }
 
-static void file_data(bytes *graph)
-{
+static void file_data(bytes *graph) {
     add_external(graph, "w", 1, "good.bin", "0", "4");
 }
 
-static void data_beyond(bytes *graph)
-{
+static void data_beyond(bytes *graph) {
     add_external(graph, "w", 4, "good.bin", "32", "16");
     add_node(graph, "Relu", "r", "w", "z");
 }
 
-static void data_nowhere(bytes *graph)
-{
+static void data_nowhere(bytes *graph) {
     add_external(graph, "w", 1, NULL, "0", "4");
     add_node(graph, "Relu", "r", "w", "z");
 }
 
-static void custom_node(bytes *graph)
-{
+static void custom_node(bytes *graph) {
     bytes node = new_node("Op", "custom", "c", "x", "z");
     put_child(graph, 1, &node);
 }
 
-static void custom_import(bytes *model)
-{
+static void custom_import(bytes *model) {
     add_opset(model, "custom", 1);
 }
 
-static void second_import(bytes *model)
-{
+static void second_import(bytes *model) {
     add_opset(model, "ai.onnx", 13);
 }
 
-static void lost_output(bytes *graph)
-{
+static void lost_output(bytes *graph) {
     static const int64_t dims[] = {1, -1};
     add_value(graph, GRAPH_OUTPUT, "nowhere", 1, dims);
 }
 
-static void short_tensor(bytes *graph)
-{
+static void short_tensor(bytes *graph) {
     bytes tensor = {0};
     put_int(&tensor, 1, 3);
     put_int(&tensor, 2, 1);
@@ -142,88 +120,73 @@ static void short_tensor(bytes *graph)
     put_child(graph, 5, &tensor);
 }
 
-static void short_tensor_read(bytes *graph)
-{
+static void short_tensor_read(bytes *graph) {
     short_tensor(graph);
     add_node(graph, "Relu", "r", "w", "z");
 }
 
 /* A second output, of strings. */
-static void text_output(bytes *node)
-{
+static void text_output(bytes *node) {
     put_str(node, 2, "t");
 }
 
-static void text_value(bytes *graph)
-{
+static void text_value(bytes *graph) {
     static const int64_t dims[] = {1, -1};
     add_value(graph, GRAPH_OUTPUT, "t", EPCTX_ONNX_STRING, dims);
 }
 
-static void compat_other(bytes *model)
-{
+static void compat_other(bytes *model) {
     metadata(model, "ep_compatibility_info.OtherEP", "x");
 }
 
-static void metadata_latin(bytes *model)
-{
+static void metadata_latin(bytes *model) {
     metadata(model, "author", "J\xfcrgen");
 }
 
-static void compat_qnn_bad(bytes *model)
-{
+static void compat_qnn_bad(bytes *model) {
     metadata(model, "ep_compatibility_info.QNNExecutionProvider", "0:1.2:3");
 }
 
-static void compat_qnn_good(bytes *model)
-{
+static void compat_qnn_good(bytes *model) {
     metadata(model, "ep_compatibility_info.QNNExecutionProvider", "6:2.30.0:2.20.0:3.3.3:73:0");
 }
 
-static void metadata_twice(bytes *model)
-{
+static void metadata_twice(bytes *model) {
     metadata(model, "author", "a");
     metadata(model, "author", "b");
 }
 
-static void info_twice(bytes *graph)
-{
+static void info_twice(bytes *graph) {
     static const int64_t dims[] = {1, -1};
     add_value(graph, GRAPH_VALUE, "v", 1, dims);
     add_value(graph, GRAPH_VALUE, "v", 1, dims);
 }
 
-static void ir_99(bytes *model)
-{
+static void ir_99(bytes *model) {
     put_int(model, 1, 99);
 }
 
-static void relus_of_one_name(bytes *graph)
-{
+static void relus_of_one_name(bytes *graph) {
     add_node(graph, "Relu", "r", "x", "p");
     add_node(graph, "Relu", "r", "x", "q");
 }
 
-static void annotation_of_nothing(bytes *graph)
-{
+static void annotation_of_nothing(bytes *graph) {
     add_scale(graph, "gone", "x");
 }
 
-static void annotation_of_y(bytes *graph)
-{
+static void annotation_of_y(bytes *graph) {
     add_scale(graph, "y", "x");
 }
 
-static void wrong_order(bytes *graph)
-{
+static void wrong_order(bytes *graph) {
     add_node(graph, "Relu", "r1", "p", "q");
     add_node(graph, "Relu", "r2", "x", "p");
 }
 
 /* -- devices, training, functions -- */
 
-static void on_mesh(bytes *node, const char *id, const char *tensor)
-{
+static void on_mesh(bytes *node, const char *id, const char *tensor) {
     bytes on = {0}, sharding = {0};
     put_str(&on, 1, id);
     put_str(&sharding, 1, tensor);
@@ -231,26 +194,22 @@ static void on_mesh(bytes *node, const char *id, const char *tensor)
     put_child(node, 10, &on);
 }
 
-static void mesh(bytes *model)
-{
+static void mesh(bytes *model) {
     bytes config = {0};
     put_str(&config, 1, "mesh");
     put_int(&config, 2, 2);
     put_child(model, 26, &config);
 }
 
-static void on_mesh_y(bytes *node)
-{
+static void on_mesh_y(bytes *node) {
     on_mesh(node, "mesh", "y");
 }
 
-static void sharding_of_nothing(bytes *node)
-{
+static void sharding_of_nothing(bytes *node) {
     on_mesh(node, "mesh", "gone");
 }
 
-static void bind(bytes *training, uint32_t number, const char *key, const char *value)
-{
+static void bind(bytes *training, uint32_t number, const char *key, const char *value) {
     put_pair(training, number, key, value);
 }
 
@@ -258,8 +217,7 @@ enum { INITIAL = 3, UPDATE = 4 };
 
 /* initialization: -> w0; algorithm: w of the main graph, momentum -> w1. */
 static void train(bytes *model, const char *reads, uint32_t number, const char *key,
-                  const char *value)
-{
+                  const char *value) {
     static const float data[1] = {1};
     static const int64_t dims[] = {1, -1};
     bytes training = {0}, start = {0}, step = {0};
@@ -276,37 +234,31 @@ static void train(bytes *model, const char *reads, uint32_t number, const char *
     put_child(model, 20, &training);
 }
 
-static void train_well(bytes *model)
-{
+static void train_well(bytes *model) {
     train(model, "w,momentum", UPDATE, "w", "w1");
     train(model, "y,momentum", UPDATE, "momentum", "y"); /* values of the main graph */
     train(model, "w,momentum", INITIAL, "w", "w0");
 }
 
-static void train_no_initializer(bytes *model)
-{
+static void train_no_initializer(bytes *model) {
     train(model, "w,momentum", UPDATE, "x", "w1");
 }
 
-static void train_no_output(bytes *model)
-{
+static void train_no_output(bytes *model) {
     train(model, "w,momentum", INITIAL, "w", "w1"); /* of the algorithm */
 }
 
-static void train_twice(bytes *model)
-{
+static void train_twice(bytes *model) {
     train(model, "w,momentum", UPDATE, "w", "w1");
     train(model, "w,momentum", UPDATE, "w", "w1");
 }
 
-static void train_ghost(bytes *model)
-{
+static void train_ghost(bytes *model) {
     train(model, "ghost,momentum", UPDATE, "w", "w1");
 }
 
 /* A function with a node of domain `custom`. */
-static void function(bytes *model, bool import)
-{
+static void function(bytes *model, bool import) {
     bytes f = {0}, node = new_node("Op", "custom", "c", "a", "b");
     put_str(&f, 1, "F");
     put_str(&f, 4, "a");
@@ -323,20 +275,17 @@ static void function(bytes *model, bool import)
 }
 
 /* What the model imports does not count inside of a function. */
-static void function_without_import(bytes *model)
-{
+static void function_without_import(bytes *model) {
     add_opset(model, "custom", 1);
     function(model, false);
 }
 
-static void function_with_import(bytes *model)
-{
+static void function_with_import(bytes *model) {
     function(model, true);
 }
 
 /* An EPContext in a function, which has the types of its values in a list (IR version 10). */
-static void function_with_type(bytes *model, const char *typed)
-{
+static void function_with_type(bytes *model, const char *typed) {
     static const int64_t dims[] = {2, -1};
     bytes f = {0}, node = new_node("EPContext", "com.microsoft", "c", "a", "t");
     put_str(&f, 1, "F");
@@ -348,18 +297,15 @@ static void function_with_type(bytes *model, const char *typed)
     put_child(model, 25, &f);
 }
 
-static void function_that_types_its_output(bytes *model)
-{
+static void function_that_types_its_output(bytes *model) {
     function_with_type(model, "t");
 }
 
-static void function_that_types_its_input(bytes *model)
-{
+static void function_that_types_its_input(bytes *model) {
     function_with_type(model, "a");
 }
 
-static void function_without_its_output(bytes *model)
-{
+static void function_without_its_output(bytes *model) {
     bytes f = {0};
     put_str(&f, 1, "F");
     put_str(&f, 5, "b");
@@ -367,8 +313,7 @@ static void function_without_its_output(bytes *model)
 }
 
 /* Domains that ORT brings itself. */
-static void domains_of_ort(bytes *graph)
-{
+static void domains_of_ort(bytes *graph) {
     static const char *const domains[] = {"com.microsoft.nchwc", "ai.onnx.ml",
                                           "com.ms.internal.nhwc", "org.pytorch.aten"};
     for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++) {
@@ -378,8 +323,7 @@ static void domains_of_ort(bytes *graph)
 }
 
 /* A value of which one dimension is `dim`. */
-static void one_dim(bytes *graph, const char *name, int64_t dim)
-{
+static void one_dim(bytes *graph, const char *name, int64_t dim) {
     bytes value = {0}, type = {0}, tensor = {0}, shape = {0}, one = {0};
     put_int(&one, 1, dim);
     put_child(&shape, 1, &one);
@@ -391,20 +335,17 @@ static void one_dim(bytes *graph, const char *name, int64_t dim)
     put_child(graph, GRAPH_VALUE, &value);
 }
 
-static void x_is_negative(bytes *graph)
-{
+static void x_is_negative(bytes *graph) {
     one_dim(graph, "x", -5);
 }
 
-static void x_is_five(bytes *graph)
-{
+static void x_is_five(bytes *graph) {
     one_dim(graph, "x", 5);
 }
 
 /* An initializer and a node that reads it. */
 static void tensor_of(bytes *graph, const char *name, int32_t elem, int64_t dim, int64_t other,
-                      size_t size)
-{
+                      size_t size) {
     static const uint8_t zeros[16] = {0};
     char reader[8];
     bytes tensor = {0};
@@ -418,8 +359,7 @@ static void tensor_of(bytes *graph, const char *name, int32_t elem, int64_t dim,
     add_node(graph, "Relu", reader, name, reader);
 }
 
-static void small_types(bytes *graph)
-{
+static void small_types(bytes *graph) {
     tensor_of(graph, "a", 21, 3, 1, 2);
     tensor_of(graph, "b", 22, 4, 1, 2);
     tensor_of(graph, "c", 25, 5, 1, 2);
@@ -427,79 +367,66 @@ static void small_types(bytes *graph)
     tensor_of(graph, "e", 1, 0, 7, 0);
 }
 
-static void small_type_too_long(bytes *graph)
-{
+static void small_type_too_long(bytes *graph) {
     tensor_of(graph, "a", 22, 3, 1, 3);
 }
 
-static void too_many_to_count(bytes *graph)
-{
+static void too_many_to_count(bytes *graph) {
     tensor_of(graph, "a", 1, INT64_MAX, 8, 3);
 }
 
-static void strings_in_raw_data(bytes *graph)
-{
+static void strings_in_raw_data(bytes *graph) {
     tensor_of(graph, "a", EPCTX_ONNX_STRING, 3, 1, 1);
 }
 
-static void negative_dim(bytes *graph)
-{
+static void negative_dim(bytes *graph) {
     tensor_of(graph, "a", 1, -1, 1, 0);
 }
 
-static void external_length(bytes *graph)
-{
+static void external_length(bytes *graph) {
     add_external(graph, "w", 4, "good.bin", "0", "12");
     add_node(graph, "Relu", "r", "w", "z");
 }
 
 /* No number: not as if it were not there. */
-static void external_odd_length(bytes *graph)
-{
+static void external_odd_length(bytes *graph) {
     add_external(graph, "w", 4, "good.bin", "0", "16x");
     add_node(graph, "Relu", "r", "w", "z");
 }
 
-static void external_without_length(bytes *graph)
-{
+static void external_without_length(bytes *graph) {
     add_external(graph, "w", 4, "good.bin", "0", NULL);
     add_node(graph, "Relu", "r", "w", "z");
 }
 
-static void external_behind(bytes *graph)
-{
+static void external_behind(bytes *graph) {
     add_external(graph, "w", 1, "good.bin", "41", NULL);
     add_node(graph, "Relu", "r", "w", "z");
 }
 
-static void sparse_of(bytes *graph, const char *name)
-{
+static void sparse_of(bytes *graph, const char *name) {
     bytes sparse = {0}, values = {0};
     put_str(&values, 8, name);
     put_child(&sparse, 1, &values);
     put_child(graph, 15, &sparse);
 }
 
-static void two_sparse(bytes *graph)
-{
+static void two_sparse(bytes *graph) {
     sparse_of(graph, "w");
     sparse_of(graph, "w");
 }
 
-static void two_shardings(bytes *node)
-{
+static void two_shardings(bytes *node) {
     on_mesh_y(node);
     on_mesh_y(node);
 }
 
-static void sharding_without_name(bytes *node)
-{
+static void sharding_without_name(bytes *node) {
     on_mesh(node, "mesh", "");
 }
 
 /* Training graphs that continue the main graph: what they define must be new. */
-static void continuing(bytes *model, uint32_t number, const char *name)
-{
+static void continuing(bytes *model, uint32_t number, const char *name) {
     static const float data[1] = {1};
     static const int64_t dims[] = {1, -1};
     bytes training = {0}, step = {0};
@@ -513,84 +440,69 @@ static void continuing(bytes *model, uint32_t number, const char *name)
     put_child(model, 20, &training);
 }
 
-static void initializer_again(bytes *model)
-{
+static void initializer_again(bytes *model) {
     continuing(model, 5, "y");
 }
 
-static void input_again(bytes *model)
-{
+static void input_again(bytes *model) {
     continuing(model, 11, "y");
 }
 
-static void output_again(bytes *model)
-{
+static void output_again(bytes *model) {
     continuing(model, 1, "y");
 }
 
-static void all_new(bytes *model)
-{
+static void all_new(bytes *model) {
     continuing(model, 5, "new5");
     continuing(model, 11, "new11");
     continuing(model, 1, "new1");
 }
 
-static void no_algorithm(bytes *model)
-{
+static void no_algorithm(bytes *model) {
     continuing(model, 0, "");
 }
 
-static void compat_empty(bytes *model)
-{
+static void compat_empty(bytes *model) {
     metadata(model, "ep_compatibility_info.MyEP", "");
 }
 
-static void context_type(bytes *node, const char *type, const char *path)
-{
+static void context_type(bytes *node, const char *type, const char *path) {
     add_attr_str(node, "ep_context_type", type, strlen(type));
     if (path != NULL) add_attr_str(node, "ep_dlc_context", path, strlen(path));
 }
 
-static void type_unknown(bytes *node)
-{
+static void type_unknown(bytes *node) {
     context_type(node, "zip", NULL);
 }
 
-static void type_bin(bytes *node)
-{
+static void type_bin(bytes *node) {
     context_type(node, "bin", NULL);
 }
 
-static void dlc_without_path(bytes *node)
-{
+static void dlc_without_path(bytes *node) {
     context_type(node, "dlc", NULL);
 }
 
-static void dlc_empty(bytes *node)
-{
+static void dlc_empty(bytes *node) {
     context_type(node, "dlc", "");
 }
 
-static void dlc_good(bytes *node)
-{
+static void dlc_good(bytes *node) {
     context_type(node, "dlc", "good.bin");
 }
 
-static void dlc_missing(bytes *node)
-{
+static void dlc_missing(bytes *node) {
     context_type(node, "dlc", "missing.dlc");
 }
 
 /* -- what ONNX Runtime refuses -- */
 
-static void circle(bytes *graph)
-{
+static void circle(bytes *graph) {
     add_node(graph, "Relu", "r1", "p", "q");
     add_node(graph, "Relu", "r2", "q", "p");
 }
 
-static void body_of(bytes *graph, const char *title, const char *first, const char *second)
-{
+static void body_of(bytes *graph, const char *title, const char *first, const char *second) {
     bytes body = {0};
     if (title != NULL) put_str(&body, 2, title);
     add_node(&body, "Relu", "b1", first, second);
@@ -598,41 +510,34 @@ static void body_of(bytes *graph, const char *title, const char *first, const ch
     if_body(graph, &body);
 }
 
-static void unsorted_body(bytes *graph)
-{
+static void unsorted_body(bytes *graph) {
     body_of(graph, "body", "p", "q");
 }
 
-static void sorted_body(bytes *graph)
-{
+static void sorted_body(bytes *graph) {
     body_of(graph, "body", "x", "q");
 }
 
-static void nameless_body(bytes *graph)
-{
+static void nameless_body(bytes *graph) {
     body_of(graph, NULL, "x", "q");
 }
 
 /* The name of an outer input, and of nodes before and behind. */
-static void body_makes_x(bytes *graph)
-{
+static void body_makes_x(bytes *graph) {
     body_of(graph, "body", "x", "x");
 }
 
-static void body_makes_s(bytes *graph)
-{
+static void body_makes_s(bytes *graph) {
     add_node(graph, "Relu", "side", "x", "s");
     body_of(graph, "body", "x", "s");
 }
 
-static void body_makes_what_follows(bytes *graph)
-{
+static void body_makes_what_follows(bytes *graph) {
     body_of(graph, "body", "x", "s");
     add_node(graph, "Relu", "side", "z", "s"); /* reads what the If makes */
 }
 
-static void body_gives(bytes *graph, const char *result)
-{
+static void body_gives(bytes *graph, const char *result) {
     static const int64_t dims[] = {1, 4, -1};
     bytes body = {0};
     put_str(&body, 2, "body");
@@ -641,18 +546,15 @@ static void body_gives(bytes *graph, const char *result)
     if_body(graph, &body);
 }
 
-static void body_gives_x(bytes *graph)
-{
+static void body_gives_x(bytes *graph) {
     body_gives(graph, "x");
 }
 
-static void body_gives_q(bytes *graph)
-{
+static void body_gives_q(bytes *graph) {
     body_gives(graph, "q");
 }
 
-static void body_weights(bytes *graph, bool twice)
-{
+static void body_weights(bytes *graph, bool twice) {
     static const float data[1] = {1};
     bytes body = {0};
     put_str(&body, 2, "body");
@@ -662,18 +564,15 @@ static void body_weights(bytes *graph, bool twice)
     if_body(graph, &body);
 }
 
-static void two_body_weights(bytes *graph)
-{
+static void two_body_weights(bytes *graph) {
     body_weights(graph, true);
 }
 
-static void one_body_weight(bytes *graph)
-{
+static void one_body_weight(bytes *graph) {
     body_weights(graph, false);
 }
 
-static void body_tensor(bytes *graph, int field, size_t size)
-{
+static void body_tensor(bytes *graph, int field, size_t size) {
     bytes body = {0}, t = {0};
     put_str(&body, 2, "body");
     put_int(&t, 1, 1);
@@ -686,18 +585,15 @@ static void body_tensor(bytes *graph, int field, size_t size)
     if_body(graph, &body);
 }
 
-static void data_in_two_fields(bytes *graph)
-{
+static void data_in_two_fields(bytes *graph) {
     body_tensor(graph, 4, 4);
 }
 
-static void data_in_one_field(bytes *graph)
-{
+static void data_in_one_field(bytes *graph) {
     body_tensor(graph, 0, 0);
 }
 
-static void body_input(bytes *graph, const char *name)
-{
+static void body_input(bytes *graph, const char *name) {
     static const int64_t dims[] = {1, 4, -1};
     bytes body = {0};
     put_str(&body, 2, "body");
@@ -706,33 +602,27 @@ static void body_input(bytes *graph, const char *name)
     if_body(graph, &body);
 }
 
-static void nameless_input(bytes *graph)
-{
+static void nameless_input(bytes *graph) {
     body_input(graph, "");
 }
 
-static void named_input(bytes *graph)
-{
+static void named_input(bytes *graph) {
     body_input(graph, "i");
 }
 
-static void opset_27(bytes *model)
-{
+static void opset_27(bytes *model) {
     add_opset(model, "", 27);
 }
 
-static void opset_0(bytes *model)
-{
+static void opset_0(bytes *model) {
     add_opset(model, "com.microsoft", 0);
 }
 
-static void ml_5(bytes *model)
-{
+static void ml_5(bytes *model) {
     add_opset(model, "ai.onnx.ml", 5);
 }
 
-static void no_opset(bytes *model)
-{
+static void no_opset(bytes *model) {
     bytes graph = {0};
     bytes_free(model);
     put_int(model, 1, 8);
@@ -740,37 +630,31 @@ static void no_opset(bytes *model)
     put_child(model, 7, &graph);
 }
 
-static void untyped(bytes *graph)
-{
+static void untyped(bytes *graph) {
     bytes value = {0};
     put_str(&value, 1, "u");
     put_child(graph, GRAPH_INPUT, &value);
 }
 
-static void typed(bytes *graph, int32_t elem)
-{
+static void typed(bytes *graph, int32_t elem) {
     static const int64_t dims[] = {1, 4, -1};
     add_value(graph, GRAPH_INPUT, "u", elem, dims);
 }
 
-static void type_99(bytes *graph)
-{
+static void type_99(bytes *graph) {
     typed(graph, 99);
 }
 
-static void type_complex(bytes *graph)
-{
+static void type_complex(bytes *graph) {
     typed(graph, 14);
 }
 
-static void type_int2(bytes *graph)
-{
+static void type_int2(bytes *graph) {
     typed(graph, 26);
 }
 
 /* A Relu with attributes of these names, the first without a type. */
-static void with_attrs(bytes *graph, const char *first, const char *second, bool type)
-{
+static void with_attrs(bytes *graph, const char *first, const char *second, bool type) {
     bytes node = new_node("Relu", "", "r", "x", "z"), attr = {0};
     put_str(&attr, 1, first);
     put_int(&attr, 3, 1);
@@ -780,58 +664,47 @@ static void with_attrs(bytes *graph, const char *first, const char *second, bool
     put_child(graph, 1, &node);
 }
 
-static void attr_without_type(bytes *graph)
-{
+static void attr_without_type(bytes *graph) {
     with_attrs(graph, "a", NULL, false);
 }
 
-static void attr_without_name(bytes *graph)
-{
+static void attr_without_name(bytes *graph) {
     with_attrs(graph, "", NULL, true);
 }
 
-static void attrs_of_one_name(bytes *graph)
-{
+static void attrs_of_one_name(bytes *graph) {
     with_attrs(graph, "a", "a", true);
 }
 
-static void attrs_of_two_names(bytes *graph)
-{
+static void attrs_of_two_names(bytes *graph) {
     with_attrs(graph, "a", "b", true);
 }
 
-static void nine_attrs(bytes *graph, const char *last)
-{
+static void nine_attrs(bytes *graph, const char *last) {
     static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
     bytes node = new_node("Relu", "", "r", "x", "z");
-    for (int i = 0; i < 9; i++)
-        add_attr_int(&node, names[i], 1);
+    for (int i = 0; i < 9; i++) add_attr_int(&node, names[i], 1);
     add_attr_int(&node, last, 1);
     put_child(graph, 1, &node);
 }
 
-static void nine_attrs_and_first(bytes *graph)
-{
+static void nine_attrs_and_first(bytes *graph) {
     nine_attrs(graph, "a");
 }
 
-static void nine_attrs_and_last(bytes *graph)
-{
+static void nine_attrs_and_last(bytes *graph) {
     nine_attrs(graph, "i");
 }
 
-static void ten_attrs(bytes *graph)
-{
+static void ten_attrs(bytes *graph) {
     nine_attrs(graph, "j");
 }
 
-static void nameless_op(bytes *graph)
-{
+static void nameless_op(bytes *graph) {
     add_node(graph, "", "r", "x", "z");
 }
 
-static void no_nodes(bytes *model)
-{
+static void no_nodes(bytes *model) {
     bytes graph = {0};
     bytes_free(model);
     put_int(model, 1, 8);
@@ -840,37 +713,31 @@ static void no_nodes(bytes *model)
     add_opset(model, "", 13);
 }
 
-static void declared_weight(bytes *graph, int64_t dim)
-{
+static void declared_weight(bytes *graph, int64_t dim) {
     const int64_t dims[] = {dim, -1};
     used_weight(graph);
     add_value(graph, GRAPH_INPUT, "w", 1, dims);
 }
 
-static void declared_otherwise(bytes *graph)
-{
+static void declared_otherwise(bytes *graph) {
     declared_weight(graph, 2);
 }
 
-static void declared_well(bytes *graph)
-{
+static void declared_well(bytes *graph) {
     declared_weight(graph, 1);
 }
 
-static void two_shapes(bytes *graph)
-{
+static void two_shapes(bytes *graph) {
     static const float data[2] = {1, 2};
     used_weight(graph);
     add_floats(graph, "w", data, 2);
 }
 
-static void ir_3(bytes *model)
-{
+static void ir_3(bytes *model) {
     put_int(model, 1, 3);
 }
 
-static void unknown_entry(bytes *graph)
-{
+static void unknown_entry(bytes *graph) {
     bytes tensor = {0};
     put_int(&tensor, 1, 1);
     put_int(&tensor, 2, 1);
@@ -882,15 +749,13 @@ static void unknown_entry(bytes *graph)
     add_node(graph, "Relu", "r", "w", "z");
 }
 
-static void file_data_read(bytes *graph)
-{
+static void file_data_read(bytes *graph) {
     file_data(graph);
     add_node(graph, "Relu", "r", "w", "z");
 }
 
 /* Functions A -> `a` and B -> Relu of domain mine; the graph calls A with `inputs`. */
-static void two_functions(bytes *model, const char *calls, const char *outputs)
-{
+static void two_functions(bytes *model, const char *calls, const char *outputs) {
     for (int i = 0; i < 2; i++) {
         bytes f = {0}, opset = {0};
         bytes node = new_node(i == 0 ? calls : "Relu", i == 0 ? "mine" : "", "c", "a", "b");
@@ -911,41 +776,34 @@ static void two_functions(bytes *model, const char *calls, const char *outputs)
     add_opset(model, "mine", 1);
 }
 
-static void functions_in_a_circle(bytes *model)
-{
+static void functions_in_a_circle(bytes *model) {
     two_functions(model, "A", "b");
 }
 
-static void functions_in_order(bytes *model)
-{
+static void functions_in_order(bytes *model) {
     two_functions(model, "B", "b");
 }
 
-static void function_returns_its_input(bytes *model)
-{
+static void function_returns_its_input(bytes *model) {
     two_functions(model, "B", "a");
 }
 
-static void call_of_f(bytes *graph)
-{
+static void call_of_f(bytes *graph) {
     add_node(graph, "F", "c", "x", "z");
 }
 
-static void call_of_a(bytes *graph)
-{
+static void call_of_a(bytes *graph) {
     bytes node = new_node("A", "mine", "c", "x", "z");
     put_child(graph, 1, &node);
 }
 
-static void call_with_too_much(bytes *graph)
-{
+static void call_with_too_much(bytes *graph) {
     bytes node = new_node("A", "mine", "c", "x,x", "z");
     put_child(graph, 1, &node);
 }
 
 /* A function that reads a value which is not there. */
-static void function_with_ghost(bytes *model)
-{
+static void function_with_ghost(bytes *model) {
     bytes f = {0}, opset = {0}, node = new_node("Relu", "", "c", "ghost", "b");
     put_str(&f, 1, "A");
     put_str(&f, 4, "a");
@@ -959,14 +817,12 @@ static void function_with_ghost(bytes *model)
     add_opset(model, "mine", 1);
 }
 
-static void detour(bytes *graph)
-{
+static void detour(bytes *graph) {
     add_external(graph, "w", 1, "sub/../good.bin", "0", "4");
     add_node(graph, "Relu", "r", "w", "z");
 }
 
-static void sparse_shape(bytes *graph, int64_t dim, int64_t index)
-{
+static void sparse_shape(bytes *graph, int64_t dim, int64_t index) {
     bytes sparse = {0}, values = {0}, indices = {0};
     put_int(&values, 1, 1);
     put_int(&values, 2, 1);
@@ -982,13 +838,11 @@ static void sparse_shape(bytes *graph, int64_t dim, int64_t index)
     add_node(graph, "Relu", "r", "w", "z");
 }
 
-static void index_outside(bytes *graph)
-{
+static void index_outside(bytes *graph) {
     sparse_shape(graph, 4, 4);
 }
 
-static void index_inside(bytes *graph)
-{
+static void index_inside(bytes *graph) {
     sparse_shape(graph, 4, 3);
 }
 
@@ -1387,8 +1241,7 @@ typedef struct findings {
     bool complete; /* every finding has id, message and fix */
 } findings;
 
-static void collect(void *user, const epctx_finding *finding)
-{
+static void collect(void *user, const epctx_finding *finding) {
     findings *f = (findings *)user;
     size_t used = strlen(f->text);
     f->count[finding->rule]++;
@@ -1399,8 +1252,7 @@ static void collect(void *user, const epctx_finding *finding)
              finding->attribute, finding->message);
 }
 
-static epctx_status lint_bytes(const bytes *model, const char *profile, bool no_base, findings *f)
-{
+static epctx_status lint_bytes(const bytes *model, const char *profile, bool no_base, findings *f) {
     epctx_open_opts open = {0};
     epctx_check_opts opts = {0};
     epctx_model m;
@@ -1425,8 +1277,7 @@ static epctx_status lint_bytes(const bytes *model, const char *profile, bool no_
 
 /* EPCTX_FIXTURES=FOLDER keeps them: test_lint_ort.sh asks ONNX Runtime about each. */
 static void keep(const bytes *model, const char *profile, epctx_rule_info rule, size_t number,
-                 const char *kind)
-{
+                 const char *kind) {
     const char *folder = getenv("EPCTX_FIXTURES");
     char path[4096];
     FILE *out;
@@ -1438,8 +1289,7 @@ static void keep(const bytes *model, const char *profile, epctx_rule_info rule, 
     fclose(out);
 }
 
-TEST(every_rule_fails_and_passes)
-{
+TEST(every_rule_fails_and_passes) {
     size_t i;
     for (i = 0; i < CASE_COUNT; i++) {
         const rule_case *c = &cases[i];
@@ -1463,19 +1313,16 @@ TEST(every_rule_fails_and_passes)
 }
 
 /* Rules about sizes need files of gigabytes, made sparse. */
-static bool big_rule(epctx_rule rule)
-{
+static bool big_rule(epctx_rule rule) {
     return rule == EPCTX_RULE_MODEL_SIZE || rule == EPCTX_RULE_PAYLOAD_SIZE ||
            rule == EPCTX_RULE_NEAR_LIMIT;
 }
 
-TEST(every_rule_has_a_case)
-{
+TEST(every_rule_has_a_case) {
     bool seen[EPCTX_RULE_COUNT] = {false};
     size_t i;
     int k;
-    for (i = 0; i < CASE_COUNT; i++)
-        seen[cases[i].rule] = true;
+    for (i = 0; i < CASE_COUNT; i++) seen[cases[i].rule] = true;
     for (k = 0; k < EPCTX_RULE_COUNT; k++) {
         epctx_rule_info rule = epctx_rule_of((epctx_rule)k);
         CHECK(seen[k] || big_rule((epctx_rule)k), "%s %s has no case", rule.id, rule.name);
@@ -1483,8 +1330,7 @@ TEST(every_rule_has_a_case)
     printf("note lint: %d rules\n", (int)EPCTX_RULE_COUNT);
 }
 
-TEST(a_proper_model_has_no_finding)
-{
+TEST(a_proper_model_has_no_finding) {
     spec s = {.two = true,
               .first = {.source = NPU_SOURCE, .embed = "0", .cache = "model_npu.bin"},
               .second = {.source = NPU_SOURCE, .embed = "0", .main = "0", .cache = ABSENT}};
@@ -1498,8 +1344,7 @@ TEST(a_proper_model_has_no_finding)
 }
 
 /* A model whose last field is a payload of `hole` zero bytes that take no room on the disk. */
-static bool big_model(const char *path, uint64_t hole)
-{
+static bool big_model(const char *path, uint64_t hole) {
     static const int64_t dims[] = {1, -1};
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), attr = {0};
     bytes model = {0}, head = {0};
@@ -1537,8 +1382,7 @@ static bool big_model(const char *path, uint64_t hole)
     return done;
 }
 
-TEST(sizes)
-{
+TEST(sizes) {
     static const struct {
         uint64_t hole;
         epctx_rule rule;
@@ -1585,8 +1429,7 @@ static bool judge_without_list; /* the io cannot list folders */
 
 /* What lint, state and files say of the model, in `text`. Memory from `allocator`. */
 static epctx_status judge_rich(bool noise, const epctx_allocator *allocator, findings *f,
-                               char *text, size_t room)
-{
+                               char *text, size_t room) {
     bytes b = rich_model(noise);
     epctx_io io = rich_io();
     epctx_open_opts open = {0};
@@ -1626,8 +1469,7 @@ static epctx_status judge_rich(bool noise, const epctx_allocator *allocator, fin
     return status;
 }
 
-TEST(the_model_with_everything)
-{
+TEST(the_model_with_everything) {
     static findings f, with_noise;
     char text[1000], noisy[1000], ids[400] = "";
     const char *at;
@@ -1653,8 +1495,7 @@ TEST(the_model_with_everything)
 }
 
 /* Every allocation fails, alone or with all that follow: NOMEM or the whole answer. */
-TEST(out_of_memory_with_everything)
-{
+TEST(out_of_memory_with_everything) {
     static findings f, whole;
     char text[1000], all[1000];
     for (int round = 0; round < 4; round++) {
@@ -1682,8 +1523,7 @@ TEST(out_of_memory_with_everything)
 }
 
 /* Lint with every allocation failing once: NOMEM or a full answer, and nothing leaks. */
-TEST(out_of_memory)
-{
+TEST(out_of_memory) {
     spec s = {.two = true, .graph_fn = ghost_in_body, .model_fn = metadata_twice};
     bytes model = make(&s);
     size_t n;
@@ -1710,8 +1550,7 @@ TEST(out_of_memory)
 
 /* -- profiles -- */
 
-TEST(a_profile_of_your_own)
-{
+TEST(a_profile_of_your_own) {
     epctx_profile own = *epctx_profile_find(epctx_str_of("generic"));
     spec s = {.two = true};
     bytes model;
@@ -1747,14 +1586,12 @@ TEST(a_profile_of_your_own)
 
 /* -- compatibility -- */
 
-static bool is_qnn(epctx_str text)
-{
+static bool is_qnn(epctx_str text) {
     return epctx_compat_compare(epctx_profile_find(epctx_str_of("qnn")), text, text, NULL) ==
            EPCTX_COMPAT_OPTIMAL;
 }
 
-TEST(compatibility)
-{
+TEST(compatibility) {
     static const char machine[] = "6:2.30.0:2.20.0:3.3.3:73:0";
     static const char longer[] = "6:2.30.0:2.20.0:3.3.3:73:0\0x";
     static char many[4098];
@@ -1818,8 +1655,7 @@ TEST(compatibility)
 /* -- opening what was resolved -- */
 
 /* Payloads that end like the name of a file, of 260 bytes and of one more. */
-TEST(a_long_payload_is_no_path)
-{
+TEST(a_long_payload_is_no_path) {
     char text[262];
     findings f;
     for (size_t size = 260; size <= 261; size++) {
@@ -1834,8 +1670,7 @@ TEST(a_long_payload_is_no_path)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(every_rule_fails_and_passes);
     RUN(every_rule_has_a_case);
     RUN(a_proper_model_has_no_finding);

@@ -28,8 +28,7 @@ typedef struct store {
 } store;
 
 static epctx_status store_read(void *user, const char *name, void **data, size_t *size,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     store *s = (store *)user;
     s->reads++;
     if (s->fails || strcmp(name, s->name) != 0)
@@ -40,22 +39,19 @@ static epctx_status store_read(void *user, const char *name, void **data, size_t
     return EPCTX_OK;
 }
 
-static void store_free(void *user, void *data, size_t size)
-{
+static void store_free(void *user, void *data, size_t size) {
     store *s = (store *)user;
     s->alive -= strlen((const char *)data) == size;
     free(data);
 }
 
 static epctx_status load_bytes(const bytes *b, fake *f, const epctx_load_opts *opts, size_t *bound,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     epctx_backend backend = fake_backend(f);
     return load_one(b, NULL, &backend, NULL, opts, bound, error);
 }
 
-TEST(buffers)
-{
+TEST(buffers) {
     fake f = {0};
     store s = {0};
     epctx_buffer_io buffers = {0};
@@ -94,8 +90,7 @@ TEST(buffers)
 }
 
 /* A name from a model is hostile for the application's store, too. */
-TEST(buffer_names)
-{
+TEST(buffer_names) {
     static const char *const bad[] = {"../h.bin", "/h.bin", "", "C:\\h.bin", "a/../h.bin"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fake f = {0};
@@ -123,8 +118,7 @@ TEST(buffer_names)
 /* -- profiles -- */
 
 /* Any number of primaries, in files and inside, and secondaries that find theirs. */
-TEST(primaries)
-{
+TEST(primaries) {
     static const char other[] = "FAKE1\n2\nmore\n0\n1\nx\n1\ny\nleft\n0\n1\nx\n1\ny\n";
     enum { MANY = 40 };
     fake f = {0};
@@ -165,8 +159,7 @@ TEST(primaries)
 
 /* The file is the one that the node names: whatever the other nodes name, in whichever folder, and
  * whatever it was called when it was generated. */
-TEST(names_of_files)
-{
+TEST(names_of_files) {
     static const char *const files[] = {"b", "some-what.longer_name of a binary.bin", "sub/b",
                                         "sub/folder.x/c.bin"};
     enum { GOOD = 4 };
@@ -195,8 +188,7 @@ TEST(names_of_files)
         CHECK_TRUE(epctx_str_eq(loaded.bound[i].info.name, loaded.bound[i].node.name));
     epctx_unload(&loaded);
     epctx_model_close(&model);
-    for (int i = GOOD - 1; i >= 0; i--)
-        CHECK_INT(remove(at(files[i])), 0);
+    for (int i = GOOD - 1; i >= 0; i--) CHECK_INT(remove(at(files[i])), 0);
     CHECK_TRUE(remove(at("sub/folder.x")) == 0 && remove(at("sub")) == 0);
     /* A generated model, whose binary and node have been renamed since. */
     make_source(0);
@@ -218,8 +210,7 @@ TEST(names_of_files)
 }
 
 /* The profile says which node is ours and under which key its graph is found. */
-TEST(profile_keys)
-{
+TEST(profile_keys) {
     static const char by_name[] = "FAKE1\n1\nthe_node\n0\n1\nx\n1\ny\n";
     static const char nameless[] = "FAKE1\n1\n\n0\n1\nx\n1\ny\n";
     static const struct {
@@ -256,16 +247,14 @@ TEST(profile_keys)
     }
 }
 
-static epctx_status check_refuses(void *self, const epctx_epnode *node, epctx_error *error)
-{
+static epctx_status check_refuses(void *self, const epctx_epnode *node, epctx_error *error) {
     (void)self;
     return epctx_fail(error, EPCTX_ERR_VERSION, "driver 3 is too old for SDK '%S'",
                       &node->ep_sdk_version);
 }
 
 /* check_fn speaks before any binary is touched. */
-TEST(mismatch)
-{
+TEST(mismatch) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_model model;
@@ -284,8 +273,7 @@ TEST(mismatch)
     epctx_model_close(&model);
 }
 
-static epctx_status check_major(void *self, const epctx_epnode *node, epctx_error *error)
-{
+static epctx_status check_major(void *self, const epctx_epnode *node, epctx_error *error) {
     (void)self;
     return node->ep_sdk_version.size > 0 && node->ep_sdk_version.data[0] == '1'
                ? EPCTX_OK
@@ -293,8 +281,7 @@ static epctx_status check_major(void *self, const epctx_epnode *node, epctx_erro
 }
 
 /* Another version is no fault by itself: the backend decides which ones it can load. */
-TEST(compatible_version)
-{
+TEST(compatible_version) {
     static const char *const versions[] = {"1.0", "1.7", "2.0"};
     for (size_t i = 0; i < 3; i++) {
         fake f = {0};
@@ -324,8 +311,7 @@ TEST(compatible_version)
 }
 
 /* Each node is asked about, also one that has no context of its own. */
-TEST(mismatch_of_one)
-{
+TEST(mismatch_of_one) {
     static const char binary[] = "FAKE1\n3\ng0\n0\n1\nx\n1\ny\n"
                                  "g1\n0\n1\nx\n1\ny\ng2\n0\n1\nx\n1\ny\n";
     for (int wrong = -1; wrong < 3; wrong++) {
@@ -362,8 +348,7 @@ TEST(mismatch_of_one)
 }
 
 /* The folder of external data is no place for binaries, not even when one is there. */
-TEST(two_folders)
-{
+TEST(two_folders) {
     static const char wrong[] = "not a binary";
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -404,8 +389,7 @@ TEST(two_folders)
 
 /* Nodes of two models in one, the output of the first the input of the second: each has the graph
  * of its own binary. */
-TEST(merged_and_connected)
-{
+TEST(merged_and_connected) {
     static const char binary_two[] = "FAKE1\n1\nother\n0\n1\nu\n1\nz\n";
     static const int64_t dims[] = {2, -1};
     fake f = {0};
@@ -461,14 +445,12 @@ TEST(merged_and_connected)
     bytes_free(&b[1]);
 }
 
-static bool always(void *user)
-{
+static bool always(void *user) {
     (void)user;
     return true;
 }
 
-TEST(cancelled)
-{
+TEST(cancelled) {
     fake f = {0};
     epctx_hooks hooks = {0};
     epctx_load_opts opts = {0};
@@ -487,8 +469,7 @@ TEST(cancelled)
 /* -- the cache -- */
 
 /* A backend whose compiles are counted across processes: one byte in a file for each. */
-static epctx_status counted_begin(void *self, void **build, epctx_error *error)
-{
+static epctx_status counted_begin(void *self, void **build, epctx_error *error) {
     int fd = open(at("compiles"), O_WRONLY | O_CREAT | O_APPEND, 0666);
     struct timespec wait = {0, 50 * 1000 * 1000};
     if (fd < 0 || write(fd, "c", 1) != 1) abort();
@@ -497,23 +478,20 @@ static epctx_status counted_begin(void *self, void **build, epctx_error *error)
     return fake_begin(self, build, error);
 }
 
-static size_t compiles(void)
-{
+static size_t compiles(void) {
     bytes b = read_file(at("compiles"));
     size_t size = b.size;
     bytes_free(&b);
     return size;
 }
 
-static epctx_backend counted_backend(fake *f)
-{
+static epctx_backend counted_backend(fake *f) {
     epctx_backend b = fake_backend(f);
     b.begin_fn = counted_begin;
     return b;
 }
 
-TEST(cache)
-{
+TEST(cache) {
     fake f = {0};
     epctx_backend backend = counted_backend(&f);
     epctx_opened opened;
@@ -587,8 +565,7 @@ TEST(cache)
 }
 
 /* External data belongs to the source. */
-TEST(cache_external)
-{
+TEST(cache_external) {
     static const float data[2] = {1, 2}, other[2] = {1, 3};
     fake f = {0};
     epctx_backend backend = counted_backend(&f);
@@ -621,16 +598,14 @@ typedef struct rescue {
     char why[700];
 } rescue;
 
-static epctx_status rescue_fn(void *user, const char *model_path, const epctx_error *why)
-{
+static epctx_status rescue_fn(void *user, const char *model_path, const epctx_error *why) {
     rescue *r = (rescue *)user;
     r->calls++;
     snprintf(r->why, sizeof r->why, "%s: %s", model_path, why->message);
     return r->answer;
 }
 
-TEST(cache_refused)
-{
+TEST(cache_refused) {
     fake f = {0};
     epctx_backend backend = counted_backend(&f);
     epctx_opened opened;
@@ -670,8 +645,7 @@ TEST(cache_refused)
 }
 
 /* Eight processes start at once. Exactly one compiles; all get the same two graphs. */
-static bool race(int round)
-{
+static bool race(int round) {
     enum { PROCESSES = 8 };
     pid_t children[PROCESSES];
     int go[2];
@@ -711,8 +685,7 @@ static bool race(int round)
     return good;
 }
 
-TEST(cache_processes)
-{
+TEST(cache_processes) {
     clear_root();
     for (int round = 0; round < 5; round++) {
         make_source((float)round); /* a new source while the old pair is there */
@@ -723,8 +696,7 @@ TEST(cache_processes)
 }
 
 /* The process that compiles is killed: the next one is not stopped by what it left. */
-TEST(cache_killed)
-{
+TEST(cache_killed) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_opened opened;
@@ -761,8 +733,7 @@ TEST(cache_killed)
 
 /* -- the rest of the rules -- */
 
-TEST(load_arguments)
-{
+TEST(load_arguments) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f), old = backend;
     epctx_cache_opts opts = {0};
@@ -812,8 +783,7 @@ TEST(load_arguments)
 }
 
 /* Paths that are too long. */
-TEST(cache_long_path)
-{
+TEST(cache_long_path) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_cache_opts opts = {0};
@@ -832,8 +802,7 @@ TEST(cache_long_path)
 }
 
 /* Under which name a graph is looked up, and where a secondary node's context comes from. */
-TEST(own_contexts)
-{
+TEST(own_contexts) {
     static const char two[] = "FAKE1\n1\ntwo\n0\n1\ny\n1\nz\n";
     fake f = {0};
     epctx_profile each = *epctx_profile_find(epctx_str_of("generic"));
@@ -862,8 +831,7 @@ TEST(own_contexts)
 }
 
 /* An embedded context in a file is copied first; every allocation of it may fail. */
-TEST(embedded_no_memory)
-{
+TEST(embedded_no_memory) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts gen = {0};
@@ -900,8 +868,7 @@ TEST(embedded_no_memory)
 
 /* An io without locks, files in place, and one call after the other that fails: an answer or a
  * clean error, and nothing is left open. */
-TEST(cache_io_fails)
-{
+TEST(cache_io_fails) {
     bool done = false;
     int n;
     for (n = 0; n < 200 && !done; n++) {
@@ -940,8 +907,7 @@ TEST(cache_io_fails)
     CHECK(done && n > 4, "%d calls", n);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_root()) return 1;
     RUN(buffers);
     RUN(buffer_names);

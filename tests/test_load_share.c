@@ -15,8 +15,7 @@ static const char part_binary[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
 static const char other_binary[] = "FAKE1\n1\nother\n0\n1\nx\n1\ny\n";
 
 /* A model around one EPContext node; `cache` as in add_epnode. */
-static bytes one_node(int64_t main_context, int64_t embed_mode, const char *cache)
-{
+static bytes one_node(int64_t main_context, int64_t embed_mode, const char *cache) {
     bytes graph = {0}, model;
     add_epnode(&graph, "node", "x", "y", main_context, embed_mode, "FakeEP", "part", cache,
                strlen(cache));
@@ -28,21 +27,19 @@ static bytes one_node(int64_t main_context, int64_t embed_mode, const char *cach
 
 /* -- what a backend and a reader say -- */
 
-static epctx_status check_argument(void *self, const epctx_epnode *node, epctx_error *error)
-{
+static epctx_status check_argument(void *self, const epctx_epnode *node, epctx_error *error) {
     (void)self;
     return epctx_fail(error, EPCTX_ERR_ARG, "no such device for '%S'", &node->name);
 }
 
-static epctx_status load_silently(void *self, epctx_span binary, void **context, epctx_error *error)
-{
+static epctx_status load_silently(void *self, epctx_span binary, void **context,
+                                  epctx_error *error) {
     (void)self, (void)binary, (void)context, (void)error;
     return EPCTX_ERR_BACKEND;
 }
 
 /* The caller's mistake stays one; a failure without a word becomes one with a message. */
-TEST(failures_of_a_backend)
-{
+TEST(failures_of_a_backend) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_error error;
@@ -61,15 +58,13 @@ TEST(failures_of_a_backend)
     bytes_free(&b);
 }
 
-static epctx_status check_missing(void *self, const epctx_epnode *node, epctx_error *error)
-{
+static epctx_status check_missing(void *self, const epctx_epnode *node, epctx_error *error) {
     (void)self;
     return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no firmware for '%S'", &node->name);
 }
 
 /* What a backend does not find is not the binary that a group still has to write. */
-TEST(missing_for_a_backend)
-{
+TEST(missing_for_a_backend) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_load_opts opts = {0};
@@ -88,8 +83,7 @@ TEST(missing_for_a_backend)
 static int released;
 
 static epctx_status size_only(void *user, const char *name, void **data, size_t *size,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     (void)user, (void)name, (void)error;
     *data = user;
     *size = user != NULL ? 0 : 8;
@@ -97,28 +91,24 @@ static epctx_status size_only(void *user, const char *name, void **data, size_t 
 }
 
 static epctx_status map_nothing(void *user, const char *folder, const char *name, bool copy,
-                                epctx_mapping *out, epctx_error *error)
-{
+                                epctx_mapping *out, epctx_error *error) {
     (void)user, (void)folder, (void)name, (void)copy, (void)error;
     memset(out, 0, sizeof *out);
     out->size = 8;
     return EPCTX_OK;
 }
 
-static void unmap_nothing(void *user, epctx_mapping *mapping)
-{
+static void unmap_nothing(void *user, epctx_mapping *mapping) {
     (void)user, (void)mapping;
     released++;
 }
 
-static void count_release(void *user, void *data, size_t size)
-{
+static void count_release(void *user, void *data, size_t size) {
     (void)user, (void)data, (void)size;
     released++;
 }
 
-TEST(buffers_without_data)
-{
+TEST(buffers_without_data) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_buffer_io buffers = {0};
@@ -147,8 +137,7 @@ TEST(buffers_without_data)
 }
 
 /* Which nodes bring a context of their own is the profile's rule. */
-TEST(secondary_contexts)
-{
+TEST(secondary_contexts) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_profile profile = *epctx_profile_find(epctx_str_of("npu"));
@@ -186,8 +175,7 @@ TEST(secondary_contexts)
 
 /* Looking for the graphs of many nodes in many contexts ends some time: nodes times contexts is
  * more than any model has. */
-TEST(too_many_places_to_look)
-{
+TEST(too_many_places_to_look) {
     enum { COUNT = 400 }; /* 400 * 399 is over the limit, 300 * 299 is not */
     for (int count = 300; count <= COUNT; count += 100) {
         fake f = {0};
@@ -217,16 +205,14 @@ TEST(too_many_places_to_look)
 
 static const uint8_t *loaded_from;
 
-static epctx_status note_place(void *self, epctx_span binary, void **context, epctx_error *error)
-{
+static epctx_status note_place(void *self, epctx_span binary, void **context, epctx_error *error) {
     loaded_from = binary.data;
     return fake_load(self, binary, context, error);
 }
 
 /* An embedded payload is copied out of a mapped file, unless the caller says it does not change or
  * nobody else can write it. */
-TEST(in_place)
-{
+TEST(in_place) {
     static const struct {
         uint32_t flags;
         unsigned mode;
@@ -268,8 +254,7 @@ TEST(in_place)
 /* Loads the nodes of `b`; `*bound` and `*others` count those loaded, and those that are no one's or
  * another EP's. */
 static epctx_status load_nodes_of(const bytes *b, const epctx_backend *backend, size_t *bound,
-                                  size_t *others, epctx_error *error)
-{
+                                  size_t *others, epctx_error *error) {
     epctx_model model;
     epctx_graph graph;
     epctx_loaded loaded;
@@ -286,8 +271,7 @@ static epctx_status load_nodes_of(const bytes *b, const epctx_backend *backend, 
     return status;
 }
 
-TEST(nodes_of_others)
-{
+TEST(nodes_of_others) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_error error;
@@ -315,8 +299,7 @@ TEST(nodes_of_others)
 }
 
 /* A payload where a path is expected. */
-TEST(paths_that_are_none)
-{
+TEST(paths_that_are_none) {
     static char long_path[EPCTX_PATH_MAX + 1];
     const char *const paths[] = {long_path, "a\nb", "a\x7f", "\xff.bin"};
     memset(long_path, 'p', EPCTX_PATH_MAX);
@@ -336,8 +319,7 @@ static const float *given_weights; /* what the backend got last */
 static size_t given_count;
 
 static epctx_status note_weights(void *self, void *graph, const epctx_tensor *weights, size_t count,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     (void)self, (void)graph, (void)error;
     if (weights == NULL) return EPCTX_OK;
     given_count = count;
@@ -346,8 +328,7 @@ static epctx_status note_weights(void *self, void *graph, const epctx_tensor *we
 }
 
 /* One line of EPCTX_WEIGHTS_ATTR. */
-static const char *weight_line(const char *name, const void *data, size_t size)
-{
+static const char *weight_line(const char *name, const void *data, size_t size) {
     static char text[4][200];
     static int turn;
     char *out = text[turn = (turn + 1) % 4];
@@ -357,8 +338,7 @@ static const char *weight_line(const char *name, const void *data, size_t size)
 }
 
 static void add_weightless(bytes *graph, const char *name, const char *in, const char *out,
-                           const char *file, const char *weights)
-{
+                           const char *file, const char *weights) {
     bytes node = new_node("EPContext", "com.microsoft", name, in, out);
     add_attr_int(&node, "main_context", 1);
     add_attr_int(&node, "embed_mode", 1);
@@ -371,8 +351,7 @@ static void add_weightless(bytes *graph, const char *name, const char *in, const
 }
 
 /* A source model whose weight "w" is in it, or in `file`. */
-static bytes weight_model(const float *data, const char *file)
-{
+static bytes weight_model(const float *data, const char *file) {
     bytes graph = {0};
     add_node(&graph, "Take", "n", "x,w", "y");
     if (file != NULL)
@@ -385,8 +364,7 @@ static bytes weight_model(const float *data, const char *file)
 /* Sources from memory: their external data is where the model says, else in its folder, which a
  * relative path may leave empty. */
 static epctx_status give_numbers(void *user, const epctx_bound *bound, const epctx_weight_ref *ref,
-                                 epctx_tensor *out, epctx_error *error)
-{
+                                 epctx_tensor *out, epctx_error *error) {
     (void)user, (void)bound, (void)ref, (void)error;
     memset(out, 0, sizeof *out);
     out->data = (const uint8_t *)numbers;
@@ -395,15 +373,13 @@ static epctx_status give_numbers(void *user, const epctx_bound *bound, const epc
 }
 
 static epctx_status has_none(void *user, const epctx_bound *bound, const epctx_weight_ref *ref,
-                             epctx_tensor *out, epctx_error *error)
-{
+                             epctx_tensor *out, epctx_error *error) {
     (void)user, (void)bound, (void)out;
     return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "not '%S'", &ref->name);
 }
 
 /* Who has the weights gives them; what he has not is in the source. */
-TEST(weights_from_the_application)
-{
+TEST(weights_from_the_application) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_load_opts opts = {0};
@@ -437,8 +413,7 @@ TEST(weights_from_the_application)
 
 /* ONNX Runtime leaves the weights in the model, as inputs of the node: they come before a source,
  * and each is the one that was compiled. */
-TEST(weights_that_are_inputs)
-{
+TEST(weights_that_are_inputs) {
     static const float others[2] = {7, 8};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -470,8 +445,7 @@ TEST(weights_that_are_inputs)
     bytes_free(&source);
 }
 
-TEST(source_in_memory)
-{
+TEST(source_in_memory) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_open_opts open = {0};
@@ -522,8 +496,7 @@ TEST(source_in_memory)
 }
 
 /* Nodes of several sources: each gets the weights of its own. */
-TEST(two_sources)
-{
+TEST(two_sources) {
     static const float others[2] = {3, 4};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -556,8 +529,7 @@ TEST(two_sources)
 }
 
 /* One source under many names is opened once. */
-TEST(one_source_spelled_differently)
-{
+TEST(one_source_spelled_differently) {
     static const char *const names[] = {"s.onnx", "./s.onnx", ".//./s.onnx", "s.onnx"};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -583,8 +555,7 @@ TEST(one_source_spelled_differently)
 }
 
 /* A weight that was found right once is not taken for one of another size or hash. */
-TEST(one_weight_named_differently)
-{
+TEST(one_weight_named_differently) {
     static const float others[2] = {1, 3};
     const char *const second[] = {weight_line("w", numbers, 4), weight_line("w", others, 8),
                                   weight_line("w", numbers, 8)};
@@ -614,8 +585,7 @@ TEST(one_weight_named_differently)
 static int stat_fails_from, stats; /* stat of the source */
 
 static epctx_status lost_stat(void *user, const char *path, epctx_file_info *info,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     const epctx_io *files = epctx_io_files();
     size_t length = strlen(path);
     (void)user;
@@ -625,8 +595,7 @@ static epctx_status lost_stat(void *user, const char *path, epctx_file_info *inf
 }
 
 /* A source that cannot be looked at is not one that is gone: the EPContext model is not trusted. */
-TEST(cache_and_a_source_out_of_sight)
-{
+TEST(cache_and_a_source_out_of_sight) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_io io = *epctx_io_files();
@@ -658,8 +627,7 @@ TEST(cache_and_a_source_out_of_sight)
 }
 
 /* Weights that the caller gives count, also for a cache. */
-TEST(cache_with_weights)
-{
+TEST(cache_with_weights) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_load_opts load = {0};
@@ -700,8 +668,7 @@ TEST(cache_with_weights)
 /* -- sharing -- */
 
 static epctx_status share_one(epctx_workspace *w, const bytes *b, const char *path,
-                              const epctx_backend *backend, size_t *bound, epctx_error *error)
-{
+                              const epctx_backend *backend, size_t *bound, epctx_error *error) {
     epctx_load_opts opts = {0};
     opts.workspace = w;
     return load_one(b, path, backend, NULL, &opts, bound, error);
@@ -709,8 +676,7 @@ static epctx_status share_one(epctx_workspace *w, const bytes *b, const char *pa
 
 /* A name that leaves the folder is refused before any file; without files only embedded contexts
  * load. */
-TEST(share_load_refused)
-{
+TEST(share_load_refused) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -730,8 +696,7 @@ TEST(share_load_refused)
 }
 
 static epctx_status map_silently(void *user, const char *folder, const char *name, bool copy,
-                                 epctx_mapping *out, epctx_error *e)
-{
+                                 epctx_mapping *out, epctx_error *e) {
     if (strcmp(name, "p.bin") == 0) {
         memset(out, 0, sizeof *out);
         return EPCTX_ERR_NOT_FOUND;
@@ -740,8 +705,7 @@ static epctx_status map_silently(void *user, const char *folder, const char *nam
 }
 
 /* A shared binary that is not there, or that is refused without a word. Nobody need ask why. */
-TEST(share_load_without_reason)
-{
+TEST(share_load_without_reason) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_io io = *epctx_io_files();
@@ -776,8 +740,7 @@ TEST(share_load_without_reason)
 }
 
 /* A secondary node whose graph is in an embedded context, beside a shared binary without it. */
-TEST(share_and_embed)
-{
+TEST(share_and_embed) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -801,16 +764,14 @@ TEST(share_and_embed)
 static int taken_off; /* weights, from graphs that were there */
 
 static epctx_status count_off(void *self, void *graph, const epctx_tensor *weights, size_t count,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     (void)graph, (void)count, (void)error;
     taken_off += weights == NULL && ((const fake *)self)->alive == 1;
     return EPCTX_OK;
 }
 
 /* Two weightless nodes of one graph: their weights go before the graph does. */
-TEST(share_weightless_twice)
-{
+TEST(share_weightless_twice) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -843,8 +804,7 @@ TEST(share_weightless_twice)
 }
 
 /* Folders and names that are too long for any path. */
-TEST(share_long_paths)
-{
+TEST(share_long_paths) {
     static char folder[EPCTX_PATH_MAX + 8], name[EPCTX_PATH_MAX];
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -856,8 +816,7 @@ TEST(share_long_paths)
     memset(folder, 'f', sizeof folder - 1);
     folder[sizeof folder - 2] = '/';
     memset(name, 'n', sizeof name - 1);
-    for (size_t i = 200; i < sizeof name - 1; i += 200)
-        name[i] = '/';
+    for (size_t i = 200; i < sizeof name - 1; i += 200) name[i] = '/';
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     CHECK_INT(take_graph(w, &backend, folder, "p.bin", part, 0, &loaded, &error),
               EPCTX_ERR_CONTEXT);
@@ -873,8 +832,7 @@ TEST(share_long_paths)
 
 static epctx_status host(epctx_workspace *w, const epctx_backend *backend,
                          const epctx_share_opts *opts, const char *out, epctx_arena *arena,
-                         epctx_error *error)
-{
+                         epctx_error *error) {
     fake_piece p;
     const epctx_graph *piece = fake_make_piece(&p, "x", out);
     const epctx_node *nodes;
@@ -886,8 +844,7 @@ static epctx_status host(epctx_workspace *w, const epctx_backend *backend,
 }
 
 /* What cannot become a group, before anything is compiled. */
-TEST(hosted_refused)
-{
+TEST(hosted_refused) {
     static char longest[2 * EPCTX_PATH_MAX];
     static const char *const no_path[] = {NULL, ""};
     fake f = {0};
@@ -934,8 +891,7 @@ TEST(hosted_refused)
 }
 
 /* A binary of before is replaced when that is allowed; two graphs of one name are one too many. */
-TEST(hosted_over_another)
-{
+TEST(hosted_over_another) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -972,8 +928,7 @@ TEST(hosted_over_another)
 }
 
 /* The finished binary is looked at before it is written: that it loads, and has every graph. */
-TEST(group_verified)
-{
+TEST(group_verified) {
     static const fake_step steps[] = {FAKE_LOAD, FAKE_FIND, FAKE_FIND};
     for (int i = 0; i < 3; i++) {
         fake f = {0};
@@ -1008,8 +963,7 @@ TEST(group_verified)
 
 /* max_size of all reaches the models that are here, in nodes of this EP only; a host's are its
  * own. */
-TEST(sizes_of_a_mixed_group)
-{
+TEST(sizes_of_a_mixed_group) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -1069,8 +1023,7 @@ TEST(sizes_of_a_mixed_group)
 }
 
 /* Sessions of which nothing is taken are copied: a group without a graph has no binary. */
-TEST(group_of_copies)
-{
+TEST(group_of_copies) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -1105,8 +1058,7 @@ TEST(group_of_copies)
 
 /* The second session's file of initializers: a name that leaves the folder, and one too long for
  * the folder that it would be in. */
-TEST(group_initializers_refused)
-{
+TEST(group_initializers_refused) {
     static char longest[EPCTX_PATH_MAX];
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -1119,8 +1071,7 @@ TEST(group_initializers_refused)
     size_t size = strlen(root);
     clear_root();
     memcpy(longest, root, size); /* root/././.../b_ctx.onnx */
-    for (; size + 2 <= sizeof longest - 40; size += 2)
-        memcpy(longest + size, "/.", 2);
+    for (; size + 2 <= sizeof longest - 40; size += 2) memcpy(longest + size, "/.", 2);
     memcpy(longest + size, "/b_ctx.onnx", 12);
     make_named("a.onnx", 1);
     make_named("b.onnx", 2);
@@ -1151,8 +1102,7 @@ TEST(group_initializers_refused)
 /* -- binaries that the build stamp knows -- */
 
 /* A model of EPContext nodes with a stamp that says of its binary what `line` says. */
-static bytes stamped_model(const char *first, const char *second, const char *line)
-{
+static bytes stamped_model(const char *first, const char *second, const char *line) {
     bytes graph = {0}, model;
     add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", first, strlen(first));
     if (second != NULL)
@@ -1163,8 +1113,7 @@ static bytes stamped_model(const char *first, const char *second, const char *li
 }
 
 /* The stamp is of one spelling of the source; the first binary is of another one. */
-TEST(stamp_of_another_binary)
-{
+TEST(stamp_of_another_binary) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_profile profile = *epctx_profile_find(epctx_str_of("generic"));
@@ -1194,8 +1143,7 @@ TEST(stamp_of_another_binary)
 }
 
 /* Of several binaries nobody knows which one the stamp means: none is judged. */
-TEST(stamp_and_two_binaries)
-{
+TEST(stamp_and_two_binaries) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_error error;
@@ -1219,8 +1167,7 @@ TEST(stamp_and_two_binaries)
 }
 
 /* Why a binary was refused is told by its hash where it can be read, else by who refused it. */
-TEST(stamp_of_a_refused_binary)
-{
+TEST(stamp_of_a_refused_binary) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_load_opts load = {0};
@@ -1266,8 +1213,7 @@ TEST(stamp_of_a_refused_binary)
 }
 
 /* A graph that failed to compile is forgotten, whatever took its place since. */
-TEST(group_forgets_failures)
-{
+TEST(group_forgets_failures) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -1312,8 +1258,7 @@ TEST(group_forgets_failures)
 
 /* The stamp of a session's model gets its last line when the group ends: wherever the text grows,
  * the memory for it is missing once, and nothing is written. */
-TEST(group_stamp_without_memory)
-{
+TEST(group_stamp_without_memory) {
     epctx_io io = quick_io();
     epctx_open_opts open = {0};
     size_t refused = 0;
@@ -1369,8 +1314,7 @@ TEST(group_stamp_without_memory)
     CHECK_TRUE(refused >= 44);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_root()) {
         printf("FAIL test_load_share: no folder to work in\n");
         return 1;

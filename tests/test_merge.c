@@ -10,8 +10,7 @@ static const int64_t other[] = {5, -1};
 
 /* A node with a graph inside that makes `inner` from `captured`. */
 static void add_body(bytes *graph, const char *name, const char *x, const char *y,
-                     const char *captured, const char *inner)
-{
+                     const char *captured, const char *inner) {
     bytes body = {0}, attr = {0}, node = new_node("If", "", name, x, y);
     put_str(&body, 2, "body");
     add_node(&body, "Relu", "", captured, inner);
@@ -21,8 +20,7 @@ static void add_body(bytes *graph, const char *name, const char *x, const char *
     put_child(graph, 1, &node);
 }
 
-static bytes body_model(const char *x, const char *y, const char *inner)
-{
+static bytes body_model(const char *x, const char *y, const char *inner) {
     bytes graph = {0};
     add_body(&graph, "", x, y, x, inner);
     add_ends(&graph, x, y);
@@ -30,8 +28,7 @@ static bytes body_model(const char *x, const char *y, const char *inner)
 }
 
 static bytes compiled(const char *node, const char *x, const char *y, const char *source,
-                      const char *partition)
-{
+                      const char *partition) {
     bytes graph = {0}, model;
     add_epnode(&graph, node, x, y, 1, 1, source, partition, "payload", 7);
     add_ends(&graph, x, y);
@@ -42,8 +39,7 @@ static bytes compiled(const char *node, const char *x, const char *y, const char
 
 /* NULL when the merge is refused with `status` and `text` and changes nothing. */
 static const char *merge_refused(bytes a, bytes b, const char *prefix, const epctx_merge_opts *opts,
-                                 epctx_status status, const char *text)
-{
+                                 epctx_status status, const char *text) {
     static char problem[900];
     epctx_status found;
     pair p;
@@ -65,8 +61,7 @@ static const char *merge_refused(bytes a, bytes b, const char *prefix, const epc
 
 /* -- side by side and in a row -- */
 
-TEST(merge_side_by_side)
-{
+TEST(merge_side_by_side) {
     pair p;
     epctx_graph_view graph;
     CHECK(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "y", 17)), "%s",
@@ -82,8 +77,7 @@ TEST(merge_side_by_side)
     pair_close(&p);
 }
 
-TEST(merge_prefixes)
-{
+TEST(merge_prefixes) {
     pair p;
     CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "y", 17)));
     p.parts[1].prefix = "";
@@ -97,8 +91,7 @@ TEST(merge_prefixes)
     pair_close(&p);
 }
 
-TEST(merge_share_inputs)
-{
+TEST(merge_share_inputs) {
     epctx_merge_opts opts = {0};
     pair p;
     opts.share_inputs = true;
@@ -109,8 +102,7 @@ TEST(merge_share_inputs)
     pair_close(&p);
 }
 
-TEST(chain)
-{
+TEST(chain) {
     epctx_merge_opts opts = {0};
     pair p;
     opts.chain = true;
@@ -127,8 +119,7 @@ TEST(chain)
     pair_close(&p);
 }
 
-TEST(chain_refusals)
-{
+TEST(chain_refusals) {
     epctx_merge_opts opts = {0};
     epctx_connection link;
     pair p;
@@ -152,8 +143,7 @@ TEST(chain_refusals)
     pair_close(&p);
 }
 
-TEST(chain_type_differs)
-{
+TEST(chain_type_differs) {
     epctx_merge_opts opts = {0};
     bytes graph = {0};
     pair p;
@@ -169,8 +159,7 @@ TEST(chain_type_differs)
 }
 
 /* What an EP cannot load is refused: TensorRT wants one node. */
-TEST(merge_breaks_a_rule)
-{
+TEST(merge_breaks_a_rule) {
     bytes a = {0}, b = {0};
     pair p;
     add_epnode(&a, "a", "x", "y", 1, 1, "TensorrtExecutionProvider", NULL, "e", 1);
@@ -186,8 +175,7 @@ TEST(merge_breaks_a_rule)
     pair_close(&p);
 }
 
-TEST(merge_the_same_model)
-{
+TEST(merge_the_same_model) {
     pair p;
     CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "y", 17)));
     p.parts[1].model = &p.models[0];
@@ -197,8 +185,7 @@ TEST(merge_the_same_model)
     pair_close(&p);
 }
 
-TEST(merge_refusals)
-{
+TEST(merge_refusals) {
     bytes model = small_model("n", "p", "q"), extra = {0}, function = {0};
     epctx_merge_opts opts = {0};
     epctx_connection links[2] = {0};
@@ -251,8 +238,7 @@ TEST(merge_refusals)
 }
 
 /* IR version 3 lists weights as inputs; in version 8 that would make them replaceable. */
-TEST(merge_of_an_old_model)
-{
+TEST(merge_of_an_old_model) {
     bytes graph = {0}, model = {0};
     pair p;
     add_node(&graph, "Add", "n", "p,v", "q");
@@ -279,8 +265,7 @@ TEST(merge_of_an_old_model)
 }
 
 /* More than protobuf readers take. The bytes are never touched, so they need not exist. */
-TEST(merge_of_too_much)
-{
+TEST(merge_of_too_much) {
     epctx_span payload;
     pair p;
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), small_model("m", "u", "v")));
@@ -300,8 +285,7 @@ TEST(merge_of_too_much)
 /* -- connections -- */
 
 /* An input that two outputs want, and connections by number. */
-TEST(connections)
-{
+TEST(connections) {
     epctx_merge_opts opts = {0};
     epctx_connection links[2] = {0};
     epctx_model models[3];
@@ -336,8 +320,7 @@ TEST(connections)
 }
 
 /* An output that is an input of its own model, and that input is shared: nobody has it. */
-TEST(connection_of_a_passed_input)
-{
+TEST(connection_of_a_passed_input) {
     bytes graph = {0}, data[3] = {small_model("a", "x", "y"), {0}, small_model("c", "in", "out")};
     epctx_merge_opts opts = {0};
     epctx_connection link = {0};
@@ -372,8 +355,7 @@ TEST(connection_of_a_passed_input)
 }
 
 /* Which types go together; 0: none given, -1 behind the type: no shape. */
-TEST(types_of_connections)
-{
+TEST(types_of_connections) {
     static const int64_t one[] = {4, 4, -1};
     static const struct {
         int32_t a, b;
@@ -436,8 +418,7 @@ TEST(types_of_connections)
     }
 }
 
-TEST(merge_outputs_that_feed)
-{
+TEST(merge_outputs_that_feed) {
     bytes a = {0}, b = {0}, value = {0};
     pair p;
     add_node(&a, "Relu", "n", "x", "y");
@@ -479,8 +460,7 @@ TEST(merge_outputs_that_feed)
 /* -- names -- */
 
 /* QNN finds the graph by the node's name and values by theirs: neither may change. */
-TEST(merge_keys)
-{
+TEST(merge_keys) {
     pair p;
     bytes graph = {0};
     CHECK_TRUE(pair_open(&p, compiled_model("QNN"), compiled_model("QNN")));
@@ -500,8 +480,7 @@ TEST(merge_keys)
 }
 
 /* The second node wants its input under the name that the binary has. */
-TEST(chain_keeps_names_of_binaries)
-{
+TEST(chain_keeps_names_of_binaries) {
     epctx_merge_opts opts = {0};
     epctx_connection link;
     bytes graph = {0};
@@ -533,8 +512,7 @@ TEST(chain_keeps_names_of_binaries)
 
 /* Values of bodies get other names where they would hide one of the other model, and names that
  * are made do not meet those that are there. */
-TEST(merge_names_are_new)
-{
+TEST(merge_names_are_new) {
     bytes a = {0}, b = {0};
     epctx_merge_opts opts = {0};
     pair p;
@@ -561,8 +539,7 @@ TEST(merge_names_are_new)
 
 /* A value of the second model has the name of one in a body of the first, where it would be
  * hidden; or the other way round. */
-TEST(merge_values_of_bodies)
-{
+TEST(merge_values_of_bodies) {
     pair p;
     bytes text;
     CHECK_TRUE(pair_open(&p, body_model("x", "y", "inner"), small_model("n", "inner", "z")));
@@ -596,8 +573,7 @@ TEST(merge_values_of_bodies)
 }
 
 /* A body lists its initializer as an input, too: one name, once. */
-TEST(merge_a_name_twice_in_a_body)
-{
+TEST(merge_a_name_twice_in_a_body) {
     bytes graph = {0}, body = {0}, attr = {0}, node = new_node("If", "", "if", "x", "y");
     pair p;
     size_t i, renamed = 0;
@@ -618,8 +594,7 @@ TEST(merge_a_name_twice_in_a_body)
     pair_close(&p);
 }
 
-TEST(merge_nodes_of_one_name)
-{
+TEST(merge_nodes_of_one_name) {
     bytes graph = {0};
     pair p;
     add_node(&graph, "Relu", "n", "p", "q");
@@ -647,8 +622,7 @@ TEST(merge_nodes_of_one_name)
 }
 
 /* OpenVINO finds values by name, so a node must give the value that name: not when it is taken. */
-TEST(merge_feeds_a_name_that_must_stay)
-{
+TEST(merge_feeds_a_name_that_must_stay) {
     bytes graph = {0};
     pair p;
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), compiled("k", "x", "z", ov, "p")));
@@ -675,8 +649,7 @@ TEST(merge_feeds_a_name_that_must_stay)
 
 /* Two nodes of one model that ask for the same partition are its own affair; a node whose
  * attributes cannot be read has none. */
-TEST(merge_partitions)
-{
+TEST(merge_partitions) {
     bytes graph = {0}, node, attr = {0}, a;
     pair p;
     add_epnode(&graph, "n0", "x", "y", 1, 1, npu, "p", "payload", 7);
@@ -700,8 +673,7 @@ TEST(merge_partitions)
 
 /* -- what stands once -- */
 
-TEST(merge_opsets)
-{
+TEST(merge_opsets) {
     epctx_merge_opts opts = {0};
     pair p;
     CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "y", 13)));
@@ -736,8 +708,7 @@ TEST(merge_opsets)
     pair_close(&p);
 }
 
-TEST(merge_metadata)
-{
+TEST(merge_metadata) {
     epctx_merge_opts opts = {0};
     bytes a = chain_model("x", "y", 17), b = chain_model("x", "y", 17);
     epctx_str value = {NULL, 0};
@@ -765,8 +736,7 @@ TEST(merge_metadata)
 }
 
 /* Whoever has the key with the prefix already keeps its value, whichever model it is from. */
-TEST(merge_metadata_prefix_taken)
-{
+TEST(merge_metadata_prefix_taken) {
     static const struct {
         const char *first, *second; /* value of m2_key in the models, NULL: absent */
         bool behind;                /* in the second model it comes after "key" */
@@ -810,8 +780,7 @@ TEST(merge_metadata_prefix_taken)
     }
 }
 
-TEST(merge_newer_operator_sets)
-{
+TEST(merge_newer_operator_sets) {
     bytes b = small_model("m", "p", "q");
     pair p;
     add_opset(&b, "idle", 2); /* nothing of it is used: its version is nobody's business */
@@ -832,8 +801,7 @@ TEST(merge_newer_operator_sets)
 }
 
 /* A prefix would make another key of compatibility information. */
-TEST(merge_compatibility)
-{
+TEST(merge_compatibility) {
     bytes a = compiled("n", "x", "y", npu, "p"), b = compiled("m", "u", "v", npu, "q");
     epctx_str value;
     pair p;
@@ -859,8 +827,7 @@ TEST(merge_compatibility)
 }
 
 /* Metadata of the graph may have the key of compatibility information, and be anything. */
-TEST(merge_metadata_of_graphs)
-{
+TEST(merge_metadata_of_graphs) {
     bytes graphs[2] = {{0}, {0}};
     epctx_cursor it;
     epctx_pair pairs[3];
@@ -876,8 +843,7 @@ TEST(merge_metadata_of_graphs)
     p.opts.metadata = EPCTX_METADATA_PREFIX;
     MERGES(&p);
     it = epctx_view_fields(epctx_model_graph(&p.models[0]).view, EPCTX_FIELD_GRAPH_METADATA_PROPS);
-    for (int i = 0; i < 3; i++)
-        CHECK(epctx_next_pair(&it, &pairs[i]), "%d entries, expected 3", i);
+    for (int i = 0; i < 3; i++) CHECK(epctx_next_pair(&it, &pairs[i]), "%d entries, expected 3", i);
     CHECK_TRUE(epctx_str_is(pairs[1].key, EPCTX_BUILD_PREFIX "x"));
     CHECK_TRUE(epctx_str_is(pairs[2].key, "m2_ep_compatibility_info.X"));
     CHECK_TRUE(epctx_str_is(pairs[2].value, "2") && !epctx_next_pair(&it, &pairs[0]));
@@ -885,8 +851,7 @@ TEST(merge_metadata_of_graphs)
 }
 
 /* "ai.onnx" and "" are one domain. */
-TEST(merge_functions_of_onnx)
-{
+TEST(merge_functions_of_onnx) {
     bytes models[2];
     pair p;
     for (int i = 0; i < 2; i++) {
@@ -903,8 +868,7 @@ TEST(merge_functions_of_onnx)
 }
 
 /* Functions are compared to the last byte, however long they are. */
-TEST(merge_equal_functions_of_any_size)
-{
+TEST(merge_equal_functions_of_any_size) {
     enum { size = 70000 };
     char *text = (char *)calloc(1, size);
     CHECK_TRUE(text != NULL);
@@ -936,8 +900,7 @@ TEST(merge_equal_functions_of_any_size)
 
 /* -- time -- */
 
-static const char *numbered(const char *name, size_t number)
-{
+static const char *numbered(const char *name, size_t number) {
     static char text[2][40];
     static int turn;
     turn = !turn;
@@ -946,12 +909,10 @@ static const char *numbered(const char *name, size_t number)
 }
 
 /* x -> y, with `count` of one thing. */
-static bytes long_model(int what, size_t count)
-{
+static bytes long_model(int what, size_t count) {
     bytes graph = {0}, node, model, pairs = {0};
     if (what == 0) {
-        for (size_t i = 0; i < count; i++)
-            add_metadata(&pairs, numbered("key", i), "value");
+        for (size_t i = 0; i < count; i++) add_metadata(&pairs, numbered("key", i), "value");
     } else if (what == 1) {
         for (size_t i = 0; i < count; i++) {
             const char *domain = numbered("domain", i);
@@ -977,8 +938,7 @@ static bytes long_model(int what, size_t count)
 
 /* Four times as much takes about four times as long, not sixteen times; the best of three counts,
  * and what a clock cannot tell apart is allowed. */
-TEST(merge_is_linear)
-{
+TEST(merge_is_linear) {
     static const char *const names[] = {"keys", "operator sets", "inputs", "outputs of a node"};
     enum { COUNT = 2000 };
     for (int what = 0; what < 4; what++) {
@@ -1000,8 +960,7 @@ TEST(merge_is_linear)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(merge_is_linear);
     RUN(merge_side_by_side);
     RUN(merge_prefixes);

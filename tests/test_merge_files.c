@@ -8,8 +8,7 @@
 /* A compiled model with its context in `context` and tensors in `data` wherever tensors can be:
  * initializers dense and sparse, of a body, attributes of nodes and of functions. */
 static bytes outside_model(const char *x, const char *context, const char *data, const char *more,
-                           const char *called)
-{
+                           const char *called) {
     bytes graph = {0}, model, body = {0}, node, function = {0};
     bytes attr = {0}, sparse = {0}, sparse_attr = {0}, opset = {0};
     add_epnode(&graph, "n0", x, "t", 1, 0, "EpctxNpuExecutionProvider", "p0", context,
@@ -61,8 +60,7 @@ static bytes outside_model(const char *x, const char *context, const char *data,
 }
 
 /* `called`: what the second model's function has; that of the first has v.bin. */
-static void make_outside(const char *called)
-{
+static void make_outside(const char *called) {
     bytes a = outside_model("x", "c.bin", "w.bin", "v.bin", "v.bin");
     bytes b = outside_model("x", "c.bin", "w.bin", "w_2.bin", called);
     mkdir(at("sub"), 0700);
@@ -78,19 +76,16 @@ static void make_outside(const char *called)
     bytes_free(&b);
 }
 
-static void remove_outside(void)
-{
+static void remove_outside(void) {
     static const char *const names[] = {"sub/b.onnx", "sub/c.bin", "sub/w.bin", "sub/w_2.bin"};
     size_t i;
-    for (i = 0; i < sizeof names / sizeof names[0]; i++)
-        remove(at(names[i]));
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) remove(at(names[i]));
     rmdir(at("sub"));
     clear_root();
 }
 
 /* Functions that name files are the same when the bytes of the files are, whatever their names. */
-TEST(merge_functions_with_files)
-{
+TEST(merge_functions_with_files) {
     static const char *const called[] = {"w_2.bin", "w.bin", "c.bin"};
     for (int i = 0; i < 3; i++) {
         epctx_merge_opts opts = {0};
@@ -119,8 +114,7 @@ TEST(merge_functions_with_files)
 }
 
 /* What the last merge wrote as files: "name=first byte " for each. */
-static const char *files_of(const epctx_combined *out)
-{
+static const char *files_of(const epctx_combined *out) {
     static char text[400];
     size_t i;
     text[0] = '\0';
@@ -134,8 +128,7 @@ static const char *files_of(const epctx_combined *out)
 
 /* Both models name c.bin and w.bin and mean different bytes; the second has what the first calls
  * v.bin under another name. */
-TEST(merge_with_files)
-{
+TEST(merge_with_files) {
     static uint64_t memory[2][HUNGRY_BUFFER / 8];
     static epctx_error error;
     epctx_merge_opts opts = {0};
@@ -189,15 +182,13 @@ TEST(merge_with_files)
 
 /* -- files of EPContext nodes -- */
 
-static void make_model(const char *name, bytes model)
-{
+static void make_model(const char *name, bytes model) {
     save_bytes(name, &model);
 }
 
 /* A node with its context in `cache`, and the model that it was compiled from. */
 static bytes file_model(const char *x, const char *y, const char *partition, const char *cache,
-                        const char *source)
-{
+                        const char *source) {
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", partition, x, y), model;
     add_attr_int(&node, "main_context", 1);
     add_attr_int(&node, "embed_mode", 0);
@@ -214,8 +205,7 @@ static bytes file_model(const char *x, const char *y, const char *partition, con
 
 /* Merges a.onnx with sub/b.onnx (or b.onnx); NULL when that is refused as told, or merges. */
 static const char *merge_files(bytes a, const char *second, bytes b, const char *output,
-                               epctx_status status, const char *text, size_t files)
-{
+                               epctx_status status, const char *text, size_t files) {
     static char wrong[900];
     char path[400];
     epctx_status found;
@@ -244,8 +234,7 @@ static const char *merge_files(bytes a, const char *second, bytes b, const char 
         CHECK(why_ == NULL, "expected %s '%s', found %s", epctx_status_name(status), text, why_); \
     } while (0)
 
-static void make_folders(void)
-{
+static void make_folders(void) {
     mkdir(at("sub"), 0700);
     mkdir(at("out"), 0700);
     save_sixteen("c.bin", 1);
@@ -256,8 +245,7 @@ static void make_folders(void)
     save_sixteen("sub/s.onnx", 5);
 }
 
-static void remove_folders(void)
-{
+static void remove_folders(void) {
     remove(at("sub/e.stripped.engine"));
     remove(at("sub/s.onnx"));
     rmdir(at("sub"));
@@ -267,8 +255,7 @@ static void remove_folders(void)
 
 /* The context goes along; the model that it was compiled from does where loading needs it, and
  * cannot get another name. */
-TEST(merge_files_by_use)
-{
+TEST(merge_files_by_use) {
     static const char stripped[] = "e.stripped.engine";
     CHECK_TRUE(make_root());
     make_folders();
@@ -294,8 +281,7 @@ TEST(merge_files_by_use)
 }
 
 /* Weights that only training reads may be missing. */
-TEST(merge_files_of_training)
-{
+TEST(merge_files_of_training) {
     bytes model, training = {0}, step = {0};
     CHECK_TRUE(make_root());
     make_folders();
@@ -310,8 +296,7 @@ TEST(merge_files_of_training)
 }
 
 /* A folder in which no file of the result can have a name. */
-TEST(merge_into_a_long_path)
-{
+TEST(merge_into_a_long_path) {
     static char path[2 * EPCTX_PATH_MAX];
     pair p;
     CHECK_TRUE(make_root());
@@ -328,8 +313,7 @@ TEST(merge_into_a_long_path)
 }
 
 /* A file that nobody needs may be missing. */
-TEST(merge_without_what_nobody_needs)
-{
+TEST(merge_without_what_nobody_needs) {
     bytes model[2];
     epctx_model models[2];
     epctx_merge_opts opts = {0};
@@ -378,8 +362,7 @@ typedef struct shelf {
 } shelf;
 
 static epctx_status shelf_map(void *user, const char *folder, const char *name, bool copy,
-                              epctx_mapping *out, epctx_error *error)
-{
+                              epctx_mapping *out, epctx_error *error) {
     const shelf *s = (const shelf *)user;
     bool model = strcmp(name, "a.onnx") == 0;
     (void)folder, (void)copy, (void)error;
@@ -389,15 +372,13 @@ static epctx_status shelf_map(void *user, const char *folder, const char *name, 
     return EPCTX_OK;
 }
 
-static void shelf_unmap(void *user, epctx_mapping *mapping)
-{
+static void shelf_unmap(void *user, epctx_mapping *mapping) {
     (void)user;
     memset(mapping, 0, sizeof *mapping);
 }
 
 static epctx_status shelf_stat(void *user, const char *path, epctx_file_info *info,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     (void)error;
     (void)path;
     memset(info, 0, sizeof *info);
@@ -407,16 +388,14 @@ static epctx_status shelf_stat(void *user, const char *path, epctx_file_info *in
 }
 
 static epctx_status shelf_canonical(void *user, const char *path, char *out, size_t capacity,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     (void)error;
     snprintf(out, capacity, "%s", strlen(path) < 3 ? "/" : ((const shelf *)user)->real);
     return EPCTX_OK;
 }
 
 /* Eleven files of one name that is so long that nine more numbers, but not ten, go behind it. */
-TEST(merge_of_long_names)
-{
+TEST(merge_of_long_names) {
     enum { MODELS = 11 };
     static char name[EPCTX_PATH_MAX];
     static shelf shelves[MODELS];
@@ -426,8 +405,7 @@ TEST(merge_of_long_names)
     epctx_io io[MODELS];
     epctx_combined out;
     epctx_error error;
-    for (size_t i = 0; i < sizeof name - 3; i++)
-        name[i] = i % 100 == 50 ? '/' : 'n';
+    for (size_t i = 0; i < sizeof name - 3; i++) name[i] = i % 100 == 50 ? '/' : 'n';
     for (int i = 0; i < MODELS; i++) {
         epctx_open_opts opts = {0};
         char x[16], y[16];
@@ -461,8 +439,7 @@ TEST(merge_of_long_names)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(merge_functions_with_files);
     RUN(merge_with_files);
     RUN(merge_files_by_use);

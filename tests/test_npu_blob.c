@@ -6,8 +6,7 @@
 #include "npu_graph.h"
 
 /* A blob with a packed, a gathered, a moved and a broadcast operand. x [1,2,4,4], y [1,3]. */
-static epctx_buffer small_blob(void)
-{
+static epctx_buffer small_blob(void) {
     static const int64_t x[4] = {1, 2, 4, 4}, w[4] = {3, 2, 3, 3}, m[2] = {3, 3}, c[1] = {3};
     static const int64_t pads[4] = {1, 1, 1, 1};
     graph_builder b;
@@ -38,8 +37,7 @@ static epctx_buffer small_blob(void)
     return blob;
 }
 
-static epctx_status try_blob(const uint8_t *data, size_t size, epctx_error *error)
-{
+static epctx_status try_blob(const uint8_t *data, size_t size, epctx_error *error) {
     float x[32], y[3];
     const void *in[1];
     void *out[1];
@@ -82,14 +80,12 @@ static epctx_status try_blob(const uint8_t *data, size_t size, epctx_error *erro
 }
 
 /* The checksum is made right first. */
-static epctx_status try_damaged(const epctx_buffer *blob, epctx_error *error)
-{
+static epctx_status try_damaged(const epctx_buffer *blob, epctx_error *error) {
     correct_sum(blob->data, blob->size);
     return try_blob(blob->data, blob->size, error);
 }
 
-TEST(runs)
-{
+TEST(runs) {
     epctx_buffer blob = small_blob();
     epctx_error error;
     CHECK_OK(try_blob(blob.data, blob.size, &error), error);
@@ -97,8 +93,7 @@ TEST(runs)
     epctx_buffer_free(&blob);
 }
 
-TEST(truncated)
-{
+TEST(truncated) {
     epctx_buffer blob = small_blob();
     epctx_error error;
     size_t size;
@@ -112,8 +107,7 @@ TEST(truncated)
 }
 
 /* Every byte outside the weights is under a checksum or compared by itself. */
-TEST(flipped)
-{
+TEST(flipped) {
     epctx_buffer blob = small_blob();
     const size_t weights = (size_t)u64(blob.data + 88);
     const size_t end = (size_t)(u64(blob.data + 72) + u64(blob.data + 80));
@@ -136,8 +130,7 @@ TEST(flipped)
 }
 
 /* The same behind a corrected checksum: refused with a message, or run. */
-TEST(forged)
-{
+TEST(forged) {
     epctx_buffer blob = small_blob();
     uint8_t *copy = (uint8_t *)malloc(blob.size);
     const uint8_t values[4] = {0x00, 0x7f, 0x80, 0xff};
@@ -162,8 +155,7 @@ TEST(forged)
 }
 
 static void expect(const epctx_buffer *blob, size_t at, const char *bytes, size_t size,
-                   epctx_error *error, epctx_status *status)
-{
+                   epctx_error *error, epctx_status *status) {
     uint8_t *copy = (uint8_t *)malloc(blob->size);
     memcpy(copy, blob->data, blob->size);
     memcpy(copy + at, bytes, size);
@@ -172,8 +164,7 @@ static void expect(const epctx_buffer *blob, size_t at, const char *bytes, size_
     free(copy);
 }
 
-TEST(foreign)
-{
+TEST(foreign) {
     static const char *const versions[] = {
         "9.8.7",  "",          "0",       "0.1",    "0.1.",
         "0.1.1",  "0.1.9",     "0.0.0",   "0.2.0",  "1.1.0",
@@ -208,8 +199,7 @@ TEST(foreign)
 
 /* Names of graphs, tensors and commands that lie outside the strings, at word `at` of the section
  * of words, and command lists that are too short. */
-TEST(forged_words)
-{
+TEST(forged_words) {
     epctx_buffer blob = small_blob();
     const uint8_t *words = blob.data + EPCTX_NPU_HEADER_SIZE;
     const uint32_t bytes = (uint32_t)u64(blob.data + 80);
@@ -242,15 +232,12 @@ TEST(forged_words)
     epctx_buffer_free(&blob);
 }
 
-static void set32(uint8_t *words, uint32_t at, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        words[at * 4 + (uint32_t)i] = (uint8_t)(value >> 8 * i);
+static void set32(uint8_t *words, uint32_t at, uint32_t value) {
+    for (int i = 0; i < 4; i++) words[at * 4 + (uint32_t)i] = (uint8_t)(value >> 8 * i);
 }
 
 /* A command that writes where it reads: kernels may rely on it that they do not. */
-TEST(forged_overlap)
-{
+TEST(forged_overlap) {
     static const int64_t x[2] = {1, 3}, m[2] = {3, 3};
     float data[9];
     graph_builder b;
@@ -279,8 +266,7 @@ TEST(forged_overlap)
 }
 
 /* Parameters that do not fit although every operand has the size that they ask for. */
-TEST(forged_parameters)
-{
+TEST(forged_parameters) {
     static const int64_t x[2] = {1, 3};
     graph_builder b;
     epctx_buffer blob;
@@ -303,8 +289,7 @@ TEST(forged_parameters)
 }
 
 /* Tensors at the boundary that no command looks at are checked all the same. */
-TEST(forged_boundary)
-{
+TEST(forged_boundary) {
     static const int64_t x[2] = {1, 3};
     graph_builder b;
     epctx_buffer blob;
@@ -343,8 +328,7 @@ TEST(forged_boundary)
     gb_free(&b);
 }
 
-TEST(weights_checksum)
-{
+TEST(weights_checksum) {
     epctx_buffer blob = small_blob();
     epctx_npu_context context;
     epctx_error error;
@@ -369,8 +353,7 @@ TEST(weights_checksum)
 }
 
 /* Embedded in a model, a binary starts at any address. */
-TEST(any_address)
-{
+TEST(any_address) {
     epctx_buffer blob = small_blob();
     uint8_t *copy = (uint8_t *)gb_aligned(blob.size + 64);
     float x[32], first[3], y[3];
@@ -393,8 +376,7 @@ TEST(any_address)
     epctx_buffer_free(&blob);
 }
 
-TEST(memory)
-{
+TEST(memory) {
     epctx_buffer blob = small_blob();
     epctx_npu_context context;
     epctx_error error;
@@ -419,8 +401,7 @@ TEST(memory)
     epctx_buffer_free(&blob);
 }
 
-TEST(arguments)
-{
+TEST(arguments) {
     epctx_buffer blob = small_blob();
     epctx_npu_context context;
     const epctx_npu_graph *graph;
@@ -468,8 +449,7 @@ TEST(arguments)
 
 /* Dimensions whose product wraps round to the size that the tensor had: 2^62 + 1 squared, times
  * three floats. */
-TEST(forged_products)
-{
+TEST(forged_products) {
     static const uint32_t dims[] = {0x80000001, 0x7fffffff, 0x80000001, 0x7fffffff, 3};
     static const int64_t x[2] = {1, 3};
     graph_builder b;
@@ -490,8 +470,7 @@ TEST(forged_products)
     words = blob.data + EPCTX_NPU_HEADER_SIZE;
     value = (uint32_t)u64(words + 6 * 4) & UINT32_MAX;
     set32(words, value + 3, 5);
-    for (uint32_t i = 0; i < 5; i++)
-        set32(words, value + 4 + i, dims[i]);
+    for (uint32_t i = 0; i < 5; i++) set32(words, value + 4 + i, dims[i]);
     correct_sum(blob.data, blob.size);
     span.data = blob.data;
     span.size = blob.size;
@@ -505,8 +484,7 @@ TEST(forged_products)
 }
 
 /* Two graphs in a context; the names are not terminated. */
-static bool compile_two(epctx_buffer *blob, epctx_str first, epctx_str second)
-{
+static bool compile_two(epctx_buffer *blob, epctx_str first, epctx_str second) {
     static const int64_t x[2] = {1, 3};
     graph_builder b;
     epctx_npu npu;
@@ -528,8 +506,7 @@ static bool compile_two(epctx_buffer *blob, epctx_str first, epctx_str second)
 }
 
 static epctx_status load_forged(epctx_buffer *blob, epctx_npu_context *context, void **memory,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     epctx_span span;
     size_t need;
     epctx_status status;
@@ -545,8 +522,7 @@ static epctx_status load_forged(epctx_buffer *blob, epctx_npu_context *context, 
 
 /* Words 12 and 13 of a graph: which graph makes its weights, counted from 1, and whether it makes
  * those of others, which stand behind the ordinary ones. */
-TEST(forged_makers)
-{
+TEST(forged_makers) {
     static const struct {
         uint32_t maker[2], makes[2];
         const char *text; /* NULL: good */
@@ -584,8 +560,7 @@ TEST(forged_makers)
 
 /* Scratch of the graph that makes the weights: half of all there is, and more than that together
  * with its inputs. */
-TEST(forged_scratch_of_a_maker)
-{
+TEST(forged_scratch_of_a_maker) {
     epctx_buffer blob;
     epctx_npu_context context;
     epctx_error error;
@@ -609,8 +584,7 @@ TEST(forged_scratch_of_a_maker)
 }
 
 /* The message that lists the graphs has room for some names only. */
-TEST(long_names_of_graphs)
-{
+TEST(long_names_of_graphs) {
     static char first[400], second[400];
     memset(first, 'a', sizeof first);
     memset(second, 'b', sizeof second);
@@ -635,8 +609,7 @@ TEST(long_names_of_graphs)
 }
 
 /* Two graphs in one context share equal weights; names must differ. */
-TEST(two_graphs)
-{
+TEST(two_graphs) {
     static const int64_t x[2] = {1, 20}, w[2] = {20, 30};
     float data[600];
     graph_builder b;
@@ -703,8 +676,7 @@ TEST(two_graphs)
 }
 
 /* The graphs stand in the order of their names, in whatever order they were compiled. */
-TEST(graphs_in_order)
-{
+TEST(graphs_in_order) {
     static const char *const names[] = {"p_9", "p_10", "q", "p_2", "p_11", ""};
     static const char *const sorted[] = {"", "q", "p_2", "p_9", "p_10", "p_11"};
     enum { COUNT = sizeof names / sizeof names[0] };
@@ -756,8 +728,7 @@ TEST(graphs_in_order)
 }
 
 /* A tensor of bytes at the boundary may have any address: no command takes it for floats. */
-TEST(forged_alignment)
-{
+TEST(forged_alignment) {
     static const int64_t x[2] = {1, 3};
     graph_builder b;
     epctx_buffer blob;
@@ -788,8 +759,7 @@ TEST(forged_alignment)
 
 /* A context binary by hand: words, strings, and so many bytes of weights. */
 static epctx_buffer by_hand(const uint32_t *words, size_t count, uint32_t graphs, uint32_t weights,
-                            const char *strings, size_t weight_bytes)
-{
+                            const char *strings, size_t weight_bytes) {
     const size_t at = EPCTX_NPU_HEADER_SIZE + count * 4, text = strlen(strings);
     const size_t start = (at + text + 63) / 64 * 64;
     epctx_buffer blob;
@@ -811,15 +781,13 @@ static epctx_buffer by_hand(const uint32_t *words, size_t count, uint32_t graphs
     set32(h, 24, (uint32_t)weight_bytes);
     set32(h, 26, graphs);
     set32(h, 27, weights);
-    for (size_t i = 0; i < count; i++)
-        set32(h + EPCTX_NPU_HEADER_SIZE, (uint32_t)i, words[i]);
+    for (size_t i = 0; i < count; i++) set32(h + EPCTX_NPU_HEADER_SIZE, (uint32_t)i, words[i]);
     memcpy(h + at, strings, text);
     return blob;
 }
 
 /* Commands that many graphs share would be verified for each of them. */
-TEST(forged_sharing)
-{
+TEST(forged_sharing) {
     /* one float in the scratch is set to 0 */
     static const uint32_t fill[12] = {1, 12, 0, 0, 1, 0, 0, 0, 1, 4, 0, 0};
     enum { GRAPHS = 3, COMMANDS = 20 };
@@ -864,8 +832,7 @@ TEST(forged_sharing)
 }
 
 /* Names that lie in one another: many long ones would take forever to compare. */
-TEST(forged_names)
-{
+TEST(forged_names) {
     static const char *const strings[] = {"aaabb", "aaabb."};
     for (size_t i = 0; i < 2; i++) {
         uint32_t words[3 * 20] = {0};
@@ -887,8 +854,7 @@ TEST(forged_names)
 }
 
 /* Weights that overlap: their bytes would be turned round once for each on a big-endian machine. */
-TEST(forged_weights)
-{
+TEST(forged_weights) {
     static const uint32_t words[][12] = {{0, 0, 64, 0, 4, 0, 64, 0, 64, 0, 4, 0},
                                          {0, 0, 128, 0, 4, 0, 0, 0, 64, 0, 4, 0}};
     for (size_t i = 0; i < 2; i++) {
@@ -905,8 +871,7 @@ TEST(forged_weights)
 }
 
 /* A graph that makes weights out of nothing, without scratch: no temporary memory is needed. */
-TEST(forged_maker_without_inputs)
-{
+TEST(forged_maker_without_inputs) {
     uint32_t words[40 + 12 + 12] = {0};
     /* one float of the output is set to 0 */
     static const uint32_t fill[12] = {1, 12, 0, 0, 3, 0, 0, 0, 1, 4, 0, 0};
@@ -939,8 +904,7 @@ TEST(forged_maker_without_inputs)
 }
 
 /* The stride of a dimension of 1 is never taken, however far it would lead. */
-TEST(forged_strides)
-{
+TEST(forged_strides) {
     static const uint32_t strides[] = {0x7fffffff, 0x80000000, 0x80000001};
     for (size_t i = 0; i < sizeof strides / sizeof strides[0]; i++) {
         /* Move of 2 by 1 by 3 elements in the scratch, from 0 to 64 */
@@ -966,10 +930,8 @@ TEST(forged_strides)
         params[14] = params[22] = 1;
         blob = by_hand(words, sizeof words / 4, 1, 0, "", 0);
         CHECK_OK(load_forged(&blob, &context, &memory, &error), error);
-        while ((uintptr_t)at % 64 != 0)
-            at++;
-        for (uint32_t j = 0; j < 12; j++)
-            at[j] = j + 1;
+        while ((uintptr_t)at % 64 != 0) at++;
+        for (uint32_t j = 0; j < 12; j++) at[j] = j + 1;
         CHECK_OK(epctx_npu_run(&context.graphs[0], NULL, NULL, at, 128, &error), error);
         CHECK_MEM(at + 16, 48, at, 48);
         free(memory);
@@ -978,8 +940,7 @@ TEST(forged_strides)
 }
 
 /* A Move that writes one element 2^32 times would take seconds. */
-TEST(forged_repetition)
-{
+TEST(forged_repetition) {
     uint32_t words[20 + 12 + 28] = {0}, *params = words + 20 + 12;
     const uint32_t head[12] = {0, 12 + 28, 0, 0, 1, 0, 0, 0, 1, 0, 64, 0};
     epctx_npu_context context;
@@ -1003,8 +964,8 @@ TEST(forged_repetition)
 
 /* One operator of [1, 8, 16 size, 16 size], or a product of matrices with 64 size rows and
  * columns. */
-static epctx_status work_blob(const char *op, int64_t size, epctx_buffer *blob, epctx_error *error)
-{
+static epctx_status work_blob(const char *op, int64_t size, epctx_buffer *blob,
+                              epctx_error *error) {
     static const int64_t three[2] = {3, 3}, edge[4] = {1, 1, 1, 1};
     const int64_t image[4] = {1, 8, 16 * size, 16 * size}, weights[4] = {8, 8, 3, 3};
     const int64_t each[4] = {8, 1, 3, 3}, matrix[2] = {64 * size, 64 * size};
@@ -1050,8 +1011,7 @@ static epctx_status work_blob(const char *op, int64_t size, epctx_buffer *blob, 
 
 /* Loads with `most`; the work of its graph comes back. */
 static epctx_status load_limited(const epctx_buffer *blob, uint64_t most, uint64_t *work,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     epctx_npu npu;
     epctx_backend backend;
     epctx_npu_opts opts;
@@ -1072,8 +1032,7 @@ static epctx_status load_limited(const epctx_buffer *blob, uint64_t most, uint64
 }
 
 /* A graph's work is at least its products and sums, grows as they do, and can be limited. */
-TEST(work_is_limited)
-{
+TEST(work_is_limited) {
     static const struct {
         const char *op;
         uint64_t least; /* products of the small one */
@@ -1105,8 +1064,7 @@ TEST(work_is_limited)
 }
 
 /* Some hundred bytes that ask for 5 * 10^11 products. */
-TEST(work_of_a_small_blob)
-{
+TEST(work_of_a_small_blob) {
     epctx_buffer blob;
     uint64_t work = 0;
     epctx_error error;
@@ -1118,8 +1076,7 @@ TEST(work_of_a_small_blob)
     epctx_buffer_free(&blob);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(runs);
     RUN(truncated);
     RUN(flipped);

@@ -6,8 +6,7 @@
 #include "test.h"
 
 /* Compiles; the result of the case is in `stats`, `error`. */
-static epctx_status compile(const graph_builder *b, epctx_npu_stats *stats, epctx_error *error)
-{
+static epctx_status compile(const graph_builder *b, epctx_npu_stats *stats, epctx_error *error) {
     epctx_buffer blob;
     epctx_status status;
     epctx_error_clear(error);
@@ -20,8 +19,7 @@ static const int64_t image[4] = {1, 2, 6, 6}, weights[4] = {3, 2, 3, 3}, three[1
 static float numbers[8192];
 
 /* x -> Conv -> t */
-static void add_conv(graph_builder *b)
-{
+static void add_conv(graph_builder *b) {
     gb_init(b);
     gb_input(b, "x", 1, 4, image);
     gb_floats(b, "w", 4, weights, numbers);
@@ -31,8 +29,7 @@ static void add_conv(graph_builder *b)
 
 /* -- folding -- */
 
-TEST(folds_shape_arithmetic)
-{
+TEST(folds_shape_arithmetic) {
     /* the usual exporter's Flatten: Shape, Gather, Unsqueeze, Concat, Reshape */
     const int64_t zero[1] = {0}, minus[1] = {-1};
     graph_builder b;
@@ -55,8 +52,7 @@ TEST(folds_shape_arithmetic)
     gb_free(&b);
 }
 
-TEST(folds_constants)
-{
+TEST(folds_constants) {
     const float a[3] = {1, 2, 3}, c[3] = {0.5f, 0.25f, 8};
     const float want[3] = {sqrtf(1.5f), sqrtf(2.25f), sqrtf(11)};
     float x[3] = {0, 0, 0}, y[3];
@@ -83,8 +79,7 @@ TEST(folds_constants)
     gb_free(&b);
 }
 
-TEST(folds_integers)
-{
+TEST(folds_integers) {
     const int64_t a[2] = {7, -7}, c[1] = {2}, dims[1] = {2};
     const int64_t want[8] = {9, -5, 5, -9, 14, -14, 3, -3};
     int64_t y[8];
@@ -117,8 +112,7 @@ TEST(folds_integers)
 
 /* -- fusion -- */
 
-TEST(fuses_conv_norm_relu)
-{
+TEST(fuses_conv_norm_relu) {
     graph_builder b;
     epctx_npu_stats stats;
     epctx_error error;
@@ -133,8 +127,7 @@ TEST(fuses_conv_norm_relu)
     gb_free(&b);
 }
 
-TEST(fuses_matmul_bias_activation)
-{
+TEST(fuses_matmul_bias_activation) {
     const int64_t x[3] = {2, 3, 8}, w[2] = {8, 5}, c[1] = {5};
     graph_builder b;
     epctx_npu_stats stats;
@@ -155,8 +148,7 @@ TEST(fuses_matmul_bias_activation)
 /* A sum with something that is there before the convolution is the convolution's business; what
  * comes later is not, and weights must not be scaled behind it. Besides: each image that a
  * convolution reads is transposed, and so is its result. */
-TEST(fuses_residual)
-{
+TEST(fuses_residual) {
     const int64_t out[4] = {1, 3, 4, 4};
     graph_builder b;
     epctx_npu_stats stats;
@@ -185,8 +177,7 @@ TEST(fuses_residual)
 
 /* Conv and MaxPool at the peak of memory go band by band: 8 channels of 24x24 floats are never
  * there at once. A single output pixel becomes a Gemm without workspace. */
-TEST(bounds_workspace)
-{
+TEST(bounds_workspace) {
     const int64_t picture[4] = {1, 1, 24, 24}, w[4] = {8, 1, 3, 3}, pads[4] = {1, 1, 1, 1};
     const int64_t two[2] = {2, 2}, deep[4] = {1, 1, 200, 200}, one[4] = {1, 64, 3, 3};
     const int64_t all[4] = {8, 64, 3, 3};
@@ -228,8 +219,7 @@ TEST(bounds_workspace)
 }
 
 /* A convolution and its pool take turns only where nobody else reads what is between them. */
-TEST(pools_of_what_others_read)
-{
+TEST(pools_of_what_others_read) {
     const int64_t picture[4] = {1, 1, 24, 24}, w[4] = {8, 1, 3, 3}, pads[4] = {1, 1, 1, 1};
     const int64_t two[2] = {2, 2};
     static float x[24 * 24], pooled[8 * 12 * 12], negative[8 * 24 * 24];
@@ -262,8 +252,7 @@ TEST(pools_of_what_others_read)
 }
 
 /* The square of a number is a list of one when its exponent is one. */
-TEST(powers_keep_ranks)
-{
+TEST(powers_keep_ranks) {
     static const float two = 2, nine = 9;
     const int64_t one[1] = {1};
     float x = 3, y[2];
@@ -285,8 +274,7 @@ TEST(powers_keep_ranks)
 }
 
 /* A value that somebody else sees must stay what it is. */
-TEST(keeps_values_with_other_uses)
-{
+TEST(keeps_values_with_other_uses) {
     int other_output;
     for (other_output = 0; other_output < 2; other_output++) {
         float x[72], t[48], y[48];
@@ -323,8 +311,7 @@ TEST(keeps_values_with_other_uses)
 
 /* -- boundaries -- */
 
-TEST(outputs_of_every_kind)
-{
+TEST(outputs_of_every_kind) {
     /* an input, a constant, the same value twice, a reshaped one */
     const int64_t dims[2] = {2, 3}, flat[1] = {6};
     float x[6] = {1, -2, 3, -4, 5, -6}, y[5][6];
@@ -347,17 +334,14 @@ TEST(outputs_of_every_kind)
     gb_output(&b, "i");
     gb_output(&b, "f");
     in[0] = x;
-    for (i = 0; i < 5; i++)
-        out[i] = y[i];
+    for (i = 0; i < 5; i++) out[i] = y[i];
     CHECK_OK(gb_run(&b, in, out, &error), error);
     CHECK_MEM(y[0], sizeof x, x, sizeof x);
-    for (i = 1; i < 5; i++)
-        CHECK_MEM(y[i], sizeof want, want, sizeof want);
+    for (i = 1; i < 5; i++) CHECK_MEM(y[i], sizeof want, want, sizeof want);
     gb_free(&b);
 }
 
-TEST(drops_dead_nodes)
-{
+TEST(drops_dead_nodes) {
     graph_builder b;
     epctx_npu_stats stats;
     epctx_error error;
@@ -373,8 +357,7 @@ TEST(drops_dead_nodes)
 /* -- memory plan -- */
 
 /* Random graphs with long and short lives. */
-static void random_graph(graph_builder *b, uint32_t seed, int nodes)
-{
+static void random_graph(graph_builder *b, uint32_t seed, int nodes) {
     static char names[GB_MAX][16];
     static int64_t rows[GB_MAX];
     int count = 1, i;
@@ -410,8 +393,7 @@ static void random_graph(graph_builder *b, uint32_t seed, int nodes)
     gb_output(b, names[count - 1]);
 }
 
-TEST(plan_has_no_overlaps)
-{
+TEST(plan_has_no_overlaps) {
     uint32_t seed;
     size_t i, j, placed = 0;
     for (seed = 1; seed <= 200; seed++) {
@@ -447,8 +429,7 @@ TEST(plan_has_no_overlaps)
 }
 
 /* Plans `count` buffers of 256 bytes; number i is in use from step i to step i + life. */
-static void plan_of_equals(size_t count, uint32_t life, epctx_npu__planner *p, uint64_t **offsets)
-{
+static void plan_of_equals(size_t count, uint32_t life, epctx_npu__planner *p, uint64_t **offsets) {
     epctx_npu__compiler c;
     epctx_arena arena;
     size_t i;
@@ -467,13 +448,11 @@ static void plan_of_equals(size_t count, uint32_t life, epctx_npu__planner *p, u
     CHECK_TRUE(epctx_npu__new_planner(&c, p) == EPCTX_OK);
     epctx_npu__try_order(&c, p, EPCTX_NPU__BY_SIZE);
     *offsets = malloc(count * sizeof **offsets);
-    for (i = 0; i < count; i++)
-        (*offsets)[i] = c.buffers[i].offset;
+    for (i = 0; i < count; i++) (*offsets)[i] = c.buffers[i].offset;
     epctx_arena_free(&arena);
 }
 
-TEST(plan_of_a_long_chain)
-{
+TEST(plan_of_a_long_chain) {
     epctx_npu__planner p;
     uint64_t *offsets;
     plan_of_equals(100000, 1, &p, &offsets);
@@ -484,8 +463,7 @@ TEST(plan_of_a_long_chain)
 }
 
 /* More pairs than the plan looks at: the first are placed tightly, the others on top of all. */
-TEST(plan_of_a_crowd)
-{
+TEST(plan_of_a_crowd) {
     const size_t count = 9000, life = 1000;
     epctx_npu__planner p;
     uint64_t *offsets;
@@ -503,8 +481,7 @@ TEST(plan_of_a_crowd)
     free(offsets);
 }
 
-TEST(plan_is_tight)
-{
+TEST(plan_is_tight) {
     uint64_t scratch = 0, live = 0;
     uint32_t seed;
     for (seed = 1; seed <= 200; seed++) {
@@ -524,8 +501,7 @@ TEST(plan_is_tight)
 /* a0 = Relu(x), v0 = Other(a0), and per stage ai = Relu(v[i-1]), vi = Add(a[i-1], ai), where only
  * the shapes of the v are told. With v[i-1] made elsewhere, a[i-1] comes from another piece and has
  * no shape: each round of judging gives back the Add of one more stage. `want` Relus are taken. */
-static void check_stages(int stages, int want)
-{
+static void check_stages(int stages, int want) {
     static const int64_t dims[2] = {2, 2};
     static epctx_value values[GB_MAX];
     static graph_builder b;
@@ -564,8 +540,7 @@ static void check_stages(int stages, int want)
 }
 
 /* A graph that crumbles takes a round for each piece; after 50 the CPU gets it all. */
-TEST(pieces_that_crumble)
-{
+TEST(pieces_that_crumble) {
     check_stages(1, 2);
     check_stages(EPCTX_NPU__ROUNDS - 1, EPCTX_NPU__ROUNDS);
     check_stages(EPCTX_NPU__ROUNDS, 0);
@@ -574,8 +549,7 @@ TEST(pieces_that_crumble)
 /* -- types behind nodes of others -- */
 
 /* x[1,1000] -> STFT -> a -> Abs -> b; If -> f; Strange -> u (unknown) -> Abs -> v */
-TEST(types_behind_others)
-{
+TEST(types_behind_others) {
     static const int64_t signal[2] = {1, 1000}, pair[2] = {2, 4}, step[1] = {160};
     static const int64_t frame[1] = {400}, one[1] = {1};
     static const char *const want[] = {"a 1,4,201,2", "b 1,4,201,2", "f 2,4", "u", "v"};
@@ -635,8 +609,7 @@ TEST(types_behind_others)
 
 /* -- determinism -- */
 
-static void everything(graph_builder *b)
-{
+static void everything(graph_builder *b) {
     const int64_t pads[8] = {0, 0, 1, 0, 0, 0, 0, 2}, two[2] = {2, 2};
     add_conv(b);
     gb_floats(b, "v", 1, three, numbers + 200);
@@ -661,8 +634,7 @@ static void everything(graph_builder *b)
 }
 
 /* The value is pinned: every compiler, word size and byte order must give it. */
-TEST(same_bytes_everywhere)
-{
+TEST(same_bytes_everywhere) {
     graph_builder b;
     epctx_buffer first, second;
     epctx_error error;
@@ -683,8 +655,7 @@ TEST(same_bytes_everywhere)
 
 /* Compiling fails with `status` and a message that holds both texts; capability says the same. */
 static bool refused(graph_builder *b, epctx_status status, const char *node, const char *why,
-                    char *text)
-{
+                    char *text) {
     epctx_npu npu;
     epctx_backend backend;
     epctx_npu_stats stats;
@@ -713,8 +684,7 @@ static bool refused(graph_builder *b, epctx_status status, const char *node, con
     return taken < b->graph.node_count;
 }
 
-TEST(refuses)
-{
+TEST(refuses) {
     static const int64_t dynamic[4] = {-1, 2, 6, 6}, five[5] = {1, 2, 3, 3, 3};
     static const int64_t bad_perm[4] = {0, 1, 2, 2}, big[4] = {7, 7, 7, 7};
     graph_builder b;
@@ -779,8 +749,7 @@ TEST(refuses)
 #undef REFUSED
 }
 
-TEST(architectures)
-{
+TEST(architectures) {
     epctx_npu npu;
     epctx_backend backend;
     epctx_npu_opts opts = {0};
@@ -803,15 +772,13 @@ TEST(architectures)
 
 /* -- cancelled runs -- */
 
-static bool count_down(void *user)
-{
+static bool count_down(void *user) {
     int *left = (int *)user;
     return (*left)-- == 0;
 }
 
 /* Runs the only graph of a context; before command `left` (from 0) the caller wants to stop. */
-static epctx_status run_until(epctx_span blob, int *left, epctx_error *error)
-{
+static epctx_status run_until(epctx_span blob, int *left, epctx_error *error) {
     epctx_npu npu;
     epctx_backend backend;
     epctx_npu_opts opts;
@@ -850,8 +817,7 @@ static epctx_status run_until(epctx_span blob, int *left, epctx_error *error)
 }
 
 /* A run ends before any of its commands, with the name of that. */
-TEST(cancelled_between_commands)
-{
+TEST(cancelled_between_commands) {
     static const char *const names[] = {"x", "a", "b", "c", "y"};
     epctx_npu_stats stats;
     epctx_buffer blob;
@@ -861,8 +827,7 @@ TEST(cancelled_between_commands)
     int i;
     gb_init(&b);
     gb_input(&b, "x", 1, 1, three);
-    for (i = 0; i < 4; i++)
-        gb_node(&b, "Softmax", 13, names[i], names[i + 1]);
+    for (i = 0; i < 4; i++) gb_node(&b, "Softmax", 13, names[i], names[i + 1]);
     gb_output(&b, "y");
     CHECK_OK(gb_compile(&b, &stats, &blob, &error), error);
     CHECK_INT(stats.commands, 4);
@@ -882,8 +847,7 @@ TEST(cancelled_between_commands)
 /* -- several graphs in one context -- */
 
 /* A block of a language model for `count` tokens; every call has the same weights. */
-static void add_block(graph_builder *b, int64_t count)
-{
+static void add_block(graph_builder *b, int64_t count) {
     const int64_t x[3] = {1, count, 64}, d[1] = {64}, mix[2] = {64, 192}, up[2] = {64, 256};
     const int64_t down[2] = {256, 64}, out[2] = {64, 64}, perm[4] = {0, 2, 1, 3};
     const int64_t turn[4] = {0, 2, 3, 1}, heads[4] = {1, count, 4, 16}, flat[3] = {1, count, 64};
@@ -938,8 +902,7 @@ typedef struct counter {
 } counter;
 
 /* Keeps the size in front. */
-static void *counted_alloc(void *user, size_t size)
-{
+static void *counted_alloc(void *user, size_t size) {
     counter *c = (counter *)user;
     uint8_t *p;
     if (c->until-- <= 0) return NULL;
@@ -952,8 +915,7 @@ static void *counted_alloc(void *user, size_t size)
     return p + 16;
 }
 
-static void counted_free(void *user, void *memory)
-{
+static void counted_free(void *user, void *memory) {
     counter *c = (counter *)user;
     size_t size;
     if (memory == NULL) return;
@@ -963,8 +925,7 @@ static void counted_free(void *user, void *memory)
     free((uint8_t *)memory - 16);
 }
 
-static epctx_allocator counted(counter *count, int until)
-{
+static epctx_allocator counted(counter *count, int until) {
     const epctx_allocator allocator = {count, counted_alloc, counted_free};
     memset(count, 0, sizeof *count);
     count->until = until;
@@ -973,8 +934,7 @@ static epctx_allocator counted(counter *count, int until)
 
 /* One context of the blocks for `counts` tokens. */
 static epctx_status context_of(const int64_t *counts, size_t n, size_t *size, epctx_npu_stats *last,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     static const char *const names[2] = {"first", "second"};
     epctx_npu npu;
     epctx_backend backend;
@@ -1001,8 +961,7 @@ static epctx_status context_of(const int64_t *counts, size_t n, size_t *size, ep
     return status;
 }
 
-TEST(graphs_share_weights)
-{
+TEST(graphs_share_weights) {
     const int64_t counts[2] = {16, 1};
     epctx_npu_stats one, two;
     epctx_error error;
@@ -1020,8 +979,7 @@ TEST(graphs_share_weights)
 
 /* Weights are written once, where they stay: 4 MiB take less than 1.2 times their size, though they
  * lie unaligned in the model and are packed. */
-TEST(weights_are_written_once)
-{
+TEST(weights_are_written_once) {
     enum { N = 1024 };
     const int64_t x[2] = {1, N}, w[2] = {N, N};
     float *data = (float *)malloc(sizeof(float) * N * N);
@@ -1058,8 +1016,7 @@ TEST(weights_are_written_once)
     CHECK_INT(count.live, 0);
 }
 
-TEST(every_allocation_may_fail)
-{
+TEST(every_allocation_may_fail) {
     int limit;
     for (limit = 0; limit < 10000; limit++) {
         graph_builder b;
@@ -1113,8 +1070,7 @@ TEST(every_allocation_may_fail)
 }
 
 /* max_size of an EPContext node: the scratch memory that its graph runs with. */
-TEST(max_size)
-{
+TEST(max_size) {
     graph_builder b;
     epctx_npu npu;
     epctx_backend backend;
@@ -1141,14 +1097,11 @@ TEST(max_size)
     gb_free(&b);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     uint32_t state = 77;
     size_t i;
-    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        numbers[i] = gb_random(&state);
-    for (i = 200; i < 203; i++)
-        numbers[i] = numbers[i] * 0.5f + 1.0f; /* variances */
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) numbers[i] = gb_random(&state);
+    for (i = 200; i < 203; i++) numbers[i] = numbers[i] * 0.5f + 1.0f; /* variances */
     RUN(folds_shape_arithmetic);
     RUN(folds_constants);
     RUN(folds_integers);

@@ -9,22 +9,19 @@
 static uint32_t seed;
 
 /* 0 .. n-1 */
-static int64_t pick(int64_t n)
-{
+static int64_t pick(int64_t n) {
     seed = seed * 1664525u + 1013904223u;
     return (int64_t)((uint64_t)(seed >> 8) * (uint64_t)n >> 24);
 }
 
-static float *floats(graph_builder *b, size_t count)
-{
+static float *floats(graph_builder *b, size_t count) {
     float *f = (float *)gb_alloc(b, count * sizeof *f);
     gb_randomize(f, count, (uint32_t)pick(1 << 20));
     return f;
 }
 
 /* Largest |got - want| relative to the largest |want|. */
-static double difference(const float *got, const double *want, size_t count)
-{
+static double difference(const float *got, const double *want, size_t count) {
     double worst = 0, top = 1e-30;
     size_t i;
     for (i = 0; i < count; i++) {
@@ -41,8 +38,7 @@ typedef struct window {
     int64_t in[2], out[2], k[2], s[2], d[2], before[2], after[2];
 } window;
 
-static bool window_random(window *w, bool ceil, bool pad_small)
-{
+static bool window_random(window *w, bool ceil, bool pad_small) {
     const int64_t square = pick(3) == 0 ? 2 + pick(4) : 0,
                   step = 1 + pick(2); /* often in networks */
     int i;
@@ -64,8 +60,7 @@ static bool window_random(window *w, bool ceil, bool pad_small)
     return true;
 }
 
-static void window_attrs(graph_builder *b, const window *w)
-{
+static void window_attrs(graph_builder *b, const window *w) {
     int64_t pads[4];
     pads[0] = w->before[0];
     pads[1] = w->before[1];
@@ -78,8 +73,7 @@ static void window_attrs(graph_builder *b, const window *w)
 }
 
 static void conv_reference(const window *w, const float *x, const float *k, const float *bias,
-                           int64_t n, int64_t c, int64_t m, int64_t groups, double *y)
-{
+                           int64_t n, int64_t c, int64_t m, int64_t groups, double *y) {
     const int64_t cg = c / groups, mg = m / groups;
     int64_t i, o, oy, ox, ic, ky, kx;
     for (i = 0; i < n; i++)
@@ -102,8 +96,7 @@ static void conv_reference(const window *w, const float *x, const float *k, cons
 }
 
 /* 3 x 3 taps, stride 1, up to 70 lines of tiles. */
-static void window_of_tiles(window *w)
-{
+static void window_of_tiles(window *w) {
     int i;
     for (i = 0; i < 2; i++) {
         w->k[i] = 3;
@@ -117,8 +110,7 @@ static void window_of_tiles(window *w)
 
 /* One random convolution; `constant` weights are packed while compiling, others while running.
  * `tiles`: such that the compiler makes Winograd of it. */
-static double conv_case(bool constant, bool depthwise, bool tiles, char *text)
-{
+static double conv_case(bool constant, bool depthwise, bool tiles, char *text) {
     graph_builder b;
     window w;
     epctx_error error;
@@ -167,8 +159,7 @@ static double conv_case(bool constant, bool depthwise, bool tiles, char *text)
     count = (size_t)(n * m * w.out[0] * w.out[1]);
     want = (double *)gb_alloc(&b, count * sizeof *want);
     conv_reference(&w, x, k, has_bias ? bias : NULL, n, c, m, groups, want);
-    for (i = 0; relu && i < count; i++)
-        want[i] = want[i] < 0 ? 0 : want[i];
+    for (i = 0; relu && i < count; i++) want[i] = want[i] < 0 ? 0 : want[i];
     inputs[0] = x;
     inputs[1] = k;
     inputs[2] = bias;
@@ -184,8 +175,7 @@ static double conv_case(bool constant, bool depthwise, bool tiles, char *text)
     return worst;
 }
 
-TEST(conv)
-{
+TEST(conv) {
     char text[TEXT];
     int i;
     seed = 1;
@@ -195,8 +185,7 @@ TEST(conv)
     }
 }
 
-TEST(conv_of_tiles)
-{
+TEST(conv_of_tiles) {
     char text[TEXT];
     int i;
     seed = 5;
@@ -206,8 +195,7 @@ TEST(conv_of_tiles)
     }
 }
 
-TEST(conv_one_dimension)
-{
+TEST(conv_one_dimension) {
     graph_builder b;
     const int64_t xs[3] = {1, 2, 5}, ws[3] = {1, 2, 3}, one[1] = {1}, pads[2] = {1, 1};
     const float x[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, w[6] = {1, 0, -1, 2, 1, 0};
@@ -239,15 +227,13 @@ typedef struct chain {
     int64_t pool;    /* 0: none */
 } chain;
 
-static double act_reference(const char *act, double v)
-{
+static double act_reference(const char *act, double v) {
     if (!act) return v;
     if (strcmp(act, "Relu") == 0) return v < 0 ? 0 : v;
     return 1 / (1 + exp(-v));
 }
 
-static double chain_case(const chain *t, char *text)
-{
+static double chain_case(const chain *t, char *text) {
     const int64_t oh = t->h + 2 * t->pad - t->k + 1, ow = t->w + 2 * t->pad - t->k + 1;
     const int64_t xs[4] = {1, t->c, t->h, t->w}, rs[4] = {1, t->m, oh, ow};
     const int64_t ws[4] = {t->m, t->c, t->k, t->k}, pool[2] = {t->pool, t->pool};
@@ -320,8 +306,7 @@ static double chain_case(const chain *t, char *text)
     return worst;
 }
 
-TEST(conv_chains)
-{
+TEST(conv_chains) {
     static const chain cases[] = {
         {3, 9, 13, 5, 3, 1, 1, "Relu", 0},    /* the convolution adds */
         {3, 9, 13, 5, 3, 1, 2, "Sigmoid", 0}, /* and what is no limit comes behind */
@@ -348,8 +333,7 @@ TEST(conv_chains)
 }
 
 static void pool_reference(const window *w, const float *x, int64_t planes, bool average,
-                           bool padded, double *y)
-{
+                           bool padded, double *y) {
     int64_t p, oy, ox, ky, kx;
     for (p = 0; p < planes; p++)
         for (oy = 0; oy < w->out[0]; oy++)
@@ -375,8 +359,7 @@ static void pool_reference(const window *w, const float *x, int64_t planes, bool
             }
 }
 
-static double pool_case(char *text)
-{
+static double pool_case(char *text) {
     graph_builder b;
     window w;
     epctx_error error;
@@ -422,8 +405,7 @@ static double pool_case(char *text)
     return worst;
 }
 
-TEST(pool)
-{
+TEST(pool) {
     char text[TEXT];
     int i;
     seed = 2;
@@ -435,8 +417,7 @@ TEST(pool)
 
 /* -- matrices -- */
 
-static double gemm_case(char *text)
-{
+static double gemm_case(char *text) {
     graph_builder b;
     epctx_error error;
     const bool ta = pick(2) > 0, tb = pick(2) > 0, constant = pick(3) > 0;
@@ -495,8 +476,7 @@ static double gemm_case(char *text)
     return worst;
 }
 
-TEST(gemm)
-{
+TEST(gemm) {
     char text[TEXT];
     int i;
     seed = 3;
@@ -508,8 +488,7 @@ TEST(gemm)
 
 /* Position in an operand of rank `rank` (its dims at the end of the result's) for result index
  * `at`; broadcast dimensions count as 0. */
-static size_t broadcast_at(int rank, const int64_t *dims, int out_rank, const int64_t *at)
-{
+static size_t broadcast_at(int rank, const int64_t *dims, int out_rank, const int64_t *at) {
     size_t p = 0;
     int i;
     for (i = 0; i < rank; i++)
@@ -517,8 +496,7 @@ static size_t broadcast_at(int rank, const int64_t *dims, int out_rank, const in
     return p;
 }
 
-static bool next_index(int rank, const int64_t *dims, int64_t *at)
-{
+static bool next_index(int rank, const int64_t *dims, int64_t *at) {
     int i;
     for (i = rank - 1; i >= 0; i--) {
         if (++at[i] < dims[i]) return true;
@@ -527,8 +505,7 @@ static bool next_index(int rank, const int64_t *dims, int64_t *at)
     return false;
 }
 
-static double matmul_case(char *text)
-{
+static double matmul_case(char *text) {
     graph_builder b;
     epctx_error error;
     const int ra = (int)(1 + pick(4)), rb = (int)(1 + pick(4));
@@ -543,12 +520,9 @@ static double matmul_case(char *text)
     size_t count = 0, total;
     if (batches < 0) batches = 0;
     gb_init(&b);
-    for (i = 0; i < 2; i++)
-        batch[i] = 1 + pick(3);
-    for (i = 0; i < ra - 2; i++)
-        as[i] = pick(2) ? batch[2 - (ra - 2) + i] : 1;
-    for (i = 0; i < rb - 2; i++)
-        bs[i] = pick(2) ? batch[2 - (rb - 2) + i] : 1;
+    for (i = 0; i < 2; i++) batch[i] = 1 + pick(3);
+    for (i = 0; i < ra - 2; i++) as[i] = pick(2) ? batch[2 - (ra - 2) + i] : 1;
+    for (i = 0; i < rb - 2; i++) bs[i] = pick(2) ? batch[2 - (rb - 2) + i] : 1;
     if (ra > 1) as[ra - 2] = m;
     as[ra - 1] = k;
     if (rb > 1) bs[rb - 1] = n;
@@ -594,8 +568,7 @@ static double matmul_case(char *text)
     return worst;
 }
 
-TEST(matmul)
-{
+TEST(matmul) {
     char text[TEXT];
     int i;
     seed = 4;
@@ -607,26 +580,18 @@ TEST(matmul)
 
 /* -- element by element -- */
 
-static double binary_of(const char *op, double a, double b)
-{
+static double binary_of(const char *op, double a, double b) {
     switch (op[0] == 'M' ? op[1] : op[0]) {
-    case 'A':
-        return a + b;
-    case 'S':
-        return a - b;
-    case 'u':
-        return a * b;
-    case 'D':
-        return a / b;
-    case 'i':
-        return a < b ? a : b;
-    default:
-        return a > b ? a : b;
+    case 'A': return a + b;
+    case 'S': return a - b;
+    case 'u': return a * b;
+    case 'D': return a / b;
+    case 'i': return a < b ? a : b;
+    default: return a > b ? a : b;
     }
 }
 
-static double binary_case(char *text)
-{
+static double binary_case(char *text) {
     static const char *const ops[6] = {"Add", "Sub", "Mul", "Div", "Min", "Max"};
     const char *op = ops[pick(6)];
     graph_builder b;
@@ -641,10 +606,8 @@ static double binary_case(char *text)
     size_t count = 0, total;
     int i;
     gb_init(&b);
-    for (i = 0; i < rank; i++)
-        out[i] = 1 + pick(6);
-    for (i = 0; i < ra; i++)
-        as[i] = pick(3) ? out[rank - ra + i] : 1;
+    for (i = 0; i < rank; i++) out[i] = 1 + pick(6);
+    for (i = 0; i < ra; i++) as[i] = pick(3) ? out[rank - ra + i] : 1;
     for (i = 0; i < rank; i++) {
         bs[i] = pick(3) || i < rank - ra ? out[i] : 1;
         if (i >= rank - ra && as[i - rank + ra] == 1 && bs[i] == 1) out[i] = 1;
@@ -676,8 +639,7 @@ static double binary_case(char *text)
     return worst;
 }
 
-TEST(binary)
-{
+TEST(binary) {
     char text[TEXT];
     int i;
     seed = 5;
@@ -693,46 +655,38 @@ typedef struct unary_case {
     double low, high, ulps;
 } unary_case;
 
-static double ref_sigmoid(double x)
-{
+static double ref_sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
-static double ref_relu(double x)
-{
+static double ref_relu(double x) {
     return x > 0 ? x : 0;
 }
 
-static double ref_leaky(double x)
-{
+static double ref_leaky(double x) {
     return x > 0 ? x : x * (double)0.01f;
 }
 
-static double ref_hard_sigmoid(double x)
-{
+static double ref_hard_sigmoid(double x) {
     const double v = (double)0.2f * x + 0.5;
     return v < 0 ? 0 : v > 1 ? 1 : v;
 }
 
-static double ref_hard_swish(double x)
-{
+static double ref_hard_swish(double x) {
     const double v = x / 6 + 0.5;
     return x * (v < 0 ? 0 : v > 1 ? 1 : v);
 }
 
-static double ref_elu(double x)
-{
+static double ref_elu(double x) {
     return x > 0 ? x : exp(x) - 1;
 }
 
-static double ref_neg(double x)
-{
+static double ref_neg(double x) {
     return -x;
 }
 
 /* Largest error in units of the last place of the right result (subnormals: of the smallest). */
-static double unary_worst(const unary_case *c, int count, epctx_error *error, float *where)
-{
+static double unary_worst(const unary_case *c, int count, epctx_error *error, float *where) {
     graph_builder b;
     const int64_t dims[1] = {count};
     float *x, *y;
@@ -743,8 +697,7 @@ static double unary_worst(const unary_case *c, int count, epctx_error *error, fl
     gb_init(&b);
     x = (float *)gb_alloc(&b, (size_t)count * 4);
     y = (float *)gb_alloc(&b, (size_t)count * 4);
-    for (i = 0; i < count; i++)
-        x[i] = (float)(c->low + (c->high - c->low) * i / (count - 1));
+    for (i = 0; i < count; i++) x[i] = (float)(c->low + (c->high - c->low) * i / (count - 1));
     gb_input(&b, "x", 1, 1, dims);
     gb_node(&b, c->op, 14, "x", "y");
     gb_output(&b, "y");
@@ -769,8 +722,7 @@ static double unary_worst(const unary_case *c, int count, epctx_error *error, fl
     return worst;
 }
 
-TEST(unary)
-{
+TEST(unary) {
     static const unary_case cases[] = {
         {"Exp", exp, -110, 95, 2},
         {"Exp", exp, -1, 1, 2},
@@ -807,8 +759,7 @@ TEST(unary)
     }
 }
 
-TEST(unary_specials)
-{
+TEST(unary_specials) {
     static const char *const ops[5] = {"Exp", "Tanh", "Sigmoid", "Log", "Sqrt"};
     static const double want[5][3] = {/* of -infinity, +infinity, -0 */
                                       {0, INFINITY, 1},
@@ -843,8 +794,7 @@ TEST(unary_specials)
 }
 
 /* Runs a graph of one node "op" with input x of `dims`; the caller adds attributes in between. */
-static epctx_status run_one(graph_builder *b, const float *x, float *y, epctx_error *error)
-{
+static epctx_status run_one(graph_builder *b, const float *x, float *y, epctx_error *error) {
     const void *in[1];
     void *out[1];
     in[0] = x;
@@ -855,8 +805,7 @@ static epctx_status run_one(graph_builder *b, const float *x, float *y, epctx_er
 }
 
 /* An element gives the same bits in a whole vector and in the rest of a row. */
-TEST(unary_of_any_count)
-{
+TEST(unary_of_any_count) {
     static const char *const ops[12] = {"Exp", "Tanh",  "Sigmoid", "Log",      "Sqrt", "Erf",
                                         "Elu", "Floor", "Round",   "Softplus", "Relu", "Ceil"};
     static const float special[12] = {-INFINITY, INFINITY, -0.0f, NAN,   1e-42f, -1e-42f,
@@ -864,8 +813,7 @@ TEST(unary_of_any_count)
     float x[40], whole[40], y[40];
     int64_t n;
     size_t o, i;
-    for (i = 0; i < 40; i++)
-        x[i] = i % 3 == 0 ? special[i / 3 % 12] : (float)i * 0.37f - 7.0f;
+    for (i = 0; i < 40; i++) x[i] = i % 3 == 0 ? special[i / 3 % 12] : (float)i * 0.37f - 7.0f;
     for (o = 0; o < sizeof ops / sizeof ops[0]; o++) {
         for (n = 40; n > 0; n--) {
             graph_builder b;
@@ -885,8 +833,7 @@ TEST(unary_of_any_count)
 }
 
 /* Softmax, maximum and mean over rows and over columns of any count. */
-TEST(rows_of_any_count)
-{
+TEST(rows_of_any_count) {
     static const char *const ops[3] = {"Softmax", "ReduceMax", "ReduceMean"};
     int64_t dims[2], axis, n;
     int o;
@@ -933,8 +880,7 @@ TEST(rows_of_any_count)
 }
 
 /* Tiles of four by four with overlapping last ones. */
-TEST(transpose_planes)
-{
+TEST(transpose_planes) {
     int64_t rows, columns;
     for (rows = 1; rows <= 11; rows++)
         for (columns = 1; columns <= 70; columns += 3) {
@@ -961,8 +907,7 @@ TEST(transpose_planes)
         }
 }
 
-TEST(softmax)
-{
+TEST(softmax) {
     int version, log_of, axis, i;
     seed = 6;
     for (version = 11; version <= 13; version += 2) {
@@ -1008,8 +953,7 @@ TEST(softmax)
 
 /* -- moving data -- */
 
-TEST(transpose)
-{
+TEST(transpose) {
     int i, c;
     seed = 7;
     for (c = 0; c < 300; c++) {
@@ -1026,8 +970,7 @@ TEST(transpose)
             perm[i] = perm[j];
             perm[j] = i;
         }
-        for (i = 0; i < rank; i++)
-            out[i] = dims[perm[i]];
+        for (i = 0; i < rank; i++) out[i] = dims[perm[i]];
         total = gb_count(rank, dims);
         x = floats(&b, total);
         y = (float *)gb_alloc(&b, total * 4);
@@ -1037,10 +980,8 @@ TEST(transpose)
         CHECK_OK(run_one(&b, x, y, &error), error);
         do {
             int64_t in[6], p = 0;
-            for (i = 0; i < rank; i++)
-                in[perm[i]] = at[i];
-            for (i = 0; i < rank; i++)
-                p = p * dims[i] + in[i];
+            for (i = 0; i < rank; i++) in[perm[i]] = at[i];
+            for (i = 0; i < rank; i++) p = p * dims[i] + in[i];
             CHECK(y[count] == x[p], "case %d, element %zu", c, count);
             count++;
         } while (next_index(rank, out, at));
@@ -1048,8 +989,7 @@ TEST(transpose)
     }
 }
 
-TEST(slice)
-{
+TEST(slice) {
     int c, i;
     seed = 8;
     for (c = 0; c < 300; c++) {
@@ -1097,16 +1037,14 @@ TEST(slice)
     }
 }
 
-static int64_t pad_source(const char *mode, int64_t i, int64_t size)
-{
+static int64_t pad_source(const char *mode, int64_t i, int64_t size) {
     if (i >= 0 && i < size) return i;
     if (mode[0] == 'c') return -1;
     if (mode[0] == 'e') return i < 0 ? 0 : size - 1;
     return i < 0 ? -i : 2 * size - 2 - i;
 }
 
-TEST(pad)
-{
+TEST(pad) {
     static const char *const modes[3] = {"constant", "edge", "reflect"};
     int c, i;
     seed = 9;
@@ -1149,8 +1087,7 @@ TEST(pad)
     }
 }
 
-TEST(concat)
-{
+TEST(concat) {
     int c, i;
     seed = 10;
     for (c = 0; c < 200; c++) {
@@ -1163,8 +1100,7 @@ TEST(concat)
         float *x[3];
         size_t count = 0;
         gb_init(&b);
-        for (i = 0; i < rank; i++)
-            out[i] = 1 + pick(5);
+        for (i = 0; i < rank; i++) out[i] = 1 + pick(5);
         out[axis] = 0;
         for (i = 0; i < 3; i++) {
             memcpy(dims[i], out, sizeof out);
@@ -1191,10 +1127,8 @@ TEST(concat)
             int64_t from[4], p = 0;
             int part = 0;
             memcpy(from, at, sizeof from);
-            while (from[axis] >= dims[part][axis])
-                from[axis] -= dims[part++][axis];
-            for (i = 0; i < rank; i++)
-                p = p * dims[part][i] + from[i];
+            while (from[axis] >= dims[part][axis]) from[axis] -= dims[part++][axis];
+            for (i = 0; i < rank; i++) p = p * dims[part][i] + from[i];
             CHECK(((const float *)outputs[0])[count] == x[part][p], "case %d, element %zu", c,
                   count);
             count++;
@@ -1203,8 +1137,7 @@ TEST(concat)
     }
 }
 
-TEST(reduce)
-{
+TEST(reduce) {
     static const char *const ops[4] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"};
     int c, i, k;
     seed = 11;
@@ -1258,8 +1191,7 @@ TEST(reduce)
     }
 }
 
-TEST(batch_normalization)
-{
+TEST(batch_normalization) {
     int c, i;
     seed = 12;
     for (c = 0; c < 40; c++) { /* constant or from run time; alone, or behind a convolution */
@@ -1306,8 +1238,7 @@ TEST(batch_normalization)
     }
 }
 
-TEST(gather)
-{
+TEST(gather) {
     const int64_t dims[2] = {3, 4}, two[1] = {2};
     const float x[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
                 want[8] = {8, 9, 10, 11, 4, 5, 6, 7};
@@ -1336,8 +1267,7 @@ TEST(gather)
     gb_free(&b);
 }
 
-TEST(cast)
-{
+TEST(cast) {
     const int64_t dims[1] = {6};
     const float x[6] = {1.9f, -1.9f, 0, 3e9f, NAN, 1e30f};
     const int64_t want[6] = {1, -1, 0, 3000000000, INT64_MIN, INT64_MIN};
@@ -1354,8 +1284,7 @@ TEST(cast)
 }
 
 /* What is not zero is true, also where it becomes the integer 0. */
-TEST(cast_to_bool)
-{
+TEST(cast_to_bool) {
     const int64_t dims[1] = {6};
     const float x[6] = {0.5f, -0.25f, 0, -0.0f, NAN, 3};
     const uint8_t want[6] = {1, 1, 0, 0, 1, 1};
@@ -1373,35 +1302,29 @@ TEST(cast_to_bool)
 
 /* -- elementary functions against libm -- */
 
-static double selu_of(double v)
-{
+static double selu_of(double v) {
     return 1.0507009873554805 * (v < 0 ? 1.6732632423543772 * (exp(v) - 1) : v);
 }
 
-static double gelu_of(double v)
-{
+static double gelu_of(double v) {
     return 0.5 * v * (1 + erf(v / sqrt(2.0)));
 }
 
-static double mish_of(double v)
-{
+static double mish_of(double v) {
     return v * tanh(log1p(exp(v)));
 }
 
-static double softplus_of(double v)
-{
+static double softplus_of(double v) {
     return v > 0 ? v + log1p(exp(-v)) : log1p(exp(v));
 }
 
-static double reciprocal_of(double v)
-{
+static double reciprocal_of(double v) {
     return 1 / v;
 }
 
 #if defined(__powerpc__) && !defined(__powerpc64__)
 /* glibc's change the rounding with an instruction that QEMU 7.2 does not know. */
-static double series(double x, double term, int n)
-{
+static double series(double x, double term, int n) {
     double sum = 0;
     for (; fabs(term) > 1e-17; n += 2) {
         sum += term;
@@ -1410,25 +1333,21 @@ static double series(double x, double term, int n)
     return sum;
 }
 
-static double judge_sin(double x)
-{
+static double judge_sin(double x) {
     x -= 6.283185307179586 * floor(x / 6.283185307179586);
     return series(x, x, 1);
 }
 
-static double judge_cos(double x)
-{
+static double judge_cos(double x) {
     x -= 6.283185307179586 * floor(x / 6.283185307179586);
     return series(x, 1, 0);
 }
 
-static double judge_tan(double x)
-{
+static double judge_tan(double x) {
     return judge_sin(x) / judge_cos(x);
 }
 
-static double judge_atan(double x)
-{
+static double judge_atan(double x) {
     return asin(x / sqrt(1 + x * x));
 }
 #else
@@ -1438,8 +1357,7 @@ static double judge_atan(double x)
 #define judge_atan atan
 #endif
 
-TEST(elementary)
-{
+TEST(elementary) {
     static const struct {
         const char *op;
         int64_t version;
@@ -1492,8 +1410,7 @@ TEST(elementary)
 }
 
 /* y = op(x, e) of `count` numbers each; attributes may follow. */
-static void pair_begin(graph_builder *b, const char *op, int version, int64_t count)
-{
+static void pair_begin(graph_builder *b, const char *op, int version, int64_t count) {
     gb_init(b);
     gb_input(b, "x", EPCTX_ONNX_FLOAT, 1, &count);
     gb_input(b, "e", EPCTX_ONNX_FLOAT, 1, &count);
@@ -1501,8 +1418,7 @@ static void pair_begin(graph_builder *b, const char *op, int version, int64_t co
 }
 
 static epctx_status pair_run(graph_builder *b, const float *x, const float *e, float *y,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     const void *in[2];
     void *out[1];
     in[0] = x;
@@ -1512,8 +1428,7 @@ static epctx_status pair_run(graph_builder *b, const float *x, const float *e, f
     return gb_run(b, in, out, error);
 }
 
-TEST(power)
-{
+TEST(power) {
     const float x[11] = {2, -2, 0, 0, 9, 1e-30f, -8, 1.5f, 10, -0.0f, -INFINITY};
     const float e[11] = {10, 3, 0, -1, 0.5f, -1, 0.5f, -7.25f, 38, -3, 0.5f};
     float y[11];
@@ -1531,8 +1446,7 @@ TEST(power)
     gb_free(&b);
 }
 
-TEST(remainders)
-{
+TEST(remainders) {
     const float x[7] = {1e30f, -1e30f, 5.5f, -5.5f, 3.4e38f, 7, -0.0f};
     const float e[7] = {3, 7, 2, -2, 1e-44f, INFINITY, 2};
     float y[7];
@@ -1551,8 +1465,7 @@ TEST(remainders)
 }
 
 /* Far from 0, where arguments are large beside their period or results near the largest float. */
-TEST(extremes)
-{
+TEST(extremes) {
     static const struct {
         const char *op;
         int64_t version;
@@ -1637,8 +1550,7 @@ TEST(extremes)
 }
 
 /* Floats hold the sums of 258 products of bytes; these are longer, and one leaves 32 bits. */
-TEST(products_of_any_depth)
-{
+TEST(products_of_any_depth) {
     static const int64_t depths[5] = {258, 259, 600, 2000, 70000};
     static uint8_t a[70000], b[70000];
     size_t i, k;
@@ -1654,8 +1566,7 @@ TEST(products_of_any_depth)
         epctx_error error;
         uint32_t sum = 0;
         int32_t y = 0;
-        for (k = 0; k < (size_t)depths[i]; k++)
-            sum += (uint32_t)a[k] * b[k];
+        for (k = 0; k < (size_t)depths[i]; k++) sum += (uint32_t)a[k] * b[k];
         gb_init(&g);
         gb_input(&g, "a", EPCTX_ONNX_UINT8, 2, as);
         gb_constant(&g, "b", EPCTX_ONNX_UINT8, 2, bs, b);
@@ -1670,15 +1581,12 @@ TEST(products_of_any_depth)
 }
 
 /* By channels, and in groups or under kernels of more than 258 elements. */
-TEST(integer_convolutions_of_any_depth)
-{
+TEST(integer_convolutions_of_any_depth) {
     static const int64_t cases[3][4] = {{1, 100, 100, 3}, {2, 80, 40, 3}, {1, 2, 2, 17}};
     static uint8_t x[100 * 17 * 17], w[4 * 100 * 9];
     size_t i, k;
-    for (k = 0; k < sizeof x; k++)
-        x[k] = (uint8_t)(255 - k % 7);
-    for (k = 0; k < sizeof w; k++)
-        w[k] = (uint8_t)(255 - k % 11);
+    for (k = 0; k < sizeof x; k++) x[k] = (uint8_t)(255 - k % 7);
+    for (k = 0; k < sizeof w; k++) w[k] = (uint8_t)(255 - k % 11);
     for (i = 0; i < 3; i++) {
         const int64_t groups = cases[i][0], side = cases[i][3], each = cases[i][2];
         const int64_t xs[4] = {1, cases[i][1], side, side}, ws[4] = {2, each, side, side};
@@ -1712,8 +1620,7 @@ TEST(integer_convolutions_of_any_depth)
 
 /* -- normalisation -- */
 
-TEST(norm)
-{
+TEST(norm) {
     const int64_t dims[3] = {2, 3, 20}, last[1] = {20}, three[1] = {3};
     int kind;
     for (kind = 0; kind < 3; kind++) { /* layer, root mean square, instance */
@@ -1736,8 +1643,7 @@ TEST(norm)
         gb_node(&b, ops[kind], versions[kind], kind == 1 ? "x,s" : "x,s,t", "y");
         for (r = 0; r < 6; r++) {
             double mean = 0, square = 0;
-            for (i = 0; i < 20; i++)
-                mean += x[r * 20 + i] / 20.0;
+            for (i = 0; i < 20; i++) mean += x[r * 20 + i] / 20.0;
             if (kind == 1) mean = 0;
             for (i = 0; i < 20; i++)
                 square += (x[r * 20 + i] - mean) * (x[r * 20 + i] - mean) / 20.0;
@@ -1758,8 +1664,7 @@ TEST(norm)
 
 /* Runs op(a, b) on int64. */
 static epctx_status run_ints(const char *op, const int64_t *a, const int64_t *c, void *y,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     const int64_t dims[1] = {4};
     const void *in[2];
     void *out[1];
@@ -1778,8 +1683,7 @@ static epctx_status run_ints(const char *op, const int64_t *a, const int64_t *c,
     return status;
 }
 
-TEST(integers)
-{
+TEST(integers) {
     const int64_t a[4] = {7, -7, INT64_MIN, 5}, c[4] = {2, 2, -1, -3};
     const int64_t div[4] = {3, -3, INT64_MIN, -1}, mod[4] = {1, 1, 0, -1};
     const int64_t add[4] = {9, -5, INT64_MAX, 2}, zero[4] = {1, 1, 0, 1};
@@ -1802,8 +1706,7 @@ TEST(integers)
 /* -- indices from data: checked while running -- */
 
 static epctx_status run_indexed(const char *op, int64_t version, const int64_t *index, float *y,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     static const int64_t data[2] = {2, 3}, rows[2] = {2, 1};
     static const float x[6] = {0, 1, 2, 3, 4, 5}, u[6] = {10, 20, 30, 40, 50, 60};
     const bool nd = strstr(op, "ND") != NULL, scatter = strstr(op, "Scatter") != NULL;
@@ -1827,8 +1730,7 @@ static epctx_status run_indexed(const char *op, int64_t version, const int64_t *
     return status;
 }
 
-TEST(indices)
-{
+TEST(indices) {
     static const char *const ops[4] = {"GatherElements", "ScatterElements", "GatherND",
                                        "ScatterND"};
     static const int64_t versions[4] = {13, 16, 13, 16};
@@ -1855,8 +1757,7 @@ TEST(indices)
 /* -- types that are only stored -- */
 
 /* Casts `x` by one node from type `from` to type `to`. */
-static epctx_status cast_of(int32_t from, int32_t to, const void *x, int64_t count, void *y)
-{
+static epctx_status cast_of(int32_t from, int32_t to, const void *x, int64_t count, void *y) {
     const void *in[1];
     void *out[1];
     graph_builder b;
@@ -1875,8 +1776,7 @@ static epctx_status cast_of(int32_t from, int32_t to, const void *x, int64_t cou
     return status;
 }
 
-TEST(stored_types)
-{
+TEST(stored_types) {
     /* subnormal, infinite, both zeros; every float16 is a float */
     static const uint16_t halves[8] = {0x3c00, 0xc000, 0x0001, 0x83ff,
                                        0x0400, 0x7c00, 0x8000, 0x7bff};
@@ -1923,8 +1823,7 @@ TEST(stored_types)
 
 /* -- quantisation -- */
 
-TEST(quantize)
-{
+TEST(quantize) {
     const int64_t dims[1] = {8}, one[1] = {1};
     const float x[8] = {0, 0.25f, 0.75f, -0.25f, 1000, -1000, NAN, 1.25f}, scale[1] = {0.5f};
     const int8_t zero[1] = {3};
@@ -1954,8 +1853,7 @@ TEST(quantize)
 }
 
 /* Every length of a row, many numbers that lie halfway, both types: against the definition. */
-TEST(quantize_rows)
-{
+TEST(quantize_rows) {
     enum { N = 67 };
     int length, type, i;
     for (length = 1; length <= N; length++) {
@@ -2000,34 +1898,28 @@ TEST(quantize_rows)
 /* -- integers between DequantizeLinear and QuantizeLinear -- */
 
 /* Where the compiler computes in wider types (s390x), an argument is rounded. */
-static float rounded(float v)
-{
+static float rounded(float v) {
     return v;
 }
 
 /* One step of a grid of int8 or uint8. */
-static uint8_t on_grid(float v, int type, int zero)
-{
+static uint8_t on_grid(float v, int type, int zero) {
     const double low = type == EPCTX_ONNX_INT8 ? -128 : 0, r = nearbyint((double)v) + zero;
     return (uint8_t)((int)(r < low ? low : (r > low + 255 ? low + 255 : r)) & 0xff);
 }
 
-static int number(uint8_t byte, int type)
-{
+static int number(uint8_t byte, int type) {
     return type == EPCTX_ONNX_INT8 && byte > 127 ? byte - 256 : byte;
 }
 
-static uint8_t *random_bytes(graph_builder *b, size_t count)
-{
+static uint8_t *random_bytes(graph_builder *b, size_t count) {
     uint8_t *bytes = (uint8_t *)gb_alloc(b, count);
-    for (size_t i = 0; i < count; i++)
-        bytes[i] = (uint8_t)pick(256);
+    for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)pick(256);
     return bytes;
 }
 
 /* A random convolution of bytes. */
-static void integer_conv_case(bool depthwise, bool relu)
-{
+static void integer_conv_case(bool depthwise, bool relu) {
     const int type = EPCTX_ONNX_UINT8 + (int)pick(2), zx = (int)pick(100), zy = (int)pick(100);
     const float sx = 0.02f, sy = 0.05f + (float)pick(50) * 0.1f;
     const int64_t n = 1 + pick(2), c = 1 + pick(depthwise ? 150 : 20);
@@ -2110,17 +2002,14 @@ static void integer_conv_case(bool depthwise, bool relu)
     gb_free(&b);
 }
 
-TEST(integer_conv)
-{
+TEST(integer_conv) {
     int i;
     seed = 71;
-    for (i = 0; i < 120; i++)
-        integer_conv_case(i % 2, i % 3 == 0);
+    for (i = 0; i < 120; i++) integer_conv_case(i % 2, i % 3 == 0);
 }
 
 /* Products of every depth and width up to several tiles. */
-TEST(integer_gemm)
-{
+TEST(integer_gemm) {
     int round;
     seed = 72;
     for (round = 0; round < 60; round++) {
@@ -2171,8 +2060,7 @@ TEST(integer_gemm)
 #ifdef EPCTX_NPU__AVX2
 
 /* Runs the vector forms `form` 0 (AVX2), 1 (AVX-VNNI) and 2 (AVX-512) on the same operands. */
-static bool has_form(int form)
-{
+static bool has_form(int form) {
 #if defined(__clang__) || __GNUC__ < 11
     const bool vnni = false;
 #else
@@ -2182,8 +2070,7 @@ static bool has_form(int form)
                      : (form == 1 ? vnni : epctx_npu__has_vnni(EPCTX_NPU__LEVEL_AVX512));
 }
 
-static void dots_case(int form)
-{
+static void dots_case(int form) {
     enum { DEPTH = 4 * 40 };
     uint8_t x[EPCTX_NPU__DOT_ROWS * DEPTH], want[EPCTX_NPU__DOT_ROWS * 64];
     uint8_t got[sizeof want];
@@ -2194,10 +2081,8 @@ static void dots_case(int form)
     epctx_npu__dots d;
     size_t i;
     memset(&d, 0, sizeof d);
-    for (i = 0; i < sizeof x; i++)
-        x[i] = (uint8_t)pick(256);
-    for (i = 0; i < sizeof w; i++)
-        w[i] = (int8_t)((int)pick(256) - 128);
+    for (i = 0; i < sizeof x; i++) x[i] = (uint8_t)pick(256);
+    for (i = 0; i < sizeof w; i++) w[i] = (int8_t)((int)pick(256) - 128);
     for (i = 0; i < 64; i++) {
         bias[i] = (int32_t)pick(20000) - 10000;
         scale[i] = 0.0005f * (float)(1 + pick(9));
@@ -2212,8 +2097,7 @@ static void dots_case(int form)
     d.w = w;
     d.bias = bias;
     d.scale = scale;
-    for (i = 0; i < EPCTX_NPU__DOT_ROWS; i++)
-        d.rows[i] = x + (i < d.count ? i : 0) * DEPTH;
+    for (i = 0; i < EPCTX_NPU__DOT_ROWS; i++) d.rows[i] = x + (i < d.count ? i : 0) * DEPTH;
     memset(want, 7, sizeof want);
     memset(got, 7, sizeof got);
     d.y = want;
@@ -2227,8 +2111,7 @@ static void dots_case(int form)
           (unsigned)d.count, (unsigned)d.columns, (unsigned)d.fours * 4);
 }
 
-static void channels_case(int form)
-{
+static void channels_case(int form) {
     uint8_t x[EPCTX_NPU__TAPS][64], want[64], got[64];
     int8_t w[EPCTX_NPU__TAPS * 64];
     int32_t bias[64], sum[64];
@@ -2280,8 +2163,7 @@ static void channels_case(int form)
 }
 
 /* Each vector form that this processor has beside the portable one, whichever a run selects. */
-TEST(integer_forms)
-{
+TEST(integer_forms) {
     static const char *const names[] = {"AVX2", "AVX-VNNI", "AVX-512 VNNI"};
     int form, i;
     seed = 74;
@@ -2300,8 +2182,7 @@ TEST(integer_forms)
 #endif
 
 /* Sums of two grids, then an activation: every length of a row. */
-TEST(integer_sums)
-{
+TEST(integer_sums) {
     int64_t length, i;
     seed = 73;
     for (length = 1; length < 70; length++) {
@@ -2351,8 +2232,7 @@ TEST(integer_sums)
 
 /* -- recurrent networks -- */
 
-TEST(lstm)
-{
+TEST(lstm) {
     enum { T = 4, B = 2, I = 3, H = 5 };
     const int64_t xs[3] = {T, B, I}, ws[3] = {1, 4 * H, I}, rs[3] = {1, 4 * H, H};
     const int64_t bs[2] = {1, 8 * H}, two[1] = {B};
@@ -2380,10 +2260,8 @@ TEST(lstm)
             if (t >= lengths[n]) continue;
             for (j = 0; j < 4 * H; j++) {
                 gate[j] = (double)bias[j] + bias[4 * H + j];
-                for (k = 0; k < I; k++)
-                    gate[j] += (double)x[(t * B + n) * I + k] * w[j * I + k];
-                for (k = 0; k < H; k++)
-                    gate[j] += h[n][k] * r[j * H + k];
+                for (k = 0; k < I; k++) gate[j] += (double)x[(t * B + n) * I + k] * w[j * I + k];
+                for (k = 0; k < H; k++) gate[j] += h[n][k] * r[j * H + k];
             }
             for (j = 0; j < H; j++) { /* in the order input, output, forget, cell */
                 c[n][j] = c[n][j] / (1 + exp(-gate[2 * H + j])) +
@@ -2412,8 +2290,7 @@ TEST(lstm)
 }
 
 /* Integers at run time: reduced, compared, joined where they are scattered. */
-TEST(integers_at_run_time)
-{
+TEST(integers_at_run_time) {
     static const struct {
         const char *op, *join;
         int64_t want[3];
@@ -2463,8 +2340,7 @@ TEST(integers_at_run_time)
     }
 }
 
-TEST(gelu_by_tanh)
-{
+TEST(gelu_by_tanh) {
     const int64_t dims[1] = {5};
     const float x[5] = {-3, -0.5f, 0, 0.5f, 3};
     double want[5];
@@ -2484,8 +2360,7 @@ TEST(gelu_by_tanh)
     gb_free(&b);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(conv);
     RUN(conv_of_tiles);
     RUN(conv_one_dimension);

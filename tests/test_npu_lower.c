@@ -15,8 +15,7 @@
  * lists l (integers), n (floats) and S (strings), t a tensor "TYPE[DIMS]=VALUES".
  * The output is y; "->a,b" as the third word gives other ones.
  */
-static int32_t type_of(char c)
-{
+static int32_t type_of(char c) {
     return c == 'f'   ? EPCTX_ONNX_FLOAT
            : c == 'u' ? EPCTX_ONNX_UINT8
            : c == 'c' ? EPCTX_ONNX_INT8
@@ -27,8 +26,7 @@ static int32_t type_of(char c)
 }
 
 /* "[1,2]" or "1,2": the numbers, and where they end. */
-static const char *read_numbers(const char *text, double *out, size_t most, size_t *count)
-{
+static const char *read_numbers(const char *text, double *out, size_t most, size_t *count) {
     char *end;
     *count = 0;
     if (*text == '[') text++;
@@ -42,21 +40,18 @@ static const char *read_numbers(const char *text, double *out, size_t most, size
 
 /* "TYPE[DIMS]=VALUES" into memory of the type's width. */
 static const char *read_constant(const char *text, int32_t *elem, int64_t *dims, int *rank,
-                                 uint8_t *data)
-{
+                                 uint8_t *data) {
     double numbers[400];
     size_t count, i, total;
     *elem = type_of(*text);
     text = read_numbers(text + 1, numbers, 16, &count);
     *rank = (int)count;
-    for (i = 0; i < count; i++)
-        dims[i] = (int64_t)numbers[i];
+    for (i = 0; i < count; i++) dims[i] = (int64_t)numbers[i];
     if (*text != '=') return text;
     total = gb_count(*rank, dims);
     if (total > 400) abort();
     if (text[1] == '*') {
-        for (i = 0; i < total; i++)
-            numbers[i] = 1;
+        for (i = 0; i < total; i++) numbers[i] = 1;
         text += 2;
     } else {
         text = read_numbers(text + 1, numbers, 400, &count);
@@ -68,9 +63,7 @@ static const char *read_constant(const char *text, int32_t *elem, int64_t *dims,
         int32_t narrow = (int32_t)wide;
         int8_t byte = (int8_t)wide;
         switch (epctx_elem_size(*elem)) {
-        case 1:
-            data[i] = (uint8_t)byte;
-            break;
+        case 1: data[i] = (uint8_t)byte; break;
         case 4:
             memcpy(data + i * 4, *elem == EPCTX_ONNX_FLOAT ? (const void *)&f : &narrow, 4);
             break;
@@ -81,8 +74,7 @@ static const char *read_constant(const char *text, int32_t *elem, int64_t *dims,
     return text;
 }
 
-static const char *read_word(const char *text, char *out, size_t room, const char *ends)
-{
+static const char *read_word(const char *text, char *out, size_t room, const char *ends) {
     size_t size = strcspn(text, ends);
     if (size >= room) abort();
     memcpy(out, text, size);
@@ -90,8 +82,7 @@ static const char *read_word(const char *text, char *out, size_t room, const cha
     return text + size;
 }
 
-static const char *add_attr(graph_builder *b, const char *name, const char *text)
-{
+static const char *add_attr(graph_builder *b, const char *name, const char *text) {
     static uint8_t data[3200];
     double numbers[40];
     char word[200];
@@ -121,8 +112,7 @@ static const char *add_attr(graph_builder *b, const char *name, const char *text
         memcpy((void *)(uintptr_t)a->t, &b->constants[b->graph.initializer_count], sizeof *a->t);
         return text;
     }
-    default:
-        text = read_numbers(text, numbers, 40, &count);
+    default: text = read_numbers(text, numbers, 40, &count);
     }
     a = gb_attr(b, name,
                 kind == 'i'   ? EPCTX_ATTR_INT
@@ -145,8 +135,7 @@ static const char *add_attr(graph_builder *b, const char *name, const char *text
     return text;
 }
 
-static void read_graph(graph_builder *b, const char *inputs, const char *node)
-{
+static void read_graph(graph_builder *b, const char *inputs, const char *node) {
     static uint8_t data[3200];
     char op[64], in[200], out[100] = "y", name[64];
     int version;
@@ -476,8 +465,7 @@ static const struct {
     {"x:f[2,3] w:f[1,4,3]=* r:f[1,4,4]=*", "RNN/14 x,w,r", U, "expected X of rank 3"},
 };
 
-TEST(refused)
-{
+TEST(refused) {
     size_t i, failures = 0;
     for (i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         static graph_builder b;
@@ -614,8 +602,7 @@ static const struct {
      "ReduceMean/13 a axes:l=2,0 keepdims:i=0", 'l', "1"},
 };
 
-TEST(rare_forms)
-{
+TEST(rare_forms) {
     size_t i, k, failures = 0;
     for (i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         static graph_builder b;
@@ -628,8 +615,7 @@ TEST(rare_forms)
         epctx_error error;
         epctx_status status;
         bool good;
-        for (k = 0; k < 40; k++)
-            x[k] = (float)(k + 1);
+        for (k = 0; k < 40; k++) x[k] = (float)(k + 1);
         read_numbers(forms[i].values, want, 40, &count);
         read_graph(&b, forms[i].inputs, forms[i].node);
         in[0] = x;
@@ -651,8 +637,7 @@ TEST(rare_forms)
     CHECK(failures == 0, "%zu of %zu cases fail, see the notes", failures, i);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(refused);
     RUN(rare_forms);
     return test_end();

@@ -14,20 +14,17 @@
 static const int64_t image[4] = {1, 32, 64, 64}, kernel[4] = {32, 32, 3, 3},
                      deep[4] = {32, 1, 3, 3};
 
-static void add_weights(graph_builder *b, const char *name, int rank, const int64_t *dims)
-{
+static void add_weights(graph_builder *b, const char *name, int rank, const int64_t *dims) {
     size_t count = 1;
     float *data;
     int i;
-    for (i = 0; i < rank; i++)
-        count *= (size_t)dims[i];
+    for (i = 0; i < rank; i++) count *= (size_t)dims[i];
     data = (float *)gb_alloc(b, count * sizeof *data);
     gb_randomize(data, count, (uint32_t)count);
     gb_floats(b, name, rank, dims, data);
 }
 
-static void add_graph(graph_builder *b)
-{
+static void add_graph(graph_builder *b) {
     const int64_t ones[4] = {1, 1, 1, 1}, pads[4] = {1, 1, 1, 1}, two[2] = {2, 2};
     const int64_t perm[4] = {0, 2, 3, 1}, weights[2] = {32, 96};
     gb_init(b);
@@ -64,8 +61,7 @@ typedef struct loaded {
     epctx_memory out[2];
 } loaded;
 
-static void load(loaded *l, uint32_t threads)
-{
+static void load(loaded *l, uint32_t threads) {
     const size_t sizes[2] = {32 * 32 * 32 * 4, 64 * 64 * 96 * 4};
     graph_builder b;
     epctx_error error;
@@ -93,8 +89,7 @@ static void load(loaded *l, uint32_t threads)
     }
 }
 
-static void unload(loaded *l)
-{
+static void unload(loaded *l) {
     free(l->memory);
     free(l->scratch);
     free(l->out[0].data);
@@ -104,8 +99,7 @@ static void unload(loaded *l)
     epctx_buffer_free(&l->blob);
 }
 
-static epctx_status run_on(loaded *l, const epctx_npu_run_opts *opts, epctx_error *error)
-{
+static epctx_status run_on(loaded *l, const epctx_npu_run_opts *opts, epctx_error *error) {
     return epctx_npu_run_with(l->graph, l->in, l->out, l->scratch, l->scratch_size, opts, error);
 }
 
@@ -119,16 +113,15 @@ typedef struct job {
     uint32_t i;
 } job;
 
-static void *work(void *user)
-{
+static void *work(void *user) {
     const job *j = (const job *)user;
     j->work_fn(j->work, j->i);
     return NULL;
 }
 
 /* A thread for each part but the first; *user counts the commands that were shared. */
-static void spread(void *user, uint32_t count, void (*work_fn)(void *work, uint32_t i), void *what)
-{
+static void spread(void *user, uint32_t count, void (*work_fn)(void *work, uint32_t i),
+                   void *what) {
     pthread_t threads[THREADS];
     job jobs[THREADS];
     bool begun[THREADS] = {false};
@@ -147,15 +140,13 @@ static void spread(void *user, uint32_t count, void (*work_fn)(void *work, uint3
             work_fn(what, i);
 }
 
-static uint64_t sums_of(const loaded *l)
-{
+static uint64_t sums_of(const loaded *l) {
     return epctx_hash(l->out[0].data, l->out[0].size, 0) ^
            epctx_hash(l->out[1].data, l->out[1].size, 1);
 }
 
 /* Any number of threads computes the same bytes, and shares most commands. */
-TEST(same_bytes)
-{
+TEST(same_bytes) {
     loaded l;
     epctx_error error;
     uint64_t want;
@@ -182,8 +173,7 @@ TEST(same_bytes)
 
 /* Without more scratch than the plan's, commands with a workspace stay on one thread; the bytes are
  * the same. */
-TEST(little_scratch)
-{
+TEST(little_scratch) {
     loaded l;
     epctx_error error;
     epctx_npu_run_opts opts;
@@ -213,13 +203,11 @@ typedef struct profile {
     int commands, different, threads;
 } profile;
 
-static uint64_t tick(void *user)
-{
+static uint64_t tick(void *user) {
     return ((profile *)user)->clock += 7;
 }
 
-static void note(void *user, const epctx_npu_command *found, uint64_t time)
-{
+static void note(void *user, const epctx_npu_command *found, uint64_t time) {
     profile *p = (profile *)user;
     epctx_npu_command want;
     p->commands++;
@@ -231,8 +219,7 @@ static void note(void *user, const epctx_npu_command *found, uint64_t time)
 }
 
 /* Every command once, in order, with the time that passed by the caller's clock. */
-TEST(profile_of_commands)
-{
+TEST(profile_of_commands) {
     loaded l;
     epctx_error error;
     epctx_npu_run_opts opts;
@@ -262,15 +249,13 @@ TEST(profile_of_commands)
 
 /* -- cancelled -- */
 
-static bool count_down(void *user)
-{
+static bool count_down(void *user) {
     int *left = (int *)user;
     return (*left)-- == 0;
 }
 
 /* Long commands ask again and again; with parts of any size the run can end at every question. */
-TEST(cancelled_within_commands)
-{
+TEST(cancelled_within_commands) {
     loaded l;
     epctx_error error;
     epctx_npu_run_opts opts;
@@ -309,8 +294,7 @@ TEST(cancelled_within_commands)
     unload(&l);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(same_bytes);
     RUN(little_scratch);
     RUN(profile_of_commands);

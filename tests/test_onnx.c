@@ -15,8 +15,7 @@
 static const int64_t dims_2_3[] = {2, 3, -1};
 
 /* A model with a bit of everything that views show. */
-static bytes sample(void)
-{
+static bytes sample(void) {
     bytes graph = {0}, model, node, function = {0};
     static const float weights[] = {1, 2, 3};
     node = new_node("Conv", "", "conv", "x,w,,b", "y,");
@@ -41,8 +40,7 @@ static bytes sample(void)
     return model;
 }
 
-TEST(model_info)
-{
+TEST(model_info) {
     bytes b = sample();
     epctx_model model;
     epctx_model_info info;
@@ -69,8 +67,7 @@ TEST(model_info)
     bytes_free(&b);
 }
 
-TEST(nodes)
-{
+TEST(nodes) {
     bytes b = sample();
     epctx_model model;
     epctx_cursor it, inner;
@@ -104,8 +101,7 @@ TEST(nodes)
     bytes_free(&b);
 }
 
-TEST(values_and_tensors)
-{
+TEST(values_and_tensors) {
     bytes b = sample();
     epctx_model model;
     epctx_graph_view graph;
@@ -141,8 +137,7 @@ TEST(values_and_tensors)
 
 /* What libprotobuf does with a singular scalar that stands more than once. A checker that took the
  * first would approve one file and load another. */
-TEST(last_scalar_wins)
-{
+TEST(last_scalar_wins) {
     bytes attr = {0}, value = {0}, type = {0}, tensor = {0}, shape = {0}, dim = {0};
     epctx_attr_view a;
     epctx_view view = {NULL, NULL, 0};
@@ -187,8 +182,7 @@ TEST(last_scalar_wins)
 
 /* TypeProto's messages are a oneof: of tensor, sequence, tensor only the last tensor is left, and
  * two in a row are merged. Models with such fields are opened up while they are read. */
-TEST(doubled_types)
-{
+TEST(doubled_types) {
     bytes graph = {0}, model, value = {0}, type = {0}, tensor = {0}, element = {0};
     epctx_cursor it;
     epctx_value_view v;
@@ -219,8 +213,7 @@ TEST(doubled_types)
     bytes_free(&model);
 }
 
-TEST(no_graph)
-{
+TEST(no_graph) {
     epctx_model model;
     epctx_graph graph;
     epctx_error error;
@@ -234,8 +227,7 @@ TEST(no_graph)
     epctx_model_close(&model);
 }
 
-TEST(not_a_model)
-{
+TEST(not_a_model) {
     static const struct {
         const char *data;
         size_t size;
@@ -259,8 +251,7 @@ TEST(not_a_model)
     }
 }
 
-TEST(bad_arguments)
-{
+TEST(bad_arguments) {
     epctx_model model;
     epctx_error error;
     epctx_model zero = {0};
@@ -281,16 +272,14 @@ TEST(bad_arguments)
     CHECK_UINT(epctx_cursor_count(epctx_graph_nodes(epctx_model_graph(&zero))), 0);
 }
 
-static bool no_sink(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
-{
+static bool no_sink(pb_ostream_t *stream, const pb_byte_t *data, size_t size) {
     (void)stream, (void)data, (void)size;
     return true;
 }
 
 /* A model that was never opened, failed to open, or was closed: nothing reads through it, nothing
  * is written, and a missing argument leaves such a model, too. */
-TEST(closed_models)
-{
+TEST(closed_models) {
     char folder[TEST_TEMP];
     CHECK_TRUE(test_temp(folder));
     for (int kind = 0; kind < 4; kind++) {
@@ -335,8 +324,7 @@ TEST(closed_models)
 }
 
 /* Bytes of no model may be nested deeper than any model: the walk stays within its levels. */
-TEST(deep_bytes_of_no_model)
-{
+TEST(deep_bytes_of_no_model) {
     static const uint32_t fields[] = {1, 5, 6}; /* a graph's node, its attribute, its graph */
     bytes inner = {0};
     epctx_walk walk;
@@ -350,16 +338,14 @@ TEST(deep_bytes_of_no_model)
     view.data = inner.data;
     view.size = inner.size;
     epctx_walk_below(&walk, view, EPCTX_KIND_GRAPH);
-    while (epctx_walk_step(&walk))
-        steps++;
+    while (epctx_walk_step(&walk)) steps++;
     CHECK_UINT(steps, EPCTX_WALK_LEVELS + 1);
     bytes_free(&inner);
 }
 
 /* -- the record -- */
 
-TEST(elements)
-{
+TEST(elements) {
     epctx_attr attr = {0};
     epctx_node node = {0};
     CHECK_UINT(epctx_elem_size(EPCTX_ONNX_INT64), 8);
@@ -381,16 +367,14 @@ TEST(elements)
 }
 
 /* Nodes in any order, many of them ready at the same time. */
-TEST(shuffled_nodes)
-{
+TEST(shuffled_nodes) {
     enum { COUNT = 60 };
     bytes graph = {0}, b;
     epctx_model model;
     epctx_graph g;
     uint32_t state = 7;
     int order[COUNT];
-    for (int i = 0; i < COUNT; i++)
-        order[i] = i;
+    for (int i = 0; i < COUNT; i++) order[i] = i;
     for (uint32_t i = COUNT - 1; i > 0; i--) {
         uint32_t k = random_below(&state, i + 1);
         int swap = order[i];
@@ -417,8 +401,7 @@ TEST(shuffled_nodes)
         /* Of the nodes whose inputs are there, the first of the file is next. */
         for (size_t i = 0; status == EPCTX_OK && i < g.node_count; i++) {
             int node = atoi(g.nodes[i].name.data + 1), next = 0;
-            while (made[order[next]] || (order[next] >= 3 && !made[order[next] / 3]))
-                next++;
+            while (made[order[next]] || (order[next] >= 3 && !made[order[next] / 3])) next++;
             CHECK(node == order[next], "v%d is where v%d was expected", node, order[next]);
             made[order[next]] = true;
         }
@@ -431,8 +414,7 @@ TEST(shuffled_nodes)
 }
 
 static epctx_status load_tensor(int32_t elem, int64_t dim, int64_t other, uint32_t field,
-                                const char *data, size_t size, epctx_error *error)
-{
+                                const char *data, size_t size, epctx_error *error) {
     bytes tensor = {0}, graph = {0}, b;
     epctx_model model;
     epctx_graph g;
@@ -456,8 +438,7 @@ static epctx_status load_tensor(int32_t elem, int64_t dim, int64_t other, uint32
 }
 
 /* A typed field must hold what the shape needs, no more and no less. */
-TEST(typed_fields)
-{
+TEST(typed_fields) {
     static const struct {
         int32_t elem;
         int64_t dim, other;
@@ -498,16 +479,14 @@ TEST(typed_fields)
     }
 }
 
-static const epctx_tensor *initializer(const epctx_graph *graph, const char *name)
-{
+static const epctx_tensor *initializer(const epctx_graph *graph, const char *name) {
     for (size_t i = 0; i < graph->initializer_count; i++)
         if (epctx_str_is(graph->initializers[i].name, name)) return &graph->initializers[i];
     return NULL;
 }
 
 static void add_typed(bytes *graph, const char *name, int32_t elem, uint32_t field,
-                      const int64_t *values, size_t count, bool packed)
-{
+                      const int64_t *values, size_t count, bool packed) {
     bytes tensor = {0}, data = {0};
     put_int(&tensor, 1, (int64_t)count);
     put_int(&tensor, 2, elem);
@@ -521,8 +500,7 @@ static void add_typed(bytes *graph, const char *name, int32_t elem, uint32_t fie
     put_child(graph, 5, &tensor);
 }
 
-TEST(record)
-{
+TEST(record) {
     bytes graph = {0}, model, b, node, attr = {0};
     epctx_model m;
     epctx_graph g;
@@ -567,8 +545,7 @@ TEST(record)
 }
 
 /* Wrong amounts of data for the dims, and dims that overflow, unless one of them is 0. */
-TEST(record_bad_tensors)
-{
+TEST(record_bad_tensors) {
     static const struct {
         int64_t dims[3];
         int32_t elem;
@@ -588,8 +565,7 @@ TEST(record_bad_tensors)
         epctx_graph g;
         epctx_error error;
         epctx_status want = cases[i].dims[2] == 0 ? EPCTX_OK : EPCTX_ERR_GRAPH;
-        for (size_t k = 0; k < 3; k++)
-            put_int(&tensor, 1, cases[i].dims[k]);
+        for (size_t k = 0; k < 3; k++) put_int(&tensor, 1, cases[i].dims[k]);
         put_int(&tensor, 2, cases[i].elem);
         put_str(&tensor, 8, "culprit");
         put_data(&tensor, 9, "0123456789abcdef", cases[i].raw);
@@ -606,16 +582,14 @@ TEST(record_bad_tensors)
 
 /* -- external data -- */
 
-static void write_file(const char *path, const void *data, size_t size)
-{
+static void write_file(const char *path, const void *data, size_t size) {
     FILE *file = fopen(path, "wb");
     if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
 }
 
 static epctx_status load_external(const char *folder, int64_t count, const char *location,
                                   const char *offset, const char *length, epctx_error *error,
-                                  uint8_t first[4])
-{
+                                  uint8_t first[4]) {
     char path[300];
     bytes graph = {0}, b;
     epctx_model m;
@@ -638,8 +612,7 @@ static epctx_status load_external(const char *folder, int64_t count, const char 
     return status;
 }
 
-TEST(external_data)
-{
+TEST(external_data) {
     char folder[TEST_TEMP];
     char path[300];
     uint8_t first[4];
@@ -672,8 +645,7 @@ TEST(external_data)
 }
 
 /* A model from memory does not know where its data is; the option says so. */
-TEST(external_data_from_memory)
-{
+TEST(external_data_from_memory) {
     char folder[TEST_TEMP];
     char path[300];
     bytes graph = {0}, b;
@@ -703,8 +675,7 @@ TEST(external_data_from_memory)
 }
 
 /* Tensors may lie over each other, up to 1 GiB and 16 times the file, counted anew by each load. */
-TEST(external_data_overlaps)
-{
+TEST(external_data_overlaps) {
     enum { MEGABYTE = 1 << 20 };
     char folder[TEST_TEMP], path[300];
     void *zeros = calloc(1, MEGABYTE);
@@ -740,8 +711,7 @@ TEST(external_data_overlaps)
 }
 
 /* What a node calls is part of it: the data of a function's body has to be there. */
-TEST(external_data_of_functions)
-{
+TEST(external_data_of_functions) {
     bytes graph = {0}, b, node = new_node("Constant", "", "c", "", "y"), attr = {0}, function = {0};
     epctx_open_opts opts = {0};
     epctx_model m;
@@ -764,8 +734,7 @@ TEST(external_data_of_functions)
 
 /* -- memory -- */
 
-static epctx_status open_and_load(const bytes *b, const epctx_open_opts *opts, size_t *used)
-{
+static epctx_status open_and_load(const bytes *b, const epctx_open_opts *opts, size_t *used) {
     epctx_model model;
     epctx_graph graph;
     epctx_error error;
@@ -778,8 +747,7 @@ static epctx_status open_and_load(const bytes *b, const epctx_open_opts *opts, s
     return status;
 }
 
-TEST(allocator_fails)
-{
+TEST(allocator_fails) {
     bytes b = sample();
     size_t n;
     epctx_status status = EPCTX_ERR_NOMEM;
@@ -799,8 +767,7 @@ TEST(allocator_fails)
     bytes_free(&b);
 }
 
-TEST(fixed_buffers)
-{
+TEST(fixed_buffers) {
     static uint8_t space[1 << 16];
     bytes b = sample();
     size_t used = 0, failed = 0;
@@ -842,8 +809,7 @@ TEST(fixed_buffers)
 }
 
 /* Subgraphs are reached through attributes. */
-TEST(subgraph)
-{
+TEST(subgraph) {
     bytes body = {0}, node, graph = {0}, b;
     epctx_model model;
     epctx_cursor it, attrs;
@@ -877,8 +843,7 @@ TEST(subgraph)
 
 /* A body reads an outer value, its own input, its own initializer and its own result: only the
  * outer value is captured, also from a body inside the body. */
-TEST(captures_are_exact)
-{
+TEST(captures_are_exact) {
     static const float one[1] = {1};
     bytes inner = {0}, inner_if, body = {0}, node, graph = {0}, b;
     epctx_model model;
@@ -905,8 +870,7 @@ TEST(captures_are_exact)
 }
 
 /* The first capture is an output of the body; each allocation fails once. */
-TEST(captures_without_memory)
-{
+TEST(captures_without_memory) {
     bytes body = {0}, node = new_node("If", "", "if", "c", "y"), graph = {0}, b;
     const epctx_str *names;
     epctx_status status = EPCTX_ERR_NOMEM;
@@ -940,8 +904,7 @@ TEST(captures_without_memory)
 }
 
 /* A view knows its kind, also inside of messages that nobody has opened. */
-TEST(kinds_of_views)
-{
+TEST(kinds_of_views) {
     bytes body = {0}, node = new_node("If", "", "if", "c", "y"), graph = {0}, b;
     epctx_model model;
     epctx_cursor it;
@@ -980,8 +943,7 @@ TEST(kinds_of_views)
     bytes_free(&b);
 }
 
-TEST(unsorted_nodes)
-{
+TEST(unsorted_nodes) {
     static const char *const order[3] = {"first", "second", "third"};
     bytes graph = {0}, b;
     epctx_model model;
@@ -1002,8 +964,7 @@ TEST(unsorted_nodes)
     bytes_free(&b);
 }
 
-TEST(cycle)
-{
+TEST(cycle) {
     bytes graph = {0}, b;
     epctx_model model;
     epctx_graph g;
@@ -1018,8 +979,7 @@ TEST(cycle)
     bytes_free(&b);
 }
 
-TEST(genuine_models)
-{
+TEST(genuine_models) {
     const char *folder = test_models();
     static const struct {
         const char *file;
@@ -1040,8 +1000,7 @@ TEST(genuine_models)
         snprintf(path, sizeof path, "%s/%s", folder, cases[i].file);
         CHECK_OK(epctx_model_open_file(&model, path, NULL, &error), error);
         it = epctx_graph_nodes(epctx_model_graph(&model));
-        for (; epctx_next_node(&it, &node); nodes++)
-            epnodes += epctx_node_is_epnode(&node);
+        for (; epctx_next_node(&it, &node); nodes++) epnodes += epctx_node_is_epnode(&node);
         if (cases[i].nodes > 0) CHECK_UINT(nodes, cases[i].nodes);
         if (cases[i].epnodes > 0) CHECK_UINT(epnodes, cases[i].epnodes);
         CHECK_TRUE(epnodes > 0);
@@ -1050,8 +1009,7 @@ TEST(genuine_models)
 }
 
 /* A value of type sequence(map(int64, sparse float tensor [3])). */
-static void add_nested_type(bytes *graph)
-{
+static void add_nested_type(bytes *graph) {
     bytes value = {0}, type = {0}, sequence = {0}, inner = {0}, map = {0}, leaf = {0};
     bytes sparse = {0}, shape = {0}, dim = {0};
     put_int(&dim, 1, 3);
@@ -1073,8 +1031,7 @@ static void add_nested_type(bytes *graph)
 
 /* -- everything that the views say -- */
 
-static void say(bytes *out, const char *format, ...)
-{
+static void say(bytes *out, const char *format, ...) {
     char text[400];
     va_list args;
     va_start(args, format);
@@ -1083,13 +1040,11 @@ static void say(bytes *out, const char *format, ...)
     bytes_add(out, text, strlen(text));
 }
 
-static void say_str(bytes *out, const char *what, epctx_str text)
-{
+static void say_str(bytes *out, const char *what, epctx_str text) {
     say(out, " %s '%.*s'", what, (int)text.size, text.size > 0 ? text.data : "");
 }
 
-static void say_pairs(bytes *out, epctx_cursor it)
-{
+static void say_pairs(bytes *out, epctx_cursor it) {
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair)) {
         say_str(out, "key", pair.key);
@@ -1097,8 +1052,7 @@ static void say_pairs(bytes *out, epctx_cursor it)
     }
 }
 
-static void say_dims(bytes *out, epctx_cursor it)
-{
+static void say_dims(bytes *out, epctx_cursor it) {
     epctx_dim dim;
     while (epctx_next_dim(&it, &dim)) {
         say(out, " dim %d %d", (int)dim.known, (int)dim.value);
@@ -1106,8 +1060,7 @@ static void say_dims(bytes *out, epctx_cursor it)
     }
 }
 
-static void say_type(bytes *out, const epctx_type_view *type)
-{
+static void say_type(bytes *out, const epctx_type_view *type) {
     epctx_type_view inner;
     say(out, " kind %d elem %d", (int)type->kind, (int)type->elem_type);
     say_str(out, "denotation", type->denotation);
@@ -1117,8 +1070,7 @@ static void say_type(bytes *out, const epctx_type_view *type)
     say_type(out, &inner);
 }
 
-static void say_value(bytes *out, const epctx_value_view *value)
-{
+static void say_value(bytes *out, const epctx_value_view *value) {
     epctx_type_view type = epctx_type_of(value->type);
     say_str(out, "\nvalue", value->name);
     say(out, " %d %d %d %d", (int)value->has_type, (int)value->is_tensor, (int)value->has_shape,
@@ -1128,8 +1080,7 @@ static void say_value(bytes *out, const epctx_value_view *value)
     say_pairs(out, epctx_view_fields(value->view, EPCTX_FIELD_VALUE_METADATA_PROPS));
 }
 
-static void say_tensor(bytes *out, const epctx_tensor_view *t)
-{
+static void say_tensor(bytes *out, const epctx_tensor_view *t) {
     say_str(out, "\ntensor", t->name);
     say(out, " elem %d rank %d raw %d %d external %d at %d size %d", (int)t->elem_type,
         (int)t->rank, (int)t->has_raw, (int)t->raw.size, (int)t->external, (int)t->offset,
@@ -1139,8 +1090,7 @@ static void say_tensor(bytes *out, const epctx_tensor_view *t)
 
 static void say_graph(bytes *out, epctx_graph_view graph);
 
-static void say_attr(bytes *out, const epctx_attr_view *attr)
-{
+static void say_attr(bytes *out, const epctx_attr_view *attr) {
     epctx_cursor it = epctx_view_fields(attr->view, 8);
     epctx_view graph;
     epctx_field field;
@@ -1151,12 +1101,9 @@ static void say_attr(bytes *out, const epctx_attr_view *attr)
     say(out, " type %d i %d f %g", (int)attr->type, (int)attr->i, attr->f);
     say_str(out, "s", attr->s);
     say_str(out, "ref", attr->ref_attr_name);
-    while (epctx_next_int(&it, &i))
-        say(out, " %d", (int)i);
-    for (it = epctx_view_fields(attr->view, 7); epctx_next_float(&it, &f);)
-        say(out, " %g", f);
-    for (it = epctx_view_fields(attr->view, 9); epctx_next_str(&it, &s);)
-        say_str(out, "string", s);
+    while (epctx_next_int(&it, &i)) say(out, " %d", (int)i);
+    for (it = epctx_view_fields(attr->view, 7); epctx_next_float(&it, &f);) say(out, " %g", f);
+    for (it = epctx_view_fields(attr->view, 9); epctx_next_str(&it, &s);) say_str(out, "string", s);
     if (attr->t.data != NULL) {
         epctx_tensor_view tensor = epctx_tensor_of(attr->t);
         say_tensor(out, &tensor);
@@ -1168,8 +1115,7 @@ static void say_attr(bytes *out, const epctx_attr_view *attr)
     }
 }
 
-static void say_nodes(bytes *out, epctx_cursor it)
-{
+static void say_nodes(bytes *out, epctx_cursor it) {
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
         epctx_cursor attrs = epctx_node_attrs(&node);
@@ -1182,15 +1128,13 @@ static void say_nodes(bytes *out, epctx_cursor it)
         say_str(out, "doc", node.doc_string);
         say(out, " %d %d %d", (int)node.input_count, (int)node.output_count, (int)node.attr_count);
         say_pairs(out, epctx_view_fields(node.view, EPCTX_FIELD_NODE_METADATA_PROPS));
-        while (epctx_next_attr(&attrs, &attr))
-            say_attr(out, &attr);
+        while (epctx_next_attr(&attrs, &attr)) say_attr(out, &attr);
         if (epctx_node_is_epnode(&node) && epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK)
             say_str(out, "source", ep.source);
     }
 }
 
-static void say_graph(bytes *out, epctx_graph_view graph)
-{
+static void say_graph(bytes *out, epctx_graph_view graph) {
     epctx_cursor it;
     epctx_value_view value;
     epctx_tensor_view tensor;
@@ -1200,12 +1144,9 @@ static void say_graph(bytes *out, epctx_graph_view graph)
     say_str(out, "doc", graph.doc_string);
     say_pairs(out, epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_METADATA_PROPS));
     say_nodes(out, epctx_graph_nodes(graph));
-    for (it = epctx_graph_inputs(graph); epctx_next_value(&it, &value);)
-        say_value(out, &value);
-    for (it = epctx_graph_outputs(graph); epctx_next_value(&it, &value);)
-        say_value(out, &value);
-    for (it = epctx_graph_values(graph); epctx_next_value(&it, &value);)
-        say_value(out, &value);
+    for (it = epctx_graph_inputs(graph); epctx_next_value(&it, &value);) say_value(out, &value);
+    for (it = epctx_graph_outputs(graph); epctx_next_value(&it, &value);) say_value(out, &value);
+    for (it = epctx_graph_values(graph); epctx_next_value(&it, &value);) say_value(out, &value);
     for (it = epctx_graph_initializers(graph); epctx_next_tensor(&it, &tensor);)
         say_tensor(out, &tensor);
     for (it = epctx_graph_sparse(graph); epctx_next_sparse(&it, &sparse);) {
@@ -1218,8 +1159,7 @@ static void say_graph(bytes *out, epctx_graph_view graph)
     }
 }
 
-static void say_model(bytes *out, const epctx_model *model)
-{
+static void say_model(bytes *out, const epctx_model *model) {
     epctx_model_info info = epctx_model_read(model);
     epctx_cursor it = epctx_model_opsets(model);
     epctx_opset opset;
@@ -1245,8 +1185,7 @@ static void say_model(bytes *out, const epctx_model *model)
         say_str(out, "doc", f.doc_string);
         say(out, " %d %d %d", (int)f.input_count, (int)f.output_count, (int)f.node_count);
         say_nodes(out, epctx_function_nodes(&f));
-        while (epctx_next_opset(&imports, &opset))
-            say(out, " opset %d", (int)opset.version);
+        while (epctx_next_opset(&imports, &opset)) say(out, " opset %d", (int)opset.version);
     }
     for (it = epctx_model_trainings(model); epctx_next_training(&it, &t);) {
         say_graph(out, t.initialization);
@@ -1257,14 +1196,12 @@ static void say_model(bytes *out, const epctx_model *model)
 }
 
 /* The same of the record. */
-static void say_record(bytes *out, const epctx_graph *g)
-{
+static void say_record(bytes *out, const epctx_graph *g) {
     for (size_t i = 0; i < g->node_count; i++) {
         const epctx_node *node = &g->nodes[i];
         say_str(out, "\nnode", node->name);
         say(out, " version %d inputs %d captures", (int)node->version, (int)node->input_count);
-        for (size_t k = 0; k < node->capture_count; k++)
-            say_str(out, "", node->captures[k]);
+        for (size_t k = 0; k < node->capture_count; k++) say_str(out, "", node->captures[k]);
         for (size_t k = 0; k < node->attr_count; k++) {
             const epctx_attr *attr = &node->attrs[k];
             say_str(out, "attribute", attr->name);
@@ -1285,8 +1222,8 @@ static void say_record(bytes *out, const epctx_graph *g)
 }
 
 /* Also of a model whose graph occurs twice, so that everything is merged. */
-static epctx_status say_all(bool noise, bool doubled, const epctx_allocator *allocator, bytes *out)
-{
+static epctx_status say_all(bool noise, bool doubled, const epctx_allocator *allocator,
+                            bytes *out) {
     bytes b = rich_model(noise), more = {0};
     epctx_io io = rich_io();
     epctx_open_opts opts = {0};
@@ -1316,8 +1253,7 @@ static epctx_status say_all(bool noise, bool doubled, const epctx_allocator *all
 }
 
 /* A field of another wire type than its number's is an unknown field. */
-TEST(unknown_fields_say_nothing)
-{
+TEST(unknown_fields_say_nothing) {
     static const char *const parts[] = {
         "ir 10 version 3 functions 1 producer 'producer' version '1.2' domain 'domain'",
         "node 'loop' op 'Loop' domain 'ai.onnx' overload 'overload' doc 'about the node' 3 2 11",
@@ -1341,8 +1277,7 @@ TEST(unknown_fields_say_nothing)
     }
 }
 
-TEST(allocator_fails_with_everything)
-{
+TEST(allocator_fails_with_everything) {
     for (int doubled = 0; doubled < 4; doubled++) {
         bytes whole = {0};
         counting c;
@@ -1375,23 +1310,20 @@ typedef struct changing {
     size_t calls, at;
 } changing;
 
-static void *changing_alloc(void *user, size_t size)
-{
+static void *changing_alloc(void *user, size_t size) {
     changing *c = (changing *)user;
     if (++c->calls == c->at) memset(c->model->data, 0xff, c->model->size);
     return malloc(size > 0 ? size : 1);
 }
 
-static void changing_free(void *user, void *memory)
-{
+static void changing_free(void *user, void *memory) {
     (void)user;
     free(memory);
 }
 
 /* A mapped file changes at any time, also between counting fields and reading them: an error or
  * what was there, and no byte behind a list (the run under ASan looks for that). */
-TEST(changed_while_loaded)
-{
+TEST(changed_while_loaded) {
     changing c = {NULL, 0, 0};
     do {
         bytes b = rich_model(false);
@@ -1423,8 +1355,7 @@ TEST(changed_while_loaded)
 }
 
 /* An attribute with several graphs. */
-TEST(lists_of_graphs)
-{
+TEST(lists_of_graphs) {
     bytes graph = {0}, attr = {0}, node = new_node("Choose", "", "n", "x", "y"), model;
     epctx_model m;
     epctx_cursor it;
@@ -1452,8 +1383,7 @@ TEST(lists_of_graphs)
     bytes_free(&model);
 }
 
-TEST(the_rest_of_the_schema)
-{
+TEST(the_rest_of_the_schema) {
     bytes graph = {0}, sparse = {0}, values = {0}, indices = {0}, annotation = {0};
     bytes function = {0}, opset = {0}, training = {0}, algorithm = {0}, node, model;
     epctx_model m;
@@ -1545,20 +1475,17 @@ TEST(the_rest_of_the_schema)
 }
 
 /* Doubled fields are merged without paying for each of them twice: at most two slots. */
-TEST(many_doubled_fields)
-{
+TEST(many_doubled_fields) {
     enum { COUNT = 100000 };
     bytes b = {0}, value = {0}, type = {0}, graph = {0};
     epctx_model model;
     size_t i, used[2];
-    for (i = 0; i < COUNT; i++)
-        put_data(&b, 7, "", 0);
+    for (i = 0; i < COUNT; i++) put_data(&b, 7, "", 0);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     used[0] = model.arena.used / COUNT;
     epctx_model_close(&model);
     bytes_free(&b);
-    for (i = 0; i < COUNT; i++)
-        put_data(&type, 1, "", 0);
+    for (i = 0; i < COUNT; i++) put_data(&type, 1, "", 0);
     put_str(&value, 1, "x");
     put_child(&value, 2, &type);
     put_child(&graph, GRAPH_VALUE, &value);
@@ -1572,8 +1499,7 @@ TEST(many_doubled_fields)
 }
 
 /* Time stays in proportion to the model, whatever there is much of. */
-TEST(many_opsets)
-{
+TEST(many_opsets) {
     enum { COUNT = 20000 };
     bytes graph = {0}, b;
     epctx_model model;
@@ -1581,8 +1507,7 @@ TEST(many_opsets)
     epctx_error error;
     char text[16];
     clock_t begin = clock();
-    for (int i = 0; i < COUNT; i++)
-        add_node(&graph, "Relu", "", "x", "");
+    for (int i = 0; i < COUNT; i++) add_node(&graph, "Relu", "", "x", "");
     b = new_model(&graph);
     for (int i = 0; i < COUNT; i++) {
         snprintf(text, sizeof text, "d%d", i);
@@ -1600,16 +1525,14 @@ TEST(many_opsets)
     CHECK((clock() - begin) / CLOCKS_PER_SEC < 5, "more than 5 s");
 }
 
-TEST(names_of_types)
-{
+TEST(names_of_types) {
     CHECK_STR(epctx_attr_type_name(-1), "unknown");
     CHECK_STR(epctx_attr_type_name(0), "UNDEFINED");
     CHECK_STR(epctx_attr_type_name(14), "TYPE_PROTOS");
     CHECK_STR(epctx_attr_type_name(15), "unknown");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(model_info);
     RUN(nodes);
     RUN(values_and_tensors);

@@ -16,32 +16,27 @@ typedef struct session {
     epctx_error error;
 } session;
 
-static session begin(void)
-{
+static session begin(void) {
     session s = {0};
     epctx_arena_init(&s.arena, NULL);
     epctx_options_init(&s.options, NULL);
     return s;
 }
 
-static epctx_status set(session *s, const char *key, const char *value)
-{
+static epctx_status set(session *s, const char *key, const char *value) {
     s->options.arena = &s->arena;
     return epctx_options_set(&s->options, epctx_str_of(key), epctx_str_of(value), &s->error);
 }
 
-static epctx_status check(session *s, uint32_t phase, const char *model)
-{
+static epctx_status check(session *s, uint32_t phase, const char *model) {
     return epctx_options_check(&s->options, phase, model, &s->error);
 }
 
-static void end(session *s)
-{
+static void end(session *s) {
     epctx_arena_free(&s->arena);
 }
 
-TEST(list_is_complete)
-{
+TEST(list_is_complete) {
     size_t count, i;
     const epctx_option_info *list = epctx_option_list(&count);
     CHECK_UINT(count, EPCTX_OPTION_COUNT);
@@ -54,8 +49,7 @@ TEST(list_is_complete)
 }
 
 /* The phases as the EP-context design gives them. */
-TEST(phases)
-{
+TEST(phases) {
     static const struct {
         epctx_option option;
         uint32_t phases;
@@ -77,8 +71,7 @@ TEST(phases)
               list[want[i].option].key, list[want[i].option].phases, want[i].phases);
 }
 
-TEST(defaults)
-{
+TEST(defaults) {
     epctx_options zero = {0};
     CHECK_TRUE(!epctx_option_on(&zero, EPCTX_OPTION_CONTEXT_ENABLE));
     CHECK_TRUE(!epctx_option_on(&zero, EPCTX_OPTION_CONTEXT_EMBED_MODE));
@@ -94,8 +87,7 @@ TEST(defaults)
     CHECK_STR(epctx_option_text(NULL, EPCTX_OPTION_CONTEXT_EMBED_MODE), "0");
 }
 
-TEST(set_and_read)
-{
+TEST(set_and_read) {
     session s = begin();
     char key[] = "ep.context_file_path", value[] = "out/m_ctx.onnx";
     CHECK_INT(set(&s, key, value), EPCTX_OK);
@@ -119,8 +111,7 @@ TEST(set_and_read)
     end(&s);
 }
 
-TEST(set_by_hand)
-{
+TEST(set_by_hand) {
     epctx_options options = {0};
     options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = "1";
     CHECK_TRUE(epctx_option_on(&options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
@@ -128,8 +119,7 @@ TEST(set_by_hand)
     CHECK_INT(epctx_options_check(&options, EPCTX_PHASE_LOAD, "m.onnx", NULL), EPCTX_ERR_ARG);
 }
 
-TEST(switches)
-{
+TEST(switches) {
     static const char *const wrong[] = {"", "2", "true", "01", " 1", "1 ", "0 1", "on", "True"};
     session s = begin();
     size_t i;
@@ -145,8 +135,7 @@ TEST(switches)
     end(&s);
 }
 
-TEST(wrong_values)
-{
+TEST(wrong_values) {
     static const char *const names[] = {"a/b.data", "/b.data", "..", "a\\b.data", "c:b.data"};
     static const char *const folders[] = {"", "w", "w/x/", "../w", "/data/w", "C:\\w"};
     session s = begin();
@@ -179,8 +168,7 @@ TEST(wrong_values)
     end(&s);
 }
 
-TEST(unknown_keys)
-{
+TEST(unknown_keys) {
     static const struct {
         const char *key, *nearest;
     } wrong[] = {
@@ -222,8 +210,7 @@ TEST(unknown_keys)
     end(&s);
 }
 
-TEST(bar_lists)
-{
+TEST(bar_lists) {
     static const struct {
         const char *list, *message;
     } wrong[] = {
@@ -257,8 +244,7 @@ TEST(bar_lists)
 }
 
 /* Keys are exact: no capitals, and only "|" stands between key and value. */
-TEST(exact_keys)
-{
+TEST(exact_keys) {
     session s = begin();
     s.options.arena = &s.arena;
     CHECK_INT(epctx_options_set_list(&s.options, "EP_CONTEXT_ENABLE|1", &s.error), EPCTX_ERR_ARG);
@@ -273,8 +259,7 @@ TEST(exact_keys)
     end(&s);
 }
 
-TEST(no_memory)
-{
+TEST(no_memory) {
     epctx_options options;
     epctx_arena arena;
     epctx_error error;
@@ -297,8 +282,7 @@ TEST(no_memory)
     CHECK_STR(epctx_option_text(&options, EPCTX_OPTION_CONTEXT_FILE_PATH), "");
 }
 
-TEST(sharing_combinations)
-{
+TEST(sharing_combinations) {
     session s = begin();
     CHECK_INT(set(&s, "ep.stop_share_ep_contexts", "1"), EPCTX_OK);
     CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
@@ -314,8 +298,7 @@ TEST(sharing_combinations)
     end(&s);
 }
 
-TEST(memory_needs_a_path)
-{
+TEST(memory_needs_a_path) {
     session s = begin();
     CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, NULL), EPCTX_ERR_ARG);
     CHECK_HAS(s.error.message, "set ep.context_file_path");
@@ -327,8 +310,7 @@ TEST(memory_needs_a_path)
     end(&s);
 }
 
-TEST(folder_as_path)
-{
+TEST(folder_as_path) {
     static const char *const folders[] = {"out", "out/", "a.b/", "a.b/out",
                                           "./",  ".",    "..",   "a/.."};
     static const char *const never[] = {"out/", ".", "..", "a/.", "a/..", "b.onnx/", "b.onnx\\"};
@@ -356,8 +338,7 @@ TEST(folder_as_path)
     end(&s);
 }
 
-TEST(contradictions)
-{
+TEST(contradictions) {
     session s = begin();
     CHECK_INT(set(&s, "session.disable_model_compile", "1"), EPCTX_OK);
     CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
@@ -378,8 +359,7 @@ TEST(contradictions)
     end(&s);
 }
 
-TEST(nearest_names)
-{
+TEST(nearest_names) {
     static const char *const names[] = {"check_weights", "hardware_architecture", "layout", NULL};
     static const char *const none[] = {NULL};
     static const struct {
@@ -412,8 +392,7 @@ TEST(nearest_names)
     CHECK_TRUE(epctx_nearest_name(epctx_str_of("llllll"), endless) == NULL);
 }
 
-TEST(profile_defaults)
-{
+TEST(profile_defaults) {
     epctx_profile embeds = *epctx_profile_find(epctx_str_of("generic"));
     session s = begin();
     embeds.traits |= EPCTX_EMBEDS;
@@ -444,8 +423,7 @@ typedef struct place {
     epctx_outputs out;
 } place;
 
-static bool put(const char *path)
-{
+static bool put(const char *path) {
     FILE *file = fopen(path, "wb");
     bool good = file != NULL && fputs("text", file) >= 0;
     return file != NULL && fclose(file) == 0 && good;
@@ -453,8 +431,7 @@ static bool put(const char *path)
 
 static char root[TEST_TEMP]; /* the current folder while these tests run */
 
-static bool enter(place *p)
-{
+static bool enter(place *p) {
     memset(p, 0, sizeof *p);
     p->s = begin();
     p->in.model_path = "model.onnx";
@@ -462,21 +439,18 @@ static bool enter(place *p)
     return chdir(root) == 0 && system("rm -rf ./*") == 0 && put("model.onnx");
 }
 
-static epctx_status preflight(place *p)
-{
+static epctx_status preflight(place *p) {
     return epctx_preflight(&p->s.options, &p->in, &p->s.arena, &p->out, &p->s.error);
 }
 
 /* Nothing but these files is in the folder. */
-static bool only(const char *files)
-{
+static bool only(const char *files) {
     char command[300];
     snprintf(command, sizeof command, "test \"$(ls -A | tr '\\n' ' ')\" = '%s'", files);
     return system(command) == 0;
 }
 
-TEST(outputs_named)
-{
+TEST(outputs_named) {
     place p;
     CHECK_TRUE(enter(&p));
     CHECK_OK(preflight(&p), p.s.error);
@@ -510,8 +484,7 @@ TEST(outputs_named)
     end(&p.s);
 }
 
-TEST(options_first)
-{
+TEST(options_first) {
     place p;
     CHECK_TRUE(enter(&p));
     CHECK_INT(set(&p.s, "ep.stop_share_ep_contexts", "1"), EPCTX_OK);
@@ -523,8 +496,7 @@ TEST(options_first)
     end(&p.s);
 }
 
-TEST(output_folder)
-{
+TEST(output_folder) {
     place p;
     CHECK_TRUE(enter(&p));
     CHECK_INT(set(&p.s, "ep.context_file_path", "nowhere/x_ctx.onnx"), EPCTX_OK);
@@ -541,8 +513,7 @@ TEST(output_folder)
     end(&p.s);
 }
 
-TEST(output_exists)
-{
+TEST(output_exists) {
     static const char *const outputs[] = {"model_ctx.onnx", "model_npu.bin", "model.data"};
     size_t i;
     for (i = 0; i < 3; i++) {
@@ -559,8 +530,7 @@ TEST(output_exists)
     }
 }
 
-TEST(outputs_clash)
-{
+TEST(outputs_clash) {
     place p;
     CHECK_TRUE(enter(&p));
     CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "model_npu.bin"),
@@ -582,8 +552,7 @@ TEST(outputs_clash)
     end(&p.s);
 }
 
-TEST(outputs_spare_inputs)
-{
+TEST(outputs_spare_inputs) {
     static const char *const inputs[] = {"weights.data"};
     place p;
     CHECK_TRUE(enter(&p));
@@ -610,14 +579,12 @@ TEST(outputs_spare_inputs)
 
 /* The machine's files, but creating fails as in a folder that is read-only. */
 static epctx_status refuse(void *user, const char *folder, const char *name, epctx_io_file *file,
-                           epctx_error *error)
-{
+                           epctx_error *error) {
     (void)user, (void)folder, (void)name, (void)file;
     return epctx_fail(error, EPCTX_ERR_IO, "cannot create: read-only");
 }
 
-TEST(output_writable)
-{
+TEST(output_writable) {
     epctx_io io = *epctx_io_files();
     place p;
     CHECK_TRUE(enter(&p));
@@ -628,8 +595,7 @@ TEST(output_writable)
     end(&p.s);
 }
 
-TEST(preflight_no_memory)
-{
+TEST(preflight_no_memory) {
     size_t size;
     bool done = false;
     place p;
@@ -653,8 +619,7 @@ TEST(preflight_no_memory)
 
 /* -- the rest of the rules -- */
 
-TEST(keys_far_from_ours)
-{
+TEST(keys_far_from_ours) {
     char *endless = (char *)malloc(300);
     session s = begin();
     CHECK_TRUE(endless != NULL);
@@ -672,8 +637,7 @@ TEST(keys_far_from_ours)
 }
 
 /* Blanks and ends of lines stand between entries. */
-TEST(blanks)
-{
+TEST(blanks) {
     session s = begin();
     s.options.arena = &s.arena;
     CHECK_INT(
@@ -686,8 +650,7 @@ TEST(blanks)
 }
 
 /* Values that nobody checked: a choice is the careful one. */
-TEST(unchecked_values)
-{
+TEST(unchecked_values) {
     epctx_profile plain = *epctx_profile_find(epctx_str_of("generic"));
     session s = begin();
     s.options.values[EPCTX_OPTION_NO_NODES] = "whatever";
@@ -698,8 +661,7 @@ TEST(unchecked_values)
     end(&s);
 }
 
-TEST(no_contradiction)
-{
+TEST(no_contradiction) {
     session s = begin();
     CHECK_INT(set(&s, "ep.enable_weightless", "1"), EPCTX_OK);
     CHECK_INT(set(&s, "session.disable_cpu_ep_fallback", "1"), EPCTX_OK);
@@ -711,8 +673,7 @@ TEST(no_contradiction)
 }
 
 /* Paths at and beyond the limit: each output says so. */
-TEST(long_paths)
-{
+TEST(long_paths) {
     static const size_t sizes[] = {EPCTX_PATH_MAX + 9, EPCTX_PATH_MAX - 9, EPCTX_PATH_MAX - 20};
     char *path = (char *)malloc(EPCTX_PATH_MAX + 10);
     CHECK_TRUE(path != NULL);
@@ -749,8 +710,7 @@ typedef struct few {
     int calls, fail_at;
 } few;
 
-static bool few_fails(void *user, epctx_error *error)
-{
+static bool few_fails(void *user, epctx_error *error) {
     few *f = (few *)user;
     if (++f->calls != f->fail_at) return false;
     epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
@@ -758,22 +718,19 @@ static bool few_fails(void *user, epctx_error *error)
 }
 
 static epctx_status few_stat(void *user, const char *path, epctx_file_info *info,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     const epctx_io *files = epctx_io_files();
     return few_fails(user, error) ? EPCTX_ERR_IO : files->stat_fn(files->user, path, info, error);
 }
 
 static epctx_status few_canonical(void *user, const char *path, char *out, size_t capacity,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     const epctx_io *files = epctx_io_files();
     return few_fails(user, error) ? EPCTX_ERR_IO
                                   : files->canonical_fn(files->user, path, out, capacity, error);
 }
 
-TEST(preflight_io_fails)
-{
+TEST(preflight_io_fails) {
     static const char *const inputs[] = {NULL, ""};
     bool done = false;
     int n;
@@ -800,8 +757,7 @@ TEST(preflight_io_fails)
 }
 
 /* What is asked of a generation, as session options and back. */
-TEST(options_of_a_generation)
-{
+TEST(options_of_a_generation) {
     static const epctx_weightless_support support[] = {EPCTX_WEIGHTLESS_NONE, EPCTX_WEIGHTLESS_ALL,
                                                        EPCTX_WEIGHTLESS_EXTERNAL_ONLY};
     epctx_options options;
@@ -837,8 +793,7 @@ TEST(options_of_a_generation)
     CHECK_INT(epctx_options_to_gen(&options).no_nodes, EPCTX_NO_NODES_ERROR);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!test_temp(root)) return 1;
     RUN(list_is_complete);
     RUN(phases);

@@ -18,16 +18,14 @@ typedef struct plain {
     uint8_t take[MOST];
 } plain;
 
-static epctx_str name_of(plain *p, const char *prefix, size_t number)
-{
+static epctx_str name_of(plain *p, const char *prefix, size_t number) {
     char *name = p->names[p->name_count++];
     snprintf(name, sizeof p->names[0], "%.2s%zu", prefix, number % 1000);
     return epctx_str_of(name);
 }
 
 /* Why the graph is refused; NULL: it is not. */
-static const char *refusal(const plain *p)
-{
+static const char *refusal(const plain *p) {
     static epctx_error error;
     epctx_arena arena;
     epctx_partition *parts;
@@ -40,8 +38,7 @@ static const char *refusal(const plain *p)
 }
 
 /* One of: an input, an initializer, an output of a node before `index`. */
-static epctx_str random_source(plain *p, size_t index, uint32_t *random)
-{
+static epctx_str random_source(plain *p, size_t index, uint32_t *random) {
     uint32_t pick = random_below(random, (uint32_t)(index * 3 + 5));
     if (pick < 2) return p->inputs[pick].name;
     if (pick < 4) return p->initializers[pick - 2].name;
@@ -50,16 +47,14 @@ static epctx_str random_source(plain *p, size_t index, uint32_t *random)
     return p->node_outputs[pick][random_below(random, (uint32_t)p->nodes[pick].output_count)];
 }
 
-static void random_graph(plain *p, uint32_t *random)
-{
+static void random_graph(plain *p, uint32_t *random) {
     size_t count = 1 + random_below(random, MOST);
     memset(p, 0, sizeof *p);
     for (size_t i = 0; i < 3; i++) {
         p->inputs[i].name = name_of(p, "x", i);
         p->inputs[i].rank = -1;
     }
-    for (size_t i = 0; i < 2; i++)
-        p->initializers[i].name = name_of(p, "w", i);
+    for (size_t i = 0; i < 2; i++) p->initializers[i].name = name_of(p, "w", i);
     for (size_t i = 0; i < MOST; i++) {
         p->nodes[i].inputs = p->node_inputs[i];
         p->nodes[i].outputs = p->node_outputs[i];
@@ -94,34 +89,29 @@ static void random_graph(plain *p, uint32_t *random)
     }
 }
 
-static epctx_str reads(const epctx_node *node, size_t k)
-{
+static epctx_str reads(const epctx_node *node, size_t k) {
     return k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count];
 }
 
-static size_t read_count(const epctx_node *node)
-{
+static size_t read_count(const epctx_node *node) {
     return node->input_count + node->capture_count;
 }
 
 /* The node that makes a value, or -1. */
-static int maker(const plain *p, epctx_str name)
-{
+static int maker(const plain *p, epctx_str name) {
     for (size_t i = 0; i < p->graph.node_count; i++)
         for (size_t k = 0; k < p->nodes[i].output_count; k++)
             if (name.size > 0 && epctx_str_eq(p->node_outputs[i][k], name)) return (int)i;
     return -1;
 }
 
-static bool is_initializer(const plain *p, epctx_str name)
-{
+static bool is_initializer(const plain *p, epctx_str name) {
     return epctx_str_eq(name, p->initializers[0].name) ||
            epctx_str_eq(name, p->initializers[1].name);
 }
 
 /* Taken, and nothing it reads depends on an input of the graph. */
-static bool is_constant(const plain *p, size_t index)
-{
+static bool is_constant(const plain *p, size_t index) {
     const epctx_node *node = &p->nodes[index];
     if (!p->take[index] || node->capture_count > 0) return false;
     for (size_t k = 0; k < node->input_count; k++) {
@@ -133,8 +123,7 @@ static bool is_constant(const plain *p, size_t index)
 }
 
 /* The partition of a node, or -1 - index when it is in none. */
-static int unit_of(const epctx_partition *parts, size_t count, size_t node)
-{
+static int unit_of(const epctx_partition *parts, size_t count, size_t node) {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < parts[i].node_count; k++)
             if (parts[i].nodes[k] == node) return (int)i;
@@ -143,8 +132,7 @@ static int unit_of(const epctx_partition *parts, size_t count, size_t node)
 
 /* Whether the units, joined by their values, have a cycle: repeatedly takes away what waits for
  * nothing. */
-static bool has_cycle(const plain *p, const epctx_partition *parts, size_t count)
-{
+static bool has_cycle(const plain *p, const epctx_partition *parts, size_t count) {
     bool gone[MOST] = {false};
     size_t n = p->graph.node_count;
     for (size_t round = 0; round <= n; round++) {
@@ -162,8 +150,7 @@ static bool has_cycle(const plain *p, const epctx_partition *parts, size_t count
                 }
             }
             if (waits) continue;
-            for (size_t j = 0; j < n; j++)
-                gone[j] = gone[j] || unit_of(parts, count, j) == unit;
+            for (size_t j = 0; j < n; j++) gone[j] = gone[j] || unit_of(parts, count, j) == unit;
             any = true;
         }
         if (!any) break;
@@ -178,33 +165,28 @@ typedef struct names {
     char text[400];
 } names;
 
-static void add_name(names *list, epctx_str name)
-{
+static void add_name(names *list, epctx_str name) {
     char with_comma[20];
     snprintf(with_comma, sizeof with_comma, "%.*s,", (int)name.size, name.data);
     strcat(list->text, with_comma);
 }
 
-static bool has_name(const names *list, epctx_str name)
-{
+static bool has_name(const names *list, epctx_str name) {
     char with_comma[21], all[402];
     snprintf(with_comma, sizeof with_comma, ",%.*s,", (int)name.size, name.data);
     snprintf(all, sizeof all, ",%s", list->text);
     return strstr(all, with_comma) != NULL;
 }
 
-static names names_of(const epctx_value *values, size_t count)
-{
+static names names_of(const epctx_value *values, size_t count) {
     names list = {""};
-    for (size_t i = 0; i < count; i++)
-        add_name(&list, values[i].name);
+    for (size_t i = 0; i < count; i++) add_name(&list, values[i].name);
     return list;
 }
 
 /* The boundary of a partition, worked out from the graph. */
 static void boundary(const plain *p, const epctx_partition *parts, size_t count, size_t at,
-                     names *in, names *out)
-{
+                     names *in, names *out) {
     const epctx_partition *part = &parts[at];
     memset(in, 0, sizeof *in);
     memset(out, 0, sizeof *out);
@@ -236,8 +218,7 @@ static void boundary(const plain *p, const epctx_partition *parts, size_t count,
 }
 
 /* In a piece everything that is read is an input, an initializer, or made before. */
-static bool is_closed(const epctx_graph *graph)
-{
+static bool is_closed(const epctx_graph *graph) {
     names known = names_of(graph->inputs, graph->input_count);
     for (size_t i = 0; i < graph->initializer_count; i++)
         add_name(&known, graph->initializers[i].name);
@@ -252,8 +233,7 @@ static bool is_closed(const epctx_graph *graph)
 }
 
 /* Is a constant read by a node that is not taken, or by a constant that stays for one? */
-static bool stays(const plain *p, size_t index)
-{
+static bool stays(const plain *p, size_t index) {
     for (size_t j = index + 1; j < p->graph.node_count; j++)
         for (size_t k = 0; k < read_count(&p->nodes[j]); k++)
             if (maker(p, reads(&p->nodes[j], k)) == (int)index &&
@@ -263,16 +243,14 @@ static bool stays(const plain *p, size_t index)
 }
 
 /* Does the graph give out what a node makes? */
-static bool given_out(const plain *p, size_t index)
-{
+static bool given_out(const plain *p, size_t index) {
     for (size_t k = 0; k < p->nodes[index].output_count; k++)
         for (size_t j = 0; j < p->graph.output_count; j++)
             if (epctx_str_eq(p->outputs[j].name, p->nodes[index].outputs[k])) return true;
     return false;
 }
 
-TEST(random_graphs)
-{
+TEST(random_graphs) {
     static plain p;
     uint32_t random = 2463534242u;
     for (int round = 0; round < 20000; round++) {
@@ -311,8 +289,7 @@ TEST(random_graphs)
 }
 
 /* a -> b -> c with b left out: a and c must not share a partition. */
-TEST(classic_cycle)
-{
+TEST(classic_cycle) {
     static plain p;
     uint32_t random = 1;
     epctx_arena arena;
@@ -345,8 +322,7 @@ TEST(classic_cycle)
     epctx_arena_free(&arena);
 }
 
-TEST(not_sorted)
-{
+TEST(not_sorted) {
     static plain p;
     uint32_t random = 1;
     random_graph(&p, &random);
@@ -365,8 +341,7 @@ TEST(not_sorted)
 
 /* Types come from wherever the graph has them, omitted outputs are none, and what has more nodes
  * than can be numbered is refused before anything is read. */
-TEST(types_of_boundaries)
-{
+TEST(types_of_boundaries) {
     epctx_str known[4] = {{"x", 1}, {"a", 1}, {"b", 1}, {NULL, 0}};
     epctx_value values[32], ends[2];
     epctx_node nodes[2];
@@ -425,8 +400,7 @@ TEST(types_of_boundaries)
     }
 }
 
-TEST(allocator_fails)
-{
+TEST(allocator_fails) {
     static plain p;
     uint32_t random = 99;
     for (int round = 0; round < 100; round++) {
@@ -448,8 +422,7 @@ TEST(allocator_fails)
 
 /* A name that an initializer and a node define: the node behind it is no constant, though its
  * reader looks like one. */
-TEST(defined_twice)
-{
+TEST(defined_twice) {
     enum { CHAIN = 6 };
     plain *p = (plain *)calloc(1, sizeof *p);
     for (int loop = 0; loop < 4; loop++) {
@@ -490,8 +463,7 @@ TEST(defined_twice)
 }
 
 /* Two Constant nodes that make the same value, of one type: the last one holds. */
-TEST(constant_made_again)
-{
+TEST(constant_made_again) {
     static const int64_t dims[2][2] = {{2, 1}, {3, 1}};
     for (int round = 0; round < 12; round++) {
         epctx_node nodes[3];
@@ -562,8 +534,7 @@ TEST(constant_made_again)
 }
 
 /* A body that captures what a later node makes: no order of the nodes is right. */
-TEST(capture_of_later)
-{
+TEST(capture_of_later) {
     plain p = {0};
     p.graph.nodes = p.nodes;
     p.graph.node_count = 2;
@@ -583,8 +554,7 @@ TEST(capture_of_later)
 }
 
 /* One node that reads very many constants takes no more time than that many nodes. */
-TEST(many_constants)
-{
+TEST(many_constants) {
     enum { N = 60000 };
     epctx_node *nodes = (epctx_node *)calloc(N + 2, sizeof *nodes);
     epctx_str *outputs = (epctx_str *)calloc(N + 2, sizeof *outputs);
@@ -628,8 +598,7 @@ TEST(many_constants)
 }
 
 /* A chain of constants that every partition reads would be copied once for each. */
-TEST(constants_times_partitions)
-{
+TEST(constants_times_partitions) {
     enum { N = 6000 };
     epctx_node *nodes = (epctx_node *)calloc(3 * N, sizeof *nodes);
     epctx_str *inputs = (epctx_str *)calloc(6 * N, sizeof *inputs);
@@ -670,8 +639,7 @@ TEST(constants_times_partitions)
     free(take);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(random_graphs);
     RUN(classic_cycle);
     RUN(not_sorted);

@@ -7,8 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static epctx_status check(const char *name)
-{
+static epctx_status check(const char *name) {
     epctx_error error;
     epctx_status status = epctx_path_check(epctx_str_of(name), &error);
     /* An error without words, or words without an error, are faults of their own. */
@@ -16,8 +15,7 @@ static epctx_status check(const char *name)
     return status;
 }
 
-TEST(check_good)
-{
+TEST(check_good) {
     static const char *const good[] = {
         "a.bin",   "sub/a.bin", "a..b.bin", "..a", "a..",     "sub/.../x",
         ".hidden", "./a.bin",   "a b.bin",  "...", "sub/./a", "\xc3\xa4.bin",
@@ -29,8 +27,7 @@ TEST(check_good)
         CHECK(check(good[i]) == EPCTX_OK, "'%s' is refused", good[i]);
 }
 
-TEST(check_bad)
-{
+TEST(check_bad) {
     static const char *const bad[] = {"",
                                       "/a.bin",
                                       "/",
@@ -64,8 +61,7 @@ TEST(check_bad)
     }
 }
 
-TEST(folder_and_file)
-{
+TEST(folder_and_file) {
     static const struct {
         const char *path, *folder, *file;
     } cases[] = {{"a/b/c.onnx", "a/b/", "c.onnx"},
@@ -81,8 +77,7 @@ TEST(folder_and_file)
     }
 }
 
-TEST(base)
-{
+TEST(base) {
     epctx_str folder;
     epctx_error error;
     CHECK_INT(epctx_path_base(epctx_str_of("m/a.onnx"), epctx_str_of(NULL), &folder, &error),
@@ -98,8 +93,7 @@ TEST(base)
     CHECK_HAS(error.message, "ep.context_file_path");
 }
 
-TEST(relative)
-{
+TEST(relative) {
     static const struct {
         const char *folder, *path, *name; /* NULL: outside */
     } cases[] = {{"a", "a/b", "b"}, {"a/", "a//b", "b"}, {"", "/x", "x"},   {"a", "a//", ""},
@@ -119,8 +113,7 @@ TEST(relative)
     }
 }
 
-TEST(output_names)
-{
+TEST(output_names) {
     static const struct {
         const char *model, *context;
     } models[] = {{"dir/model.onnx", "dir/model_ctx.onnx"},
@@ -177,8 +170,7 @@ TEST(output_names)
 
 static char root[TEST_TEMP];
 
-static char *at(const char *name)
-{
+static char *at(const char *name) {
     static char path[2][400];
     static int turn;
     turn = !turn;
@@ -186,15 +178,13 @@ static char *at(const char *name)
     return path[turn];
 }
 
-static void make_file(const char *name, const char *text)
-{
+static void make_file(const char *name, const char *text) {
     FILE *file = fopen(at(name), "wb");
     if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) abort();
 }
 
 /* root/model is the model's folder; root/secret.bin lies outside. */
-static void make_tree(void)
-{
+static void make_tree(void) {
     if (!test_temp(root)) abort();
     if (mkdir(at("model"), 0777) != 0 || mkdir(at("model/sub"), 0777) != 0) abort();
     if (mkdir(at("model2"), 0777) != 0) abort();
@@ -212,28 +202,24 @@ static void make_tree(void)
         abort();
 }
 
-static void remove_tree(void)
-{
+static void remove_tree(void) {
     static const char *const names[] = {
         "model/a.bin", "model/a..b.bin",  "model/sub/c.bin", "model/empty.bin",
         "model/fifo",  "model/inside",    "model/outside",   "model/up",
         "model/near",  "model/dangling",  "model/loop",      "model/sub",
         "model",       "model2/near.bin", "model2",          "secret.bin"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        remove(at(names[i]));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) remove(at(names[i]));
     remove(root);
 }
 
-static epctx_status resolve(const char *name, char *out, epctx_error *error)
-{
+static epctx_status resolve(const char *name, char *out, epctx_error *error) {
     char folder[200];
     snprintf(folder, sizeof folder, "%s/model/", root);
     return epctx_path_find(epctx_io_files(), epctx_str_of(folder), epctx_str_of(name), 0, out,
                            EPCTX_PATH_MAX, error);
 }
 
-TEST(resolve_good)
-{
+TEST(resolve_good) {
     static const struct {
         const char *name, *end;
     } cases[] = {{"a.bin", "/model/a.bin"},         {"./a.bin", "/model/a.bin"},
@@ -251,8 +237,7 @@ TEST(resolve_good)
     }
 }
 
-TEST(resolve_bad)
-{
+TEST(resolve_bad) {
     static const struct {
         const char *name;
         epctx_status want;
@@ -283,8 +268,7 @@ TEST(resolve_bad)
 }
 
 /* The model's folder may itself be reached through a link, or be the current one. */
-TEST(resolve_folders)
-{
+TEST(resolve_folders) {
     char out[EPCTX_PATH_MAX], here[EPCTX_PATH_MAX];
     epctx_error error;
     char through[200];
@@ -307,8 +291,7 @@ TEST(resolve_folders)
     CHECK_TRUE(chdir(here) == 0);
 }
 
-TEST(resolve_capacity)
-{
+TEST(resolve_capacity) {
     char whole[EPCTX_PATH_MAX], folder[200];
     epctx_error error;
     CHECK_INT(resolve("a.bin", whole, &error), EPCTX_OK);
@@ -330,16 +313,14 @@ TEST(resolve_capacity)
 
 /* A file that is emptied between the look at it and the mapping. */
 static epctx_status map_empty(void *user, const char *folder, const char *name, bool copy,
-                              epctx_mapping *out, epctx_error *error)
-{
+                              epctx_mapping *out, epctx_error *error) {
     (void)user, (void)folder, (void)name, (void)copy, (void)error;
     memset(out, 0, sizeof *out);
     return EPCTX_OK;
 }
 
 /* Every public function empties the error first, and no room at all is too little. */
-TEST(stale_errors)
-{
+TEST(stale_errors) {
     const epctx_str name = epctx_str_of("a.bin"), none = {NULL, 0};
     epctx_change change = {0};
     epctx_changes changes = {0};
@@ -382,8 +363,7 @@ TEST(stale_errors)
 #undef STALE
 }
 
-TEST(emptied)
-{
+TEST(emptied) {
     epctx_io io = *epctx_io_files();
     epctx_mapping mapping;
     epctx_error error;
@@ -401,8 +381,7 @@ TEST(emptied)
     remove_tree();
 }
 
-TEST(long_names)
-{
+TEST(long_names) {
     static char name[2 * EPCTX_PATH_MAX];
     char out[EPCTX_PATH_MAX];
     epctx_error error;
@@ -421,8 +400,7 @@ TEST(long_names)
     CHECK_HAS(error.message, "path");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(check_good);
     RUN(check_bad);
     RUN(folder_and_file);

@@ -12,13 +12,11 @@
 
 static const epctx_write_opts judge = {.dry_run = true};
 
-static void make_text(const char *name, const char *text)
-{
+static void make_text(const char *name, const char *text) {
     make_file(at(name), text, strlen(text));
 }
 
-static bool file_is(const char *name, const char *text)
-{
+static bool file_is(const char *name, const char *text) {
     bytes b = read_file(at(name));
     bool same = bytes_equal(&b, text, strlen(text));
     bytes_free(&b);
@@ -34,8 +32,7 @@ typedef struct part {
 } part;
 
 /* Nodes in a row, written to "m.onnx". */
-static void make_parts(const part *parts, size_t count)
-{
+static void make_parts(const part *parts, size_t count) {
     static const int64_t dims[] = {1, -1};
     bytes graph = {0}, model;
     char in[32] = "x", out[32];
@@ -60,8 +57,7 @@ typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts 
 /* What the last conversion told, e.g. "embedded a; skipped b: why; ". */
 static char told[2000];
 
-static void tell(const epctx_changes *changes)
-{
+static void tell(const epctx_changes *changes) {
     told[0] = '\0';
     for (size_t i = 0; i < changes->count; i++) {
         const epctx_change *c = &changes->items[i];
@@ -74,8 +70,7 @@ static void tell(const epctx_changes *changes)
 
 /* Every allocation of a conversion fails once and leaves the model as it was; what is wrong, or
  * NULL. */
-static const char *starve(convert_fn function, const char *from, const epctx_convert_opts *opts)
-{
+static const char *starve(convert_fn function, const char *from, const epctx_convert_opts *opts) {
     static uint64_t memory[HUNGRY_BUFFER / 8];
     size_t room = 0, rounds;
     for (rounds = 0; rounds < 5000; rounds++) {
@@ -107,8 +102,8 @@ static const char *starve(convert_fn function, const char *from, const epctx_con
 
 /* Converts one file into another. */
 static epctx_status convert(convert_fn function, const char *from, const char *to,
-                            const epctx_convert_opts *opts, const epctx_io *io, epctx_error *error)
-{
+                            const epctx_convert_opts *opts, const epctx_io *io,
+                            epctx_error *error) {
     epctx_convert_opts own = {0};
     epctx_open_opts open = {0};
     epctx_changes changes;
@@ -145,8 +140,7 @@ static epctx_status convert(convert_fn function, const char *from, const char *t
     return status;
 }
 
-static bool same_files(const char *a, const char *b)
-{
+static bool same_files(const char *a, const char *b) {
     bytes x = read_file(at(a)), y = read_file(at(b));
     bool same = x.size > 0 && bytes_equal(&x, y.data, y.size);
     bytes_free(&x);
@@ -155,8 +149,7 @@ static bool same_files(const char *a, const char *b)
 }
 
 /* main_context/embed_mode/cache of every node: "1/0/a.bin 0/0/- ". */
-static const char *nodes_of(const char *name)
-{
+static const char *nodes_of(const char *name) {
     static char text[1000];
     epctx_model model;
     epctx_walk walk;
@@ -177,15 +170,13 @@ static const char *nodes_of(const char *name)
     return text;
 }
 
-static void count_errors(void *user, const epctx_finding *finding)
-{
+static void count_errors(void *user, const epctx_finding *finding) {
     if (finding->info.severity != EPCTX_SEVERITY_ERROR) return;
     printf("lint: %s %s\n", finding->info.id, finding->message);
     ++*(int *)user;
 }
 
-static bool lint_clean(const char *name)
-{
+static bool lint_clean(const char *name) {
     epctx_model model;
     int errors = 0;
     if (epctx_model_open_file(&model, at(name), NULL, NULL) != EPCTX_OK) return false;
@@ -196,8 +187,7 @@ static bool lint_clean(const char *name)
 
 /* -- embed and extract -- */
 
-TEST(embed_and_back)
-{
+TEST(embed_and_back) {
     static const part parts[] = {{"a", 1, 0, "FakeEP", "m_fakeep.bin"},
                                  {"b", 0, 0, "FakeEP", NULL},
                                  {"c", 0, -1, "FakeEP", NULL}};
@@ -223,8 +213,7 @@ TEST(embed_and_back)
 }
 
 /* On our own output the way back gives the first bytes again, lengths of lengths included. */
-TEST(inverse_restores_bytes)
-{
+TEST(inverse_restores_bytes) {
     static const part parts[] = {{"a", 1, 0, "FakeEP", "m_fakeep.bin"},
                                  {"b", 0, 0, "FakeEP", NULL}};
     epctx_error error;
@@ -233,8 +222,7 @@ TEST(inverse_restores_bytes)
         clear_root();
         make_parts(parts, 2);
         bytes_free(&big);
-        while (big.size < size)
-            bytes_add(&big, "0123456789", 10);
+        while (big.size < size) bytes_add(&big, "0123456789", 10);
         make_file(at("m_fakeep.bin"), big.data, big.size);
         rename(at("m.onnx"), at("first.onnx"));
         CHECK_INT(convert(epctx_model_embed, "first.onnx", "e.onnx", NULL, NULL, &error), EPCTX_OK);
@@ -245,8 +233,7 @@ TEST(inverse_restores_bytes)
 }
 
 /* Embedded by hand, contexts of 1 to 3 nodes, some equal. */
-TEST(equal_contexts_are_one_file)
-{
+TEST(equal_contexts_are_one_file) {
     static const part parts[] = {{"a", 1, 1, "MIGraphXExecutionProvider", "same"},
                                  {"b", 1, 1, "MIGraphXExecutionProvider", "else"},
                                  {"c", 1, 1, "MIGraphXExecutionProvider", "same"}};
@@ -260,8 +247,7 @@ TEST(equal_contexts_are_one_file)
     CHECK_TRUE(same_files("back.onnx", "m.onnx"));
 }
 
-TEST(names_of_binaries)
-{
+TEST(names_of_binaries) {
     static const struct {
         const char *source, *name, *want; /* name NULL: the EP's own; want NULL: refused */
     } cases[] = {
@@ -309,8 +295,7 @@ TEST(names_of_binaries)
 }
 
 /* What an EP could not load is refused with reason and cure, and the model is as before. */
-TEST(profiles_forbid)
-{
+TEST(profiles_forbid) {
     static const struct {
         convert_fn function;
         const char *node; /* opts.node */
@@ -368,8 +353,7 @@ TEST(profiles_forbid)
 }
 
 /* OpenVINO: external nodes all name the container, embedded it stands in the first one. */
-TEST(openvino_shares_one_container)
-{
+TEST(openvino_shares_one_container) {
     static const part parts[] = {
         {"a", 1, 0, "OpenVINOExecutionProvider", "m_OpenVINOExecutionProvider.bin"},
         {"b", 1, 0, "OpenVINOExecutionProvider", "m_OpenVINOExecutionProvider.bin"}};
@@ -386,8 +370,7 @@ TEST(openvino_shares_one_container)
 }
 
 /* Two primary nodes of QNN with contexts of their own are fine in both modes. */
-TEST(qnn_of_two_contexts)
-{
+TEST(qnn_of_two_contexts) {
     static const part parts[] = {{"a", 1, 1, "Qnn", "one"}, {"b", 1, 1, "Qnn", "two"}};
     epctx_convert_opts opts = {0};
     epctx_error error;
@@ -408,8 +391,7 @@ TEST(qnn_of_two_contexts)
 }
 
 /* A node inside of a body, and a model from memory. */
-TEST(bodies_and_memory)
-{
+TEST(bodies_and_memory) {
     bytes body = {0}, node, graph = {0}, model_bytes, out;
     epctx_convert_opts opts = {0};
     epctx_changes changes;
@@ -444,8 +426,7 @@ TEST(bodies_and_memory)
 /* -- initializers -- */
 
 static void add_typed(bytes *graph, const char *name, int32_t elem, uint32_t field,
-                      const char *text)
-{
+                      const char *text) {
     bytes tensor = {0};
     put_int(&tensor, 1, 1);
     put_int(&tensor, 2, elem);
@@ -456,8 +437,7 @@ static void add_typed(bytes *graph, const char *name, int32_t elem, uint32_t fie
 
 /* w (8 floats) raw, s (2 floats), t typed, text, and a body with an initializer of its own that
  * also captures `s`; `free` is read by nobody, `opt` makes an input optional. */
-static void make_weights(void)
-{
+static void make_weights(void) {
     static const int64_t dims[] = {1, -1};
     static const float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     bytes body = {0}, attr = {0}, node, graph = {0}, model, tensor = {0};
@@ -492,8 +472,7 @@ static void make_weights(void)
     save_bytes("m.onnx", &model);
 }
 
-TEST(weights_out_and_in)
-{
+TEST(weights_out_and_in) {
     epctx_convert_opts opts = {0};
     epctx_error error;
     bytes data;
@@ -532,8 +511,7 @@ TEST(weights_out_and_in)
 }
 
 /* Raw data in field order: the way back gives the first bytes. */
-TEST(weights_inverse_restores_bytes)
-{
+TEST(weights_inverse_restores_bytes) {
     static const float data[300] = {1, 2, 3};
     epctx_convert_opts opts = {0};
     bytes graph = {0}, model;
@@ -549,8 +527,7 @@ TEST(weights_inverse_restores_bytes)
     CHECK_TRUE(same_files("m.onnx", "i.onnx"));
 }
 
-TEST(weights_damaged_files)
-{
+TEST(weights_damaged_files) {
     static const char *const ends[][3] = {
         {"short.data", "0", "800"}, {"missing.data", "0", "8"}, {"../up.data", "0", "8"},
         {"short.data", "90", "8"},  {"short.data", "0", "4"},
@@ -570,8 +547,7 @@ TEST(weights_damaged_files)
     }
 }
 
-TEST(prune_what_nobody_reads)
-{
+TEST(prune_what_nobody_reads) {
     epctx_error error;
     clear_root();
     make_weights();
@@ -582,8 +558,7 @@ TEST(prune_what_nobody_reads)
     CHECK_TRUE(same_files("o.onnx", "p.onnx"));
 }
 
-TEST(prune_spares_training_and_quantization)
-{
+TEST(prune_spares_training_and_quantization) {
     static const float data[2] = {1, 2};
     bytes graph = {0}, model, training = {0}, algorithm = {0};
     epctx_error error;
@@ -606,8 +581,7 @@ TEST(prune_spares_training_and_quantization)
 
 /* -- weightless -- */
 
-static void make_weightless(const char *name, const float *w, size_t count, bool source)
-{
+static void make_weightless(const char *name, const float *w, size_t count, bool source) {
     bytes graph = {0}, model;
     if (source)
         add_node(&graph, "Op", "op", "x,w", "y");
@@ -619,8 +593,7 @@ static void make_weightless(const char *name, const float *w, size_t count, bool
     save_bytes(name, &model);
 }
 
-TEST(weightless_and_back)
-{
+TEST(weightless_and_back) {
     static const float data[64] = {3, 1, 4, 1, 5}, wrong[64] = {2};
     epctx_convert_opts opts = {0};
     epctx_error error;
@@ -659,8 +632,7 @@ TEST(weightless_and_back)
 }
 
 /* The source model is named by the model: what the caller allows one counts for the other. */
-TEST(weightless_within_limits)
-{
+TEST(weightless_within_limits) {
     static float data[4096] = {3, 1, 4};
     epctx_convert_opts opts = {0};
     epctx_open_opts open = {0};
@@ -677,8 +649,7 @@ TEST(weightless_within_limits)
     epctx_model_close(&model);
 }
 
-TEST(weightless_needs_the_ep)
-{
+TEST(weightless_needs_the_ep) {
     static const part plain[] = {{"a", 1, 0, "X", "a.bin"}};
     static const part stripped[] = {{"a", 1, 0, "TensorrtExecutionProvider", "a.stripped.engine"}};
     epctx_error error;
@@ -695,8 +666,7 @@ TEST(weightless_needs_the_ep)
 
 /* -- groups of files -- */
 
-TEST(group_keeps_and_refuses)
-{
+TEST(group_keeps_and_refuses) {
     static const part parts[] = {{"a", 1, 1, "X", "context"}};
     epctx_error error;
     epctx_changes changes;
@@ -736,8 +706,7 @@ TEST(group_keeps_and_refuses)
 }
 
 /* A file that the model itself is read from is never written over. */
-TEST(group_spares_its_sources)
-{
+TEST(group_spares_its_sources) {
     static const part parts[] = {{"a", 1, 1, "X", "one"}, {"b", 1, 0, "Y", "m_x.bin"}};
     epctx_convert_opts opts = {0};
     epctx_error error;
@@ -765,8 +734,7 @@ typedef enum flaky_kind {
     KINDS
 } flaky_kind;
 
-static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_error *error)
-{
+static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_error *error) {
     static const convert_fn functions[KINDS] = {epctx_model_embed, epctx_model_extract,
                                                 epctx_model_extract, epctx_model_extract,
                                                 epctx_init_external};
@@ -795,8 +763,7 @@ static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_err
 }
 
 /* Before and after, as listing, nodes and bytes of the binary. */
-static void flaky_setup(flaky_kind kind)
-{
+static void flaky_setup(flaky_kind kind) {
     static const part inside[] = {{"a", 1, 1, "X", "context"}};
     static const part outside[] = {{"a", 1, 0, "X", "m_x.bin"}};
     static const float data[300] = {1};
@@ -814,8 +781,7 @@ static void flaky_setup(flaky_kind kind)
 }
 
 /* The state of the folder in words; a model must go with its files. */
-static const char *flaky_state(flaky_kind kind)
-{
+static const char *flaky_state(flaky_kind kind) {
     static char text[2200];
     bytes binary = read_file(at(kind == EXTERNAL ? "m.onnx.data" : "m_x.bin"));
     bytes model = read_file(at("m.onnx"));
@@ -827,8 +793,7 @@ static const char *flaky_state(flaky_kind kind)
 }
 
 /* Every call of the io fails once: what is left is what was, or what was to be. */
-TEST(failing_io)
-{
+TEST(failing_io) {
     for (int kind = 0; kind < KINDS; kind++) {
         char old[2200], new[2200];
         epctx_error error;
@@ -859,23 +824,20 @@ TEST(failing_io)
 }
 
 static epctx_status second_exists(void *user, epctx_io_file *file, const char *name,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     (void)user, (void)file;
     return epctx_fail(error, EPCTX_ERR_EXISTS, "'%s' exists", name);
 }
 
 static epctx_status second_unknown(void *user, epctx_io_file *file, const char *name,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     (void)user, (void)file;
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "no '%s' here", name);
 }
 
 /* A model and the binary that it names are replaced together, on file systems without second names,
  * and on one where every such name is taken: then both stay. */
-TEST(second_names)
-{
+TEST(second_names) {
     static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
     const epctx_span fresh = {(const uint8_t *)"new", 3};
     for (int kind = 0; kind < 3; kind++) {
@@ -913,8 +875,7 @@ TEST(second_names)
 
 /* A model, its binary (a link into the blobs of a cache) and the source that it names are replaced
  * together: the source and what lies elsewhere have no second name in the model. */
-TEST(group_with_source_and_blob)
-{
+TEST(group_with_source_and_blob) {
     static const char *const names[] = {"snapshots/1/s.onnx", "blobs/abc"};
     const epctx_span fresh = {(const uint8_t *)"new", 3};
     epctx_output_file files[2];
@@ -962,8 +923,7 @@ TEST(group_with_source_and_blob)
 
 static const char *const mv_models[] = {"m.onnx", "n.onnx", "other.onnx"};
 
-static void mv_setup(void)
-{
+static void mv_setup(void) {
     static const part two[] = {{"a", 1, 0, "X", "b.bin"}, {"b", 1, 0, "X", "./b.bin"}};
     static const part one[] = {{"a", 1, 0, "X", "b.bin"}};
     static const part none[] = {{"a", 1, 1, "X", "b.bin"}};
@@ -977,19 +937,16 @@ static void mv_setup(void)
 }
 
 static epctx_status mv(const char *from, const char *to, const epctx_io *io, bool dry_run,
-                       epctx_move_report *report, epctx_error *error)
-{
+                       epctx_move_report *report, epctx_error *error) {
     epctx_move_opts opts = {0};
     const char *paths[3];
-    for (int i = 0; i < 3; i++)
-        paths[i] = at(mv_models[i]);
+    for (int i = 0; i < 3; i++) paths[i] = at(mv_models[i]);
     opts.io = io;
     opts.dry_run = dry_run;
     return epctx_move_binary(at(from), at(to), paths, 3, &opts, report, error);
 }
 
-TEST(mv_with_every_model)
-{
+TEST(mv_with_every_model) {
     epctx_move_report report;
     epctx_error error;
     mv_setup();
@@ -1007,8 +964,7 @@ TEST(mv_with_every_model)
     CHECK_STR(nodes_of("m.onnx"), "1/0/b.bin ");
 }
 
-TEST(mv_refuses)
-{
+TEST(mv_refuses) {
     epctx_error error;
     mv_setup();
     make_text("c.bin", "else");
@@ -1025,8 +981,7 @@ TEST(mv_refuses)
 }
 
 /* What was interrupted is completed: the new name is there, one model has it. */
-TEST(mv_again_completes)
-{
+TEST(mv_again_completes) {
     static const part half[] = {{"a", 1, 0, "X", "c.bin"}};
     epctx_error error;
     mv_setup();
@@ -1038,8 +993,7 @@ TEST(mv_again_completes)
 }
 
 /* A second name where the model could never have found it is not what a move left. */
-TEST(mv_outside_is_not_left)
-{
+TEST(mv_outside_is_not_left) {
     static const part one[] = {{"a", 1, 0, "X", "c.bin"}};
     const char *model;
     char from[400], to[400], path[400];
@@ -1062,8 +1016,7 @@ TEST(mv_outside_is_not_left)
 
 /* b.bin becomes c.bin, and the Nth call of the io fails, or every one from there on. */
 static epctx_status mv_with_failure(flaky *state, bool no_links, int n, bool stays,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     epctx_io io;
     memset(state, 0, sizeof *state);
     state->no_links = no_links;
@@ -1075,8 +1028,7 @@ static epctx_status mv_with_failure(flaky *state, bool no_links, int n, bool sta
 }
 
 /* At every failure each model finds its binary, and all is as before but after the last step. */
-TEST(mv_failing_io)
-{
+TEST(mv_failing_io) {
     for (int no_links = 0; no_links < 2; no_links++) {
         int n;
         for (n = 1; n < 300; n++) {
@@ -1100,8 +1052,7 @@ TEST(mv_failing_io)
 
 /* -- memory -- */
 
-TEST(out_of_memory)
-{
+TEST(out_of_memory) {
     static const part parts[] = {{"a", 1, 0, "FakeEP", "m_fakeep.bin"},
                                  {"b", 0, 0, "FakeEP", NULL}};
     static const convert_fn functions[] = {epctx_model_embed, epctx_init_prune,
@@ -1138,8 +1089,7 @@ TEST(out_of_memory)
 }
 
 /* Edges of the conversions of contexts. */
-TEST(contexts_at_the_edge)
-{
+TEST(contexts_at_the_edge) {
     static const part all_name[] = {{"a", 1, 1, "OpenVINOExecutionProvider", "one"},
                                     {"b", 1, 1, "OpenVINOExecutionProvider", "two"},
                                     {"c", 0, 1, "OpenVINOExecutionProvider", NULL}};
@@ -1226,8 +1176,7 @@ TEST(contexts_at_the_edge)
 }
 
 /* Edges of the conversions of weights: odd storage, odd options. */
-TEST(weights_at_the_edge)
-{
+TEST(weights_at_the_edge) {
     static const float data[4] = {1, 2, 3, 4};
     bytes graph = {0}, model, tensor = {0}, sparse = {0}, body = {0}, attr = {0}, node, pair = {0};
     epctx_convert_opts opts = {0};
@@ -1299,8 +1248,7 @@ TEST(weights_at_the_edge)
 }
 
 /* A file that the model is read from, under whatever name, is not written over. */
-TEST(groups_spare_what_is_open)
-{
+TEST(groups_spare_what_is_open) {
     static const uint8_t other[1] = {9};
     static const char *const names[] = {"w.bin", "m.onnx", "out.onnx", "f.bin"};
     epctx_span span = {other, 1};
@@ -1341,8 +1289,7 @@ TEST(groups_spare_what_is_open)
 }
 
 /* Every file that an external node names is there. */
-static bool names_hold(const char *const *models, size_t count)
-{
+static bool names_hold(const char *const *models, size_t count) {
     for (size_t i = 0; i < count; i++) {
         char nodes[1000], *one;
         snprintf(nodes, sizeof nodes, "%s", nodes_of(models[i]));
@@ -1353,8 +1300,7 @@ static bool names_hold(const char *const *models, size_t count)
 }
 
 /* From some call on everything fails: what cannot be taken back still loads. */
-TEST(mv_broken_disk)
-{
+TEST(mv_broken_disk) {
     for (int links = 0; links < 2; links++) {
         int n;
         for (n = 1; n < 300; n++) {
@@ -1371,14 +1317,12 @@ TEST(mv_broken_disk)
     }
 }
 
-static void mv_heard(void *user, const char *model, size_t nodes)
-{
+static void mv_heard(void *user, const char *model, size_t nodes) {
     *(size_t *)user += nodes + strlen(model);
 }
 
 /* Names without a folder, a target in "/", a model that is broken in its nodes. */
-TEST(mv_in_this_folder)
-{
+TEST(mv_in_this_folder) {
     const char *models[] = {"m.onnx", "n.onnx", "odd.onnx"};
     bytes graph = {0}, data, node;
     epctx_move_opts opts = {0};
@@ -1414,8 +1358,7 @@ TEST(mv_in_this_folder)
 /* -- corners -- */
 
 /* A name from what the node has, and what EPs refuse. */
-TEST(names_of_nodes)
-{
+TEST(names_of_nodes) {
     static char longest[EPCTX_PATH_MAX + 10];
     static const struct {
         const char *profile, *node, *partition, *source, *name, *want;
@@ -1460,8 +1403,7 @@ TEST(names_of_nodes)
 }
 
 /* The name of a model is used as it is, however long. */
-TEST(long_names_of_models)
-{
+TEST(long_names_of_models) {
     static const part one = {"a", 1, 1, "My", "bytes"};
     epctx_error error;
     char name[300], want[300];
@@ -1475,8 +1417,7 @@ TEST(long_names_of_models)
 }
 
 /* What a conversion leaves alone, and why. */
-TEST(left_alone)
-{
+TEST(left_alone) {
     static const part parts[] = {{"a", 1, 0, "X", "m.bin"},
                                  {"b", 0, 0, "X", NULL},
                                  {"c", 0, 0, "X", "m.bin"},
@@ -1523,13 +1464,11 @@ TEST(left_alone)
 
 /* Contexts of one XXH64 hash: x1 and x2 of a lane are chosen so that its state is the same after
  * both. */
-static void forge(uint64_t block[8], uint64_t choice)
-{
+static void forge(uint64_t block[8], uint64_t choice) {
     const uint64_t p1 = UINT64_C(0x9E3779B185EBCA87), p2 = UINT64_C(0xC2B2AE3D27D4EB4F);
     uint64_t inverse = p2, first, wanted;
     int i;
-    for (i = 0; i < 6; i++)
-        inverse *= 2 - p2 * inverse;
+    for (i = 0; i < 6; i++) inverse *= 2 - p2 * inverse;
     memset(block, 0, 8 * sizeof *block);
     wanted = p1 + p2;
     wanted = (wanted << 31 | wanted >> 33) * p1;
@@ -1539,8 +1478,7 @@ static void forge(uint64_t block[8], uint64_t choice)
     block[4] = (wanted - first) * inverse;
 }
 
-TEST(forged_hashes_are_no_equals)
-{
+TEST(forged_hashes_are_no_equals) {
     enum { FORGED = 20 };
     static uint64_t blocks[FORGED + 1][8];
     bytes graph = {0}, model;
@@ -1573,8 +1511,7 @@ TEST(forged_hashes_are_no_equals)
 }
 
 /* Where the weights of the source are, and what cannot be referred to. */
-TEST(weightless_sources)
-{
+TEST(weightless_sources) {
     static const uint32_t bits[2] = {0x3f80803f, 0x40000040}; /* the same in any byte order */
     float data[2];
     static const struct {
@@ -1601,16 +1538,11 @@ TEST(weightless_sources)
         put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
         put_str(&tensor, 8, "w");
         switch (cases[i].source) {
-        case 0:
-            add_floats(&source, "w", data, 2);
-            break;
-        case 1:
-            add_external(&source, "w", 2, "w.bin", "0", "8");
-            break;
+        case 0: add_floats(&source, "w", data, 2); break;
+        case 1: add_external(&source, "w", 2, "w.bin", "0", "8"); break;
         case 2:
             put_int(&tensor, 1, 2);
-            for (k = 0; k < 2; k++)
-                put_float(&tensor, 4, data[k]);
+            for (k = 0; k < 2; k++) put_float(&tensor, 4, data[k]);
             put_child(&source, 5, &tensor);
             break;
         case 4:
@@ -1619,11 +1551,8 @@ TEST(weightless_sources)
             put_data(&tensor, 9, data, sizeof data);
             put_child(&source, 5, &tensor);
             break;
-        case 5:
-            add_floats(&source, "w", data, 0);
-            break;
-        default:
-            break;
+        case 5: add_floats(&source, "w", data, 0); break;
+        default: break;
         }
         bytes_free(&tensor);
         model = new_model(&graph);
@@ -1646,8 +1575,7 @@ TEST(weightless_sources)
 }
 
 /* Prune with tables that grow at every place: fillers are read names. */
-TEST(prune_in_little_memory)
-{
+TEST(prune_in_little_memory) {
     static const float data[2] = {1, 2};
     for (size_t fillers = 0; fillers < 24; fillers++) {
         bytes graph = {0}, model, training = {0}, algorithm = {0}, pair = {0}, note = {0};
@@ -1689,8 +1617,7 @@ TEST(prune_in_little_memory)
 }
 
 /* Files of a group that are given by hand. */
-TEST(groups_by_hand)
-{
+TEST(groups_by_hand) {
     static const part parts[] = {{"a", 1, 1, "X", "context"}};
     static const uint8_t bytes_there[4] = {1, 0, 0, 2};
     epctx_span spans[3] = {{bytes_there, 1}, {NULL, 2}, {bytes_there + 3, 1}};
@@ -1749,8 +1676,7 @@ TEST(groups_by_hand)
 }
 
 /* Names that the EP of a node would not take. */
-TEST(mv_asks_the_ep)
-{
+TEST(mv_asks_the_ep) {
     static const struct {
         const char *profile, *source, *from, *to, *text; /* text NULL: done */
     } cases[] = {
@@ -1801,8 +1727,7 @@ TEST(mv_asks_the_ep)
 }
 
 /* What a tensor gets stands among its fields by number, not behind them all. */
-TEST(external_data_in_field_order)
-{
+TEST(external_data_in_field_order) {
     bytes graph = {0}, model, tensor = {0}, pair = {0};
     epctx_error error;
     epctx_model out;
@@ -1838,8 +1763,7 @@ TEST(external_data_in_field_order)
 
 /* Mappings of their exact size, for sanitizers. */
 static epctx_status exact_map(void *user, const char *folder, const char *name, bool copy,
-                              epctx_mapping *out, epctx_error *error)
-{
+                              epctx_mapping *out, epctx_error *error) {
     bytes b = {0};
     char path[600];
     FILE *file;
@@ -1851,8 +1775,7 @@ static epctx_status exact_map(void *user, const char *folder, const char *name, 
     file = fopen(path, "rb");
     memset(out, 0, sizeof *out);
     if (file == NULL) return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "is not there");
-    while ((size = fread(block, 1, sizeof block, file)) > 0)
-        bytes_add(&b, block, size);
+    while ((size = fread(block, 1, sizeof block, file)) > 0) bytes_add(&b, block, size);
     fclose(file);
     out->handle = malloc(b.size);
     if (out->handle == NULL || b.size == 0) abort();
@@ -1863,16 +1786,14 @@ static epctx_status exact_map(void *user, const char *folder, const char *name, 
     return EPCTX_OK;
 }
 
-static void exact_unmap(void *user, epctx_mapping *mapping)
-{
+static void exact_unmap(void *user, epctx_mapping *mapping) {
     (void)user;
     free(mapping->handle);
 }
 
 /* A file in parts that are more than its size says: not the one that is there, and nothing behind
  * that one is read. */
-TEST(parts_beyond_a_file)
-{
+TEST(parts_beyond_a_file) {
     static const uint8_t data[64] = {1};
     static const size_t sizes[][2] = {{16, 48}, {64, 0}, {0, 64}, {17, 0}, {15, 0}};
     bytes graph = {0}, model = new_model(&graph);
@@ -1915,8 +1836,7 @@ TEST(parts_beyond_a_file)
 #define ABC_STAMP "options 0\nbinary 3 44bc2cf5ad770999" /* XXH64 of "abc", as published */
 
 /* Opens "m.onnx" with a stamp of source X, which NULL leaves out. */
-static epctx_status open_stamped(epctx_model *model, const char *stamp, epctx_error *error)
-{
+static epctx_status open_stamped(epctx_model *model, const char *stamp, epctx_error *error) {
     epctx_status status = epctx_model_open_file(model, at("m.onnx"), NULL, error);
     if (status == EPCTX_OK && stamp != NULL)
         status = epctx_model_set_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"),
@@ -1925,8 +1845,7 @@ static epctx_status open_stamped(epctx_model *model, const char *stamp, epctx_er
 }
 
 /* A binary that is not the one of the stamp goes into no model and out of none, unless it may. */
-TEST(binary_of_the_stamp)
-{
+TEST(binary_of_the_stamp) {
     static const part plain[] = {{"a", 1, 0, "X", "m_x.bin"}, {"b", 0, 0, "X", NULL}};
     static const part several[] = {{"a", 1, 0, "X", "m_x.bin"}, {"b", 1, 0, "X", "n_x.bin"}};
     static const part mixed[] = {{"a", 1, 0, "X", "m_x.bin"}, {"b", 1, 1, "X", "other"}};
@@ -1995,8 +1914,7 @@ TEST(binary_of_the_stamp)
 }
 
 /* Of a model with very many stamps, 16 are compared: one each for as many EPs. */
-TEST(binaries_of_many_stamps)
-{
+TEST(binaries_of_many_stamps) {
     static const struct {
         size_t other;
         epctx_status want;
@@ -2031,8 +1949,7 @@ TEST(binaries_of_many_stamps)
 }
 
 /* A node with main_context 0 may have a context of its own: the stamp is about the others'. */
-TEST(binary_beside_the_one_of_the_stamp)
-{
+TEST(binary_beside_the_one_of_the_stamp) {
     static const part parts[] = {{"b", 0, 0, "NvTensorRTRTXExecutionProvider", "b.engine"},
                                  {"a", 1, 0, "NvTensorRTRTXExecutionProvider", "a.engine"}};
     epctx_changes changes;
@@ -2055,8 +1972,7 @@ TEST(binary_beside_the_one_of_the_stamp)
 }
 
 /* The stamp says how many graphs are in the binary of the primary node, not in those of others. */
-TEST(one_graph_of_the_stamp)
-{
+TEST(one_graph_of_the_stamp) {
     static const part parts[] = {
         {"a", 1, 0, "X", "m_x.bin"}, {"b", 0, 0, "X", "n_x.bin"}, {"c", 0, 1, "X", "abc"}};
     epctx_node_view view;
@@ -2080,8 +1996,7 @@ TEST(one_graph_of_the_stamp)
 
 /* What cannot be read is not another binary; an empty one is, and what is not there is not
  * judged. */
-TEST(binary_that_cannot_be_read)
-{
+TEST(binary_that_cannot_be_read) {
     static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
     epctx_error error;
     epctx_model model;
@@ -2106,8 +2021,7 @@ TEST(binary_that_cannot_be_read)
 #if defined(__linux__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 
 /* Anonymous memory of this process in KiB, its heap among it. */
-static long anonymous(void)
-{
+static long anonymous(void) {
     char line[200];
     long kib = -1;
     FILE *file = fopen("/proc/self/status", "r");
@@ -2121,22 +2035,19 @@ static long most_anonymous;
 
 /* Looks at every write, counts the bytes, and keeps none. */
 static epctx_status watched_write(void *user, epctx_io_file *file, const void *data, size_t size,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     long now = anonymous();
     (void)file, (void)error;
     if (now > most_anonymous) most_anonymous = now;
     /* Some of what write(2) reads: it is whoever copies that takes memory. */
-    for (size_t i = 0; i < size; i += 32 << 20)
-        *(uint64_t *)user += ((const uint8_t *)data)[i];
+    for (size_t i = 0; i < size; i += 32 << 20) *(uint64_t *)user += ((const uint8_t *)data)[i];
     now = anonymous();
     if (now > most_anonymous) most_anonymous = now;
     return EPCTX_OK;
 }
 
 /* Puts `head` in front of what follows it in the file: a message whose last field is still open. */
-static void open_field(bytes *head, uint32_t number, bytes *before, uint64_t rest)
-{
+static void open_field(bytes *head, uint32_t number, bytes *before, uint64_t rest) {
     bytes all = {0};
     bytes_add(&all, before->data, before->size);
     put_tag(&all, number, 2);
@@ -2148,8 +2059,7 @@ static void open_field(bytes *head, uint32_t number, bytes *before, uint64_t res
 }
 
 /* A model whose last bytes are an embedded context of `size` zeros: a hole in the file. */
-static void make_huge(const char *name, uint64_t size)
-{
+static void make_huge(const char *name, uint64_t size) {
     bytes head = {0}, attr = {0}, node, graph = {0}, model = {0};
     put_str(&attr, 1, "ep_cache_context");
     put_int(&attr, 20, EPCTX_ATTR_STRING);
@@ -2168,8 +2078,7 @@ static void make_huge(const char *name, uint64_t size)
 
 /* A stamp with the hash that the refusal of another one tells. */
 static void stamp_size(epctx_model *model, convert_fn function, const epctx_convert_opts *opts,
-                       int64_t size)
-{
+                       int64_t size) {
     char stamp[80];
     epctx_error error;
     epctx_changes changes;
@@ -2190,8 +2099,7 @@ static void stamp_size(epctx_model *model, convert_fn function, const epctx_conv
 
 /* A context of 1 GB goes into a model and out of one, compared with the build stamp, with less than
  * 4 MB of memory of its own. */
-TEST(gigabyte_in_constant_memory)
-{
+TEST(gigabyte_in_constant_memory) {
     static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
     static const convert_fn functions[] = {epctx_model_embed, epctx_model_extract};
     const int64_t size = INT64_C(1000000000);
@@ -2243,8 +2151,7 @@ TEST(gigabyte_in_constant_memory)
 
 #else
 
-TEST(gigabyte_in_constant_memory)
-{
+TEST(gigabyte_in_constant_memory) {
     SKIP("measured on Linux, x86-64, without sanitizers");
 }
 
@@ -2252,15 +2159,13 @@ TEST(gigabyte_in_constant_memory)
 
 /* -- genuine models -- */
 
-static bool copy_file(const char *from, const char *to)
-{
+static bool copy_file(const char *from, const char *to) {
     bytes b = {0};
     char block[4096];
     size_t size;
     FILE *file = fopen(from, "rb");
     if (file == NULL) return false;
-    while ((size = fread(block, 1, sizeof block, file)) > 0)
-        bytes_add(&b, block, size);
+    while ((size = fread(block, 1, sizeof block, file)) > 0) bytes_add(&b, block, size);
     fclose(file);
     save_bytes(to, &b);
     return true;
@@ -2268,8 +2173,7 @@ static bool copy_file(const char *from, const char *to)
 
 /* Models of ONNX Runtime's own EPs: one way, back, and the same way again; their payloads are what
  * they were. */
-TEST(genuine_models)
-{
+TEST(genuine_models) {
     static const struct {
         const char *folder, *model, *binaries[3];
         bool embedded;
@@ -2319,8 +2223,7 @@ TEST(genuine_models)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!test_temp(root)) return 1;
     RUN(embed_and_back);
     RUN(inverse_restores_bytes);

@@ -19,8 +19,7 @@
 
 /* ------------------------------------------------------------------- cases */
 
-TEST(jit)
-{
+TEST(jit) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_one("m.onnx"));
     CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
@@ -29,8 +28,7 @@ TEST(jit)
 
 /* Each of several graphs gets a computation of its own, with its own inputs and outputs: the first
  * two have one of each, the third two. */
-TEST(jit_partitions)
-{
+TEST(jit_partitions) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_three("m.onnx"));
     spec.allow_cpu = true;
@@ -40,8 +38,7 @@ TEST(jit_partitions)
 
 /* Only 1 asks for files. A session that does not get it leaves none, and a model from memory needs
  * no name. */
-TEST(nothing_is_written)
-{
+TEST(nothing_is_written) {
     static const char *const off[] = {"ep.context_enable", "0", NULL};
     static const char *const path[] = {"ep.context_file_path", "/no/such/folder/m_ctx.onnx", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -62,8 +59,7 @@ TEST(nothing_is_written)
 }
 
 /* Element types are the model's. */
-TEST(types_of_values)
-{
+TEST(types_of_values) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     onnx_bytes attrs = {0};
     onnx_model m;
@@ -83,8 +79,7 @@ TEST(types_of_values)
     CHECK(check_run(&spec, spec.path) >= 1, "%s", ort_text);
 }
 
-TEST(generate_by_options)
-{
+TEST(generate_by_options) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_contexts n;
     CHECK_TRUE(make_one("m.onnx"));
@@ -115,8 +110,7 @@ TEST(generate_by_options)
     CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
 }
 
-TEST(generate_embedded)
-{
+TEST(generate_embedded) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_contexts n;
     CHECK_TRUE(make_one("m.onnx"));
@@ -133,8 +127,7 @@ TEST(generate_embedded)
     CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
 }
 
-TEST(partitions_in_one_binary)
-{
+TEST(partitions_in_one_binary) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_contexts n;
     size_t i, primaries = 0;
@@ -163,19 +156,16 @@ TEST(partitions_in_one_binary)
 #define PART    LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS "end"
 #define AWAY    PART "/" PART "/" PART "/" PART "/"
 
-static bool make_far_folder(void)
-{
+static bool make_far_folder(void) {
     static const char *const folders[] = {PART, PART "/" PART, PART "/" PART "/" PART,
                                           PART "/" PART "/" PART "/" PART};
     size_t i;
     bool ok = true;
-    for (i = 0; ok && i < 4; i++)
-        ok = mkdir(in_folder(folders[i]), 0777) == 0;
+    for (i = 0; ok && i < 4; i++) ok = mkdir(in_folder(folders[i]), 0777) == 0;
     return ok;
 }
 
-TEST(far_folder)
-{
+TEST(far_folder) {
     static const char *const sharing[] = {"ep.share_ep_contexts", "1", NULL};
     const char *const named[] = {"ep.context_enable", "1", "ep.context_file_path",
                                  in_folder(AWAY "n_ctx.onnx"), NULL};
@@ -216,8 +206,7 @@ TEST(far_folder)
     }
 }
 
-TEST(devices)
-{
+TEST(devices) {
     const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
     CHECK(device, "expected a CPU device of %s", ep->ep);
     CHECK(!ort_device(ep->ep, OrtHardwareDeviceType_NPU), "an NPU nobody allowed");
@@ -246,8 +235,7 @@ TEST(devices)
 }
 
 /* Without the device the library registers and shows none. */
-TEST(absent)
-{
+TEST(absent) {
     bool registered, seen;
     CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
     setenv("TOY_ABSENT", "1", 1);
@@ -261,8 +249,7 @@ TEST(absent)
 }
 
 /* A registration name that ends in .virtual allows a virtual NPU, and a policy picks it. */
-TEST(virtual_npu)
-{
+TEST(virtual_npu) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     const OrtEpDevice *device;
     bool is_virtual = false;
@@ -289,8 +276,7 @@ TEST(virtual_npu)
 }
 
 /* OrtCompileApi: from path and memory, to path, memory and function, payload inside and outside. */
-TEST(compile_api)
-{
+TEST(compile_api) {
     int from_memory, to, embed;
     size_t size;
     CHECK_TRUE(make_one("m.onnx"));
@@ -340,8 +326,7 @@ TEST(compile_api)
 }
 
 /* Nowhere to put the binary. */
-TEST(compile_api_without_place)
-{
+TEST(compile_api_without_place) {
     ort_spec spec = spec_of(NULL);
     ort_output out = {0};
     void *model;
@@ -355,8 +340,7 @@ TEST(compile_api_without_place)
     CHECK_ORT_FAILS(ok, ORT_INVALID_ARGUMENT, "ep.context_file_path");
 }
 
-TEST(prefix)
-{
+TEST(prefix) {
     static const char *const prefixes[] = {"front_", "B", NULL};
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
     ort_contexts n;
@@ -390,8 +374,7 @@ TEST(prefix)
 
 /* Weights beside the source model, from a path and (with the folder option) from memory: then the
  * context model is the file asked for, with its binary beside it. */
-TEST(external_initializers_in)
-{
+TEST(external_initializers_in) {
     const char *const config[] = {"ep.context_enable",
                                   "1",
                                   "session.model_external_initializers_file_folder_path",
@@ -434,8 +417,7 @@ TEST(external_initializers_in)
 
 /* The folder of initializers is for initializers: with it ORT does not tell where the model is, so
  * the application must. */
-TEST(initializers_folder)
-{
+TEST(initializers_folder) {
     const char *const folder_only[] = {"session.model_external_initializers_file_folder_path",
                                        in_folder("w"), NULL};
     const char *const with_path[] = {"session.model_external_initializers_file_folder_path",
@@ -529,8 +511,7 @@ TEST(initializers_folder)
 
 /* An attribute of each kind that ORT hands over as a number, a list or a text, none of them the
  * operator's default. */
-TEST(attributes)
-{
+TEST(attributes) {
     static const int64_t in[4] = {1, 8, 2, 3}, out[4] = {1, 4, 6, 2}, order[4] = {0, 2, 3, 1};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     onnx_model m;
@@ -552,8 +533,7 @@ TEST(attributes)
 }
 
 /* The CPU's weights leave the context model. */
-TEST(external_initializers_out)
-{
+TEST(external_initializers_out) {
     static const char *const config[] = {"ep.context_enable", "1",
                                          "ep.context_model_external_initializers_file_name",
                                          "cpu.bin", NULL};
@@ -566,8 +546,7 @@ TEST(external_initializers_out)
 }
 
 /* A node with this source, around a context that is ours and good. */
-static bool claims(context_spec *c, const char *source)
-{
+static bool claims(context_spec *c, const char *source) {
     ort_spec spec = spec_of(in_folder("f.onnx"));
     spec.allow_cpu = true;
     c->source = source;
@@ -578,8 +557,7 @@ static bool claims(context_spec *c, const char *source)
 
 /* The source is compared as a whole and letter by letter: one byte more, less or different is
  * another EP's, and a node without source is nobody's. */
-TEST(foreign_nodes_left_alone)
-{
+TEST(foreign_nodes_left_alone) {
     const char *const other = "OtherExecutionProvider";
     context_spec c = context_of(binary_name("m"), NULL);
     const size_t size = strlen(ep->ep);
@@ -628,8 +606,7 @@ TEST(foreign_nodes_left_alone)
     CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "'not ours'");
 }
 
-static void append_ours(OrtSessionOptions *options)
-{
+static void append_ours(OrtSessionOptions *options) {
     const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
     if (device) {
         ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(options, ort_env, &device, 1, NULL,
@@ -639,8 +616,7 @@ static void append_ours(OrtSessionOptions *options)
 
 /* Another EP's compiled model is a compiled model: its ordinary nodes are not compiled for us, who
  * are asked first. */
-TEST(foreign_model)
-{
+TEST(foreign_model) {
     const subject *mine = ep, *other = second_subject();
     ort_spec spec = spec_of(in_folder("f.onnx"));
     context_spec c;
@@ -683,8 +659,7 @@ TEST(foreign_model)
     CHECK_INT(ran[1], 1);
 }
 
-TEST(compiled_input_refused)
-{
+TEST(compiled_input_refused) {
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
     ort_output out = {0};
     CHECK_TRUE(make_one("m.onnx"));
@@ -697,8 +672,7 @@ TEST(compiled_input_refused)
     CHECK_INT(exists("again.onnx"), 0);
 }
 
-TEST(reload_from_memory)
-{
+TEST(reload_from_memory) {
     const char *const config[] = {"ep.context_file_path", in_folder("not_there.onnx"), NULL};
     ort_spec spec = spec_of(NULL);
     void *model;
@@ -722,8 +696,7 @@ TEST(reload_from_memory)
 }
 
 /* Is the file mapped into this process? */
-static bool is_mapped(const char *name)
-{
+static bool is_mapped(const char *name) {
 #if defined(_WIN32)
     /* It can be renamed, but not written. */
     FILE *file = fopen(in_folder(name), "r+b");
@@ -734,24 +707,21 @@ static bool is_mapped(const char *name)
     char line[PATH_MAX + 200], real[PATH_MAX];
     bool found = false;
     FILE *maps = realpath(in_folder(name), real) ? fopen("/proc/self/maps", "r") : NULL;
-    while (maps && !found && fgets(line, sizeof line, maps))
-        found = strstr(line, real) != NULL;
+    while (maps && !found && fgets(line, sizeof line, maps)) found = strstr(line, real) != NULL;
     if (maps) fclose(maps);
     return found;
 #endif
 }
 
 /* Writes into a file without making a new one: a mapping shows it. */
-static bool overwrite(const char *name)
-{
+static bool overwrite(const char *name) {
     FILE *file = fopen(in_folder(name), "r+b");
     bool written = false;
     if (file) {
         long size, i;
         written = fseek(file, 0, SEEK_END) == 0 && (size = ftell(file)) > 0;
         rewind(file);
-        for (i = 0; written && i < size; i++)
-            written = fputc(0xff, file) != EOF;
+        for (i = 0; written && i < size; i++) written = fputc(0xff, file) != EOF;
         written = fclose(file) == 0 && written;
     }
     return written;
@@ -759,8 +729,7 @@ static bool overwrite(const char *name)
 
 /* A binary stays in its file where nobody else can write file and folder. Elsewhere what the
  * backend checked is what runs, whatever is written into the file meanwhile. */
-TEST(map_binary)
-{
+TEST(map_binary) {
     static const struct {
         const char *how; /* NULL: the default */
         unsigned file, folder;
@@ -806,8 +775,7 @@ TEST(map_binary)
                     "map_binary: expected never, auto or always, found 'sometimes'");
 }
 
-TEST(binary_changed_while_loaded)
-{
+TEST(binary_changed_while_loaded) {
     static const char *const never[] = {"map_binary", "never", NULL};
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
     int how;
@@ -837,8 +805,7 @@ TEST(binary_changed_while_loaded)
 }
 
 /* Everything that can be wrong with a binary is INVALID_GRAPH, with the culprit's name. */
-TEST(bad_contexts)
-{
+TEST(bad_contexts) {
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
     context_spec c = context_of(NULL, "g");
     uint8_t *binary;
@@ -920,16 +887,14 @@ TEST(bad_contexts)
 }
 
 /* NULL is not. */
-static bool printable(const char *text)
-{
+static bool printable(const char *text) {
     for (; text && *text; text++)
         if ((unsigned char)*text < 0x20 || (unsigned char)*text > 0x7e) return false;
     return text != NULL;
 }
 
 /* An embedded payload under embed_mode 0 is no path: the message says so, not what it holds. */
-TEST(payload_as_path)
-{
+TEST(payload_as_path) {
     static const struct {
         const char *bytes;
         size_t size; /* 0: the whole binary */
@@ -961,8 +926,7 @@ TEST(payload_as_path)
 
 /* A node that says it was made for other hardware or by another SDK; the binary does not. One
  * operator is enough: for the template, too. */
-static void made_elsewhere(const char *other_architecture, const char *other_sdk)
-{
+static void made_elsewhere(const char *other_architecture, const char *other_sdk) {
     ort_spec spec = spec_of(in_folder("p.onnx"));
     onnx_model m;
     ort_contexts n;
@@ -993,15 +957,13 @@ static void made_elsewhere(const char *other_architecture, const char *other_sdk
                     other_sdk ? other_sdk : other_architecture);
 }
 
-TEST(other_hardware)
-{
+TEST(other_hardware) {
     made_elsewhere("pdp-11", NULL);
 }
 
 /* The template's binaries do not tell their SDK: the node's word counts, up to the first dot. (The
  * SDK of the reference NPU is in the binary.) */
-TEST(other_sdk)
-{
+TEST(other_sdk) {
     static const char *const others[] = {"999.0.0", "10.0.0", "2.0.0", "-"};
     size_t i;
     for (i = 0; test_name && i < sizeof others / sizeof others[0]; i++) {
@@ -1011,8 +973,7 @@ TEST(other_sdk)
 }
 
 /* The NPU reads weights when it runs, not when it loads them, unless it is told to. */
-TEST(damaged_weight)
-{
+TEST(damaged_weight) {
     const char *options[] = {"check_weights", NULL, NULL};
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
     float w[6];
@@ -1045,8 +1006,7 @@ TEST(damaged_weight)
 
 /* Files of a snapshot are links into the folder of blobs: fine where the application says that it
  * is such a cache, and into no other folder. */
-TEST(hugging_face_cache)
-{
+TEST(hugging_face_cache) {
     static const char *const cache[] = {"hugging_face_cache", "1", NULL};
     static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
     ort_spec spec = spec_of(in_folder("hub/snapshots/x/m_ctx.onnx"));
@@ -1084,8 +1044,7 @@ TEST(hugging_face_cache)
 }
 
 /* Whatever status the backend has for it: a context that cannot be loaded is INVALID_GRAPH. */
-TEST(load_fails)
-{
+TEST(load_fails) {
     static const char *const options[] = {"fail_load", "1", NULL};
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
     CHECK_TRUE(make_one("m.onnx"));
@@ -1097,8 +1056,7 @@ TEST(load_fails)
 }
 
 /* The binary of a recompiled model beside the old model: the graph hash tells. */
-TEST(other_generation)
-{
+TEST(other_generation) {
     static const char *const notes[] = {"graph_hash=0123456789abcdef", NULL};
     ort_spec spec = spec_of(in_folder("p.onnx"));
     ort_contexts n;
@@ -1122,8 +1080,7 @@ TEST(other_generation)
 }
 
 /* Several primaries, embedded and in files, and secondaries before them, in one model. */
-TEST(primaries_and_secondaries)
-{
+TEST(primaries_and_secondaries) {
     ort_spec spec = spec_of(in_folder("all.onnx"));
     ort_contexts n;
     onnx_model m;
@@ -1217,8 +1174,7 @@ TEST(primaries_and_secondaries)
 
 /* Options that make no sense fail the session, with the reason. ORT turns every code from CreateEp
  * into FAIL. */
-TEST(bad_options)
-{
+TEST(bad_options) {
     static const char *const enable[] = {"ep.context_enable", "yes", NULL};
     static const char *const embed[] = {"ep.context_embed_mode", "2", NULL};
     static const char *const stop[] = {"ep.context_enable", "1", "ep.stop_share_ep_contexts", "1",
@@ -1248,8 +1204,7 @@ TEST(bad_options)
 }
 
 /* An option that nobody knows would have no effect. */
-TEST(unknown_options)
-{
+TEST(unknown_options) {
     static const char *const one_letter[] = {"hugging_face_cach", "1", NULL};
     static const char *const far[] = {"colour", "blue", NULL};
     static const char *const value[] = {"hugging_face_cache", "yes", NULL};
@@ -1307,8 +1262,7 @@ TEST(unknown_options)
     CHECK(!strstr(ort_log, "ep.other") && !strstr(ort_log, "my.own"), "%s", ort_log);
 }
 
-TEST(compile_disabled)
-{
+TEST(compile_disabled) {
     static const char *const config[] = {"session.disable_model_compile", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_one("m.onnx"));
@@ -1320,8 +1274,7 @@ TEST(compile_disabled)
 }
 
 /* A context model without its EP. */
-TEST(without_the_ep)
-{
+TEST(without_the_ep) {
     ort_spec spec = {0};
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_ORT(generate_one(generate));
@@ -1330,8 +1283,7 @@ TEST(without_the_ep)
 }
 
 /* What fails in Compute reaches the application with code and text (the toy fails on demand). */
-TEST(run_fails)
-{
+TEST(run_fails) {
     static const char *const options[] = {"fail_run", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
@@ -1348,8 +1300,7 @@ TEST(run_fails)
 }
 
 /* The application's own tensors reach the backend: inputs and outputs are not copied. */
-TEST(no_copies)
-{
+TEST(no_copies) {
     static const char *const options[] = {"show_addresses", "1", NULL};
     const char *const names_in[] = {"x"}, *const names_out[] = {"y"};
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -1382,8 +1333,7 @@ TEST(no_copies)
 }
 
 /* Two EPs compile parts of one model; each finds its own nodes again. */
-TEST(two_eps_in_one_model)
-{
+TEST(two_eps_in_one_model) {
     const subject *other = second_subject();
     const char *names[2] = {NULL, NULL};
     const OrtEpDevice *devices[2] = {NULL, NULL};
@@ -1429,8 +1379,7 @@ TEST(two_eps_in_one_model)
         if (ok && round) {
             ok = ort_run(session, 7, &got) && cpu_outputs(in_folder("m.onnx"), &want) &&
                  ort_same(&got, &want);
-            for (i = 0; i < 2; i++)
-                ran[i] = ort_assigned(session, names[i]);
+            for (i = 0; i < 2; i++) ran[i] = ort_assigned(session, names[i]);
         }
         memcpy(text, ort_text, sizeof text);
         if (session) ort->ReleaseSession(session);
@@ -1450,8 +1399,7 @@ TEST(two_eps_in_one_model)
 }
 
 /* The model says another shape than the binary was compiled for: an error, not a wrong access. */
-TEST(other_shape_than_compiled)
-{
+TEST(other_shape_than_compiled) {
     ort_spec spec = spec_of(in_folder("p.onnx"));
     OrtSession *session = NULL;
     ort_values out;
@@ -1489,8 +1437,7 @@ TEST(other_shape_than_compiled)
 }
 
 /* Promises ORT asks of an EP and this one does not make. */
-TEST(nothing_compiled)
-{
+TEST(nothing_compiled) {
     static const char *const weightless[] = {"ep.enable_weightless", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_output out = {0};
@@ -1519,8 +1466,7 @@ TEST(nothing_compiled)
 }
 
 /* The compile API, with the CPU's weights in a file. */
-TEST(compile_api_external_initializers)
-{
+TEST(compile_api_external_initializers) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_output out = {0};
     CHECK_TRUE(make_three("m.onnx"));
@@ -1539,8 +1485,7 @@ TEST(compile_api_external_initializers)
 
 /* ------------------------------------------------------------ compatibility */
 
-static bool set_metadata(const char *from, const char *to, const char *key, const char *value)
-{
+static bool set_metadata(const char *from, const char *to, const char *key, const char *value) {
     epctx_model model;
     epctx_error error;
     epctx_status status = epctx_model_open_file(&model, in_folder(from), NULL, &error);
@@ -1551,8 +1496,7 @@ static bool set_metadata(const char *from, const char *to, const char *key, cons
     return status == EPCTX_OK;
 }
 
-static OrtCompiledModelCompatibility verdict_of(const char *text)
-{
+static OrtCompiledModelCompatibility verdict_of(const char *text) {
     const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
     OrtCompiledModelCompatibility verdict = (OrtCompiledModelCompatibility)-1;
     if (!ort_ok(ort->GetModelCompatibilityForEpDevices(&device, 1, text, &verdict)))
@@ -1560,8 +1504,7 @@ static OrtCompiledModelCompatibility verdict_of(const char *text)
     return verdict;
 }
 
-TEST(compatibility)
-{
+TEST(compatibility) {
     static const char *const strict[] = {"session.fail_on_suboptimal_compiled_model", "1", NULL};
     ort_spec spec = spec_of(in_folder("c_ctx.onnx"));
     OrtAllocator *allocator = NULL;
@@ -1613,8 +1556,7 @@ TEST(compatibility)
 
 /* A constant that is computed, and used by two partitions: ORT cannot copy its node into both, so
  * it stays on the CPU and its value is an input of theirs. */
-TEST(shared_constant_node)
-{
+TEST(shared_constant_node) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     onnx_model m;
     float w[6];
@@ -1647,8 +1589,7 @@ TEST(shared_constant_node)
  * application; also a node of the CPU; a node of the CPU that the partition reads. */
 enum { CONSTANT_ALONE, CONSTANT_OUTPUT, CONSTANT_CPU, CONSTANT_BEFORE, CONSTANT_KINDS };
 
-static bool make_constants(const char *name, int kind)
-{
+static bool make_constants(const char *name, int kind) {
     onnx_model m;
     float w[6];
     onnx_begin(&m);
@@ -1674,8 +1615,7 @@ static bool make_constants(const char *name, int kind)
 }
 
 /* Constant nodes belong to the partition that uses them, unless another node does, too. */
-TEST(constant_nodes)
-{
+TEST(constant_nodes) {
     static const size_t left[CONSTANT_KINDS] = {0, 0, 2, 2}, ours[CONSTANT_KINDS] = {3, 3, 2, 3};
     int kind;
     for (kind = 0; kind < CONSTANT_KINDS; kind++) {
@@ -1725,8 +1665,7 @@ typedef struct worker {
     bool ok;
 } worker;
 
-static void *work(void *argument)
-{
+static void *work(void *argument) {
     worker *w = (worker *)argument;
     const char *const names_in[] = {"x"}, *const names_out[] = {"y"};
     OrtAllocator *allocator = NULL;
@@ -1753,8 +1692,7 @@ static void *work(void *argument)
 }
 
 /* Eight threads on one session, each with inputs of its own, and a second session beside it. */
-TEST(concurrent_runs)
-{
+TEST(concurrent_runs) {
     enum { THREADS = 8 };
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
     OrtSession *sessions[2] = {NULL, NULL};
@@ -1775,12 +1713,9 @@ TEST(concurrent_runs)
     }
     for (i = 0; ok && i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) exit(1);
-    for (i = 0; ok && i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-    for (i = 0; ok && i < THREADS; i++)
-        ok = workers[i].ok;
-    for (i = 0; i < THREADS; i++)
-        ort_values_free(&want[i]);
+    for (i = 0; ok && i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (i = 0; ok && i < THREADS; i++) ok = workers[i].ok;
+    for (i = 0; i < THREADS; i++) ort_values_free(&want[i]);
     for (i = 0; i < 2; i++)
         if (sessions[i]) ort->ReleaseSession(sessions[i]);
     CHECK(ok, "a thread failed or got another result");
@@ -1788,8 +1723,7 @@ TEST(concurrent_runs)
 
 /* Compiling for hardware that is elsewhere: the compile API's session is never run. The toy has a
  * second architecture. */
-TEST(compile_for_other_hardware)
-{
+TEST(compile_for_other_hardware) {
     static const char *const options[] = {"architecture", "slide-rule", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_output out = {0};
@@ -1810,8 +1744,7 @@ TEST(compile_for_other_hardware)
 }
 
 /* At log level INFO the EP says why a node is left to others. */
-TEST(explains_refusals)
-{
+TEST(explains_refusals) {
     OrtSessionOptions *options = NULL;
     OrtSession *session = NULL;
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -1835,8 +1768,7 @@ TEST(explains_refusals)
 
 static char thread_paths[2][512];
 
-static void *open_and_run(void *argument)
-{
+static void *open_and_run(void *argument) {
     worker *w = (worker *)argument;
     int i;
     w->ok = true;
@@ -1870,8 +1802,7 @@ static void *open_and_run(void *argument)
 }
 
 /* Sessions made and released by several threads at once, compiling and loading. */
-TEST(concurrent_sessions)
-{
+TEST(concurrent_sessions) {
     enum { THREADS = 4 };
     pthread_t threads[THREADS];
     worker workers[THREADS];
@@ -1898,8 +1829,7 @@ TEST(concurrent_sessions)
 enum { BODY_PLAIN, BODY_CONSTANT, BODY_OUTER_CONSTANT };
 
 /* if (flag) y = relu(t * ?) else y = t, where t = x + w is computed outside, used only inside. */
-static bool make_if(const char *name, int body)
-{
+static bool make_if(const char *name, int body) {
     onnx_model m;
     onnx_bytes then_graph = {0}, else_graph = {0}, attrs = {0};
     float w[6];
@@ -1928,8 +1858,7 @@ static bool make_if(const char *name, int body)
 }
 
 /* JIT inside bodies works; while generating bodies stay as they are. */
-TEST(control_flow)
-{
+TEST(control_flow) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_contexts n;
     int body;
@@ -1952,8 +1881,7 @@ TEST(control_flow)
 }
 
 /* What ORT would write wrongly is refused; with our guard off ORT still does it. */
-TEST(control_flow_refused)
-{
+TEST(control_flow_refused) {
     static const char *const bypass[] = {"write_control_flow", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     int body;
@@ -1982,8 +1910,7 @@ TEST(control_flow_refused)
 }
 
 /* if (flag) y = x * wc else y = x, of types that no backend here takes: nothing is claimed. */
-static bool make_foreign_if(const char *name, double first)
-{
+static bool make_foreign_if(const char *name, double first) {
     onnx_model m;
     onnx_bytes then_graph = {0}, else_graph = {0}, attrs = {0};
     const double w[6] = {first, 2, 3, 4, 5, 6};
@@ -2003,8 +1930,7 @@ static bool make_foreign_if(const char *name, double first)
 }
 
 /* Graphs whose bodies differ have other hashes: a stale binary is told apart. */
-TEST(bodies_in_hashes)
-{
+TEST(bodies_in_hashes) {
     static const char *const claim[] = {"take_if", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     char first[sizeof ort_text] = "";
@@ -2021,8 +1947,7 @@ TEST(bodies_in_hashes)
 }
 
 /* Also when nothing is claimed: the compile API writes a model all the same, which ORT refuses. */
-TEST(unclaimed_control_flow_refused)
-{
+TEST(unclaimed_control_flow_refused) {
     static const char *const bypass[] = {"write_control_flow", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_output out = {0};
@@ -2049,8 +1974,7 @@ TEST(unclaimed_control_flow_refused)
 /* Runs ORT with a broken EP in another process: ORT_LIVES, or how that ended. */
 enum { ORT_LIVES = 0, ORT_DIES = -1 };
 
-static int fate(const char *what)
-{
+static int fate(const char *what) {
     char *words[] = {program, "--broken", NULL, NULL};
     char model[512];
     snprintf(model, sizeof model, "%s", in_folder("m.onnx"));
@@ -2059,8 +1983,7 @@ static int fate(const char *what)
     return run_self(words, what);
 }
 
-static int with_broken_ep(const char *name, const char *model)
-{
+static int with_broken_ep(const char *name, const char *model) {
     ort_spec spec;
     if (!run_self_begin(name) || !register_library("bad", PLUGIN("bad_ep"))) return 3;
     spec = spec_of(model);
@@ -2069,8 +1992,7 @@ static int with_broken_ep(const char *name, const char *model)
 }
 
 /* Two members whose absence ORT does not survive, which is why this EP always sets them. */
-TEST(ort_crashes)
-{
+TEST(ort_crashes) {
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_INT(fate("none"), ORT_LIVES);
     CHECK(fate("data_transfer") == ORT_DIES,
@@ -2082,8 +2004,7 @@ TEST(ort_crashes)
 /* -------------------------------------------------------------- interchange */
 
 /* The toy is linked into this program, too: no EP option is set here. */
-const char *ep_option_get(const ep_options *options, const char *key)
-{
+const char *ep_option_get(const ep_options *options, const char *key) {
     (void)options, (void)key;
     return NULL;
 }
@@ -2097,13 +2018,11 @@ typedef struct own_backend {
 #endif
 } own_backend;
 
-static bool own_known(void)
-{
+static bool own_known(void) {
     return strcmp(ep->label, "toy") == 0 || strcmp(ep->label, "npu") == 0;
 }
 
-static bool own_open(own_backend *own)
-{
+static bool own_open(own_backend *own) {
     epctx_error error;
     memset(own, 0, sizeof *own);
     epctx_error_clear(&error);
@@ -2116,14 +2035,12 @@ static bool own_open(own_backend *own)
 #endif
 }
 
-static void own_close(own_backend *own)
-{
+static void own_close(own_backend *own) {
     if (own->toy) ep_device_get()->close_fn(&own->backend);
 }
 
 /* What epctx_generate writes, ORT loads. */
-TEST(ours_in_ort)
-{
+TEST(ours_in_ort) {
     int embed;
     if (!own_known()) SKIP("its backend is not in this program");
     for (embed = 0; embed < 2; embed++) {
@@ -2153,8 +2070,7 @@ TEST(ours_in_ort)
 
 /* Runs node `bound` of a loaded model on inputs made as ort_run makes them. */
 static bool run_bound(own_backend *own, const epctx_bound *bound, float *out, size_t count,
-                      epctx_error *error)
-{
+                      epctx_error *error) {
     float x[6];
     epctx_span input;
     epctx_memory output;
@@ -2176,8 +2092,7 @@ static bool run_bound(own_backend *own, const epctx_bound *bound, float *out, si
 }
 
 /* What ORT writes through our EP, epctx_load loads and runs. */
-TEST(ort_in_ours)
-{
+TEST(ort_in_ours) {
     int embed;
     if (!own_known()) SKIP("its backend is not in this program");
     for (embed = 0; embed < 2; embed++) {
@@ -2205,8 +2120,7 @@ TEST(ort_in_ours)
         CHECK(status == EPCTX_OK && ran, "embed %d: %s", embed, error.message);
         CHECK_ORT(cpu_outputs(in_folder("m.onnx"), &want));
         if (ort_ok(ort->GetTensorData(want.values[0], &data)))
-            for (i = 0; i < 6; i++)
-                ran = ran && fabsf(got[i] - ((const float *)data)[i]) < 1e-5f;
+            for (i = 0; i < 6; i++) ran = ran && fabsf(got[i] - ((const float *)data)[i]) < 1e-5f;
         ort_values_free(&want);
         CHECK(ran, "embed %d: another result than the CPU's", embed);
     }
@@ -2215,8 +2129,7 @@ TEST(ort_in_ours)
 /* -------------------------------------------------------------- real models */
 
 /* The lines of the log that tell why nodes are left, once each: an EP is asked several times. */
-static char *left_lines(void)
-{
+static char *left_lines(void) {
     char *out = (char *)calloc(1, 2 * sizeof ort_log);
     const char *line, *end;
     size_t used = 0;
@@ -2234,8 +2147,7 @@ static char *left_lines(void)
     return out;
 }
 
-static bool is_among(char (*names)[64], size_t count, epctx_str name)
-{
+static bool is_among(char (*names)[64], size_t count, epctx_str name) {
     size_t i;
     for (i = 0; i < count; i++)
         if (epctx_str_is(name, names[i])) return true;
@@ -2243,8 +2155,7 @@ static bool is_among(char (*names)[64], size_t count, epctx_str name)
 }
 
 /* Names of the free dimensions of a model's inputs. The first of several dimensions is a batch. */
-static void free_dims(const char *path)
-{
+static void free_dims(const char *path) {
     char(*names)[64] = ort_free_dims;
     size_t *count = &ort_free_count;
     epctx_model model;
@@ -2279,8 +2190,7 @@ typedef struct outcome {
     double difference;       /* from the CPU EP, part of the output's largest number */
 } outcome;
 
-static bool is_constant(const epctx_node_view *node, const epctx_map *constants)
-{
+static bool is_constant(const epctx_node_view *node, const epctx_map *constants) {
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
     epctx_str name;
@@ -2293,8 +2203,7 @@ static bool is_constant(const epctx_node_view *node, const epctx_map *constants)
 }
 
 /* Those that could be part of what reads them. */
-static size_t count_constants(const epctx_model *model)
-{
+static size_t count_constants(const epctx_model *model) {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model)), names;
     epctx_tensor_view tensor;
     epctx_node_view node;
@@ -2304,22 +2213,19 @@ static size_t count_constants(const epctx_model *model)
     size_t count = 0;
     epctx_arena_init(&arena, NULL);
     epctx_map_init(&constants, &arena);
-    while (epctx_next_tensor(&it, &tensor))
-        epctx_map_put(&constants, tensor.name, 1);
+    while (epctx_next_tensor(&it, &tensor)) epctx_map_put(&constants, tensor.name, 1);
     it = epctx_graph_nodes(epctx_model_graph(model));
     while (epctx_next_node(&it, &node)) {
         if (epctx_node_is_epnode(&node) || !is_constant(&node, &constants)) continue;
         count++;
         names = epctx_node_outputs(&node);
-        while (epctx_next_str(&names, &name))
-            epctx_map_put(&constants, name, 1);
+        while (epctx_next_str(&names, &name)) epctx_map_put(&constants, name, 1);
     }
     epctx_arena_free(&arena);
     return count;
 }
 
-static bool read_outcome(const char *context_model, const char *binary, outcome *out)
-{
+static bool read_outcome(const char *context_model, const char *binary, outcome *out) {
     ort_contexts n;
     epctx_cursor it;
     epctx_str name;
@@ -2330,16 +2236,14 @@ static bool read_outcome(const char *context_model, const char *binary, outcome 
     out->others = n.others;
     out->constants = count_constants(&n.model);
     it = epctx_node_inputs(&n.views[0]);
-    while (n.count && epctx_next_str(&it, &name))
-        out->inputs++;
+    while (n.count && epctx_next_str(&it, &name)) out->inputs++;
     epctx_model_close(&n.model);
     if (stat(in_folder(binary), &st) == 0) out->binary = (size_t)st.st_size;
     return true;
 }
 
 /* What epctx_generate makes of the model, with the same free dimensions. */
-static bool own_outcome(const char *path, outcome *out)
-{
+static bool own_outcome(const char *path, outcome *out) {
     own_backend own;
     epctx_model model;
     epctx_gen_opts opts = {0};
@@ -2363,8 +2267,7 @@ static bool own_outcome(const char *path, outcome *out)
 
 /* How far ORT's CPU EP, with and without its optimizations, is from itself: part of the output's
  * largest number. Nobody can be judged by less. */
-static double own_distance(const ort_values *a, const ort_values *b)
-{
+static double own_distance(const ort_values *a, const ort_values *b) {
     double worst = 0;
     size_t i, k;
     for (i = 0; i < a->count && i < b->count; i++) {
@@ -2391,8 +2294,7 @@ static double own_distance(const ort_values *a, const ort_values *b)
 }
 
 /* How far the context model is from the CPU EP, with or without its optimizations. */
-static double difference_of(const ort_spec *spec, const char *model)
-{
+static double difference_of(const ort_spec *spec, const char *model) {
     OrtSession *session = NULL;
     ort_values got = {0};
     double best = -1;
@@ -2412,16 +2314,14 @@ static double difference_of(const ort_spec *spec, const char *model)
     return best;
 }
 
-static bool is_whole(const outcome *o)
-{
+static bool is_whole(const outcome *o) {
     return o->contexts == 1 && o->others == 0;
 }
 
 /* Where `own` is one partition and nothing else, ORT must have got to the same: nothing is left to
  * the CPU, and the weights are in the binary instead of among the node's inputs. */
 static bool is_as_whole(const char *context_model, const char *binary, const outcome *own,
-                        const char *model, outcome *got)
-{
+                        const char *model, outcome *got) {
     ort_spec spec = spec_of(in_folder(context_model));
     if (!read_outcome(context_model, binary, got)) return false;
     got->alone = make_session(&spec);
@@ -2458,16 +2358,14 @@ typedef struct model_row {
 static model_row model_rows[64];
 static size_t model_row_count;
 
-static void print_outcome(const outcome *o)
-{
+static void print_outcome(const outcome *o) {
     if (o->contexts == 0)
         printf(" - |");
     else
         printf(" %zu + %zu (%zu) |", o->contexts, o->others, o->constants);
 }
 
-static void print_row(const model_row *row)
-{
+static void print_row(const model_row *row) {
     const outcome *o = row->api.contexts ? &row->api : &row->options;
     printf("| %s |", row->name);
     print_outcome(&row->own);
@@ -2482,8 +2380,7 @@ static void print_row(const model_row *row)
     printf(" %.1e | %s |\n", row->noise, row->note ? row->note : "");
 }
 
-static void print_table(void)
-{
+static void print_table(void) {
     size_t i;
     if (model_row_count == 0) return;
     printf(
@@ -2492,8 +2389,7 @@ static void print_table(void)
         "optimization levels, as part of\nthe output's largest number\n"
         "| model | epctx compile | session options | compile API | without CPU | difference | "
         "ORT's own | note |\n|---|---|---|---|---|---|---|---|\n");
-    for (i = 0; i < model_row_count; i++)
-        print_row(&model_rows[i]);
+    for (i = 0; i < model_row_count; i++) print_row(&model_rows[i]);
     for (i = 0; i < model_row_count; i++) {
         if (*model_rows[i].left) printf("%s\n%s", model_rows[i].name, model_rows[i].left);
         free(model_rows[i].left);
@@ -2504,8 +2400,7 @@ static void print_table(void)
 static double ort_noise; /* how far it is from itself */
 
 /* Whether ORT's CPU EP runs the model with this length, and how exact its outputs are. */
-static bool runs_with(const char *path, int64_t length)
-{
+static bool runs_with(const char *path, int64_t length) {
     ort_values plain, optimized;
     ort_free_length = length;
     ort_relative = 1e-3;
@@ -2521,8 +2416,7 @@ static bool runs_with(const char *path, int64_t length)
 
 /* Chooses the free dimensions: those with which epctx_generate takes the whole model, else any with
  * which ORT's CPU EP runs it. */
-static bool prepare(const char *path, outcome *own)
-{
+static bool prepare(const char *path, outcome *own) {
     static const int64_t lengths[] = {1, 64, 512, 1280}; /* or some 30 and 80 ms of speech */
     int64_t first = 0;
     size_t i;
@@ -2539,8 +2433,7 @@ static bool prepare(const char *path, outcome *own)
 }
 
 /* A model on the CPU EP, compiled now, generated and reloaded: the same numbers. */
-static void model_case(const char *path, model_row *row)
-{
+static void model_case(const char *path, model_row *row) {
     const char *const config[] = {"ep.context_enable", "1", "ep.context_file_path",
                                   in_folder("r_ctx.onnx"), NULL};
     ort_spec spec = spec_of(path);
@@ -2608,8 +2501,7 @@ static void model_case(const char *path, model_row *row)
         test_fail(path, 0, "compile API: %s", ort_text);
 }
 
-static int model_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
+static int model_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
     const char *file = strrchr(path, '/'), *end = file ? strstr(file, ".onnx") : NULL;
     char name[160];
     (void)st, (void)kind, (void)ftw;
@@ -2631,14 +2523,12 @@ static int model_entry(const char *path, const struct stat *st, int kind, struct
     return 0;
 }
 
-static void models_in(const char *models)
-{
+static void models_in(const char *models) {
     nftw(models, model_entry, 8, FTW_PHYS);
 }
 
 /* The folder of the demo's model: EPCTX_DEMO_MODEL, or what tests/deps.sh downloaded. */
-static bool demo_models(char *out, size_t size)
-{
+static bool demo_models(char *out, size_t size) {
     const char *set = getenv("EPCTX_DEMO_MODEL");
     FILE *pipe;
     if (set) return (size_t)snprintf(out, size, "%s", set) < size && access(out, R_OK) == 0;
@@ -2651,8 +2541,7 @@ static bool demo_models(char *out, size_t size)
 }
 
 /* The demo's model and, where there are some, models of EPCTX_TEST_MODELS. */
-TEST(models)
-{
+TEST(models) {
     const char *more = test_models();
     char path[1024];
     if (demo_models(path, sizeof path))
@@ -2681,8 +2570,7 @@ TEST(models)
 /* ------------------------------------------------------------- out of memory */
 
 /* Generates, reloads and runs; `ran` tells whether our EP did the work. */
-static bool whole_life(size_t *ran)
-{
+static bool whole_life(size_t *ran) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     ort_values out;
@@ -2711,8 +2599,7 @@ static bool whole_life(size_t *ran)
 /* Every allocation of the plugin fails once, from registration to the end: an error or the CPU, no
  * crash, no leak (under the sanitizer), no file left half done. */
 /* A library comes, reads bodies to hash them, and goes. */
-static void life_with_bodies(void)
-{
+static void life_with_bodies(void) {
     static const char *const claim[] = {"take_if", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     spec.options = claim;
@@ -2722,8 +2609,7 @@ static void life_with_bodies(void)
     ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "oom"));
 }
 
-TEST(out_of_memory)
-{
+TEST(out_of_memory) {
     oom_library oom;
     bool more = true, ok = false, tidy = true;
     size_t ran = 0;
@@ -2762,22 +2648,19 @@ TEST(out_of_memory)
 #define OWN_TIME CLOCK_PROCESS_CPUTIME_ID
 #endif
 
-static double now(void)
-{
+static double now(void) {
     struct timespec t;
     clock_gettime(OWN_TIME, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
+static int compare_doubles(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
 
 /* Median of the time to create a session, in ms. */
-static double session_ms(const ort_spec *spec)
-{
+static double session_ms(const ort_spec *spec) {
     double times[15];
     size_t i;
     for (i = 0; i < 15; i++) {
@@ -2790,8 +2673,7 @@ static double session_ms(const ort_spec *spec)
 }
 
 /* Median of the time of one Run, in us. */
-static double run_us(const ort_spec *spec)
-{
+static double run_us(const ort_spec *spec) {
     enum { ROUNDS = 31, RUNS = 200 };
     const char *const names_in[] = {"x"}, *const names_out[] = {"y"};
     double times[ROUNDS];
@@ -2821,8 +2703,7 @@ static double run_us(const ort_spec *spec)
 }
 
 /* x + w + w ... : a graph whose work is nothing and whose length is. */
-static bool make_chain(const char *name, size_t length)
-{
+static bool make_chain(const char *name, size_t length) {
     onnx_model m;
     float w[6];
     size_t i;
@@ -2841,8 +2722,7 @@ static bool make_chain(const char *name, size_t length)
     return save_model(name, &m);
 }
 
-TEST(times)
-{
+TEST(times) {
     ort_spec jit = spec_of(in_folder("m.onnx")), context = spec_of(in_folder("m_ctx.onnx")), cpu;
     double jit_ms, context_ms, cpu_us, ep_us;
     memset(&cpu, 0, sizeof cpu);
@@ -2866,8 +2746,7 @@ TEST(times)
 }
 
 /* Bytes of this process in memory. */
-static double resident_mib(void)
-{
+static double resident_mib(void) {
     long pages = 0, all;
     FILE *file = fopen("/proc/self/statm", "r");
     if (file && fscanf(file, "%ld %ld", &all, &pages) != 2) pages = 0;
@@ -2876,8 +2755,7 @@ static double resident_mib(void)
 }
 
 /* y = x * w with side * side weights in a file of zeros. */
-static bool make_large(const char *name, int64_t side)
-{
+static bool make_large(const char *name, int64_t side) {
     const int64_t dims[2] = {side, side}, line[2] = {1, side};
     onnx_model m;
     onnx_begin(&m);
@@ -2891,8 +2769,7 @@ static bool make_large(const char *name, int64_t side)
 
 /* The time and the memory of a session do not grow with a binary that is mapped.
  * EPCTX_TEST_LARGE_MIB: another size of the binary. */
-TEST(large_binary)
-{
+TEST(large_binary) {
     static const char *const ways[] = {"never", "auto", "always"};
     const char *options[] = {"map_binary", NULL, NULL}, *asked = getenv("EPCTX_TEST_LARGE_MIB");
     const double mib = asked && atof(asked) > 0 ? atof(asked) : 64;
@@ -2926,8 +2803,7 @@ TEST(large_binary)
 
 /* A runtime without the API: a message, no crash. Registration itself fails earlier in some of
  * them, so the library's function is called as ORT would. */
-TEST(too_old)
-{
+TEST(too_old) {
     OrtStatus *(*create)(const char *, const OrtApiBase *, const OrtLogger *, OrtEpFactory **,
                          size_t, size_t *) = NULL;
     OrtEpFactory *factories[4];
@@ -2950,8 +2826,7 @@ TEST(too_old)
 
 /* ------------------------------------------------------- for test_plugin.sh */
 
-static bool dump_values(const ort_values *v, const char *to, const char *kind)
-{
+static bool dump_values(const ort_values *v, const char *to, const char *kind) {
     size_t i;
     for (i = 0; i < v->count; i++) {
         char path[1024];
@@ -2972,8 +2847,7 @@ static bool dump_values(const ort_values *v, const char *to, const char *kind)
 }
 
 /* The inputs ort_run makes of its seed, and the CPU's outputs. */
-static bool dump_cpu(const char *model, const char *to)
-{
+static bool dump_cpu(const char *model, const char *to) {
     ort_spec spec = {0};
     OrtSession *session = NULL;
     OrtAllocator *allocator = NULL;
@@ -2999,8 +2873,7 @@ static bool dump_cpu(const char *model, const char *to)
 }
 
 /* Files of floats in two folders. */
-static bool compare_folders(const char *got, const char *want)
-{
+static bool compare_folders(const char *got, const char *want) {
     int i;
     for (i = 0;; i++) {
         char path[2][1024];
@@ -3031,8 +2904,7 @@ static bool compare_folders(const char *got, const char *want)
 }
 
 /* Prints the lines of ORT's log that hold `text`. */
-static void tell_lines(const char *text)
-{
+static void tell_lines(const char *text) {
     const char *line = ort_log;
     while (*line) {
         const size_t size = strcspn(line, "\n");
@@ -3045,8 +2917,7 @@ static void tell_lines(const char *text)
 /* Compiles the model now and tells which nodes the EP leaves, and why. `plain`: without graph
  * optimizations, as the compile API does it unless it is told otherwise. The lines of the first
  * call are not told again. */
-static bool try_level(ort_spec *spec, bool plain, const char *told, char **left)
-{
+static bool try_level(ort_spec *spec, bool plain, const char *told, char **left) {
     size_t count;
     spec->plain = plain;
     spec->tell = true;
@@ -3070,8 +2941,7 @@ static bool try_level(ort_spec *spec, bool plain, const char *told, char **left)
     return count > 0;
 }
 
-static bool try_levels(ort_spec *spec)
-{
+static bool try_levels(ort_spec *spec) {
     char *left = NULL, *plain = NULL;
     size_t left_count = 0, plain_count = 0;
     bool ok = try_level(spec, false, NULL, &left);
@@ -3097,8 +2967,7 @@ typedef struct try_options {
 /* For authors of EPs: --try LIBRARY EP MODEL compiles a model with the EP, generates and reloads
  * its context model both ways, and compares every run with the CPU. */
 static int try_ep(const char *library, const char *name, const char *model,
-                  const try_options *options)
-{
+                  const try_options *options) {
     const char *const where[] = {"ep.context_enable", "1", "ep.context_file_path",
                                  in_folder("try_ctx.onnx"), NULL};
     const char *const inside[] = {"ep.context_enable",
@@ -3160,8 +3029,7 @@ typedef struct package_api {
     void(ORT_API_CALL *close_component)(void *);
 } package_api;
 
-static bool package_find(const char *name, void *function, size_t size)
-{
+static bool package_find(const char *name, void *function, size_t size) {
     char full[200];
     OrtExperimentalFnPtr found;
     snprintf(full, sizeof full, "OrtModelPackageApi_%s_SinceV28", name);
@@ -3179,8 +3047,7 @@ static bool package_find(const char *name, void *function, size_t size)
 /* Lets ORT choose from a package and run what it chose, with the options of the package alone:
  * prints the variant's name. `how` cpu: without our EP; strict: nothing that should better be
  * compiled again. The outputs are those of `model`. */
-static bool run_package(const char *path, const char *model, const char *how)
-{
+static bool run_package(const char *path, const char *model, const char *how) {
     static const char *const strict[] = {"session.fail_on_suboptimal_compiled_model", "1", NULL};
     package_api api;
     ort_spec spec = spec_of(NULL);
@@ -3222,8 +3089,7 @@ static bool run_package(const char *path, const char *model, const char *how)
 }
 
 /* `key` (may be NULL): one more option, which becomes 1. */
-static bool write_context(ort_spec *spec, const char *to, const char *key)
-{
+static bool write_context(ort_spec *spec, const char *to, const char *key) {
     const char *const config[] = {
         "ep.context_enable", "1", "ep.context_file_path", to, key, "1", NULL};
     spec->config = config;
@@ -3231,8 +3097,7 @@ static bool write_context(ort_spec *spec, const char *to, const char *key)
 }
 
 /* ORT puts the path of a model into the names of its nodes, if it has one. */
-static bool write_from_memory(const char *model, const char *to, const char *key)
-{
+static bool write_from_memory(const char *model, const char *to, const char *key) {
     const epctx_io *io = epctx_io_files();
     ort_spec spec = spec_of(NULL);
     epctx_mapping map;
@@ -3249,8 +3114,7 @@ static bool write_from_memory(const char *model, const char *to, const char *key
     return ok;
 }
 
-static int tool(int argc, char **argv)
-{
+static int tool(int argc, char **argv) {
     bool ok = false;
     ort_spec spec;
     ep = npu_subject();
@@ -3339,8 +3203,7 @@ static const ort_case cases[] = {
 };
 
 /* NAME=SIZE of a free dimension. */
-static bool read_dim(const char *text)
-{
+static bool read_dim(const char *text) {
     const char *sign = strchr(text, '=');
     const size_t at = ort_free_count;
     if (!sign || at == 8 || (size_t)(sign - text) >= sizeof ort_free_dims[0]) return false;
@@ -3351,8 +3214,7 @@ static bool read_dim(const char *text)
 }
 
 /* The options of --try, which begin at argv[2]. False: one is wrong. `first`: the word behind. */
-static bool read_try_options(int argc, char **argv, try_options *out, int *first)
-{
+static bool read_try_options(int argc, char **argv, try_options *out, int *first) {
     for (*first = 2; *first < argc && argv[*first][0] == '-'; ++*first) {
         const char *name = argv[*first];
         if (strcmp(name, "--strict") == 0) {
@@ -3367,8 +3229,7 @@ static bool read_try_options(int argc, char **argv, try_options *out, int *first
     return true;
 }
 
-int main(int argc, char **given)
-{
+int main(int argc, char **given) {
     char **argv = ort_words(argc, given);
     const bool trying = argc > 1 && strcmp(argv[1], "--try") == 0;
     try_options options;

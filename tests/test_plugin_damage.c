@@ -9,16 +9,14 @@
 static uint64_t state;
 
 /* xorshift64*: the same damage in every run. */
-static size_t any(size_t limit)
-{
+static size_t any(size_t limit) {
     state ^= state >> 12;
     state ^= state << 25;
     state ^= state >> 27;
     return (size_t)(state * UINT64_C(0x2545F4914F6CDD1D) >> 33) % limit;
 }
 
-static unsigned rounds(void)
-{
+static unsigned rounds(void) {
     const char *quick = getenv("EPCTX_TEST_QUICK");
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     (void)quick;
@@ -30,38 +28,29 @@ static unsigned rounds(void)
 
 /* Damages `data`, which has room for `size` further bytes; returns the new size. A payload inside a
  * model keeps its size. */
-static size_t damage(uint8_t *data, size_t size, bool keep_size)
-{
+static size_t damage(uint8_t *data, size_t size, bool keep_size) {
     const size_t from = any(size), count = 1 + any(size - from < 64 ? size - from : 64);
     size_t i;
     switch (any(keep_size ? 4 : 6)) {
     case 0: /* some bits */
-        for (i = 0; i < 1 + count / 16; i++)
-            data[any(size)] ^= (uint8_t)(1u << any(8));
+        for (i = 0; i < 1 + count / 16; i++) data[any(size)] ^= (uint8_t)(1u << any(8));
         break;
     case 1: /* nonsense */
-        for (i = 0; i < count; i++)
-            data[from + i] = (uint8_t)any(256);
+        for (i = 0; i < count; i++) data[from + i] = (uint8_t)any(256);
         break;
-    case 2: /* a hole, as after a crash */
-        memset(data + from, 0, count);
-        break;
+    case 2: /* a hole, as after a crash */ memset(data + from, 0, count); break;
     case 3: /* a large or negative number */
         data[from] = 0xff;
         memset(data + from, 0xff, count < 8 ? count : 8);
         break;
-    case 4: /* an end too early */
-        return from;
-    default: /* one too late */
-        memmove(data + size, data, count);
-        return size + count;
+    case 4: /* an end too early */ return from;
+    default: /* one too late */ memmove(data + size, data, count); return size + count;
     }
     return size;
 }
 
 /* Sessions of m_ctx.onnx after damage to the `size` bytes at `at` of the file `name`. */
-static void survive(const char *name, size_t at, size_t size)
-{
+static void survive(const char *name, size_t at, size_t size) {
     const bool embedded = strstr(name, ".onnx") != NULL;
     char path[PATH_MAX];
     ort_spec spec;
@@ -101,8 +90,7 @@ static void survive(const char *name, size_t at, size_t size)
     free(bad);
 }
 
-TEST(binary_in_a_file)
-{
+TEST(binary_in_a_file) {
     struct stat info;
     CHECK_TRUE(make_three("m.onnx"));
     CHECK_ORT(generate_one(generate));
@@ -111,8 +99,7 @@ TEST(binary_in_a_file)
 }
 
 /* Where the payload is: the binary of the same model in a file. */
-TEST(binary_embedded)
-{
+TEST(binary_embedded) {
     uint8_t *binary, *model, *at;
     size_t binary_size, model_size;
     CHECK_TRUE(make_three("m.onnx"));
@@ -134,8 +121,7 @@ static const ort_case cases[] = {
     ORT_CASE(binary_embedded),
 };
 
-int main(int argc, char **given)
-{
+int main(int argc, char **given) {
     char **argv = ort_words(argc, given);
     if (!ort_test_begin(argv[0])) return ort_test_end();
     ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);

@@ -31,8 +31,7 @@ typedef struct cost {
 } cost;
 
 /* A line of /proc/self/status, in MiB. */
-static double status_mib(const char *key)
-{
+static double status_mib(const char *key) {
     char line[256];
     double kib = 0;
     FILE *file = fopen("/proc/self/status", "r");
@@ -43,8 +42,7 @@ static double status_mib(const char *key)
 }
 
 /* The peak starts again. False: this kernel does not let it. */
-static bool reset_peak(void)
-{
+static bool reset_peak(void) {
     FILE *file = fopen("/proc/self/clear_refs", "w");
     const bool ok = file && fputs("5", file) >= 0;
 #if defined(__GLIBC__)
@@ -54,8 +52,7 @@ static bool reset_peak(void)
 }
 
 /* Why nothing can be measured here, or NULL. */
-static const char *unmeasured(void)
-{
+static const char *unmeasured(void) {
 #if defined(_WIN32)
     return "/proc tells what a process needs, and is not on Windows";
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -65,8 +62,7 @@ static const char *unmeasured(void)
 #endif
 }
 
-static void stamp(cost *c)
-{
+static void stamp(cost *c) {
 #if !defined(_WIN32)
     struct rusage used;
     struct timespec now;
@@ -78,16 +74,14 @@ static void stamp(cost *c)
     c->left = status_mib("VmRSS:");
 }
 
-static void work_begin(cost *c)
-{
+static void work_begin(cost *c) {
     reset_peak();
     stamp(c);
 }
 
 /* Prints what was used since `from` of work_begin; `most`: limit of the peak, in sizes of the
  * weights; 0: it is ONNX Runtime's alone. */
-static void work_end(const char *what, const cost *from, double most)
-{
+static void work_end(const char *what, const cost *from, double most) {
     cost used, *c = &used;
     stamp(c);
     c->peak = status_mib("VmHWM:") - from->left;
@@ -106,8 +100,7 @@ static void work_end(const char *what, const cost *from, double most)
 /* ------------------------------------------------------------------ models */
 
 /* Four MatMul, one after the other, with different weights: in a file, or in the model. */
-static bool make_weighty(const char *name, bool external)
-{
+static bool make_weighty(const char *name, bool external) {
     const char *asked = getenv("EPCTX_TEST_LARGE_MIB");
     const double usual = getenv("EPCTX_TEST_QUICK") ? 32 : 64;
     const double wanted = asked && atof(asked) > 0 ? atof(asked) : usual;
@@ -146,13 +139,11 @@ static bool make_weighty(const char *name, bool external)
     return save_model(name, &m) && ok;
 }
 
-static void optimized_too(OrtSessionOptions *options)
-{
+static void optimized_too(OrtSessionOptions *options) {
     ort_ok(ort->SetOptimizedModelFilePath(options, ort_path(in_folder("optimized.onnx"))));
 }
 
-static void measure_session(const char *what, const ort_spec *spec, double most)
-{
+static void measure_session(const char *what, const ort_spec *spec, double most) {
     OrtSession *session = NULL;
     cost from;
     bool ok;
@@ -165,8 +156,7 @@ static void measure_session(const char *what, const ort_spec *spec, double most)
 
 /* ------------------------------------------------------------------- cases */
 
-static void compile_by_options(bool external)
-{
+static void compile_by_options(bool external) {
     const char *const where = external ? "external weights" : "inline weights";
     ort_spec cpu = {0}, spec = spec_of(in_folder("m.onnx"));
     char what[128];
@@ -189,22 +179,19 @@ static void compile_by_options(bool external)
     }
 }
 
-TEST(compile_external)
-{
+TEST(compile_external) {
     const char *why = unmeasured();
     if (why) SKIP("%s", why);
     compile_by_options(true);
 }
 
-TEST(compile_inline)
-{
+TEST(compile_inline) {
     const char *why = unmeasured();
     if (why) SKIP("%s", why);
     compile_by_options(false);
 }
 
-TEST(compile_api)
-{
+TEST(compile_api) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     const char *why = unmeasured();
     int external, to, embed;
@@ -235,8 +222,7 @@ TEST(compile_api)
     }
 }
 
-TEST(load)
-{
+TEST(load) {
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
     const char *why = unmeasured();
     int embed;
@@ -256,8 +242,7 @@ static const ort_case cases[] = {
     ORT_CASE_OF("npu", load),
 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
 #if defined(__GLIBC__)
     mallopt(M_MMAP_THRESHOLD, 1 << 20); /* what is freed goes back to the system */
 #endif

@@ -11,8 +11,7 @@
 #include "ort/ort_test.h"
 
 /* "ep.<ep name in lower case>.<key>" */
-static const char *ep_key(const char *key)
-{
+static const char *ep_key(const char *key) {
     static char text[256];
     size_t i;
     snprintf(text, sizeof text, "ep.%s.%s", ep->ep, key);
@@ -22,8 +21,7 @@ static const char *ep_key(const char *key)
 }
 
 /* Options of a run, with one entry and a tag; both may be NULL. */
-static OrtRunOptions *run_options(const char *key, const char *value, const char *tag)
-{
+static OrtRunOptions *run_options(const char *key, const char *value, const char *tag) {
     OrtRunOptions *options = NULL;
     if (!ort_ok(ort->CreateRunOptions(&options))) return NULL;
     if (key) ort_ok(ort->AddRunConfigEntry(options, key, value));
@@ -32,29 +30,25 @@ static OrtRunOptions *run_options(const char *key, const char *value, const char
 }
 
 /* One run for its side effect. */
-static bool run_once(OrtSession *session, const OrtRunOptions *options)
-{
+static bool run_once(OrtSession *session, const OrtRunOptions *options) {
     ort_values out;
     if (!ort_run_with(session, options, 7, &out)) return false;
     ort_values_free(&out);
     return true;
 }
 
-static bool run_and_release(OrtSession *session, OrtRunOptions *options)
-{
+static bool run_and_release(OrtSession *session, OrtRunOptions *options) {
     const bool ok = run_once(session, options);
     ort->ReleaseRunOptions(options);
     return ok;
 }
 
-static bool set_dynamic(OrtSession *session, const char *key, const char *value)
-{
+static bool set_dynamic(OrtSession *session, const char *key, const char *value) {
     return ort_ok(ort->SetEpDynamicOptions(session, &key, &value, 1));
 }
 
 /* Lines of the EP's end-of-session report go into ort_log from here on. */
-static void listen(const char *text)
-{
+static void listen(const char *text) {
     ort_log_also = text;
     ort_log_clear();
     ort_ok(ort->UpdateEnvWithCustomLogLevel(ort_env, text ? ORT_LOGGING_LEVEL_INFO
@@ -64,8 +58,7 @@ static void listen(const char *text)
 /* ----------------------------------------------------------------- options */
 
 /* What contradicts itself ends CreateEp, with the cure; ORT makes FAIL of every code there. */
-TEST(contradictory_options)
-{
+TEST(contradictory_options) {
     static const char *const stop[] = {"ep.stop_share_ep_contexts", "1", NULL};
     static const char *const embed[] = {
         "ep.context_enable", "1", "ep.context_embed_mode", "1", "ep.share_ep_contexts", "1", NULL};
@@ -97,8 +90,7 @@ typedef struct runner {
 } runner;
 
 /* Not through ort_ok: its texts are shared. */
-static void *run_in_thread(void *argument)
-{
+static void *run_in_thread(void *argument) {
     runner *r = (runner *)argument;
     const char *const names_in[] = {"x", "z"}, *const names_out[] = {"y"};
     OrtAllocator *allocator = NULL;
@@ -127,8 +119,7 @@ static void *run_in_thread(void *argument)
 }
 
 /* A run option that makes no sense ends the run, not the session. */
-TEST(run_options)
-{
+TEST(run_options) {
     static const char *const bad[] = {"x", "", "0", "-1", "1x", "99999999999999999999"};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
@@ -147,8 +138,7 @@ TEST(run_options)
 
 /* Two runs at once: the second is let in, or refused when it asks not to wait. This also shows that
  * ORT does not queue them (IsConcurrentRunSupported): the first is held while the second hears. */
-TEST(run_refused)
-{
+TEST(run_refused) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     pthread_t thread;
@@ -181,8 +171,7 @@ TEST(run_refused)
 }
 
 /* A run that the application terminates ends, too, and its place is free again. */
-TEST(run_cancelled)
-{
+TEST(run_cancelled) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     pthread_t thread;
@@ -211,8 +200,7 @@ TEST(run_cancelled)
 }
 
 /* Runs until one fails. */
-static void *run_until_failure(void *argument)
-{
+static void *run_until_failure(void *argument) {
     runner *r = (runner *)argument;
     do {
         run_in_thread(r);
@@ -222,8 +210,7 @@ static void *run_until_failure(void *argument)
 
 /* Inside a partition only the device can end a run, and ORT does not tell it to: the application
  * does. */
-TEST(run_cancelled_inside)
-{
+TEST(run_cancelled_inside) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     pthread_t thread;
@@ -245,8 +232,7 @@ TEST(run_cancelled_inside)
 
 /* --------------------------------------------------------- dynamic options */
 
-TEST(dynamic_options)
-{
+TEST(dynamic_options) {
     static const char *const keys[] = {"ep.dynamic.workload_type", "ep.dynamic.nonsense"};
     static const char *const values[] = {"Efficient", "1"};
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -268,8 +254,7 @@ TEST(dynamic_options)
 }
 
 /* Keys of the device reach it, and all or none of a list counts. */
-TEST(dynamic_options_of_the_device)
-{
+TEST(dynamic_options_of_the_device) {
     static const char *const keys[] = {"ep.dynamic.toy_fail", "ep.dynamic.nonsense"};
     static const char *const values[] = {"1", "1"};
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -290,8 +275,7 @@ TEST(dynamic_options_of_the_device)
 
 /* Default: a run allocates nothing, it has the memory of the one before. Efficient: it gave that
  * back. */
-TEST(workload_type)
-{
+TEST(workload_type) {
     oom_library oom;
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
@@ -325,8 +309,7 @@ enum { N = 1, C = 3, H = 2, W = 5 };
 
 /* y = relu(max of each channel of x + mean of each channel of x): two pools, one of which the toy
  * wants channels last. */
-static bool make_pools(const char *name)
-{
+static bool make_pools(const char *name) {
     static const int64_t dims[4] = {N, C, H, W}, one[4] = {N, C, 1, 1};
     onnx_model m;
     onnx_begin(&m);
@@ -341,8 +324,7 @@ static bool make_pools(const char *name)
 
 /* The toy refuses to compile the pool that it asked for channels last unless ORT converted it, and
  * does not know the converted form of the other. */
-TEST(data_layout)
-{
+TEST(data_layout) {
     static const char *const last[] = {"layout", "nhwc", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     size_t ran;
@@ -365,8 +347,7 @@ TEST(data_layout)
 /* ------------------------------------------------------------------ memory */
 
 /* Runs `body` with the plugin registered so that it has its virtual NPU, maybe with memory. */
-static void with_npu(bool memory, void (*body)(const OrtEpDevice *))
-{
+static void with_npu(bool memory, void (*body)(const OrtEpDevice *)) {
     const OrtEpDevice *device;
     if (memory && ort_version < 27) SKIP("the NPU has memory of its own since ONNX Runtime 1.27");
     CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
@@ -381,8 +362,7 @@ static void with_npu(bool memory, void (*body)(const OrtEpDevice *))
 }
 
 /* A number of an allocator's statistics; -2 when it has none of that name. */
-static long stat_of(const OrtAllocator *allocator, const char *key)
-{
+static long stat_of(const OrtAllocator *allocator, const char *key) {
     OrtKeyValuePairs *pairs = NULL;
     const char *text;
     long number = -2;
@@ -394,8 +374,7 @@ static long stat_of(const OrtAllocator *allocator, const char *key)
 }
 
 /* The factory's allocators: counted, limited, of the memory that the device announced. */
-static void shared_memory(const OrtEpDevice *device)
-{
+static void shared_memory(const OrtEpDevice *device) {
     static const OrtDeviceMemoryType types[] = {OrtDeviceMemoryType_DEFAULT,
                                                 OrtDeviceMemoryType_HOST_ACCESSIBLE};
     OrtKeyValuePairs *options = NULL;
@@ -452,28 +431,24 @@ static void shared_memory(const OrtEpDevice *device)
     ort->ReleaseKeyValuePairs(options);
 }
 
-TEST(memory_of_the_factory)
-{
+TEST(memory_of_the_factory) {
     with_npu(true, shared_memory);
 }
 
 /* A CPU tensor of six floats 0, 1, 2, ... or of device memory. */
-static bool six_floats(OrtAllocator *allocator, float start, OrtValue **out)
-{
+static bool six_floats(OrtAllocator *allocator, float start, OrtValue **out) {
     void *data = NULL;
     int i;
     if (!ort_ok(ort->CreateTensorAsOrtValue(allocator, dims23, 2,
                                             ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, out)) ||
         !ort_ok(ort->GetTensorMutableData(*out, &data)))
         return false;
-    for (i = 0; i < 6; i++)
-        ((float *)data)[i] = start + (float)i;
+    for (i = 0; i < 6; i++) ((float *)data)[i] = start + (float)i;
     return true;
 }
 
 /* A session's own allocator, with the session's limit; input and output in device memory. */
-static void session_memory(const OrtEpDevice *device)
-{
+static void session_memory(const OrtEpDevice *device) {
     static const char *const options[] = {"device_memory_limit", "65536", NULL};
     const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, OrtDeviceMemoryType_DEFAULT);
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -531,14 +506,12 @@ static void session_memory(const OrtEpDevice *device)
     ort->ReleaseSession(cpu);
 }
 
-TEST(memory_of_a_session)
-{
+TEST(memory_of_a_session) {
     with_npu(true, session_memory);
 }
 
 /* A session whose tensors do not fit fails with an error. */
-static void too_little_memory(const OrtEpDevice *device)
-{
+static void too_little_memory(const OrtEpDevice *device) {
     static const char *const few[] = {"device_memory_limit", "23", NULL};
     static const char *const none[] = {"device_memory_limit", "-5", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -558,14 +531,12 @@ static void too_little_memory(const OrtEpDevice *device)
     CHECK_HAS(ort_text, "a number of bytes is expected, found '-5'");
 }
 
-TEST(memory_limit)
-{
+TEST(memory_limit) {
     with_npu(true, too_little_memory);
 }
 
 /* Nodes of the CPU between those of the NPU: ORT copies back and forth. */
-static void beside_the_cpu(const OrtEpDevice *device)
-{
+static void beside_the_cpu(const OrtEpDevice *device) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     size_t ran;
     (void)device;
@@ -582,15 +553,13 @@ static void beside_the_cpu(const OrtEpDevice *device)
     CHECK(ran >= 3, "%s", ort_text);
 }
 
-TEST(memory_beside_the_cpu)
-{
+TEST(memory_beside_the_cpu) {
     with_npu(true, beside_the_cpu);
 }
 
 /* ----------------------------------------------------------------- streams */
 
-static void outside_streams(const OrtEpDevice *device)
-{
+static void outside_streams(const OrtEpDevice *device) {
     const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, OrtDeviceMemoryType_DEFAULT);
     OrtSyncStream *stream = NULL;
     OrtAllocator *allocator = NULL, *host = NULL;
@@ -620,14 +589,12 @@ static void outside_streams(const OrtEpDevice *device)
     ort->ReleaseSyncStream(stream);
 }
 
-TEST(stream_outside_a_session)
-{
+TEST(stream_outside_a_session) {
     with_npu(true, outside_streams);
 }
 
 /* A session on the NPU gets a stream of its own, which is flushed and released. */
-static void inside_streams(const OrtEpDevice *device)
-{
+static void inside_streams(const OrtEpDevice *device) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     const char *line;
@@ -655,16 +622,14 @@ static void inside_streams(const OrtEpDevice *device)
     listen(NULL);
 }
 
-TEST(stream_of_a_session)
-{
+TEST(stream_of_a_session) {
     with_npu(true, inside_streams);
 }
 
 /* ---------------------------------------------------------------- hardware */
 
 /* Which hardware this EP can use, and why not. */
-static void hardware(const OrtEpDevice *device)
-{
+static void hardware(const OrtEpDevice *device) {
     const subject *other = second_subject();
     const OrtEpDevice *foreign;
     const OrtHardwareDevice *devices[3];
@@ -690,15 +655,13 @@ static void hardware(const OrtEpDevice *device)
     CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "foreign.virtual")));
 }
 
-TEST(hardware_details)
-{
+TEST(hardware_details) {
     if (!second_subject()) SKIP("there is no second EP");
     with_npu(false, hardware);
 }
 
 /* One candidate of a package: a model for each string. */
-static OrtKeyValuePairs *candidate_of(const char *first, const char *second)
-{
+static OrtKeyValuePairs *candidate_of(const char *first, const char *second) {
     OrtKeyValuePairs *pairs = NULL;
     ort->CreateKeyValuePairs(&pairs);
     ort->AddKeyValuePair(pairs, "num_models", second ? "2" : "1");
@@ -709,8 +672,7 @@ static OrtKeyValuePairs *candidate_of(const char *first, const char *second)
 
 /* Which of "new", "old" (should be compiled again), "no" (cannot run), "?" (not ours), given as
  * words, one candidate each; "new+old" is a candidate of two models. -1: none. -2: an error. */
-static int choice(OrtEpFactory *factory, bool strict, const char *words)
-{
+static int choice(OrtEpFactory *factory, bool strict, const char *words) {
     OrtKeyValuePairs *candidates[8];
     OrtSessionOptions *options = NULL;
     size_t count = 0, selected = 77, i;
@@ -736,8 +698,7 @@ static int choice(OrtEpFactory *factory, bool strict, const char *words)
     ok = ok && ort_ok(factory->SelectBestModelCandidate(factory, NULL,
                                                         (const OrtKeyValuePairs *const *)candidates,
                                                         count, strict ? options : NULL, &selected));
-    for (i = 0; i < count; i++)
-        ort->ReleaseKeyValuePairs(candidates[i]);
+    for (i = 0; i < count; i++) ort->ReleaseKeyValuePairs(candidates[i]);
     if (options) ort->ReleaseSessionOptions(options);
     return !ok ? -2 : selected == SIZE_MAX ? -1 : (int)selected;
 }
@@ -746,8 +707,7 @@ static int choice(OrtEpFactory *factory, bool strict, const char *words)
  * would. */
 /* Of a list of hardware the factory pairs itself with what it supports, as far as there is room,
  * and with nothing else, wherever it stands in the list. */
-static bool pairs_of(OrtEpFactory *factory)
-{
+static bool pairs_of(OrtEpFactory *factory) {
     const OrtEpApi *api = ort->GetEpApi();
     const OrtHardwareDevice *cpu =
                                 ort->EpDevice_Device(ort_device(ep->ep, OrtHardwareDeviceType_CPU)),
@@ -772,8 +732,7 @@ static bool pairs_of(OrtEpFactory *factory)
     return ok;
 }
 
-TEST(factory_by_hand)
-{
+TEST(factory_by_hand) {
     OrtStatus *(*create)(const char *, const OrtApiBase *, const OrtLogger *, OrtEpFactory **,
                          size_t, size_t *) = NULL;
     OrtStatus *(*release)(OrtEpFactory *) = NULL;
@@ -821,8 +780,7 @@ TEST(factory_by_hand)
 
 /* Registers the toy with a function that ends the process, and makes a session of its NPU or CPU
  * that runs: 0 when ORT never called it. */
-static int with_trap(const char *name, const char *model)
-{
+static int with_trap(const char *name, const char *model) {
     ort_spec spec;
     if (!run_self_begin(name) || !register_library("bad.virtual", PLUGIN("bad_ep"))) return 3;
     spec = spec_of(model);
@@ -832,8 +790,7 @@ static int with_trap(const char *name, const char *model)
     return make_session(&spec) ? 0 : 5;
 }
 
-static int trap(const char *what)
-{
+static int trap(const char *what) {
     char *words[] = {program, "--trap", NULL, NULL};
     char model[512];
     snprintf(model, sizeof model, "%s", in_folder("m.onnx"));
@@ -843,8 +800,7 @@ static int trap(const char *what)
 }
 
 /* Why factory_by_hand asks for the vendor: ORT does not. */
-TEST(vendor_id_is_not_asked)
-{
+TEST(vendor_id_is_not_asked) {
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_INT(trap("version"), 9); /* which ORT asks for: shows that the trap works */
     CHECK(trap("vendor_id") == 0, "%s asks for the vendor: test it through ORT",
@@ -867,8 +823,7 @@ static struct store {
 } store;
 
 static OrtStatus *ORT_API_CALL store_write(void *state, const char *name, const void *data,
-                                           size_t size)
-{
+                                           size_t size) {
     struct store *s = (struct store *)state;
     size_t i;
     s->writes++;
@@ -877,14 +832,12 @@ static OrtStatus *ORT_API_CALL store_write(void *state, const char *name, const 
     free(s->data);
     s->data = (uint8_t *)malloc(size ? size : 1);
     s->size = size;
-    for (i = 0; i < size; i++)
-        s->data[i] = ((const uint8_t *)data)[i] ^ 0x5a;
+    for (i = 0; i < size; i++) s->data[i] = ((const uint8_t *)data)[i] ^ 0x5a;
     return NULL;
 }
 
 static OrtStatus *ORT_API_CALL store_read(void *state, const char *name, OrtAllocator *allocator,
-                                          void **data, size_t *size)
-{
+                                          void **data, size_t *size) {
     struct store *s = (struct store *)state;
     size_t i;
     s->reads++;
@@ -893,21 +846,18 @@ static OrtStatus *ORT_API_CALL store_read(void *state, const char *name, OrtAllo
     *size = s->empty ? 0 : s->size;
     *data = allocator->Alloc(allocator, s->size + 1);
     if (!*data) return ort->CreateStatus(ORT_FAIL, "no memory");
-    for (i = 0; i < s->size; i++)
-        ((uint8_t *)*data)[i] = s->data[i] ^ 0x5a;
+    for (i = 0; i < s->size; i++) ((uint8_t *)*data)[i] = s->data[i] ^ 0x5a;
     return NULL;
 }
 
-static void set_reader(OrtSessionOptions *options)
-{
+static void set_reader(OrtSessionOptions *options) {
     typedef OrtStatus *(ORT_API_CALL * set_function)(OrtSessionOptions *, read_function, void *);
     set_function set = (set_function)ort->GetExperimentalFunction(
         "OrtApi_SessionOptions_SetEpContextDataReadFunc_SinceV28");
     if (set) ort_ok(set(options, store_read, &store));
 }
 
-static void set_writer(OrtModelCompilationOptions *options)
-{
+static void set_writer(OrtModelCompilationOptions *options) {
     typedef OrtStatus *(ORT_API_CALL * set_function)(OrtModelCompilationOptions *, write_function,
                                                      void *);
     set_function set = (set_function)ort->GetExperimentalFunction(
@@ -915,15 +865,13 @@ static void set_writer(OrtModelCompilationOptions *options)
     if (set) ort_ok(set(options, store_write, &store));
 }
 
-static void store_clear(void)
-{
+static void store_clear(void) {
     free(store.data);
     memset(&store, 0, sizeof store);
 }
 
 /* Context binaries go through the application's callbacks and never touch a file. */
-TEST(named_buffers)
-{
+TEST(named_buffers) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_output out = {0};
     ort_contexts n;
@@ -960,8 +908,7 @@ TEST(named_buffers)
     store_clear();
 }
 
-TEST(named_buffers_fail)
-{
+TEST(named_buffers_fail) {
     static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_output out = {0};
@@ -1013,8 +960,7 @@ TEST(named_buffers_fail)
 /* ----------------------------------------------------------------- profile */
 
 /* How often `text` is in the file. */
-static size_t occurrences(const char *path, const char *text)
-{
+static size_t occurrences(const char *path, const char *text) {
     FILE *file = fopen(path, "rb");
     char *all = (char *)malloc(1 << 22);
     size_t size = file && all ? fread(all, 1, (1 << 22) - 1, file) : 0, count = 0;
@@ -1022,15 +968,13 @@ static size_t occurrences(const char *path, const char *text)
     if (file) fclose(file);
     if (!all) return 0;
     all[size] = '\0';
-    for (at = strstr(all, text); at; at = strstr(at + 1, text))
-        count++;
+    for (at = strstr(all, text); at; at = strstr(at + 1, text)) count++;
     free(all);
     return count;
 }
 
 /* ORT's profile has an event of the device for each run of each graph. */
-TEST(profile_of_a_session)
-{
+TEST(profile_of_a_session) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     OrtAllocator *allocator = NULL;
@@ -1056,8 +1000,7 @@ TEST(profile_of_a_session)
 /* The path of the one file in the folder that begins with "run". */
 static char profile_found[PATH_MAX];
 
-static int find_profile(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
+static int find_profile(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
     const char *name = strrchr(path, '/');
     (void)st, (void)kind, (void)ftw;
     if (!name || strncmp(name, "/run", 4) != 0) return 0;
@@ -1065,14 +1008,12 @@ static int find_profile(const char *path, const struct stat *st, int kind, struc
     return 1;
 }
 
-static bool run_profile(void)
-{
+static bool run_profile(void) {
     return nftw(folder, find_profile, 8, FTW_PHYS) == 1;
 }
 
 /* A profile of one run has the events of that run alone. */
-TEST(profile_of_a_run)
-{
+TEST(profile_of_a_run) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     OrtRunOptions *options;
@@ -1091,8 +1032,7 @@ TEST(profile_of_a_run)
 }
 
 /* Also when another run passes while this one is in the device. */
-TEST(profiles_apart)
-{
+TEST(profiles_apart) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     pthread_t thread;
@@ -1122,8 +1062,7 @@ TEST(profiles_apart)
 /* ------------------------------------------------------------- out of memory */
 
 /* Everything that the rows allocate: device memory, streams, a profile, options, runs. */
-static bool whole_life(void)
-{
+static bool whole_life(void) {
     static const char *const options[] = {"device_memory_limit", "1000000", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
@@ -1150,8 +1089,7 @@ static bool whole_life(void)
 
 /* Every allocation of the plugin fails once: an error or the CPU, no crash, no leak (under the
  * sanitizer). */
-TEST(out_of_memory)
-{
+TEST(out_of_memory) {
     oom_library oom;
     bool more = true, ok = false;
     long n;
@@ -1197,8 +1135,7 @@ static const ort_case cases[] = {
     ORT_CASE_OF("toy", out_of_memory),
 };
 
-int main(int argc, char **given)
-{
+int main(int argc, char **given) {
     char **argv = ort_words(argc, given);
     if (argc == 3 && strcmp(argv[1], "--trap") == 0) return with_trap(argv[0], argv[2]);
     if (!ort_test_begin(argv[0])) return ort_test_end();

@@ -25,8 +25,7 @@ static const char *const finish[] = {
 /* ------------------------------------------------------------------- helpers */
 
 /* y = relu((x + w) * v): one partition; `v` is the same in every model, `w` begins with `start`. */
-static bool make_plain(const char *name, float start)
-{
+static bool make_plain(const char *name, float start) {
     onnx_model m;
     float w[6];
     onnx_begin(&m);
@@ -43,16 +42,14 @@ static bool make_plain(const char *name, float start)
 }
 
 /* a.onnx, b.onnx (three partitions and CPU nodes) and c.onnx. */
-static bool make_sources(void)
-{
+static bool make_sources(void) {
     return make_plain("a.onnx", 1) && make_three("b.onnx") && make_plain("c.onnx", -2);
 }
 
 static const char *const sources[] = {"a.onnx", "b.onnx", "c.onnx"};
 static const char *const contexts[] = {"a_ctx.onnx", "b_ctx.onnx", "c_ctx.onnx"};
 
-static bool generate_session(const char *model, const char *const *config)
-{
+static bool generate_session(const char *model, const char *const *config) {
     ort_spec spec = spec_of(in_folder(model));
     spec.config = config;
     spec.allow_cpu = true;
@@ -60,8 +57,7 @@ static bool generate_session(const char *model, const char *const *config)
 }
 
 /* The sources become context models over a binary named after the first. */
-static bool make_group(size_t count)
-{
+static bool make_group(size_t count) {
     size_t i;
     bool ok = make_sources();
     for (i = 0; ok && i < count; i++)
@@ -69,8 +65,7 @@ static bool make_group(size_t count)
     return ok;
 }
 
-static bool open_session(const char *model, OrtSession **out)
-{
+static bool open_session(const char *model, OrtSession **out) {
     ort_spec spec = spec_of(in_folder(model));
     spec.config = share;
     spec.allow_cpu = true;
@@ -78,8 +73,7 @@ static bool open_session(const char *model, OrtSession **out)
 }
 
 /* Outputs of a session are those of the CPU on `model`, and our EP made them. */
-static bool runs_as(OrtSession *session, const char *model)
-{
+static bool runs_as(OrtSession *session, const char *model) {
     ort_values got = {0};
     bool ok;
     ok = ort_run(session, 7, &got) && as_on_cpu(model, &got);
@@ -97,8 +91,7 @@ static bool runs_as(OrtSession *session, const char *model)
 }
 
 /* Every context of the group, loaded alone, without and with sharing. */
-static bool all_run(size_t count)
-{
+static bool all_run(size_t count) {
     size_t i;
     bool ok = true;
     for (i = 0; ok && i < 2 * count; i++) {
@@ -117,20 +110,17 @@ typedef struct watch {
     int opens;
 } watch;
 
-static bool watch_begin(watch *w, const char *path)
-{
+static bool watch_begin(watch *w, const char *path) {
     w->opens = -1;
     return windows_access(path) == 0;
 }
 
-static bool watch_opened(watch *w, int times)
-{
+static bool watch_opened(watch *w, int times) {
     (void)w, (void)times;
     return true;
 }
 
-static void watch_end(watch *w)
-{
+static void watch_end(watch *w) {
     (void)w;
 }
 
@@ -143,15 +133,13 @@ typedef struct watch {
     int opens;
 } watch;
 
-static bool watch_begin(watch *w, const char *path)
-{
+static bool watch_begin(watch *w, const char *path) {
     w->opens = 0;
     w->handle = inotify_init1(IN_NONBLOCK);
     return w->handle >= 0 && inotify_add_watch(w->handle, path, IN_OPEN) >= 0;
 }
 
-static int watch_opens(watch *w)
-{
+static int watch_opens(watch *w) {
     union {
         struct inotify_event event;
         char bytes[4096];
@@ -169,13 +157,11 @@ static int watch_opens(watch *w)
     return w->opens;
 }
 
-static void watch_end(watch *w)
-{
+static void watch_end(watch *w) {
     close(w->handle);
 }
 
-static bool watch_opened(watch *w, int times)
-{
+static bool watch_opened(watch *w, int times) {
     return watch_opens(w) == times;
 }
 
@@ -183,8 +169,7 @@ static bool watch_opened(watch *w, int times)
 
 /* ---------------------------------------------------------------- generating */
 
-TEST(generate_group)
-{
+TEST(generate_group) {
     size_t count, i, k;
     for (count = 1; count <= 3; count++) {
         clear_folder();
@@ -218,8 +203,7 @@ TEST(generate_group)
 enum { SIDE = 64, COUNT = SIDE * SIDE };
 
 /* y = last(x + w), where w may be quantized: then a node computes it. */
-static bool make_common(const char *name, const char *last, bool quantized)
-{
+static bool make_common(const char *name, const char *last, bool quantized) {
     static float w[COUNT];
     static int8_t q[COUNT];
     const int64_t dims[2] = {SIDE, SIDE};
@@ -249,8 +233,7 @@ static bool make_common(const char *name, const char *last, bool quantized)
 
 /* Weights that two models have in common are stored once, also when a node of each computes them:
  * it belongs to the partition. (The toy has no DequantizeLinear.) */
-TEST(binary_holds_weights_once)
-{
+TEST(binary_holds_weights_once) {
     size_t size[2];
     int quantized;
     for (quantized = 0; quantized <= (strcmp(ep->label, "npu") == 0); quantized++) {
@@ -270,8 +253,7 @@ TEST(binary_holds_weights_once)
 }
 
 /* The session that only compiles says so when somebody runs it. */
-TEST(compiling_session_does_not_run)
-{
+TEST(compiling_session_does_not_run) {
     ort_spec spec = spec_of(in_folder("a.onnx"));
     OrtSession *session = NULL;
     ort_values out;
@@ -286,8 +268,7 @@ TEST(compiling_session_does_not_run)
 }
 
 /* The group through OrtCompileApi, into another folder. */
-TEST(generate_by_compile_api)
-{
+TEST(generate_by_compile_api) {
     char binary[2][160];
     size_t i;
     CHECK_TRUE(make_sources());
@@ -319,8 +300,7 @@ TEST(generate_by_compile_api)
 
 /* A session fails at every place of a group: ORT refuses to overwrite its model after the EP has
  * compiled it. The others go on, and it may try again. */
-TEST(generating_session_fails)
-{
+TEST(generating_session_fails) {
     size_t bad, i;
     int again;
     for (bad = 0; bad < 3; bad++) {
@@ -352,15 +332,13 @@ TEST(generating_session_fails)
     }
 }
 
-static bool reregister(void)
-{
+static bool reregister(void) {
     return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)) &&
            register_library(ep->label, ep->library);
 }
 
 /* ORT fails after the EP has compiled: the session leaves the group, which is empty again. */
-TEST(model_not_written)
-{
+TEST(model_not_written) {
     static const char *const nowhere[] = {"ep.context_enable",
                                           "1",
                                           "ep.share_ep_contexts",
@@ -387,8 +365,7 @@ TEST(model_not_written)
 
 /* The last session never comes: nothing of the binary is written, the models say what is missing,
  * and the next group is a new one. */
-TEST(no_last_session)
-{
+TEST(no_last_session) {
     ort_spec spec = spec_of(in_folder("a_ctx.onnx"));
     int with_share;
     CHECK_TRUE(make_sources());
@@ -409,8 +386,7 @@ TEST(no_last_session)
 }
 
 /* Two groups after each other, and a group over the files of an older one. */
-TEST(groups_after_each_other)
-{
+TEST(groups_after_each_other) {
     ort_spec spec = spec_of(in_folder("a_ctx.onnx"));
     size_t i;
     CHECK_ORT(make_group(2));
@@ -420,16 +396,14 @@ TEST(groups_after_each_other)
     CHECK(all_run(3), "%s", ort_text);
     /* Another generation of the same names: its models never meet the old binary. */
     CHECK_TRUE(make_plain("a.onnx", 5) && make_plain("b.onnx", 6));
-    for (i = 0; i < 2; i++)
-        remove(in_folder(contexts[i]));
+    for (i = 0; i < 2; i++) remove(in_folder(contexts[i]));
     CHECK_ORT(generate_session("a.onnx", join));
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
     CHECK_ORT(generate_session("b.onnx", finish));
     CHECK_INT(check_run(&spec, in_folder("a.onnx")), 1);
 }
 
-TEST(group_refuses)
-{
+TEST(group_refuses) {
     const char *const elsewhere[] = {
         "ep.context_enable",         "1", "ep.share_ep_contexts", "1", "ep.context_file_path",
         in_folder("out/b_ctx.onnx"), NULL};
@@ -463,8 +437,7 @@ TEST(group_refuses)
 }
 
 /* Another model has nothing for us: as the last session it still ends the group. */
-TEST(last_session_without_nodes)
-{
+TEST(last_session_without_nodes) {
     onnx_model m;
     float w[6];
     size_t i;
@@ -495,8 +468,7 @@ TEST(last_session_without_nodes)
 /* ------------------------------------------------------------------- loading */
 
 /* The first session opens the binary, the others do not even need it to be there. */
-TEST(binary_opened_once)
-{
+TEST(binary_opened_once) {
     OrtSession *sessions[3] = {NULL, NULL, NULL};
     watch w;
     size_t i;
@@ -508,8 +480,7 @@ TEST(binary_opened_once)
          open_session(contexts[1], &sessions[1]) && watch_opened(&w, 1) &&
          rename(in_folder(binary_name("a")), in_folder("away.bin")) == 0 &&
          open_session(contexts[2], &sessions[2]);
-    for (i = 0; ok && i < 3; i++)
-        ok = runs_as(sessions[i], in_folder(sources[i]));
+    for (i = 0; ok && i < 3; i++) ok = runs_as(sessions[i], in_folder(sources[i]));
     memcpy(text, ort_text, sizeof text);
     for (i = 3; i-- > 0;) /* the document's best practice: in reverse */
         if (sessions[i]) ort->ReleaseSession(sessions[i]);
@@ -522,8 +493,7 @@ TEST(binary_opened_once)
 }
 
 /* The prefix of a session goes before the names of its graphs, in a group as without one. */
-TEST(prefix)
-{
+TEST(prefix) {
     const char *const config[] = {"ep.context_enable",
                                   "1",
                                   "ep.share_ep_contexts",
@@ -552,8 +522,7 @@ TEST(prefix)
 /* The node says which graph by name and by hash: a name that stands for a graph of another
  * generation is refused, out of the binary and out of the workspace, with and without a context of
  * its own. */
-TEST(graph_of_another_generation)
-{
+TEST(graph_of_another_generation) {
     context_spec c, main_node;
     ort_contexts n[2];
     char partition[2][200], notes[2][200], file[200];
@@ -618,8 +587,7 @@ TEST(graph_of_another_generation)
 }
 
 /* Sessions end in every order; those that are left go on running. */
-TEST(any_order_of_release)
-{
+TEST(any_order_of_release) {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                      {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     OrtSession *first = NULL;
@@ -628,8 +596,7 @@ TEST(any_order_of_release)
     for (o = 0; o < 6; o++) {
         OrtSession *sessions[3] = {NULL, NULL, NULL};
         bool ok = true;
-        for (i = 0; ok && i < 3; i++)
-            ok = open_session(contexts[i], &sessions[i]);
+        for (i = 0; ok && i < 3; i++) ok = open_session(contexts[i], &sessions[i]);
         for (i = 0; i < 3; i++) {
             const int gone = orders[o][i];
             if (sessions[gone]) ort->ReleaseSession(sessions[gone]);
@@ -649,8 +616,7 @@ TEST(any_order_of_release)
 }
 
 /* Two sessions on one model: the second finds its graph taken and loads the binary for itself. */
-TEST(same_model_twice)
-{
+TEST(same_model_twice) {
     OrtSession *sessions[2] = {NULL, NULL};
     watch w;
     bool ok;
@@ -667,8 +633,7 @@ TEST(same_model_twice)
 }
 
 /* A session takes a graph and then fails: the graph is there for the next one. */
-TEST(graphs_come_back)
-{
+TEST(graphs_come_back) {
     OrtSession *sessions[2] = {NULL, NULL};
     context_spec c;
     onnx_model m;
@@ -709,8 +674,7 @@ TEST(graphs_come_back)
 }
 
 /* A damaged binary and one of another generation are refused, and the workspace stays usable. */
-TEST(bad_binaries)
-{
+TEST(bad_binaries) {
     OrtSession *session = NULL;
     uint8_t *binary;
     size_t size = 0, i;
@@ -734,19 +698,16 @@ TEST(bad_binaries)
 /* --------------------------------------------------------------- out of memory */
 
 /* A group of two, both loaded side by side and run; `ran`: everything went well. */
-static bool whole_life(bool *ran)
-{
+static bool whole_life(bool *ran) {
     OrtSession *sessions[2] = {NULL, NULL};
     int i;
     bool ok = true;
     *ran = false;
-    for (i = 0; i < 2; i++)
-        remove(in_folder(contexts[i]));
+    for (i = 0; i < 2; i++) remove(in_folder(contexts[i]));
     remove(in_folder(binary_name("a")));
     remove(in_folder(binary_name("b"))); /* of a group whose first session failed */
     if (!register_library("oom", PLUGIN("toy_oom_ep"))) return false;
-    for (i = 0; i < 2 && ok; i++)
-        ok = generate_session(sources[i], i ? finish : join);
+    for (i = 0; i < 2 && ok; i++) ok = generate_session(sources[i], i ? finish : join);
     for (i = 0; i < 2 && ok; i++)
         ok = exists(contexts[i]) && open_session(contexts[i], &sessions[i]);
     if (ok) {
@@ -761,8 +722,7 @@ static bool whole_life(bool *ran)
 
 /* Every allocation of the plugin fails once: an error or the CPU, no crash, no leak (under the
  * sanitizer), no half file. */
-TEST(out_of_memory)
-{
+TEST(out_of_memory) {
     oom_library oom;
     bool more = true, ok = false, ran = false, tidy = true;
     long n;
@@ -791,8 +751,7 @@ typedef struct worker {
 } worker;
 
 /* Not through the driver: its texts are shared. */
-static void *work(void *argument)
-{
+static void *work(void *argument) {
     worker *w = (worker *)argument;
     int i;
     for (i = 0; i < w->times && !*w->text; i++) {
@@ -818,8 +777,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-static bool run_workers(worker *workers, size_t count)
-{
+static bool run_workers(worker *workers, size_t count) {
     pthread_t threads[8];
     size_t i;
     for (i = 0; i < count; i++) {
@@ -827,8 +785,7 @@ static bool run_workers(worker *workers, size_t count)
         workers[i].text[0] = '\0';
         if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) exit(1);
     }
-    for (i = 0; i < count; i++)
-        pthread_join(threads[i], NULL);
+    for (i = 0; i < count; i++) pthread_join(threads[i], NULL);
     for (i = 0; i < count; i++) {
         if (!*workers[i].text) continue;
         snprintf(ort_text, sizeof ort_text, "thread %zu: %s", i, workers[i].text);
@@ -838,8 +795,7 @@ static bool run_workers(worker *workers, size_t count)
 }
 
 /* Sessions of one group generated at the same time, then loaded and released by several threads. */
-TEST(threads)
-{
+TEST(threads) {
     worker workers[6];
     size_t i;
     memset(workers, 0, sizeof workers);
@@ -866,8 +822,7 @@ TEST(threads)
 
 /* --------------------------------------------------- for test_plugin_share.sh */
 
-static bool tool_generate(int count, char **models)
-{
+static bool tool_generate(int count, char **models) {
     int i;
     bool ok = true;
     for (i = 0; ok && i < count; i++) {
@@ -879,8 +834,7 @@ static bool tool_generate(int count, char **models)
     return ok;
 }
 
-static bool tool_compile(int count, char **models)
-{
+static bool tool_compile(int count, char **models) {
     int i;
     bool ok = true;
     for (i = 0; ok && i < count; i++) {
@@ -898,8 +852,7 @@ static bool tool_compile(int count, char **models)
     return ok;
 }
 
-static bool tool_judge(const char *context, char **models)
-{
+static bool tool_judge(const char *context, char **models) {
     ort_spec spec = spec_of(context);
     OrtSession *session = NULL;
     int i;
@@ -919,8 +872,7 @@ static bool tool_judge(const char *context, char **models)
 }
 
 /* The file that the first node of a context model names. */
-static bool binary_of(const char *path, char *out, size_t size)
-{
+static bool binary_of(const char *path, char *out, size_t size) {
     epctx_model model;
     epctx_error error;
     epctx_cursor it;
@@ -943,8 +895,7 @@ static bool binary_of(const char *path, char *out, size_t size)
     return found;
 }
 
-static bool tool_load(int count, char **paths)
-{
+static bool tool_load(int count, char **paths) {
     OrtSession *sessions[8] = {NULL};
     char binary[PATH_MAX], away[PATH_MAX + 8];
     watch w;
@@ -964,8 +915,7 @@ static bool tool_load(int count, char **paths)
         if (ok && i == 0) ok = watch_opened(&w, 1) && rename(binary, away) == 0;
     }
     ort_relative = 1e-3;
-    for (i = 0; ok && i < count / 2; i++)
-        ok = runs_as(sessions[i], paths[2 * i + 1]);
+    for (i = 0; ok && i < count / 2; i++) ok = runs_as(sessions[i], paths[2 * i + 1]);
     for (i = count / 2; i-- > 0;)
         if (sessions[i]) ort->ReleaseSession(sessions[i]);
     rename(away, binary);
@@ -975,8 +925,7 @@ static bool tool_load(int count, char **paths)
     return ok;
 }
 
-static int tool(int argc, char **argv)
-{
+static int tool(int argc, char **argv) {
     bool ok = false;
     ep = npu_subject();
     if (!ort_test_begin(argv[0]) || !register_library(ep->label, ep->library)) {
@@ -1016,8 +965,7 @@ static const ort_case cases[] = {
     ORT_CASE(threads),
 };
 
-int main(int argc, char **given)
-{
+int main(int argc, char **given) {
     char **argv = ort_words(argc, given);
     if (argc > 2 && strncmp(argv[1], "--", 2) == 0) return tool(argc, argv);
     if (!ort_test_begin(argv[0])) return ort_test_end();

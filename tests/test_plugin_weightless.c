@@ -19,8 +19,7 @@ static const char *const former[] = {"ep.context_enable", "1",
 
 static float numbers[2][COUNT];
 
-static void make_numbers(float start)
-{
+static void make_numbers(float start) {
     int i;
     for (i = 0; i < 2 * COUNT; i++)
         numbers[i / COUNT][i % COUNT] = start + (float)(i * 7 % 1009) / 512;
@@ -29,8 +28,7 @@ static void make_numbers(float start)
 /* y = relu(x * w + v), with v in external data when `external`. */
 enum { EXTERNAL_AT = 64 };
 
-static bool save_weights(const char *name)
-{
+static bool save_weights(const char *name) {
     uint8_t *data = (uint8_t *)calloc(1, EXTERNAL_AT + BYTES);
     bool ok;
     if (!data) return false;
@@ -40,8 +38,7 @@ static bool save_weights(const char *name)
     return ok;
 }
 
-static bool make_heavy(const char *name, bool external, float start)
-{
+static bool make_heavy(const char *name, bool external, float start) {
     const int64_t dims[2] = {SIDE, SIDE};
     onnx_model m;
     bool ok;
@@ -61,15 +58,13 @@ static bool make_heavy(const char *name, bool external, float start)
     return ok;
 }
 
-static size_t size_of(const char *name)
-{
+static size_t size_of(const char *name) {
     struct stat st;
     return stat(in_folder(name), &st) == 0 ? (size_t)st.st_size : SIZE_MAX;
 }
 
 /* The weights that a node names, and how many inputs it has. */
-static bool read_weights(const char *name, size_t *weights_named, size_t *inputs)
-{
+static bool read_weights(const char *name, size_t *weights_named, size_t *inputs) {
     ort_contexts n;
     epctx_cursor it;
     epctx_attr_view attr;
@@ -77,22 +72,19 @@ static bool read_weights(const char *name, size_t *weights_named, size_t *inputs
     *weights_named = *inputs = 0;
     if (!ort_read_contexts(in_folder(name), &n)) return false;
     it = epctx_node_inputs(&n.views[0]);
-    while (epctx_next_str(&it, &text))
-        ++*inputs;
+    while (epctx_next_str(&it, &text)) ++*inputs;
     it = epctx_node_attrs(&n.views[0]);
     while (epctx_next_attr(&it, &attr)) {
         epctx_weight_ref ref;
         epctx_str rest = attr.s;
         if (!epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) continue;
-        while (epctx_next_weight(&rest, &ref))
-            ++*weights_named;
+        while (epctx_next_weight(&rest, &ref)) ++*weights_named;
     }
     epctx_model_close(&n.model);
     return true;
 }
 
-TEST(generate_and_load)
-{
+TEST(generate_and_load) {
     int external, embed;
     for (external = 0; external < 2; external++) {
         for (embed = 0; embed < 2; embed++) {
@@ -121,16 +113,14 @@ TEST(generate_and_load)
 }
 
 /* Without a context model. */
-TEST(compiled_now)
-{
+TEST(compiled_now) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_heavy("m.onnx", false, 1));
     spec.config = just_in_time;
     CHECK(check_run(&spec, spec.path) == 3, "%s", ort_text);
 }
 
-static bool holds(const char *name, const char *text)
-{
+static bool holds(const char *name, const char *text) {
     size_t size;
     void *data = slurp(name, &size);
     const bool ok = data && memmem(data, size, text, strlen(text));
@@ -140,8 +130,7 @@ static bool holds(const char *name, const char *text)
 
 /* The option's former name means the same, wherever the weights are: none in the binary, all of
  * them once in the context model. */
-TEST(former_option)
-{
+TEST(former_option) {
     int external;
     for (external = 0; external < 2; external++) {
         ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -166,16 +155,14 @@ TEST(former_option)
 }
 
 /* A weight that a node computes: what it computes it from stays outside. */
-TEST(quantized)
-{
+TEST(quantized) {
     const int64_t dims[2] = {SIDE, SIDE};
     static int8_t q[COUNT];
     const float scale = 0.25f;
     const int8_t zero = 3;
     const char *const *const configs[] = {weightless, former};
     int i;
-    for (i = 0; i < COUNT; i++)
-        q[i] = (int8_t)(i % 251 - 125);
+    for (i = 0; i < COUNT; i++) q[i] = (int8_t)(i % 251 - 125);
     for (i = 0; i < 2; i++) {
         ort_spec spec = spec_of(in_folder("m.onnx"));
         onnx_model m;
@@ -200,8 +187,7 @@ TEST(quantized)
 }
 
 /* A weight in the context model is not the one that was compiled. */
-TEST(changed_weight)
-{
+TEST(changed_weight) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     uint8_t *model, *at;
     size_t size;
@@ -222,8 +208,7 @@ TEST(changed_weight)
 
 /* What `epctx compile` makes of the folder's m.onnx: nodes that name their weights, which stay in
  * the source model. */
-static bool generate_ours(epctx_weightless_support which)
-{
+static bool generate_ours(epctx_weightless_support which) {
     epctx_npu npu;
     epctx_backend backend;
     epctx_model model;
@@ -247,13 +232,11 @@ static bool generate_ours(epctx_weightless_support which)
 static const void *source_data; /* SessionOptionsSetWeightlessSourceModelBuffer */
 static size_t source_size;
 
-static void give_source(OrtSessionOptions *options)
-{
+static void give_source(OrtSessionOptions *options) {
     ort_ok(ort->SessionOptionsSetWeightlessSourceModelBuffer(options, source_data, source_size));
 }
 
-static bool move_away(const char *name)
-{
+static bool move_away(const char *name) {
     char to[PATH_MAX];
     snprintf(to, sizeof to, "%s", in_folder("away"));
     if (mkdir(to, 0700) != 0 && errno != EEXIST) return false;
@@ -263,8 +246,7 @@ static bool move_away(const char *name)
 
 /* Weights that stay in the source model: found by the node's attribute, by the session's option and
  * in the application's buffer, in the order that ORT recommends: buffer, path, attribute. */
-TEST(source_model)
-{
+TEST(source_model) {
     int external;
     if (ort_version < 29) SKIP("buffers of source models came with ONNX Runtime 1.29");
     for (external = 0; external < 2; external++) {
@@ -318,8 +300,7 @@ TEST(source_model)
 }
 
 /* Weights that are inputs of the node come before any source. */
-TEST(inputs_first)
-{
+TEST(inputs_first) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     const char *const config[] = {"ep.context_source_model_path", "/nowhere/m.onnx", NULL};
     CHECK_TRUE(make_heavy("m.onnx", false, 1));
@@ -331,8 +312,7 @@ TEST(inputs_first)
 }
 
 /* Weightless and shared. */
-TEST(shared)
-{
+TEST(shared) {
     static const char *const join[] = {
         "ep.context_enable", "1", "ep.enable_weightless", "1", "ep.share_ep_contexts", "1", NULL};
     static const char *const finish[] = {"ep.context_enable",
@@ -366,8 +346,7 @@ TEST(shared)
 }
 
 /* A backend that cannot: ORT refuses, as it promises. */
-TEST(unsupported)
-{
+TEST(unsupported) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_heavy("m.onnx", false, 1));
     spec.config = weightless;
@@ -386,8 +365,7 @@ static const ort_case cases[] = {
     ORT_CASE_OF("toy", unsupported),
 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!ort_test_begin(argv[0])) return ort_test_end();
     ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);
     return ort_test_end();

@@ -6,8 +6,7 @@
 #include "examples/epctx/ops/lint.h"
 
 /* One compiled node of a source that makes y from x. */
-static bytes one_node(const char *source, const char *cache, int64_t embed)
-{
+static bytes one_node(const char *source, const char *cache, int64_t embed) {
     bytes graph = {0};
     add_epnode(&graph, "n", "x", "y", 1, embed, source, "p", cache, strlen(cache));
     return end_model(&graph);
@@ -26,8 +25,7 @@ typedef struct job {
     epctx_error error;
 } job;
 
-static void job_note(void *user, const epctx_repair_note *note)
-{
+static void job_note(void *user, const epctx_repair_note *note) {
     job *j = (job *)user;
     size_t used = strlen(j->notes);
     if (note->done)
@@ -36,8 +34,7 @@ static void job_note(void *user, const epctx_repair_note *note)
         snprintf(j->last_left, sizeof j->last_left, "%s", note->text);
 }
 
-static bool job_open(job *j, bytes data)
-{
+static bool job_open(job *j, bytes data) {
     memset(j, 0, sizeof *j);
     j->data = data;
     j->opts.check.no_files = true;
@@ -45,45 +42,39 @@ static bool job_open(job *j, bytes data)
     return epctx_model_open_memory(&j->model, data.data, data.size, NULL, &j->error) == EPCTX_OK;
 }
 
-static bool job_source(job *j, bytes data)
-{
+static bool job_source(job *j, bytes data) {
     j->from = data;
     j->opts.source = &j->source;
     return epctx_model_open_memory(&j->source, data.data, data.size, NULL, &j->error) == EPCTX_OK;
 }
 
-static void job_rule(job *j, epctx_rule rule)
-{
+static void job_rule(job *j, epctx_rule rule) {
     j->rules[j->opts.rule_count++] = rule;
 }
 
 /* What was done, or the error. */
-static const char *job_run(job *j)
-{
+static const char *job_run(job *j) {
     j->notes[0] = '\0';
     if (epctx_repair(&j->model, &j->opts, job_note, j, &j->done, &j->left, &j->error) != EPCTX_OK)
         return j->error.message;
     return j->notes;
 }
 
-static void job_close(job *j)
-{
+static void job_close(job *j) {
     epctx_model_close(&j->model);
     epctx_model_close(&j->source);
     bytes_free(&j->data);
     bytes_free(&j->from);
 }
 
-static epctx_epnode epnode_at(const epctx_model *model, int number)
-{
+static epctx_epnode epnode_at(const epctx_model *model, int number) {
     epctx_node_view node = node_at(model, number);
     epctx_epnode ep = {0};
     if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) ep.main_context = -1;
     return ep;
 }
 
-static bool job_untouched(job *j)
-{
+static bool job_untouched(job *j) {
     bytes now = written(&j->model);
     bool same = bytes_equal(&now, j->data.data, j->data.size);
     bytes_free(&now);
@@ -92,20 +83,17 @@ static bool job_untouched(job *j)
 
 /* -- by rule, and undone -- */
 
-static size_t count_metadata(const epctx_model *model)
-{
+static size_t count_metadata(const epctx_model *model) {
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair entry;
     size_t count = 0;
-    while (epctx_next_pair(&it, &entry))
-        count++;
+    while (epctx_next_pair(&it, &entry)) count++;
     return count;
 }
 
 /* Without options: every rule that is no hint. */
-TEST(defaults)
-{
+TEST(defaults) {
     bytes data = one_node(npu, "c", 1);
     epctx_model model;
     size_t done = 9, left = 9;
@@ -123,8 +111,7 @@ typedef struct tally {
     epctx_rule last;
 } tally;
 
-static void count_note(void *user, const epctx_repair_note *n)
-{
+static void count_note(void *user, const epctx_repair_note *n) {
     tally *all = (tally *)user;
     all->done += n->done;
     all->left += !n->done;
@@ -132,8 +119,7 @@ static void count_note(void *user, const epctx_repair_note *n)
 }
 
 /* The graph occurs twice: what can only be read becomes what can be edited, and back. */
-TEST(repair_and_undo)
-{
+TEST(repair_and_undo) {
     bytes data = compiled_model("EpctxNpuExecutionProvider"), graph = {0}, now;
     epctx_repair_opts opts = {0};
     epctx_model model;
@@ -163,8 +149,7 @@ TEST(repair_and_undo)
 }
 
 /* A rule that was not asked for is left alone; a hint is repaired when it is named. */
-TEST(repair_by_rule)
-{
+TEST(repair_by_rule) {
     bytes graph = {0}, data;
     epctx_rule rule = EPCTX_RULE_DEFAULTS;
     epctx_repair_opts opts = {0};
@@ -194,8 +179,7 @@ TEST(repair_by_rule)
 
 /* Of two types only the last counts; of two graphs both; a model with such fields can only be
  * read until they are repaired. */
-TEST(doubled_fields)
-{
+TEST(doubled_fields) {
     bytes graph = {0}, more = {0}, value = {0}, type = {0}, inner = {0}, data, odd = {0};
     epctx_cursor it;
     epctx_value_view view;
@@ -246,8 +230,7 @@ TEST(doubled_fields)
 }
 
 /* Different values are not ours to choose; one rule does not do the work of another. */
-TEST(doubled_entries)
-{
+TEST(doubled_entries) {
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), data;
     job j;
     add_attr_int(&node, "main_context", 1);
@@ -259,8 +242,7 @@ TEST(doubled_entries)
     put_child(&graph, 1, &node);
     data = end_model(&graph);
     add_opset(&data, "com.microsoft", 1);
-    for (int i = 0; i < 2; i++)
-        add_metadata(&data, "key", "value");
+    for (int i = 0; i < 2; i++) add_metadata(&data, "key", "value");
     CHECK_TRUE(job_open(&j, data));
     job_rule(&j, EPCTX_RULE_DOUBLED_ATTRIBUTE);
     CHECK_STR(job_run(&j), "");
@@ -275,8 +257,7 @@ TEST(doubled_entries)
 
 /* Equal is equal at any size; one byte of difference, the last one, is not ours to choose. An entry
  * that was edited is not what its bytes in the file say. */
-TEST(doubled_entries_of_any_size)
-{
+TEST(doubled_entries_of_any_size) {
     enum { size = 70000 };
     char *data = (char *)calloc(1, size);
     epctx_tensor_view tensor;
@@ -315,8 +296,7 @@ TEST(doubled_entries_of_any_size)
 
 /* -- EPContext nodes -- */
 
-TEST(spelling_of_sources)
-{
+TEST(spelling_of_sources) {
     bytes graph = {0};
     job j;
     add_epnode(&graph, "a", "x", "y", 1, 1, "openvinoexecutionprovider", "p", "c", 1);
@@ -338,8 +318,7 @@ TEST(spelling_of_sources)
 }
 
 /* A profile without a source of its own has none to give. */
-TEST(sources_of_no_profile)
-{
+TEST(sources_of_no_profile) {
     static epctx_profile own;
     bytes graph = {0};
     job j;
@@ -357,8 +336,7 @@ TEST(sources_of_no_profile)
 }
 
 /* Only what the EP wants stored is stored. */
-TEST(attributes_that_are_required)
-{
+TEST(attributes_that_are_required) {
     bytes graph = {0};
     job j;
     add_epnode(&graph, "telum", "x", "y", -1, -1, "telum", NULL, NULL, 0);
@@ -379,8 +357,7 @@ TEST(attributes_that_are_required)
 }
 
 /* QNN finds its graph by the node's name: two of one name stay as they are. */
-TEST(names_that_are_keys)
-{
+TEST(names_that_are_keys) {
     bytes graph = {0};
     job j;
     add_epnode(&graph, "same", "x", "y", 1, 1, "QNN", "p", "c", 1);
@@ -401,8 +378,7 @@ TEST(names_that_are_keys)
 /* -- files -- */
 
 /* Without files, or without a folder, nobody knows which name is right. */
-TEST(files_that_cannot_be_looked_for)
-{
+TEST(files_that_cannot_be_looked_for) {
     job j;
     int turn;
     for (turn = 0; turn < 2; turn++) {
@@ -422,8 +398,7 @@ TEST(files_that_cannot_be_looked_for)
     }
 }
 
-static bool job_file(job *j, bytes data)
-{
+static bool job_file(job *j, bytes data) {
     save_bytes("m.onnx", &data);
     memset(j, 0, sizeof *j);
     j->opts.rules = j->rules;
@@ -433,8 +408,7 @@ static bool job_file(job *j, bytes data)
 }
 
 /* What counts as a payload is the name of a file: only if the file is there. */
-TEST(payloads_that_are_names)
-{
+TEST(payloads_that_are_names) {
     static char name[1100];
     bytes graph = {0};
     job j;
@@ -449,15 +423,13 @@ TEST(payloads_that_are_names)
     job_rule(&j, EPCTX_RULE_LIKE_PATH);
     CHECK_STR(job_run(&j), "W009 embed_mode is now 0: 'c.bin' is a file beside the model; ");
     CHECK_INT(epnode_at(&j.model, 0).embed_mode, 0);
-    for (int i = 1; i < 4; i++)
-        CHECK_INT(epnode_at(&j.model, i).embed_mode, 1);
+    for (int i = 1; i < 4; i++) CHECK_INT(epnode_at(&j.model, i).embed_mode, 1);
     job_close(&j);
     remove_root();
 }
 
 /* A name that breaks another rule than the one that was asked for; one that is none. */
-TEST(names_by_rule)
-{
+TEST(names_by_rule) {
     bytes graph = {0}, node;
     job j;
     CHECK_TRUE(make_root());
@@ -490,13 +462,11 @@ TEST(names_by_rule)
 }
 
 /* Names that are wrong, of files that are there. */
-static void make_misnamed(void)
-{
+static void make_misnamed(void) {
     static char deep[6000];
     bytes graph = {0}, model, attr = {0}, node;
     size_t i;
-    for (i = 0; i < sizeof deep - 1; i++)
-        deep[i] = i % 2 == 0 ? 'd' : '/';
+    for (i = 0; i < sizeof deep - 1; i++) deep[i] = i % 2 == 0 ? 'd' : '/';
     mkdir(at("sub"), 0700);
     save_sixteen("ctx.bin", 1);
     save_sixteen("sub/two.bin", 2);
@@ -529,8 +499,7 @@ static void make_misnamed(void)
 }
 
 /* "name embed_mode context" of every EPContext node that can be read. */
-static const char *contexts_of(const epctx_model *model)
-{
+static const char *contexts_of(const epctx_model *model) {
     static char text[12000];
     epctx_walk walk;
     epctx_node_view node;
@@ -547,8 +516,7 @@ static const char *contexts_of(const epctx_model *model)
     return text;
 }
 
-static epctx_str source_of(const epctx_model *model, const char *name)
-{
+static epctx_str source_of(const epctx_model *model, const char *name) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     while (epctx_next_node(&it, &node))
@@ -556,8 +524,7 @@ static epctx_str source_of(const epctx_model *model, const char *name)
     return epctx_str_of("no such node");
 }
 
-TEST(repair_of_names_of_files)
-{
+TEST(repair_of_names_of_files) {
     static uint64_t memory[HUNGRY_BUFFER / 8];
     static epctx_profile strict;
     static epctx_error error;
@@ -573,8 +540,7 @@ TEST(repair_of_names_of_files)
     strict.required = (1u << EPCTX_EP_ATTR_COUNT) - 1;
     profiles[1] = epctx_profile_find(epctx_str_of("tensorrt"));
     profiles[2] = &strict;
-    for (i = 0; i < EPCTX_RULE_COUNT; i++)
-        rules[i] = (epctx_rule)i;
+    for (i = 0; i < EPCTX_RULE_COUNT; i++) rules[i] = (epctx_rule)i;
     for (turn = 0; turn < 4; turn++) {
         opts.check.profile = profiles[turn % 3];
         opts.rules = rules;
@@ -608,8 +574,7 @@ TEST(repair_of_names_of_files)
 
 /* -- what the source model knows -- */
 
-static void add_tensor(bytes *graph, const char *name, int32_t elem, int64_t d0, int64_t d1)
-{
+static void add_tensor(bytes *graph, const char *name, int32_t elem, int64_t d0, int64_t d1) {
     static const uint8_t data[64] = {7};
     bytes tensor = {0};
     put_int(&tensor, 1, d0);
@@ -624,8 +589,7 @@ static void add_tensor(bytes *graph, const char *name, int32_t elem, int64_t d0,
 }
 
 /* Data that was in memory comes back from a tensor of the same type and shape, and no other. */
-TEST(data_of_the_source)
-{
+TEST(data_of_the_source) {
     static const struct {
         int32_t elem;
         int64_t d0, d1; /* d0 0: in a file that is gone */
@@ -668,8 +632,7 @@ TEST(data_of_the_source)
 
 /* Initializers that only bodies read come back in the order of the bodies, whatever the addresses
  * are. */
-TEST(repair_order)
-{
+TEST(repair_order) {
     bytes graph = {0}, source = {0}, body = {0}, node, a, b;
     epctx_repair_opts opts = {0};
     epctx_model model, before;
@@ -710,16 +673,14 @@ TEST(repair_order)
 
 /* -- types -- */
 
-static void add_untyped(bytes *graph, const char *name)
-{
+static void add_untyped(bytes *graph, const char *name) {
     bytes value = {0};
     put_str(&value, 1, name);
     put_child(graph, GRAPH_VALUE, &value);
 }
 
 /* What the reader of an output leaves open: 0 is no type. */
-TEST(types_by_reader)
-{
+TEST(types_by_reader) {
     static const struct {
         const char *op, *domain, *inputs;
         int32_t elem;
@@ -770,8 +731,7 @@ TEST(types_by_reader)
 }
 
 /* A graph output without a type: the source model may tell it, or has none either. */
-TEST(types_of_graph_outputs)
-{
+TEST(types_of_graph_outputs) {
     static const char *const told[] = {
         "has no type, neither in value_info nor as a graph output: ORT cannot infer it (only the "
         "source model has the information)",
@@ -808,8 +768,7 @@ TEST(types_of_graph_outputs)
 }
 
 /* The type of an output that only DequantizeLinear reads is that of its zero point. */
-TEST(repair_type_from_reader)
-{
+TEST(repair_type_from_reader) {
     static const uint8_t zero = 0;
     bytes graph = {0}, data, tensor = {0};
     epctx_repair_opts opts = {0};
@@ -840,8 +799,7 @@ TEST(repair_type_from_reader)
 /* -- many -- */
 
 /* Thousands of nodes of one name take memory in proportion. */
-TEST(repair_of_many_names)
-{
+TEST(repair_of_many_names) {
     enum { MANY = 5000 };
     bytes graph = {0}, data;
     epctx_repair_opts opts = {0};
@@ -849,8 +807,7 @@ TEST(repair_of_many_names)
     epctx_model model;
     epctx_error error;
     size_t done, i;
-    for (i = 0; i < MANY; i++)
-        add_node(&graph, "Relu", "same", "x", "");
+    for (i = 0; i < MANY; i++) add_node(&graph, "Relu", "same", "x", "");
     data = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
     opts.rules = &none;
@@ -865,8 +822,7 @@ TEST(repair_of_many_names)
     bytes_free(&data);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(defaults);
     RUN(repair_and_undo);
     RUN(repair_by_rule);

@@ -9,8 +9,7 @@ typedef struct memory_source {
     uint64_t fail_from; /* reads that reach this offset fail */
 } memory_source;
 
-static bool read_memory(void *user, uint64_t offset, void *out, size_t size)
-{
+static bool read_memory(void *user, uint64_t offset, void *out, size_t size) {
     memory_source *m = (memory_source *)user;
     if (offset > m->size || size > m->size - offset || offset + size > m->fail_from) return false;
     memcpy(out, m->data + offset, size);
@@ -22,8 +21,7 @@ typedef struct stream_state {
     size_t left;
 } stream_state;
 
-static bool read_stream(pb_istream_t *stream, pb_byte_t *out, size_t count)
-{
+static bool read_stream(pb_istream_t *stream, pb_byte_t *out, size_t count) {
     stream_state *s = (stream_state *)stream->state;
     if (count > s->left) {
         stream->bytes_left = 0;
@@ -41,13 +39,11 @@ typedef struct summary {
     uint64_t nodes, broken, sum;
 } summary;
 
-static uint64_t mix(uint64_t h, uint64_t value)
-{
+static uint64_t mix(uint64_t h, uint64_t value) {
     return epctx_hash(&value, sizeof value, h);
 }
 
-static uint64_t node_hash(const epctx_epnode *node, const epctx_range *ranges)
-{
+static uint64_t node_hash(const epctx_epnode *node, const epctx_range *ranges) {
     uint64_t h =
         mix(mix(mix(node->present, (uint64_t)node->main_context), (uint64_t)node->embed_mode),
             (uint64_t)node->max_size);
@@ -58,8 +54,7 @@ static uint64_t node_hash(const epctx_epnode *node, const epctx_range *ranges)
     return h;
 }
 
-static summary run_scan(epctx_scan *scan)
-{
+static summary run_scan(epctx_scan *scan) {
     summary out = {false, 0, 0, 0};
     epctx_scan_event event;
     epctx_error error;
@@ -74,8 +69,7 @@ static summary run_scan(epctx_scan *scan)
     return out;
 }
 
-static summary scan_memory(const void *data, size_t size)
-{
+static summary scan_memory(const void *data, size_t size) {
     memory_source m = {(const uint8_t *)data, size, UINT64_MAX};
     epctx_source source = {&m, read_memory, size};
     epctx_scan scan;
@@ -83,8 +77,7 @@ static summary scan_memory(const void *data, size_t size)
     return run_scan(&scan);
 }
 
-static summary scan_stream(const void *data, size_t size, bool known)
-{
+static summary scan_stream(const void *data, size_t size, bool known) {
     stream_state s = {(const uint8_t *)data, size};
     pb_istream_t stream = {0};
     epctx_scan scan;
@@ -95,16 +88,14 @@ static summary scan_stream(const void *data, size_t size, bool known)
     return run_scan(&scan);
 }
 
-static epctx_range range_of(epctx_str text, const void *data)
-{
+static epctx_range range_of(epctx_str text, const void *data) {
     epctx_range range = {0, text.size};
     if (text.size > 0) range.offset = (uint64_t)(text.data - (const char *)data);
     return range;
 }
 
 /* The same from the index; `merged` tells that doubled messages make the comparison void. */
-static summary index_memory(const void *data, size_t size, bool *merged)
-{
+static summary index_memory(const void *data, size_t size, bool *merged) {
     summary out = {false, 0, 0, 0};
     epctx_model model;
     epctx_walk walk;
@@ -137,8 +128,7 @@ static summary index_memory(const void *data, size_t size, bool *merged)
 }
 
 /* Index, random access and stream agree on these bytes. */
-static bool agree(const void *data, size_t size, char *why, size_t room)
-{
+static bool agree(const void *data, size_t size, char *why, size_t room) {
     bool merged;
     summary want = index_memory(data, size, &merged);
     summary got = scan_memory(data, size);
@@ -162,8 +152,7 @@ static bool agree(const void *data, size_t size, char *why, size_t room)
 }
 
 /* A model with everything that makes scanning hard. */
-static bytes odd_model(void)
-{
+static bytes odd_model(void) {
     bytes graph = {0}, body = {0}, inner = {0}, node, attr = {0}, model, function = {0};
     const int64_t dims[] = {1, 2, -2};
     char payload[300];
@@ -204,8 +193,7 @@ static bytes odd_model(void)
     return model;
 }
 
-TEST(finds_what_the_index_finds)
-{
+TEST(finds_what_the_index_finds) {
     bytes model = odd_model();
     char why[160];
     bool merged;
@@ -223,8 +211,7 @@ TEST(finds_what_the_index_finds)
 }
 
 /* Reading fails at any place of a model with everything but its end, which may be skipped. */
-TEST(read_failures_anywhere)
-{
+TEST(read_failures_anywhere) {
     bytes model = rich_model(false);
     for (size_t limit = 0; limit < model.size - 100; limit += 5) {
         memory_source m = {model.data, model.size, limit};
@@ -241,8 +228,7 @@ TEST(read_failures_anywhere)
     bytes_free(&model);
 }
 
-TEST(sources_of_odd_sizes)
-{
+TEST(sources_of_odd_sizes) {
     static const uint64_t sizes[] = {0, UINT64_C(1) << 40, UINT64_MAX - 1};
     static const epctx_status want[] = {EPCTX_ERR_PROTOBUF, EPCTX_ERR_LIMIT, EPCTX_ERR_LIMIT};
     for (size_t i = 0; i < 3; i++) {
@@ -256,8 +242,7 @@ TEST(sources_of_odd_sizes)
     }
 }
 
-TEST(same_verdict_on_damaged_models)
-{
+TEST(same_verdict_on_damaged_models) {
     bytes model = odd_model();
     uint8_t *copy = (uint8_t *)malloc(model.size);
     uint32_t state = 12345;
@@ -281,8 +266,7 @@ TEST(same_verdict_on_damaged_models)
     bytes_free(&model);
 }
 
-TEST(every_cut)
-{
+TEST(every_cut) {
     bytes model = odd_model();
     char why[160];
     size_t i;
@@ -291,17 +275,14 @@ TEST(every_cut)
     bytes_free(&model);
 }
 
-TEST(nesting_has_the_same_limit)
-{
+TEST(nesting_has_the_same_limit) {
     int levels;
     for (levels = 96; levels <= 104; levels++) {
         bytes group = {0};
         char why[160];
         int i;
-        for (i = 0; i < levels; i++)
-            put_tag(&group, 900, 3);
-        for (i = 0; i < levels; i++)
-            put_tag(&group, 900, 4);
+        for (i = 0; i < levels; i++) put_tag(&group, 900, 3);
+        for (i = 0; i < levels; i++) put_tag(&group, 900, 4);
         CHECK(agree(group.data, group.size, why, sizeof why), "%d groups: %s", levels, why);
         bytes_free(&group);
     }
@@ -322,8 +303,7 @@ TEST(nesting_has_the_same_limit)
     }
 }
 
-TEST(events_carry_text)
-{
+TEST(events_carry_text) {
     bytes graph = {0}, model;
     memory_source m;
     epctx_source source;
@@ -359,8 +339,7 @@ TEST(events_carry_text)
 /* -- external data -- */
 
 static bytes external_tensor(const char *name, const char *location, const char *offset,
-                             const char *length)
-{
+                             const char *length) {
     bytes graph = {0}, tensor = {0};
     add_external(&graph, name, 1, location, offset, length);
     /* Without the tag and the length of the graph's field. */
@@ -370,8 +349,7 @@ static bytes external_tensor(const char *name, const char *location, const char 
 }
 
 /* Tensors with external data, wherever they can be, and a node after each. */
-static bytes external_model(void)
-{
+static bytes external_model(void) {
     bytes graph = {0}, body = {0}, attr = {0}, node, sparse = {0}, tensor, model, pair = {0};
     add_external(&graph, "first", 1, "a.bin", "4096", "16");
     add_external(&graph, "no range", 1, "a.bin", NULL, NULL);
@@ -407,8 +385,7 @@ static bytes external_model(void)
 }
 
 /* Scans for external data as text; the node must come out whole. */
-static bool external_text(epctx_scan *scan, char *out, size_t room)
-{
+static bool external_text(epctx_scan *scan, char *out, size_t room) {
     epctx_scan_event event;
     bool node = false;
     out[0] = '\0';
@@ -426,8 +403,7 @@ static bool external_text(epctx_scan *scan, char *out, size_t room)
     return node;
 }
 
-static void begin_memory(epctx_scan *scan, memory_source *m, const bytes *model)
-{
+static void begin_memory(epctx_scan *scan, memory_source *m, const bytes *model) {
     epctx_source source = {m, read_memory, model->size};
     m->data = model->data;
     m->size = model->size;
@@ -435,8 +411,7 @@ static void begin_memory(epctx_scan *scan, memory_source *m, const bytes *model)
     epctx_scan_begin(scan, &source);
 }
 
-TEST(external_data_at_any_depth)
-{
+TEST(external_data_at_any_depth) {
     static const char want[] = "first a.bin 4096 16 0\n"
                                "no range a.bin 0 18446744073709551615 0\n"
                                "odd range b.bin 18446744073709551615 18446744073709551615 0\n"
@@ -462,8 +437,7 @@ TEST(external_data_at_any_depth)
     bytes_free(&model);
 }
 
-TEST(a_long_location_has_its_place)
-{
+TEST(a_long_location_has_its_place) {
     bytes graph = {0}, model;
     char location[EPCTX_SCAN_TEXT + 2];
     memory_source m;
@@ -485,8 +459,7 @@ TEST(a_long_location_has_its_place)
 
 /* -- when text is short -- */
 
-TEST(name_source_and_partition_come_first)
-{
+TEST(name_source_and_partition_come_first) {
     char filler[EPCTX_SCAN_TEXT], name[41], partition[61];
     bytes node, graph = {0}, model;
     memory_source m;
@@ -520,8 +493,7 @@ TEST(name_source_and_partition_come_first)
 }
 
 /* A node with a graph inside is read twice, and a stream does not go back. */
-TEST(streams_do_not_go_back)
-{
+TEST(streams_do_not_go_back) {
     bytes graph = {0}, body = {0}, attr = {0}, node, model;
     pb_istream_t stream;
     epctx_scan scan;
@@ -538,8 +510,7 @@ TEST(streams_do_not_go_back)
     model = new_model(&graph);
     stream = pb_istream_from_buffer(model.data, model.size);
     epctx_scan_begin_stream(&scan, &stream);
-    do
-        event = epctx_scan_next(&scan, &error);
+    do event = epctx_scan_next(&scan, &error);
     while (event != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED);
     CHECK_INT(event, EPCTX_SCAN_FAILED);
     CHECK_INT(error.status, EPCTX_ERR_UNSUPPORTED);
@@ -551,8 +522,7 @@ TEST(streams_do_not_go_back)
 }
 
 /* The message says where in how many bytes. */
-TEST(a_source_has_an_end)
-{
+TEST(a_source_has_an_end) {
     bytes graph = {0}, model = new_model(&graph);
     memory_source m;
     epctx_scan scan;
@@ -561,8 +531,7 @@ TEST(a_source_has_an_end)
     char of[40];
     model.size--;
     begin_memory(&scan, &m, &model);
-    do
-        event = epctx_scan_next(&scan, &error);
+    do event = epctx_scan_next(&scan, &error);
     while (event != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED);
     CHECK_INT(event, EPCTX_SCAN_FAILED);
     snprintf(of, sizeof of, " of %u: ", (unsigned)model.size);
@@ -571,8 +540,7 @@ TEST(a_source_has_an_end)
 }
 
 /* Places in a model have 40 bits. */
-TEST(terabytes)
-{
+TEST(terabytes) {
     static const struct {
         uint64_t size;
         epctx_status status;
@@ -590,8 +558,7 @@ TEST(terabytes)
     }
 }
 
-TEST(read_failure_is_an_io_error)
-{
+TEST(read_failure_is_an_io_error) {
     bytes model = odd_model();
     memory_source m = {model.data, model.size, 40};
     epctx_source source = {&m, read_memory, model.size};
@@ -609,8 +576,7 @@ TEST(read_failure_is_an_io_error)
 }
 
 /* A name that has no room at all takes none from what is there. */
-TEST(a_name_too_long_takes_no_room)
-{
+TEST(a_name_too_long_takes_no_room) {
     static char name[EPCTX_SCAN_TEXT + 1];
     bytes graph = {0}, node = {0}, model;
     memory_source m;
@@ -641,8 +607,7 @@ typedef struct broken_stream {
     size_t broken_at; /* reading fails there; SIZE_MAX: it ends */
 } broken_stream;
 
-static bool read_broken(pb_istream_t *stream, pb_byte_t *out, size_t count)
-{
+static bool read_broken(pb_istream_t *stream, pb_byte_t *out, size_t count) {
     broken_stream *s = (broken_stream *)stream->state;
     if (s->broken_at < s->at + count) return false;
     if (count > s->data->size - s->at) {
@@ -657,8 +622,7 @@ static bool read_broken(pb_istream_t *stream, pb_byte_t *out, size_t count)
 static char strings_found[3 * EPCTX_SCAN_TEXT]; /* name, source, partition */
 
 /* The last event, and the node of the main graph that was found last. */
-static epctx_scan_event scan_all(epctx_scan *scan, epctx_scan *found, epctx_error *error)
-{
+static epctx_scan_event scan_all(epctx_scan *scan, epctx_scan *found, epctx_error *error) {
     epctx_scan_event event;
     epctx_error_clear(error);
     while ((event = epctx_scan_next(scan, error)) != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED)
@@ -673,8 +637,7 @@ static epctx_scan_event scan_all(epctx_scan *scan, epctx_scan *found, epctx_erro
 }
 
 /* A group that never ends, in the model and in a graph. */
-TEST(open_groups)
-{
+TEST(open_groups) {
     static const uint8_t root[] = {0x4b, 0x08, 0x01};
     static const uint8_t inside[] = {0x3a, 0x02, 0x4b, 0x00, 0x08, 0x01};
     const epctx_span models[2] = {{root, sizeof root}, {inside, sizeof inside}};
@@ -695,8 +658,7 @@ TEST(open_groups)
 
 /* A stream of unknown length may end between two fields of the model, and nowhere else; one that
  * fails has not ended. */
-TEST(streams_that_end)
-{
+TEST(streams_that_end) {
     bytes graph = {0}, data;
     size_t ends = 0;
     add_epnode(&graph, "n", "x", "y", 1, 1, npu, "p", "c", 1);
@@ -736,8 +698,7 @@ TEST(streams_that_end)
 
 /* Numbers that do not end; attributes that no node has; a tensor in segments: the verdict is that
  * of the index. */
-TEST(odd_fields)
-{
+TEST(odd_fields) {
     static const uint8_t endless[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
                                       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     for (int turn = 0; turn < 6; turn++) {
@@ -795,8 +756,7 @@ TEST(odd_fields)
 }
 
 /* A name with a zero is not the word before it. */
-TEST(zero_in_a_name)
-{
+TEST(zero_in_a_name) {
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), attr = {0};
     bytes model;
     char why[160];
@@ -812,8 +772,7 @@ TEST(zero_in_a_name)
 }
 
 /* A node that ends behind its graph, but inside the file, is not given to anyone. */
-TEST(node_beyond_its_graph)
-{
+TEST(node_beyond_its_graph) {
     bytes node = new_node("EPContext", "com.microsoft", "n", "x", "y"), graph = {0}, model = {0};
     epctx_scan scan;
     epctx_error error;
@@ -832,8 +791,7 @@ TEST(node_beyond_its_graph)
 }
 
 /* A graph inside of a compiled node, and the node's attributes behind it. */
-TEST(attributes_behind_a_graph)
-{
+TEST(attributes_behind_a_graph) {
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), data;
     bytes body = {0};
     memory_source m;
@@ -854,8 +812,7 @@ TEST(attributes_behind_a_graph)
 
 /* Strings of a node that are longer together than there is room: the places of all are known, and
  * what fits is kept. */
-TEST(more_text_than_room)
-{
+TEST(more_text_than_room) {
     static char half[EPCTX_SCAN_TEXT * 6 / 10 + 1], whole[EPCTX_SCAN_TEXT + 2];
     for (int turn = 0; turn < 2; turn++) {
         bytes graph = {0}, data;
@@ -879,15 +836,13 @@ TEST(more_text_than_room)
     }
 }
 
-TEST(state_is_small)
-{
+TEST(state_is_small) {
     CHECK(sizeof(epctx_scan) <= 1536, "epctx_scan has %zu bytes, at most 1536 are promised",
           sizeof(epctx_scan));
     printf("note epctx_scan: %zu bytes\n", sizeof(epctx_scan));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(finds_what_the_index_finds);
     RUN(read_failures_anywhere);
     RUN(sources_of_odd_sizes);

@@ -5,8 +5,7 @@
 #include "build.h"
 #include "test.h"
 
-static bool read_memory(void *user, uint64_t offset, void *out, size_t size)
-{
+static bool read_memory(void *user, uint64_t offset, void *out, size_t size) {
     const bytes *b = (const bytes *)user;
     if (offset > b->size || size > b->size - offset) return false;
     memcpy(out, b->data + offset, size);
@@ -14,8 +13,7 @@ static bool read_memory(void *user, uint64_t offset, void *out, size_t size)
 }
 
 /* `bodies` graphs around a graph with an EPContext node. */
-static bytes nested(int bodies)
-{
+static bytes nested(int bodies) {
     bytes graph = {0}, model;
     add_epnode(&graph, "node", "x", "y", 1, 0, "QNN", "part", "long_name_of_a_context.bin", 26);
     while (bodies-- > 0) {
@@ -29,8 +27,7 @@ static bytes nested(int bodies)
     return model;
 }
 
-static epctx_scan_event first_event(bytes *model, epctx_scan *scan, epctx_error *error)
-{
+static epctx_scan_event first_event(bytes *model, epctx_scan *scan, epctx_error *error) {
     epctx_source source = {model, read_memory, model->size};
     epctx_scan_event event;
     epctx_scan_begin(scan, &source);
@@ -40,8 +37,7 @@ static epctx_scan_event first_event(bytes *model, epctx_scan *scan, epctx_error 
     return event;
 }
 
-TEST(real_models_fit)
-{
+TEST(real_models_fit) {
     int bodies;
     for (bodies = 0; bodies <= 4; bodies++) {
         bytes model = nested(bodies);
@@ -57,8 +53,7 @@ TEST(real_models_fit)
 }
 
 /* Not malformed, only more than there is room for. */
-TEST(deeper_is_a_limit)
-{
+TEST(deeper_is_a_limit) {
     bytes model = nested(5);
     epctx_scan scan;
     epctx_error error;
@@ -67,15 +62,13 @@ TEST(deeper_is_a_limit)
     bytes_free(&model);
 }
 
-TEST(state_is_smaller)
-{
+TEST(state_is_smaller) {
     CHECK(sizeof(epctx_scan) <= 832, "epctx_scan has %zu bytes, 832 are enough",
           sizeof(epctx_scan));
     printf("note epctx_scan, 16 levels, 64 bytes of text: %zu bytes\n", sizeof(epctx_scan));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(real_models_fit);
     RUN(deeper_is_a_limit);
     RUN(state_is_smaller);

@@ -8,23 +8,19 @@
 
 /* -- printing -- */
 
-static void put(epctx_str text)
-{
+static void put(epctx_str text) {
     printf("'%.*s'", (int)text.size, text.size > 0 ? text.data : "");
 }
 
-static void put_ints(epctx_cursor it)
-{
+static void put_ints(epctx_cursor it) {
     const char *comma = "";
     int64_t value;
     putchar('[');
-    for (; epctx_next_int(&it, &value); comma = ",")
-        printf("%s%" PRId64, comma, value);
+    for (; epctx_next_int(&it, &value); comma = ",") printf("%s%" PRId64, comma, value);
     putchar(']');
 }
 
-static void print_dim(const epctx_sharded_dim_view *dim)
-{
+static void print_dim(const epctx_sharded_dim_view *dim) {
     epctx_cursor it = epctx_sharded_dim_parts(dim);
     epctx_simple_sharding part;
     printf("    axis %" PRId64 "\n", dim->axis);
@@ -40,8 +36,7 @@ static void print_dim(const epctx_sharded_dim_view *dim)
     }
 }
 
-static void print_sharding(const epctx_sharding_view *sharding)
-{
+static void print_sharding(const epctx_sharding_view *sharding) {
     epctx_cursor groups = epctx_sharding_groups(sharding);
     epctx_cursor dims = epctx_sharding_dims(sharding);
     epctx_device_group_view group;
@@ -56,12 +51,10 @@ static void print_sharding(const epctx_sharding_view *sharding)
         put_ints(epctx_device_group_devices(&group));
         putchar('\n');
     }
-    while (epctx_next_sharded_dim(&dims, &dim))
-        print_dim(&dim);
+    while (epctx_next_sharded_dim(&dims, &dim)) print_dim(&dim);
 }
 
-static void print_model(const epctx_model *model)
-{
+static void print_model(const epctx_model *model) {
     epctx_cursor it = epctx_model_device_configs(model);
     epctx_device_config_view config;
     epctx_walk walk;
@@ -91,14 +84,12 @@ static void print_model(const epctx_model *model)
             put(on.configuration_id);
             if (on.has_stage) printf(" stage %" PRId32, on.pipeline_stage);
             putchar('\n');
-            while (epctx_next_sharding(&shardings, &sharding))
-                print_sharding(&sharding);
+            while (epctx_next_sharding(&shardings, &sharding)) print_sharding(&sharding);
         }
     }
 }
 
-static int print_file(const char *path)
-{
+static int print_file(const char *path) {
     epctx_model model;
     epctx_error error;
     if (epctx_model_open_file(&model, path, NULL, &error) != EPCTX_OK) {
@@ -112,8 +103,7 @@ static int print_file(const char *path)
 
 /* -- tests -- */
 
-static bytes sharded_dim(void)
-{
+static bytes sharded_dim(void) {
     bytes dim = {0}, part = {0}, other = {0};
     put_int(&dim, 1, -1);
     put_int(&part, 1, 8);
@@ -125,8 +115,7 @@ static bytes sharded_dim(void)
     return dim;
 }
 
-static bytes sharding_of(const char *tensor)
-{
+static bytes sharding_of(const char *tensor) {
     static const uint8_t packed[] = {0, 5};
     bytes sharding = {0}, group = {0}, dim = sharded_dim();
     put_str(&sharding, 1, tensor);
@@ -139,8 +128,7 @@ static bytes sharding_of(const char *tensor)
     return sharding;
 }
 
-static bytes sharded_model(void)
-{
+static bytes sharded_model(void) {
     bytes graph = {0}, node = new_node("Relu", "", "r", "x", "y"), on = {0}, config = {0}, model;
     bytes sharding = sharding_of("y");
     put_str(&on, 1, "mesh");
@@ -159,8 +147,7 @@ static bytes sharded_model(void)
     return model;
 }
 
-TEST(configurations_of_a_model)
-{
+TEST(configurations_of_a_model) {
     bytes b = sharded_model();
     epctx_model model;
     epctx_device_config_view config;
@@ -180,8 +167,7 @@ TEST(configurations_of_a_model)
     bytes_free(&b);
 }
 
-TEST(configurations_of_a_node)
-{
+TEST(configurations_of_a_node) {
     bytes b = sharded_model();
     epctx_model model;
     epctx_node_view node;
@@ -227,13 +213,11 @@ TEST(configurations_of_a_node)
     bytes_free(&b);
 }
 
-static void count_doubled(void *user, const epctx_finding *finding)
-{
+static void count_doubled(void *user, const epctx_finding *finding) {
     *(size_t *)user += finding->rule == EPCTX_RULE_DOUBLED_FIELD;
 }
 
-TEST(several_devices_are_no_doubled_field)
-{
+TEST(several_devices_are_no_doubled_field) {
     bytes b = sharded_model();
     epctx_model model;
     size_t doubled = 0;
@@ -244,8 +228,7 @@ TEST(several_devices_are_no_doubled_field)
     bytes_free(&b);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--print") == 0) return print_file(argv[2]);
     RUN(configurations_of_a_model);
     RUN(configurations_of_a_node);

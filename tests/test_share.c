@@ -8,13 +8,11 @@
 /* What the system has none left of. */
 static enum { ALL_THERE, NO_MUTEX, NO_CONDITION } exhausted;
 
-static int mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
-{
+static int mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr) {
     return exhausted == NO_MUTEX ? -1 : pthread_mutex_init(mutex, attr);
 }
 
-static int cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
-{
+static int cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr) {
     return exhausted == NO_CONDITION ? -1 : pthread_cond_init(cond, attr);
 }
 
@@ -38,8 +36,7 @@ static int cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
 /* One session that generates; the model is closed again. */
 static epctx_status generate(epctx_workspace *w, const char *group, const char *file,
                              const epctx_backend *backend, const epctx_gen_opts *opts,
-                             const epctx_io *io, bool stop, epctx_error *error)
-{
+                             const epctx_io *io, bool stop, epctx_error *error) {
     epctx_gen_opts gen = {0};
     if (opts != NULL) gen = *opts;
     gen.workspace = w;
@@ -54,8 +51,7 @@ typedef struct session {
 } session;
 
 static epctx_status start(session *s, epctx_workspace *w, const char *file,
-                          const epctx_backend *backend, const epctx_io *io, epctx_error *error)
-{
+                          const epctx_backend *backend, const epctx_io *io, epctx_error *error) {
     epctx_open_opts open = {0};
     epctx_load_opts load = {0};
     epctx_status status;
@@ -68,8 +64,7 @@ static epctx_status start(session *s, epctx_workspace *w, const char *file,
     return status;
 }
 
-static void stop(session *s)
-{
+static void stop(session *s) {
     epctx_unload(&s->loaded);
     epctx_model_close(&s->model);
 }
@@ -78,8 +73,7 @@ static const char *const names[] = {"a.onnx", "b.onnx", "c.onnx"};
 static const char *const contexts[] = {"a_ctx.onnx", "b_ctx.onnx", "c_ctx.onnx"};
 
 /* Three models of one group on the disk. */
-static bool make_group(fake *f, int count, epctx_error *error)
-{
+static bool make_group(fake *f, int count, epctx_error *error) {
     epctx_backend backend = fake_backend(f);
     epctx_workspace *w;
     bool ok = true;
@@ -94,15 +88,13 @@ static bool make_group(fake *f, int count, epctx_error *error)
 }
 
 /* N models give N + 1 files, all at once with the last session. */
-TEST(n_plus_one)
-{
+TEST(n_plus_one) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
     epctx_error error;
     clear_root();
-    for (int i = 0; i < 3; i++)
-        make_named(names[i], (float)i);
+    for (int i = 0; i < 3; i++) make_named(names[i], (float)i);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     for (int i = 0; i < 3; i++) {
         CHECK_OK(generate(w, NULL, names[i], &backend, NULL, NULL, i == 2, &error), error);
@@ -146,15 +138,13 @@ TEST(n_plus_one)
 }
 
 /* Files of a group are the same whatever is in the workspace besides, and every time. */
-TEST(deterministic)
-{
+TEST(deterministic) {
     fake f = {0};
     epctx_error error;
     bytes first[4], again;
     static const char *const files[] = {"a_ctx.onnx", "b_ctx.onnx", "c_ctx.onnx", "a_fake.bin"};
     CHECK(make_group(&f, 3, &error), "%s", error.message);
-    for (int i = 0; i < 4; i++)
-        first[i] = read_file(at(files[i]));
+    for (int i = 0; i < 4; i++) first[i] = read_file(at(files[i]));
     CHECK(make_group(&f, 3, &error), "%s", error.message);
     for (int i = 0; i < 4; i++) {
         again = read_file(at(files[i]));
@@ -166,8 +156,7 @@ TEST(deterministic)
 }
 
 /* The second and third session do not open the binary: it may even be gone. */
-TEST(one_open)
-{
+TEST(one_open) {
     fake f = {0};
     flaky counts = {0};
     epctx_io io = flaky_io(&counts);
@@ -189,8 +178,7 @@ TEST(one_open)
             epctx_str_eq(s[i].loaded.bound[0].info.name, s[i].loaded.bound[0].node.partition_name));
         if (i == 0) CHECK_INT(remove(at("a_fake.bin")), 0);
     }
-    for (int i = 2; i >= 0; i--)
-        stop(&s[i]);
+    for (int i = 2; i >= 0; i--) stop(&s[i]);
     CHECK_INT(f.alive, 0);
     CHECK_INT(counts.maps, 0);
     /* Nobody holds it any more: now the file is needed again. */
@@ -202,8 +190,7 @@ TEST(one_open)
 /* Node `main` names graph "one" of p.bin, a second node without a context "two" (NULL: there is no
  * such node); the digits are the last ones of the hashes in their notes. */
 static void save_hashed(const char *name, const char *partition, char digit, const char *second,
-                        char second_digit)
-{
+                        char second_digit) {
     bytes graph = {0};
     for (int i = 0; i < 2; i++) {
         const char *key = i == 0 ? partition : second;
@@ -226,8 +213,7 @@ static void save_hashed(const char *name, const char *partition, char digit, con
 /* A node says which graph by name and by hash. A name that now stands for a graph of another
  * generation is refused: out of the binary, out of the workspace, for nodes with and without a
  * context of their own, and when an EP takes the graph with a node of its own. */
-TEST(graph_of_another_generation)
-{
+TEST(graph_of_another_generation) {
     static const char binary[] = "FAKE1\n2\none\na1\n1\nx\n1\ny\ntwo\na2\n1\nx\n1\ny\n";
     static const struct {
         const char *partition, *second;
@@ -298,8 +284,7 @@ TEST(graph_of_another_generation)
 }
 
 /* A graph that a session has is not in the workspace; the policy says what a second one gets. */
-TEST(taken)
-{
+TEST(taken) {
     for (int policy = 0; policy < 2; policy++) {
         fake f = {0};
         epctx_backend backend = fake_backend(&f);
@@ -342,8 +327,7 @@ TEST(taken)
 
 /* Nodes of one model may name one graph, as without a workspace: the binary is read once, and the
  * graph is given back once. */
-TEST(one_graph_for_two_nodes)
-{
+TEST(one_graph_for_two_nodes) {
     static const char binary[] = "FAKE1\n2\npart\n0\n1\nx\n1\ny\nlast\n0\n1\nx\n1\ny\n";
     for (int policy = 0; policy < 2; policy++) {
         fake f = {0};
@@ -385,8 +369,7 @@ TEST(one_graph_for_two_nodes)
 }
 
 /* Workspace and sessions end in every order. */
-TEST(any_order)
-{
+TEST(any_order) {
     static const int orders[24][4] = {
         {0, 1, 2, 3}, {0, 1, 3, 2}, {0, 2, 1, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {0, 3, 2, 1},
         {1, 0, 2, 3}, {1, 0, 3, 2}, {1, 2, 0, 3}, {1, 2, 3, 0}, {1, 3, 0, 2}, {1, 3, 2, 0},
@@ -414,8 +397,7 @@ TEST(any_order)
 }
 
 /* A session that fails gives back what it took. */
-TEST(failed_load)
-{
+TEST(failed_load) {
     static const fake_step steps[] = {FAKE_LOAD, FAKE_FIND, FAKE_INFO};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         for (int after = 0; after < 2; after++) {
@@ -444,8 +426,7 @@ TEST(failed_load)
 }
 
 /* Another generation of the binary under the same path is another binary. */
-TEST(generations)
-{
+TEST(generations) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w, *build;
@@ -473,16 +454,14 @@ TEST(generations)
 
 /* -- a binary that is not the one of the model any more -- */
 
-static epctx_status compile_alone(fake *f, const char *file, epctx_error *error)
-{
+static epctx_status compile_alone(fake *f, const char *file, epctx_error *error) {
     epctx_backend backend = fake_backend(f);
     epctx_gen_opts opts = {0};
     opts.overwrite = true;
     return generate_one(at(file), &backend, &opts, NULL, NULL, error);
 }
 
-static epctx_freshness freshness(const char *file, bool fast, epctx_error *why)
-{
+static epctx_freshness freshness(const char *file, bool fast, epctx_error *why) {
     epctx_freshness verdict = EPCTX_FRESH_UNKNOWN;
     epctx_fresh_opts opts = {0};
     epctx_model model;
@@ -494,15 +473,13 @@ static epctx_freshness freshness(const char *file, bool fast, epctx_error *why)
 }
 
 static epctx_status load_file(fake *f, const char *file, const epctx_load_opts *opts,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     epctx_backend backend = fake_backend(f);
     return load_one(NULL, at(file), &backend, NULL, opts, NULL, error);
 }
 
 /* Compiling one member anew takes the other one's graphs out of the binary: everyone is told. */
-TEST(member_compiled_alone)
-{
+TEST(member_compiled_alone) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -554,8 +531,7 @@ TEST(member_compiled_alone)
 static bytes served; /* what the application below gives */
 
 static epctx_status serve(void *user, const char *name, void **data, size_t *size,
-                          epctx_error *error)
-{
+                          epctx_error *error) {
     (void)user, (void)name, (void)error;
     *data = served.data;
     *size = served.size;
@@ -563,8 +539,7 @@ static epctx_status serve(void *user, const char *name, void **data, size_t *siz
 }
 
 /* Of the same size it is the backend that refuses it, or the hash that tells. */
-TEST(binary_of_the_same_size)
-{
+TEST(binary_of_the_same_size) {
     fake f = {0};
     epctx_load_opts opts = {0};
     epctx_buffer_io buffers = {0};
@@ -604,8 +579,7 @@ TEST(binary_of_the_same_size)
 }
 
 /* A session in the middle fails: the group goes on, and on the disk there is nothing. */
-TEST(failed_generate)
-{
+TEST(failed_generate) {
     static const fake_step steps[] = {FAKE_CAPABILITY, FAKE_COMPILE};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         for (int after = 0; after < (steps[i] == FAKE_COMPILE ? 2 : 1); after++) {
@@ -615,8 +589,7 @@ TEST(failed_generate)
             epctx_error error;
             session s;
             clear_root();
-            for (int k = 0; k < 3; k++)
-                make_named(names[k], (float)k);
+            for (int k = 0; k < 3; k++) make_named(names[k], (float)k);
             CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
             CHECK_INT(generate(w, NULL, "a.onnx", &backend, NULL, NULL, false, &error), EPCTX_OK);
             f.fail = steps[i];
@@ -641,8 +614,7 @@ TEST(failed_generate)
 }
 
 /* The first session fails: the next one is the first. */
-TEST(failed_first)
-{
+TEST(failed_first) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -662,8 +634,7 @@ TEST(failed_first)
 }
 
 /* A group that is given up writes nothing. */
-TEST(given_up)
-{
+TEST(given_up) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -679,8 +650,7 @@ TEST(given_up)
     CHECK_INT(f.alive, 0);
 }
 
-TEST(refused)
-{
+TEST(refused) {
     char same[TEST_TEMP + 4], file[500];
     fake f = {0}, other = {0};
     epctx_backend backend = fake_backend(&f), second = fake_backend(&other);
@@ -726,8 +696,7 @@ TEST(refused)
 }
 
 /* Two groups and two EPs in one workspace do not meet. */
-TEST(groups_apart)
-{
+TEST(groups_apart) {
     fake f = {0}, g = {0};
     epctx_backend one = fake_backend(&f), two = fake_backend(&g);
     epctx_workspace *w;
@@ -736,8 +705,7 @@ TEST(groups_apart)
     two.source = "OtherEP";
     two.short_name = "other";
     clear_root();
-    for (int k = 0; k < 3; k++)
-        make_named(names[k], (float)k);
+    for (int k = 0; k < 3; k++) make_named(names[k], (float)k);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     CHECK_INT(generate(w, "x", "a.onnx", &one, NULL, NULL, false, &error), EPCTX_OK);
     CHECK_INT(generate(w, "y", "b.onnx", &one, NULL, NULL, false, &error), EPCTX_OK);
@@ -752,14 +720,12 @@ TEST(groups_apart)
     CHECK_INT(start(&s[2], w, at("c_ctx.onnx"), &two, NULL, &error), EPCTX_OK);
     CHECK_INT(f.loads, 2);
     CHECK_INT(g.loads, 1);
-    for (int k = 0; k < 3; k++)
-        stop(&s[k]);
+    for (int k = 0; k < 3; k++) stop(&s[k]);
     epctx_workspace_close(w);
 }
 
 /* The largest max_size of the group is in every node, also in models compiled before it. */
-TEST(max_size)
-{
+TEST(max_size) {
     static const int64_t sizes[] = {100, 900, 50};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -798,8 +764,7 @@ TEST(max_size)
 
 /* Every call of the io fails once in the last session: all of the old group, all of the new one, or
  * new files without some models; never a model that does not load. */
-TEST(failing_io)
-{
+TEST(failing_io) {
     int n;
     for (n = 1; n < 300; n++) {
         fake f = {0}, loader = {0};
@@ -845,8 +810,7 @@ TEST(failing_io)
     CHECK(n > 10 && n < 300, "%d calls", n);
 }
 
-TEST(allocator_fails)
-{
+TEST(allocator_fails) {
     fake f = {0};
     epctx_error error;
     CHECK(make_group(&f, 2, &error), "%s", error.message);
@@ -886,8 +850,7 @@ TEST(allocator_fails)
 /* One session of two pieces, named after `out`. */
 static epctx_status host(epctx_workspace *w, const epctx_backend *backend, const char *context,
                          const char *out, const epctx_io *io, epctx_arena *arena,
-                         const epctx_node **nodes, epctx_error *error)
-{
+                         const epctx_node **nodes, epctx_error *error) {
     epctx_share_opts opts = {0};
     const epctx_graph *graphs[2];
     char second[40];
@@ -904,8 +867,7 @@ static epctx_status host(epctx_workspace *w, const epctx_backend *backend, const
     return epctx_share_compile(w, backend, &opts, arena, nodes, error);
 }
 
-TEST(hosted)
-{
+TEST(hosted) {
     fake f = {0}, g = {0};
     epctx_backend backend = fake_backend(&f), loader = fake_backend(&g);
     epctx_workspace *w;
@@ -951,8 +913,7 @@ TEST(hosted)
                      error);
         }
         CHECK_INT(g.loads, 1);
-        for (int i = 0; i < 6; i++)
-            epctx_unload(&loaded[i]);
+        for (int i = 0; i < 6; i++) epctx_unload(&loaded[i]);
     }
     CHECK_INT(g.alive, 0);
     epctx_workspace_close(w);
@@ -960,8 +921,7 @@ TEST(hosted)
 }
 
 /* A session that takes itself back, one that fails, and a binary that is there already. */
-TEST(hosted_withdrawn)
-{
+TEST(hosted_withdrawn) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -1012,8 +972,7 @@ TEST(hosted_withdrawn)
 }
 
 /* The nodes outlive what the call borrows. */
-TEST(hosted_weightless_source)
-{
+TEST(hosted_weightless_source) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     static float values[2] = {1, 2};
@@ -1057,8 +1016,7 @@ TEST(hosted_weightless_source)
 }
 
 /* Sessions that run out of memory try again: nothing is compiled a second time. */
-TEST(hosted_again)
-{
+TEST(hosted_again) {
     enum { SESSIONS = 40 };
     size_t n, failed = 0;
     for (n = 1; n < 5; n++) {
@@ -1096,8 +1054,7 @@ TEST(hosted_again)
 }
 
 /* Sessions with and without their models in one group. */
-TEST(hosted_and_own)
-{
+TEST(hosted_and_own) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -1116,8 +1073,7 @@ TEST(hosted_and_own)
 }
 
 /* Every call of the io fails once; every allocation, with all that follow and alone. */
-TEST(hosted_failures)
-{
+TEST(hosted_failures) {
     int kind, n;
     for (kind = 0; kind < 3; kind++) {
         for (n = 1; n < 300; n++) {
@@ -1177,8 +1133,7 @@ typedef struct worker {
     int number;
 } worker;
 
-static void *load_in_thread(void *user)
-{
+static void *load_in_thread(void *user) {
     const worker *me = (const worker *)user;
     char path[400];
     for (int round = 0; round < ROUNDS; round++) {
@@ -1197,8 +1152,7 @@ static void *load_in_thread(void *user)
     return NULL;
 }
 
-static epctx_workspace *workspace_with(bool waits)
-{
+static epctx_workspace *workspace_with(bool waits) {
     epctx_workspace_opts opts = {0};
     epctx_workspace *w = NULL;
     if (epctx_lock_make(&opts.lock, NULL, NULL) != EPCTX_OK) return NULL;
@@ -1207,14 +1161,12 @@ static epctx_workspace *workspace_with(bool waits)
     return w;
 }
 
-static epctx_workspace *locked_workspace(void)
-{
+static epctx_workspace *locked_workspace(void) {
     return workspace_with(true);
 }
 
 /* With a lock that waits, and one that cannot. */
-TEST(threads_load)
-{
+TEST(threads_load) {
     for (int waits = 0; waits < 2; waits++) {
         fake f = {0};
         epctx_backend backend = fake_backend(&f);
@@ -1230,16 +1182,14 @@ TEST(threads_load)
             workers[i].number = i;
             CHECK_INT(pthread_create(&workers[i].thread, NULL, load_in_thread, &workers[i]), 0);
         }
-        for (int i = 0; i < THREADS; i++)
-            pthread_join(workers[i].thread, NULL);
+        for (int i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
         epctx_workspace_close(w);
         CHECK_INT(atomic_load(&failures), 0);
         CHECK_INT(f.alive, 0);
     }
 }
 
-TEST(no_mutex_left)
-{
+TEST(no_mutex_left) {
     epctx_error error;
     epctx_lock lock;
     for (exhausted = NO_MUTEX; exhausted <= NO_CONDITION; exhausted++) {
@@ -1257,37 +1207,31 @@ typedef struct guarded {
     int unguarded;
 } guarded;
 
-static void guarded_lock(void *user)
-{
+static void guarded_lock(void *user) {
     ((guarded *)user)->held++;
 }
 
-static void guarded_unlock(void *user)
-{
+static void guarded_unlock(void *user) {
     ((guarded *)user)->held--;
 }
 
-static void guarded_end(void *user)
-{
+static void guarded_end(void *user) {
     ((guarded *)user)->freed++;
 }
 
-static void *guarded_alloc(void *user, size_t size)
-{
+static void *guarded_alloc(void *user, size_t size) {
     guarded *g = (guarded *)user;
     g->unguarded += g->shared && g->held != 1;
     return malloc(size);
 }
 
-static void guarded_free(void *user, void *memory)
-{
+static void guarded_free(void *user, void *memory) {
     guarded *g = (guarded *)user;
     g->unguarded += g->shared && g->held != 1;
     free(memory);
 }
 
-TEST(memory_under_the_lock)
-{
+TEST(memory_under_the_lock) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     guarded g = {0};
@@ -1341,34 +1285,29 @@ typedef struct nested {
     int done, waiting, second;
 } nested;
 
-static void nested_call(nested *n, fake_step step)
-{
+static void nested_call(nested *n, fake_step step) {
     if (n->inside_fn == NULL || n->called > 0 || n->step != step) return;
     n->called++;
     n->status = n->inside_fn(n);
 }
 
-static epctx_status nested_begin(void *self, void **build, epctx_error *error)
-{
+static epctx_status nested_begin(void *self, void **build, epctx_error *error) {
     nested_call((nested *)self, FAKE_BEGIN);
     return fake_begin(self, build, error);
 }
 
 static epctx_status nested_compile(void *self, void *build, const epctx_graph *graph,
-                                   epctx_str name, uint64_t hash, epctx_error *error)
-{
+                                   epctx_str name, uint64_t hash, epctx_error *error) {
     nested_call((nested *)self, FAKE_COMPILE);
     return fake_compile(self, build, graph, name, hash, error);
 }
 
-static epctx_status nested_finish(void *self, void *build, epctx_buffer *out, epctx_error *error)
-{
+static epctx_status nested_finish(void *self, void *build, epctx_buffer *out, epctx_error *error) {
     nested_call((nested *)self, FAKE_FINISH);
     return fake_finish(self, build, out, error);
 }
 
-static epctx_status nested_load(void *self, epctx_span binary, void **context, epctx_error *error)
-{
+static epctx_status nested_load(void *self, epctx_span binary, void **context, epctx_error *error) {
     nested *n = (nested *)self;
     bool fails = n->fail_first && n->called == 0;
     nested_call(n, FAKE_LOAD);
@@ -1376,33 +1315,29 @@ static epctx_status nested_load(void *self, epctx_span binary, void **context, e
 }
 
 static epctx_status nested_find(void *self, void *context, epctx_str name, uint64_t hash,
-                                void **graph, epctx_error *error)
-{
+                                void **graph, epctx_error *error) {
     nested_call((nested *)self, FAKE_FIND);
     return fake_find(self, context, name, hash, graph, error);
 }
 
-static epctx_status nested_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error)
-{
+static epctx_status nested_info(void *self, void *graph, epctx_graph_info *info,
+                                epctx_error *error) {
     nested_call((nested *)self, FAKE_INFO);
     return fake_info(self, graph, info, error);
 }
 
-static void nested_unload(void *self, void *context)
-{
+static void nested_unload(void *self, void *context) {
     nested_call((nested *)self, FAKE_NONE); /* a step of its own */
     fake_unload(self, context);
 }
 
-static void nested_progress(void *user, const char *work, uint64_t done, uint64_t total)
-{
+static void nested_progress(void *user, const char *work, uint64_t done, uint64_t total) {
     nested *n = (nested *)user;
     (void)work, (void)done, (void)total;
     if (n->in_hook) nested_call(n, n->step);
 }
 
-static epctx_backend nested_backend(nested *n)
-{
+static epctx_backend nested_backend(nested *n) {
     epctx_backend b = fake_backend(&n->base);
     b.self = n;
     b.begin_fn = nested_begin;
@@ -1417,8 +1352,7 @@ static epctx_backend nested_backend(nested *n)
 
 /* Uses everything of the workspace that is not what the caller is at: another binary, another
  * group. */
-static epctx_status use_the_rest(nested *n)
-{
+static epctx_status use_the_rest(nested *n) {
     epctx_gen_opts opts = {0};
     epctx_error error;
     session s;
@@ -1433,8 +1367,7 @@ static epctx_status use_the_rest(nested *n)
     return status;
 }
 
-static void *use_in_thread(void *user)
-{
+static void *use_in_thread(void *user) {
     nested *n = (nested *)user;
     epctx_status status = use_the_rest(n);
     pthread_mutex_lock(&n->mutex);
@@ -1445,30 +1378,26 @@ static void *use_in_thread(void *user)
 }
 
 /* Waits until *what is not 0; not for ever, so that a lock that is held makes the test fail. */
-static bool await(nested *n, const int *what)
-{
+static bool await(nested *n, const int *what) {
     struct timespec end;
     int failed = 0;
     bool there;
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += 10;
     pthread_mutex_lock(&n->mutex);
-    while (*what == 0 && failed == 0)
-        failed = pthread_cond_timedwait(&n->changed, &n->mutex, &end);
+    while (*what == 0 && failed == 0) failed = pthread_cond_timedwait(&n->changed, &n->mutex, &end);
     there = *what > 0;
     pthread_mutex_unlock(&n->mutex);
     return there;
 }
 
-static epctx_status use_from_thread(nested *n)
-{
+static epctx_status use_from_thread(nested *n) {
     n->has_thread = pthread_create(&n->thread, NULL, use_in_thread, n) == 0;
     return n->has_thread && await(n, &n->done) ? EPCTX_OK : EPCTX_ERR_IO;
 }
 
 /* Wants what the caller is at. */
-static epctx_status use_the_same(nested *n)
-{
+static epctx_status use_the_same(nested *n) {
     epctx_gen_opts opts = {0};
     epctx_loaded loaded;
     epctx_error error;
@@ -1489,16 +1418,14 @@ static epctx_status use_the_same(nested *n)
     return EPCTX_OK;
 }
 
-static epctx_status close_the_workspace(nested *n)
-{
+static epctx_status close_the_workspace(nested *n) {
     epctx_workspace_close(n->workspace);
     n->workspace = NULL;
     return EPCTX_OK;
 }
 
 /* a_ctx.onnx and b_ctx.onnx share a_fake.bin; c_ctx.onnx has its own. */
-static bool make_two_groups(nested *n, epctx_error *error)
-{
+static bool make_two_groups(nested *n, epctx_error *error) {
     epctx_workspace *w;
     bool ok = make_group(&n->base, 2, error) && epctx_workspace_open(&w, NULL, error) == EPCTX_OK;
     make_named("c.onnx", 2);
@@ -1508,8 +1435,7 @@ static bool make_two_groups(nested *n, epctx_error *error)
 }
 
 static bool nested_open(nested *n, epctx_backend *backend, fake_step step,
-                        epctx_status (*inside_fn)(nested *n), bool locked, epctx_error *error)
-{
+                        epctx_status (*inside_fn)(nested *n), bool locked, epctx_error *error) {
     memset(n, 0, sizeof *n);
     pthread_mutex_init(&n->mutex, NULL);
     pthread_cond_init(&n->changed, NULL);
@@ -1523,8 +1449,7 @@ static bool nested_open(nested *n, epctx_backend *backend, fake_step step,
                   : epctx_workspace_open(&n->workspace, NULL, error) == EPCTX_OK;
 }
 
-static void nested_close(nested *n)
-{
+static void nested_close(nested *n) {
     epctx_workspace_close(n->workspace);
     if (n->has_thread) pthread_join(n->thread, NULL);
     pthread_cond_destroy(&n->changed);
@@ -1532,8 +1457,7 @@ static void nested_close(nested *n)
 }
 
 /* One session that loads, one that compiles and is the last of its group. */
-static epctx_status nested_run(nested *n, epctx_error *error)
-{
+static epctx_status nested_run(nested *n, epctx_error *error) {
     static const char *const loading = "a_ctx.onnx";
     epctx_hooks hooks = {0};
     epctx_gen_opts opts = {0};
@@ -1555,8 +1479,7 @@ static const fake_step nested_steps[] = {FAKE_LOAD,  FAKE_FIND,    FAKE_INFO,  F
 enum { NESTED_STEPS = sizeof nested_steps / sizeof nested_steps[0] };
 
 /* While a backend or a hook is called the workspace can be used, from this thread and another. */
-TEST(calls_inside)
-{
+TEST(calls_inside) {
     for (int i = 0; i <= NESTED_STEPS; i++) {
         for (int way = 0; way < 3; way++) {
             epctx_backend backend;
@@ -1576,8 +1499,7 @@ TEST(calls_inside)
 }
 
 /* Who wants what he is at would wait for himself: an error, with a lock and without. */
-TEST(calls_for_the_same)
-{
+TEST(calls_for_the_same) {
     static const fake_step steps[] = {FAKE_LOAD, FAKE_BEGIN, FAKE_COMPILE, FAKE_FINISH,
                                       FAKE_CAPABILITY};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -1598,8 +1520,7 @@ TEST(calls_for_the_same)
 }
 
 /* Closing the workspace gives up what is being compiled; what is being loaded or written stays. */
-TEST(closed_inside)
-{
+TEST(closed_inside) {
     for (int i = 0; i < NESTED_STEPS; i++) {
         bool compiles = nested_steps[i] == FAKE_BEGIN || nested_steps[i] == FAKE_COMPILE;
         epctx_backend backend;
@@ -1618,8 +1539,7 @@ TEST(closed_inside)
 }
 
 /* What fails anyway keeps its error. */
-TEST(closed_inside_what_fails)
-{
+TEST(closed_inside_what_fails) {
     epctx_backend backend;
     epctx_error error;
     nested n;
@@ -1635,8 +1555,7 @@ TEST(closed_inside_what_fails)
 
 static session held; /* has the only graph that is taken of its binary */
 
-static epctx_status give_and_load(nested *n)
-{
+static epctx_status give_and_load(nested *n) {
     epctx_error error;
     session s;
     epctx_status status;
@@ -1648,8 +1567,7 @@ static epctx_status give_and_load(nested *n)
 
 /* While a binary is searched its last graph is given back, and another binary is loaded: it stays
  * until then, and is asked for again. */
-TEST(given_back_inside)
-{
+TEST(given_back_inside) {
     epctx_backend backend;
     epctx_loaded loaded;
     epctx_error error;
@@ -1670,8 +1588,7 @@ TEST(given_back_inside)
 }
 
 /* A graph that is taken needs memory; where there is none no further binary is asked. */
-TEST(no_memory_for_a_graph)
-{
+TEST(no_memory_for_a_graph) {
     counting memory = {0};
     epctx_allocator allocator = counting_allocator(&memory);
     epctx_workspace_opts opts = {0};
@@ -1701,8 +1618,7 @@ TEST(no_memory_for_a_graph)
 }
 
 /* A binary behind a link is the one that is loaded already. */
-TEST(loaded_behind_a_link)
-{
+TEST(loaded_behind_a_link) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -1736,28 +1652,23 @@ TEST(loaded_behind_a_link)
 /* -- two sessions, one binary -- */
 
 /* The lock of the workspace; tells when somebody waits for the end of somebody's work. */
-static void counting_lock(void *user)
-{
+static void counting_lock(void *user) {
     pthread_mutex_lock(&((nested *)user)->mutex);
 }
-static void counting_unlock(void *user)
-{
+static void counting_unlock(void *user) {
     pthread_mutex_unlock(&((nested *)user)->mutex);
 }
-static void counting_wait(void *user)
-{
+static void counting_wait(void *user) {
     nested *n = (nested *)user;
     n->waiting++;
     pthread_cond_broadcast(&n->changed);
     pthread_cond_wait(&n->changed, &n->mutex);
 }
-static void counting_wake(void *user)
-{
+static void counting_wake(void *user) {
     pthread_cond_broadcast(&((nested *)user)->changed);
 }
 
-static void *load_b_in_thread(void *user)
-{
+static void *load_b_in_thread(void *user) {
     nested *n = (nested *)user;
     epctx_error error;
     session s;
@@ -1769,16 +1680,14 @@ static void *load_b_in_thread(void *user)
 }
 
 /* Starts a session that wants another graph of the same binary, until it waits. */
-static epctx_status start_another(nested *n)
-{
+static epctx_status start_another(nested *n) {
     n->has_thread = pthread_create(&n->thread, NULL, load_b_in_thread, n) == 0;
     return n->has_thread && await(n, &n->waiting) ? EPCTX_ERR_GRAPH : EPCTX_ERR_IO;
 }
 
 /* The second session waits for the first one's loading and takes its graph from the same context;
  * also where the loading fails: then it loads for itself. */
-TEST(loaded_once)
-{
+TEST(loaded_once) {
     for (int fails = 0; fails < 2; fails++) {
         epctx_workspace_opts opts = {0};
         epctx_backend backend;
@@ -1823,16 +1732,14 @@ typedef struct circle {
 static _Thread_local const char *circle_other; /* the model that this thread's backend asks for */
 
 /* `at` is for one thread. */
-static epctx_status circle_start(const circle *c, session *s, const char *name)
-{
+static epctx_status circle_start(const circle *c, session *s, const char *name) {
     epctx_error error;
     char path[TEST_TEMP + 64];
     snprintf(path, sizeof path, "%s/%s", root, name);
     return start(s, c->workspace, path, c->backend, NULL, &error);
 }
 
-static epctx_status circle_load(void *self, epctx_span binary, void **context, epctx_error *error)
-{
+static epctx_status circle_load(void *self, epctx_span binary, void **context, epctx_error *error) {
     circle *c = (circle *)self;
     const char *other = circle_other;
     if (other != NULL) {
@@ -1847,8 +1754,7 @@ static epctx_status circle_load(void *self, epctx_span binary, void **context, e
     return fake_load(self, binary, context, error);
 }
 
-static void *circle_in_thread(void *user)
-{
+static void *circle_in_thread(void *user) {
     circle *c = (circle *)user;
     session s;
     circle_other = "a_ctx.onnx";
@@ -1859,8 +1765,7 @@ static void *circle_in_thread(void *user)
     return NULL;
 }
 
-TEST(calls_in_a_circle)
-{
+TEST(calls_in_a_circle) {
     epctx_backend backend;
     epctx_error error;
     nested n;
@@ -1891,8 +1796,7 @@ TEST(calls_in_a_circle)
     CHECK_INT(c.base.alive, 0);
 }
 
-static bool someone_waits(epctx_workspace *w)
-{
+static bool someone_waits(epctx_workspace *w) {
     bool waits;
     epctx__lock(w);
     waits = w->waiters != NULL;
@@ -1901,8 +1805,8 @@ static bool someone_waits(epctx_workspace *w)
 }
 
 /* In the second thread: joins the group once the first one, which compiles it, waits for this. */
-static epctx_status load_and_join(void *self, epctx_span binary, void **context, epctx_error *error)
-{
+static epctx_status load_and_join(void *self, epctx_span binary, void **context,
+                                  epctx_error *error) {
     nested *n = (nested *)self;
     if (circle_other != NULL) {
         epctx_gen_opts opts = {0};
@@ -1912,8 +1816,7 @@ static epctx_status load_and_join(void *self, epctx_span binary, void **context,
         n->waiting = 1;
         pthread_cond_broadcast(&n->changed);
         pthread_mutex_unlock(&n->mutex);
-        while (!someone_waits(n->workspace))
-            sched_yield();
+        while (!someone_waits(n->workspace)) sched_yield();
         n->second = generate(n->workspace, NULL, circle_other, n->backend, &opts, NULL, false,
                              &local) == EPCTX_ERR_ARG &&
                     strstr(local.message, "waits for this call") != NULL;
@@ -1921,8 +1824,7 @@ static epctx_status load_and_join(void *self, epctx_span binary, void **context,
     return fake_load(self, binary, context, error);
 }
 
-static void *load_in_circle(void *user)
-{
+static void *load_in_circle(void *user) {
     nested *n = (nested *)user;
     epctx_error error;
     session s;
@@ -1931,8 +1833,7 @@ static void *load_in_circle(void *user)
     return NULL;
 }
 
-static epctx_status wait_for_a_load(nested *n)
-{
+static epctx_status wait_for_a_load(nested *n) {
     epctx_error error;
     session s;
     epctx_status status;
@@ -1944,8 +1845,7 @@ static epctx_status wait_for_a_load(nested *n)
 }
 
 /* One compiles a group and waits for what the other one loads, whose backend wants the group. */
-TEST(group_in_a_circle)
-{
+TEST(group_in_a_circle) {
     epctx_backend backend;
     epctx_error error;
     nested n;
@@ -1962,8 +1862,7 @@ TEST(group_in_a_circle)
     CHECK_INT(n.base.alive, 0);
 }
 
-static void *join_the_group(void *user)
-{
+static void *join_the_group(void *user) {
     nested *n = (nested *)user;
     epctx_gen_opts opts = {0};
     epctx_error error;
@@ -1974,17 +1873,14 @@ static void *join_the_group(void *user)
     return NULL;
 }
 
-static epctx_status until_someone_waits(nested *n)
-{
+static epctx_status until_someone_waits(nested *n) {
     n->has_thread = pthread_create(&n->thread, NULL, join_the_group, n) == 0;
-    while (n->has_thread && !someone_waits(n->workspace))
-        sched_yield();
+    while (n->has_thread && !someone_waits(n->workspace)) sched_yield();
     return EPCTX_OK;
 }
 
 /* Who comes while a group is compiled waits for it, and begins the next one. */
-TEST(group_waits)
-{
+TEST(group_waits) {
     epctx_backend backend;
     epctx_error error;
     nested n;
@@ -2001,15 +1897,13 @@ TEST(group_waits)
     CHECK_INT(n.base.alive, 0);
 }
 
-static void *end_in_thread(void *user)
-{
+static void *end_in_thread(void *user) {
     stop((session *)user);
     return NULL;
 }
 
 /* Sessions end in threads of their own while the owner closes the workspace. */
-TEST(threads_end)
-{
+TEST(threads_end) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_error error;
@@ -2024,14 +1918,12 @@ TEST(threads_end)
         for (int i = 0; i < 3; i++)
             CHECK_INT(pthread_create(&threads[i], NULL, end_in_thread, &s[i]), 0);
         epctx_workspace_close(w);
-        for (int i = 0; i < 3; i++)
-            pthread_join(threads[i], NULL);
+        for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
         CHECK_INT(f.alive, 0);
     }
 }
 
-static void *generate_in_thread(void *user)
-{
+static void *generate_in_thread(void *user) {
     const worker *me = (const worker *)user;
     epctx_open_opts open = {0};
     epctx_gen_opts opts = {0};
@@ -2049,8 +1941,7 @@ static void *generate_in_thread(void *user)
     return NULL;
 }
 
-TEST(threads_generate)
-{
+TEST(threads_generate) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w = locked_workspace();
@@ -2068,8 +1959,7 @@ TEST(threads_generate)
     }
     for (int i = 0; i < 4; i++)
         CHECK_INT(pthread_create(&workers[i].thread, NULL, generate_in_thread, &workers[i]), 0);
-    for (int i = 0; i < 4; i++)
-        pthread_join(workers[i].thread, NULL);
+    for (int i = 0; i < 4; i++) pthread_join(workers[i].thread, NULL);
     CHECK_INT(atomic_load(&failures), 0);
     CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
     epctx_workspace_close(w);
@@ -2084,8 +1974,7 @@ TEST(threads_generate)
 
 /* -- the rest of the rules -- */
 
-TEST(share_arguments)
-{
+TEST(share_arguments) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f), old = backend;
     epctx_gen_opts gen = {0};
@@ -2175,8 +2064,7 @@ TEST(share_arguments)
 }
 
 /* A session without a node for the EP: the group goes on without it. */
-TEST(nothing_for_the_group)
-{
+TEST(nothing_for_the_group) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts opts = {0};
@@ -2201,8 +2089,7 @@ TEST(nothing_for_the_group)
 }
 
 /* Groups may end in any order, the sessions of one in any, too. */
-TEST(any_end)
-{
+TEST(any_end) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
@@ -2226,8 +2113,7 @@ TEST(any_end)
 }
 
 /* A binary that is too large to be hashed in whole. */
-static epctx_status any_load(void *self, epctx_span binary, void **context, epctx_error *error)
-{
+static epctx_status any_load(void *self, epctx_span binary, void **context, epctx_error *error) {
     fake *f = (fake *)self;
     (void)error;
     f->loads++;
@@ -2238,8 +2124,7 @@ static epctx_status any_load(void *self, epctx_span binary, void **context, epct
     return EPCTX_OK;
 }
 
-TEST(large_binary)
-{
+TEST(large_binary) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     const size_t size = (size_t)3 << 19; /* 1.5 MB */
@@ -2277,8 +2162,7 @@ TEST(large_binary)
 }
 
 /* A session that fails leaves its model as it was. */
-TEST(a_failed_session_leaves_no_edit)
-{
+TEST(a_failed_session_leaves_no_edit) {
     static const fake_step steps[] = {FAKE_CAPABILITY, FAKE_BEGIN, FAKE_COMPILE, FAKE_FINISH};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         fake f = {0};
@@ -2311,8 +2195,7 @@ TEST(a_failed_session_leaves_no_edit)
 }
 
 /* A model that is written through a link has its files where the link leads. */
-TEST(members_behind_a_link)
-{
+TEST(members_behind_a_link) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts opts = {0};
@@ -2320,8 +2203,7 @@ TEST(members_behind_a_link)
     epctx_error error;
     char link[400];
     clear_root();
-    for (int k = 0; k < 2; k++)
-        make_named(names[k], (float)k);
+    for (int k = 0; k < 2; k++) make_named(names[k], (float)k);
     CHECK_INT(mkdir(at("a_folder_with_a_long_name"), 0777), 0);
     snprintf(link, sizeof link, "%s", at("a_folder_with_a_long_name/a_ctx.onnx"));
     make_file(at("a_ctx.onnx"), "old", 3);
@@ -2344,8 +2226,7 @@ TEST(members_behind_a_link)
 }
 
 /* Who is in the group, and who may come to it. */
-TEST(members)
-{
+TEST(members) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     const epctx_io other = *epctx_io_files();
@@ -2359,8 +2240,7 @@ TEST(members)
     const epctx_graph *graph = fake_make_piece(&p, "x", "y");
     char path[EPCTX_PATH_MAX + 20];
     clear_root();
-    for (int k = 0; k < 2; k++)
-        make_named(names[k], (float)k);
+    for (int k = 0; k < 2; k++) make_named(names[k], (float)k);
     epctx_arena_init(&arena, NULL);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     /* An EP that cannot do without weights begins no such group. */
@@ -2402,37 +2282,32 @@ TEST(members)
 
 /* -- very many graphs -- */
 
-static epctx_status many_begin(void *self, void **build, epctx_error *error)
-{
+static epctx_status many_begin(void *self, void **build, epctx_error *error) {
     (void)self, (void)error;
     *build = calloc(1, sizeof(size_t));
     return *build != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
 }
 
 static epctx_status many_compile(void *self, void *build, const epctx_graph *graph, epctx_str name,
-                                 uint64_t hash, epctx_error *error)
-{
+                                 uint64_t hash, epctx_error *error) {
     (void)self, (void)graph, (void)name, (void)hash, (void)error;
     ++*(size_t *)build;
     return EPCTX_OK;
 }
 
-static epctx_status many_finish(void *self, void *build, epctx_buffer *out, epctx_error *error)
-{
+static epctx_status many_finish(void *self, void *build, epctx_buffer *out, epctx_error *error) {
     epctx_status status = epctx_buffer_append(out, build, sizeof(size_t));
     (void)self, (void)error;
     free(build);
     return status;
 }
 
-static void many_free(void *self, void *memory)
-{
+static void many_free(void *self, void *memory) {
     (void)self;
     free(memory);
 }
 
-static epctx_status many_load(void *self, epctx_span binary, void **context, epctx_error *error)
-{
+static epctx_status many_load(void *self, epctx_span binary, void **context, epctx_error *error) {
     size_t count;
     (void)self, (void)error;
     memcpy(&count, binary.data, sizeof count);
@@ -2442,27 +2317,22 @@ static epctx_status many_load(void *self, epctx_span binary, void **context, epc
 
 /* The handle of graph i is byte i of the context: its name ends with "_<i>". */
 static epctx_status many_find(void *self, void *context, epctx_str name, uint64_t hash,
-                              void **graph, epctx_error *error)
-{
+                              void **graph, epctx_error *error) {
     size_t start = name.size, number = 0;
     (void)self, (void)hash, (void)error;
-    while (name.data[start - 1] != '_')
-        start--;
-    for (; start < name.size; start++)
-        number = number * 10 + (size_t)(name.data[start] - '0');
+    while (name.data[start - 1] != '_') start--;
+    for (; start < name.size; start++) number = number * 10 + (size_t)(name.data[start] - '0');
     *graph = (char *)context + number;
     return EPCTX_OK;
 }
 
-static epctx_status many_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error)
-{
+static epctx_status many_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error) {
     (void)self, (void)graph, (void)error;
     memset(info, 0, sizeof *info);
     return EPCTX_OK;
 }
 
-static epctx_backend many_backend(fake *f)
-{
+static epctx_backend many_backend(fake *f) {
     epctx_backend b = fake_backend(f);
     b.begin_fn = many_begin;
     b.compile_fn = many_compile;
@@ -2476,14 +2346,12 @@ static epctx_backend many_backend(fake *f)
     return b;
 }
 
-static double seconds_of(clock_t start)
-{
+static double seconds_of(clock_t start) {
     return (double)(clock() - start) / CLOCKS_PER_SEC;
 }
 
 /* What compiling `count` graphs into a group takes, and giving them back; false when it fails. */
-static bool time_graphs(size_t count, double *compile, double *give)
-{
+static bool time_graphs(size_t count, double *compile, double *give) {
     fake f = {0};
     epctx_backend backend = many_backend(&f);
     const epctx_graph **pieces = (const epctx_graph **)calloc(count, sizeof *pieces);
@@ -2499,8 +2367,7 @@ static bool time_graphs(size_t count, double *compile, double *give)
     bool ok;
     clear_root();
     epctx_arena_init(&arena, NULL);
-    for (size_t i = 0; i < count; i++)
-        pieces[i] = &graph;
+    for (size_t i = 0; i < count; i++) pieces[i] = &graph;
     opts.context_path = at("m_ctx.onnx");
     ok = epctx_workspace_open(&w, NULL, &error) == EPCTX_OK;
     start = clock();
@@ -2523,8 +2390,7 @@ static bool time_graphs(size_t count, double *compile, double *give)
 
 /* Four times as many graphs take about four times as long: 16 times would be quadratic. The best of
  * three counts, and what a clock cannot tell apart is allowed. */
-TEST(linear_in_graphs)
-{
+TEST(linear_in_graphs) {
     enum { COUNT = 5000 };
     double best[2][2] = {{1e9, 1e9}, {1e9, 1e9}};
     for (int round = 0; round < 3; round++) {
@@ -2541,8 +2407,7 @@ TEST(linear_in_graphs)
 }
 
 /* Secondary nodes of several binaries: each binary is loaded once. */
-TEST(several_binaries)
-{
+TEST(several_binaries) {
     static const int64_t dims[] = {2, -1};
     static const char *const graphs[2] = {"FAKE1\n2\np0\n0\n0\n0\ns0\n0\n0\n0\n",
                                           "FAKE1\n2\np1\n0\n0\n0\ns1\n0\n0\n0\n"};
@@ -2568,16 +2433,14 @@ TEST(several_binaries)
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     CHECK_OK(start(&s, w, at("m_ctx.onnx"), &backend, NULL, &error), error);
     CHECK_INT(f.loads, 2);
-    for (int i = 0; i < 4; i++)
-        CHECK_TRUE(epctx_str_is(s.loaded.bound[i].info.name, parts[i]));
+    for (int i = 0; i < 4; i++) CHECK_TRUE(epctx_str_is(s.loaded.bound[i].info.name, parts[i]));
     stop(&s);
     epctx_workspace_close(w);
     CHECK_INT(f.alive, 0);
 }
 
 /* The time to load that many secondary nodes, whose primary one stands behind them. */
-static bool time_secondaries(size_t count, double *load)
-{
+static bool time_secondaries(size_t count, double *load) {
     static const int64_t dims[] = {2, -1};
     static const char file[] = "FAKE1\n1\np\n0\n0\n0\n";
     fake f = {0};
@@ -2607,8 +2470,7 @@ static bool time_secondaries(size_t count, double *load)
     return ok;
 }
 
-TEST(linear_in_secondaries)
-{
+TEST(linear_in_secondaries) {
     enum { COUNT = 6000 };
     double best[2] = {1e9, 1e9};
     for (int round = 0; round < 3; round++) {
@@ -2622,8 +2484,7 @@ TEST(linear_in_secondaries)
     CHECK(false, "%d nodes %.3f s, %d nodes %.3f s", COUNT, best[0], 4 * COUNT, best[1]);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_root()) return 1;
     RUN(n_plus_one);
     RUN(deterministic);

@@ -4,8 +4,7 @@
 #include "combine.h"
 #include "examples/epctx/ops/views.h"
 
-TEST(split)
-{
+TEST(split) {
     bytes data = chain_model("x", "y", 17), now;
     epctx_model model;
     epctx_error error;
@@ -25,8 +24,7 @@ TEST(split)
     bytes_free(&data);
 }
 
-TEST(split_refusals)
-{
+TEST(split_refusals) {
     static const struct {
         const char *input, *output;
         epctx_status status;
@@ -57,8 +55,7 @@ TEST(split_refusals)
 }
 
 /* The secondary node stays alone and takes the context over. */
-TEST(split_hands_the_context_over)
-{
+TEST(split_hands_the_context_over) {
     bytes data = compiled_model("EpctxNpuExecutionProvider");
     epctx_model model;
     epctx_error error;
@@ -85,8 +82,7 @@ TEST(split_hands_the_context_over)
 
 /* Splits at lists of values, "NAME:1" for one of a type that is given. */
 static epctx_status split_lists(epctx_model *model, const char *inputs, const char *outputs,
-                                epctx_combined *out, epctx_error *error)
-{
+                                epctx_combined *out, epctx_error *error) {
     static char names[400];
     epctx_value values[8];
     epctx_split_opts opts = {0};
@@ -123,8 +119,7 @@ static epctx_status split_lists(epctx_model *model, const char *inputs, const ch
 }
 
 /* Two contexts of an EP whose nodes share one, and secondary nodes of EPs that have one each. */
-static bytes contexts_model(void)
-{
+static bytes contexts_model(void) {
     bytes graph = {0}, model;
     add_epnode(&graph, "a", "x", "t", 1, 1, "EpctxNpuExecutionProvider", "p0", "one", 3);
     add_epnode(&graph, "b", "x", "u", 1, 1, "EpctxNpuExecutionProvider", "p1", "two", 3);
@@ -142,8 +137,7 @@ static bytes contexts_model(void)
 }
 
 /* x and the weight s -> t (no type) -> y; x goes straight through, too. */
-static bytes untyped_model(void)
-{
+static bytes untyped_model(void) {
     static const float scale[1] = {1};
     bytes graph = {0};
     add_node(&graph, "Mul", "m", "x,w", "t");
@@ -158,8 +152,7 @@ static bytes untyped_model(void)
     return new_model(&graph);
 }
 
-TEST(split_at_lists)
-{
+TEST(split_at_lists) {
     static const struct {
         bool contexts;
         const char *inputs, *outputs;
@@ -225,18 +218,15 @@ typedef struct cut {
     epctx_error error;
 } cut;
 
-static bool cut_open(cut *c, bytes data)
-{
+static bool cut_open(cut *c, bytes data) {
     memset(c, 0, sizeof *c);
     c->data = data;
-    for (int i = 0; i < 4; i++)
-        c->values[i].rank = -1;
+    for (int i = 0; i < 4; i++) c->values[i].rank = -1;
     return epctx_model_open_memory(&c->model, data.data, data.size, NULL, &c->error) == EPCTX_OK;
 }
 
 /* A type (0: none) as the wish says. */
-static epctx_status cut_at(cut *c, const char *input, int32_t elem, const char *output)
-{
+static epctx_status cut_at(cut *c, const char *input, int32_t elem, const char *output) {
     epctx_model_undo(&c->model, 0);
     c->values[0].name = epctx_str_of(input);
     c->values[0].elem_type = elem;
@@ -250,15 +240,13 @@ static epctx_status cut_at(cut *c, const char *input, int32_t elem, const char *
     return epctx_split(&c->model, &c->opts, &c->out, &c->error);
 }
 
-static void cut_close(cut *c)
-{
+static void cut_close(cut *c) {
     epctx_model_close(&c->model);
     bytes_free(&c->data);
 }
 
 /* x, w -> two, two2 -> y; sp -> z */
-static bytes cut_model(void)
-{
+static bytes cut_model(void) {
     bytes graph = {0};
     add_node(&graph, "Two", "two", "x,v,w", "two,two2");
     add_node(&graph, "Add", "add", "two,two2", "y");
@@ -271,8 +259,7 @@ static bytes cut_model(void)
     return new_model(&graph);
 }
 
-TEST(split_at_initializers)
-{
+TEST(split_at_initializers) {
     epctx_value_view value;
     epctx_cursor it, dims;
     epctx_dim dim;
@@ -313,8 +300,7 @@ TEST(split_at_initializers)
     cut_close(&c);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(split);
     RUN(split_refusals);
     RUN(split_hands_the_context_over);

@@ -22,8 +22,7 @@
 /* -- profiles -- */
 
 /* A profile with two patterns, a model of two nodes for it, and what epctx_model_files finds. */
-static bool list_files(bool can_list, char *out, size_t room)
-{
+static bool list_files(bool can_list, char *out, size_t room) {
     spec s = {.two = true, .first = {.source = "Mine"}, .second = {.source = "Mine"}};
     bytes b = make(&s);
     epctx_io io = *epctx_io_files();
@@ -62,8 +61,7 @@ static bool list_files(bool can_list, char *out, size_t room)
     return good;
 }
 
-TEST(sidecar_patterns)
-{
+TEST(sidecar_patterns) {
     char found[400];
     CHECK_TRUE(list_files(true, found, sizeof found));
     CHECK_STR(found, "net_schematic.bin tmpA.json tmpB.json good.bin model_ctx.json ");
@@ -74,8 +72,7 @@ TEST(sidecar_patterns)
 
 static epctx_status many_names(void *user, const char *folder,
                                bool (*name_fn)(void *state, const char *name), void *state,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     (void)user;
     (void)folder;
     (void)error;
@@ -88,8 +85,7 @@ static epctx_status many_names(void *user, const char *folder,
 }
 
 /* Of more than fit the first ones by name. */
-TEST(many_sidecars)
-{
+TEST(many_sidecars) {
     spec s = {.first = {.source = "QAIRTExport"}};
     bytes b = make(&s);
     epctx_io io = rich_io();
@@ -119,22 +115,19 @@ TEST(many_sidecars)
     bytes_free(&b);
 }
 
-static bool count_name(void *state, const char *name)
-{
+static bool count_name(void *state, const char *name) {
     int *found = (int *)state;
     *found |= strcmp(name, "one.json") == 0 ? 1 : strcmp(name, "two.bin") == 0 ? 2 : 0;
     return true;
 }
 
-static bool first_name(void *state, const char *name)
-{
+static bool first_name(void *state, const char *name) {
     (void)name;
     ++*(int *)state;
     return false;
 }
 
-TEST(the_disk_lists_folders)
-{
+TEST(the_disk_lists_folders) {
     const epctx_io *io = epctx_io_files();
     char folder[TEST_TEMP], path[200];
     epctx_error error;
@@ -161,8 +154,7 @@ TEST(the_disk_lists_folders)
     CHECK_HAS(error.message, folder);
 }
 
-static bytes external_tensor(const char *location)
-{
+static bytes external_tensor(const char *location) {
     bytes tensor = {0};
     put_int(&tensor, 1, 1);
     put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
@@ -172,8 +164,7 @@ static bytes external_tensor(const char *location)
 }
 
 /* External data stands in initializers, sparse ones, attributes, functions, training graphs. */
-TEST(files_of_every_tensor)
-{
+TEST(files_of_every_tensor) {
     bytes graph = {0}, body = {0}, attr = {0}, node, sparse = {0}, f = {0}, training = {0}, step;
     bytes tensor = external_tensor("values.bin"), indices = external_tensor("indices.bin"), b;
     static const char *const want[] = {"values.bin", "indices.bin", "body.bin", "function.bin",
@@ -221,8 +212,7 @@ TEST(files_of_every_tensor)
 
 /* What goes along with a model: the files of the primary nodes, each once, and of a secondary node
  * only one that it names. */
-TEST(binaries_to_deliver)
-{
+TEST(binaries_to_deliver) {
     static const char *const wanted[] = {"p.bin", "sub/q.bin", "s.bin"};
     static const uint32_t users[] = {2, 1, 1};
     bytes graph = {0}, b;
@@ -254,8 +244,7 @@ TEST(binaries_to_deliver)
     bytes_free(&b);
 }
 
-TEST(profiles_are_complete)
-{
+TEST(profiles_are_complete) {
     static const char *const names[] = {
         "qnn",     "qnn_plugin", "openvino", "tensorrt", "nv_tensorrt_rtx", "migraphx",
         "vitisai", "telum",      "example",  "npu",      "generic"};
@@ -284,8 +273,7 @@ TEST(profiles_are_complete)
     CHECK_TRUE(epctx_profiles(NULL) == epctx_profiles(&count));
 }
 
-static epctx_claim claim(const char *profile, const char *source)
-{
+static epctx_claim claim(const char *profile, const char *source) {
     epctx_epnode node = epctx_epnode_default();
     if (source != NULL) {
         node.present |= 1u << EPCTX_EP_SOURCE;
@@ -294,8 +282,7 @@ static epctx_claim claim(const char *profile, const char *source)
     return epctx_profile_claims(epctx_profile_find(epctx_str_of(profile)), &node);
 }
 
-TEST(sources)
-{
+TEST(sources) {
     CHECK_INT(claim("qnn", "QNN"), EPCTX_CLAIM_YES);
     CHECK_INT(claim("qnn", "QnnExecutionProvider"), EPCTX_CLAIM_YES);
     CHECK_INT(claim("qnn", "Qnn"), EPCTX_CLAIM_YES);
@@ -315,8 +302,7 @@ TEST(sources)
 }
 
 /* As many sources as a profile can have. */
-TEST(four_sources)
-{
+TEST(four_sources) {
     epctx_profile own = *epctx_profile_find(epctx_str_of("npu"));
     epctx_epnode node = epctx_epnode_default();
     own.sources[0] = "A";
@@ -331,8 +317,7 @@ TEST(four_sources)
 }
 
 /* One context for all nodes, or one for each: as the sources of each EP say (EPC-012). */
-TEST(whose_context)
-{
+TEST(whose_context) {
     static const char *const each[] = {"tensorrt", "nv_tensorrt_rtx", "migraphx", "telum",
                                        "example"};
     size_t count, i, k, found = 0;
@@ -353,8 +338,7 @@ TEST(whose_context)
 /* -- compatibility -- */
 
 /* Strings of epctx_backend_compatibility: one rule for the tool and for plugin EPs. */
-TEST(compatibility_of_own_strings)
-{
+TEST(compatibility_of_own_strings) {
     static const char here[] = "epctx=1;source=MyEP;sdk=2.5.0;arch=a1";
     static const struct {
         const char *text;
@@ -404,23 +388,20 @@ typedef struct judged {
 } judged;
 
 /* Takes the bytes over. */
-static bool judge(judged *j, bytes data)
-{
+static bool judge(judged *j, bytes data) {
     j->data = data;
     epctx_arena_init(&j->arena, NULL);
     return epctx_model_open_memory(&j->model, data.data, data.size, NULL, NULL) == EPCTX_OK &&
            epctx_model_state(&j->model, &j->arena, &j->state, NULL) == EPCTX_OK;
 }
 
-static void judged_free(judged *j)
-{
+static void judged_free(judged *j) {
     epctx_model_close(&j->model);
     epctx_arena_free(&j->arena);
     bytes_free(&j->data);
 }
 
-TEST(state)
-{
+TEST(state) {
     spec s = {.two = true,
               .first = {.source = "QNN"},
               .second = {.source = "QNN", .main = "0"},
@@ -442,8 +423,7 @@ TEST(state)
 }
 
 /* Plain, and compiled whole. */
-TEST(state_whole)
-{
+TEST(state_whole) {
     for (int compiled = 0; compiled < 2; compiled++) {
         bytes graph = {0};
         judged j;
@@ -462,8 +442,7 @@ TEST(state_whole)
 }
 
 /* Nodes that cannot be read are counted, those in bodies and functions too. */
-TEST(state_of_broken_nodes)
-{
+TEST(state_of_broken_nodes) {
     spec s = {.two = true,
               .first = {.domain = ""},
               .second = {.main = "2"},
@@ -477,8 +456,7 @@ TEST(state_of_broken_nodes)
     judged_free(&j);
 }
 
-TEST(walk_goes_everywhere)
-{
+TEST(walk_goes_everywhere) {
     spec s = {.graph_fn = epnode_in_body};
     bytes model = make(&s), function = {0}, training = {0}, graph = {0};
     epctx_model m;
@@ -502,8 +480,7 @@ TEST(walk_goes_everywhere)
         if (walk.depth > deepest) deepest = walk.depth;
     }
     epctx_walk_below(&walk, epctx_model_root(&m), EPCTX_KIND_MODEL); /* in the order of the file */
-    while (epctx_walk_epnode(&walk, &node))
-        found++;
+    while (epctx_walk_epnode(&walk, &node)) found++;
     epctx_model_close(&m);
     bytes_free(&model);
     CHECK_INT(found, 8);
@@ -514,15 +491,13 @@ TEST(walk_goes_everywhere)
 
 /* -- opening what was resolved -- */
 
-static bool write_text(const char *path, const char *text)
-{
+static bool write_text(const char *path, const char *text) {
     FILE *file = fopen(path, "wb");
     bool done = file != NULL && fputs(text, file) >= 0;
     return file != NULL && fclose(file) == 0 && done;
 }
 
-TEST(nothing_is_opened_through_a_link)
-{
+TEST(nothing_is_opened_through_a_link) {
     char root[TEST_TEMP], path[200], canonical[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
@@ -558,8 +533,7 @@ TEST(nothing_is_opened_through_a_link)
 }
 
 /* A model from memory has no folder to look in, and what cannot be read names no file. */
-TEST(files_without_a_folder)
-{
+TEST(files_without_a_folder) {
     bytes graph = {0}, b;
     epctx_model model;
     epctx_arena arena;
@@ -581,8 +555,7 @@ TEST(files_without_a_folder)
     bytes_free(&b);
 }
 
-TEST(hugging_face_cache)
-{
+TEST(hugging_face_cache) {
     char root[TEST_TEMP], path[400], folder[200], found[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
@@ -634,8 +607,7 @@ TEST(hugging_face_cache)
 }
 
 /* Names of files by a profile's pattern. */
-TEST(names_by_pattern)
-{
+TEST(names_by_pattern) {
     static const struct {
         const char *pattern, *model, *name;
         bool fits;
@@ -686,14 +658,12 @@ TEST(names_by_pattern)
     CHECK_TRUE(epctx_profile_name_fits("{stem}*", node.name, node.name));
 }
 
-static void no_finding(void *user, const epctx_finding *finding)
-{
+static void no_finding(void *user, const epctx_finding *finding) {
     (void)user, (void)finding;
 }
 
 /* The operations on a model that is not open: an error, or nothing to do. */
-TEST(closed_models)
-{
+TEST(closed_models) {
     const epctx_str from = epctx_str_of("x"), to = epctx_str_of("y");
     const epctx_view none = {NULL, NULL, 0};
     uint64_t counts[EPCTX_RULE_COUNT];
@@ -727,8 +697,7 @@ TEST(closed_models)
     epctx_model_close(&closed);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(sidecar_patterns);
     RUN(the_disk_lists_folders);
     RUN(files_of_every_tensor);

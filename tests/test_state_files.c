@@ -11,16 +11,14 @@ typedef struct findings {
     char ids[600]; /* each with a blank behind it */
 } findings;
 
-static void note_finding(void *user, const epctx_finding *finding)
-{
+static void note_finding(void *user, const epctx_finding *finding) {
     findings *all = (findings *)user;
     size_t used = strlen(all->ids);
     snprintf(all->ids + used, sizeof all->ids - used, "%s ", finding->info.id);
 }
 
 /* One partition name, in contexts of their own or in one. */
-TEST(partitions_of_one_name)
-{
+TEST(partitions_of_one_name) {
     static const struct {
         int64_t embed[2];
         const char *cache[2];
@@ -49,8 +47,7 @@ TEST(partitions_of_one_name)
 }
 
 /* A secondary node with a context of its own; more sidecars than are listed: the first by name. */
-TEST(files_of_a_model)
-{
+TEST(files_of_a_model) {
     enum { SIDECARS = 70 };
     bytes graph = {0}, data;
     epctx_dependency *files;
@@ -87,8 +84,7 @@ TEST(files_of_a_model)
     remove_root();
 }
 
-static epctx_status run_files(epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status run_files(epctx_model *a, epctx_model *b, epctx_error *error) {
     epctx_dependency *files;
     size_t count;
     epctx_status status = epctx_model_files(a, NULL, &a->arena, &files, &count, error);
@@ -101,8 +97,7 @@ static epctx_status run_files(epctx_model *a, epctx_model *b, epctx_error *error
 }
 
 /* What is reported when memory ends is true, as far as it goes. */
-static epctx_status run_lint(epctx_model *a, epctx_model *b, epctx_error *error)
-{
+static epctx_status run_lint(epctx_model *a, epctx_model *b, epctx_error *error) {
     static findings all, some;
     epctx_check_opts opts = {0};
     epctx_status status;
@@ -119,8 +114,7 @@ static epctx_status run_lint(epctx_model *a, epctx_model *b, epctx_error *error)
     return status;
 }
 
-TEST(out_of_memory)
-{
+TEST(out_of_memory) {
     size_t runs = 0;
     for (int fill = 0; fill < 13; fill++) {
         static const starve_fn runs_of[] = {run_files, run_lint};
@@ -156,8 +150,7 @@ TEST(out_of_memory)
     printf("note %zu runs\n", runs);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(partitions_of_one_name);
     RUN(files_of_a_model);
     RUN(out_of_memory);

@@ -14,19 +14,16 @@
 
 /* -- views -- */
 
-static uint64_t sum_of(epctx_str s)
-{
+static uint64_t sum_of(epctx_str s) {
     return epctx_hash(s.data, s.size, 0);
 }
 
-static void count_finding(void *user, const epctx_finding *finding)
-{
+static void count_finding(void *user, const epctx_finding *finding) {
     *(uint64_t *)user += sum_of(epctx_str_of(finding->message));
 }
 
 /* What reads the files, the stamp and the contexts of a model that others read, too. */
-static uint64_t read_files(const epctx_model *model)
-{
+static uint64_t read_files(const epctx_model *model) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_check_opts opts = {0};
@@ -49,8 +46,7 @@ static uint64_t read_files(const epctx_model *model)
 }
 
 /* Everything that reads a model, boiled down to a number. */
-static uint64_t read_all(const epctx_model *model)
-{
+static uint64_t read_all(const epctx_model *model) {
     epctx_check_opts opts = {0};
     epctx_walk walk;
     epctx_node_view node;
@@ -71,8 +67,7 @@ static uint64_t read_all(const epctx_model *model)
     while (epctx_walk_next(&walk, &node)) {
         sum += sum_of(node.name) + sum_of(node.op_type);
         it = epctx_node_attrs(&node);
-        while (epctx_next_attr(&it, &attr))
-            sum += sum_of(attr.name);
+        while (epctx_next_attr(&it, &attr)) sum += sum_of(attr.name);
         if (epctx_epnode_read(&node, &ep, &error) == EPCTX_OK) sum += sum_of(ep.source);
         sum += (uint64_t)epctx_view_kind(node.view) + epctx_view_equal(node.view, node.view);
         epctx_arena_init(&arena, NULL);
@@ -82,11 +77,9 @@ static uint64_t read_all(const epctx_model *model)
     sum += (uint64_t)epctx_model_opset(model, epctx_str_of("com.microsoft"));
     sum += epctx_model_metadata(model, epctx_str_of("author"), &text) + read_files(model);
     it = epctx_graph_initializers(epctx_model_graph(model));
-    while (epctx_next_tensor(&it, &tensor))
-        sum += sum_of(tensor.name) + tensor.rank;
+    while (epctx_next_tensor(&it, &tensor)) sum += sum_of(tensor.name) + tensor.rank;
     it = epctx_graph_inputs(epctx_model_graph(model));
-    while (epctx_next_value(&it, &value))
-        sum += sum_of(value.name);
+    while (epctx_next_value(&it, &value)) sum += sum_of(value.name);
     epctx_arena_init(&arena, NULL);
     if (epctx_model_state(model, &arena, &state, NULL) == EPCTX_OK) sum += state.ep_nodes;
     epctx_arena_free(&arena);
@@ -94,8 +87,7 @@ static uint64_t read_all(const epctx_model *model)
     return sum;
 }
 
-static bytes sample(void)
-{
+static bytes sample(void) {
     static const float weights[] = {1, 2, 3};
     static const int64_t dims[] = {1, 3, -1};
     bytes graph = {0}, node;
@@ -119,17 +111,14 @@ typedef struct reader {
     int wrong;
 } reader;
 
-static void *read_in_thread(void *user)
-{
+static void *read_in_thread(void *user) {
     reader *r = (reader *)user;
-    for (int i = 0; i < ROUNDS; i++)
-        r->wrong += read_all(r->model) != r->want;
+    for (int i = 0; i < ROUNDS; i++) r->wrong += read_all(r->model) != r->want;
     return NULL;
 }
 
 /* Also with a graph that occurs twice, for which opening builds a second tree. */
-TEST(readers)
-{
+TEST(readers) {
     for (int doubled = 0; doubled < 2; doubled++) {
         bytes model = sample(), empty = {0};
         reader readers[THREADS];
@@ -147,8 +136,7 @@ TEST(readers)
             readers[i].wrong = 0;
             CHECK_INT(pthread_create(&readers[i].thread, NULL, read_in_thread, &readers[i]), 0);
         }
-        for (int i = 0; i < THREADS; i++)
-            pthread_join(readers[i].thread, NULL);
+        for (int i = 0; i < THREADS; i++) pthread_join(readers[i].thread, NULL);
         for (int i = 0; i < THREADS; i++)
             CHECK(readers[i].wrong == 0, "thread %d of %d read something else %d times of %d", i,
                   THREADS, readers[i].wrong, ROUNDS);
@@ -165,8 +153,7 @@ typedef struct runner {
     int wrong;
 } runner;
 
-static void *run_in_thread(void *user)
-{
+static void *run_in_thread(void *user) {
     runner *r = (runner *)user;
     const size_t size = r->graph->info.scratch_size;
     void *scratch = gb_aligned(size);
@@ -174,18 +161,15 @@ static void *run_in_thread(void *user)
     for (int i = 0; i < ROUNDS; i++) {
         epctx_span in = {(const uint8_t *)x, sizeof x};
         epctx_memory out = {y, sizeof y};
-        for (int j = 0; j < 8; j++)
-            x[j] = (float)(i + j);
+        for (int j = 0; j < 8; j++) x[j] = (float)(i + j);
         if (epctx_npu_run(r->graph, &in, &out, scratch, size, NULL) != EPCTX_OK) r->wrong++;
-        for (int j = 0; j < 8; j++)
-            r->wrong += y[j] != -2 * x[j];
+        for (int j = 0; j < 8; j++) r->wrong += y[j] != -2 * x[j];
     }
     free(scratch);
     return NULL;
 }
 
-TEST(runners)
-{
+TEST(runners) {
     static const int64_t dims[1] = {8};
     graph_builder b;
     epctx_buffer blob;
@@ -212,8 +196,7 @@ TEST(runners)
         runners[i].wrong = 0;
         CHECK_INT(pthread_create(&runners[i].thread, NULL, run_in_thread, &runners[i]), 0);
     }
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(runners[i].thread, NULL);
+    for (int i = 0; i < THREADS; i++) pthread_join(runners[i].thread, NULL);
     for (int i = 0; i < THREADS; i++)
         CHECK(runners[i].wrong == 0, "thread %d computed %d wrong numbers", i, runners[i].wrong);
     free(memory);
@@ -221,8 +204,7 @@ TEST(runners)
     gb_free(&b);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(readers);
     RUN(runners);
     return test_end();

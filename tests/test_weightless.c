@@ -12,17 +12,14 @@
 
 enum { IN = 16, HIDDEN = 64, OUT = 8 };
 
-static void store_float(uint8_t *to, float value)
-{
+static void store_float(uint8_t *to, float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    for (int i = 0; i < 4; i++)
-        to[i] = (uint8_t)(bits >> 8 * i);
+    for (int i = 0; i < 4; i++) to[i] = (uint8_t)(bits >> 8 * i);
 }
 
 /* Numbers that repeat nowhere, as they stand in a file. Free the result. */
-static bytes numbers(size_t count, uint32_t seed)
-{
+static bytes numbers(size_t count, uint32_t seed) {
     bytes b = {0};
     for (size_t i = 0; i < count; i++) {
         uint8_t raw[4];
@@ -34,8 +31,7 @@ static bytes numbers(size_t count, uint32_t seed)
 
 /* A matrix (or a vector, `rows` 0) in the model, or at `offset` of the file w.data. */
 static void add_weights(bytes *graph, const char *name, int64_t rows, int64_t columns,
-                        uint32_t seed, const char *offset)
-{
+                        uint32_t seed, const char *offset) {
     bytes tensor = {0};
     bytes data = numbers((size_t)((rows > 0 ? rows : 1) * columns), seed);
     if (rows > 0) put_int(&tensor, 1, rows);
@@ -47,8 +43,7 @@ static void add_weights(bytes *graph, const char *name, int64_t rows, int64_t co
         snprintf(length, sizeof length, "%zu", data.size);
         const char *const pairs[3][2] = {
             {"location", "w.data"}, {"offset", offset}, {"length", length}};
-        for (size_t i = 0; i < 3; i++)
-            put_pair(&tensor, 13, pairs[i][0], pairs[i][1]);
+        for (size_t i = 0; i < 3; i++) put_pair(&tensor, 13, pairs[i][0], pairs[i][1]);
         put_int(&tensor, 14, 1);
     } else {
         put_data(&tensor, 9, data.data, data.size);
@@ -67,8 +62,7 @@ typedef struct recipe {
 } recipe;
 
 /* x [1,16] * first [16,64] + bias, Relu, * second [64,8] = y */
-static bytes model_of(const recipe *r)
-{
+static bytes model_of(const recipe *r) {
     static const int64_t x[] = {1, IN, -1}, y[] = {1, OUT, -1}, h[] = {1, HIDDEN, -1};
     const uint32_t first = r->first ? r->first : 1, bias = r->bias ? r->bias : 2;
     const uint32_t second = r->second ? r->second : 3;
@@ -90,14 +84,12 @@ static bytes model_of(const recipe *r)
     return new_model(&graph);
 }
 
-static void make_model(const char *name, const recipe *r)
-{
+static void make_model(const char *name, const recipe *r) {
     bytes b = model_of(r);
     save_bytes(name, &b);
     if (r->outside) {
         bytes data = {0}, second = numbers(HIDDEN * OUT, r->second ? r->second : 3);
-        for (int i = 0; i < 64; i++)
-            bytes_add(&data, "-", 1);
+        for (int i = 0; i < 64; i++) bytes_add(&data, "-", 1);
         bytes_add(&data, second.data, second.size);
         make_file(at("w.data"), data.data, data.size);
         bytes_free(&second);
@@ -108,8 +100,7 @@ static void make_model(const char *name, const recipe *r)
 static const recipe usual;
 
 static epctx_status compile(const char *from, const char *to, epctx_weightless_support weightless,
-                            bool embed, epctx_gen_report *report, epctx_error *error)
-{
+                            bool embed, epctx_gen_report *report, epctx_error *error) {
     epctx_npu npu;
     epctx_backend backend;
     epctx_gen_opts opts = {0};
@@ -128,8 +119,7 @@ static epctx_status compile(const char *from, const char *to, epctx_weightless_s
 
 /* Runs every node in turn over one value for each of its inputs and outputs. */
 static epctx_status run_loaded(const epctx_loaded *loaded, const epctx_backend *b, uint8_t *y,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     bytes x = numbers(HIDDEN, 9);
     epctx_status status = EPCTX_OK;
     memset(y, 0, OUT * 4);
@@ -153,8 +143,7 @@ static epctx_status run_loaded(const epctx_loaded *loaded, const epctx_backend *
 }
 
 static epctx_status run(const char *name, const epctx_load_opts *opts, uint8_t *y,
-                        epctx_error *error)
-{
+                        epctx_error *error) {
     epctx_npu npu;
     epctx_backend backend;
     epctx_model model;
@@ -170,8 +159,7 @@ static epctx_status run(const char *name, const epctx_load_opts *opts, uint8_t *
 }
 
 /* The text of the attribute of the n-th node; free it. */
-static bytes attribute(const char *name, size_t index, char *source, size_t capacity)
-{
+static bytes attribute(const char *name, size_t index, char *source, size_t capacity) {
     bytes text = {0};
     epctx_model model;
     epctx_cursor it;
@@ -194,8 +182,7 @@ static bytes attribute(const char *name, size_t index, char *source, size_t capa
     return text;
 }
 
-TEST(small_and_equal)
-{
+TEST(small_and_equal) {
     epctx_gen_report full, without;
     epctx_error error;
     uint8_t expected[OUT * 4], found[OUT * 4];
@@ -222,8 +209,7 @@ TEST(small_and_equal)
 }
 
 /* What a node says about its weights: enough to read them without a parser. */
-TEST(references)
-{
+TEST(references) {
     recipe r = {0};
     epctx_error error;
     epctx_weight_ref ref;
@@ -259,8 +245,7 @@ TEST(references)
 }
 
 /* The application's buffer, its path, what the node names: the first that is there counts. */
-TEST(precedence)
-{
+TEST(precedence) {
     recipe wrong = {0};
     epctx_load_opts opts = {0};
     epctx_error error;
@@ -297,15 +282,13 @@ TEST(precedence)
     bytes_free(&bad);
 }
 
-static epctx_status with_source(const recipe *r, epctx_error *error)
-{
+static epctx_status with_source(const recipe *r, epctx_error *error) {
     uint8_t y[OUT * 4];
     make_model("m.onnx", r);
     return run("w_ctx.onnx", NULL, y, error);
 }
 
-TEST(wrong_sources)
-{
+TEST(wrong_sources) {
     recipe r = {0};
     epctx_error error;
     uint8_t y[OUT * 4];
@@ -350,8 +333,7 @@ TEST(wrong_sources)
 }
 
 /* Weights in external data are read from there, and a changed data file is noticed. */
-TEST(external_data)
-{
+TEST(external_data) {
     recipe r = {0};
     epctx_load_opts opts = {0};
     epctx_error error;
@@ -387,8 +369,7 @@ TEST(external_data)
 }
 
 /* ep.enable_weightless_ep_context_nodes: what is in the model is compiled in. */
-TEST(external_only)
-{
+TEST(external_only) {
     recipe r = {0};
     epctx_gen_report report;
     epctx_error error;
@@ -409,8 +390,7 @@ TEST(external_only)
     CHECK(memcmp(expected, y, sizeof y) == 0, "the outputs differ");
 }
 
-TEST(embedded_and_split)
-{
+TEST(embedded_and_split) {
     recipe r = {0};
     epctx_gen_report report;
     epctx_error error;
@@ -435,8 +415,7 @@ TEST(embedded_and_split)
 }
 
 /* An EP that cannot do without weights says so before it compiles. */
-TEST(not_supported)
-{
+TEST(not_supported) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_gen_opts opts = {0};
@@ -455,8 +434,7 @@ TEST(not_supported)
 }
 
 /* A backend without weights_fn meets a weightless node, and hostile texts of the attribute. */
-TEST(bad_attributes)
-{
+TEST(bad_attributes) {
     epctx_error error;
     epctx_npu npu;
     epctx_backend backend;
@@ -480,8 +458,7 @@ TEST(bad_attributes)
         epctx_str rest = {copy, size};
         size_t lines = 0;
         memcpy(copy, text.data, size);
-        while (epctx_next_weight(&rest, &ref))
-            lines++;
+        while (epctx_next_weight(&rest, &ref)) lines++;
         CHECK(rest.size == 0 ? size == 0 || copy[size - 1] == '\n' : lines < 3,
               "%zu bytes give %zu lines", size, lines);
         free(copy);
@@ -507,8 +484,7 @@ TEST(bad_attributes)
 }
 
 /* A hostile node names one large weight over and over: it is read and hashed once. */
-TEST(one_weight_named_often)
-{
+TEST(one_weight_named_often) {
     enum { SIDE = 1024, LINES = 3000 };
     epctx_error error;
     epctx_npu npu;
@@ -533,8 +509,7 @@ TEST(one_weight_named_often)
     make_file(at("large.onnx"), source.data, source.size);
     snprintf(line, sizeof line, "%zu %016llx 0 5 first 0 \n", weight.size,
              (unsigned long long)epctx_hash(weight.data, weight.size, 0));
-    for (int i = 0; i < LINES; i++)
-        bytes_add(&text, line, strlen(line));
+    for (int i = 0; i < LINES; i++) bytes_add(&text, line, strlen(line));
     CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_file(&model, at("w_ctx.onnx"), NULL, &error), EPCTX_OK);
     it = epctx_graph_nodes(epctx_model_graph(&model));
@@ -557,8 +532,7 @@ TEST(one_weight_named_often)
 }
 
 /* A blob by itself: no run before the weights, none after they went. */
-TEST(order_of_calls)
-{
+TEST(order_of_calls) {
     epctx_error error;
     epctx_npu npu;
     epctx_backend backend;
@@ -579,8 +553,7 @@ TEST(order_of_calls)
     epctx_model_close(&model);
 }
 
-static epctx_status load_with(counting *memory, epctx_error *error)
-{
+static epctx_status load_with(counting *memory, epctx_error *error) {
     epctx_allocator allocator = counting_allocator(memory);
     epctx_npu_opts npu_opts = {0};
     epctx_load_opts opts = {0};
@@ -600,8 +573,7 @@ static epctx_status load_with(counting *memory, epctx_error *error)
     return status;
 }
 
-TEST(out_of_memory)
-{
+TEST(out_of_memory) {
     epctx_error error;
     size_t calls = 0;
     clear_root();
@@ -621,8 +593,7 @@ TEST(out_of_memory)
 }
 
 /* Sessions that share a binary get their weights, too, each from its own source. */
-TEST(shared)
-{
+TEST(shared) {
     static const char *const sources[2] = {"m.onnx", "n.onnx"};
     static const char *const results[2] = {"m_ctx.onnx", "n_ctx.onnx"};
     recipe second = {0};
@@ -671,8 +642,7 @@ TEST(shared)
 }
 
 /* As a cache: the source is at hand, wherever the EPContext model is. */
-TEST(cache)
-{
+TEST(cache) {
     epctx_error error;
     epctx_npu npu;
     epctx_backend backend;
@@ -704,8 +674,7 @@ TEST(cache)
 }
 
 /* What a node says of its weights is as hostile as the rest of the model. */
-TEST(bad_references)
-{
+TEST(bad_references) {
     { /* a tensor without bytes is no better than none */
         epctx_weight_ref ref = {0};
         epctx_tensor tensor = {0};
@@ -757,8 +726,7 @@ TEST(bad_references)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (!make_root()) return 1;
     RUN(small_and_equal);
     RUN(references);

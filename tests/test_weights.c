@@ -12,8 +12,7 @@ typedef struct fixture {
     epctx_error error;
 } fixture;
 
-static bool begin_seeded(fixture *f, uint64_t seed)
-{
+static bool begin_seeded(fixture *f, uint64_t seed) {
     epctx_weights_opts opts = {0};
     memset(f, 0, sizeof *f);
     epctx_buffer_init(&f->binary, NULL);
@@ -22,25 +21,21 @@ static bool begin_seeded(fixture *f, uint64_t seed)
     return epctx_weights_init(&f->weights, &opts, &f->error) == EPCTX_OK;
 }
 
-static bool begin(fixture *f)
-{
+static bool begin(fixture *f) {
     return begin_seeded(f, 0);
 }
 
-static epctx_status add(fixture *f, const void *data, size_t size)
-{
+static epctx_status add(fixture *f, const void *data, size_t size) {
     return epctx_weights_add(&f->weights, data, size, 64, 0, &f->got, &f->error);
 }
 
-static void end(fixture *f)
-{
+static void end(fixture *f) {
     epctx_weights_free(&f->weights);
     epctx_buffer_free(&f->binary);
 }
 
 /* Bytes that depend on `seed` alone. */
-static void fill(uint8_t *data, size_t size, uint32_t seed)
-{
+static void fill(uint8_t *data, size_t size, uint32_t seed) {
     size_t i;
     for (i = 0; i < size; i++) {
         seed = seed * 1664525u + 1013904223u;
@@ -48,8 +43,7 @@ static void fill(uint8_t *data, size_t size, uint32_t seed)
     }
 }
 
-TEST(stored_once)
-{
+TEST(stored_once) {
     uint8_t a[100], b[100];
     epctx_weights_stats stats;
     fixture f;
@@ -87,8 +81,7 @@ TEST(stored_once)
 
 /* Sizes alone, sizes again, and weights that agree in the sample: each is found, also after the
  * table has grown, whether its size was seen once or often. */
-TEST(found_again)
-{
+TEST(found_again) {
     enum { COUNT = 300, ALIKE = 3, SIZE = 70000 }; /* more than is read at once */
     static uint8_t data[SIZE];
     fixture f;
@@ -115,16 +108,14 @@ TEST(found_again)
 
 /* Bytes that stay with the caller: an offset is a place in `user`. */
 static epctx_status fetch_in_place(void *user, uint64_t offset, size_t size, const uint8_t **data,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     (void)size, (void)error;
     *data = (const uint8_t *)user + offset;
     return EPCTX_OK;
 }
 
 /* Is `other`, of `size` bytes as `data`, another weight? */
-static bool told_apart(uint8_t *data, const uint8_t *other, size_t size)
-{
+static bool told_apart(uint8_t *data, const uint8_t *other, size_t size) {
     epctx_weights_opts opts = {0};
     epctx_weights weights;
     epctx_weight got;
@@ -142,8 +133,7 @@ static bool told_apart(uint8_t *data, const uint8_t *other, size_t size)
 /* One byte anywhere is enough to be another weight, in the sample or not: every byte of each size
  * in turn. Of large ones, which are read in pieces (the first has 4096 bytes), those around
  * the ends of pieces and of the blocks of the sample, and every 97th. */
-TEST(every_byte_counts)
-{
+TEST(every_byte_counts) {
     static const size_t sizes[] = {1, 5, 64, 256, 257, 1025, 5000, 65537, 200000};
     static uint8_t data[200000], other[200000];
     size_t i, at;
@@ -163,21 +153,17 @@ TEST(every_byte_counts)
     }
 }
 
-static void put_le64(uint8_t *at, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        at[i] = (uint8_t)(value >> 8 * i);
+static void put_le64(uint8_t *at, uint64_t value) {
+    for (int i = 0; i < 8; i++) at[i] = (uint8_t)(value >> 8 * i);
 }
 
 /* `other` becomes `data` with two numbers changed, in one lane of two neighbouring stripes of 32
  * bytes from `at` on: what the first does to the hash of a sample the second takes back.
  * Nobody should meet such weights by accident, but anybody can make them. */
-static void collide(const uint8_t *data, uint8_t *other, size_t size, size_t at)
-{
+static void collide(const uint8_t *data, uint8_t *other, size_t size, size_t at) {
     const uint64_t p1 = UINT64_C(0x9e3779b185ebca87), p2 = UINT64_C(0xc2b2ae3d27d4eb4f);
     uint64_t inverse = 1, first = 0, second = 0;
-    for (int i = 0; i < 6; i++)
-        inverse *= 2 - p2 * inverse; /* of p2, modulo 2^64 */
+    for (int i = 0; i < 6; i++) inverse *= 2 - p2 * inverse; /* of p2, modulo 2^64 */
     memcpy(other, data, size);
     for (int i = 0; i < 8; i++) {
         first |= (uint64_t)data[at + (size_t)i] << 8 * i;
@@ -193,8 +179,7 @@ static void collide(const uint8_t *data, uint8_t *other, size_t size, size_t at)
 
 /* Hashes only find candidates: weights whose hashes agree are compared. Of small ones the sample is
  * everything; of large ones several have the same sample here. */
-TEST(equal_hashes)
-{
+TEST(equal_hashes) {
     static const size_t sizes[] = {64, 100, 256, 6400};
     static uint8_t data[6400], other[6400];
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -224,8 +209,7 @@ TEST(equal_hashes)
 }
 
 /* The hash of all bytes of a weight is another one's hash of the sample. */
-TEST(one_key)
-{
+TEST(one_key) {
     enum { SIZE = 255, REST = SIZE / 64 * 64 };
     static const uint64_t p1 = UINT64_C(0x9e3779b185ebca87), p2 = UINT64_C(0xc2b2ae3d27d4eb4f),
                           p3 = UINT64_C(0x165667b19e3779f9), p4 = UINT64_C(0x85ebca77c2b2ae63),
@@ -241,8 +225,7 @@ TEST(one_key)
                                   p1 ^ 1, p4 ^ 1, p2 ^ 1, p1 ^ 1, p3 ^ 1,
                                   epctx_hash(data[0], SIZE, SIZE * p1) ^ p2 ^ p5, p5 ^ 1, 1};
         /* clang-format on */
-        for (size_t i = 0; i < 16; i++)
-            put_le64(data[2] + REST - 64 + 8 * i, words[i]);
+        for (size_t i = 0; i < 16; i++) put_le64(data[2] + REST - 64 + 8 * i, words[i]);
         data[2][16] = 0x80; /* neither the first nor the last */
         collide(data[2], data[1], SIZE, 0);
         for (int round = 0; round < 2; round++)
@@ -256,16 +239,14 @@ TEST(one_key)
 }
 
 /* Weights that differ in size or sample are read no further. */
-TEST(samples_tell_most_apart)
-{
+TEST(samples_tell_most_apart) {
     uint8_t data[3000];
     epctx_weights_stats stats;
     fixture f;
     size_t size;
     CHECK_TRUE(begin(&f));
     fill(data, sizeof data, 3);
-    for (size = 1; size <= sizeof data; size++)
-        CHECK_INT(add(&f, data, size), EPCTX_OK);
+    for (size = 1; size <= sizeof data; size++) CHECK_INT(add(&f, data, size), EPCTX_OK);
     stats = f.weights.stats;
     CHECK_UINT(stats.stored, sizeof data);
     CHECK_UINT(stats.sampled, sizeof data);
@@ -281,8 +262,7 @@ TEST(samples_tell_most_apart)
     end(&f);
 }
 
-TEST(alignment)
-{
+TEST(alignment) {
     uint8_t data[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     fixture f;
     CHECK_TRUE(begin(&f));
@@ -304,8 +284,7 @@ TEST(alignment)
     end(&f);
 }
 
-TEST(kinds_share_nothing)
-{
+TEST(kinds_share_nothing) {
     static uint8_t data[5000];
     fixture f;
     CHECK_TRUE(begin(&f));
@@ -331,8 +310,7 @@ TEST(kinds_share_nothing)
     end(&f);
 }
 
-TEST(nothing_at_all)
-{
+TEST(nothing_at_all) {
     fixture f;
     CHECK_TRUE(begin(&f));
     CHECK_INT(add(&f, NULL, 0), EPCTX_OK);
@@ -344,8 +322,7 @@ TEST(nothing_at_all)
 }
 
 /* A prefix is already in the binary: the section starts behind it. */
-TEST(section_in_a_binary)
-{
+TEST(section_in_a_binary) {
     epctx_weights_opts opts = {0};
     fixture f = {0};
     uint8_t data[64];
@@ -369,8 +346,7 @@ TEST(section_in_a_binary)
 }
 
 /* 3000 weights, many equal: the same places with every seed, and those of the obvious method. */
-TEST(places_do_not_depend_on_the_seed)
-{
+TEST(places_do_not_depend_on_the_seed) {
     static uint8_t data[3000][1500];
     static uint64_t first[3000];
     uint64_t seed;
@@ -402,8 +378,7 @@ TEST(places_do_not_depend_on_the_seed)
 }
 
 /* Weights that agree in the whole sample: each is read a bounded number of times. */
-TEST(hostile_samples)
-{
+TEST(hostile_samples) {
     enum { SIZE = 20000, COUNT = 3000 };
     static uint8_t data[SIZE];
     /* Between the first two blocks of the sample, and in the last 32 bytes, before the last block:
@@ -435,8 +410,7 @@ TEST(hostile_samples)
 
 /* Sample and fast hash agree: a factor of the hash that is 0 hides the other one. Then a tree tells
  * the weights apart. */
-TEST(hostile_hashes)
-{
+TEST(hostile_hashes) {
     enum { SIZE = 20000, COUNT = 3000, AT = 128 };
     static uint8_t data[SIZE];
     epctx_weights_stats stats;
@@ -468,8 +442,7 @@ typedef struct store {
 } store;
 
 static epctx_status fetch(void *user, uint64_t offset, size_t size, const uint8_t **data,
-                          epctx_error *error)
-{
+                          epctx_error *error) {
     store *s = (store *)user;
     if (s->fails_after == 0) return epctx_fail(error, EPCTX_ERR_IO, "the disk is gone");
     if (s->fails_after > 0) s->fails_after--;
@@ -480,8 +453,7 @@ static epctx_status fetch(void *user, uint64_t offset, size_t size, const uint8_
     return EPCTX_OK;
 }
 
-TEST(fetched_bytes)
-{
+TEST(fetched_bytes) {
     enum { SIZE = 150000 };
     static uint8_t section[20 * SIZE], data[SIZE];
     static store s;
@@ -529,23 +501,20 @@ typedef struct counter {
     int alive, calls, fails_at;
 } counter;
 
-static void *count_alloc(void *user, size_t size)
-{
+static void *count_alloc(void *user, size_t size) {
     counter *c = (counter *)user;
     if (c->calls++ == c->fails_at) return NULL;
     c->alive++;
     return malloc(size);
 }
 
-static void count_free(void *user, void *memory)
-{
+static void count_free(void *user, void *memory) {
     ((counter *)user)->alive--;
     free(memory);
 }
 
 /* A full table that cannot grow still finds what is there. */
-TEST(full_table)
-{
+TEST(full_table) {
     counter c = {0, 0, 2};
     epctx_allocator allocator = {&c, count_alloc, count_free};
     epctx_weights_opts opts = {0};
@@ -575,8 +544,7 @@ TEST(full_table)
 }
 
 /* Every fetch of a run fails once: nothing changes, and the same call again goes well. */
-TEST(every_fetch_fails)
-{
+TEST(every_fetch_fails) {
     enum { SIZE = 100000, COUNT = 14 };
     static uint8_t section[COUNT * SIZE + COUNT * 4096], data[SIZE];
     static store s;
@@ -616,8 +584,7 @@ TEST(every_fetch_fails)
 }
 
 /* The end of the address space, tables that cannot be, and weights that share slots. */
-TEST(limits)
-{
+TEST(limits) {
     static uint8_t data[400];
     epctx_allocator nothing = {NULL, NULL, NULL};
     epctx_weights_opts opts = {0};
@@ -649,13 +616,11 @@ TEST(limits)
     end(&f);
 }
 
-TEST(allocator_fails)
-{
+TEST(allocator_fails) {
     static uint8_t data[300][100];
     int fails_at, i;
     bool failed = true;
-    for (i = 0; i < 300; i++)
-        fill(data[i], 100, (uint32_t)i / 2);
+    for (i = 0; i < 300; i++) fill(data[i], 100, (uint32_t)i / 2);
     for (fails_at = 0; failed; fails_at++) {
         counter c = {0, 0, fails_at};
         epctx_allocator allocator = {&c, count_alloc, count_free};
@@ -687,8 +652,7 @@ TEST(allocator_fails)
 
 /* Weights whose hashes agree, for whatever seed: each is read a few times, not once for each
  * other. */
-TEST(one_hash)
-{
+TEST(one_hash) {
     enum { COUNT = 20000 };
     epctx_weights_stats stats;
     char data[FORGED_SIZE];
@@ -712,8 +676,7 @@ TEST(one_hash)
     end(&f);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(stored_once);
     RUN(found_again);
     RUN(every_byte_counts);

@@ -5,8 +5,7 @@
 #include "test.h"
 
 /* Opens `b`, frees it, and tells how it went. */
-static epctx_status verdict(bytes *b, epctx_error *error)
-{
+static epctx_status verdict(bytes *b, epctx_error *error) {
     epctx_model model;
     epctx_status status = epctx_model_open_memory(&model, b->data, b->size, NULL, error);
     if (status == EPCTX_OK) {
@@ -24,8 +23,7 @@ static epctx_status verdict(bytes *b, epctx_error *error)
     return status;
 }
 
-static epctx_status verdict_of(const char *data, size_t size)
-{
+static epctx_status verdict_of(const char *data, size_t size) {
     bytes b = {0};
     epctx_error error;
     bytes_add(&b, data, size);
@@ -35,8 +33,7 @@ static epctx_status verdict_of(const char *data, size_t size)
 /* A model of these bytes behind `ir_version: 8`: not to be taken for another kind of file. */
 #define VERDICT(literal) verdict_of("\x08\x08" literal, sizeof("\x08\x08" literal) - 1)
 
-TEST(tags)
-{
+TEST(tags) {
     CHECK_INT(VERDICT("\x10\x01"), EPCTX_OK);
     CHECK_INT(VERDICT("\x90\x00\x01"), EPCTX_OK); /* longer than needed */
     CHECK_INT(VERDICT("\x90\x80\x80\x80\x00\x01"), EPCTX_OK);
@@ -51,8 +48,7 @@ TEST(tags)
     CHECK_INT(VERDICT("\x90"), EPCTX_ERR_PROTOBUF);
 }
 
-TEST(varints)
-{
+TEST(varints) {
     CHECK_INT(VERDICT("\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), EPCTX_OK);
     CHECK_INT(VERDICT("\x28\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00"), EPCTX_OK);
     CHECK_INT(VERDICT("\x28\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00"), EPCTX_ERR_PROTOBUF);
@@ -60,16 +56,14 @@ TEST(varints)
     CHECK_INT(VERDICT("\x28"), EPCTX_ERR_PROTOBUF);
 }
 
-TEST(fixed)
-{
+TEST(fixed) {
     CHECK_INT(VERDICT("\xe9\x3f\x01\x02\x03\x04\x05\x06\x07\x08"), EPCTX_OK); /* unknown 1021 */
     CHECK_INT(VERDICT("\xe9\x3f\x01\x02\x03\x04\x05\x06\x07"), EPCTX_ERR_PROTOBUF);
     CHECK_INT(VERDICT("\xed\x3f\x01\x02\x03\x04"), EPCTX_OK);
     CHECK_INT(VERDICT("\xed\x3f\x01\x02\x03"), EPCTX_ERR_PROTOBUF);
 }
 
-TEST(lengths)
-{
+TEST(lengths) {
     CHECK_INT(VERDICT("\x12\x01x"), EPCTX_OK);
     CHECK_INT(VERDICT("\x12\x81\x80\x80\x80\x00x"), EPCTX_OK);
     CHECK_INT(VERDICT("\x12\x81\x80\x80\x80\x80\x00x"), EPCTX_ERR_PROTOBUF); /* 6 bytes */
@@ -79,8 +73,7 @@ TEST(lengths)
     CHECK_INT(VERDICT("\x12"), EPCTX_ERR_PROTOBUF);
 }
 
-TEST(groups)
-{
+TEST(groups) {
     CHECK_INT(VERDICT("\xeb\x3f\xec\x3f"), EPCTX_OK);                           /* empty */
     CHECK_INT(VERDICT("\xeb\x3f\x08\x01\x12\x01x\xec\x3f"), EPCTX_OK);          /* with fields */
     CHECK_INT(VERDICT("\xeb\x3f\xf3\x3f\xf4\x3f\xec\x3f"), EPCTX_OK);           /* nested */
@@ -92,8 +85,7 @@ TEST(groups)
 }
 
 /* A known field with another wire type is an unknown field. */
-TEST(wire_mismatch)
-{
+TEST(wire_mismatch) {
     epctx_model model;
     static const char data[] = "\x0a\x01x\x10\x05\x3a\x00\x38\x01";
     CHECK_INT(epctx_model_open_memory(&model, data, sizeof data - 1, NULL, NULL), EPCTX_OK);
@@ -113,8 +105,7 @@ TEST(wire_mismatch)
     }
 }
 
-TEST(message_names)
-{
+TEST(message_names) {
     CHECK_STR(epctx_message_name(EPCTX_KIND_SEGMENT), "TensorProto.Segment");
     CHECK_STR(epctx_message_name(EPCTX_KIND_NONE), "unknown");
     CHECK_STR(epctx_message_name(EPCTX_KIND_INT), "unknown");
@@ -122,8 +113,7 @@ TEST(message_names)
 
 /* Nested messages: TypeProto.sequence_type.elem_type, as deep as it takes. The model itself is
  * depth 0, and libprotobuf goes down 100 levels. */
-static bytes nested_types(size_t depth)
-{
+static bytes nested_types(size_t depth) {
     static const uint32_t numbers[2] = {4, 1}; /* TypeProto.sequence_type, Sequence.elem_type */
     bytes message = {0};
     bytes graph = {0}, value = {0}, model = {0};
@@ -139,19 +129,15 @@ static bytes nested_types(size_t depth)
     return model;
 }
 
-static bytes nested_groups(size_t depth)
-{
+static bytes nested_groups(size_t depth) {
     bytes model = {0};
     put_int(&model, 1, 8);
-    for (size_t i = 0; i < depth; i++)
-        put_tag(&model, 1021, 3);
-    for (size_t i = 0; i < depth; i++)
-        put_tag(&model, 1021, 4);
+    for (size_t i = 0; i < depth; i++) put_tag(&model, 1021, 3);
+    for (size_t i = 0; i < depth; i++) put_tag(&model, 1021, 4);
     return model;
 }
 
-TEST(depth)
-{
+TEST(depth) {
     epctx_error error;
     for (size_t depth = 90; depth < 120; depth++) {
         epctx_status want = depth <= 100 ? EPCTX_OK : EPCTX_ERR_PROTOBUF;
@@ -168,8 +154,7 @@ TEST(depth)
     }
 }
 
-TEST(depth_limit)
-{
+TEST(depth_limit) {
     epctx_open_opts opts = {0};
     epctx_model model;
     bytes b = nested_types(20);
@@ -181,8 +166,7 @@ TEST(depth_limit)
     bytes_free(&b);
 }
 
-TEST(size_limits)
-{
+TEST(size_limits) {
     epctx_open_opts opts = {0};
     epctx_model model;
     epctx_error error;
@@ -203,8 +187,7 @@ TEST(size_limits)
 }
 
 /* A model cut off anywhere is a model only where a field of the top level ends. */
-TEST(truncated)
-{
+TEST(truncated) {
     bytes graph = {0}, model;
     size_t ends[16], count = 0;
     static const int64_t dims[] = {2, 3, -1};
@@ -236,8 +219,7 @@ TEST(truncated)
     bytes_free(&model);
 }
 
-TEST(empty)
-{
+TEST(empty) {
     epctx_error error;
     bytes none = {0};
     CHECK_INT(epctx_status_to_ort(verdict(&none, &error)), 7);
@@ -246,16 +228,14 @@ TEST(empty)
 
 /* -- cursors -- */
 
-static epctx_view view_of(const bytes *b)
-{
+static epctx_view view_of(const bytes *b) {
     epctx_view view = {NULL, NULL, 0};
     view.data = b->data;
     view.size = b->size;
     return view;
 }
 
-TEST(fields_cursor)
-{
+TEST(fields_cursor) {
     bytes b = {0};
     epctx_cursor it;
     epctx_field f;
@@ -286,8 +266,7 @@ TEST(fields_cursor)
     bytes_free(&b);
 }
 
-TEST(packed_and_not)
-{
+TEST(packed_and_not) {
     static const int64_t want[] = {1, -1, 300, 7, 0, 8};
     bytes b = {0}, packed = {0};
     epctx_cursor it;
@@ -311,8 +290,7 @@ TEST(packed_and_not)
     bytes_free(&b);
 }
 
-TEST(packed_floats)
-{
+TEST(packed_floats) {
     bytes b = {0};
     epctx_cursor it;
     float value;
@@ -330,8 +308,7 @@ TEST(packed_floats)
 }
 
 /* Bytes that no open checked: what does not end ends the walk. */
-TEST(packed_cut_off)
-{
+TEST(packed_cut_off) {
     bytes b = {0};
     epctx_cursor it;
     float f;
@@ -350,8 +327,7 @@ TEST(packed_cut_off)
 }
 
 /* A packed field of a known message must end where a number ends. */
-TEST(packed_broken)
-{
+TEST(packed_broken) {
     static const struct {
         const char *data;
         size_t size;
@@ -380,8 +356,7 @@ TEST(packed_broken)
     }
 }
 
-TEST(strings_cursor)
-{
+TEST(strings_cursor) {
     bytes b = {0};
     epctx_cursor it;
     epctx_str s;
@@ -397,8 +372,7 @@ TEST(strings_cursor)
     bytes_free(&b);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(tags);
     RUN(varints);
     RUN(fixed);

@@ -10,8 +10,7 @@
 #include "build.h"
 #include "test.h"
 
-TEST(open_tells)
-{
+TEST(open_tells) {
     epctx_model model;
     epctx_error error;
     CHECK_INT(epctx_model_open_memory(&model, "\x3a", 2, NULL, &error), EPCTX_ERR_CONFIG);
@@ -20,8 +19,7 @@ TEST(open_tells)
     CHECK_HAS(error.message, "m.onnx");
 }
 
-TEST(scan_tells)
-{
+TEST(scan_tells) {
     pb_istream_t stream = pb_istream_from_buffer((const pb_byte_t *)"\x3a", 1);
     epctx_scan scan;
     epctx_error error;
@@ -30,8 +28,7 @@ TEST(scan_tells)
     CHECK_INT(error.status, EPCTX_ERR_CONFIG);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(open_tells);
     RUN(scan_tells);
     return test_end();

@@ -3,8 +3,7 @@
 #include "examples/epctx/ops/wrap.h"
 #include "combine.h"
 
-TEST(wrap_refusals)
-{
+TEST(wrap_refusals) {
     static const struct {
         int32_t type;
         bool quantized;
@@ -66,8 +65,7 @@ TEST(wrap_refusals)
 }
 
 /* An EP that reads no files gets its binary in the model, or not at all. */
-TEST(wrap_for_an_ep_without_files)
-{
+TEST(wrap_for_an_ep_without_files) {
     epctx_wrap_value out = {0};
     epctx_wrap_opts opts = {0};
     epctx_model model;
@@ -90,8 +88,7 @@ TEST(wrap_for_an_ep_without_files)
 }
 
 /* Shapes that are not known are for EPs that take them; a binary of 2 GiB is for no model. */
-TEST(wrap_by_profile)
-{
+TEST(wrap_by_profile) {
     static const int64_t open_shape[] = {-1};
     epctx_wrap_value values[2];
     epctx_wrap_opts opts = {0};
@@ -128,8 +125,7 @@ TEST(wrap_by_profile)
 }
 
 /* What must be said, and values that are quantized, in any amount of memory. */
-TEST(wrap_in_little_memory)
-{
+TEST(wrap_in_little_memory) {
     static uint64_t memory[HUNGRY_BUFFER / 8];
     epctx_wrap_value values[3];
     epctx_wrap_opts opts = {0};
@@ -203,8 +199,7 @@ TEST(wrap_in_little_memory)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     RUN(wrap_refusals);
     RUN(wrap_for_an_ep_without_files);
     RUN(wrap_by_profile);

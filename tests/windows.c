@@ -8,8 +8,7 @@
 
 static char root[256]; /* "C:/.../epctx_xxxxxx", with letters of three alphabets */
 
-static char *at(const char *name)
-{
+static char *at(const char *name) {
     static char path[4][2048];
     static int turn;
     turn = (turn + 1) % 4;
@@ -17,25 +16,21 @@ static char *at(const char *name)
     return path[turn];
 }
 
-static void wide_of(const char *path, WCHAR out[2048])
-{
+static void wide_of(const char *path, WCHAR out[2048]) {
     if (MultiByteToWideChar(CP_UTF8, 0, path, -1, out, 2048) == 0) abort();
 }
 
-static bool make_folder(const char *path)
-{
+static bool make_folder(const char *path) {
     WCHAR wide[2048];
     wide_of(path, wide);
     return CreateDirectoryW(wide, NULL) != 0;
 }
 
-static epctx_status write_file(const char *path, const char *text, epctx_error *error)
-{
+static epctx_status write_file(const char *path, const char *text, epctx_error *error) {
     return epctx_write_bytes(NULL, path, text, strlen(text), NULL, error);
 }
 
-static bool holds(const char *path, const char *text)
-{
+static bool holds(const char *path, const char *text) {
     const epctx_io *io = epctx_io_files();
     epctx_mapping map;
     bool same;
@@ -45,8 +40,7 @@ static bool holds(const char *path, const char *text)
     return same;
 }
 
-static int files_in_root(void)
-{
+static int files_in_root(void) {
     WCHAR pattern[2048];
     WIN32_FIND_DATAW found;
     int count = 0;
@@ -61,8 +55,7 @@ static int files_in_root(void)
     return count;
 }
 
-TEST(names_of_any_alphabet)
-{
+TEST(names_of_any_alphabet) {
     static const char *const names[] = {"plain.bin", "mod\xc3\xa8le.bin",
                                         "\xe6\xa8\xa1\xe5\x9e\x8b.bin", "with blank.bin"};
     const epctx_io *io = epctx_io_files();
@@ -87,8 +80,7 @@ TEST(names_of_any_alphabet)
     CHECK_INT(files_in_root(), 0);
 }
 
-TEST(replaced_or_left_alone)
-{
+TEST(replaced_or_left_alone) {
     static epctx_io_file file;
     const epctx_io *io = epctx_io_files();
     epctx_error error;
@@ -108,8 +100,7 @@ TEST(replaced_or_left_alone)
     CHECK_INT(io->remove_fn(io->user, NULL, at("a.bin"), &error), EPCTX_OK);
 }
 
-static epctx_status write_group(const char *text, epctx_overwrite overwrite, epctx_error *error)
-{
+static epctx_status write_group(const char *text, epctx_overwrite overwrite, epctx_error *error) {
     static const char model_bytes[] = {0x08, 0x08, 0x3a, 0x03, 0x12, 0x01, 'g'};
     static char path[2048], binary[2048];
     epctx_span part;
@@ -137,8 +128,7 @@ static epctx_status write_group(const char *text, epctx_overwrite overwrite, epc
 }
 
 /* A file of a group is replaced, kept, and comes back. */
-TEST(groups)
-{
+TEST(groups) {
     const epctx_io *io = epctx_io_files();
     epctx_mapping map;
     epctx_error error;
@@ -162,14 +152,12 @@ TEST(groups)
     CHECK_INT(io->remove_fn(io->user, NULL, at("m.onnx~"), &error), EPCTX_OK);
 }
 
-static epctx_status find(const char *name, char *out, epctx_error *error)
-{
+static epctx_status find(const char *name, char *out, epctx_error *error) {
     return epctx_path_find(epctx_io_files(), epctx_str_of(at("")), epctx_str_of(name), 0, out,
                            EPCTX_PATH_MAX, error);
 }
 
-TEST(paths_in_models)
-{
+TEST(paths_in_models) {
     static const char *const bad[] = {"C:\\a.bin",
                                       "c:a.bin",
                                       "\\a.bin",
@@ -203,8 +191,7 @@ TEST(paths_in_models)
 }
 
 /* The model's path as users write it. */
-TEST(paths_of_models)
-{
+TEST(paths_of_models) {
     static const struct {
         const char *path, *folder, *context;
     } cases[] = {
@@ -225,8 +212,7 @@ TEST(paths_of_models)
 }
 
 /* "C:a.bin" is in the current folder of the drive, not in its root. */
-TEST(current_folder_of_a_drive)
-{
+TEST(current_folder_of_a_drive) {
     char drive[3] = {root[0], ':', '\0'};
     char before[EPCTX_PATH_MAX], found[EPCTX_PATH_MAX], expected[EPCTX_PATH_MAX];
     WCHAR wide[2048];
@@ -251,8 +237,7 @@ TEST(current_folder_of_a_drive)
     CHECK_INT(io->remove_fn(NULL, NULL, at("drive.bin"), &error), EPCTX_OK);
 }
 
-TEST(long_paths)
-{
+TEST(long_paths) {
     char path[1200];
     size_t used = (size_t)snprintf(path, sizeof path, "%s", at("long"));
     epctx_error error;
@@ -275,8 +260,7 @@ TEST(long_paths)
     CHECK_INT(epctx_io_files()->remove_fn(NULL, NULL, path, &error), EPCTX_OK);
 }
 
-static epctx_status compile(const char *path, bool overwrite, epctx_error *error)
-{
+static epctx_status compile(const char *path, bool overwrite, epctx_error *error) {
     epctx_gen_opts opts = {0};
     epctx_backend backend;
     epctx_npu npu;
@@ -290,8 +274,7 @@ static epctx_status compile(const char *path, bool overwrite, epctx_error *error
     return status;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     epctx_error error;
     if (argc == 3 && strcmp(argv[1], "compile") == 0) {
         if (compile(argv[2], true, &error) == EPCTX_OK) return 0;

@@ -32,8 +32,7 @@ enum { WINDOWS_PATH = 4096 };
 /* ------------------------------------------------------------------- names */
 
 /* The full path with the prefix that lifts the limit of 260 characters. */
-WINDOWS_UNUSED const WCHAR *windows_wide(const char *path)
-{
+WINDOWS_UNUSED const WCHAR *windows_wide(const char *path) {
     static _Thread_local WCHAR wide[2][WINDOWS_PATH + 8];
     static _Thread_local unsigned next;
     WCHAR given[WINDOWS_PATH], *out = wide[next++ % 2];
@@ -45,22 +44,19 @@ WINDOWS_UNUSED const WCHAR *windows_wide(const char *path)
     return out;
 }
 
-WINDOWS_UNUSED void windows_narrow(const WCHAR *wide, char *out, size_t size)
-{
+WINDOWS_UNUSED void windows_narrow(const WCHAR *wide, char *out, size_t size) {
     if (WideCharToMultiByte(CP_UTF8, 0, wide, -1, out, (int)size, NULL, NULL) == 0) *out = '\0';
     for (; *out; out++)
         if (*out == '\\') *out = '/';
 }
 
-WINDOWS_UNUSED bool windows_is_folder(const WCHAR *path)
-{
+WINDOWS_UNUSED bool windows_is_folder(const WCHAR *path) {
     const DWORD attributes = GetFileAttributesW(path);
     return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
 }
 
 /* The words of the command line in UTF-8. */
-WINDOWS_UNUSED char **windows_words(int count)
-{
+WINDOWS_UNUSED char **windows_words(int count) {
     int wide_count = 0, i;
     WCHAR **(WINAPI * split)(const WCHAR *, int *) = NULL;
     const FARPROC found = GetProcAddress(LoadLibraryW(L"shell32.dll"), "CommandLineToArgvW");
@@ -78,41 +74,34 @@ WINDOWS_UNUSED char **windows_words(int count)
 
 /* ------------------------------------------------------------------- files */
 
-WINDOWS_UNUSED FILE *windows_fopen(const char *path, const char *mode)
-{
+WINDOWS_UNUSED FILE *windows_fopen(const char *path, const char *mode) {
     WCHAR wide[8];
     size_t i;
-    for (i = 0; i < 7 && mode[i]; i++)
-        wide[i] = (WCHAR)mode[i];
+    for (i = 0; i < 7 && mode[i]; i++) wide[i] = (WCHAR)mode[i];
     wide[i] = L'\0';
     return _wfopen(windows_wide(path), wide);
 }
 
-WINDOWS_UNUSED int windows_remove(const char *path)
-{
+WINDOWS_UNUSED int windows_remove(const char *path) {
     const WCHAR *wide = windows_wide(path);
     return (windows_is_folder(wide) ? RemoveDirectoryW(wide) : DeleteFileW(wide)) ? 0 : -1;
 }
 
-WINDOWS_UNUSED int windows_rename(const char *from, const char *to)
-{
+WINDOWS_UNUSED int windows_rename(const char *from, const char *to) {
     return MoveFileExW(windows_wide(from), windows_wide(to), MOVEFILE_REPLACE_EXISTING) ? 0 : -1;
 }
 
-WINDOWS_UNUSED int windows_mkdir(const char *path)
-{
+WINDOWS_UNUSED int windows_mkdir(const char *path) {
     if (CreateDirectoryW(windows_wide(path), NULL)) return 0;
     errno = GetLastError() == ERROR_ALREADY_EXISTS ? EEXIST : ENOENT;
     return -1;
 }
 
-WINDOWS_UNUSED int windows_stat(const char *path, struct _stat64 *out)
-{
+WINDOWS_UNUSED int windows_stat(const char *path, struct _stat64 *out) {
     return _wstat64(windows_wide(path), out);
 }
 
-WINDOWS_UNUSED int windows_access(const char *path)
-{
+WINDOWS_UNUSED int windows_access(const char *path) {
     return GetFileAttributesW(windows_wide(path)) == INVALID_FILE_ATTRIBUTES ? -1 : 0;
 }
 
@@ -127,8 +116,7 @@ WINDOWS_UNUSED int windows_access(const char *path)
 #define PATH_MAX WINDOWS_PATH
 
 /* Fills the six X. */
-WINDOWS_UNUSED char *mkdtemp(char *name)
-{
+WINDOWS_UNUSED char *mkdtemp(char *name) {
     char *end = name + strlen(name) - 6;
     int i;
     for (i = 0; i < 1000; i++) {
@@ -139,8 +127,7 @@ WINDOWS_UNUSED char *mkdtemp(char *name)
 }
 
 /* Of what is there; with "/". */
-WINDOWS_UNUSED char *realpath(const char *path, char *out)
-{
+WINDOWS_UNUSED char *realpath(const char *path, char *out) {
     const WCHAR *wide = windows_wide(path);
     if (GetFileAttributesW(wide) == INVALID_FILE_ATTRIBUTES) return NULL;
     windows_narrow(wide + (wide[2] == L'?' ? 4 : 0), out, PATH_MAX);
@@ -155,8 +142,7 @@ typedef int (*windows_walk_fn)(const char *path, const struct _stat64 *st, int k
                                struct FTW *ftw);
 
 /* Folders after what is in them. */
-WINDOWS_UNUSED int windows_walk(const char *path, windows_walk_fn visit, int level)
-{
+WINDOWS_UNUSED int windows_walk(const char *path, windows_walk_fn visit, int level) {
     const bool folder = windows_is_folder(windows_wide(path));
     struct FTW ftw = {0, level};
     struct _stat64 none;
@@ -185,27 +171,23 @@ WINDOWS_UNUSED int windows_walk(const char *path, windows_walk_fn visit, int lev
 enum { RTLD_NOW = 0, RTLD_LOCAL = 0 };
 
 /* A library's own folder is searched for what it needs. */
-WINDOWS_UNUSED void *dlopen(const char *path, int how)
-{
+WINDOWS_UNUSED void *dlopen(const char *path, int how) {
     (void)how;
     return (void *)LoadLibraryExW(windows_wide(path), NULL, LOAD_WITH_ALTERED_SEARCH_PATH);
 }
 
-WINDOWS_UNUSED void *dlsym(void *library, const char *name)
-{
+WINDOWS_UNUSED void *dlsym(void *library, const char *name) {
     const FARPROC found = GetProcAddress((HMODULE)library, name);
     void *symbol;
     memcpy(&symbol, &found, sizeof symbol);
     return symbol;
 }
 
-WINDOWS_UNUSED int dlclose(void *library)
-{
+WINDOWS_UNUSED int dlclose(void *library) {
     return FreeLibrary((HMODULE)library) ? 0 : -1;
 }
 
-WINDOWS_UNUSED const char *dlerror(void)
-{
+WINDOWS_UNUSED const char *dlerror(void) {
     static char text[40];
     snprintf(text, sizeof text, "error %lu of Windows", GetLastError());
     return text;
@@ -215,8 +197,7 @@ WINDOWS_UNUSED const char *dlerror(void)
 
 /* The program with these words, none of which holds a quote: its exit code, -1: it could not be
  * started or ended by an exception. */
-WINDOWS_UNUSED int windows_run(char *const *words)
-{
+WINDOWS_UNUSED int windows_run(char *const *words) {
     STARTUPINFOW start;
     PROCESS_INFORMATION process;
     WCHAR line[WINDOWS_PATH], word[WINDOWS_PATH];
@@ -248,8 +229,7 @@ typedef struct Dl_info {
 
 #define aligned_alloc(alignment, size) _aligned_malloc(size, alignment)
 
-WINDOWS_UNUSED void *memmem(const void *all, size_t size, const void *part, size_t part_size)
-{
+WINDOWS_UNUSED void *memmem(const void *all, size_t size, const void *part, size_t part_size) {
     const char *at = (const char *)all;
     uintptr_t found = 0; /* as memchr, takes a constant and gives none */
     for (; size >= part_size && found == 0; at++, size--)
@@ -257,8 +237,7 @@ WINDOWS_UNUSED void *memmem(const void *all, size_t size, const void *part, size
     return (void *)found;
 }
 
-WINDOWS_UNUSED int setenv(const char *name, const char *value, int replace)
-{
+WINDOWS_UNUSED int setenv(const char *name, const char *value, int replace) {
     (void)replace;
     return _putenv_s(name, value);
 }

@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 /* src/m.onnx, and out/m_ctx.onnx from it. False: the experiment gives up. */
-static bool prepare(model_kind kind, bool embed)
-{
+static bool prepare(model_kind kind, bool embed) {
     if (!open_ep() || !make_model(kind, in_folder("src/m.onnx"))) return give_up("%s", ort_text);
     judging("PLG-010", "CompileModel of the model '%s', embed mode %d", model_names[kind], embed);
     return judge("PLG-010", generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), embed),
@@ -20,15 +19,13 @@ static bool prepare(model_kind kind, bool embed)
 }
 
 /* The same source, where ORT cannot look for its files. */
-static const char *reference(void)
-{
+static const char *reference(void) {
     make_folder("ref");
     copy_file("src/m.onnx", "ref/m.onnx");
     return in_folder("ref/m.onnx");
 }
 
-static ort_spec strict_spec(const char *path)
-{
+static ort_spec strict_spec(const char *path) {
     static const char *const no_compile[] = {"session.disable_model_compile", "1", NULL};
     ort_spec spec = spec_of(path);
     spec.config = no_compile;
@@ -37,8 +34,7 @@ static ort_spec strict_spec(const char *path)
 
 /* -------------------------------------------------------------------- nodes */
 
-static bool has_folder(epctx_str text)
-{
+static bool has_folder(epctx_str text) {
     size_t i;
     for (i = 0; i < text.size; i++)
         if (text.data[i] == '/' || text.data[i] == '\\') return true;
@@ -46,8 +42,7 @@ static bool has_folder(epctx_str text)
 }
 
 /* ORT writes the schema's defaults, so an attribute may be there though the EP did not set it. */
-static void check_node(const epctx_epnode *node, const char *folder)
-{
+static void check_node(const epctx_epnode *node, const char *folder) {
     const epctx_str texts[] = {node->ep_sdk_version,
                                node->onnx_model_filename,
                                node->hardware_architecture,
@@ -74,8 +69,7 @@ static void check_node(const epctx_epnode *node, const char *folder)
     }
 }
 
-static void check_path(epctx_str path)
-{
+static void check_path(epctx_str path) {
     judge("EPC-032 EPC-009", path.size > 0, "a node with main_context 1 without ep_cache_context");
     judge("EPC-078 EPC-017 EPC-019",
           path.size > 0 && path.data[0] != '/' && path.data[0] != '\\' &&
@@ -86,8 +80,7 @@ static void check_path(epctx_str path)
 }
 
 /* [model]_[ep].bin: [ep] is the EP's choice. */
-static void check_binary_name(epctx_str path, const char *stem, const char *ids)
-{
+static void check_binary_name(epctx_str path, const char *stem, const char *ids) {
     const char *slash = (const char *)memrchr(path.data, '/', path.size);
     const char *name = slash ? slash + 1 : path.data;
     const size_t length = path.size - (size_t)(name - path.data), stem_length = strlen(stem);
@@ -98,8 +91,7 @@ static void check_binary_name(epctx_str path, const char *stem, const char *ids)
         remark(ids, "the binary is called '%.*s', the document says %s_[ep].bin", STR(path), stem);
 }
 
-static void check_files(const ort_contexts *c)
-{
+static void check_files(const ort_contexts *c) {
     char names[64][256];
     const size_t count = list_files("out", names, 64);
     size_t i, k;
@@ -121,15 +113,13 @@ static void check_files(const ort_contexts *c)
     }
 }
 
-static bool only_source_left(void)
-{
+static bool only_source_left(void) {
     char names[16][256];
     return list_files("src", names, 16) == 1;
 }
 
 /* Wherever the context is. */
-static void generated_nodes(void)
-{
+static void generated_nodes(void) {
     ort_contexts c;
     size_t i;
     if (!prepare(MODEL_CHAIN, !now->ep.files)) return;
@@ -151,8 +141,7 @@ static void generated_nodes(void)
     epctx_model_close(&c.model);
 }
 
-static void generated_files(void)
-{
+static void generated_files(void) {
     ort_contexts c;
     size_t i;
     if (!prepare(MODEL_CHAIN, false)) return;
@@ -182,8 +171,7 @@ static void generated_files(void)
 
 /* ------------------------------------------------------------------ loading */
 
-static void judge_load(const char *ids, const ort_spec *spec, const char *what)
-{
+static void judge_load(const char *ids, const ort_spec *spec, const char *what) {
     char first[16];
     snprintf(first, sizeof first, "%.7s", ids);
     judging(first, "%s", what);
@@ -192,8 +180,7 @@ static void judge_load(const char *ids, const ort_spec *spec, const char *what)
 }
 
 /* Generates from a model of this kind, deletes the source, and loads. */
-static void load_kind(model_kind kind)
-{
+static void load_kind(model_kind kind) {
     char what[120];
     ort_spec spec;
     ort_contexts c;
@@ -222,8 +209,7 @@ static void load_kind(model_kind kind)
     epctx_model_close(&c.model);
 }
 
-static void loading(void)
-{
+static void loading(void) {
     static const model_kind kinds[] = {MODEL_CHAIN,  MODEL_SUB,   MODEL_WEIGHTS, MODEL_CONST,
                                        MODEL_SCALAR, MODEL_NAMES, MODEL_FAN};
     size_t i;
@@ -231,12 +217,10 @@ static void loading(void)
         give_up("%s", ort_text);
         return;
     }
-    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        load_kind(kinds[i]);
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) load_kind(kinds[i]);
 }
 
-static void load_again(void)
-{
+static void load_again(void) {
     static const char *const of_generation[][3] = {{"ep.context_enable", "0", NULL},
                                                    {"ep.context_embed_mode", "1", NULL},
                                                    {"ep.context_node_name_prefix", "p_", NULL}};
@@ -281,8 +265,7 @@ static void load_again(void)
 }
 
 /* Copies the files that primary nodes name. */
-static void copy_binaries(const char *model, const char *from, const char *to)
-{
+static void copy_binaries(const char *model, const char *from, const char *to) {
     ort_contexts c;
     size_t i;
     if (ort_read_contexts(model, &c)) {
@@ -298,8 +281,7 @@ static void copy_binaries(const char *model, const char *from, const char *to)
     epctx_model_close(&c.model);
 }
 
-static void delivered(void)
-{
+static void delivered(void) {
     ort_spec spec;
     if (!prepare(MODEL_CHAIN, false)) return;
     reference();
@@ -314,17 +296,14 @@ static void delivered(void)
 }
 
 /* The nth node of the model that names a file, and all others that name the same. */
-static size_t first_with(const ort_contexts *c, size_t n)
-{
+static size_t first_with(const ort_contexts *c, size_t n) {
     size_t i = 0;
-    while (!epctx_str_eq(c->list[i].ep_cache_context, c->list[n].ep_cache_context))
-        i++;
+    while (!epctx_str_eq(c->list[i].ep_cache_context, c->list[n].ep_cache_context)) i++;
     return i;
 }
 
 /* Binaries go to out/deeper/moved<n>.bin, and the nodes name them there. */
-static bool move_deeper(const char *to)
-{
+static bool move_deeper(const char *to) {
     char names[16][40]; /* borrowed until the model is written */
     ort_contexts c;
     epctx_error error;
@@ -349,8 +328,7 @@ static bool move_deeper(const char *to)
     return ok && status == EPCTX_OK;
 }
 
-static void subfolder(void)
-{
+static void subfolder(void) {
     ort_spec spec;
     if (!prepare(MODEL_CHAIN, false)) return;
     reference();
@@ -365,8 +343,7 @@ static void subfolder(void)
 
 /* ----------------------------------------------------------------- embedded */
 
-static void embedded(void)
-{
+static void embedded(void) {
     char names[16][256];
     uint8_t *data;
     size_t size;
@@ -400,8 +377,7 @@ static void embedded(void)
 
 /* ------------------------------------------------------------------- memory */
 
-static void from_memory(void)
-{
+static void from_memory(void) {
     const char *with_path[] = {"ep.context_file_path", NULL, NULL};
     uint8_t *data;
     size_t size = 0;
@@ -431,8 +407,7 @@ static void from_memory(void)
 
 /* --------------------------------------------------------------- partitions */
 
-static size_t count_binaries(const ort_contexts *c)
-{
+static size_t count_binaries(const ort_contexts *c) {
     size_t i, k, count = 0;
     for (i = 0; i < c->count; i++) {
         bool seen = c->list[i].main_context != 1;
@@ -449,8 +424,7 @@ static size_t count_binaries(const ort_contexts *c)
     return count;
 }
 
-static void check_partitions(const ort_contexts *c, bool embed)
-{
+static void check_partitions(const ort_contexts *c, bool embed) {
     const size_t binaries = count_binaries(c);
     size_t i;
     if (c->count == 0) {
@@ -480,8 +454,7 @@ static void check_partitions(const ort_contexts *c, bool embed)
         does_not_apply("EPC-012", "the partitions of a model share one context");
 }
 
-static void partitions_as(bool embed)
-{
+static void partitions_as(bool embed) {
     ort_contexts c;
     ort_spec spec;
     judging("PLG-010", "CompileModel of several partitions, embed mode %d", embed);
@@ -501,8 +474,7 @@ static void partitions_as(bool embed)
         embed, ort_answer);
 }
 
-static void partitions(void)
-{
+static void partitions(void) {
     if (!open_ep() || !make_model(MODEL_ISLAND, in_folder("src/m.onnx"))) {
         give_up("%s", ort_text);
         return;
@@ -513,8 +485,7 @@ static void partitions(void)
 }
 
 /* The context of node `i` in a file: its own, or the one that it shares. NULL: there is none. */
-static uint8_t *context_of(const ort_contexts *c, size_t i, size_t *size)
-{
+static uint8_t *context_of(const ort_contexts *c, size_t i, size_t *size) {
     char path[PATH_MAX];
     if (c->list[i].main_context != 1 || c->list[i].embed_mode != 0) {
         if (!binary_of("out/m_ctx.onnx", "out", path, sizeof path)) return NULL;
@@ -525,8 +496,7 @@ static uint8_t *context_of(const ort_contexts *c, size_t i, size_t *size)
 }
 
 static epctx_status embed_context(ort_contexts *c, size_t i, const uint8_t *data, size_t size,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     const epctx_view node = c->views[i].view;
     epctx_str payload;
     epctx_status status = epctx_node_set_int(&c->model, node, "main_context", 1, error);
@@ -538,8 +508,7 @@ static epctx_status embed_context(ort_contexts *c, size_t i, const uint8_t *data
 }
 
 /* Every node from `first` on with its context in the node. */
-static bool copy_contexts(const char *to, size_t first)
-{
+static bool copy_contexts(const char *to, size_t first) {
     ort_contexts c;
     epctx_error error;
     epctx_status status = EPCTX_OK;
@@ -555,14 +524,12 @@ static bool copy_contexts(const char *to, size_t first)
     }
     if (ok && status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, NULL, &error);
     epctx_model_close(&c.model);
-    for (i = 0; i < 16; i++)
-        free(data[i]);
+    for (i = 0; i < 16; i++) free(data[i]);
     return ok && status == EPCTX_OK;
 }
 
 /* Several nodes with main_context 1: all embedded, or the first in its file. */
-static void several_contexts(void)
-{
+static void several_contexts(void) {
     size_t first;
     if (!prepare(MODEL_ISLAND, false)) return;
     reference();
@@ -584,8 +551,7 @@ static void several_contexts(void)
 }
 
 /* The file's order of nodes, from the last to the first. */
-static bool reverse_nodes(const char *from, const char *to)
-{
+static bool reverse_nodes(const char *from, const char *to) {
     ort_contexts c;
     epctx_error error;
     epctx_status status = EPCTX_OK;
@@ -603,8 +569,7 @@ static bool reverse_nodes(const char *from, const char *to)
 }
 
 /* The order of nodes in the file means nothing; names of nodes are ORT's. */
-static void reordered(void)
-{
+static void reordered(void) {
     char names[16][40]; /* borrowed until the model is written */
     ort_spec spec;
     ort_contexts c;
@@ -644,8 +609,7 @@ static void reordered(void)
 
 /* -------------------------------------------------------- by session options */
 
-static void by_options(void)
-{
+static void by_options(void) {
     const char *more[] = {"ep.context_file_path", NULL, NULL, NULL, NULL};
     char binary[PATH_MAX];
     ort_contexts c;
@@ -690,8 +654,7 @@ static void by_options(void)
     judge_load("EPC-067 EPC-061", &spec, "the model that ep.context_file_path names");
 }
 
-static void options_from_memory(void)
-{
+static void options_from_memory(void) {
     const char *config[] = {"ep.context_enable",
                             "1",
                             "ep.context_embed_mode",
@@ -727,8 +690,7 @@ static void options_from_memory(void)
     judge_load("EPC-094 EPC-061", &spec, "what was generated from memory");
 }
 
-static void compiled_already(void)
-{
+static void compiled_already(void) {
     bool written;
     if (!prepare(MODEL_CHAIN, !now->ep.files)) return;
     judging("EPC-097", "CompileModel of a context model");
@@ -742,8 +704,7 @@ static void compiled_already(void)
 }
 
 /* The partition_name of the model that is generated with the prefix, loaded, too. */
-static bool with_prefix(const char *out, const char *before, char *name, size_t size)
-{
+static bool with_prefix(const char *out, const char *before, char *name, size_t size) {
     const char *more[] = {"ep.context_file_path",
                           out,
                           "ep.context_node_name_prefix",
@@ -773,8 +734,7 @@ static bool with_prefix(const char *out, const char *before, char *name, size_t 
     return true;
 }
 
-static void prefix(void)
-{
+static void prefix(void) {
     char names[2][300];
     ort_contexts c;
     if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
@@ -799,8 +759,7 @@ static void prefix(void)
     epctx_model_close(&c.model);
 }
 
-static void odd_names(void)
-{
+static void odd_names(void) {
     char long_name[230];
     const char *const tried[] = {"out/two.dots.in_ctx.onnx", "out/with blanks_ctx.onnx",
                                  "out/\xc3\xa9\xe4\xb8\xad_ctx.onnx", "a.folder/m_ctx.onnx",
@@ -851,8 +810,7 @@ static void odd_names(void)
 /* ------------------------------------------------------------ external data */
 
 /* src/m.onnx with its data becomes out/m_ctx.onnx; then both are gone, the data is in keep/. */
-static bool external_from_path(void)
-{
+static bool external_from_path(void) {
     char names[16][256];
     size_t i, count;
     ort_spec spec;
@@ -877,8 +835,7 @@ static bool external_from_path(void)
     return true;
 }
 
-static void external_from_memory(const uint8_t *model, size_t size)
-{
+static void external_from_memory(const uint8_t *model, size_t size) {
     const char *config[] = {"session.model_external_initializers_file_folder_path",
                             in_folder("keep"),
                             "ep.context_enable",
@@ -908,8 +865,7 @@ static void external_from_memory(const uint8_t *model, size_t size)
                "what was generated from memory, source and data gone");
 }
 
-static void external_data(void)
-{
+static void external_data(void) {
     uint8_t *model;
     size_t size = 0;
     if (!open_ep() || !make_model(MODEL_WEXT, in_folder("src/m.onnx"))) {
@@ -922,8 +878,7 @@ static void external_data(void)
 }
 
 /* The folder of external data has a binary of the right name, the model's folder has none. */
-static void not_in_data_folder(void)
-{
+static void not_in_data_folder(void) {
     const char *config[] = {"session.model_external_initializers_file_folder_path", NULL, NULL,
                             NULL, NULL};
     char binary[PATH_MAX], other[PATH_MAX];
@@ -956,8 +911,7 @@ static void not_in_data_folder(void)
     free(data);
 }
 
-static void initializers(void)
-{
+static void initializers(void) {
     ort_spec spec, load;
     ort_output to;
     ort_contexts c;
@@ -979,8 +933,7 @@ static void initializers(void)
     if (ort_read_contexts(to.path, &c)) {
         epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&c.model));
         epctx_tensor_view tensor;
-        while (epctx_next_tensor(&it, &tensor))
-            inside += !tensor.external;
+        while (epctx_next_tensor(&it, &tensor)) inside += !tensor.external;
         judge("EPC-092 EPC-089", inside == 0, "%zu initializers are in the context model", inside);
         epctx_model_close(&c.model);
     }
@@ -989,8 +942,7 @@ static void initializers(void)
     judge_load("EPC-092 EPC-085", &load, "a context model with an initializers file");
 }
 
-static bool is_read(const ort_contexts *c, epctx_str value)
-{
+static bool is_read(const ort_contexts *c, epctx_str value) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&c->model));
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
@@ -1003,8 +955,7 @@ static bool is_read(const ort_contexts *c, epctx_str value)
 }
 
 /* What the EP compiled is not in the model, too; unless the EPContext node reads it from there. */
-static void weights_once(void)
-{
+static void weights_once(void) {
     ort_contexts c;
     size_t bytes = 0;
     if (!prepare(MODEL_WEIGHTS, !now->ep.files)) return;
@@ -1021,8 +972,7 @@ static void weights_once(void)
 
 /* ------------------------------------------------------------ compatibility */
 
-static bool own_string(const char *model, char *out, size_t size)
-{
+static bool own_string(const char *model, char *out, size_t size) {
     OrtAllocator *allocator = NULL;
     char *text = NULL;
     if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) ||
@@ -1033,8 +983,7 @@ static bool own_string(const char *model, char *out, size_t size)
     return true;
 }
 
-static OrtCompiledModelCompatibility judgement(const char *text)
-{
+static OrtCompiledModelCompatibility judgement(const char *text) {
     OrtCompiledModelCompatibility out = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
     const OrtEpDevice *device = find_device();
     judge("PLG-034", ort_ok(ort->GetModelCompatibilityForEpDevices(&device, 1, text, &out)),
@@ -1042,8 +991,7 @@ static OrtCompiledModelCompatibility judgement(const char *text)
     return out;
 }
 
-static void compatibility(void)
-{
+static void compatibility(void) {
     static char own[4096], again[4096], odd[1 << 20];
     static const char *const foreign[] = {"", "no such text", "OtherExecutionProvider;version=1",
                                           "{\"a\": 1}"};
@@ -1080,8 +1028,7 @@ static void compatibility(void)
 /* -------------------------------------------------------------- interrupted */
 
 /* Whatever is in the folder: a context model that is there has its binary, and loads. */
-static void judge_folder(const char *what)
-{
+static void judge_folder(const char *what) {
     char binary[PATH_MAX];
     ort_spec spec;
     fate f;
@@ -1098,15 +1045,13 @@ static void judge_folder(const char *what)
     judge("EPC-058", f == FATE_RIGHT || f == FATE_INVALID_GRAPH, "%s: %s", what, ort_answer);
 }
 
-static void *generate_one(void *unused)
-{
+static void *generate_one(void *unused) {
     (void)unused;
     generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false);
     return NULL;
 }
 
-static void interrupted(void)
-{
+static void interrupted(void) {
     pthread_t threads[2];
     bool ok;
     if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
@@ -1137,8 +1082,7 @@ static void interrupted(void)
 }
 
 /* Generates two models in turn under one name until it is killed. */
-static void generate_forever(void)
-{
+static void generate_forever(void) {
     static const char *const sources[] = {"ref/m.onnx", "ref/other.onnx"};
     unsigned i;
     if (!open_ep()) _exit(0);
@@ -1147,8 +1091,7 @@ static void generate_forever(void)
 }
 
 /* In a process of its own: ORT does not survive a fork. */
-static void judge_remains(void)
-{
+static void judge_remains(void) {
     ort_spec spec;
     fate first, second;
     if (!open_ep()) _exit(0);
@@ -1169,8 +1112,7 @@ static void judge_remains(void)
           "generating again after a process was killed: expected success, found %s", ort_answer);
 }
 
-static void in_process(void (*run)(void), unsigned kill_after)
-{
+static void in_process(void (*run)(void), unsigned kill_after) {
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {
@@ -1191,8 +1133,7 @@ static void in_process(void (*run)(void), unsigned kill_after)
     }
 }
 
-static void killed(void)
-{
+static void killed(void) {
     int i;
     make_folder("ref");
     if (!make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||

@@ -15,8 +15,7 @@ typedef struct bench {
     size_t size;
 } bench;
 
-static bool prepare(bench *b)
-{
+static bool prepare(bench *b) {
     ort_contexts c;
     size_t i;
     memset(b, 0, sizeof *b);
@@ -36,18 +35,15 @@ static bool prepare(bench *b)
 }
 
 /* A failure must say which file, node or value: a code without words helps nobody. */
-static void judge_message(const char *what)
-{
+static void judge_message(const char *what) {
     size_t words = 0;
     const char *c;
-    for (c = ort_text; *c; c++)
-        words += *c == ' ';
+    for (c = ort_text; *c; c++) words += *c == ' ';
     if (words < 4) remark("EPC-110", "%s: the message tells little: '%.200s'", what, ort_text);
 }
 
 /* The model `path` must not load. `ids`: the rules about this damage. */
-static void must_refuse(const char *ids, const char *path, const char *what)
-{
+static void must_refuse(const char *ids, const char *path, const char *what) {
     ort_spec spec = spec_of(path);
     fate f;
     char first[16];
@@ -66,8 +62,7 @@ static void must_refuse(const char *ids, const char *path, const char *what)
 }
 
 /* Wrong numbers without a word are the worst; other damage than this may go unnoticed. */
-static void must_not_lie(const char *ids, const ort_spec *spec, const char *what)
-{
+static void must_not_lie(const char *ids, const ort_spec *spec, const char *what) {
     const fate f = fate_of(spec, in_folder("ref/m.onnx"));
     judge(ids, f != FATE_WRONG,
           "%s: expected an error or the right outputs, found a session: %.300s", what, ort_text);
@@ -75,14 +70,12 @@ static void must_not_lie(const char *ids, const ort_spec *spec, const char *what
         judge("EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what, ort_answer);
 }
 
-static void damaged_as(const bench *b, const void *data, size_t size, const char *what)
-{
+static void damaged_as(const bench *b, const void *data, size_t size, const char *what) {
     write_file(b->binary, data, size);
     must_refuse("EPC-114 EPC-115", in_folder("out/m_ctx.onnx"), what);
 }
 
-static void cut_binaries(const bench *b)
-{
+static void cut_binaries(const bench *b) {
     static const uint8_t zeros[1 << 16];
     uint8_t *changed = (uint8_t *)malloc(b->size + sizeof zeros);
     char what[80];
@@ -97,15 +90,13 @@ static void cut_binaries(const bench *b)
     }
     damaged_as(b, zeros, sizeof zeros, "a binary of zeros");
     if (!changed) return;
-    for (i = 0; (size_t)i < b->size; i++)
-        changed[i] = b->good[i] ^ 0xff;
+    for (i = 0; (size_t)i < b->size; i++) changed[i] = b->good[i] ^ 0xff;
     damaged_as(b, changed, b->size, "a binary with all bits flipped");
     free(changed);
 }
 
 /* Without a checksum a wrong weight cannot be seen; a crash is a failure all the same. */
-static void flipped(const ort_spec *spec, const char *what)
-{
+static void flipped(const ort_spec *spec, const char *what) {
     fate f;
     judging("EPC-114", "%s", what);
     f = fate_of(spec, in_folder("ref/m.onnx"));
@@ -115,8 +106,7 @@ static void flipped(const ort_spec *spec, const char *what)
         judge("EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what, ort_answer);
 }
 
-static void damaged(void)
-{
+static void damaged(void) {
     bench b;
     uint8_t *changed;
     ort_spec spec;
@@ -144,8 +134,7 @@ static void damaged(void)
           ort_answer);
 }
 
-static void other_binary(void)
-{
+static void other_binary(void) {
     char other[PATH_MAX];
     bench b;
     ort_spec spec;
@@ -165,24 +154,20 @@ static void other_binary(void)
 
 /* -------------------------------------------------------------------- paths */
 
-static bool set_path(const char *name, size_t size)
-{
+static bool set_path(const char *name, size_t size) {
     return change_attr("out/m_ctx.onnx", "out/bad_ctx.onnx", "ep_cache_context", name, size);
 }
 
-static void bad_path(const char *name, const char *what)
-{
+static void bad_path(const char *name, const char *what) {
     if (set_path(name, strlen(name))) must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), what);
 }
 
 static atomic_bool pipe_done, pipe_waited;
 
 /* Who still reads the pipe after a second waits for somebody to write: it goes on with nothing. */
-static void *end_wait(void *path)
-{
+static void *end_wait(void *path) {
     int i, writer;
-    for (i = 0; i < 10 && !atomic_load(&pipe_done); i++)
-        usleep(100000);
+    for (i = 0; i < 10 && !atomic_load(&pipe_done); i++) usleep(100000);
     while (!atomic_load(&pipe_done)) {
         writer = open((const char *)path, O_WRONLY | O_NONBLOCK);
         if (writer >= 0) {
@@ -194,8 +179,7 @@ static void *end_wait(void *path)
     return NULL;
 }
 
-static void pipe_path(void)
-{
+static void pipe_path(void) {
     static char path[] = "out/fifo.bin";
     pthread_t helper;
     if (mkfifo(path, 0600) != 0 || pthread_create(&helper, NULL, end_wait, path) != 0) return;
@@ -206,8 +190,7 @@ static void pipe_path(void)
           "a path of a pipe: the EP waits for somebody to write into it");
 }
 
-static void paths(void)
-{
+static void paths(void) {
     static char huge[5001];
     static const char with_nul[] = "m_ctx\0.bin";
     const char *outside;
@@ -243,8 +226,7 @@ static void paths(void)
 /* ------------------------------------------------------------------ sources */
 
 /* Only the first node has another source, or none. */
-static bool change_source(const char *from, const char *to, const char *source)
-{
+static bool change_source(const char *from, const char *to, const char *source) {
     ort_contexts c;
     epctx_error error;
     epctx_status status = EPCTX_ERR_GRAPH;
@@ -260,8 +242,7 @@ static bool change_source(const char *from, const char *to, const char *source)
     return status == EPCTX_OK;
 }
 
-static void foreign_source(const char *source, const char *ids, const char *what)
-{
+static void foreign_source(const char *source, const char *ids, const char *what) {
     ort_spec spec = spec_of(in_folder("out/other_ctx.onnx"));
     bool opens;
     if (!change_source("out/m_ctx.onnx", "out/other_ctx.onnx", source)) return;
@@ -274,8 +255,7 @@ static void foreign_source(const char *source, const char *ids, const char *what
     remark(ids, "%s: the node is claimed", what);
 }
 
-static void sources(void)
-{
+static void sources(void) {
     char longer[NAME + 80], lower[NAME + 80];
     ort_contexts c;
     size_t i;
@@ -309,8 +289,7 @@ static void sources(void)
 /* ----------------------------------------------------------------- versions */
 
 /* `text` with `was` replaced by `value`, wherever it is. */
-static void replace_all(epctx_str text, epctx_str was, const char *value, char *out, size_t size)
-{
+static void replace_all(epctx_str text, epctx_str was, const char *value, char *out, size_t size) {
     size_t i = 0, used = 0;
     while (i < text.size && used + 1 < size) {
         const bool here =
@@ -328,8 +307,7 @@ static void replace_all(epctx_str text, epctx_str was, const char *value, char *
 
 /* An attribute has another value, also in the EP's compatibility string, which may repeat it: that
  * is `stated`. False: the EP does not write the attribute. */
-static bool forge_version(const char *attr, const char *value, bool *stated)
-{
+static bool forge_version(const char *attr, const char *value, bool *stated) {
     char key[NAME + 40], changed[4096];
     epctx_attr_view found;
     epctx_error error;
@@ -357,8 +335,7 @@ static bool forge_version(const char *attr, const char *value, bool *stated)
 }
 
 /* What the EP does not state in its compatibility string it may know from the binary alone. */
-static void other_version(const char *attr, const char *value, const char *id)
-{
+static void other_version(const char *attr, const char *value, const char *id) {
     ort_spec spec = spec_of(in_folder("out/other_ctx.onnx"));
     bool stated;
     fate f;
@@ -378,8 +355,7 @@ static void other_version(const char *attr, const char *value, const char *id)
           attr, value);
 }
 
-static void versions(void)
-{
+static void versions(void) {
     static const char *const optional[] = {
         "ep_sdk_version", "onnx_model_filename", "hardware_architecture", "notes",
         "max_size",       "partition_name"};
@@ -403,8 +379,7 @@ static void versions(void)
 }
 
 /* A damaged payload inside the model. */
-static void damaged_payload(void)
-{
+static void damaged_payload(void) {
     epctx_error error;
     ort_contexts c;
     size_t i, size;
@@ -427,8 +402,7 @@ static void damaged_payload(void)
                                            "a payload of one byte", "a payload with bits flipped"};
         const size_t sizes[] = {0, size / 2, 1, size};
         size_t k;
-        for (k = 0; i == 3 && k < size; k++)
-            payload[k] ^= 0x5a;
+        for (k = 0; i == 3 && k < size; k++) payload[k] ^= 0x5a;
         if (change_attr("out/m_ctx.onnx", "out/bad_ctx.onnx", "ep_cache_context",
                         (const char *)payload, sizes[i]))
             must_refuse("EPC-114 EPC-115", in_folder("out/bad_ctx.onnx"), what[i]);

@@ -19,64 +19,54 @@ typedef OrtStatus *(*release_fn)(OrtEpFactory *);
 static const OrtLogger *logger;
 
 static void *ORT_API_CALL make_kernel(const OrtCustomOp *op, const OrtApi *api,
-                                      const OrtKernelInfo *info)
-{
+                                      const OrtKernelInfo *info) {
     (void)op, (void)api;
     ort_ok(ort->KernelInfo_GetLogger(info, &logger));
     return &logger;
 }
 
-static const char *ORT_API_CALL op_name(const OrtCustomOp *op)
-{
+static const char *ORT_API_CALL op_name(const OrtCustomOp *op) {
     (void)op;
     return "Logger";
 }
 
-static const char *ORT_API_CALL op_provider(const OrtCustomOp *op)
-{
+static const char *ORT_API_CALL op_provider(const OrtCustomOp *op) {
     (void)op;
     return NULL; /* the CPU */
 }
 
-static ONNXTensorElementDataType ORT_API_CALL op_type(const OrtCustomOp *op, size_t index)
-{
+static ONNXTensorElementDataType ORT_API_CALL op_type(const OrtCustomOp *op, size_t index) {
     (void)op, (void)index;
     return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
 }
 
-static size_t ORT_API_CALL op_count(const OrtCustomOp *op)
-{
+static size_t ORT_API_CALL op_count(const OrtCustomOp *op) {
     (void)op;
     return 1;
 }
 
 static OrtCustomOpInputOutputCharacteristic ORT_API_CALL op_required(const OrtCustomOp *op,
-                                                                     size_t index)
-{
+                                                                     size_t index) {
     (void)op, (void)index;
     return INPUT_OUTPUT_REQUIRED;
 }
 
-static void ORT_API_CALL op_compute(void *kernel, OrtKernelContext *context)
-{
+static void ORT_API_CALL op_compute(void *kernel, OrtKernelContext *context) {
     (void)kernel, (void)context;
 }
 
-static void ORT_API_CALL op_destroy(void *kernel)
-{
+static void ORT_API_CALL op_destroy(void *kernel) {
     (void)kernel;
 }
 
 static OrtCustomOpDomain *domain;
 
-static void add_domain(OrtSessionOptions *options)
-{
+static void add_domain(OrtSessionOptions *options) {
     ort_ok(ort->AddCustomOpDomain(options, domain));
 }
 
 /* `session` keeps the logger. */
-static bool get_logger(OrtSession **session)
-{
+static bool get_logger(OrtSession **session) {
     static OrtCustomOp op;
     const char *model = in_folder("src/logger.onnx");
     ort_spec spec;
@@ -103,8 +93,7 @@ static bool get_logger(OrtSession **session)
 
 /* ---------------------------------------------------------------- factories */
 
-static void judge_texts(const OrtEpFactory *f)
-{
+static void judge_texts(const OrtEpFactory *f) {
     judging("PLG-027", "OrtEpFactory::GetName");
     judge("PLG-027", f->GetName && f->GetName(f) && *f->GetName(f),
           "GetName of the factory is not set, or gives nothing");
@@ -120,8 +109,7 @@ static void judge_texts(const OrtEpFactory *f)
 }
 
 /* With the hardware that ORT knows. */
-static void judge_devices(OrtEpFactory *f)
-{
+static void judge_devices(OrtEpFactory *f) {
     const OrtEpDevice *const *known = NULL;
     const OrtHardwareDevice *hardware[16];
     OrtEpDevice *devices[8] = {NULL};
@@ -133,25 +121,21 @@ static void judge_devices(OrtEpFactory *f)
         !ort_ok(ort->GetEpDevices(ort_env, &known, &count)))
         return;
     if (count > 16) count = 16;
-    for (i = 0; i < count; i++)
-        hardware[i] = ort->EpDevice_Device(known[i]);
+    for (i = 0; i < count; i++) hardware[i] = ort->EpDevice_Device(known[i]);
     now->step = step_register;
     ok = ort_ok(f->GetSupportedDevices(f, hardware, count, devices, 8, &given)) && given <= 8;
     now->step = NULL;
     judge("PLG-031 PLG-046", ok,
           "GetSupportedDevices: expected success and at most 8 devices, found %s", ort_answer);
     judging("PLG-031", "OrtEpFactory::GetSupportedDevices without hardware");
-    for (i = 0; i < given && i < 8; i++)
-        ort->GetEpApi()->ReleaseEpDevice(devices[i]);
+    for (i = 0; i < given && i < 8; i++) ort->GetEpApi()->ReleaseEpDevice(devices[i]);
     judge("PLG-031", ort_ok(f->GetSupportedDevices(f, hardware, 0, devices, 8, &given)),
           "GetSupportedDevices without hardware: expected success, found %s", ort_answer);
-    for (i = 0; i < given && i < 8; i++)
-        ort->GetEpApi()->ReleaseEpDevice(devices[i]);
+    for (i = 0; i < given && i < 8; i++) ort->GetEpApi()->ReleaseEpDevice(devices[i]);
 }
 
 /* ORT calls these unchecked. */
-static void judge_functions(OrtEpFactory *f)
-{
+static void judge_functions(OrtEpFactory *f) {
     OrtDataTransferImpl *transfer = NULL;
     bool ok;
     judge("PLG-032 PLG-033", f->CreateEp && f->ReleaseEp,
@@ -181,8 +165,7 @@ static void judge_functions(OrtEpFactory *f)
           "CreateAllocator is set, and ReleaseAllocator is not");
 }
 
-static void factories(void)
-{
+static void factories(void) {
     OrtEpFactory *list[MAX_FACTORIES] = {NULL};
     OrtSession *session = NULL;
     create_fn create = NULL;

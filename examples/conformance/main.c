@@ -25,8 +25,7 @@ static const experiment *const all[] = {
     context_experiments, damage_experiments,       sharing_experiments, model_experiments};
 
 /* Experiment `index` of all; NULL at the end. */
-static const experiment *experiment_at(size_t index)
-{
+static const experiment *experiment_at(size_t index) {
     size_t i, k;
     for (i = 0; i < sizeof all / sizeof all[0]; i++) {
         for (k = 0; all[i][k].name; k++)
@@ -35,8 +34,7 @@ static const experiment *experiment_at(size_t index)
     return NULL;
 }
 
-const char *experiment_name(size_t index)
-{
+const char *experiment_name(size_t index) {
     const experiment *e = experiment_at(index);
     return e ? e->name : "";
 }
@@ -44,8 +42,7 @@ const char *experiment_name(size_t index)
 /* -------------------------------------------------------------------- board */
 
 /* The command line, or an experiment, names a rule that there is not: nothing to go on with. */
-static size_t rule_index(const char *id, size_t length)
-{
+static size_t rule_index(const char *id, size_t length) {
     size_t i;
     for (i = 0; i < rule_count; i++)
         if (strlen(rules[i].id) == length && memcmp(rules[i].id, id, length) == 0) return i;
@@ -54,8 +51,7 @@ static size_t rule_index(const char *id, size_t length)
 }
 
 /* The next of a list with blanks between; false at the end. */
-static bool next_id(const char **list, size_t *index)
-{
+static bool next_id(const char **list, size_t *index) {
     size_t length;
     *list += strspn(*list, " ");
     length = strcspn(*list, " ");
@@ -65,8 +61,7 @@ static bool next_id(const char **list, size_t *index)
     return true;
 }
 
-static void put_finding(size_t index, verdict v, const char *text)
-{
+static void put_finding(size_t index, verdict v, const char *text) {
     finding *f = &now->findings[now->count];
     if (now->count == MAX_FINDINGS) return;
     f->rule = index;
@@ -76,8 +71,7 @@ static void put_finding(size_t index, verdict v, const char *text)
     now->count++;
 }
 
-static void put_findings(const char *ids, verdict v, const char *format, va_list args)
-{
+static void put_findings(const char *ids, verdict v, const char *format, va_list args) {
     char text[sizeof now->findings[0].text];
     size_t index, i;
     snprintf(ort_answer, sizeof ort_answer, "%d: %s", ort_code, ort_text);
@@ -85,12 +79,10 @@ static void put_findings(const char *ids, verdict v, const char *format, va_list
     vsnprintf(text, sizeof text, format, args);
     for (i = 0; text[i]; i++)
         if (text[i] == '\n') text[i] = ' ';
-    while (next_id(&ids, &index))
-        put_finding(index, v, text);
+    while (next_id(&ids, &index)) put_finding(index, v, text);
 }
 
-void judging(const char *rule_id, const char *format, ...)
-{
+void judging(const char *rule_id, const char *format, ...) {
     va_list args;
     snprintf(now->judging, sizeof now->judging, "%s", rule_id);
     va_start(args, format);
@@ -98,15 +90,12 @@ void judging(const char *rule_id, const char *format, ...)
     va_end(args);
 }
 
-void holds(const char *ids)
-{
+void holds(const char *ids) {
     size_t index;
-    while (next_id(&ids, &index))
-        put_finding(index, PASSED, "");
+    while (next_id(&ids, &index)) put_finding(index, PASSED, "");
 }
 
-bool judge(const char *ids, bool ok, const char *format, ...)
-{
+bool judge(const char *ids, bool ok, const char *format, ...) {
     va_list args;
     va_start(args, format);
     if (ok)
@@ -117,24 +106,21 @@ bool judge(const char *ids, bool ok, const char *format, ...)
     return ok;
 }
 
-void remark(const char *ids, const char *format, ...)
-{
+void remark(const char *ids, const char *format, ...) {
     va_list args;
     va_start(args, format);
     put_findings(ids, PASSED, format, args);
     va_end(args);
 }
 
-void does_not_apply(const char *ids, const char *format, ...)
-{
+void does_not_apply(const char *ids, const char *format, ...) {
     va_list args;
     va_start(args, format);
     put_findings(ids, NOT_APPLICABLE, format, args);
     va_end(args);
 }
 
-bool give_up(const char *format, ...)
-{
+bool give_up(const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(now->gave_up, sizeof now->gave_up, format, args);
@@ -142,8 +128,7 @@ bool give_up(const char *format, ...)
     return false;
 }
 
-void tell_fact(const char *name, const char *format, ...)
-{
+void tell_fact(const char *name, const char *format, ...) {
     fact *f = &now->facts[now->fact_count];
     va_list args;
     if (now->fact_count == MAX_FACTS) return;
@@ -154,8 +139,7 @@ void tell_fact(const char *name, const char *format, ...)
     va_end(args);
 }
 
-static bool is_judged(size_t index, size_t from)
-{
+static bool is_judged(size_t index, size_t from) {
     size_t i;
     for (i = from; i < now->count; i++)
         if (now->findings[i].rule == index) return true;
@@ -163,8 +147,7 @@ static bool is_judged(size_t index, size_t from)
 }
 
 /* Of an experiment that is over: what it did not come to, since finding `from`. */
-static void put_rest(const experiment *e, size_t from, const char *why)
-{
+static void put_rest(const experiment *e, size_t from, const char *why) {
     const char *ids = e->rules;
     size_t index;
     while (next_id(&ids, &index))
@@ -173,8 +156,7 @@ static void put_rest(const experiment *e, size_t from, const char *why)
 
 /* ---------------------------------------------------------------- processes */
 
-static const char *missing_need(unsigned needs)
-{
+static const char *missing_need(unsigned needs) {
     const ep_facts *ep = &now->ep;
     if ((needs & NEEDS_DEVICE) && !ep->device) {
         if (*ep->no_device) return ep->no_device;
@@ -194,14 +176,12 @@ static const char *missing_need(unsigned needs)
 
 static volatile sig_atomic_t stopped; /* the signal that ends this program */
 
-static void stop(int number)
-{
+static void stop(int number) {
     stopped = number;
 }
 
 /* What ends this program; ignored signals (nohup) stay so. */
-static void on_signals(void (*handler)(int))
-{
+static void on_signals(void (*handler)(int)) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     size_t i;
     for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -209,8 +189,7 @@ static void on_signals(void (*handler)(int))
 }
 
 /* In the child. */
-static void run_experiment(const experiment *e, const char *folder)
-{
+static void run_experiment(const experiment *e, const char *folder) {
     setpgid(0, 0); /* it may have children of its own: they end with it */
     on_signals(SIG_DFL);
 #if defined(__GLIBC__) /* who uses memory that was given back, or never written, sees it */
@@ -226,8 +205,7 @@ static void run_experiment(const experiment *e, const char *folder)
 }
 
 /* The child's wait status; false: it took too long. */
-static bool wait_for(pid_t child, int *status)
-{
+static bool wait_for(pid_t child, int *status) {
     const double start = seconds_now();
     pid_t ended = 0;
     while (ended == 0 && !stopped && seconds_now() - start < wanted.time_limit) {
@@ -240,8 +218,7 @@ static bool wait_for(pid_t child, int *status)
 }
 
 /* What ended an experiment before its time breaks the rule at hand. */
-static void judge_break(const experiment *e, const char *why, size_t from)
-{
+static void judge_break(const experiment *e, const char *why, size_t from) {
     char text[sizeof now->findings[0].text];
     const char *id = *now->judging ? now->judging : e->rules;
     size_t index;
@@ -251,8 +228,7 @@ static void judge_break(const experiment *e, const char *why, size_t from)
     put_rest(e, from, text);
 }
 
-static void judge_end(const experiment *e, bool ended, int status, size_t from)
-{
+static void judge_end(const experiment *e, bool ended, int status, size_t from) {
     char why[400];
     if (!ended) {
         snprintf(why, sizeof why, "did not return within %g seconds", wanted.time_limit);
@@ -274,13 +250,11 @@ static void judge_end(const experiment *e, bool ended, int status, size_t from)
 
 /* Every experiment begins with the step that hung: one was worth the wait. "exports" only loads the
  * library. */
-static bool is_hopeless(const experiment *e)
-{
+static bool is_hopeless(const experiment *e) {
     return now->hung && (now->hung == step_load || !(e->needs & ONLY_LOADS));
 }
 
-static void try_experiment(size_t at, const char *base)
-{
+static void try_experiment(size_t at, const char *base) {
     const experiment *e = experiment_at(at);
     const char *missing = missing_need(e->needs);
     const size_t from = now->count;
@@ -315,8 +289,7 @@ static void try_experiment(size_t at, const char *base)
 }
 
 /* Does it judge one of the wanted rules? What others rely on runs always. */
-static bool is_wanted(const experiment *e, const char *only)
-{
+static bool is_wanted(const experiment *e, const char *only) {
     const char *ids = only;
     size_t index;
     if (!only || (e->needs & FINDS_FACTS)) return true;
@@ -327,8 +300,7 @@ static bool is_wanted(const experiment *e, const char *only)
 
 /* ------------------------------------------------------------- command line */
 
-static int usage(void)
-{
+static int usage(void) {
     fputs(
         "usage: epctx-conformance LIBRARY [NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
         "                         [--json] [--junit FILE] [--ort LIBRARY] [--only RULES]\n"
@@ -347,14 +319,12 @@ typedef struct command {
 } command;
 
 /* Returns false. */
-static bool refuse(const char *what, const char *why)
-{
+static bool refuse(const char *what, const char *why) {
     fprintf(stderr, "epctx-conformance: %s: %s\n", what, why);
     return false;
 }
 
-static bool read_timeout(const char *text)
-{
+static bool read_timeout(const char *text) {
     char *end = NULL;
     wanted.time_limit = strtod(text, &end);
     if (end != text && !*end && wanted.time_limit > 0 && wanted.time_limit <= LONGEST_LIMIT)
@@ -362,8 +332,7 @@ static bool read_timeout(const char *text)
     return refuse(text, "expected --timeout SECONDS, more than 0 and at most a day");
 }
 
-static bool read_model(const char *path)
-{
+static bool read_model(const char *path) {
     char why[80];
     if (wanted.model_count == MAX_MODELS) {
         snprintf(why, sizeof why, "more than %d --model", MAX_MODELS);
@@ -373,8 +342,7 @@ static bool read_model(const char *path)
     return wanted.models[wanted.model_count++] || refuse(path, strerror(errno));
 }
 
-static bool read_argument(const char *name, char *value, command *c)
-{
+static bool read_argument(const char *name, char *value, command *c) {
     if (!value) return refuse(name, "a value is missing, or there is no such option");
     if (strcmp(name, "--timeout") == 0) return read_timeout(value);
     if (strcmp(name, "--model") == 0) return read_model(value);
@@ -386,8 +354,7 @@ static bool read_argument(const char *name, char *value, command *c)
     return refuse(name, "no such option");
 }
 
-static bool read_command(int argc, char **argv, command *c)
-{
+static bool read_command(int argc, char **argv, command *c) {
     int i;
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0) {
@@ -408,8 +375,7 @@ static bool read_command(int argc, char **argv, command *c)
 }
 
 /* Without ORT nothing can be said about the EP. */
-static bool has_ort(void)
-{
+static bool has_ort(void) {
     char path[PATH_MAX], real[PATH_MAX];
     int status = 0;
     pid_t child;
@@ -432,8 +398,7 @@ static bool has_ort(void)
 
 /* What stands there stays until the report is complete. Only tries, without `data`: a run is too
  * long to find out at its end that nothing can be written. */
-static bool write_junit(const char *path, const char *data, size_t size)
-{
+static bool write_junit(const char *path, const char *data, size_t size) {
     epctx_span part = {(const uint8_t *)data, size};
     epctx_output_file file;
     epctx_commit commit;
@@ -458,8 +423,7 @@ static bool write_junit(const char *path, const char *data, size_t size)
     return status == EPCTX_OK || refuse("--junit", error.message);
 }
 
-static bool put_junit(const char *path)
-{
+static bool put_junit(const char *path) {
     char *data = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&data, &size);
@@ -470,16 +434,14 @@ static bool put_junit(const char *path)
     return ok;
 }
 
-static bool has_failed(void)
-{
+static bool has_failed(void) {
     size_t i;
     for (i = 0; i < rule_count; i++)
         if (outcome_of(i).verdict == FAILED) return true;
     return false;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const char *tmp = getenv("TMPDIR"), *ids;
     char base[PATH_MAX];
     command c;

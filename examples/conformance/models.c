@@ -34,13 +34,11 @@ typedef struct builder {
     bool open_batch;
 } builder;
 
-static void note(builder *b, epctx_status status)
-{
+static void note(builder *b, epctx_status status) {
     if (b->status == EPCTX_OK) b->status = status;
 }
 
-static void begin(builder *b)
-{
+static void begin(builder *b) {
     memset(b, 0, sizeof *b);
     epctx_error_clear(&b->error);
     b->form = now->ep.form;
@@ -52,8 +50,7 @@ static void begin(builder *b)
                                   EPCTX_FIELD_GRAPH_NAME, epctx_str_of("g"), &b->error));
 }
 
-static bool end(builder *b, const char *path)
-{
+static bool end(builder *b, const char *path) {
     epctx_write_opts opts;
     memset(&opts, 0, sizeof opts);
     if (b->status == EPCTX_OK) note(b, epctx_model_write_file(&b->model, path, &opts, &b->error));
@@ -66,8 +63,7 @@ static bool end(builder *b, const char *path)
 }
 
 static void put_value(builder *b, uint32_t field, const char *name, int32_t type,
-                      const int64_t *dims, int32_t rank)
-{
+                      const int64_t *dims, int32_t rank) {
     int64_t open[MOST_DIMS];
     epctx_value value;
     memset(&value, 0, sizeof value);
@@ -84,19 +80,16 @@ static void put_value(builder *b, uint32_t field, const char *name, int32_t type
                                   &b->error));
 }
 
-static void input(builder *b, const char *name, const int64_t *dims)
-{
+static void input(builder *b, const char *name, const int64_t *dims) {
     put_value(b, EPCTX_FIELD_GRAPH_INPUT, name, FLOAT32, dims, RANK);
 }
 
-static void output(builder *b, const char *name, const int64_t *dims)
-{
+static void output(builder *b, const char *name, const int64_t *dims) {
     put_value(b, EPCTX_FIELD_GRAPH_OUTPUT, name, FLOAT32, dims, RANK);
 }
 
 static void put_tensor(builder *b, const char *name, int32_t type, const int64_t *dims,
-                       int32_t rank, const void *data, size_t size)
-{
+                       int32_t rank, const void *data, size_t size) {
     epctx_tensor tensor;
     memset(&tensor, 0, sizeof tensor);
     tensor.name = epctx_str_of(name);
@@ -110,8 +103,7 @@ static void put_tensor(builder *b, const char *name, int32_t type, const int64_t
 }
 
 static void put_node(builder *b, const char *op, const char *first, const char *second,
-                     const char *third, const char *out, const epctx_attr *attrs, size_t count)
-{
+                     const char *third, const char *out, const epctx_attr *attrs, size_t count) {
     epctx_str inputs[3], outputs[1];
     epctx_node node;
     char name[80];
@@ -133,13 +125,11 @@ static void put_node(builder *b, const char *op, const char *first, const char *
 }
 
 static void plain_node(builder *b, const char *op, const char *first, const char *second,
-                       const char *out)
-{
+                       const char *out) {
     put_node(b, op, first, second, NULL, out, NULL, 0);
 }
 
-static void cast_node(builder *b, const char *in, int32_t to, const char *out)
-{
+static void cast_node(builder *b, const char *in, int32_t to, const char *out) {
     epctx_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of("to");
@@ -154,15 +144,13 @@ static const float quant_scale = 1.0f / 64;
 static const uint8_t quant_zero = 128;
 
 /* Both grids have the names that the nodes below use. */
-static void put_grid(builder *b)
-{
+static void put_grid(builder *b) {
     put_tensor(b, "grid_scale", FLOAT32, NULL, 0, &quant_scale, sizeof quant_scale);
     put_tensor(b, "grid_zero", UINT8, NULL, 0, &quant_zero, sizeof quant_zero);
 }
 
 /* `from` on the grid, as `to`. */
-static void to_grid(builder *b, const char *from, const char *to)
-{
+static void to_grid(builder *b, const char *from, const char *to) {
     char middle[160];
     snprintf(middle, sizeof middle, "%s.q%u", from, b->count);
     put_node(b, "QuantizeLinear", from, "grid_scale", "grid_zero", middle, NULL, 0);
@@ -170,8 +158,7 @@ static void to_grid(builder *b, const char *from, const char *to)
 }
 
 /* What a node of S reads instead of a graph input, in `room`. */
-static const char *enter(builder *b, const char *name, char *room, size_t size)
-{
+static const char *enter(builder *b, const char *name, char *room, size_t size) {
     if (b->form != FORM_QDQ) return name;
     snprintf(room, size, "%s.in", name);
     to_grid(b, name, room);
@@ -180,8 +167,7 @@ static const char *enter(builder *b, const char *name, char *room, size_t size)
 
 /* A node of S and, where the form asks for it, the grid behind it. */
 static void s_node(builder *b, const char *op, const char *first, const char *second,
-                   const char *out)
-{
+                   const char *out) {
     char raw[160];
     if (b->form != FORM_QDQ) {
         plain_node(b, op, first, second, out);
@@ -195,15 +181,13 @@ static void s_node(builder *b, const char *op, const char *first, const char *se
 /* ------------------------------------------------------------------ weights */
 
 /* One has the byte 0a, which writing in text mode would change. */
-static float weight_at(unsigned seed, size_t i)
-{
+static float weight_at(unsigned seed, size_t i) {
     if (i == 3) return 1.0f + 10.0f / (1 << 23);
     return (float)((int)((i * 7 + seed * 13) % 17) - 8) / 16.0f;
 }
 
 /* The weights of one operator. */
-static void put_weight(builder *b, const char *name, const char *op)
-{
+static void put_weight(builder *b, const char *name, const char *op) {
     static float floats[16][ELEMENTS]; /* borrowed until the model is written */
     static uint8_t bytes[16][ELEMENTS];
     static const int64_t kernel[RANK] = {SIDE, SIDE, 1, 1};
@@ -228,8 +212,7 @@ static void put_weight(builder *b, const char *name, const char *op)
 }
 
 static void weighted_node(builder *b, const char *op, const char *in, const char *weight,
-                          const char *out)
-{
+                          const char *out) {
     put_weight(b, weight, op);
     s_node(b, op, in, weight, out);
 }
@@ -237,8 +220,7 @@ static void weighted_node(builder *b, const char *op, const char *in, const char
 /* -------------------------------------------------------------------- steps */
 
 /* The nth node of S of a chain. Where the EP takes both, those with weights are between others. */
-static void step(builder *b, unsigned n, const char *in, const char *out)
-{
+static void step(builder *b, unsigned n, const char *in, const char *out) {
     const ep_facts *ep = &now->ep;
     char weight[160];
     snprintf(weight, sizeof weight, "w%u", b->count);
@@ -249,16 +231,14 @@ static void step(builder *b, unsigned n, const char *in, const char *out)
 }
 
 /* The same without weights, which have one shape. */
-static void bare_step(builder *b, const char *in, const char *out)
-{
+static void bare_step(builder *b, const char *in, const char *out) {
     if (*now->ep.unary)
         s_node(b, now->ep.unary, in, NULL, out);
     else
         s_node(b, now->ep.binary, in, in, out);
 }
 
-static void foreign_step(builder *b, const char *in, const char *out)
-{
+static void foreign_step(builder *b, const char *in, const char *out) {
     const char *op = now->ep.foreign;
     char first[160], second[160];
     if (strcmp(op, "double") != 0) {
@@ -274,8 +254,7 @@ static void foreign_step(builder *b, const char *in, const char *out)
 
 /* ------------------------------------------------------------------- models */
 
-static void chain(builder *b, const int64_t *dims, unsigned steps)
-{
+static void chain(builder *b, const int64_t *dims, unsigned steps) {
     char room[160], from[160], to[40];
     unsigned i;
     input(b, "x", dims);
@@ -293,8 +272,7 @@ static void chain(builder *b, const int64_t *dims, unsigned steps)
 }
 
 /* y = a op b or, without such an operator, S(a); z = S(c): outputs of different shapes. */
-static void sub(builder *b)
-{
+static void sub(builder *b) {
     char rooms[3][160];
     const bool binary = *now->ep.binary != '\0';
     const char *x, *z;
@@ -312,8 +290,7 @@ static void sub(builder *b)
         step(b, 0, x, "y");
 }
 
-static void island(builder *b)
-{
+static void island(builder *b) {
     char room[160];
     input(b, "x", full);
     output(b, "y", full);
@@ -328,8 +305,7 @@ static void island(builder *b)
 }
 
 /* Without B the CPU's part is missing. */
-static void fan(builder *b)
-{
+static void fan(builder *b) {
     char room[160];
     input(b, "x", full);
     output(b, "y", full);
@@ -345,16 +321,14 @@ static void fan(builder *b)
     }
 }
 
-static void constant(builder *b)
-{
+static void constant(builder *b) {
     output(b, "y", full);
     put_weight(b, "k", "Add");
     step(b, 0, "k", "m");
     step(b, 1, "m", "y");
 }
 
-static void scalar(builder *b)
-{
+static void scalar(builder *b) {
     char room[160];
     put_value(b, EPCTX_FIELD_GRAPH_INPUT, "x", FLOAT32, NULL, 0);
     put_value(b, EPCTX_FIELD_GRAPH_OUTPUT, "y", FLOAT32, NULL, 0);
@@ -363,8 +337,7 @@ static void scalar(builder *b)
 }
 
 /* Values that are prefixes of each other, with characters that are separators elsewhere. */
-static void names(builder *b)
-{
+static void names(builder *b) {
     char room[160];
     b->node_names = "/block 1/\xc3\xa9:";
     input(b, "in/x", full);
@@ -377,8 +350,7 @@ static void names(builder *b)
 }
 
 /* Both branches give S of a captured value. */
-static void conditional(builder *b)
-{
+static void conditional(builder *b) {
     static const uint8_t yes = 1;
     epctx_graph bodies[2];
     epctx_node nodes[2];
@@ -419,8 +391,7 @@ static void conditional(builder *b)
 }
 
 /* What an EP of float32 must not take by accident: another type, a high rank. */
-static void doubles(builder *b)
-{
+static void doubles(builder *b) {
     static const int64_t seven[MOST_DIMS] = {1, 1, 2, 1, 2, 1, 2};
     const char *op = *now->ep.unary ? now->ep.unary : now->ep.binary;
     const bool unary = *now->ep.unary != '\0';
@@ -433,8 +404,7 @@ static void doubles(builder *b)
 }
 
 /* Moves the weights of a model beside it, into data/weights.bin. */
-static bool make_external(builder *b, const char *path)
-{
+static bool make_external(builder *b, const char *path) {
     char folder[PATH_MAX], file[PATH_MAX + 32];
     epctx_graph_view graph = epctx_model_graph(&b->model);
     epctx_cursor it = epctx_graph_initializers(graph);
@@ -457,64 +427,38 @@ static bool make_external(builder *b, const char *path)
     return out && fclose(out) == 0;
 }
 
-static bool can_make(model_kind kind)
-{
+static bool can_make(model_kind kind) {
     const ep_facts *ep = &now->ep;
     const bool bare = *ep->unary || *ep->binary;
     switch (kind) {
-    case MODEL_NONE:
-        return *ep->foreign != '\0';
-    case MODEL_ISLAND:
-        return *ep->foreign && (*ep->unary || *ep->weighted);
+    case MODEL_NONE: return *ep->foreign != '\0';
+    case MODEL_ISLAND: return *ep->foreign && (*ep->unary || *ep->weighted);
     case MODEL_WEIGHTS:
     case MODEL_WEXT:
-    case MODEL_PAIR:
-        return *ep->weighted != '\0';
+    case MODEL_PAIR: return *ep->weighted != '\0';
     case MODEL_SUB:
     case MODEL_SCALAR:
-    case MODEL_ZERO:
-        return bare;
+    case MODEL_ZERO: return bare;
     case MODEL_DYN:
     case MODEL_IF:
-    case MODEL_DOUBLE:
-        return bare && ep->form == FORM_FLOAT;
-    default:
-        return *ep->unary || *ep->weighted;
+    case MODEL_DOUBLE: return bare && ep->form == FORM_FLOAT;
+    default: return *ep->unary || *ep->weighted;
     }
 }
 
-static void fill(builder *b, model_kind kind)
-{
+static void fill(builder *b, model_kind kind) {
     static const int64_t none[RANK] = {1, SIDE, 0, 4};
     char room[160];
     switch (kind) {
-    case MODEL_SUB:
-        sub(b);
-        break;
-    case MODEL_ISLAND:
-        island(b);
-        break;
-    case MODEL_FAN:
-        fan(b);
-        break;
-    case MODEL_CONST:
-        constant(b);
-        break;
-    case MODEL_SCALAR:
-        scalar(b);
-        break;
-    case MODEL_NAMES:
-        names(b);
-        break;
-    case MODEL_IF:
-        conditional(b);
-        break;
-    case MODEL_DOUBLE:
-        doubles(b);
-        break;
-    case MODEL_ZERO:
-        chain(b, none, 2);
-        break;
+    case MODEL_SUB: sub(b); break;
+    case MODEL_ISLAND: island(b); break;
+    case MODEL_FAN: fan(b); break;
+    case MODEL_CONST: constant(b); break;
+    case MODEL_SCALAR: scalar(b); break;
+    case MODEL_NAMES: names(b); break;
+    case MODEL_IF: conditional(b); break;
+    case MODEL_DOUBLE: doubles(b); break;
+    case MODEL_ZERO: chain(b, none, 2); break;
     case MODEL_DYN:
         b->open_batch = true;
         chain(b, small, 3);
@@ -538,14 +482,11 @@ static void fill(builder *b, model_kind kind)
         output(b, "y", full);
         foreign_step(b, "x", "y");
         break;
-    default:
-        chain(b, full, 3);
-        break;
+    default: chain(b, full, 3); break;
     }
 }
 
-bool make_model(model_kind kind, const char *path)
-{
+bool make_model(model_kind kind, const char *path) {
     builder b;
     if (!can_make(kind)) {
         ort_code = ORT_OK;
@@ -561,16 +502,14 @@ bool make_model(model_kind kind, const char *path)
     return end(&b, path);
 }
 
-static bool is_weighted(const char *op)
-{
+static bool is_weighted(const char *op) {
     const char *const *w;
     for (w = weighted_ops; *w; w++)
         if (strcmp(*w, op) == 0) return true;
     return false;
 }
 
-bool make_probe(form how, const char *op, const char *path)
-{
+bool make_probe(form how, const char *op, const char *path) {
     builder b;
     char room[160];
     const char *x;
@@ -594,8 +533,7 @@ bool make_probe(form how, const char *op, const char *path)
     return end(&b, path);
 }
 
-bool make_probe_binary(form how, const char *op, const char *path)
-{
+bool make_probe_binary(form how, const char *op, const char *path) {
     builder b;
     char rooms[2][160];
     const char *x, *y;
@@ -612,8 +550,7 @@ bool make_probe_binary(form how, const char *op, const char *path)
     return end(&b, path);
 }
 
-bool make_custom(const char *domain, const char *op, const char *path)
-{
+bool make_custom(const char *domain, const char *op, const char *path) {
     builder b;
     epctx_str names[2];
     epctx_node node;

@@ -29,8 +29,7 @@ size_t ort_free_count;
 int64_t ort_free_length = 1;
 double ort_relative;
 
-bool ort_ok(OrtStatus *status)
-{
+bool ort_ok(OrtStatus *status) {
     ort_code = 0;
     ort_text[0] = '\0';
     if (!status) return true;
@@ -40,14 +39,12 @@ bool ort_ok(OrtStatus *status)
     return false;
 }
 
-void ort_log_clear(void)
-{
+void ort_log_clear(void) {
     ort_log[0] = '\0';
 }
 
 void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *category,
-                             const char *logid, const char *code, const char *message)
-{
+                             const char *logid, const char *code, const char *message) {
     size_t used;
     (void)param, (void)category, (void)logid, (void)code;
     if (severity < ORT_LOGGING_LEVEL_WARNING && !strstr(message, ORT_LEFT) &&
@@ -59,8 +56,7 @@ void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *
     pthread_mutex_unlock(&ort_log_lock);
 }
 
-const ORTCHAR_T *ort_path(const char *path)
-{
+const ORTCHAR_T *ort_path(const char *path) {
 #if defined(_WIN32)
     static _Thread_local WCHAR wide[8][4096];
     static _Thread_local unsigned next;
@@ -72,8 +68,7 @@ const ORTCHAR_T *ort_path(const char *path)
 #endif
 }
 
-char **ort_words(int count, char **given)
-{
+char **ort_words(int count, char **given) {
 #if defined(_WIN32)
     (void)given;
     return windows_words(count);
@@ -83,8 +78,7 @@ char **ort_words(int count, char **given)
 #endif
 }
 
-bool ort_read_option(char *text, ort_ep_options *to)
-{
+bool ort_read_option(char *text, ort_ep_options *to) {
     char *equals = strchr(text, '=');
     if (!equals || equals == text) {
         snprintf(ort_text, sizeof ort_text, "expected --ep-opt KEY=VALUE");
@@ -100,8 +94,7 @@ bool ort_read_option(char *text, ort_ep_options *to)
     return true;
 }
 
-bool ort_library(char *out, size_t size)
-{
+bool ort_library(char *out, size_t size) {
     const char *set = getenv("EPCTX_ORT_LIBRARY");
     FILE *pipe;
     char *slash;
@@ -116,15 +109,13 @@ bool ort_library(char *out, size_t size)
            size;
 }
 
-bool ort_symbol(void *library, const char *name, void *function, size_t size)
-{
+bool ort_symbol(void *library, const char *name, void *function, size_t size) {
     void *symbol = dlsym(library, name);
     if (symbol) memcpy(function, &symbol, size);
     return symbol != NULL;
 }
 
-bool ort_open(bool virtual_devices)
-{
+bool ort_open(bool virtual_devices) {
     const OrtApiBase *(*get_base)(void) = NULL;
     OrtEnvCreationOptions options;
     OrtKeyValuePairs *config = NULL;
@@ -172,8 +163,7 @@ bool ort_open(bool virtual_devices)
 
 /* ---------------------------------------------------------------- sessions */
 
-const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type)
-{
+const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type) {
     const OrtEpDevice *const *devices = NULL;
     size_t count = 0, i;
     if (!ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) return NULL;
@@ -184,14 +174,12 @@ const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type)
     return NULL;
 }
 
-int64_t ort_free_value(size_t i)
-{
+int64_t ort_free_value(size_t i) {
     if (ort_free_size[i]) return ort_free_size[i];
     return ort_free_batch[i] ? 1 : ort_free_length;
 }
 
-bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
-{
+bool ort_options(const ort_spec *spec, OrtSessionOptions **out) {
     const char *keys[ORT_MAX_OPTIONS + 1], *values[ORT_MAX_OPTIONS + 1];
     size_t count = 0, i;
     bool ok = ort_ok(ort->CreateSessionOptions(out));
@@ -241,8 +229,7 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
     return ok;
 }
 
-bool ort_session(const ort_spec *spec, OrtSession **out)
-{
+bool ort_session(const ort_spec *spec, OrtSession **out) {
     OrtSessionOptions *options = NULL;
     bool ok = ort_options(spec, &options);
     *out = NULL;
@@ -255,8 +242,7 @@ bool ort_session(const ort_spec *spec, OrtSession **out)
     return ok;
 }
 
-size_t ort_assigned(const OrtSession *session, const char *ep)
-{
+size_t ort_assigned(const OrtSession *session, const char *ep) {
     const OrtEpAssignedSubgraph *const *graphs = NULL;
     const OrtEpAssignedNode *const *nodes = NULL;
     const char *name = NULL;
@@ -274,8 +260,7 @@ size_t ort_assigned(const OrtSession *session, const char *ep)
 
 /* --------------------------------------------------------------------- run */
 
-void ort_values_free(ort_values *v)
-{
+void ort_values_free(ort_values *v) {
     OrtAllocator *allocator = NULL;
     OrtStatus *status = ort->GetAllocatorWithDefaultOptions(&allocator);
     size_t i;
@@ -290,8 +275,7 @@ void ort_values_free(ort_values *v)
     memset(v, 0, sizeof *v);
 }
 
-void ort_fill(void *data, size_t count, ONNXTensorElementDataType type, uint32_t seed)
-{
+void ort_fill(void *data, size_t count, ONNXTensorElementDataType type, uint32_t seed) {
     uint32_t state = seed * 2654435761u + 12345u;
     size_t i;
     for (i = 0; i < count; i++) {
@@ -300,42 +284,32 @@ void ort_fill(void *data, size_t count, ONNXTensorElementDataType type, uint32_t
         case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT:
             ((float *)data)[i] = (float)(state >> 16) / 32768.0f - 1.0f;
             break;
-        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64:
-            ((int64_t *)data)[i] = state >> 30;
-            break;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64: ((int64_t *)data)[i] = state >> 30; break;
         case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32:
             ((int32_t *)data)[i] = (int32_t)(state >> 30);
             break;
         case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL:
             ((uint8_t *)data)[i] = (uint8_t)(state >> 31);
             break;
-        default:
-            ((uint8_t *)data)[i] = (uint8_t)(state >> 24);
-            break;
+        default: ((uint8_t *)data)[i] = (uint8_t)(state >> 24); break;
         }
     }
 }
 
-size_t ort_elem_size(ONNXTensorElementDataType type)
-{
+size_t ort_elem_size(ONNXTensorElementDataType type) {
     switch (type) {
     case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT:
-    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32:
-        return 4;
-    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64:
-        return 8;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32: return 4;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64: return 8;
     case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL:
     case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8:
-    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8:
-        return 1;
-    default:
-        return 0;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8: return 1;
+    default: return 0;
     }
 }
 
 bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator *allocator, uint32_t seed,
-                    ort_values *out)
-{
+                    ort_values *out) {
     OrtTypeInfo *info = NULL;
     const OrtTensorTypeAndShapeInfo *tensor = NULL;
     ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
@@ -365,8 +339,7 @@ bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator *alloc
 }
 
 bool ort_run_with(OrtSession *session, const OrtRunOptions *options, uint32_t seed,
-                  ort_values *outputs)
-{
+                  ort_values *outputs) {
     OrtAllocator *allocator = NULL;
     ort_values inputs;
     size_t count = 0, i;
@@ -393,13 +366,11 @@ bool ort_run_with(OrtSession *session, const OrtRunOptions *options, uint32_t se
     return ok;
 }
 
-bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
-{
+bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs) {
     return ort_run_with(session, NULL, seed, outputs);
 }
 
-bool ort_same(const ort_values *a, const ort_values *b)
-{
+bool ort_same(const ort_values *a, const ort_values *b) {
     size_t i, k;
     double largest;
     size_t outliers;
@@ -473,8 +444,7 @@ bool ort_same(const ort_values *a, const ort_values *b)
 
 /* ----------------------------------------------------------------- compile */
 
-static OrtStatus *ORT_API_CALL ort_write(void *state, const void *buffer, size_t size)
-{
+static OrtStatus *ORT_API_CALL ort_write(void *state, const void *buffer, size_t size) {
     ort_output *out = (ort_output *)state;
     uint8_t *more = (uint8_t *)realloc(out->data, out->size + size + 1);
     if (!more) return ort->CreateStatus(ORT_FAIL, "no memory");
@@ -484,8 +454,7 @@ static OrtStatus *ORT_API_CALL ort_write(void *state, const void *buffer, size_t
     return NULL;
 }
 
-bool ort_compile_model(const ort_spec *spec, ort_output *out)
-{
+bool ort_compile_model(const ort_spec *spec, ort_output *out) {
     OrtSessionOptions *options = NULL;
     OrtModelCompilationOptions *mo = NULL;
     OrtAllocator *allocator = NULL;
@@ -534,8 +503,7 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out)
     return ok;
 }
 
-bool ort_read_contexts(const char *path, ort_contexts *out)
-{
+bool ort_read_contexts(const char *path, ort_contexts *out) {
     epctx_error error;
     epctx_cursor it;
     epctx_node_view view;

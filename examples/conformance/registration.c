@@ -9,8 +9,7 @@
 
 /* ------------------------------------------------------------------ exports */
 
-static void exports(void)
-{
+static void exports(void) {
     static const char *const required[] = {"CreateEpFactories", "ReleaseEpFactory"};
     void *library;
     size_t i;
@@ -27,34 +26,29 @@ static void exports(void)
 /* ------------------------------------------------------------- registration */
 
 /* Whether the library is in this process' memory. */
-static bool is_mapped(void)
-{
+static bool is_mapped(void) {
     FILE *in = fopen("/proc/self/maps", "r");
     char line[PATH_MAX + 128];
     bool found = false;
-    while (in && fgets(line, sizeof line, in))
-        found |= strstr(line, wanted.library) != NULL;
+    while (in && fgets(line, sizeof line, in)) found |= strstr(line, wanted.library) != NULL;
     if (in) fclose(in);
     return found;
 }
 
 /* C++ can do that to a library, too: its "unique" symbols keep it. */
-static void still_mapped(void)
-{
+static void still_mapped(void) {
     remark("PLG-048",
            "after unregistration the library is still in the process: something keeps it, "
            "a static of C++ (-fno-gnu-unique) or a second dlopen");
 }
 
-static size_t count_devices(void)
-{
+static size_t count_devices(void) {
     const OrtEpDevice *const *devices = NULL;
     size_t count = 0;
     return ort_ok(ort->GetEpDevices(ort_env, &devices, &count)) ? count : 0;
 }
 
-static bool register_as(const char *registration, const char *first_name)
-{
+static bool register_as(const char *registration, const char *first_name) {
     const size_t before = count_devices();
     const OrtEpDevice *device;
     judging("PLG-048", "registration as '%.40s' after unregistration", registration);
@@ -77,8 +71,7 @@ static bool register_as(const char *registration, const char *first_name)
                  count_devices(), before);
 }
 
-static void registration(void)
-{
+static void registration(void) {
     char long_name[201];
     const OrtEpDevice *device;
     char name[NAME];
@@ -110,8 +103,7 @@ static void registration(void)
 }
 
 /* How a process ends that does `what` with the library. */
-static int end_of(int what)
-{
+static int end_of(int what) {
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {
@@ -128,8 +120,7 @@ static int end_of(int what)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void ends(void)
-{
+static void ends(void) {
     int code;
     make_model(MODEL_CHAIN, in_folder("src/m.onnx"));
     judging("PLG-003", "ReleaseEnv with the library registered");
@@ -145,8 +136,7 @@ static void ends(void)
 }
 
 /* A folder with blanks and other letters, under another name. */
-static void other_place(void)
-{
+static void other_place(void) {
     const char *library = wanted.library;
     const char *copy;
     make_folder("with blanks and \xc3\xa9");
@@ -168,8 +158,7 @@ static void other_place(void)
 
 /* ----------------------------------------------------------------- identity */
 
-static bool is_utf8(const char *text)
-{
+static bool is_utf8(const char *text) {
     const unsigned char *c = (const unsigned char *)text;
     while (*c) {
         const int more = *c < 0x80       ? 0
@@ -187,17 +176,14 @@ static bool is_utf8(const char *text)
 }
 
 /* A number without a needless 0. */
-static const char *skip_number(const char *c)
-{
+static const char *skip_number(const char *c) {
     if (!isdigit((unsigned char)*c) || (c[0] == '0' && isdigit((unsigned char)c[1]))) return NULL;
-    while (isdigit((unsigned char)*c))
-        c++;
+    while (isdigit((unsigned char)*c)) c++;
     return c;
 }
 
 /* Semantic Versioning 2.0: three numbers, then -prerelease and +build. */
-static bool is_semver(const char *text)
-{
+static bool is_semver(const char *text) {
     int i;
     for (i = 0; i < 3; i++) {
         text = skip_number(text);
@@ -209,8 +195,7 @@ static bool is_semver(const char *text)
     return true;
 }
 
-static void identity(void)
-{
+static void identity(void) {
     const OrtEpDevice *device;
     const OrtEpDevice *const *devices = NULL;
     const char *name, *vendor, *version, *tail = "ExecutionProvider";

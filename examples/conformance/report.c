@@ -3,8 +3,7 @@
 
 static const char *const verdict_names[] = {"not judged", "not applicable", "passed", "FAILED"};
 
-outcome outcome_of(size_t rule_index)
-{
+outcome outcome_of(size_t rule_index) {
     outcome out = {NOT_JUDGED, NULL};
     size_t i;
     for (i = 0; i < now->count; i++) {
@@ -18,18 +17,15 @@ outcome outcome_of(size_t rule_index)
     return out;
 }
 
-static void count_verdicts(size_t counts[FAILED + 1])
-{
+static void count_verdicts(size_t counts[FAILED + 1]) {
     size_t i;
     memset(counts, 0, (FAILED + 1) * sizeof *counts);
-    for (i = 0; i < rule_count; i++)
-        counts[outcome_of(i).verdict]++;
+    for (i = 0; i < rule_count; i++) counts[outcome_of(i).verdict]++;
 }
 
 /* --------------------------------------------------------------------- text */
 
-void report_text(FILE *out)
-{
+void report_text(FILE *out) {
     const ep_facts *ep = &now->ep;
     size_t counts[FAILED + 1], i;
     fprintf(out, "EP          %s%s%s, version %s\n", *ep->name ? ep->name : "(no device)",
@@ -50,18 +46,15 @@ void report_text(FILE *out)
             counts[NOT_APPLICABLE]);
 }
 
-void report_rules(FILE *out)
-{
+void report_rules(FILE *out) {
     size_t i;
-    for (i = 0; i < rule_count; i++)
-        fprintf(out, "%s\t%s\n", rules[i].id, rules[i].words);
+    for (i = 0; i < rule_count; i++) fprintf(out, "%s\t%s\n", rules[i].id, rules[i].words);
 }
 
 /* --------------------------------------------------------------------- JSON */
 
 /* Whatever an EP put into a message: bytes that are no UTF-8 become "?". */
-static void put_escaped(FILE *out, const char *text, bool xml)
-{
+static void put_escaped(FILE *out, const char *text, bool xml) {
     const unsigned char *c = (const unsigned char *)text;
     for (; *c; c++)
         if (xml && (*c == '<' || *c == '>' || *c == '&' || *c == '"'))
@@ -74,15 +67,13 @@ static void put_escaped(FILE *out, const char *text, bool xml)
             fputc(*c < 0x7f ? *c : '?', out);
 }
 
-static void put_json(FILE *out, const char *key, const char *value)
-{
+static void put_json(FILE *out, const char *key, const char *value) {
     fprintf(out, "\"%s\": \"", key);
     put_escaped(out, value, false);
     fputc('"', out);
 }
 
-void report_json(FILE *out)
-{
+void report_json(FILE *out) {
     const ep_facts *ep = &now->ep;
     size_t counts[FAILED + 1], i;
     const char *comma = "";
@@ -119,8 +110,7 @@ void report_json(FILE *out)
 
 /* -------------------------------------------------------------------- JUnit */
 
-static void put_case(FILE *out, size_t rule_index)
-{
+static void put_case(FILE *out, size_t rule_index) {
     const outcome o = outcome_of(rule_index);
     const char *text = o.shown ? o.shown->text : "";
     fprintf(out, "  <testcase classname=\"%.3s\" name=\"%s ", rules[rule_index].id,
@@ -143,8 +133,7 @@ static void put_case(FILE *out, size_t rule_index)
     fputs("</testcase>\n", out);
 }
 
-void report_junit(FILE *out)
-{
+void report_junit(FILE *out) {
     size_t counts[FAILED + 1], i;
     count_verdicts(counts);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"", out);

@@ -14,8 +14,7 @@ static size_t sessions_opened;
 static char first_refusal[1100];
 
 /* The node assignment names the EP that made the session, the device the factory. */
-static void check_assignment(const OrtSession *session)
-{
+static void check_assignment(const OrtSession *session) {
     const OrtEpAssignedSubgraph *const *graphs = NULL;
     const char *name = NULL;
     size_t count = 0, i;
@@ -29,8 +28,7 @@ static void check_assignment(const OrtSession *session)
 }
 
 /* There is no session of a model that the CPU EP takes. */
-static void note_refusal(const ort_spec *spec)
-{
+static void note_refusal(const ort_spec *spec) {
     ort_spec cpu = *spec;
     char text[sizeof first_refusal];
     snprintf(text, sizeof text, "%d: %.980s", ort_code, ort_text);
@@ -42,8 +40,7 @@ static void note_refusal(const ort_spec *spec)
 }
 
 /* How many nodes of a model the EP takes; 0 also when there is no session. */
-static size_t claimed(const char *path)
-{
+static size_t claimed(const char *path) {
     const ort_spec spec = spec_of(path);
     OrtSession *session = NULL;
     size_t count = 0;
@@ -59,8 +56,7 @@ static size_t claimed(const char *path)
 }
 
 /* CreateEp refuses, or what was claimed is not compiled. */
-static void judge_refusal(void)
-{
+static void judge_refusal(void) {
     const char *ids = "PLG-008";
     if (!*first_refusal) return;
     if (strstr(first_refusal, "creating execution provider")) ids = "PLG-032";
@@ -72,8 +68,7 @@ static void judge_refusal(void)
           first_refusal);
 }
 
-static void judge_probe(void)
-{
+static void judge_probe(void) {
     ep_facts *ep = &now->ep;
     const char *log = strstr(ort_log, "GetCapability");
     judge_refusal();
@@ -89,8 +84,7 @@ static void judge_probe(void)
 }
 
 /* The first of the operators that the EP takes in a chain of two. */
-static void find_op(form how, const char *const *ops, bool binary, char *out)
-{
+static void find_op(form how, const char *const *ops, bool binary, char *out) {
     const char *path = in_folder("src/probe.onnx");
     for (; *ops && !*out; ops++) {
         judging("PLG-008", "a session with two nodes %s", *ops);
@@ -101,8 +95,7 @@ static void find_op(form how, const char *const *ops, bool binary, char *out)
 }
 
 /* Operators that are taken alone but not together: then those of one input do. */
-static void prefer_chain(void)
-{
+static void prefer_chain(void) {
     const char *path = in_folder("src/probe.onnx");
     char weighted[OP];
     memcpy(weighted, now->ep.weighted, OP);
@@ -113,8 +106,7 @@ static void prefer_chain(void)
 }
 
 /* One operator that is left to the CPU: of its nodes none is claimed. */
-static void find_foreign(char *out)
-{
+static void find_foreign(char *out) {
     const char *path = in_folder("src/probe.onnx");
     const char *const *op;
     for (op = foreign_ops; *op && !*out; op++) {
@@ -124,8 +116,7 @@ static void find_foreign(char *out)
 }
 
 /* An EP that only embeds says so; one that writes a file must not. */
-static void check_mode(bool wanted_inside, bool inside)
-{
+static void check_mode(bool wanted_inside, bool inside) {
     char names[16][256];
     if (wanted_inside || !inside) return;
     if (judge("EPC-071", list_files("out", names, 16) == 1,
@@ -133,8 +124,7 @@ static void check_mode(bool wanted_inside, bool inside)
         remark("EPC-071", "embed mode 0 was asked for, and the context is embedded");
 }
 
-static void find_contexts(void)
-{
+static void find_contexts(void) {
     ep_facts *ep = &now->ep;
     const char *source = in_folder("src/probe.onnx");
     const char *out = in_folder("out/probe_ctx.onnx");
@@ -175,8 +165,7 @@ static void find_contexts(void)
 }
 
 /* Its device shows itself at once, or where virtual devices are allowed. */
-static bool open_any(void)
-{
+static bool open_any(void) {
     ep_facts *ep = &now->ep;
     if (open_ep()) return true;
     snprintf(ep->no_device, sizeof ep->no_device, "%.590s", ort_text);
@@ -189,8 +178,7 @@ static bool open_any(void)
 }
 
 /* A device that only compiles says so in the first run. */
-static void find_runs(void)
-{
+static void find_runs(void) {
     const char *source = in_folder("src/probe.onnx");
     const ort_spec spec = spec_of(source);
     OrtSession *session = NULL;
@@ -209,8 +197,7 @@ static void find_runs(void)
     ort->ReleaseSession(session);
 }
 
-static void probe(void)
-{
+static void probe(void) {
     ep_facts *ep = &now->ep;
     const OrtEpDevice *device;
     const char *version;
@@ -246,8 +233,7 @@ static void probe(void)
 /* ---------------------------------------------------------------------- JIT */
 
 /* `list`: names, blanks between. */
-static bool folder_holds_only(const char *folder, const char *list)
-{
+static bool folder_holds_only(const char *folder, const char *list) {
     char names[64][256];
     const size_t count = list_files(folder, names, 64);
     size_t i;
@@ -260,16 +246,14 @@ static bool folder_holds_only(const char *folder, const char *list)
     return true;
 }
 
-static void check_claims(const OrtSession *session)
-{
+static void check_claims(const OrtSession *session) {
     check_assignment(session);
     judge("PLG-008", ort_assigned(session, now->ep.name) >= 3,
           "%zu of the chain's 3 nodes are claimed, though two of the same were in the probe",
           ort_assigned(session, now->ep.name));
 }
 
-static void jit(void)
-{
+static void jit(void) {
     const char *model = in_folder("src/m.onnx");
     static const char *const off[] = {
         "ep.context_enable",  "0", "ep.context_embed_mode", "1", "ep.context_file_path",
@@ -311,8 +295,7 @@ static void jit(void)
 }
 
 /* Every model gives a session and the CPU's numbers: what is not claimed runs there. */
-static void odd_models(void)
-{
+static void odd_models(void) {
     int kind;
     if (!open_ep()) {
         give_up("%s", ort_text);
@@ -342,13 +325,11 @@ static void odd_models(void)
 
 static GraphOptimizationLevel level;
 
-static void set_level(OrtSessionOptions *options)
-{
+static void set_level(OrtSessionOptions *options) {
     ort_ok(ort->SetSessionGraphOptimizationLevel(options, level));
 }
 
-static void levels(void)
-{
+static void levels(void) {
     static const GraphOptimizationLevel tried[] = {ORT_DISABLE_ALL, ORT_ENABLE_BASIC,
                                                    ORT_ENABLE_EXTENDED, ORT_ENABLE_ALL};
     static const model_kind kinds[] = {MODEL_CHAIN, MODEL_ISLAND, MODEL_SUB, MODEL_FAN};
@@ -377,18 +358,15 @@ static void levels(void)
 
 /* ----------------------------------------------------------------- sessions */
 
-static size_t count_open(const char *folder)
-{
+static size_t count_open(const char *folder) {
     DIR *open = opendir(folder);
     size_t count = 0;
-    while (open && readdir(open))
-        count++;
+    while (open && readdir(open)) count++;
     if (open) closedir(open);
     return count;
 }
 
-static void two_sessions(const char *model, bool first_ends_first)
-{
+static void two_sessions(const char *model, bool first_ends_first) {
     OrtSession *sessions[2] = {NULL, NULL};
     const ort_spec spec = spec_of(model);
     int i;
@@ -411,13 +389,11 @@ typedef struct remains {
     size_t memory, files, threads;
 } remains;
 
-static size_t more(size_t now_there, size_t before)
-{
+static size_t more(size_t now_there, size_t before) {
     return now_there > before ? now_there - before : 0;
 }
 
-static bool sessions_leave(const ort_spec *spec, remains *out)
-{
+static bool sessions_leave(const ort_spec *spec, remains *out) {
     int i;
     memset(out, 0, sizeof *out);
     for (i = 0; i < 60; i++) {
@@ -433,8 +409,7 @@ static bool sessions_leave(const ort_spec *spec, remains *out)
     return true;
 }
 
-static void many_sessions(void)
-{
+static void many_sessions(void) {
     const char *model = in_folder("src/m.onnx");
     remains ours, theirs;
     ort_spec spec;
@@ -464,8 +439,7 @@ static void many_sessions(void)
 
 /* Bytes that 2500 runs of a session leave, after as many as it takes to warm up; false: a run
  * failed. */
-static bool runs_leave(OrtSession *session, size_t *bytes)
-{
+static bool runs_leave(OrtSession *session, size_t *bytes) {
     size_t before = 0;
     int i;
     for (i = 0; i < 3000; i++) {
@@ -478,8 +452,7 @@ static bool runs_leave(OrtSession *session, size_t *bytes)
     return true;
 }
 
-static void many_runs(void)
-{
+static void many_runs(void) {
     const char *model = in_folder("src/m.onnx");
     OrtSession *session = NULL, *cpu = NULL;
     size_t ours = 0, theirs = 0;
@@ -518,8 +491,7 @@ typedef struct worker {
     char text[400];
 } worker;
 
-static void *work(void *param)
-{
+static void *work(void *param) {
     worker *w = (worker *)param;
     OrtSession *session = w->session;
     int i;
@@ -540,8 +512,7 @@ static void *work(void *param)
 }
 
 /* What each thread must see, by the CPU EP. */
-static bool prepare(worker *w, size_t count, const char *model)
-{
+static bool prepare(worker *w, size_t count, const char *model) {
     OrtSession *cpu = NULL;
     ort_spec spec;
     size_t i, k;
@@ -553,15 +524,13 @@ static bool prepare(worker *w, size_t count, const char *model)
     for (i = 0; ok && i < count; i++) {
         w[i].model = model;
         w[i].seed = (uint32_t)(100 * i);
-        for (k = 0; ok && k < 8; k++)
-            ok = ort_run(cpu, w[i].seed + (uint32_t)k, &w[i].want[k]);
+        for (k = 0; ok && k < 8; k++) ok = ort_run(cpu, w[i].seed + (uint32_t)k, &w[i].want[k]);
     }
     if (cpu) ort->ReleaseSession(cpu);
     return ok;
 }
 
-static void threads(void)
-{
+static void threads(void) {
     enum { THREADS = 8 };
     static worker workers[THREADS];
     const char *model = in_folder("src/m.onnx");
@@ -587,8 +556,7 @@ static void threads(void)
             workers[i].session = round == 0 ? session : NULL;
             pthread_create(&workers[i].thread, NULL, work, &workers[i]);
         }
-        for (i = 0; i < THREADS; i++)
-            pthread_join(workers[i].thread, NULL);
+        for (i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
         for (i = 0; i < THREADS; i++)
             judge(id, workers[i].ok, "%s: thread %zu: %s", now->doing, i, workers[i].text);
     }
@@ -608,8 +576,7 @@ typedef struct one_run {
     ONNXTensorElementDataType type;
 } one_run;
 
-static bool run_open(one_run *r, const char *model, const char *reference)
-{
+static bool run_open(one_run *r, const char *model, const char *reference) {
     const ort_spec spec = spec_of(model);
     ort_spec cpu_spec;
     OrtSession *cpu = NULL;
@@ -633,8 +600,7 @@ static bool run_open(one_run *r, const char *model, const char *reference)
 
 /* With the first input's bytes at `data`; the first output into `out`, which may be NULL. */
 static bool run_at(one_run *r, void *data, const OrtRunOptions *options, OrtValue *out,
-                   ort_values *got)
-{
+                   ort_values *got) {
     OrtMemoryInfo *info = NULL;
     OrtValue *first = NULL, *kept = r->in.values[0];
     size_t i;
@@ -658,8 +624,7 @@ static bool run_at(one_run *r, void *data, const OrtRunOptions *options, OrtValu
     return ok;
 }
 
-static void judge_run(one_run *r, const char *what, void *data, OrtValue *out)
-{
+static void judge_run(one_run *r, const char *what, void *data, OrtValue *out) {
     ort_values got;
     judging("PLG-009", "a run with %s", what);
     judge("PLG-009", run_at(r, data, NULL, out, &got) && ort_same(&got, &r->want),
@@ -669,8 +634,7 @@ static void judge_run(one_run *r, const char *what, void *data, OrtValue *out)
 }
 
 /* In pages that nobody can write to: an EP that writes into its inputs crashes. */
-static void run_readonly(one_run *r)
-{
+static void run_readonly(one_run *r) {
     const size_t size = (r->size + 65535) / 65536 * 65536;
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return;
@@ -680,8 +644,7 @@ static void run_readonly(one_run *r)
     munmap(pages, size);
 }
 
-static void run_terminated(one_run *r)
-{
+static void run_terminated(one_run *r) {
     OrtRunOptions *options = NULL;
     ort_values got;
     if (!ort_ok(ort->CreateRunOptions(&options))) return;
@@ -694,8 +657,7 @@ static void run_terminated(one_run *r)
 }
 
 /* A shape that the model does not have is refused, and the next run is right. */
-static void run_misshaped(one_run *r)
-{
+static void run_misshaped(one_run *r) {
     const int64_t wrong[4] = {1, 1, 1, 1};
     const int64_t *dims = r->dims;
     const size_t rank = r->rank, size = r->size;
@@ -713,8 +675,7 @@ static void run_misshaped(one_run *r)
     judge_run(r, "good input after a refused run", r->data, NULL);
 }
 
-static void odd_runs(void)
-{
+static void odd_runs(void) {
     const char *model = in_folder("src/m.onnx");
     const int64_t *dims = NULL;
     ONNXTensorElementDataType type;
@@ -748,8 +709,7 @@ static void odd_runs(void)
 }
 
 /* x -> y with a batch of `count`, in `out`. */
-static bool run_batch(OrtSession *session, int64_t count, ort_values *out)
-{
+static bool run_batch(OrtSession *session, int64_t count, ort_values *out) {
     static char y[] = "y";
     const int64_t dims[4] = {count, 8, 4, 4};
     const ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
@@ -772,8 +732,7 @@ static bool run_batch(OrtSession *session, int64_t count, ort_values *out)
     return ok;
 }
 
-static void judge_batch(OrtSession *session, OrtSession *cpu, int64_t count)
-{
+static void judge_batch(OrtSession *session, OrtSession *cpu, int64_t count) {
     ort_values got, want;
     judging("PLG-009", "a run with a batch of %d", (int)count);
     if (run_batch(cpu, count, &want)) {
@@ -785,8 +744,7 @@ static void judge_batch(OrtSession *session, OrtSession *cpu, int64_t count)
 }
 
 /* One session, one batch after the other. */
-static void open_shapes(void)
-{
+static void open_shapes(void) {
     static const int64_t batches[] = {2, 1, 3, 2};
     const char *model = in_folder("src/m.onnx");
     OrtSession *session = NULL, *cpu = NULL;
@@ -805,20 +763,17 @@ static void open_shapes(void)
         remark("PLG-009", "nodes with open dimensions are left to the CPU");
     spec.ep = NULL;
     if (!ort_session(&spec, &cpu)) return;
-    for (i = 0; i < sizeof batches / sizeof batches[0]; i++)
-        judge_batch(session, cpu, batches[i]);
+    for (i = 0; i < sizeof batches / sizeof batches[0]; i++) judge_batch(session, cpu, batches[i]);
 }
 
 /* ------------------------------------------------------------------ options */
 
 /* Besides the options of the user. */
-static void odd_ep_option(const char *model, const char *value, const char *what, bool tell)
-{
+static void odd_ep_option(const char *model, const char *value, const char *what, bool tell) {
     const char *odd[2 * ORT_MAX_OPTIONS + 3];
     size_t count = 0;
     ort_spec spec = spec_of(model);
-    for (; wanted.options.list[count]; count++)
-        odd[count] = wanted.options.list[count];
+    for (; wanted.options.list[count]; count++) odd[count] = wanted.options.list[count];
     odd[count] = "conformance_no_such_option";
     odd[count + 1] = value;
     odd[count + 2] = NULL;
@@ -828,8 +783,7 @@ static void odd_ep_option(const char *model, const char *value, const char *what
     holds("PLG-055");
 }
 
-static void stop_alone(const char *model)
-{
+static void stop_alone(const char *model) {
     static const char *const config[] = {"ep.stop_share_ep_contexts", "1", NULL};
     ort_spec spec = spec_of(model);
     spec.config = config;
@@ -840,8 +794,7 @@ static void stop_alone(const char *model)
         judge("EPC-054", *ort_text != '\0', "a refusal without a text");
 }
 
-static void dynamic_option(const char *model)
-{
+static void dynamic_option(const char *model) {
     const char *key = "conformance.no_such_option", *value = "1";
     OrtSession *session = NULL;
     const ort_spec spec = spec_of(model);
@@ -856,8 +809,7 @@ static void dynamic_option(const char *model)
     ort->ReleaseSession(session);
 }
 
-static void options(void)
-{
+static void options(void) {
     static char long_value[8193];
     const char *model = in_folder("src/m.onnx");
     ort_spec spec;
@@ -883,8 +835,7 @@ static OrtStatus *ORT_API_CALL choose(const OrtEpDevice **devices, size_t count,
                                       const OrtKeyValuePairs *model_metadata,
                                       const OrtKeyValuePairs *runtime_metadata,
                                       const OrtEpDevice **selected, size_t max,
-                                      size_t *selected_count, void *state)
-{
+                                      size_t *selected_count, void *state) {
     size_t i;
     (void)model_metadata, (void)runtime_metadata, (void)state;
     *selected_count = 0;
@@ -893,20 +844,17 @@ static OrtStatus *ORT_API_CALL choose(const OrtEpDevice **devices, size_t count,
     return NULL;
 }
 
-static void set_delegate(OrtSessionOptions *o)
-{
+static void set_delegate(OrtSessionOptions *o) {
     ort_ok(ort->SessionOptionsSetEpSelectionPolicyDelegate(o, choose, NULL));
 }
 
 static OrtExecutionProviderDevicePolicy policy;
 
-static void set_policy(OrtSessionOptions *o)
-{
+static void set_policy(OrtSessionOptions *o) {
     ort_ok(ort->SessionOptionsSetEpSelectionPolicy(o, policy));
 }
 
-static void policies(void)
-{
+static void policies(void) {
     static const OrtExecutionProviderDevicePolicy tried[] = {
         OrtExecutionProviderDevicePolicy_PREFER_CPU, OrtExecutionProviderDevicePolicy_PREFER_GPU,
         OrtExecutionProviderDevicePolicy_PREFER_NPU};
@@ -940,8 +888,7 @@ static void policies(void)
 enum { COPIED = 64 };
 
 /* A tensor of COPIED floats, on the CPU. */
-static OrtValue *cpu_tensor(float **data)
-{
+static OrtValue *cpu_tensor(float **data) {
     static const int64_t dims[1] = {COPIED};
     OrtAllocator *cpu = NULL;
     OrtValue *value = NULL;
@@ -955,15 +902,13 @@ static OrtValue *cpu_tensor(float **data)
     return value;
 }
 
-static bool copy(const OrtValue *from, OrtValue *to, OrtSyncStream *stream)
-{
+static bool copy(const OrtValue *from, OrtValue *to, OrtSyncStream *stream) {
     return ort_ok(ort->CopyTensors(ort_env, &from, &to, stream, 1));
 }
 
 /* Bytes go to memory of `allocator` and come back; `stream` may be NULL. */
 static void round_trip(const char *ids, OrtAllocator *allocator, OrtSyncStream *stream,
-                       const char *what)
-{
+                       const char *what) {
     static const int64_t dims[1] = {COPIED};
     float *a = NULL, *b = NULL;
     OrtValue *from = cpu_tensor(&a), *to = cpu_tensor(&b), *there = NULL;
@@ -988,8 +933,7 @@ static void round_trip(const char *ids, OrtAllocator *allocator, OrtSyncStream *
     ort->ReleaseValue(to);
 }
 
-static void shared_memory(const OrtEpDevice *device, OrtDeviceMemoryType type)
-{
+static void shared_memory(const OrtEpDevice *device, OrtDeviceMemoryType type) {
     const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, type);
     OrtAllocator *allocator = NULL;
     if (!info) return;
@@ -1004,8 +948,7 @@ static void shared_memory(const OrtEpDevice *device, OrtDeviceMemoryType type)
 }
 
 /* A run whose output stays in the device's memory, and is read after the session's end. */
-static OrtValue *run_on_device(OrtSession *session, const OrtMemoryInfo *info)
-{
+static OrtValue *run_on_device(OrtSession *session, const OrtMemoryInfo *info) {
     OrtIoBinding *binding = NULL;
     OrtAllocator *cpu = NULL;
     OrtValue **values = NULL, *out = NULL;
@@ -1029,8 +972,7 @@ static OrtValue *run_on_device(OrtSession *session, const OrtMemoryInfo *info)
 }
 
 /* The bytes of a value of the device, as the CPU EP's output of `model`. */
-static bool is_output_of(const OrtValue *there, const char *model)
-{
+static bool is_output_of(const OrtValue *there, const char *model) {
     static char y[] = "y";
     const ort_spec spec = {.path = model, .plain = true};
     OrtSession *cpu = NULL;
@@ -1055,8 +997,7 @@ static bool is_output_of(const OrtValue *there, const char *model)
 }
 
 /* The EP's own allocator and stream of a session; options of both come with the session's. */
-static void session_memory(const OrtEpDevice *device, const OrtMemoryInfo *info, bool streams)
-{
+static void session_memory(const OrtEpDevice *device, const OrtMemoryInfo *info, bool streams) {
     const char *model = in_folder("src/m.onnx");
     ort_spec spec = spec_of(model);
     OrtSession *session = NULL;
@@ -1088,8 +1029,7 @@ static void session_memory(const OrtEpDevice *device, const OrtMemoryInfo *info,
 }
 
 /* A stream of the factory, and a copy on it. */
-static bool device_stream(const OrtEpDevice *device, const OrtMemoryInfo *info)
-{
+static bool device_stream(const OrtEpDevice *device, const OrtMemoryInfo *info) {
     OrtSyncStream *stream = NULL;
     OrtAllocator *allocator = NULL;
     judging("PLG-040", "CreateSyncStreamForEpDevice");
@@ -1107,8 +1047,7 @@ static bool device_stream(const OrtEpDevice *device, const OrtMemoryInfo *info)
 }
 
 /* Devices of the EP, also virtual ones: these may have memory where others work in the CPU's. */
-static void memory(void)
-{
+static void memory(void) {
     const OrtEpDevice *const *devices = NULL;
     size_t count = 0, i, found = 0;
     bool streams = false;
@@ -1137,8 +1076,7 @@ static void memory(void)
 
 /* ------------------------------------------------------------------- layout */
 
-static bool is_converted(const OrtSession *session)
-{
+static bool is_converted(const OrtSession *session) {
     const OrtEpAssignedSubgraph *const *graphs = NULL;
     const OrtEpAssignedNode *const *nodes = NULL;
     const char *domain = NULL;
@@ -1156,8 +1094,7 @@ static bool is_converted(const OrtSession *session)
 }
 
 /* Who prefers NHWC gets convolutions in a domain of ORT's own. */
-static void layout(void)
-{
+static void layout(void) {
     const char *model = in_folder("src/m.onnx");
     OrtSession *session = NULL;
     ort_spec spec;

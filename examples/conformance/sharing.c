@@ -7,8 +7,7 @@
 static const char *const share_only[] = {"ep.share_ep_contexts", "1", NULL};
 
 /* A session of the group; `folder`: of the context model. */
-static bool join_in(const char *source, const char *context, bool last, bool embed)
-{
+static bool join_in(const char *source, const char *context, bool last, bool embed) {
     const char *more[] = {"ep.context_file_path",
                           context,
                           "ep.share_ep_contexts",
@@ -21,34 +20,29 @@ static bool join_in(const char *source, const char *context, bool last, bool emb
     return generate_by_options(source, more);
 }
 
-static void make_sources(model_kind first, model_kind second)
-{
+static void make_sources(model_kind first, model_kind second) {
     make_model(first, in_folder("src/a.onnx"));
     make_model(second, in_folder("src/b.onnx"));
     make_model(MODEL_SUB, in_folder("src/c.onnx"));
 }
 
 /* out/a_ctx.onnx, out/b_ctx.onnx, out/a_*.bin. */
-static bool make_group(void)
-{
+static bool make_group(void) {
     make_sources(*now->ep.weighted ? MODEL_WEIGHTS : MODEL_CHAIN,
                  *now->ep.weighted ? MODEL_PAIR : MODEL_OTHER);
     return join_in(in_folder("src/a.onnx"), in_folder("out/a_ctx.onnx"), false, false) &&
            join_in(in_folder("src/b.onnx"), in_folder("out/b_ctx.onnx"), true, false);
 }
 
-static size_t count_binaries(const char *folder)
-{
+static size_t count_binaries(const char *folder) {
     char names[64][256];
     const size_t count = list_files(folder, names, 64);
     size_t i, binaries = 0;
-    for (i = 0; i < count; i++)
-        binaries += !strstr(names[i], ".onnx");
+    for (i = 0; i < count; i++) binaries += !strstr(names[i], ".onnx");
     return binaries;
 }
 
-static size_t file_size(const char *path)
-{
+static size_t file_size(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 ? (size_t)st.st_size : 0;
 }
@@ -56,8 +50,7 @@ static size_t file_size(const char *path)
 /* -------------------------------------------------------------- generating */
 
 /* Whether it shares at all, which no option tells. */
-static void sharing_probe(void)
-{
+static void sharing_probe(void) {
     char a[PATH_MAX], b[PATH_MAX];
     if (!open_ep()) {
         give_up("%s", ort_text);
@@ -82,14 +75,12 @@ static void sharing_probe(void)
         does_not_apply("EPC-125", "no sharing: two models have two binaries");
 }
 
-static bool begins_with(const char *path, const char *name)
-{
+static bool begins_with(const char *path, const char *name) {
     const char *slash = strrchr(path, '/');
     return strncmp(slash ? slash + 1 : path, name, strlen(name)) == 0;
 }
 
-static void group_files(void)
-{
+static void group_files(void) {
     char names[64][256], a[PATH_MAX], b[PATH_MAX];
     struct stat model, binary;
     if (!open_ep()) {
@@ -130,8 +121,7 @@ static void group_files(void)
 }
 
 /* Two models with the same weight under different names, and two with different ones. */
-static void shared_weights(void)
-{
+static void shared_weights(void) {
     char together[PATH_MAX], one[PATH_MAX];
     size_t both, alone;
     if (!*now->ep.weighted) {
@@ -162,8 +152,7 @@ static void shared_weights(void)
 }
 
 /* The next group after the last session, and a group of one. */
-static void groups(void)
-{
+static void groups(void) {
     char first[PATH_MAX], second[PATH_MAX];
     ort_spec spec;
     if (!open_ep() || !make_group()) {
@@ -195,8 +184,7 @@ static void groups(void)
           ort_answer);
 }
 
-static void refusals(void)
-{
+static void refusals(void) {
     if (!open_ep()) {
         give_up("%s", ort_text);
         return;
@@ -220,15 +208,13 @@ static void refusals(void)
 
 /* ------------------------------------------------------------------ loading */
 
-static ort_spec shared_spec(const char *path)
-{
+static ort_spec shared_spec(const char *path) {
     ort_spec spec = spec_of(path);
     spec.config = share_only;
     return spec;
 }
 
-static void load_shared(void)
-{
+static void load_shared(void) {
     OrtSession *first = NULL, *second = NULL;
     char binary[PATH_MAX];
     ort_spec spec;
@@ -267,8 +253,7 @@ static void load_shared(void)
 
 /* Three sessions of one model that share: the first takes the graph, the others load for
  * themselves, or are refused; none gives wrong outputs. */
-static void taken(void)
-{
+static void taken(void) {
     OrtSession *sessions[3] = {NULL, NULL, NULL};
     ort_spec spec;
     int i;
@@ -294,8 +279,7 @@ static void taken(void)
     }
 }
 
-static void load_apart(void)
-{
+static void load_apart(void) {
     OrtSession *sessions[2] = {NULL, NULL};
     ort_spec spec;
     if (!open_ep() || !make_group()) {
@@ -318,8 +302,7 @@ static void load_apart(void)
     if (sessions[0]) ort->ReleaseSession(sessions[0]);
 }
 
-static void several_nodes(void)
-{
+static void several_nodes(void) {
     ort_spec spec;
     if (!open_ep() || !make_model(MODEL_ISLAND, in_folder("src/a.onnx")) ||
         !make_model(MODEL_CHAIN, in_folder("src/b.onnx"))) {
@@ -338,8 +321,7 @@ static void several_nodes(void)
 }
 
 /* Two models that differ in their weights only. */
-static void unequal_weights(void)
-{
+static void unequal_weights(void) {
     ort_spec spec;
     if (!open_ep()) {
         give_up("%s", ort_text);

@@ -11,8 +11,7 @@
 
 /* ------------------------------------------------------------------- files */
 
-const char *in_folder(const char *name)
-{
+const char *in_folder(const char *name) {
     static char results[8][PATH_MAX];
     static unsigned used;
     char *out = results[used++ % 8];
@@ -22,13 +21,11 @@ const char *in_folder(const char *name)
     return out;
 }
 
-void make_folder(const char *path)
-{
+void make_folder(const char *path) {
     mkdir(path, 0777);
 }
 
-uint8_t *read_file(const char *path, size_t *size)
-{
+uint8_t *read_file(const char *path, size_t *size) {
     FILE *in = fopen(path, "rb");
     uint8_t *data = NULL, *more;
     size_t room = 0, got = 1;
@@ -47,15 +44,13 @@ uint8_t *read_file(const char *path, size_t *size)
     return data;
 }
 
-bool write_file(const char *path, const void *data, size_t size)
-{
+bool write_file(const char *path, const void *data, size_t size) {
     FILE *out = fopen(path, "wb");
     const bool written = out && fwrite(data, 1, size, out) == size;
     return out && fclose(out) == 0 && written;
 }
 
-bool copy_file(const char *from, const char *to)
-{
+bool copy_file(const char *from, const char *to) {
     size_t size;
     uint8_t *data = read_file(from, &size);
     const bool ok = data && write_file(to, data, size);
@@ -63,19 +58,16 @@ bool copy_file(const char *from, const char *to)
     return ok;
 }
 
-bool file_exists(const char *path)
-{
+bool file_exists(const char *path) {
     struct stat st;
     return stat(path, &st) == 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
+static int by_name(const void *a, const void *b) {
     return strcmp((const char *)a, (const char *)b);
 }
 
-size_t list_files(const char *folder, char names[][256], size_t room)
-{
+size_t list_files(const char *folder, char names[][256], size_t room) {
     DIR *open = opendir(folder);
     struct dirent *entry;
     size_t count = 0;
@@ -88,27 +80,23 @@ size_t list_files(const char *folder, char names[][256], size_t room)
     return count;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
     (void)st, (void)ftw;
     if (kind == FTW_D || kind == FTW_DP) chmod(path, 0700);
     return remove(path) != 0 && kind == FTW_D;
 }
 
-void remove_tree(const char *path)
-{
+void remove_tree(const char *path) {
     nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-double seconds_now(void)
-{
+double seconds_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-size_t memory_now(void)
-{
+size_t memory_now(void) {
     FILE *in = fopen("/proc/self/statm", "r");
     unsigned long total = 0, resident = 0;
     if (in && fscanf(in, "%lu %lu", &total, &resident) != 2) resident = 0;
@@ -118,8 +106,7 @@ size_t memory_now(void)
 
 /* ------------------------------------------------------------------ the EP */
 
-void *load_ep(void)
-{
+void *load_ep(void) {
     void *library;
     now->step = step_load;
     library = dlopen(wanted.library, RTLD_NOW | RTLD_LOCAL);
@@ -127,8 +114,7 @@ void *load_ep(void)
     return library;
 }
 
-bool register_ep(const char *registration)
-{
+bool register_ep(const char *registration) {
     bool ok;
     now->step = step_register;
     ok = ort_ok(
@@ -137,30 +123,26 @@ bool register_ep(const char *registration)
     return ok;
 }
 
-const char *registration_of(const char *name)
-{
+const char *registration_of(const char *name) {
     static char out[NAME];
     /* The end of the name allows virtual devices. */
     snprintf(out, sizeof out, "%s%s", name, now->ep.is_virtual ? ".virtual" : "");
     return out;
 }
 
-bool unregister_ep(const char *registration)
-{
+bool unregister_ep(const char *registration) {
     return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, registration));
 }
 
 /* ORT tells for each device which file its EP comes from. */
-static bool is_of_library(const OrtEpDevice *device)
-{
+static bool is_of_library(const OrtEpDevice *device) {
     char real[PATH_MAX];
     const char *path = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "library_path");
     if (wanted.name && strcmp(ort->EpDevice_EpName(device), wanted.name) != 0) return false;
     return path && realpath(path, real) && strcmp(real, wanted.library) == 0;
 }
 
-const OrtEpDevice *find_device(void)
-{
+const OrtEpDevice *find_device(void) {
     const OrtEpDevice *const *devices = NULL;
     size_t count = 0, i;
     if (!ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) return NULL;
@@ -171,8 +153,7 @@ const OrtEpDevice *find_device(void)
     return NULL;
 }
 
-bool open_ep(void)
-{
+bool open_ep(void) {
     if (!ort_open(false)) return false;
     /* Devices compute in float16, and round quantized values their way: by one step. */
     ort_relative = now->ep.form == FORM_QDQ ? 0.05 : 0.005;
@@ -180,8 +161,7 @@ bool open_ep(void)
     return register_ep(registration_of("conformance")) && find_device();
 }
 
-ort_spec spec_of(const char *path)
-{
+ort_spec spec_of(const char *path) {
     ort_spec spec;
     memset(&spec, 0, sizeof spec);
     spec.ep = now->ep.name;
@@ -193,16 +173,14 @@ ort_spec spec_of(const char *path)
     return spec;
 }
 
-bool session_opens(const ort_spec *spec)
-{
+bool session_opens(const ort_spec *spec) {
     OrtSession *session = NULL;
     const bool ok = ort_session(spec, &session);
     if (session) ort->ReleaseSession(session);
     return ok;
 }
 
-bool equals_cpu(OrtSession *session, const char *reference, uint32_t seed)
-{
+bool equals_cpu(OrtSession *session, const char *reference, uint32_t seed) {
     OrtSession *cpu = NULL;
     ort_values ours, theirs;
     ort_spec spec;
@@ -221,8 +199,7 @@ bool equals_cpu(OrtSession *session, const char *reference, uint32_t seed)
     return ok;
 }
 
-bool runs_as(const ort_spec *spec, const char *reference)
-{
+bool runs_as(const ort_spec *spec, const char *reference) {
     OrtSession *session = NULL;
     const bool ok = ort_session(spec, &session) && equals_cpu(session, reference, 1) &&
                     equals_cpu(session, reference, 2);
@@ -230,8 +207,7 @@ bool runs_as(const ort_spec *spec, const char *reference)
     return ok;
 }
 
-fate fate_of(const ort_spec *spec, const char *reference)
-{
+fate fate_of(const ort_spec *spec, const char *reference) {
     OrtSession *session = NULL;
     fate f = FATE_WRONG;
     if (!ort_session(spec, &session))
@@ -243,8 +219,7 @@ fate fate_of(const ort_spec *spec, const char *reference)
 
 /* -------------------------------------------------------------- generating */
 
-bool generate(const char *source, const char *out, bool embed)
-{
+bool generate(const char *source, const char *out, bool embed) {
     ort_spec spec = spec_of(source);
     ort_output to;
     memset(&to, 0, sizeof to);
@@ -253,19 +228,16 @@ bool generate(const char *source, const char *out, bool embed)
     return ort_compile_model(&spec, &to);
 }
 
-bool generate_by_options(const char *source, const char *const *more)
-{
+bool generate_by_options(const char *source, const char *const *more) {
     const char *config[24] = {"ep.context_enable", "1"};
     ort_spec spec = spec_of(source);
     size_t i;
-    for (i = 0; more && more[i] && i < 20; i++)
-        config[i + 2] = more[i];
+    for (i = 0; more && more[i] && i < 20; i++) config[i + 2] = more[i];
     spec.config = config;
     return session_opens(&spec);
 }
 
-bool binary_of(const char *model, const char *folder, char *out, size_t size)
-{
+bool binary_of(const char *model, const char *folder, char *out, size_t size) {
     ort_contexts c;
     bool found = false;
     size_t i;
@@ -281,8 +253,8 @@ bool binary_of(const char *model, const char *folder, char *out, size_t size)
     return found;
 }
 
-bool change_attr(const char *from, const char *to, const char *attr, const char *value, size_t size)
-{
+bool change_attr(const char *from, const char *to, const char *attr, const char *value,
+                 size_t size) {
     ort_contexts c;
     epctx_error error;
     epctx_status status = EPCTX_OK;

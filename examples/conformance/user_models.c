@@ -3,8 +3,7 @@
 #include "conformance.h"
 
 /* Seconds until a session is there; negative: it is not. */
-static double open_time(const ort_spec *spec)
-{
+static double open_time(const ort_spec *spec) {
     const double start = seconds_now();
     OrtSession *session = NULL;
     double taken;
@@ -14,8 +13,7 @@ static double open_time(const ort_spec *spec)
     return taken;
 }
 
-static double best_of(const ort_spec *spec, int rounds)
-{
+static double best_of(const ort_spec *spec, int rounds) {
     double best = open_time(spec);
     int i;
     for (i = 1; i < rounds && best >= 0; i++) {
@@ -25,8 +23,7 @@ static double best_of(const ort_spec *spec, int rounds)
     return best;
 }
 
-static double run_time(const ort_spec *spec)
-{
+static double run_time(const ort_spec *spec) {
     OrtSession *session = NULL;
     double best = -1;
     int i;
@@ -42,8 +39,7 @@ static double run_time(const ort_spec *spec)
     return best;
 }
 
-static const char *milliseconds(double seconds)
-{
+static const char *milliseconds(double seconds) {
     static char texts[4][40];
     static unsigned used;
     char *out = texts[used++ % 4];
@@ -51,15 +47,13 @@ static const char *milliseconds(double seconds)
     return out;
 }
 
-static size_t size_of(const char *path)
-{
+static size_t size_of(const char *path) {
     size_t size = 0;
     free(read_file(path, &size));
     return size;
 }
 
-static void tell_sizes(const char *source, const char *context)
-{
+static void tell_sizes(const char *source, const char *context) {
     char binary[PATH_MAX];
     tell_fact("source model", "%zu bytes", size_of(source));
     tell_fact("context model", "%zu bytes", size_of(context));
@@ -67,8 +61,7 @@ static void tell_sizes(const char *source, const char *context)
         tell_fact("context binary", "%zu bytes", size_of(binary));
 }
 
-static void times(void)
-{
+static void times(void) {
     const char *source = in_folder("src/m.onnx"), *context = in_folder("out/m_ctx.onnx");
     ort_spec spec;
     double compiling, load;
@@ -99,14 +92,12 @@ static void times(void)
 }
 
 /* A name for the report: what is behind the last slash. */
-static const char *short_name(const char *path)
-{
+static const char *short_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-static void try_context(const char *source, bool embed)
-{
+static void try_context(const char *source, bool embed) {
     const char *context = in_folder(embed ? "out/e_ctx.onnx" : "out/f_ctx.onnx");
     char name[80];
     ort_spec spec;
@@ -131,8 +122,7 @@ static void try_context(const char *source, bool embed)
 }
 
 /* Deep models sum in another order. */
-static void try_model(const char *source)
-{
+static void try_model(const char *source) {
     OrtSession *session = NULL;
     ort_spec spec = spec_of(source);
     char name[80];
@@ -154,15 +144,13 @@ static void try_model(const char *source)
     if (now->ep.embeds) try_context(source, true);
 }
 
-static void user_models(void)
-{
+static void user_models(void) {
     size_t i;
     if (wanted.model_count == 0 || !open_ep()) {
         give_up(wanted.model_count ? "%s" : "no --model was given", ort_text);
         return;
     }
-    for (i = 0; i < wanted.model_count; i++)
-        try_model(wanted.models[i]);
+    for (i = 0; i < wanted.model_count; i++) try_model(wanted.models[i]);
 }
 
 const experiment model_experiments[] = {

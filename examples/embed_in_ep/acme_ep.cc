@@ -21,8 +21,7 @@
 
 #include "host.h"
 
-namespace
-{
+namespace {
 
 constexpr const char *kSource = "AcmeExecutionProvider";
 constexpr const char *kShortName = "acme"; // [ep] in [model]_[ep].bin
@@ -30,20 +29,17 @@ constexpr const char *kSdkVersion = "3.1.0";
 
 // ---------------------------------------------------------------------------------- small bridges
 
-epctx_str View(const std::string &text)
-{
+epctx_str View(const std::string &text) {
     return epctx_str{text.data(), text.size()};
 }
 
-host::Status ToStatus(epctx_status status, const epctx_error &error)
-{
+host::Status ToStatus(epctx_status status, const epctx_error &error) {
     return {epctx_status_to_ort(status), error.message};
 }
 
 // No exception may pass through epctx.h. What throws in a callback, on bytes that are hostile, can
 // only be the allocator.
-template <class Body> epctx_status Guarded(epctx_error *error, Body body)
-{
+template <class Body> epctx_status Guarded(epctx_error *error, Body body) {
     try {
         return body();
     } catch (const std::exception &exception) {
@@ -53,15 +49,13 @@ template <class Body> epctx_status Guarded(epctx_error *error, Body body)
 
 // ------------------------------------------------------------------------- nodes <-> epctx_epnode
 
-bool IsContextNode(const host::Node &node)
-{
+bool IsContextNode(const host::Node &node) {
     return node.op_type == EPCTX_OP_TYPE && node.domain == EPCTX_DOMAIN;
 }
 
 // A node as epctx.h reads it. It borrows from `node`, a payload of gigabytes is not copied, and its
 // attributes are in `attrs`.
-epctx_node RecordOf(const host::Node &node, std::vector<epctx_attr> &attrs)
-{
+epctx_node RecordOf(const host::Node &node, std::vector<epctx_attr> &attrs) {
     for (const auto &[name, value] : node.attributes) {
         epctx_attr attr{};
         attr.name = View(name);
@@ -84,8 +78,7 @@ epctx_node RecordOf(const host::Node &node, std::vector<epctx_attr> &attrs)
 }
 
 // Name, inputs and outputs are the fused node's: ORT replaces one with the other.
-std::unique_ptr<host::Node> MakeContextNode(const host::Node &fused, const epctx_epnode &content)
-{
+std::unique_ptr<host::Node> MakeContextNode(const host::Node &fused, const epctx_epnode &content) {
     auto node = std::make_unique<host::Node>();
     node->name = fused.name;
     node->op_type = EPCTX_OP_TYPE;
@@ -112,20 +105,17 @@ using Program = std::vector<std::string>;
 struct DeviceContext {
     std::map<std::string, Program> graphs;
 
-    std::string Serialize() const
-    {
+    std::string Serialize() const {
         std::string out = "ACME3\n";
         for (const auto &[name, program] : graphs) {
             out += name;
-            for (const auto &op : program)
-                out += ' ' + op;
+            for (const auto &op : program) out += ' ' + op;
             out += '\n';
         }
         return out;
     }
 
-    bool Deserialize(epctx_span binary)
-    {
+    bool Deserialize(epctx_span binary) {
         std::istringstream in(
             std::string(reinterpret_cast<const char *>(binary.data), binary.size));
         std::string line;
@@ -134,15 +124,13 @@ struct DeviceContext {
             std::istringstream words(line);
             std::string name, op;
             words >> name;
-            while (words >> op)
-                graphs[name].push_back(op);
+            while (words >> op) graphs[name].push_back(op);
         }
         return !graphs.empty();
     }
 };
 
-float Execute(const Program &program, float value)
-{
+float Execute(const Program &program, float value) {
     for (const auto &op : program) {
         if (op == "AddOne") value += 1;
         if (op == "Double") value *= 2;
@@ -153,8 +141,7 @@ float Execute(const Program &program, float value)
 
 // What epctx_load_nodes asks of a device: context binaries become contexts, names become graphs.
 
-epctx_status DeviceLoad(void *, epctx_span binary, void **context, epctx_error *error)
-{
+epctx_status DeviceLoad(void *, epctx_span binary, void **context, epctx_error *error) {
     return Guarded(
         error,
         [&] {
@@ -166,14 +153,12 @@ epctx_status DeviceLoad(void *, epctx_span binary, void **context, epctx_error *
         });
 }
 
-void DeviceUnload(void *, void *context)
-{
+void DeviceUnload(void *, void *context) {
     delete static_cast<DeviceContext *>(context);
 }
 
 epctx_status DeviceFind(void *, void *context, epctx_str name, std::uint64_t, void **graph,
-                        epctx_error *error)
-{
+                        epctx_error *error) {
     return Guarded(
         error,
         [&] {
@@ -186,15 +171,13 @@ epctx_status DeviceFind(void *, void *context, epctx_str name, std::uint64_t, vo
         });
 }
 
-epctx_status DeviceInfo(void *, void *, epctx_graph_info *info, epctx_error *)
-{
+epctx_status DeviceInfo(void *, void *, epctx_graph_info *info, epctx_error *) {
     *info = epctx_graph_info{};
     return EPCTX_OK;
 }
 
 // An EP with its own compiler fills in only what loading needs.
-epctx_backend LoadingBackend()
-{
+epctx_backend LoadingBackend() {
     epctx_backend backend{};
     backend.version = EPCTX_BACKEND_VERSION;
     backend.source = kSource;
@@ -207,27 +190,22 @@ epctx_backend LoadingBackend()
 
 // --------------------------------------------------------------------------------------------- EP
 
-class AcmeExecutionProvider
-{
+class AcmeExecutionProvider {
   public:
-    explicit AcmeExecutionProvider(host::SessionOptions options) : options_(std::move(options))
-    {
+    explicit AcmeExecutionProvider(host::SessionOptions options) : options_(std::move(options)) {
     }
 
     // One kernel per fused graph, by the fused node's name.
     host::Status Compile(const std::vector<host::FusedNodeAndGraph> &graphs);
 
-    float Run(const std::string &fused_node, float input) const
-    {
+    float Run(const std::string &fused_node, float input) const {
         return Execute(kernels_.at(fused_node), input);
     }
 
     // ORT calls this after Compile if ep.context_enable is 1. The EP owns the nodes.
-    std::vector<const host::Node *> GetEpContextNodes() const
-    {
+    std::vector<const host::Node *> GetEpContextNodes() const {
         std::vector<const host::Node *> nodes;
-        for (const auto &node : context_nodes_)
-            nodes.push_back(node.get());
+        for (const auto &node : context_nodes_) nodes.push_back(node.get());
         return nodes;
     }
 
@@ -240,11 +218,9 @@ class AcmeExecutionProvider
     std::vector<std::unique_ptr<host::Node>> context_nodes_;
 };
 
-host::Status AcmeExecutionProvider::Compile(const std::vector<host::FusedNodeAndGraph> &graphs)
-{
+host::Status AcmeExecutionProvider::Compile(const std::vector<host::FusedNodeAndGraph> &graphs) {
     bool compiled = false;
-    for (const auto &graph : graphs)
-        compiled |= IsContextNode(*graph.nodes.front());
+    for (const auto &graph : graphs) compiled |= IsContextNode(*graph.nodes.front());
     const bool generate = host::Get(options_, "ep.context_enable") == "1";
     if (compiled && generate) {
         epctx_error error{};
@@ -254,15 +230,13 @@ host::Status AcmeExecutionProvider::Compile(const std::vector<host::FusedNodeAnd
     if (compiled) return Load(graphs);
     for (const auto &graph : graphs) {
         Program &program = kernels_[graph.fused->name];
-        for (const auto *node : graph.nodes)
-            program.push_back(node->op_type);
+        for (const auto *node : graph.nodes) program.push_back(node->op_type);
     }
     return generate ? Generate(graphs) : host::Status{};
 }
 
 // All partitions go into one context; the first node carries it, the others refer to it.
-host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAndGraph> &graphs)
-{
+host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAndGraph> &graphs) {
     const bool embed = host::Get(options_, "ep.context_embed_mode") == "1";
     const std::string prefix = host::Get(options_, "ep.context_node_name_prefix");
     std::string model = host::Get(options_, "ep.context_file_path");
@@ -318,8 +292,7 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
 // Primary and secondary nodes in any order, payloads inside or in files beside the context model
 // (or beside ep.context_file_path, for a model from memory); a name that leaves that folder is
 // refused.
-host::Status AcmeExecutionProvider::Load(const std::vector<host::FusedNodeAndGraph> &graphs)
-{
+host::Status AcmeExecutionProvider::Load(const std::vector<host::FusedNodeAndGraph> &graphs) {
     const epctx_backend backend = LoadingBackend();
     const std::string option = host::Get(options_, "ep.context_file_path");
     std::vector<std::vector<epctx_attr>> attrs(graphs.size());
@@ -343,8 +316,7 @@ host::Status AcmeExecutionProvider::Load(const std::vector<host::FusedNodeAndGra
 }
 
 // Is this node for us? GetCapability claims exactly the EPContext nodes for which it is.
-bool IsOurs(const host::Node &node)
-{
+bool IsOurs(const host::Node &node) {
     const auto source = node.attributes.find("source");
     if (!IsContextNode(node) || source == node.attributes.end()) return false;
     const auto *text = std::get_if<std::string>(&source->second);
@@ -355,8 +327,7 @@ bool IsOurs(const host::Node &node)
 
 int failures;
 
-void Check(const char *name, bool good, const std::string &found)
-{
+void Check(const char *name, bool good, const std::string &found) {
     if (good) {
         std::printf("ok embed_in_ep %s\n", name);
     } else {
@@ -375,8 +346,7 @@ struct Model {
     std::vector<host::FusedNodeAndGraph> graphs;
 
     explicit Model(const std::string &path)
-        : graphs{{&fused1, {&ops[0], &ops[1]}, path}, {&fused2, {&ops[2]}, path}}
-    {
+        : graphs{{&fused1, {&ops[0], &ops[1]}, path}, {&fused2, {&ops[2]}, path}} {
     }
 };
 
@@ -385,8 +355,7 @@ struct ContextModel {
     std::vector<host::Node> nodes, fused;
     std::vector<host::FusedNodeAndGraph> graphs;
 
-    ContextModel(const std::vector<const host::Node *> &from, const std::string &path)
-    {
+    ContextModel(const std::vector<const host::Node *> &from, const std::string &path) {
         for (const auto *node : from) {
             nodes.push_back(*node);
             fused.push_back(*node);
@@ -397,8 +366,7 @@ struct ContextModel {
     }
 };
 
-void RoundTrip(const std::string &folder, bool embed)
-{
+void RoundTrip(const std::string &folder, bool embed) {
     const std::string how = embed ? "embedded" : "external";
     AcmeExecutionProvider generator({{"ep.context_enable", "1"},
                                      {"ep.context_embed_mode", embed ? "1" : "0"},
@@ -433,8 +401,7 @@ void RoundTrip(const std::string &folder, bool embed)
     Check((how + " compiled input refused").c_str(), status.code == 10, status.message);
 }
 
-void Refuses(const std::string &folder, const std::string &path, const char *why)
-{
+void Refuses(const std::string &folder, const std::string &path, const char *why) {
     host::Node node{"c", EPCTX_OP_TYPE, EPCTX_DOMAIN, {"x"}, {"y"}, {}};
     node.attributes = {{"source", std::string(kSource)},
                        {"embed_mode", std::int64_t{0}},
@@ -450,8 +417,7 @@ void Refuses(const std::string &folder, const std::string &path, const char *why
 
 } // namespace
 
-int main()
-{
+int main() {
     namespace fs = std::filesystem;
     const fs::path path =
         fs::temp_directory_path() / ("embed_in_ep_" + std::to_string(std::random_device()()));

@@ -12,8 +12,7 @@
 #include <variant>
 #include <vector>
 
-namespace host
-{
+namespace host {
 
 using Attribute = std::variant<std::int64_t, std::string>;
 
@@ -32,8 +31,7 @@ struct FusedNodeAndGraph {
 
 using SessionOptions = std::map<std::string, std::string>;
 
-inline std::string Get(const SessionOptions &options, const std::string &key)
-{
+inline std::string Get(const SessionOptions &options, const std::string &key) {
     const auto it = options.find(key);
     return it == options.end() ? std::string() : it->second;
 }
@@ -42,8 +40,7 @@ inline std::string Get(const SessionOptions &options, const std::string &key)
 struct Status {
     int code = 0;
     std::string message;
-    bool ok() const
-    {
+    bool ok() const {
         return code == 0;
     }
 };

@@ -13,10 +13,8 @@
 
 #include "epctx_ort.hpp"
 
-namespace vector
-{
-namespace
-{
+namespace vector {
+namespace {
 
 constexpr char kMagic[8] = "VECTOR1";
 constexpr std::uint64_t kMaxCount = 1u << 28;
@@ -47,8 +45,7 @@ struct Graph {
 };
 
 // Elements of a tensor; false for more than this device computes.
-bool Count(const std::int64_t *dims, std::size_t rank, std::uint64_t *count)
-{
+bool Count(const std::int64_t *dims, std::size_t rank, std::uint64_t *count) {
     *count = 1;
     for (std::size_t i = 0; i < rank; i++) {
         if (dims[i] < 0 || dims[i] > 1 << 20) return false;
@@ -60,16 +57,14 @@ bool Count(const std::int64_t *dims, std::size_t rank, std::uint64_t *count)
 
 // --------------------------------------------------------------------------------- which nodes
 
-const epctx_tensor *FindWeight(const epctx_graph &graph, epctx_str name)
-{
+const epctx_tensor *FindWeight(const epctx_graph &graph, epctx_str name) {
     for (std::size_t i = 0; i < graph.initializer_count; i++)
         if (epctx_str_eq(graph.initializers[i].name, name)) return &graph.initializers[i];
     return nullptr;
 }
 
 // The type of a value or a weight; rank -1: not known.
-epctx_value TypeOf(const epctx_graph &graph, epctx_str name)
-{
+epctx_value TypeOf(const epctx_graph &graph, epctx_str name) {
     const struct {
         const epctx_value *values;
         std::size_t count;
@@ -90,16 +85,14 @@ epctx_value TypeOf(const epctx_graph &graph, epctx_str name)
     return type;
 }
 
-bool Fits(const epctx_value &type)
-{
+bool Fits(const epctx_value &type) {
     std::uint64_t count;
     return type.elem_type == EPCTX_ONNX_FLOAT && type.rank >= 0 &&
            Count(type.dims, static_cast<std::size_t>(type.rank), &count);
 }
 
 // kWeight: none of ours.
-Kind KindOf(const epctx_node &node)
-{
+Kind KindOf(const epctx_node &node) {
     static constexpr const char *names[] = {"", "Relu", "Add", "Sub", "Mul"};
     for (std::uint64_t kind = kRelu; kind < kKinds; kind++)
         if (node.domain.size == 0 && epctx_str_is(node.op_type, names[kind]))
@@ -108,8 +101,7 @@ Kind KindOf(const epctx_node &node)
 }
 
 // Why a node is not for this device; NULL: it is.
-const char *Refusal(const epctx_graph &graph, const epctx_node &node)
-{
+const char *Refusal(const epctx_graph &graph, const epctx_node &node) {
     const Kind kind = KindOf(node);
     if (kind == kWeight || node.output_count != 1 || node.input_count != (kind == kRelu ? 1 : 2))
         return "the device computes Relu, Add, Sub and Mul";
@@ -126,62 +118,50 @@ const char *Refusal(const epctx_graph &graph, const epctx_node &node)
     return constant ? "all its inputs are constant: that is for the CPU, once" : nullptr;
 }
 
-epctx_status Capability(void *, const epctx_graph *graph, std::uint8_t *take, epctx_error *)
-{
-    for (std::size_t i = 0; i < graph->node_count; i++)
-        take[i] = !Refusal(*graph, graph->nodes[i]);
+epctx_status Capability(void *, const epctx_graph *graph, std::uint8_t *take, epctx_error *) {
+    for (std::size_t i = 0; i < graph->node_count; i++) take[i] = !Refusal(*graph, graph->nodes[i]);
     return EPCTX_OK;
 }
 
-epctx_status Explain(void *, const epctx_graph *graph, std::size_t index, epctx_error *error)
-{
+epctx_status Explain(void *, const epctx_graph *graph, std::size_t index, epctx_error *error) {
     const char *why = Refusal(*graph, graph->nodes[index]);
     return why ? epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s", why) : EPCTX_OK;
 }
 
 // ------------------------------------------------------------------------------------ compiling
 
-class Compiler
-{
+class Compiler {
   public:
-    explicit Compiler(const epctx_graph &from) : from_(from)
-    {
+    explicit Compiler(const epctx_graph &from) : from_(from) {
         for (std::size_t i = 0; i < from.input_count; i++)
             graph_.inputs.push_back(End(from.inputs[i]));
-        for (std::size_t i = 0; i < from.input_count; i++)
-            Name(from.inputs[i].name, i);
-        for (std::size_t i = 0; i < from.node_count; i++)
-            Add(from.nodes[i]);
+        for (std::size_t i = 0; i < from.input_count; i++) Name(from.inputs[i].name, i);
+        for (std::size_t i = 0; i < from.node_count; i++) Add(from.nodes[i]);
         for (std::size_t i = 0; i < from.output_count; i++) {
             graph_.outputs.push_back(End(from.outputs[i]));
             graph_.results.push_back(Use(from.outputs[i].name));
         }
     }
-    Graph Take()
-    {
+    Graph Take() {
         return std::move(graph_);
     }
 
   private:
-    void Name(epctx_str name, std::uint64_t value)
-    {
+    void Name(epctx_str name, std::uint64_t value) {
         names_[epctx::Text(name)] = value;
     }
     // The ends of a graph need not be those of the nodes that Capability saw.
-    static Value End(const epctx_value &value)
-    {
+    static Value End(const epctx_value &value) {
         if (!Fits(value))
             epctx::Fail(EPCTX_ERR_BACKEND, "'%S' is not float of a fixed shape", &value.name);
         return {epctx::Text(value.name), {value.dims, value.dims + value.rank}};
     }
-    void Push(epctx_str name, Step step)
-    {
+    void Push(epctx_str name, Step step) {
         Name(name, graph_.inputs.size() + graph_.steps.size());
         graph_.steps.push_back(std::move(step));
     }
     // The number of the value `name`; a weight becomes one when it is first used.
-    std::uint64_t Use(epctx_str name)
-    {
+    std::uint64_t Use(epctx_str name) {
         const auto known = names_.find(epctx::Text(name));
         if (known != names_.end()) return known->second;
         const epctx_tensor *weight = FindWeight(from_, name);
@@ -195,8 +175,7 @@ class Compiler
         Push(name, std::move(step));
         return graph_.inputs.size() + graph_.steps.size() - 1;
     }
-    void Add(const epctx_node &node)
-    {
+    void Add(const epctx_node &node) {
         if (const char *why = Refusal(from_, node))
             epctx::Fail(EPCTX_ERR_BACKEND, "node '%S': %s", &node.name, why);
         const epctx_value type = TypeOf(from_, node.outputs[0]);
@@ -214,32 +193,28 @@ class Compiler
 };
 
 // Numbers, texts and lists, one behind the other.
-class Writer
-{
+class Writer {
   public:
-    void Put(const void *data, std::size_t size)
-    {
+    void Put(const void *data, std::size_t size) {
         if (size) bytes.append(static_cast<const char *>(data), size);
     }
-    void Number(std::uint64_t number)
-    {
+    void Number(std::uint64_t number) {
         Put(&number, sizeof number);
     }
-    template <class Items> void Plain(const Items &items) // numbers, or the bytes of a text
+    template <class Items>
+    void Plain(const Items &items) // numbers, or the bytes of a text
     {
         Number(items.size());
         Put(items.data(), items.size() * sizeof *items.data());
     }
-    void Values(const std::vector<Value> &values)
-    {
+    void Values(const std::vector<Value> &values) {
         Number(values.size());
         for (const Value &value : values) {
             Plain(value.name);
             Plain(value.dims);
         }
     }
-    void Whole(const Graph &graph)
-    {
+    void Whole(const Graph &graph) {
         Plain(graph.name);
         Number(graph.hash);
         Values(graph.inputs);
@@ -255,20 +230,17 @@ class Writer
     std::string bytes;
 };
 
-epctx_status Begin(void *, void **build, epctx_error *error)
-{
+epctx_status Begin(void *, void **build, epctx_error *error) {
     return epctx::Answer(
         error, [&] { *build = new Writer; });
 }
 
-void Discard(void *, void *build)
-{
+void Discard(void *, void *build) {
     delete static_cast<Writer *>(build);
 }
 
 epctx_status Compile(void *, void *build, const epctx_graph *from, epctx_str name,
-                     std::uint64_t hash, epctx_error *error)
-{
+                     std::uint64_t hash, epctx_error *error) {
     return epctx::Answer(
         error,
         [&] {
@@ -281,8 +253,7 @@ epctx_status Compile(void *, void *build, const epctx_graph *from, epctx_str nam
         });
 }
 
-epctx_status Finish(void *, void *build, epctx_buffer *out, epctx_error *)
-{
+epctx_status Finish(void *, void *build, epctx_buffer *out, epctx_error *) {
     const std::unique_ptr<Writer> writer(static_cast<Writer *>(build));
     const std::string &bytes = writer->bytes;
     const std::uint64_t hash = epctx_hash(bytes.data(), bytes.size(), 0);
@@ -294,49 +265,40 @@ epctx_status Finish(void *, void *build, epctx_buffer *out, epctx_error *)
 
 // -------------------------------------------------------------------------------------- loading
 
-[[noreturn]] void Damaged(const char *what)
-{
+[[noreturn]] void Damaged(const char *what) {
     epctx::Fail(EPCTX_ERR_CONTEXT, "the context binary is damaged: %s", what);
 }
 
 // The binary came from a file that anybody may have changed: whatever it says is checked.
-class Reader
-{
+class Reader {
   public:
-    explicit Reader(epctx_span rest) : rest_(rest)
-    {
+    explicit Reader(epctx_span rest) : rest_(rest) {
     }
-    bool Done() const
-    {
+    bool Done() const {
         return rest_.size == 0;
     }
-    void Take(void *to, std::size_t size)
-    {
+    void Take(void *to, std::size_t size) {
         if (size > rest_.size) Damaged("it ends too early");
         if (size) std::memcpy(to, rest_.data, size);
         rest_.data += size;
         rest_.size -= size;
     }
-    std::uint64_t Number()
-    {
+    std::uint64_t Number() {
         std::uint64_t number;
         Take(&number, sizeof number);
         return number;
     }
     // A list cannot have more members than there are bytes.
-    std::size_t Length(std::size_t member)
-    {
+    std::size_t Length(std::size_t member) {
         const std::uint64_t length = Number();
         if (length > rest_.size / member) Damaged("a list is longer than the file");
         return static_cast<std::size_t>(length);
     }
-    template <class Items> void Plain(Items *items)
-    {
+    template <class Items> void Plain(Items *items) {
         items->resize(Length(sizeof *items->data()));
         Take(items->data(), items->size() * sizeof *items->data());
     }
-    void Values(std::vector<Value> *values)
-    {
+    void Values(std::vector<Value> *values) {
         std::uint64_t count;
         values->resize(Length(2 * sizeof(std::uint64_t)));
         for (Value &value : *values) {
@@ -345,8 +307,7 @@ class Reader
             if (!Count(value.dims.data(), value.dims.size(), &count)) Damaged("a shape");
         }
     }
-    void Whole(Graph *graph)
-    {
+    void Whole(Graph *graph) {
         Plain(&graph->name);
         graph->hash = Number();
         Values(&graph->inputs);
@@ -365,8 +326,7 @@ class Reader
 };
 
 // Elements of a value that the first `steps` steps have computed.
-std::uint64_t CountOf(const Graph &graph, std::uint64_t value, std::size_t steps)
-{
+std::uint64_t CountOf(const Graph &graph, std::uint64_t value, std::size_t steps) {
     std::uint64_t count = 0;
     const std::size_t inputs = graph.inputs.size();
     if (value >= inputs + steps) Damaged("a value that nothing has computed");
@@ -375,8 +335,7 @@ std::uint64_t CountOf(const Graph &graph, std::uint64_t value, std::size_t steps
     return count;
 }
 
-void CheckSteps(Graph *graph)
-{
+void CheckSteps(Graph *graph) {
     for (std::size_t i = 0; i < graph->steps.size(); i++) {
         Step &step = graph->steps[i];
         if (step.kind >= kKinds || step.count > kMaxCount) Damaged("a step");
@@ -402,8 +361,7 @@ void CheckSteps(Graph *graph)
     }
 }
 
-std::vector<epctx_value> Shown(const std::vector<Value> &values)
-{
+std::vector<epctx_value> Shown(const std::vector<Value> &values) {
     std::vector<epctx_value> shown(values.size());
     for (std::size_t i = 0; i < values.size(); i++) {
         shown[i].name = epctx::View(values[i].name);
@@ -416,8 +374,7 @@ std::vector<epctx_value> Shown(const std::vector<Value> &values)
 
 using Context = std::deque<Graph>; // graphs stay where they are: find_fn gives their addresses
 
-epctx_status Load(void *, epctx_span binary, void **out, epctx_error *error)
-{
+epctx_status Load(void *, epctx_span binary, void **out, epctx_error *error) {
     return epctx::Answer(
         error,
         [&] {
@@ -441,14 +398,12 @@ epctx_status Load(void *, epctx_span binary, void **out, epctx_error *error)
         });
 }
 
-void Unload(void *, void *context)
-{
+void Unload(void *, void *context) {
     delete static_cast<Context *>(context);
 }
 
 epctx_status Find(void *, void *context, epctx_str name, std::uint64_t hash, void **out,
-                  epctx_error *error)
-{
+                  epctx_error *error) {
     for (Graph &graph : *static_cast<Context *>(context)) {
         if (!epctx_str_eq(name, epctx::View(graph.name))) continue;
         if (hash && hash != graph.hash) {
@@ -464,8 +419,7 @@ epctx_status Find(void *, void *context, epctx_str name, std::uint64_t hash, voi
 
 // Can a context that was made for the node's hardware, by its SDK, run here? The rule is the one
 // by which ORT is told about whole models: epctx_compat_compare. What a node omits is ours.
-epctx_status Check(void *, const epctx_epnode *node, epctx_error *error)
-{
+epctx_status Check(void *, const epctx_epnode *node, epctx_error *error) {
     return epctx::Answer(
         error,
         [&] {
@@ -490,8 +444,7 @@ epctx_status Check(void *, const epctx_epnode *node, epctx_error *error)
 
 // -------------------------------------------------------------------------------------- running
 
-epctx_status Info(void *, void *handle, epctx_graph_info *info, epctx_error *)
-{
+epctx_status Info(void *, void *handle, epctx_graph_info *info, epctx_error *) {
     const Graph &graph = *static_cast<const Graph *>(handle);
     info->name = epctx::View(graph.name);
     info->inputs = graph.shown_inputs.data();
@@ -502,24 +455,18 @@ epctx_status Info(void *, void *handle, epctx_graph_info *info, epctx_error *)
     return EPCTX_OK;
 }
 
-float Compute(std::uint64_t kind, float x, float y)
-{
+float Compute(std::uint64_t kind, float x, float y) {
     switch (kind) {
-    case kAdd:
-        return x + y;
-    case kSub:
-        return x - y;
-    case kMul:
-        return x * y;
-    default:
-        return x < 0 ? 0 : x;
+    case kAdd: return x + y;
+    case kSub: return x - y;
+    case kMul: return x * y;
+    default: return x < 0 ? 0 : x;
     }
 }
 
 // ORT's tensors and scratch are aligned, weights are vectors: floats everywhere.
 epctx_status Run(void *, void *handle, const epctx_span *inputs, const epctx_memory *outputs,
-                 void *scratch, std::size_t, epctx_error *)
-{
+                 void *scratch, std::size_t, epctx_error *) {
     const Graph &graph = *static_cast<const Graph *>(handle);
     auto *results = static_cast<std::uint8_t *>(scratch);
     const auto place = [&](std::uint64_t value) {
@@ -533,8 +480,7 @@ epctx_status Run(void *, void *handle, const epctx_span *inputs, const epctx_mem
         if (step.kind == kWeight) continue;
         const float *left = place(step.left), *right = place(step.right);
         auto *to = static_cast<float *>(static_cast<void *>(results + step.at));
-        for (std::size_t i = 0; i < step.count; i++)
-            to[i] = Compute(step.kind, left[i], right[i]);
+        for (std::size_t i = 0; i < step.count; i++) to[i] = Compute(step.kind, left[i], right[i]);
     }
     for (std::size_t i = 0; i < graph.outputs.size(); i++)
         if (outputs[i].size) std::memcpy(outputs[i].data, place(graph.results[i]), outputs[i].size);
@@ -543,8 +489,7 @@ epctx_status Run(void *, void *handle, const epctx_span *inputs, const epctx_mem
 
 } // namespace
 
-epctx_backend Backend()
-{
+epctx_backend Backend() {
     epctx_backend backend{};
     backend.version = EPCTX_BACKEND_VERSION;
     backend.source = kName;

@@ -16,14 +16,12 @@
 #define EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
-namespace
-{
+namespace {
 
 // What outlives a session. ORT's pointer is ours: each class derives from ORT's structure.
 struct Factory : OrtEpFactory {
     Factory();
-    ~Factory()
-    {
+    ~Factory() {
         epctx_workspace_close(workspace);
     }
     epctx_backend backend = vector::Backend();
@@ -39,8 +37,7 @@ using Records = std::deque<epctx::Record>;
 struct Ep : OrtEp {
     Ep(Factory &factory, Ort::ConstSessionOptions options);
     ~Ep();
-    bool On(epctx_option option) const
-    {
+    bool On(epctx_option option) const {
         return options.On(option);
     }
     void Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info);
@@ -75,8 +72,7 @@ struct Context {
     Context() = default;
     Context(const Context &) = delete;
     Context &operator=(const Context &) = delete;
-    ~Context()
-    {
+    ~Context() {
         epctx_ep_end(&made);
     }
 };
@@ -95,8 +91,7 @@ struct Kernel : OrtNodeComputeInfo {
     std::vector<size_t> in, out; // places in ORT's order
 };
 
-Kernel::Kernel() : OrtNodeComputeInfo{}
-{
+Kernel::Kernel() : OrtNodeComputeInfo{} {
     ort_version_supported = ORT_API_VERSION;
     CreateState = [](OrtNodeComputeInfo *self, OrtNodeComputeContext *, void **state) noexcept {
         *state = self; // ORT wants one; everything was prepared in Compile
@@ -110,8 +105,7 @@ Kernel::Kernel() : OrtNodeComputeInfo{}
 
 // By value name: the fused node of a model that was loaded again may have another order.
 std::vector<size_t> Places(const std::vector<std::string> &wanted, const OrtNode *fused,
-                           bool outputs, size_t expected)
-{
+                           bool outputs, size_t expected) {
     const std::vector<std::string> names = epctx::Names(fused, outputs);
     std::vector<size_t> places;
     for (const std::string &name : wanted) {
@@ -128,8 +122,7 @@ std::vector<size_t> Places(const std::vector<std::string> &wanted, const OrtNode
 
 void Kernel::Bind(std::shared_ptr<const Context> from, const epctx_bound &bound,
                   const OrtNode *fused, const std::vector<std::string> &inputs,
-                  const std::vector<std::string> &outputs)
-{
+                  const std::vector<std::string> &outputs) {
     context = std::move(from);
     graph = bound.graph;
     info = bound.info;
@@ -138,16 +131,13 @@ void Kernel::Bind(std::shared_ptr<const Context> from, const epctx_bound &bound,
 }
 
 // "float32[1,3]"
-std::string Described(std::int32_t type, const std::vector<std::int64_t> &dims)
-{
+std::string Described(std::int32_t type, const std::vector<std::int64_t> &dims) {
     std::string text = epctx_elem_name(type) + std::string("[");
-    for (size_t i = 0; i < dims.size(); i++)
-        text += (i ? "," : "") + std::to_string(dims[i]);
+    for (size_t i = 0; i < dims.size(); i++) text += (i ? "," : "") + std::to_string(dims[i]);
     return text + "]";
 }
 
-void Kernel::Run(Ort::KernelContext ort) const
-{
+void Kernel::Run(Ort::KernelContext ort) const {
     if (!graph) {
         epctx::Fail(EPCTX_ERR_UNSUPPORTED,
                     "this session only compiles: load the context model to run it");
@@ -187,8 +177,7 @@ void Kernel::Run(Ort::KernelContext ort) const
 // ------------------------------------------------------------------------------------- claiming
 
 void Ep::ClaimGroup(const std::vector<const OrtNode *> &nodes, bool drop_weights,
-                    OrtEpGraphSupportInfo *info)
-{
+                    OrtEpGraphSupportInfo *info) {
     OrtNodeFusionOptions fusion{};
     fusion.ort_version_supported = ORT_API_VERSION;
     fusion.drop_constant_initializers = drop_weights;
@@ -196,8 +185,7 @@ void Ep::ClaimGroup(const std::vector<const OrtNode *> &nodes, bool drop_weights
                                                                         nodes.size(), &fusion));
 }
 
-void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info)
-{
+void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
     // The bodies of control flow stay on the CPU: ORT cannot write EPContext nodes into them.
     if (Ort::ConstGraph(graph).GetParentNode()) return;
     const epctx::Record record(graph);
@@ -238,15 +226,13 @@ void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info)
 // ------------------------------------------------------------------------------------ compiling
 
 // "" when the model came from memory, and when ORT does not tell where it is.
-const char *Ep::ModelPath(const epctx::Record &record) const
-{
+const char *Ep::ModelPath(const epctx::Record &record) const {
     const char *folder = options.Text(EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER);
     return ep_path_is_hidden(record.ModelPath(), folder) ? "" : record.ModelPath();
 }
 
 // Where ORT will write the context model; the binary goes beside it.
-std::string Ep::ContextPath(const epctx::Record &record) const
-{
+std::string Ep::ContextPath(const epctx::Record &record) const {
     const char *given = options.Text(EPCTX_OPTION_CONTEXT_FILE_PATH);
     if (*given) return given;
     if (!*ModelPath(record)) {
@@ -261,19 +247,16 @@ std::string Ep::ContextPath(const epctx::Record &record) const
     return path;
 }
 
-std::vector<std::string> ValueNames(const epctx_value *values, size_t count)
-{
+std::vector<std::string> ValueNames(const epctx_value *values, size_t count) {
     std::vector<std::string> names;
-    for (size_t i = 0; i < count; i++)
-        names.push_back(epctx::Text(values[i].name));
+    for (size_t i = 0; i < count; i++) names.push_back(epctx::Text(values[i].name));
     return names;
 }
 
 // All graphs into one context. It is made with the contexts inside the nodes, from which it is
 // loaded again at once: a context that does not load is never written.
 void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kernels &kernels,
-                      OrtNode **context_nodes)
-{
+                      OrtNode **context_nodes) {
     const bool generate = On(EPCTX_OPTION_CONTEXT_ENABLE);
     const bool file = generate && !On(EPCTX_OPTION_CONTEXT_EMBED_MODE);
     // ORT would write the context model into the folder for initializers.
@@ -334,11 +317,9 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
 
 // The graphs join the context of the group. Its binary is written by the last session, so this one
 // cannot run.
-void Ep::CompileShared(const Records &records, const OrtNode **fused, OrtNode **context_nodes)
-{
+void Ep::CompileShared(const Records &records, const OrtNode **fused, OrtNode **context_nodes) {
     std::vector<const epctx_graph *> pieces;
-    for (const epctx::Record &record : records)
-        pieces.push_back(&record.Graph());
+    for (const epctx::Record &record : records) pieces.push_back(&record.Graph());
     std::string path = ContextPath(records[0]);
     epctx::Arena arena;
     const epctx_node *nodes = nullptr;
@@ -359,8 +340,7 @@ void Ep::CompileShared(const Records &records, const OrtNode **fused, OrtNode **
 }
 
 // ORT has written the session's context model. The last session writes the binary.
-void Ep::Written()
-{
+void Ep::Written() {
     joined.clear();
     if (!On(EPCTX_OPTION_CONTEXT_ENABLE) || !On(EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) return;
     epctx::Try([&](epctx_error *error) {
@@ -372,8 +352,7 @@ void Ep::Written()
 
 // -------------------------------------------------------------------------------------- loading
 
-void Ep::Load(const Records &records, const OrtNode **fused, const Kernels &kernels)
-{
+void Ep::Load(const Records &records, const OrtNode **fused, const Kernels &kernels) {
     auto context = std::make_shared<Context>();
     context->backend = &factory.backend;
     context->nodes = std::make_unique<epctx::ContextNodes>(records);
@@ -392,8 +371,7 @@ void Ep::Load(const Records &records, const OrtNode **fused, const Kernels &kern
 // ------------------------------------------------------------------------------------------- EP
 
 void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
-                 OrtNodeComputeInfo **infos, OrtNode **context_nodes)
-{
+                 OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
     if (count == 0) return;
     const Records records = epctx::ReadGraphs(graphs, fused, count);
     const bool compiled = ep_is_context_node(&records[0].Graph().nodes[0]);
@@ -403,8 +381,7 @@ void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
                                      "for a new context model: give the original model");
     }
     Kernels kernels;
-    for (size_t i = 0; i < count; i++)
-        kernels.push_back(std::make_unique<Kernel>());
+    for (size_t i = 0; i < count; i++) kernels.push_back(std::make_unique<Kernel>());
     if (compiled)
         Load(records, fused, kernels);
     else if (generate && On(EPCTX_OPTION_SHARE_EP_CONTEXTS))
@@ -412,12 +389,11 @@ void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
     else
         CompileAlone(records, fused, kernels, context_nodes);
     // ORT's, until ReleaseNodeComputeInfos, which it calls for what is here after a failure, too.
-    for (size_t i = 0; i < count; i++)
-        infos[i] = kernels[i].release();
+    for (size_t i = 0; i < count; i++) infos[i] = kernels[i].release();
 }
 
-Ep::Ep(Factory &owner, Ort::ConstSessionOptions session) : OrtEp{}, factory(owner), options(session)
-{
+Ep::Ep(Factory &owner, Ort::ConstSessionOptions session)
+    : OrtEp{}, factory(owner), options(session) {
     ort_version_supported = ORT_API_VERSION;
     GetName = [](const OrtEp *) noexcept { return vector::kName; };
     OrtEp::GetCapability = [](OrtEp *self, const OrtGraph *graph,
@@ -430,8 +406,7 @@ Ep::Ep(Factory &owner, Ort::ConstSessionOptions session) : OrtEp{}, factory(owne
             [&] { static_cast<Ep *>(self)->Compile(graphs, fused, count, infos, context_nodes); });
     };
     ReleaseNodeComputeInfos = [](OrtEp *, OrtNodeComputeInfo **infos, size_t count) noexcept {
-        for (size_t i = 0; i < count; i++)
-            delete static_cast<Kernel *>(infos[i]);
+        for (size_t i = 0; i < count; i++) delete static_cast<Kernel *>(infos[i]);
     };
     OnSessionInitializationEnd = [](OrtEp *self) noexcept {
         return epctx::Guard([&] { static_cast<Ep *>(self)->Written(); });
@@ -446,8 +421,7 @@ Ep::Ep(Factory &owner, Ort::ConstSessionOptions session) : OrtEp{}, factory(owne
 }
 
 // A session whose model was not written leaves its group.
-Ep::~Ep()
-{
+Ep::~Ep() {
     if (!joined.empty())
         epctx_share_withdraw(factory.workspace, nullptr, factory.backend.source, joined.c_str());
 }
@@ -455,8 +429,7 @@ Ep::~Ep()
 // -------------------------------------------------------------------------------------- factory
 
 void AddDevices(Factory *factory, const OrtHardwareDevice *const *devices, size_t count,
-                OrtEpDevice **out, size_t max, size_t *made)
-{
+                OrtEpDevice **out, size_t max, size_t *made) {
     for (size_t i = 0; i < count && *made < max; i++) {
         if (Ort::ConstHardwareDevice(devices[i]).Type() != OrtHardwareDeviceType_CPU) continue;
         Ort::ThrowOnError(
@@ -465,8 +438,7 @@ void AddDevices(Factory *factory, const OrtHardwareDevice *const *devices, size_
     }
 }
 
-Factory::Factory() : OrtEpFactory{}
-{
+Factory::Factory() : OrtEpFactory{} {
     epctx_workspace_opts opts{};
     epctx::Try([&](epctx_error *error) { return epctx_lock_make(&opts.lock, nullptr, error); });
     epctx::Try([&](epctx_error *error) {
@@ -528,8 +500,7 @@ Factory::Factory() : OrtEpFactory{}
 } // namespace
 
 EXPORT OrtStatus *CreateEpFactories(const char *, const OrtApiBase *base, const OrtLogger *,
-                                    OrtEpFactory **factories, size_t max, size_t *count) noexcept
-{
+                                    OrtEpFactory **factories, size_t max, size_t *count) noexcept {
     *count = 0;
     // "1.30.0" -> 30. Asking GetApi for too new a version makes it print to stderr.
     const char *version = base->GetVersionString();
@@ -548,8 +519,7 @@ EXPORT OrtStatus *CreateEpFactories(const char *, const OrtApiBase *base, const 
     });
 }
 
-EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory) noexcept
-{
+EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory) noexcept {
     delete static_cast<Factory *>(factory);
     return nullptr;
 }

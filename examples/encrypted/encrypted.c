@@ -33,22 +33,19 @@ typedef struct vault {
 
 /* -- sealed files -- */
 
-static epctx_status sealed_path(const char *name, char out[EPCTX_PATH_MAX], epctx_error *error)
-{
+static epctx_status sealed_path(const char *name, char out[EPCTX_PATH_MAX], epctx_error *error) {
     int size = snprintf(out, EPCTX_PATH_MAX, "%s.sealed", name);
     return size > 0 && size < EPCTX_PATH_MAX ? EPCTX_OK
                                              : epctx_fail(error, EPCTX_ERR_LIMIT, "name too long");
 }
 
 /* The folder may move, the name in it counts. */
-static epctx_str sealed_as(const char *name)
-{
+static epctx_str sealed_as(const char *name) {
     return epctx_path_file(epctx_str_of(name));
 }
 
 static epctx_status open_sealed(const vault *v, const char *name, const epctx_mapping *file,
-                                void **data, size_t *size, epctx_error *error)
-{
+                                void **data, size_t *size, epctx_error *error) {
     epctx_str as = sealed_as(name);
     unsigned char *plain;
     size_t room;
@@ -71,8 +68,7 @@ static epctx_status open_sealed(const vault *v, const char *name, const epctx_ma
 }
 
 static epctx_status copy_plain(const epctx_mapping *file, void **data, size_t *size,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     *data = malloc(file->size + 1);
     if (*data == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     memcpy(*data, file->data, file->size);
@@ -81,8 +77,7 @@ static epctx_status copy_plain(const epctx_mapping *file, void **data, size_t *s
 }
 
 static epctx_status read_buffer(void *user, const char *name, void **data, size_t *size,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     const vault *v = (const vault *)user;
     const epctx_io *files = epctx_io_files();
     char path[EPCTX_PATH_MAX];
@@ -102,16 +97,14 @@ static epctx_status read_buffer(void *user, const char *name, void **data, size_
     return status;
 }
 
-static void free_buffer(void *user, void *data, size_t size)
-{
+static void free_buffer(void *user, void *data, size_t size) {
     (void)user;
     sodium_memzero(data, size);
     free(data);
 }
 
 static epctx_status write_buffer(void *user, const char *name, const void *data, size_t size,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     const vault *v = (const vault *)user;
     epctx_str as = sealed_as(name);
     char path[EPCTX_PATH_MAX];
@@ -131,8 +124,7 @@ static epctx_status write_buffer(void *user, const char *name, const void *data,
     return status;
 }
 
-static epctx_status remove_buffer(void *user, const char *name, epctx_error *error)
-{
+static epctx_status remove_buffer(void *user, const char *name, epctx_error *error) {
     const epctx_io *files = epctx_io_files();
     char path[EPCTX_PATH_MAX];
     epctx_status status = sealed_path(name, path, error);
@@ -140,8 +132,7 @@ static epctx_status remove_buffer(void *user, const char *name, epctx_error *err
     return status == EPCTX_OK ? files->remove_fn(files->user, NULL, path, error) : status;
 }
 
-static epctx_buffer_io callbacks(vault *v)
-{
+static epctx_buffer_io callbacks(vault *v) {
     epctx_buffer_io b;
     memset(&b, 0, sizeof b);
     b.user = v;
@@ -154,20 +145,17 @@ static epctx_buffer_io callbacks(vault *v)
 
 /* -- the three commands -- */
 
-static int fail(const epctx_error *error)
-{
+static int fail(const epctx_error *error) {
     fprintf(stderr, "encrypted: %s\n", error->message);
     return 1;
 }
 
-static int fail_file(const char *path)
-{
+static int fail_file(const char *path) {
     fprintf(stderr, "encrypted: %s: %s\n", path, strerror(errno));
     return 1;
 }
 
-static int make_key(const char *path)
-{
+static int make_key(const char *path) {
     unsigned char key[KEY_SIZE];
     ssize_t written;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -179,8 +167,7 @@ static int make_key(const char *path)
     return 0;
 }
 
-static bool read_key(const char *path, vault *v)
-{
+static bool read_key(const char *path, vault *v) {
     FILE *file = fopen(path, "rb");
     bool good = file != NULL && fread(v->key, 1, KEY_SIZE, file) == KEY_SIZE && fgetc(file) == EOF;
     if (file != NULL) fclose(file);
@@ -188,8 +175,7 @@ static bool read_key(const char *path, vault *v)
     return good;
 }
 
-static int compile(vault *v, const char *from, const char *to)
-{
+static int compile(vault *v, const char *from, const char *to) {
     epctx_npu npu;
     epctx_backend backend;
     epctx_buffer_io buffers = callbacks(v);
@@ -216,27 +202,23 @@ static int compile(vault *v, const char *from, const char *to)
     return 0;
 }
 
-static void fill(const epctx_value *type, void *data, size_t size)
-{
+static void fill(const epctx_value *type, void *data, size_t size) {
     size_t i;
     memset(data, 0, size);
     for (i = 0; type->elem_type == EPCTX_ONNX_FLOAT && i < size / sizeof(float); i++)
         ((float *)data)[i] = (float)((int)(i % 17) - 8) / 8;
 }
 
-static size_t bytes_of(const epctx_value *type)
-{
+static size_t bytes_of(const epctx_value *type) {
     size_t size = epctx_elem_size(type->elem_type);
     int32_t i;
-    for (i = 0; i < type->rank; i++)
-        size *= type->dims[i] > 0 ? (size_t)type->dims[i] : 0;
+    for (i = 0; i < type->rank; i++) size *= type->dims[i] > 0 ? (size_t)type->dims[i] : 0;
     return size;
 }
 
 /* Runs one partition with made-up inputs and prints a hash of each output. */
 static epctx_status run_node(const epctx_backend *backend, const epctx_bound *bound,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     const epctx_graph_info *info = &bound->info;
     epctx_arena arena;
     epctx_span *inputs;
@@ -277,8 +259,7 @@ static epctx_status run_node(const epctx_backend *backend, const epctx_bound *bo
 }
 
 /* `v` NULL: ordinary files, to compare with. */
-static int run(vault *v, const char *path)
-{
+static int run(vault *v, const char *path) {
     epctx_npu npu;
     epctx_backend backend;
     epctx_buffer_io buffers = callbacks(v);
@@ -303,8 +284,7 @@ static int run(vault *v, const char *path)
     return status == EPCTX_OK ? 0 : fail(&error);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static vault v;
     const char *command = argc > 2 ? argv[1] : "";
     bool plain = argc == 4 && strcmp(command, "run") == 0 && strcmp(argv[2], "-") == 0;

@@ -20,8 +20,7 @@ typedef struct check_work {
     bool json;
 } check_work;
 
-static void put_parts(const epctx_profile *profile, epctx_str text)
-{
+static void put_parts(const epctx_profile *profile, epctx_str text) {
     static const char *const names[] = {"backend", "SDK",      "backend API",
                                         "blob",    "HTP arch", "user driver"};
     size_t i;
@@ -44,8 +43,7 @@ static void put_parts(const epctx_profile *profile, epctx_str text)
     }
 }
 
-static void put_entry(const check_work *work, const epctx_compat_entry *entry, bool first)
-{
+static void put_entry(const check_work *work, const epctx_compat_entry *entry, bool first) {
     if (work->json) {
         printf("%s\n  {", first ? "" : ",");
         cli_json_str("ep", entry->ep, ", ");
@@ -60,8 +58,7 @@ static void put_entry(const check_work *work, const epctx_compat_entry *entry, b
 }
 
 /* Is this the EP that --ep names, by any of its names? */
-static bool is_wanted(const check_work *work, epctx_str ep)
-{
+static bool is_wanted(const check_work *work, epctx_str ep) {
     const epctx_profile *wanted = work->ep != NULL ? cli_profile_of(work->ep) : NULL;
     if (work->ep == NULL || epctx_str_is(ep, work->ep)) return true;
     if (wanted == NULL || (wanted->traits & EPCTX_ANY_EP) != 0)
@@ -70,8 +67,7 @@ static bool is_wanted(const check_work *work, epctx_str ep)
 }
 
 /* The model has no entry for this EP: a typing error, or a model for another EP. */
-static void explain_ep(const char *ep, const char *what)
-{
+static void explain_ep(const char *ep, const char *what) {
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     printf("no %s for '", what);
@@ -86,16 +82,14 @@ static void explain_ep(const char *ep, const char *what)
 }
 
 /* As in onnxruntime_c_api.h. */
-static const char *compat_name(epctx_compat compat)
-{
+static const char *compat_name(epctx_compat compat) {
     static const char *const names[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL",
                                         "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
     return names[compat];
 }
 
 /* `chosen` NULL: there is no entry, or it is not clear which. */
-static epctx_compat verdict(const check_work *work, const epctx_compat_entry *chosen)
-{
+static epctx_compat verdict(const check_work *work, const epctx_compat_entry *chosen) {
     char own[256];
     const char *against = work->against;
     epctx_backend backend;
@@ -119,13 +113,11 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
     return compat;
 }
 
-static int report(const check_work *work, const epctx_state *state)
-{
+static int report(const check_work *work, const epctx_state *state) {
     const epctx_compat_entry *chosen = NULL;
     epctx_compat compat;
     size_t i, count = 0;
-    for (i = 0; i < state->compat_count; i++)
-        count += is_wanted(work, state->compat[i].ep);
+    for (i = 0; i < state->compat_count; i++) count += is_wanted(work, state->compat[i].ep);
     if (count > 1 && work->against != NULL) {
         cli_fail_text(work->ep == NULL ? "%s: there are several entries, select one with --ep"
                                        : "%s: this EP has two entries",
@@ -163,8 +155,7 @@ static int report(const check_work *work, const epctx_state *state)
 enum { FRESH_YES = 0, FRESH_NO = 1, FRESH_UNKNOWN = 2 };
 
 /* The first context binary that the model needs and that is not there. */
-static bool lacks_binary(const check_work *work, const epctx_model *model, epctx_error *why)
-{
+static bool lacks_binary(const check_work *work, const epctx_model *model, epctx_error *why) {
     epctx_dependency *files;
     epctx_arena arena;
     epctx_error ignored;
@@ -184,8 +175,7 @@ static bool lacks_binary(const check_work *work, const epctx_model *model, epctx
     return found;
 }
 
-static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep, bool first)
-{
+static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep, bool first) {
     static const char *const words[] = {"fresh", "stale", "unknown"};
     char source[256];
     epctx_backend backend;
@@ -217,8 +207,7 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
 }
 
 /* The stamps of all EPs: one that is stale decides, then one that cannot be judged. */
-static int check_fresh(const check_work *work, const epctx_model *model)
-{
+static int check_fresh(const check_work *work, const epctx_model *model) {
     const size_t prefix = sizeof EPCTX_BUILD_PREFIX - 1;
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
@@ -249,8 +238,7 @@ static int check_fresh(const check_work *work, const epctx_model *model)
     return code;
 }
 
-static int check(const check_work *work)
-{
+static int check(const check_work *work) {
     epctx_state state;
     epctx_arena arena;
     epctx_model model;
@@ -277,8 +265,7 @@ static int check(const check_work *work)
     return code;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char *profile = NULL;
     check_work work = {NULL, NULL, NULL, NULL, NULL, false, false};
     const cli_option options[] = {

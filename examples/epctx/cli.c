@@ -12,14 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-size_t cli_distance(const char *a, const char *b)
-{
+size_t cli_distance(const char *a, const char *b) {
     enum { ROOM = 33, SWAP = 1, CHANGE = 2 };
     size_t rows[3][ROOM];
     size_t width = strlen(b), i, k;
     if (width >= ROOM || strlen(a) >= ROOM) return strcmp(a, b) == 0 ? 0 : SIZE_MAX;
-    for (k = 0; k <= width; k++)
-        rows[0][k] = k * CHANGE;
+    for (k = 0; k <= width; k++) rows[0][k] = k * CHANGE;
     for (i = 1; i <= strlen(a); i++) {
         size_t *row = rows[i % 3];
         const size_t *last = rows[(i + 2) % 3];
@@ -37,22 +35,19 @@ size_t cli_distance(const char *a, const char *b)
     return rows[strlen(a) % 3][width];
 }
 
-static bool usage_error(const cli_command *command, const char *what, const char *name)
-{
+static bool usage_error(const cli_command *command, const char *what, const char *name) {
     cli_say("epctx: %s%s\nusage: epctx %s %s\n", what, name, command->name, command->arguments);
     return false;
 }
 
-static const cli_option *find_option(const cli_option *options, const char *text, size_t size)
-{
+static const cli_option *find_option(const cli_option *options, const char *text, size_t size) {
     for (; options->name != NULL; options++)
         if (strlen(options->name) == size && memcmp(options->name, text, size) == 0) return options;
     return NULL;
 }
 
 static void unknown_option(const cli_command *command, const cli_option *options, const char *text,
-                           size_t size)
-{
+                           size_t size) {
     const char *similar = NULL;
     char name[40] = "";
     size_t nearest = 6;
@@ -73,8 +68,7 @@ static void unknown_option(const cli_command *command, const cli_option *options
 }
 
 /* Whether a value came from one of the first `count` arguments, as VALUE or as --name=VALUE. */
-static bool is_from(const char *value, char **argv, int count)
-{
+static bool is_from(const char *value, char **argv, int count) {
     int i;
     for (i = 0; i < count; i++) {
         const char *equals = strchr(argv[i], '=');
@@ -85,13 +79,11 @@ static bool is_from(const char *value, char **argv, int count)
 
 static uint32_t path_flags;
 
-uint32_t cli_path_flags(void)
-{
+uint32_t cli_path_flags(void) {
     return path_flags;
 }
 
-epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error)
-{
+epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error) {
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.path_flags = path_flags;
@@ -99,8 +91,7 @@ epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error)
 }
 
 /* "first,second" in memory of its own; NULL when it is too long. For one option of a command. */
-static const char *join(const char *first, const char *second)
-{
+static const char *join(const char *first, const char *second) {
     static char text[1 << 16];
     size_t size = strlen(first);
     if (size + strlen(second) + 2 > sizeof text) return NULL;
@@ -112,8 +103,7 @@ static const char *join(const char *first, const char *second)
 
 /* Reads the option at argv[at]; returns how many arguments it took, 0 on a mistake. */
 static int read_option(const cli_command *command, int argc, char **argv, int at,
-                       const cli_option *options)
-{
+                       const cli_option *options) {
     const char *text = argv[at];
     const char *equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
     size_t size = equals != NULL ? (size_t)(equals - text) : strlen(text);
@@ -150,15 +140,13 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
 }
 
 /* Is "-" standard input, or for copy's second operand standard output? */
-static bool takes_dash(const cli_command *command, int operand)
-{
+static bool takes_dash(const cli_command *command, int operand) {
     return command == &cli_scan || command == &cli_explain ||
            (command == &cli_copy && operand == 1);
 }
 
 int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
-                   const char **operands, int least, int most)
-{
+                   const char **operands, int least, int most) {
     bool options_end = false;
     int found = 0;
     int at = 0;
@@ -195,14 +183,12 @@ int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_
 }
 
 bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
-               const char **operands, int count)
-{
+               const char **operands, int count) {
     return cli_parse_some(command, argc, argv, options, operands, count, count) >= 0;
 }
 
 bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,
-                uint64_t *value)
-{
+                uint64_t *value) {
     char *end = NULL;
     unsigned long long number;
     errno = 0;
@@ -217,8 +203,7 @@ bool cli_number(const char *option, const char *text, uint64_t least, uint64_t m
     return true;
 }
 
-int cli_fail(const epctx_error *error)
-{
+int cli_fail(const epctx_error *error) {
     const char *message = error->message;
     cli_progress_hide();
     if (message[0] == '\0') message = epctx_status_text(error->status);
@@ -226,8 +211,7 @@ int cli_fail(const epctx_error *error)
     return CLI_FAILED;
 }
 
-static void say(const char *format, va_list args)
-{
+static void say(const char *format, va_list args) {
     char text[8192];
     char *line = text, *end;
     vsnprintf(text, sizeof text, format, args);
@@ -240,16 +224,14 @@ static void say(const char *format, va_list args)
     cli_put(stderr, epctx_str_of(line));
 }
 
-void cli_say(const char *format, ...)
-{
+void cli_say(const char *format, ...) {
     va_list args;
     va_start(args, format);
     say(format, args);
     va_end(args);
 }
 
-int cli_fail_text(const char *format, ...)
-{
+int cli_fail_text(const char *format, ...) {
     va_list args;
     va_start(args, format);
     fputs("epctx: ", stderr);
@@ -259,30 +241,26 @@ int cli_fail_text(const char *format, ...)
     return CLI_FAILED;
 }
 
-int cli_fail_stale(const epctx_error *error, const char *option)
-{
+int cli_fail_stale(const epctx_error *error, const char *option) {
     if (error->status != EPCTX_ERR_VERSION) return cli_fail(error);
     return cli_fail_text("%s; compile the model again (%s accepts the binary)", error->message,
                          option);
 }
 
-int cli_fail_graph_key(const epctx_error *error, const char *more)
-{
+int cli_fail_graph_key(const epctx_error *error, const char *more) {
     const char *cure = strstr(error->message, "; set one_graph");
     if (cure == NULL) return cli_fail_text("%s%s", error->message, more);
     return cli_fail_text("%.*s; use --one-graph if it does not%s", (int)(cure - error->message),
                          error->message, more);
 }
 
-void cli_warn_stale(const epctx_model *model, const char *context_path)
-{
+void cli_warn_stale(const epctx_model *model, const char *context_path) {
     epctx_error error;
     if (epctx_model_check_binary(model, context_path, &error) != EPCTX_ERR_VERSION) return;
     cli_say("epctx: warning: %s; compile the model again\n", error.message);
 }
 
-epctx_status cli_make_folder(const char *folder, epctx_error *error)
-{
+epctx_status cli_make_folder(const char *folder, epctx_error *error) {
     char path[EPCTX_PATH_MAX];
     size_t size = strlen(folder);
     size_t i;
@@ -304,33 +282,27 @@ epctx_status cli_make_folder(const char *folder, epctx_error *error)
 static int output_failed = CLI_FAILED;
 static bool wrote_files;
 
-void cli_wrote_files(void)
-{
+void cli_wrote_files(void) {
     wrote_files = true;
 }
 
-bool cli_has_written(void)
-{
+bool cli_has_written(void) {
     return wrote_files;
 }
 
-void cli_own_codes(int failed)
-{
+void cli_own_codes(int failed) {
     output_failed = failed;
 }
 
-int cli_output_failed(void)
-{
+int cli_output_failed(void) {
     return output_failed;
 }
 
-const char *cli_plural(uint64_t count)
-{
+const char *cli_plural(uint64_t count) {
     return count == 1 ? "" : "s";
 }
 
-void cli_put(FILE *out, epctx_str text)
-{
+void cli_put(FILE *out, epctx_str text) {
     uint32_t code, before = 0;
     size_t i, k, size;
     for (i = 0; i < text.size; i += size, before = code) {
@@ -338,13 +310,11 @@ void cli_put(FILE *out, epctx_str text)
         if (epctx_char_is_shown(code, before))
             fwrite(text.data + i, 1, size, out);
         else
-            for (k = i; k < i + size; k++)
-                fprintf(out, "\\x%02x", (unsigned char)text.data[k]);
+            for (k = i; k < i + size; k++) fprintf(out, "\\x%02x", (unsigned char)text.data[k]);
     }
 }
 
-void cli_put_json(FILE *out, epctx_str text)
-{
+void cli_put_json(FILE *out, epctx_str text) {
     uint32_t code, before = 0;
     size_t i, size;
     fputc('"', out);
@@ -365,18 +335,15 @@ void cli_put_json(FILE *out, epctx_str text)
     fputc('"', out);
 }
 
-epctx_str cli_field_str(epctx_view message, uint32_t number)
-{
+epctx_str cli_field_str(epctx_view message, uint32_t number) {
     epctx_cursor it = epctx_view_fields(message, number);
     epctx_str last = epctx_str_of(NULL);
     epctx_str value;
-    while (epctx_next_str(&it, &value))
-        last = value;
+    while (epctx_next_str(&it, &value)) last = value;
     return last;
 }
 
-epctx_view cli_field_message(epctx_view message, uint32_t number)
-{
+epctx_view cli_field_message(epctx_view message, uint32_t number) {
     epctx_cursor it = epctx_view_fields(message, number);
     epctx_view last = {NULL, NULL, 0};
     epctx_field field;
@@ -385,8 +352,7 @@ epctx_view cli_field_message(epctx_view message, uint32_t number)
     return last;
 }
 
-int64_t cli_field_int(epctx_view message, uint32_t number)
-{
+int64_t cli_field_int(epctx_view message, uint32_t number) {
     epctx_cursor it = epctx_view_fields(message, number);
     epctx_field field;
     int64_t last = 0;
@@ -395,13 +361,11 @@ int64_t cli_field_int(epctx_view message, uint32_t number)
     return last;
 }
 
-bool cli_profile(const char *name, const epctx_profile **profile)
-{
+bool cli_profile(const char *name, const epctx_profile **profile) {
     return cli_profile_for("--ep", name, profile);
 }
 
-const epctx_profile *cli_profile_of(const char *name)
-{
+const epctx_profile *cli_profile_of(const char *name) {
     size_t count, i, k;
     const epctx_profile *all = epctx_profiles(&count);
     for (i = 0; i < count; i++)
@@ -413,51 +377,44 @@ const epctx_profile *cli_profile_of(const char *name)
     return NULL;
 }
 
-bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile)
-{
+bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile) {
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     *profile = cli_profile_of(name);
     if (*profile != NULL) return true;
     cli_say("epctx: %s: unknown EP or profile '%s'; the profiles are", option, name);
-    for (i = 0; i < count; i++)
-        fprintf(stderr, " %s", all[i].name);
+    for (i = 0; i < count; i++) fprintf(stderr, " %s", all[i].name);
     fputc('\n', stderr);
     return false;
 }
 
-void cli_json_str(const char *key, epctx_str text, const char *after)
-{
+void cli_json_str(const char *key, epctx_str text, const char *after) {
     printf("\"%s\": ", key);
     cli_put_json(stdout, text);
     fputs(after, stdout);
 }
 
-bool cli_colour(FILE *out)
-{
+bool cli_colour(FILE *out) {
     const char *no = getenv("NO_COLOR");
     const char *term = getenv("TERM");
     return isatty(fileno(out)) && (no == NULL || no[0] == '\0') &&
            (term == NULL || strcmp(term, "dumb") != 0);
 }
 
-double cli_now(void)
-{
+double cli_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-bool cli_first_epnode(const epctx_model *model, epctx_node_view *node)
-{
+bool cli_first_epnode(const epctx_model *model, epctx_node_view *node) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     while (epctx_next_node(&it, node))
         if (epctx_node_is_epnode(node)) return true;
     return false;
 }
 
-bool cli_numbered_epnode(const epctx_model *model, const char *name, epctx_node_view *node)
-{
+bool cli_numbered_epnode(const epctx_model *model, const char *name, epctx_node_view *node) {
     epctx_walk walk;
     char *end = NULL;
     unsigned long number;
@@ -465,13 +422,11 @@ bool cli_numbered_epnode(const epctx_model *model, const char *name, epctx_node_
     number = strtoul(name + 1, &end, 10);
     if (*end != '\0') return false;
     epctx_walk_begin(&walk, model);
-    while (number > 0 && epctx_walk_epnode(&walk, node))
-        number--;
+    while (number > 0 && epctx_walk_epnode(&walk, node)) number--;
     return number == 0;
 }
 
-bool cli_initializer_names(const epctx_model *model, epctx_map *names)
-{
+bool cli_initializer_names(const epctx_model *model, epctx_map *names) {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
     epctx_tensor_view tensor;
     while (epctx_next_tensor(&it, &tensor))
@@ -479,8 +434,8 @@ bool cli_initializer_names(const epctx_model *model, epctx_map *names)
     return true;
 }
 
-epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count, epctx_error *error)
-{
+epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
+                                 epctx_error *error) {
     epctx_cursor it = epctx_graph_inputs(epctx_model_graph(model));
     epctx_status status = EPCTX_OK;
     epctx_value_view value;

@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-bool next_part(const char **rest, epctx_arena *arena, epctx_str *part)
-{
+bool next_part(const char **rest, epctx_arena *arena, epctx_str *part) {
     const char *p = *rest;
     char *out;
     size_t size = 0;
@@ -27,8 +26,7 @@ bool next_part(const char **rest, epctx_arena *arena, epctx_str *part)
     return true;
 }
 
-int32_t elem_type_of(epctx_str name)
-{
+int32_t elem_type_of(epctx_str name) {
     int32_t type;
     for (type = 1; type < 32; type++)
         if (epctx_str_is(name, epctx_elem_name(type)) && !epctx_str_is(name, "unknown"))
@@ -36,15 +34,13 @@ int32_t elem_type_of(epctx_str name)
     return epctx_str_is(name, "float") ? EPCTX_ONNX_FLOAT : 0;
 }
 
-static bool bad_value(const char *option, epctx_str text, const char *what)
-{
+static bool bad_value(const char *option, epctx_str text, const char *what) {
     cli_say("epctx: %s: '%.*s': %s\n", option, (int)text.size, text.data, what);
     return false;
 }
 
 /* "1,3,?" */
-static bool read_dims(const char *text, size_t size, epctx_arena *arena, epctx_value *value)
-{
+static bool read_dims(const char *text, size_t size, epctx_arena *arena, epctx_value *value) {
     size_t most = size / 2 + 1;
     int64_t *dims = (int64_t *)epctx_arena_array(arena, most, sizeof *dims);
     const char *end = text + size;
@@ -69,8 +65,7 @@ static bool read_dims(const char *text, size_t size, epctx_arena *arena, epctx_v
 }
 
 /* "/SCALE[/ZERO]" behind the type. */
-static bool read_quantization(const char *text, value_spec *spec)
-{
+static bool read_quantization(const char *text, value_spec *spec) {
     char *after = NULL;
     errno = 0;
     spec->quantized = true;
@@ -85,12 +80,10 @@ static bool read_quantization(const char *text, value_spec *spec)
 
 /* Whether what follows the last colon must be meant as a type: it has dimensions, or begins like
  * one. */
-static bool like_type(epctx_str text)
-{
+static bool like_type(epctx_str text) {
     static const char *const types[] = {"float", "int", "uint", "bfloat", "double", "bool"};
     size_t at = text.size, i;
-    while (at > 0 && text.data[at - 1] != ':')
-        at--;
+    while (at > 0 && text.data[at - 1] != ':') at--;
     for (i = 0; at > 0 && i < sizeof types / sizeof types[0]; i++) {
         size_t size = strlen(types[i]);
         if (text.size - at >= size && memcmp(text.data + at, types[i], size) == 0) return true;
@@ -101,8 +94,7 @@ static bool like_type(epctx_str text)
 
 /* The type begins at the last colon that a type follows: names may have colons themselves. */
 static bool read_value(const char *option, epctx_str text, bool typed, epctx_arena *arena,
-                       value_spec *spec)
-{
+                       value_spec *spec) {
     size_t at;
     memset(spec, 0, sizeof *spec);
     spec->value.rank = -1;
@@ -112,8 +104,7 @@ static bool read_value(const char *option, epctx_str text, bool typed, epctx_are
         epctx_str type;
         int32_t elem;
         if (text.data[at] != ':') continue;
-        while (end < text.size && text.data[end] != '[' && text.data[end] != '/')
-            end++;
+        while (end < text.size && text.data[end] != '[' && text.data[end] != '/') end++;
         type.data = text.data + at + 1;
         type.size = end - at - 1;
         elem = elem_type_of(type);
@@ -122,8 +113,7 @@ static bool read_value(const char *option, epctx_str text, bool typed, epctx_are
         spec->value.elem_type = elem;
         if (end < text.size && text.data[end] == '[') {
             size_t close = end;
-            while (close < text.size && text.data[close] != ']')
-                close++;
+            while (close < text.size && text.data[close] != ']') close++;
             if (close == text.size ||
                 !read_dims(text.data + end + 1, close - end - 1, arena, &spec->value))
                 return bad_value(option, text,
@@ -147,8 +137,7 @@ static bool read_value(const char *option, epctx_str text, bool typed, epctx_are
 }
 
 bool read_values(const char *option, const char *text, bool typed, epctx_arena *arena,
-                 value_spec **values, size_t *count)
-{
+                 value_spec **values, size_t *count) {
     const char *rest = text;
     epctx_str part;
     *count = 0;
@@ -160,8 +149,7 @@ bool read_values(const char *option, const char *text, bool typed, epctx_arena *
     return *values != NULL;
 }
 
-void tell_steps(output *out, const epctx_combined *combined, size_t parts)
-{
+void tell_steps(output *out, const epctx_combined *combined, size_t parts) {
     size_t i;
     for (i = 0; i < combined->step_count; i++) {
         const epctx_step *step = &combined->steps[i];
@@ -172,8 +160,7 @@ void tell_steps(output *out, const epctx_combined *combined, size_t parts)
     }
 }
 
-static bool is_missing(const char *folder)
-{
+static bool is_missing(const char *folder) {
     const epctx_io *io = epctx_io_files();
     epctx_file_info info;
     return io->stat_fn(io->user, folder, &info, NULL) == EPCTX_OK && info.kind == EPCTX_FILE_NONE;
@@ -181,8 +168,7 @@ static bool is_missing(const char *folder)
 
 /* Makes the folders of a file that the model names with one. `made` gets them, one per line of
  * EPCTX_PATH_MAX bytes, those above others first. */
-static int make_folders(const epctx_output_file *file, char *made, size_t *count)
-{
+static int make_folders(const epctx_output_file *file, char *made, size_t *count) {
     size_t stem = strlen(file->path) - strlen(file->name), i;
     epctx_error error;
     for (i = 0; file->name[i] != '\0' && stem + i < EPCTX_PATH_MAX; i++) {
@@ -198,8 +184,7 @@ static int make_folders(const epctx_output_file *file, char *made, size_t *count
 }
 
 /* Files may lie in folders below the model's: they are made, and stay when all is written. */
-static int write_into_folders(output *out, epctx_model *model, const epctx_combined *combined)
-{
+static int write_into_folders(output *out, epctx_model *model, const epctx_combined *combined) {
     size_t count = 0, most = 1, i, k;
     int code = CLI_OK;
     char *made;
@@ -211,13 +196,11 @@ static int write_into_folders(output *out, epctx_model *model, const epctx_combi
     for (i = 0; i < combined->file_count && code == CLI_OK; i++)
         code = make_folders(&combined->files[i], made, &count);
     if (code == CLI_OK) code = output_group(out, model, combined->files, combined->file_count);
-    while (count > 0 && (code != CLI_OK || out->dry_run))
-        rmdir(made + --count * EPCTX_PATH_MAX);
+    while (count > 0 && (code != CLI_OK || out->dry_run)) rmdir(made + --count * EPCTX_PATH_MAX);
     return code;
 }
 
-int write_combined(output *out, epctx_model *model, epctx_combined *combined)
-{
+int write_combined(output *out, epctx_model *model, epctx_combined *combined) {
     if (out->to_stdout && combined->file_count > 0)
         return cli_fail_text("the result consists of several files: use -o FILE");
     if (out->path == NULL || out->to_stdout || out->no_memory) return output_model(out, model);

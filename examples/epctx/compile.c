@@ -12,8 +12,7 @@ enum { MOST_MODELS = 1000 };
 static const char *const phase_names[] = {"-", "generate", "load", "both"}; /* EPCTX_PHASE_... */
 
 /* The session options of ORT, as this command knows them. */
-static void list_options(void)
-{
+static void list_options(void) {
     static const char *const types[] = {"switch", "text",   "file",  "folder",
                                         "name",   "number", "choice"};
     size_t count, i;
@@ -25,8 +24,7 @@ static void list_options(void)
 }
 
 static void print_report(const epctx_gen_report *report, const epctx_backend *backend,
-                         double milliseconds)
-{
+                         double milliseconds) {
     printf("partitions     %zu\n", report->partition_count);
     printf("nodes          %zu compiled for %s (%s), %zu left to the CPU\n", report->compiled_nodes,
            backend->source, backend->hardware_architecture, report->cpu_nodes);
@@ -47,8 +45,7 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
 }
 
 /* -v: a line for each step. */
-static void print_step(void *user, const char *work, uint64_t done, uint64_t total)
-{
+static void print_step(void *user, const char *work, uint64_t done, uint64_t total) {
     (void)user;
     fprintf(stderr, "%s %" PRIu64 " of %" PRIu64 "\n", work, done, total);
 }
@@ -67,8 +64,7 @@ typedef struct alone {
     size_t optional;
 } alone;
 
-static void print_json(alone *a, double milliseconds)
-{
+static void print_json(alone *a, double milliseconds) {
     const epctx_gen_report *report = &a->report;
     size_t i;
     putchar('{');
@@ -95,8 +91,7 @@ static void print_json(alone *a, double milliseconds)
     printf("\"milliseconds\": %.3f}\n", milliseconds);
 }
 
-static epctx_status generate(alone *a, epctx_model *model, epctx_error *error)
-{
+static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
     epctx_gen_opts gen = a->set->gen;
     epctx_hooks hooks;
     epctx_status status = compile_fix_dims(model, a->set, true, error);
@@ -113,8 +108,7 @@ static epctx_status generate(alone *a, epctx_model *model, epctx_error *error)
                               : status;
 }
 
-static epctx_status compile_one(alone *a, epctx_error *error)
-{
+static epctx_status compile_one(alone *a, epctx_error *error) {
     epctx_model model;
     epctx_open_opts opts = a->set->open;
     epctx_status status = cli_backend(a->set->arch, &a->backend, error);
@@ -134,8 +128,7 @@ static epctx_status compile_one(alone *a, epctx_error *error)
 }
 
 /* What went wrong, and what would help. */
-static int fail_alone(alone *a, const epctx_error *error)
-{
+static int fail_alone(alone *a, const epctx_error *error) {
     bool nodes = error->status == EPCTX_ERR_NO_NODES ||
                  (error->status == EPCTX_ERR_UNSUPPORTED && a->set->gen.require_all);
     if (error->status == EPCTX_ERR_EXISTS && !a->set->gen.overwrite)
@@ -147,8 +140,7 @@ static int fail_alone(alone *a, const epctx_error *error)
     return CLI_FAILED;
 }
 
-static void tell_alone(alone *a, double milliseconds)
-{
+static void tell_alone(alone *a, double milliseconds) {
     const epctx_gen_report *report = &a->report;
     if (a->set->json) {
         print_json(a, milliseconds);
@@ -168,8 +160,7 @@ static void tell_alone(alone *a, double milliseconds)
                a->optional, cli_plural(a->optional), cli_plural(a->optional));
 }
 
-static int compile(const char *file, const compile_settings *set)
-{
+static int compile(const char *file, const compile_settings *set) {
     static alone a;
     double start = cli_now();
     epctx_error error;
@@ -193,15 +184,13 @@ static int compile(const char *file, const compile_settings *set)
 
 /* -- the command line -- */
 
-static bool usage(const char *text, const char *what)
-{
+static bool usage(const char *text, const char *what) {
     cli_say("epctx: %s%s\nusage: epctx compile %s\n", text, what, cli_compile.arguments);
     return false;
 }
 
 /* -e: only the reference NPU can be asked for, under any of its names. */
-static bool read_ep(const compile_settings *set)
-{
+static bool read_ep(const compile_settings *set) {
     const epctx_profile *npu = epctx_profile_find(epctx_str_of("npu"));
     const epctx_profile *asked;
     if (set->ep == NULL) return true;
@@ -210,8 +199,7 @@ static bool read_ep(const compile_settings *set)
 }
 
 /* -i: "key|value key|value" for the EP; this one knows `arch`. */
-static bool read_ep_options(compile_settings *set, epctx_arena *arena)
-{
+static bool read_ep_options(compile_settings *set, epctx_arena *arena) {
     char *text = epctx_arena_copy(arena, epctx_str_of(set->ep_options));
     if (text == NULL) return usage("out of memory", "");
     while (*text != '\0') {
@@ -227,15 +215,13 @@ static bool read_ep_options(compile_settings *set, epctx_arena *arena)
     return true;
 }
 
-static bool twice(epctx_option option)
-{
+static bool twice(epctx_option option) {
     size_t count;
     return usage("a command-line option contradicts -C ", epctx_option_list(&count)[option].key);
 }
 
 /* A text of the command line and the same option in -C: one of them. */
-static bool put_text(compile_settings *set, epctx_option option, const char *text)
-{
+static bool put_text(compile_settings *set, epctx_option option, const char *text) {
     if (text == NULL) return true;
     if (epctx_option_given(&set->options, option)) return twice(option);
     set->options.values[option] = text;
@@ -243,8 +229,7 @@ static bool put_text(compile_settings *set, epctx_option option, const char *tex
 }
 
 /* A switch of the command line, which -C may not take back. */
-static bool put_switch(compile_settings *set, epctx_option option, bool on)
-{
+static bool put_switch(compile_settings *set, epctx_option option, bool on) {
     if (!on) return true;
     if (epctx_option_given(&set->options, option) && !epctx_option_on(&set->options, option))
         return twice(option);
@@ -253,8 +238,7 @@ static bool put_switch(compile_settings *set, epctx_option option, bool on)
 }
 
 /* --overwrite and -f; compile keeps no old files. */
-static bool read_overwrite(compile_settings *set)
-{
+static bool read_overwrite(compile_settings *set) {
     epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
     if (!output_policy(set->overwrite, set->force, false, &policy)) return false;
     set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
@@ -264,8 +248,7 @@ static bool read_overwrite(compile_settings *set)
 }
 
 /* What the command line and -C ask for together. */
-static bool read_gen_options(compile_settings *set, int count)
-{
+static bool read_gen_options(compile_settings *set, int count) {
     const epctx_gen_opts *line = &set->gen;
     bool verify = line->verify;
     if (!read_overwrite(set) ||
@@ -289,8 +272,7 @@ static bool read_gen_options(compile_settings *set, int count)
 }
 
 /* A library passes on options of others; here they would have no effect. */
-static bool known_options(const char *list)
-{
+static bool known_options(const char *list) {
     size_t count, i, size;
     const epctx_option_info *all = epctx_option_list(&count);
     for (; *list != '\0'; list += size) {
@@ -301,16 +283,14 @@ static bool known_options(const char *list)
         if (i < count || list[key] != '|') continue;
         cli_say("epctx: -C: '%.*s' is not an option of this command; the options are\n", (int)key,
                 list);
-        for (i = 0; i < count; i++)
-            fprintf(stderr, "  %s\n", all[i].key);
+        for (i = 0; i < count; i++) fprintf(stderr, "  %s\n", all[i].key);
         return false;
     }
     return true;
 }
 
 /* An option of another phase would have no effect. */
-static bool for_generation(size_t option)
-{
+static bool for_generation(size_t option) {
     size_t count;
     const epctx_option_info *info = &epctx_option_list(&count)[option];
     if ((info->phases & EPCTX_PHASE_GENERATE) != 0) return true;
@@ -321,8 +301,7 @@ static bool for_generation(size_t option)
 }
 
 /* -C: session options of ORT. */
-static bool read_session_options(compile_settings *set, int count)
-{
+static bool read_session_options(compile_settings *set, int count) {
     const epctx_options *o = &set->options;
     epctx_error error;
     size_t option;
@@ -349,8 +328,7 @@ static bool read_session_options(compile_settings *set, int count)
     return true;
 }
 
-static bool exists(const char *path)
-{
+static bool exists(const char *path) {
     FILE *file = fopen(path, "rb");
     if (file != NULL) fclose(file);
     return file != NULL;
@@ -358,8 +336,7 @@ static bool exists(const char *path)
 
 /* Operands are models, or as in ORT's tool lists of models with commas between. */
 static bool read_models(const char *const *operands, int count, epctx_arena *arena,
-                        const char **files, int *found)
-{
+                        const char **files, int *found) {
     int i;
     *found = 0;
     for (i = 0; i < count; i++) {
@@ -377,8 +354,7 @@ static bool read_models(const char *const *operands, int count, epctx_arena *are
     return true;
 }
 
-static int run_with(int argc, char **argv, epctx_arena *arena)
-{
+static int run_with(int argc, char **argv, epctx_arena *arena) {
     static const char *operands[MOST_MODELS], *files[MOST_MODELS];
     compile_settings set;
     bool list = false, dims = false;
@@ -421,8 +397,7 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
     return set.share ? compile_group(files, count, &set) : compile(files[0], &set);
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     epctx_arena arena;
     int code;
     /* --options needs no file. */

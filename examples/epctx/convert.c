@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void tell(output *out, const epctx_change *c)
-{
+static void tell(output *out, const epctx_change *c) {
     const char *kind = ops_change_name(c->kind);
     int name = (int)c->name.size, file = (int)c->file.size;
     switch (c->kind) {
@@ -35,16 +34,14 @@ static void tell(output *out, const epctx_change *c)
     case EPCTX_CHANGE_SKIPPED:
         output_change(out, "%s '%.*s': %s", kind, name, c->name.data, c->reason);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
 /* In another folder the result must find what the source finds: a file that is not part of the
  * result has to be there. */
 static epctx_status check_left_behind(const output *out, epctx_model *model,
-                                      const epctx_changes *changes, epctx_error *error)
-{
+                                      const epctx_changes *changes, epctx_error *error) {
     epctx_str folder = epctx_path_folder(epctx_str_of(out->path));
     epctx_dependency *files;
     epctx_arena arena;
@@ -69,8 +66,7 @@ static epctx_status check_left_behind(const output *out, epctx_model *model,
     return status;
 }
 
-static int write_all(output *out, epctx_model *model, epctx_changes *changes)
-{
+static int write_all(output *out, epctx_model *model, epctx_changes *changes) {
     epctx_error error;
     epctx_error_clear(&error);
     if (check_left_behind(out, model, changes, &error) != EPCTX_OK)
@@ -78,8 +74,7 @@ static int write_all(output *out, epctx_model *model, epctx_changes *changes)
     return output_group(out, model, changes->files, changes->file_count);
 }
 
-static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, convert_fn function)
-{
+static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, convert_fn function) {
     epctx_changes changes;
     epctx_error error;
     size_t i;
@@ -89,16 +84,14 @@ static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, co
                        !opts->allow_stale
                    ? cli_fail_stale(&error, "--allow-stale")
                    : cli_fail(&error);
-    for (i = 0; i < changes.count; i++)
-        tell(out, &changes.items[i]);
+    for (i = 0; i < changes.count; i++) tell(out, &changes.items[i]);
     if (out->to_stdout && changes.file_count > 0)
         return cli_fail_text("the result consists of several files: use -o FILE or --in-place");
     if (out->path == NULL || out->to_stdout || out->no_memory) return output_model(out, model);
     return write_all(out, model, &changes);
 }
 
-int convert_file(output *out, const char *file, epctx_convert_opts *opts, convert_fn function)
-{
+int convert_file(output *out, const char *file, epctx_convert_opts *opts, convert_fn function) {
     epctx_model model;
     epctx_error error;
     int code;
@@ -108,8 +101,7 @@ int convert_file(output *out, const char *file, epctx_convert_opts *opts, conver
     return code;
 }
 
-int convert_contexts(const cli_command *command, int argc, char **argv, convert_fn function)
-{
+int convert_contexts(const cli_command *command, int argc, char **argv, convert_fn function) {
     bool embed = function == epctx_model_embed;
     const char *file = NULL;
     const char *ep = NULL;

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-static int to_stdout(output *out, epctx_model *model)
-{
+static int to_stdout(output *out, epctx_model *model) {
     int code;
     cli_progress_end();
     out->allow_huge = true;
@@ -14,8 +13,7 @@ static int to_stdout(output *out, epctx_model *model)
     return code;
 }
 
-static int copy(const char *from, output *out, bool rebuild)
-{
+static int copy(const char *from, output *out, bool rebuild) {
     epctx_write_opts write;
     epctx_model model;
     epctx_error error;
@@ -33,8 +31,7 @@ static int copy(const char *from, output *out, bool rebuild)
     return status == EPCTX_OK ? output_copied(out) : output_refuse(out, &error);
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     bool rebuild = false;
     const char *files[2];
     output out;

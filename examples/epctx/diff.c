@@ -44,14 +44,12 @@ typedef struct facts {
     bool short_of_memory;
 } facts;
 
-static bool stopped(const facts *f)
-{
+static bool stopped(const facts *f) {
     return f->short_of_memory || f->overlaid;
 }
 
 /* Good for the next few calls: what lasts goes through keep(). */
-static epctx_str text(facts *f, const char *format, ...)
-{
+static epctx_str text(facts *f, const char *format, ...) {
     char *out = f->texts[f->turn++ % 16];
     va_list args;
     va_start(args, format);
@@ -60,16 +58,14 @@ static epctx_str text(facts *f, const char *format, ...)
     return epctx_str_of(out);
 }
 
-static const char *keep(facts *f, epctx_str made)
-{
+static const char *keep(facts *f, epctx_str made) {
     const char *copy = made.size > 0 ? epctx_arena_copy(&f->arena, made) : "";
     if (copy == NULL) f->short_of_memory = true;
     return copy != NULL ? copy : "";
 }
 
 /* Room for one more element of a list that malloc made. */
-static bool list_room(facts *f, void **list, size_t count, size_t *room, size_t size)
-{
+static bool list_room(facts *f, void **list, size_t count, size_t *room, size_t size) {
     size_t want = *room * 2 + 64;
     void *more;
     if (count < *room) return true;
@@ -84,8 +80,7 @@ static bool list_room(facts *f, void **list, size_t count, size_t *room, size_t 
 }
 
 /* Names of hostile length are cut, and so are those with a zero; a hash keeps them apart. */
-static epctx_str name_of(facts *f, epctx_str name)
-{
+static epctx_str name_of(facts *f, epctx_str name) {
     bool zero = name.size > 0 && memchr(name.data, '\0', name.size) != NULL;
     if (name.size <= 150 && !zero) return text(f, "%.*s", (int)name.size, name.data);
     return text(f, "%.*s...#%016" PRIx64, (int)(name.size < 100 ? name.size : 100), name.data,
@@ -93,8 +88,7 @@ static epctx_str name_of(facts *f, epctx_str name)
 }
 
 /* Short printable text as it is, everything else by size and hash. */
-static epctx_str value_of(facts *f, epctx_str value)
-{
+static epctx_str value_of(facts *f, epctx_str value) {
     size_t i;
     for (i = 0; i < value.size && i < 200 && (unsigned char)value.data[i] >= 0x20; i++) {
     }
@@ -104,8 +98,7 @@ static epctx_str value_of(facts *f, epctx_str value)
 }
 
 /* `key` lasts. */
-static void add_kept(facts *f, const char *key, epctx_str value)
-{
+static void add_kept(facts *f, const char *key, epctx_str value) {
     uint32_t at = epctx_map_get(&f->at, epctx_str_of(key));
     const fact *last = f->count > 0 ? &f->list[f->count - 1] : NULL;
     fact made;
@@ -122,22 +115,19 @@ static void add_kept(facts *f, const char *key, epctx_str value)
         f->short_of_memory = true;
 }
 
-static void add(facts *f, epctx_str key, epctx_str value)
-{
+static void add(facts *f, epctx_str key, epctx_str value) {
     add_kept(f, keep(f, key), value);
 }
 
 /* -- things: what is paired when its name has changed -- */
 
-static bool begins_with(epctx_str text, epctx_str prefix)
-{
+static bool begins_with(epctx_str text, epctx_str prefix) {
     return text.size >= prefix.size &&
            (prefix.size == 0 || memcmp(text.data, prefix.data, prefix.size) == 0);
 }
 
 /* The facts from now on are about `owner`; returns its number for end_thing. */
-static size_t begin_thing(facts *f, const char *at, const char *owner, epctx_str outputs)
-{
+static size_t begin_thing(facts *f, const char *at, const char *owner, epctx_str outputs) {
     thing *t;
     if (!list_room(f, (void **)&f->things, f->thing_count, &f->thing_room, sizeof *f->things))
         return SIZE_MAX;
@@ -150,8 +140,7 @@ static size_t begin_thing(facts *f, const char *at, const char *owner, epctx_str
     return f->thing_count++;
 }
 
-static void end_thing(facts *f, size_t number)
-{
+static void end_thing(facts *f, size_t number) {
     static const char output[] = ": output ";
     thing *t;
     size_t i;
@@ -170,8 +159,7 @@ static void end_thing(facts *f, size_t number)
 }
 
 /* The bytes when there are few, else their size and hash. */
-static epctx_str sum_text(facts *f, value_sum *sum)
-{
+static epctx_str sum_text(facts *f, value_sum *sum) {
     char hex[2 * 16 + 1] = "";
     size_t i;
     value_end(sum);
@@ -182,8 +170,7 @@ static epctx_str sum_text(facts *f, value_sum *sum)
 }
 
 /* "[2,3]", the end of many dimensions left out. */
-static epctx_str dims_text(facts *f, epctx_cursor dims)
-{
+static epctx_str dims_text(facts *f, epctx_cursor dims) {
     char list[200] = "[";
     size_t used = 1;
     const char *comma = "";
@@ -195,8 +182,7 @@ static epctx_str dims_text(facts *f, epctx_cursor dims)
     return text(f, "%s%s]", list, epctx_next_int(&dims, &dim) ? ",..." : "");
 }
 
-static epctx_str type_text(facts *f, const epctx_type_view *type)
-{
+static epctx_str type_text(facts *f, const epctx_type_view *type) {
     char *made = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&made, &size);
@@ -215,8 +201,7 @@ static epctx_str type_text(facts *f, const epctx_type_view *type)
 }
 
 static void add_values(facts *f, const char *at, const char *word, epctx_cursor values,
-                       bool ordered)
-{
+                       bool ordered) {
     epctx_value_view value;
     uint64_t i = 0;
     for (; !stopped(f) && epctx_next_value(&values, &value); i++) {
@@ -227,16 +212,14 @@ static void add_values(facts *f, const char *at, const char *word, epctx_cursor 
     }
 }
 
-static void add_names(facts *f, const char *owner, const char *word, epctx_cursor names)
-{
+static void add_names(facts *f, const char *owner, const char *word, epctx_cursor names) {
     epctx_str name;
     uint64_t i = 0;
     for (; !stopped(f) && epctx_next_str(&names, &name); i++)
         add(f, text(f, "%s: %s %" PRIu64, owner, word, i), name_of(f, name));
 }
 
-static void add_pairs(facts *f, const char *owner, const char *word, epctx_cursor pairs)
-{
+static void add_pairs(facts *f, const char *owner, const char *word, epctx_cursor pairs) {
     epctx_pair pair;
     while (!stopped(f) && epctx_next_pair(&pairs, &pair))
         add(f, text(f, "%s%s '%s'", owner, word, name_of(f, pair.key).data),
@@ -248,8 +231,7 @@ static void add_pairs(facts *f, const char *owner, const char *word, epctx_curso
 /* Tensors that lie over each other in a file must not make the time that it takes theirs times
  * their number: what epctx_model_load_graph refuses is not compared either. */
 static epctx_status count_external(facts *f, const epctx_tensor_view *tensor, uint64_t size,
-                                   uint64_t length, epctx_error *error)
-{
+                                   uint64_t length, epctx_error *error) {
     enum { TIMES = 16, FREE = 1 << 30 };
     if (epctx_map_get(&f->data, tensor->location) == EPCTX_MAP_NONE) {
         f->there += size;
@@ -263,8 +245,7 @@ static epctx_status count_external(facts *f, const epctx_tensor_view *tensor, ui
 
 /* Takes in what an external tensor has in its file. */
 static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_view *tensor,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
     epctx_str folder;
@@ -286,8 +267,7 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
     return status;
 }
 
-static epctx_str tensor_text(facts *f, const epctx_tensor_view *tensor)
-{
+static epctx_str tensor_text(facts *f, const epctx_tensor_view *tensor) {
     const char *dims = dims_text(f, epctx_tensor_dims(tensor)).data;
     epctx_error error;
     value_sum sum;
@@ -300,8 +280,7 @@ static epctx_str tensor_text(facts *f, const epctx_tensor_view *tensor)
     return text(f, "%s%s, %s", epctx_elem_name(tensor->elem_type), dims, sum_text(f, &sum).data);
 }
 
-static epctx_str sparse_text(facts *f, const epctx_sparse_view *sparse)
-{
+static epctx_str sparse_text(facts *f, const epctx_sparse_view *sparse) {
     return text(f, "%s, values %s, indices %s",
                 dims_text(f, epctx_view_fields(sparse->view, CLI_SPARSE_DIMS)).data,
                 tensor_text(f, &sparse->values).data, tensor_text(f, &sparse->indices).data);
@@ -312,8 +291,7 @@ static epctx_str sparse_text(facts *f, const epctx_sparse_view *sparse)
 static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t depth);
 
 /* Lists of up to 16 numbers as they are, others by size and hash. */
-static epctx_str numbers_text(facts *f, const epctx_attr_view *attr)
-{
+static epctx_str numbers_text(facts *f, const epctx_attr_view *attr) {
     bool ints = attr->type == EPCTX_ATTR_INTS;
     epctx_cursor it = epctx_view_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
     char list[16 * 24 + 8] = "[";
@@ -340,8 +318,7 @@ static epctx_str numbers_text(facts *f, const epctx_attr_view *attr)
 }
 
 /* Members that may stand several times: `key` and, for lists, the position. */
-static void add_members(facts *f, epctx_str key, const epctx_attr_view *attr)
-{
+static void add_members(facts *f, epctx_str key, const epctx_attr_view *attr) {
     static const uint8_t numbers[EPCTX_ATTR_TYPE_PROTOS + 1] = {
         0, 0, 0, 0, 5, 0, 0, 0, 9, 10, 0, 22, 23, 14, 15}; /* by type, of AttributeProto */
     epctx_cursor it = epctx_view_fields(attr->view, numbers[attr->type]);
@@ -373,8 +350,7 @@ static void add_members(facts *f, epctx_str key, const epctx_attr_view *attr)
     }
 }
 
-static void add_graphs(facts *f, epctx_str key, const epctx_attr_view *attr, uint32_t depth)
-{
+static void add_graphs(facts *f, epctx_str key, const epctx_attr_view *attr, uint32_t depth) {
     epctx_cursor it = epctx_view_fields(attr->view, CLI_ATTR_GRAPHS);
     epctx_field field;
     uint64_t i = 0;
@@ -389,8 +365,7 @@ static void add_graphs(facts *f, epctx_str key, const epctx_attr_view *attr, uin
                       depth - 1);
 }
 
-static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, uint32_t depth)
-{
+static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, uint32_t depth) {
     epctx_str key = epctx_str_of(keep(f, text(f, "%s: %s", owner, name_of(f, attr->name).data)));
     if (attr->ref_attr_name.size > 0) {
         add_kept(
@@ -399,19 +374,11 @@ static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, u
         return;
     }
     switch (attr->type) {
-    case EPCTX_ATTR_INT:
-        add_kept(f, key.data, text(f, "%" PRId64, attr->i));
-        return;
-    case EPCTX_ATTR_FLOAT:
-        add_kept(f, key.data, text(f, "%.9g", (double)attr->f));
-        return;
-    case EPCTX_ATTR_STRING:
-        add_kept(f, key.data, value_of(f, attr->s));
-        return;
+    case EPCTX_ATTR_INT: add_kept(f, key.data, text(f, "%" PRId64, attr->i)); return;
+    case EPCTX_ATTR_FLOAT: add_kept(f, key.data, text(f, "%.9g", (double)attr->f)); return;
+    case EPCTX_ATTR_STRING: add_kept(f, key.data, value_of(f, attr->s)); return;
     case EPCTX_ATTR_INTS:
-    case EPCTX_ATTR_FLOATS:
-        add_kept(f, key.data, numbers_text(f, attr));
-        return;
+    case EPCTX_ATTR_FLOATS: add_kept(f, key.data, numbers_text(f, attr)); return;
     default:
         add_kept(f, key.data, text(f, "of type %s", epctx_attr_type_name(attr->type)));
         if (attr->type == EPCTX_ATTR_GRAPH || attr->type == EPCTX_ATTR_GRAPHS)
@@ -424,14 +391,12 @@ static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, u
 /* -- nodes and graphs -- */
 
 /* The default domain has two spellings. */
-static epctx_str domain_of(facts *f, epctx_str domain)
-{
+static epctx_str domain_of(facts *f, epctx_str domain) {
     return name_of(f, domain.size > 0 ? domain : epctx_str_of("ai.onnx"));
 }
 
 /* Nodes are known by name, or by what they make. */
-static void add_node(facts *f, const char *at, const epctx_node_view *node, uint32_t depth)
-{
+static void add_node(facts *f, const char *at, const epctx_node_view *node, uint32_t depth) {
     epctx_cursor outputs = epctx_node_outputs(node), attrs = epctx_node_attrs(node);
     epctx_str name = node->name, output = {NULL, 0};
     const char *owner;
@@ -448,29 +413,24 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
     add_names(f, owner, "output", epctx_node_outputs(node));
     add_pairs(f, owner, ": metadata",
               epctx_view_fields(node->view, EPCTX_FIELD_NODE_METADATA_PROPS));
-    while (!stopped(f) && epctx_next_attr(&attrs, &attr))
-        add_attr(f, owner, &attr, depth);
+    while (!stopped(f) && epctx_next_attr(&attrs, &attr)) add_attr(f, owner, &attr, depth);
     end_thing(f, number);
 }
 
-static void add_initializer(facts *f, const char *at, const epctx_tensor_view *tensor)
-{
+static void add_initializer(facts *f, const char *at, const epctx_tensor_view *tensor) {
     const char *owner = keep(f, text(f, "%sinitializer '%s'", at, name_of(f, tensor->name).data));
     size_t number = begin_thing(f, at, owner, epctx_str_of(""));
     add_kept(f, owner, tensor_text(f, tensor));
     end_thing(f, number);
 }
 
-static void add_nodes(facts *f, const char *at, epctx_cursor nodes, uint32_t depth)
-{
+static void add_nodes(facts *f, const char *at, epctx_cursor nodes, uint32_t depth) {
     epctx_node_view node;
-    while (!stopped(f) && epctx_next_node(&nodes, &node))
-        add_node(f, at, &node, depth);
+    while (!stopped(f) && epctx_next_node(&nodes, &node)) add_node(f, at, &node, depth);
 }
 
 /* `at` leads to a body; it is empty for the main graph. */
-static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t depth)
-{
+static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t depth) {
     epctx_cursor tensors = epctx_graph_initializers(graph), sparses = epctx_graph_sparse(graph);
     epctx_cursor annotations = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
@@ -486,8 +446,7 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     add_values(f, prefix, "graph output", epctx_graph_outputs(graph), true);
     add_values(f, prefix, "value", epctx_graph_values(graph), false);
     add_nodes(f, prefix, epctx_graph_nodes(graph), depth);
-    while (!stopped(f) && epctx_next_tensor(&tensors, &tensor))
-        add_initializer(f, prefix, &tensor);
+    while (!stopped(f) && epctx_next_tensor(&tensors, &tensor)) add_initializer(f, prefix, &tensor);
     while (!stopped(f) && epctx_next_sparse(&sparses, &sparse))
         add(f, text(f, "%ssparse initializer '%s'", prefix, name_of(f, sparse.values.name).data),
             sparse_text(f, &sparse));
@@ -500,16 +459,14 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
 
 /* -- the model -- */
 
-static void add_opsets(facts *f, const char *owner, epctx_cursor opsets)
-{
+static void add_opsets(facts *f, const char *owner, epctx_cursor opsets) {
     epctx_opset opset;
     while (!stopped(f) && epctx_next_opset(&opsets, &opset))
         add(f, text(f, "%sopset '%s'", owner, domain_of(f, opset.domain).data),
             text(f, "%" PRId64, opset.version));
 }
 
-static void add_function(facts *f, const epctx_function_view *function)
-{
+static void add_function(facts *f, const epctx_function_view *function) {
     epctx_cursor attrs = epctx_view_fields(function->view, CLI_FUNCTION_DEFAULTS);
     epctx_attr_view attr;
     const char *owner =
@@ -525,13 +482,11 @@ static void add_function(facts *f, const epctx_function_view *function)
     add_names(f, owner, "attribute", epctx_view_fields(function->view, CLI_FUNCTION_ATTRS));
     add_opsets(f, prefix, epctx_function_opsets(function));
     add_values(f, prefix, "value", epctx_view_fields(function->view, CLI_FUNCTION_VALUES), false);
-    while (!stopped(f) && epctx_next_attr(&attrs, &attr))
-        add_attr(f, owner, &attr, 100);
+    while (!stopped(f) && epctx_next_attr(&attrs, &attr)) add_attr(f, owner, &attr, 100);
     add_nodes(f, prefix, epctx_function_nodes(function), 100);
 }
 
-static void add_model(facts *f)
-{
+static void add_model(facts *f) {
     epctx_model_info info = epctx_model_read(&f->model);
     epctx_cursor it = epctx_model_functions(&f->model);
     epctx_function_view function;
@@ -545,8 +500,7 @@ static void add_model(facts *f)
     add_opsets(f, "", epctx_model_opsets(&f->model));
     add_pairs(f, "", "metadata", epctx_view_fields(info.view, EPCTX_FIELD_MODEL_METADATA_PROPS));
     if (epctx_model_has_graph(&f->model)) add_graph(f, "", epctx_model_graph(&f->model), 100);
-    while (!stopped(f) && epctx_next_function(&it, &function))
-        add_function(f, &function);
+    while (!stopped(f) && epctx_next_function(&it, &function)) add_function(f, &function);
     it = epctx_model_trainings(&f->model);
     for (; !stopped(f) && epctx_next_training(&it, &training); i++) {
         const char *at = keep(f, text(f, "training %" PRIu64, i));
@@ -559,8 +513,7 @@ static void add_model(facts *f)
     }
 }
 
-static bool open_facts(facts *f, const char *file)
-{
+static bool open_facts(facts *f, const char *file) {
     epctx_error error;
     memset(f, 0, sizeof *f);
     f->file = file;
@@ -581,16 +534,14 @@ static bool open_facts(facts *f, const char *file)
     return !f->short_of_memory && !f->overlaid;
 }
 
-static void close_facts(facts *f)
-{
+static void close_facts(facts *f) {
     epctx_model_close(&f->model);
     epctx_arena_free(&f->arena);
     free(f->list);
     free(f->things);
 }
 
-static void put_line(char sign, const fact *a, const fact *b)
-{
+static void put_line(char sign, const fact *a, const fact *b) {
     printf("%c ", sign);
     cli_put(stdout, epctx_str_of(a->key));
     fputs(": ", stdout);
@@ -600,8 +551,7 @@ static void put_line(char sign, const fact *a, const fact *b)
     putchar('\n');
 }
 
-static void put_json(const char *change, const fact *a, const fact *b, bool first)
-{
+static void put_json(const char *change, const fact *a, const fact *b, bool first) {
     printf("%s\n  {\"change\": \"%s\", ", first ? "" : ",", change);
     cli_json_str("what", epctx_str_of(a != NULL ? a->key : b->key), ", ");
     if (a != NULL) cli_json_str("old", epctx_str_of(a->value), b != NULL ? ", " : "}");
@@ -611,29 +561,25 @@ static void put_json(const char *change, const fact *a, const fact *b, bool firs
 /* -- what has another name -- */
 
 /* In the other model nothing is called so. */
-static bool is_free(const thing *t, const facts *other)
-{
+static bool is_free(const thing *t, const facts *other) {
     return t->end > t->first && epctx_map_get(&other->at, epctx_str_of(t->owner)) == EPCTX_MAP_NONE;
 }
 
 /* What two things have in common when one is the other under a new name. A node of the same
  * outputs is the same, whatever else has changed; after that the same content will do. */
-static epctx_str likeness(facts *f, const thing *t, bool by_content)
-{
+static epctx_str likeness(facts *f, const thing *t, bool by_content) {
     return by_content ? text(f, "%016" PRIx64 " %s", t->content, t->at)
                       : text(f, "%s %s", t->outputs, t->at);
 }
 
 /* `text` with another beginning. */
-static const char *with_prefix(facts *f, const char *whole, epctx_str old, epctx_str now)
-{
+static const char *with_prefix(facts *f, const char *whole, epctx_str old, epctx_str now) {
     if (!begins_with(epctx_str_of(whole), old)) return whole;
     return keep(f, text(f, "%.*s%s", (int)now.size, now.data, whole + old.size));
 }
 
 /* The facts of a thing, and of what stands in its bodies, under the name in the other model. */
-static void rename_thing(facts *f, size_t number, epctx_str now)
-{
+static void rename_thing(facts *f, size_t number, epctx_str now) {
     thing t = f->things[number];
     epctx_str old = epctx_str_of(t.owner);
     size_t i;
@@ -648,8 +594,7 @@ static void rename_thing(facts *f, size_t number, epctx_str now)
     }
 }
 
-static void put_renamed(const thing *old, const thing *now, bool json, bool first)
-{
+static void put_renamed(const thing *old, const thing *now, bool json, bool first) {
     fact from = {old->owner, old->owner, 0}, to = {NULL, now->owner, 0};
     if (json) {
         put_json("renamed", &from, &to, first);
@@ -663,8 +608,7 @@ static void put_renamed(const thing *old, const thing *now, bool json, bool firs
 }
 
 /* Pairs what is only in one of the models, in the order of the file; returns how many. */
-static size_t pair_things(facts *a, facts *b, bool by_content, bool json, size_t found)
-{
+static size_t pair_things(facts *a, facts *b, bool by_content, bool json, size_t found) {
     epctx_map alike;
     size_t i, count = 0;
     epctx_map_init(&alike, &b->arena);
@@ -701,8 +645,7 @@ static size_t pair_things(facts *a, facts *b, bool by_content, bool json, size_t
 }
 
 /* Prints what differs; what has another name is compared under the new one. */
-static size_t compare(facts *a, facts *b, bool json)
-{
+static size_t compare(facts *a, facts *b, bool json) {
     size_t i, found = pair_things(a, b, false, json, 0);
     found += pair_things(a, b, true, json, found);
     for (i = 0; i < a->count; i++) {
@@ -726,8 +669,7 @@ static size_t compare(facts *a, facts *b, bool json)
     return found;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     bool json = false;
     const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
     const char *files[2] = {NULL, NULL};

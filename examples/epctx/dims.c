@@ -13,8 +13,7 @@ enum { MOST_SHOWN = 6 };
 /* -- the option -- */
 
 /* "INPUT[AXIS]": the same dimension by its place. */
-static void read_place(compile_dim *dim)
-{
+static void read_place(compile_dim *dim) {
     size_t at = dim->name.size, digits = 0;
     uint64_t axis = 0, unit = 1;
     if (at == 0 || dim->name.data[--at] != ']') return;
@@ -29,8 +28,7 @@ static void read_place(compile_dim *dim)
     dim->axis = (uint32_t)axis;
 }
 
-bool compile_read_dims(compile_settings *set, epctx_arena *arena)
-{
+bool compile_read_dims(compile_settings *set, epctx_arena *arena) {
     const char *rest = set->dim_list;
     epctx_str part;
     if (rest == NULL) return true;
@@ -55,8 +53,7 @@ bool compile_read_dims(compile_settings *set, epctx_arena *arena)
     return set->dims != NULL;
 }
 
-static epctx_status fix_dim(epctx_model *model, const compile_dim *dim, epctx_error *error)
-{
+static epctx_status fix_dim(epctx_model *model, const compile_dim *dim, epctx_error *error) {
     epctx_status status = epctx_fix_dim(model, dim->name, dim->value, NULL, error);
     if (status == EPCTX_ERR_NOT_FOUND && dim->input.size > 0)
         status = epctx_fix_input_dim(model, dim->input, dim->axis, dim->value, NULL, error);
@@ -64,8 +61,7 @@ static epctx_status fix_dim(epctx_model *model, const compile_dim *dim, epctx_er
 }
 
 epctx_status compile_fix_dims(epctx_model *model, const compile_settings *set, bool alone,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     epctx_status status = EPCTX_OK;
     size_t i;
     for (i = 0; i < set->dim_count && status == EPCTX_OK; i++) {
@@ -79,8 +75,7 @@ epctx_status compile_fix_dims(epctx_model *model, const compile_settings *set, b
     return status;
 }
 
-epctx_status compile_unused_dim(const compile_settings *set, epctx_error *error)
-{
+epctx_status compile_unused_dim(const compile_settings *set, epctx_error *error) {
     size_t i;
     for (i = 0; i < set->dim_count; i++)
         if (!set->dims[i].used)
@@ -91,8 +86,7 @@ epctx_status compile_unused_dim(const compile_settings *set, epctx_error *error)
 
 /* -- what is open -- */
 
-static bool is_open(const epctx_value_view *value)
-{
+static bool is_open(const epctx_value_view *value) {
     epctx_cursor dims = epctx_value_dims(value);
     epctx_dim dim;
     while (epctx_next_dim(&dims, &dim))
@@ -100,8 +94,7 @@ static bool is_open(const epctx_value_view *value)
     return !value->has_shape;
 }
 
-static void put_shape(FILE *out, const epctx_value_view *value)
-{
+static void put_shape(FILE *out, const epctx_value_view *value) {
     epctx_cursor dims = epctx_value_dims(value);
     const char *comma = "";
     epctx_dim dim;
@@ -119,8 +112,8 @@ static void put_shape(FILE *out, const epctx_value_view *value)
 }
 
 /* "NAME=N" for each dimension that is not in the list yet. */
-static size_t put_options(FILE *out, const epctx_value_view *value, epctx_str *known, size_t count)
-{
+static size_t put_options(FILE *out, const epctx_value_view *value, epctx_str *known,
+                          size_t count) {
     epctx_cursor dims = epctx_value_dims(value);
     uint32_t axis = 0;
     epctx_dim dim;
@@ -139,8 +132,7 @@ static size_t put_options(FILE *out, const epctx_value_view *value, epctx_str *k
     return count;
 }
 
-static void put_open_inputs(FILE *out, const epctx_model *model, const epctx_map *initializers)
-{
+static void put_open_inputs(FILE *out, const epctx_model *model, const epctx_map *initializers) {
     epctx_cursor it = epctx_graph_inputs(epctx_model_graph(model));
     epctx_value_view values[MOST_SHOWN], value;
     epctx_str known[MOST_SHOWN];
@@ -165,8 +157,7 @@ static void put_open_inputs(FILE *out, const epctx_model *model, const epctx_map
     fputs(options > 0 ? "'" : "set them with the tool that made the model", out);
 }
 
-epctx_status compile_open_inputs(const epctx_model *model, char **text, epctx_error *error)
-{
+epctx_status compile_open_inputs(const epctx_model *model, char **text, epctx_error *error) {
     size_t size = 0;
     FILE *out = open_memstream(text, &size);
     epctx_arena arena;

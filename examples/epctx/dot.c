@@ -5,8 +5,7 @@
 #include <string.h>
 
 /* Labels stand between double quotes, where only the quote and the backslash mean something. */
-static void put_label(epctx_str text)
-{
+static void put_label(epctx_str text) {
     uint32_t code, before = 0;
     size_t i, size, count = 0;
     for (i = 0; i < text.size; i += size, before = code, count++) {
@@ -23,8 +22,7 @@ static void put_label(epctx_str text)
     }
 }
 
-static void put_size(uint64_t bytes)
-{
+static void put_size(uint64_t bytes) {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     uint64_t whole = bytes;
     int unit = 0;
@@ -36,8 +34,7 @@ static void put_size(uint64_t bytes)
 }
 
 /* The same source gets the same colour in every picture. */
-static const char *colour_of(epctx_str source)
-{
+static const char *colour_of(epctx_str source) {
     static const char *const colours[] = {"#a6cee3", "#b2df8a", "#fdbf6f", "#cab2d6",
                                           "#fb9a99", "#ffff99", "#8dd3c7", "#fccde5"};
     return colours[epctx_hash(source.data, source.size, 0) % 8];
@@ -67,8 +64,7 @@ typedef struct picture {
     bool short_of_memory;
 } picture;
 
-static void add_line(picture *p, const line *one)
-{
+static void add_line(picture *p, const line *one) {
     if (p->line_count == p->line_room) {
         size_t room = p->line_room * 2 + 64;
         line *more = (line *)epctx_arena_array(&p->arena, room, sizeof *more);
@@ -83,8 +79,7 @@ static void add_line(picture *p, const line *one)
     p->lines[p->line_count++] = *one;
 }
 
-static void add_read(picture *p, const scope *where, epctx_str name, uint32_t to)
-{
+static void add_read(picture *p, const scope *where, epctx_str name, uint32_t to) {
     line one;
     memset(&one, 0, sizeof one);
     one.name = name;
@@ -93,8 +88,7 @@ static void add_read(picture *p, const scope *where, epctx_str name, uint32_t to
     if (name.size > 0) add_line(p, &one);
 }
 
-static void put_lines(const picture *p)
-{
+static void put_lines(const picture *p) {
     size_t i;
     for (i = 0; i < p->line_count; i++) {
         const line *one = &p->lines[i];
@@ -114,8 +108,7 @@ static void put_lines(const picture *p)
     }
 }
 
-static scope *new_scope(picture *p, const scope *outer)
-{
+static scope *new_scope(picture *p, const scope *outer) {
     scope *s = (scope *)epctx_arena_alloc(&p->arena, sizeof *s);
     if (s == NULL) {
         p->short_of_memory = true;
@@ -128,8 +121,7 @@ static scope *new_scope(picture *p, const scope *outer)
 }
 
 /* Size of a context binary, when it can be used. */
-static void put_file_size(const picture *p, epctx_str name)
-{
+static void put_file_size(const picture *p, epctx_str name) {
     const epctx_io *io = epctx_io_files();
     char path[EPCTX_PATH_MAX];
     epctx_file_info info;
@@ -143,8 +135,7 @@ static void put_file_size(const picture *p, epctx_str name)
     put_size(info.size);
 }
 
-static void put_epnode(const picture *p, const epctx_node_view *view, uint32_t id)
-{
+static void put_epnode(const picture *p, const epctx_node_view *view, uint32_t id) {
     epctx_epnode node;
     bool readable = epctx_epnode_read(view, &node, NULL) == EPCTX_OK;
     printf("  n%" PRIu32 " [shape=box3d style=filled fillcolor=\"%s\" label=\"EPContext", id,
@@ -172,8 +163,7 @@ static void put_values(picture *p, epctx_cursor values, scope *where, bool made)
 
 /* The bodies of a node, each in a box with a line to it. */
 static void put_bodies(picture *p, const epctx_node_view *node, uint32_t id, const scope *where,
-                       uint32_t depth)
-{
+                       uint32_t depth) {
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_attr_view attr;
     while (depth > 0 && epctx_next_attr(&attrs, &attr)) {
@@ -206,19 +196,16 @@ static void put_bodies(picture *p, const epctx_node_view *node, uint32_t id, con
     }
 }
 
-static void take_values(picture *p, const epctx_node_view *node, uint32_t id, scope *where)
-{
+static void take_values(picture *p, const epctx_node_view *node, uint32_t id, scope *where) {
     epctx_cursor it = epctx_node_inputs(node);
     epctx_str name;
-    while (epctx_next_str(&it, &name))
-        add_read(p, where, name, id);
+    while (epctx_next_str(&it, &name)) add_read(p, where, name, id);
     it = epctx_node_outputs(node);
     while (epctx_next_str(&it, &name))
         if (epctx_map_put(&where->makers, name, id) != EPCTX_OK) p->short_of_memory = true;
 }
 
-static void put_nodes(picture *p, epctx_graph_view graph, scope *where, uint32_t depth)
-{
+static void put_nodes(picture *p, epctx_graph_view graph, scope *where, uint32_t depth) {
     epctx_cursor it = epctx_graph_nodes(graph);
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
@@ -238,8 +225,7 @@ static void put_nodes(picture *p, epctx_graph_view graph, scope *where, uint32_t
 }
 
 /* Inputs, which make a value, or outputs, which read one. */
-static void put_values(picture *p, epctx_cursor values, scope *where, bool made)
-{
+static void put_values(picture *p, epctx_cursor values, scope *where, bool made) {
     epctx_value_view value;
     while (epctx_next_value(&values, &value)) {
         uint32_t id = p->next++;
@@ -253,8 +239,7 @@ static void put_values(picture *p, epctx_cursor values, scope *where, bool made)
     }
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const cli_option options[] = {{NULL, NULL, NULL}};
     const char *file = NULL;
     epctx_graph_view graph;

@@ -18,8 +18,7 @@ typedef struct dumper {
 
 /* Characters of a field. Blanks separate fields, so they are written as \xHH too, like everything
  * beyond ASCII; a JSON string wants its backslashes and quotes escaped once more. */
-static void put(const dumper *d, epctx_str text)
-{
+static void put(const dumper *d, epctx_str text) {
     size_t i;
     for (i = 0; i < text.size; i++) {
         unsigned char c = (unsigned char)text.data[i];
@@ -32,8 +31,7 @@ static void put(const dumper *d, epctx_str text)
     }
 }
 
-static void begin(dumper *d, const char *word)
-{
+static void begin(dumper *d, const char *word) {
     if (d->json)
         printf("%s\n  {\"record\": \"%s\"", d->some ? "," : "", word);
     else
@@ -41,22 +39,19 @@ static void begin(dumper *d, const char *word)
     d->some = true;
 }
 
-static void end(const dumper *d)
-{
+static void end(const dumper *d) {
     fputs(d->json ? "}" : "\n", stdout);
 }
 
 /* What stands before a value: its key in JSON, else a tab and the label if it has one. */
-static void key(const dumper *d, const char *name, const char *label)
-{
+static void key(const dumper *d, const char *name, const char *label) {
     if (d->json)
         printf(", \"%s\": ", name);
     else
         printf("\t%s", label);
 }
 
-static void put_str(const dumper *d, const char *name, const char *label, epctx_str text)
-{
+static void put_str(const dumper *d, const char *name, const char *label, epctx_str text) {
     key(d, name, label);
     if (d->json)
         cli_put_json(stdout, text);
@@ -64,14 +59,12 @@ static void put_str(const dumper *d, const char *name, const char *label, epctx_
         put(d, text);
 }
 
-static void put_int(const dumper *d, const char *name, const char *label, int64_t number)
-{
+static void put_int(const dumper *d, const char *name, const char *label, int64_t number) {
     key(d, name, label);
     printf("%" PRId64, number);
 }
 
-static void put_names(const dumper *d, const char *name, const char *label, epctx_cursor names)
-{
+static void put_names(const dumper *d, const char *name, const char *label, epctx_cursor names) {
     const char *comma = "";
     epctx_str text;
     key(d, name, label);
@@ -86,21 +79,18 @@ static void put_names(const dumper *d, const char *name, const char *label, epct
     if (d->json) putchar(']');
 }
 
-static void put_dims(const dumper *d, epctx_cursor dims)
-{
+static void put_dims(const dumper *d, epctx_cursor dims) {
     const char *comma = "";
     int64_t dim;
     key(d, "dims", "[");
     if (d->json) putchar('[');
-    for (; epctx_next_int(&dims, &dim); comma = ",")
-        printf("%s%" PRId64, comma, dim);
+    for (; epctx_next_int(&dims, &dim); comma = ",") printf("%s%" PRId64, comma, dim);
     putchar(']');
 }
 
 /* -- types -- */
 
-static void put_shape(const dumper *d, epctx_cursor dims)
-{
+static void put_shape(const dumper *d, epctx_cursor dims) {
     const char *comma = "";
     epctx_dim dim;
     putchar('[');
@@ -116,8 +106,7 @@ static void put_shape(const dumper *d, epctx_cursor dims)
     putchar(']');
 }
 
-static void put_elements(const dumper *d, const epctx_type_view *type)
-{
+static void put_elements(const dumper *d, const epctx_type_view *type) {
     printf("%" PRId32 ":", type->elem_type);
     if (type->has_shape)
         put_shape(d, epctx_type_dims(type));
@@ -126,14 +115,11 @@ static void put_elements(const dumper *d, const epctx_type_view *type)
 }
 
 /* Recursion ends: opening refused models nested deeper than epctx_limits allows. */
-static void put_type(const dumper *d, const epctx_type_view *type)
-{
+static void put_type(const dumper *d, const epctx_type_view *type) {
     epctx_type_view element = epctx_type_of(type->element);
     epctx_view opaque;
     switch (type->kind) {
-    case EPCTX_TYPE_TENSOR:
-        put_elements(d, type);
-        break;
+    case EPCTX_TYPE_TENSOR: put_elements(d, type); break;
     case EPCTX_TYPE_SPARSE:
         fputs("sparse(", stdout);
         put_elements(d, type);
@@ -158,17 +144,14 @@ static void put_type(const dumper *d, const epctx_type_view *type)
         put(d, cli_field_str(opaque, 2));
         putchar(')');
         break;
-    case EPCTX_TYPE_NONE:
-        fputs("none", stdout);
-        break;
+    case EPCTX_TYPE_NONE: fputs("none", stdout); break;
     }
     if (!d->values || type->denotation.size == 0) return;
     putchar('@');
     put(d, type->denotation);
 }
 
-static void put_type_field(const dumper *d, const epctx_type_view *type)
-{
+static void put_type_field(const dumper *d, const epctx_type_view *type) {
     key(d, "type", "");
     if (d->json) putchar('"');
     if (d->values || type->kind == EPCTX_TYPE_TENSOR)
@@ -182,8 +165,7 @@ static void put_type_field(const dumper *d, const epctx_type_view *type)
 
 enum { LONG_TEXT = 200, LONG_LIST = 32 };
 
-static void put_sum(const dumper *d, value_sum *sum)
-{
+static void put_sum(const dumper *d, value_sum *sum) {
     size_t i;
     value_end(sum);
     if (d->json) printf("{\"size\": %" PRIu64 ", ", sum->size);
@@ -195,13 +177,11 @@ static void put_sum(const dumper *d, value_sum *sum)
         return;
     }
     fputs(d->json ? "\"hex\": \"" : "$", stdout);
-    for (i = 0; i < sum->size; i++)
-        printf("%02x", sum->block[i]);
+    for (i = 0; i < sum->size; i++) printf("%02x", sum->block[i]);
     if (d->json) fputs("\"}", stdout);
 }
 
-static void put_text(const dumper *d, epctx_str text)
-{
+static void put_text(const dumper *d, epctx_str text) {
     value_sum sum;
     if (text.size <= LONG_TEXT && (!d->json || epctx_str_is_utf8(text))) {
         if (d->json)
@@ -217,8 +197,7 @@ static void put_text(const dumper *d, epctx_str text)
     put_sum(d, &sum);
 }
 
-static void put_data(const dumper *d, const epctx_tensor_view *tensor)
-{
+static void put_data(const dumper *d, const epctx_tensor_view *tensor) {
     value_sum sum;
     key(d, "data", "");
     if (tensor->external) {
@@ -236,8 +215,7 @@ static void put_data(const dumper *d, const epctx_tensor_view *tensor)
     put_sum(d, &sum);
 }
 
-static void put_float(const dumper *d, float value)
-{
+static void put_float(const dumper *d, float value) {
     const char *quote = d->json && !isfinite(value) ? "\"" : "";
     if (isnan(value))
         printf("%snan%s", quote, quote);
@@ -247,15 +225,13 @@ static void put_float(const dumper *d, float value)
 
 /* The elements of INTS, FLOATS and STRINGS, with the position as `it` leaves it. */
 static bool next_element(const epctx_attr_view *attr, epctx_cursor *it, int64_t *number,
-                         float *real, epctx_str *text)
-{
+                         float *real, epctx_str *text) {
     if (attr->type == EPCTX_ATTR_INTS) return epctx_next_int(it, number);
     if (attr->type == EPCTX_ATTR_FLOATS) return epctx_next_float(it, real);
     return epctx_next_str(it, text);
 }
 
-static void put_elements_of(const dumper *d, const epctx_attr_view *attr)
-{
+static void put_elements_of(const dumper *d, const epctx_attr_view *attr) {
     const uint32_t numbers[] = {CLI_ATTR_FLOATS, CLI_ATTR_INTS, CLI_ATTR_STRINGS};
     epctx_cursor it = epctx_view_fields(attr->view, numbers[attr->type - EPCTX_ATTR_FLOATS]);
     epctx_cursor ahead = it;
@@ -265,8 +241,7 @@ static void put_elements_of(const dumper *d, const epctx_attr_view *attr)
     int64_t number = 0;
     float real = 0;
     epctx_str text = {NULL, 0};
-    while (count <= LONG_LIST && next_element(attr, &ahead, &number, &real, &text))
-        count++;
+    while (count <= LONG_LIST && next_element(attr, &ahead, &number, &real, &text)) count++;
     if (count <= LONG_LIST) putchar('[');
     for (; count <= LONG_LIST && next_element(attr, &it, &number, &real, &text); comma = ",") {
         fputs(comma, stdout);
@@ -298,8 +273,7 @@ static void put_elements_of(const dumper *d, const epctx_attr_view *attr)
 /* -- what many messages have -- */
 
 /* A text that is not empty, as a record of its own. */
-static void put_more(dumper *d, const char *name, epctx_str text)
-{
+static void put_more(dumper *d, const char *name, epctx_str text) {
     if (!d->values || text.size == 0) return;
     begin(d, "more");
     put_str(d, "name", "", epctx_str_of(name));
@@ -308,8 +282,7 @@ static void put_more(dumper *d, const char *name, epctx_str text)
     end(d);
 }
 
-static void put_pairs(dumper *d, const char *word, epctx_cursor pairs)
-{
+static void put_pairs(dumper *d, const char *word, epctx_cursor pairs) {
     epctx_pair pair;
     while (d->values && epctx_next_pair(&pairs, &pair)) {
         begin(d, word);
@@ -320,8 +293,7 @@ static void put_pairs(dumper *d, const char *word, epctx_cursor pairs)
     }
 }
 
-static void put_tensor(dumper *d, const char *word, const epctx_tensor_view *tensor)
-{
+static void put_tensor(dumper *d, const char *word, const epctx_tensor_view *tensor) {
     begin(d, word);
     put_str(d, "name", "", tensor->name);
     put_int(d, "elem_type", "", tensor->elem_type);
@@ -333,8 +305,7 @@ static void put_tensor(dumper *d, const char *word, const epctx_tensor_view *ten
     put_pairs(d, "meta", epctx_view_fields(tensor->view, EPCTX_FIELD_TENSOR_METADATA_PROPS));
 }
 
-static void put_sparse(dumper *d, const epctx_sparse_view *sparse)
-{
+static void put_sparse(dumper *d, const epctx_sparse_view *sparse) {
     begin(d, "sparse");
     put_str(d, "name", "", sparse->values.name);
     if (d->values) put_dims(d, epctx_view_fields(sparse->view, CLI_SPARSE_DIMS));
@@ -344,8 +315,7 @@ static void put_sparse(dumper *d, const epctx_sparse_view *sparse)
     put_tensor(d, "tensor", &sparse->indices);
 }
 
-static void put_value(dumper *d, const char *word, const epctx_value_view *value)
-{
+static void put_value(dumper *d, const char *word, const epctx_value_view *value) {
     epctx_type_view type = epctx_type_of(value->type);
     begin(d, word);
     put_str(d, "name", "", value->name);
@@ -355,15 +325,12 @@ static void put_value(dumper *d, const char *word, const epctx_value_view *value
     put_pairs(d, "meta", epctx_view_fields(value->view, EPCTX_FIELD_VALUE_METADATA_PROPS));
 }
 
-static void put_values(dumper *d, const char *word, epctx_cursor values)
-{
+static void put_values(dumper *d, const char *word, epctx_cursor values) {
     epctx_value_view value;
-    while (epctx_next_value(&values, &value))
-        put_value(d, word, &value);
+    while (epctx_next_value(&values, &value)) put_value(d, word, &value);
 }
 
-static void put_opsets(dumper *d, epctx_cursor opsets)
-{
+static void put_opsets(dumper *d, epctx_cursor opsets) {
     epctx_opset opset;
     while (epctx_next_opset(&opsets, &opset)) {
         begin(d, "opset");
@@ -376,8 +343,7 @@ static void put_opsets(dumper *d, epctx_cursor opsets)
 /* -- attributes and nodes -- */
 
 /* Members that are messages, each in a record of its own. Graphs come later. */
-static void put_members(dumper *d, const epctx_attr_view *attr)
-{
+static void put_members(dumper *d, const epctx_attr_view *attr) {
     static const uint8_t numbers[EPCTX_ATTR_TYPE_PROTOS + 1] = {
         0, 0, 0, 0, 5, 0, 0, 0, 0, 10, 0, 22, 23, 14, 15}; /* by type, of AttributeProto */
     epctx_cursor it = epctx_view_fields(attr->view, numbers[attr->type]);
@@ -387,13 +353,11 @@ static void put_members(dumper *d, const epctx_attr_view *attr)
     switch (attr->type) {
     case EPCTX_ATTR_TENSOR:
     case EPCTX_ATTR_TENSORS:
-        while (epctx_next_tensor(&it, &tensor))
-            put_tensor(d, "tensor", &tensor);
+        while (epctx_next_tensor(&it, &tensor)) put_tensor(d, "tensor", &tensor);
         break;
     case EPCTX_ATTR_SPARSE_TENSOR:
     case EPCTX_ATTR_SPARSE_TENSORS:
-        while (epctx_next_sparse(&it, &sparse))
-            put_sparse(d, &sparse);
+        while (epctx_next_sparse(&it, &sparse)) put_sparse(d, &sparse);
         break;
     case EPCTX_ATTR_TYPE_PROTO:
     case EPCTX_ATTR_TYPE_PROTOS:
@@ -405,19 +369,15 @@ static void put_members(dumper *d, const epctx_attr_view *attr)
             end(d);
         }
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
 /* By the attribute's type: other members that it may have mean nothing. */
-static void put_attr_value(const dumper *d, const epctx_attr_view *attr)
-{
+static void put_attr_value(const dumper *d, const epctx_attr_view *attr) {
     if (attr->ref_attr_name.size > 0) put_str(d, "ref_attr_name", "ref=", attr->ref_attr_name);
     switch (attr->type) {
-    case EPCTX_ATTR_INT:
-        put_int(d, "value", "", attr->i);
-        break;
+    case EPCTX_ATTR_INT: put_int(d, "value", "", attr->i); break;
     case EPCTX_ATTR_FLOAT:
         key(d, "value", "");
         put_float(d, attr->f);
@@ -432,13 +392,11 @@ static void put_attr_value(const dumper *d, const epctx_attr_view *attr)
         key(d, "value", "");
         put_elements_of(d, attr);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
-static void put_attr(dumper *d, const epctx_attr_view *attr)
-{
+static void put_attr(dumper *d, const epctx_attr_view *attr) {
     begin(d, "attr");
     put_str(d, "name", "", attr->name);
     put_int(d, "type", "", attr->type);
@@ -449,15 +407,12 @@ static void put_attr(dumper *d, const epctx_attr_view *attr)
     put_members(d, attr);
 }
 
-static void put_attrs(dumper *d, epctx_cursor attrs)
-{
+static void put_attrs(dumper *d, epctx_cursor attrs) {
     epctx_attr_view attr;
-    while (epctx_next_attr(&attrs, &attr))
-        put_attr(d, &attr);
+    while (epctx_next_attr(&attrs, &attr)) put_attr(d, &attr);
 }
 
-static void put_nodes(dumper *d, epctx_cursor nodes)
-{
+static void put_nodes(dumper *d, epctx_cursor nodes) {
     epctx_node_view node;
     int64_t index = 0;
     while (epctx_next_node(&nodes, &node)) {
@@ -488,16 +443,14 @@ typedef struct place {
     int64_t position; /* in a `graphs` attribute, -1 for `g`; of the function or training info */
 } place;
 
-static place start_at(const char *start, int64_t position)
-{
+static place start_at(const char *start, int64_t position) {
     place top = {NULL, NULL, 0, {NULL, 0}, -1};
     top.start = start;
     top.position = position;
     return top;
 }
 
-static void put_path(const dumper *d, const place *at)
-{
+static void put_path(const dumper *d, const place *at) {
     if (at->parent == NULL) {
         fputs(at->start, stdout);
     } else {
@@ -511,8 +464,7 @@ static void put_path(const dumper *d, const place *at)
 
 static void put_graph(dumper *d, epctx_graph_view graph, const place *at);
 
-static void put_attr_graphs(dumper *d, const epctx_attr_view *attr, place *at)
-{
+static void put_attr_graphs(dumper *d, const epctx_attr_view *attr, place *at) {
     epctx_cursor graphs = epctx_view_fields(attr->view, CLI_ATTR_GRAPHS);
     epctx_field field;
     at->attr = attr->name;
@@ -527,20 +479,17 @@ static void put_attr_graphs(dumper *d, const epctx_attr_view *attr, place *at)
 }
 
 /* The graphs below nodes. */
-static void put_bodies(dumper *d, epctx_cursor nodes, const place *at)
-{
+static void put_bodies(dumper *d, epctx_cursor nodes, const place *at) {
     place below = {at, NULL, 0, {NULL, 0}, -1};
     epctx_node_view node;
     for (; epctx_next_node(&nodes, &node); below.node++) {
         epctx_cursor attrs = epctx_node_attrs(&node);
         epctx_attr_view attr;
-        while (epctx_next_attr(&attrs, &attr))
-            put_attr_graphs(d, &attr, &below);
+        while (epctx_next_attr(&attrs, &attr)) put_attr_graphs(d, &attr, &below);
     }
 }
 
-static void put_annotations(dumper *d, epctx_graph_view graph)
-{
+static void put_annotations(dumper *d, epctx_graph_view graph) {
     epctx_cursor it = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
     while (epctx_next_annotation(&it, &annotation)) {
@@ -552,8 +501,7 @@ static void put_annotations(dumper *d, epctx_graph_view graph)
 }
 
 /* Recursion ends: opening refused models nested deeper than epctx_limits allows. */
-static void put_graph(dumper *d, epctx_graph_view graph, const place *at)
-{
+static void put_graph(dumper *d, epctx_graph_view graph, const place *at) {
     epctx_cursor tensors = epctx_graph_initializers(graph), sparses = epctx_graph_sparse(graph);
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
@@ -569,10 +517,8 @@ static void put_graph(dumper *d, epctx_graph_view graph, const place *at)
     put_values(d, "input", epctx_graph_inputs(graph));
     put_values(d, "output", epctx_graph_outputs(graph));
     put_values(d, "value", epctx_graph_values(graph));
-    while (epctx_next_tensor(&tensors, &tensor))
-        put_tensor(d, "init", &tensor);
-    while (epctx_next_sparse(&sparses, &sparse))
-        put_sparse(d, &sparse);
+    while (epctx_next_tensor(&tensors, &tensor)) put_tensor(d, "init", &tensor);
+    while (epctx_next_sparse(&sparses, &sparse)) put_sparse(d, &sparse);
     if (d->values) put_annotations(d, graph);
     put_nodes(d, epctx_graph_nodes(graph));
     put_bodies(d, epctx_graph_nodes(graph), at);
@@ -580,8 +526,7 @@ static void put_graph(dumper *d, epctx_graph_view graph, const place *at)
 
 /* -- the model -- */
 
-static void put_model(dumper *d, const epctx_model *model)
-{
+static void put_model(dumper *d, const epctx_model *model) {
     epctx_model_info info = epctx_model_read(model);
     epctx_cursor opsets = epctx_model_opsets(model);
     const char *comma = "";
@@ -609,8 +554,7 @@ static void put_model(dumper *d, const epctx_model *model)
     put_pairs(d, "meta", epctx_view_fields(info.view, EPCTX_FIELD_MODEL_METADATA_PROPS));
 }
 
-static void put_function(dumper *d, const epctx_function_view *function, int64_t index)
-{
+static void put_function(dumper *d, const epctx_function_view *function, int64_t index) {
     place top = start_at("function", index);
     begin(d, "function");
     put_str(d, "domain", "", function->domain);
@@ -633,8 +577,7 @@ static void put_function(dumper *d, const epctx_function_view *function, int64_t
     if (d->values) put_bodies(d, epctx_function_nodes(function), &top);
 }
 
-static void put_training(dumper *d, const epctx_training_view *training, int64_t index)
-{
+static void put_training(dumper *d, const epctx_training_view *training, int64_t index) {
     place first = start_at("initialization", index), step = start_at("algorithm", index);
     begin(d, "training");
     put_int(d, "index", "", index);
@@ -648,8 +591,7 @@ static void put_training(dumper *d, const epctx_training_view *training, int64_t
         put_graph(d, training->algorithm, &step);
 }
 
-static int dump(const char *file, dumper *d)
-{
+static int dump(const char *file, dumper *d) {
     place top = start_at("", -1);
     epctx_function_view function;
     epctx_training_view training;
@@ -673,8 +615,7 @@ static int dump(const char *file, dumper *d)
     return CLI_OK;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     dumper d = {false, false, false};
     const cli_option options[] = {
         {"--json", NULL, &d.json}, {"--values", NULL, &d.values}, {NULL, NULL, NULL}};

@@ -1,8 +1,7 @@
 /* epctx embed: contexts from files into the model. */
 #include "convert.h"
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     return convert_contexts(&cli_embed, argc, argv, epctx_model_embed);
 }
 

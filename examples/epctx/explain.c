@@ -206,33 +206,28 @@ static const explain_entry entries[] = {
 };
 #define ENTRY_COUNT (sizeof entries / sizeof entries[0])
 
-static char lower(char c)
-{
+static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-static bool has(const char *text, const char *part)
-{
+static bool has(const char *text, const char *part) {
     size_t size = strlen(part);
     for (; *text != '\0'; text++) {
         size_t i = 0;
-        while (i < size && lower(text[i]) == lower(part[i]))
-            i++;
+        while (i < size && lower(text[i]) == lower(part[i])) i++;
         if (i == size) return true;
     }
     return false;
 }
 
-static bool fits(const explain_entry *entry, const char *text)
-{
+static bool fits(const explain_entry *entry, const char *text) {
     int i;
     for (i = 0; i < 3 && entry->fragments[i] != NULL; i++)
         if (!has(text, entry->fragments[i])) return false;
     return true;
 }
 
-static void put_entry(const explain_entry *entry, bool first)
-{
+static void put_entry(const explain_entry *entry, bool first) {
     int i;
     if (!first) putchar('\n');
     for (i = 0; i < 3 && entry->fragments[i] != NULL; i++)
@@ -240,8 +235,7 @@ static void put_entry(const explain_entry *entry, bool first)
     printf("\n  cause: %s\n  cure:  %s\n", entry->cause, entry->cure);
 }
 
-static void json_fragments(const explain_entry *entry)
-{
+static void json_fragments(const explain_entry *entry) {
     int i;
     fputs("\"text\": [", stdout);
     for (i = 0; i < 3 && entry->fragments[i] != NULL; i++) {
@@ -251,8 +245,7 @@ static void json_fragments(const explain_entry *entry)
     fputs("], ", stdout);
 }
 
-static int explain(const char *text, bool json)
-{
+static int explain(const char *text, bool json) {
     size_t i, found = 0;
     if (json) putchar('[');
     for (i = 0; i < ENTRY_COUNT; i++) {
@@ -272,8 +265,7 @@ static int explain(const char *text, bool json)
 }
 
 /* TEXT may be a rule of lint, by id or name; false: it is none. */
-static bool explain_rule(const char *text, bool json)
-{
+static bool explain_rule(const char *text, bool json) {
     int rule = rule_find(epctx_str_of(text));
     epctx_rule_info info = rule_info(rule);
     if (rule == RULE_COUNT) return false;
@@ -287,8 +279,7 @@ static bool explain_rule(const char *text, bool json)
 }
 
 /* All of standard input, terminated; NULL when memory runs out. A log of 1 MiB is enough. */
-static char *read_input(void)
-{
+static char *read_input(void) {
     const size_t room = (size_t)1 << 20;
     char *text = (char *)malloc(room + 1);
     size_t size = text != NULL ? fread(text, 1, room, stdin) : 0;
@@ -299,8 +290,7 @@ static char *read_input(void)
     return text;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     bool json = false;
     const char *text = NULL;
     char *input;

@@ -1,8 +1,7 @@
 /* epctx extract: contexts from the model into files. */
 #include "convert.h"
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     return convert_contexts(&cli_extract, argc, argv, epctx_model_extract);
 }
 

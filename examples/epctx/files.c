@@ -25,41 +25,34 @@ static struct {
 
 enum { OPEN_MOST = sizeof state.open / sizeof state.open[0] };
 
-static const epctx_io *base(void)
-{
+static const epctx_io *base(void) {
     return epctx_io_files();
 }
 
 /* `to` in the place of `from`; one of them is NULL. */
-static void note(epctx_io_file *from, epctx_io_file *to)
-{
+static void note(epctx_io_file *from, epctx_io_file *to) {
     size_t i = 0;
-    while (i < OPEN_MOST && state.open[i] != from)
-        i++;
+    while (i < OPEN_MOST && state.open[i] != from) i++;
     if (i < OPEN_MOST) state.open[i] = to;
 }
 
 /* Around what makes or removes a name and notes it: the two belong together. */
-static void block(sigset_t *before)
-{
+static void block(sigset_t *before) {
     sigset_t all;
     size_t i;
     sigemptyset(&all);
-    for (i = 0; i < ENDINGS; i++)
-        sigaddset(&all, endings[i]);
+    for (i = 0; i < ENDINGS; i++) sigaddset(&all, endings[i]);
     sigprocmask(SIG_BLOCK, &all, before);
 }
 
-static void unblock(const sigset_t *before)
-{
+static void unblock(const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
 }
 
 /* -- signals -- */
 
 /* The file of a lock is created before the lock is held; the next owner removes the file. */
-static void leave_lock(void)
-{
+static void leave_lock(void) {
     struct stat there, ours;
     long fd, most = sysconf(_SC_OPEN_MAX);
     if (state.lock[0] == '\0' || lstat(state.lock, &there) != 0) return;
@@ -71,8 +64,7 @@ static void leave_lock(void)
         }
 }
 
-static void stop(int number)
-{
+static void stop(int number) {
     size_t i;
     if (state.late || state.kept) {
         state.signal = number;
@@ -86,29 +78,25 @@ static void stop(int number)
     raise(number);
 }
 
-void cli_signals_begin(void)
-{
+void cli_signals_begin(void) {
     struct sigaction action, old;
     size_t i;
     memset(&action, 0, sizeof action);
     action.sa_handler = stop;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
-    for (i = 0; i < ENDINGS; i++)
-        sigaddset(&action.sa_mask, endings[i]);
+    for (i = 0; i < ENDINGS; i++) sigaddset(&action.sa_mask, endings[i]);
     for (i = 0; i < ENDINGS; i++) /* who ignores one (nohup) wants that the work goes on */
         if (sigaction(endings[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
             sigaction(endings[i], &action, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a file that would be too big is an error of write */
 }
 
-void cli_signals_keep(bool keep)
-{
+void cli_signals_keep(bool keep) {
     state.kept = keep;
 }
 
-void cli_signals_end(void)
-{
+void cli_signals_end(void) {
     if (state.signal == 0) return;
     signal(state.signal, SIG_DFL);
     raise(state.signal);
@@ -117,8 +105,7 @@ void cli_signals_end(void)
 /* -- the io -- */
 
 static epctx_status create(void *user, const char *root, const char *name, epctx_io_file *file,
-                           epctx_error *error)
-{
+                           epctx_error *error) {
     sigset_t before;
     epctx_status status;
     block(&before);
@@ -130,8 +117,7 @@ static epctx_status create(void *user, const char *root, const char *name, epctx
 
 /* In parts: a big write reports nothing while it lasts. */
 static epctx_status write_parts(void *user, epctx_io_file *file, const void *data, size_t size,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     const size_t most = (size_t)1 << 20;
     const char *from = (const char *)data;
     epctx_status status = EPCTX_OK;
@@ -147,8 +133,7 @@ static epctx_status write_parts(void *user, epctx_io_file *file, const void *dat
     return status;
 }
 
-static void close_file(void *user, epctx_io_file *file)
-{
+static void close_file(void *user, epctx_io_file *file) {
     sigset_t before;
     block(&before);
     note(file, NULL);
@@ -158,42 +143,37 @@ static void close_file(void *user, epctx_io_file *file)
 
 /* From here on names change, until all of them have changed or are as they were. */
 static epctx_status commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                           epctx_error *error)
-{
+                           epctx_error *error) {
     state.late = 1;
     return base()->commit_fn(user, file, overwrite, error);
 }
 
 static epctx_status clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                          epctx_error *error)
-{
+                          epctx_error *error) {
     state.late = 1;
     return base()->clear_fn(user, file, overwrite, error);
 }
 
-static epctx_status second(void *user, epctx_io_file *file, const char *name, epctx_error *error)
-{
+static epctx_status second(void *user, epctx_io_file *file, const char *name, epctx_error *error) {
     state.late = 1;
     return base()->second_fn(user, file, name, error);
 }
 
-static epctx_status remove_file(void *user, const char *root, const char *name, epctx_error *error)
-{
+static epctx_status remove_file(void *user, const char *root, const char *name,
+                                epctx_error *error) {
     state.late = 1;
     return base()->remove_fn(user, root, name, error);
 }
 
 static epctx_status link_file(void *user, const char *root, const char *from, const char *to,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     state.late = 1;
     return base()->link_fn(user, root, from, to, error);
 }
 
 /* Waiting for a lock ends with a signal like anything else. */
 static epctx_status lock(void *user, const char *root, const char *name, epctx_io_file *file,
-                         epctx_error *error)
-{
+                         epctx_error *error) {
     epctx_status status;
     if (epctx_path_join(epctx_str_of(root), epctx_str_of(name), state.lock, sizeof state.lock,
                         NULL) != EPCTX_OK)
@@ -204,8 +184,7 @@ static epctx_status lock(void *user, const char *root, const char *name, epctx_i
     return status;
 }
 
-const epctx_io *cli_io(void)
-{
+const epctx_io *cli_io(void) {
     static epctx_io io;
     io = *base();
     io.create_fn = create;
@@ -223,8 +202,7 @@ const epctx_io *cli_io(void)
 /* -- files that are no models -- */
 
 epctx_status cli_write_files(const char *folder, const cli_file *files, size_t count,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     epctx_arena arena;
     epctx_commit commit;
     epctx_output_file *outputs;

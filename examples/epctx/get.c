@@ -18,8 +18,7 @@ typedef struct get_work {
 } get_work;
 
 /* What --node can be; a model may have thousands of them. */
-static void list_nodes(const get_work *work)
-{
+static void list_nodes(const get_work *work) {
     epctx_walk walk;
     epctx_node_view node;
     int count = 0;
@@ -36,8 +35,7 @@ static void list_nodes(const get_work *work)
 }
 
 /* Chooses the node: by name, or the only one there is. */
-static bool find_node(get_work *work, epctx_node_view *found)
-{
+static bool find_node(get_work *work, epctx_node_view *found) {
     epctx_walk walk;
     epctx_node_view node;
     uint64_t count = 0;
@@ -64,8 +62,7 @@ static bool find_node(get_work *work, epctx_node_view *found)
 }
 
 /* The context of a node, wherever it is. */
-static epctx_status get_context(get_work *work, const epctx_node_view *view, epctx_str *value)
-{
+static epctx_status get_context(get_work *work, const epctx_node_view *view, epctx_str *value) {
     epctx_epnode node;
     epctx_str folder;
     epctx_status status = epctx_epnode_read(view, &node, &work->error);
@@ -85,8 +82,7 @@ static epctx_status get_context(get_work *work, const epctx_node_view *view, epc
 
 /* An attribute as stored; a number becomes text in `digits`. */
 static bool get_attr(const epctx_node_view *view, const char *name, char digits[24],
-                     epctx_str *value)
-{
+                     epctx_str *value) {
     epctx_cursor it = epctx_node_attrs(view);
     epctx_attr_view attr;
     bool found = false;
@@ -102,25 +98,21 @@ static bool get_attr(const epctx_node_view *view, const char *name, char digits[
     return found;
 }
 
-static int write_file(get_work *work, epctx_str value)
-{
+static int write_file(get_work *work, epctx_str value) {
     epctx_write_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.overwrite = work->policy;
     cli_progress_begin("get", value.size);
     switch (epctx_write_bytes(cli_io(), work->out, value.data, value.size, &opts, &work->error)) {
-    case EPCTX_OK:
-        return CLI_OK;
+    case EPCTX_OK: return CLI_OK;
     case EPCTX_ERR_EXISTS:
         return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)",
                              work->error.message);
-    default:
-        return cli_fail(&work->error);
+    default: return cli_fail(&work->error);
     }
 }
 
-static void put_base64(epctx_str bytes)
-{
+static void put_base64(epctx_str bytes) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *from = (const unsigned char *)bytes.data;
     size_t i;
@@ -137,8 +129,7 @@ static void put_base64(epctx_str bytes)
 }
 
 /* No byte is lost: what is no text comes in base64. */
-static void put_json(const get_work *work, epctx_str value)
-{
+static void put_json(const get_work *work, epctx_str value) {
     bool is_text = epctx_str_is_utf8(value);
     putchar('{');
     cli_json_str("file", epctx_str_of(work->file), ", ");
@@ -153,8 +144,7 @@ static void put_json(const get_work *work, epctx_str value)
     puts("\"}");
 }
 
-static int put_value(get_work *work, epctx_str value)
-{
+static int put_value(get_work *work, epctx_str value) {
     if (work->out != NULL) return write_file(work, value);
     if (work->json)
         put_json(work, value);
@@ -168,8 +158,7 @@ static int put_value(get_work *work, epctx_str value)
     return CLI_OK;
 }
 
-static int no_attr(const get_work *work, const epctx_node_view *node)
-{
+static int no_attr(const get_work *work, const epctx_node_view *node) {
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
     cli_fail_text("%s: the node has no attribute '%s', only these:", work->file, work->what);
@@ -182,8 +171,7 @@ static int no_attr(const get_work *work, const epctx_node_view *node)
 }
 
 /* Names of inputs or outputs as `epctx set` takes them. */
-static bool put_names(FILE *out, epctx_cursor values)
-{
+static bool put_names(FILE *out, epctx_cursor values) {
     const char *comma = "";
     epctx_value_view value;
     size_t i;
@@ -198,8 +186,7 @@ static bool put_names(FILE *out, epctx_cursor values)
 }
 
 /* model:FIELD, graph:FIELD and opset:DOMAIN, under the names that `epctx set` writes. */
-static int get_target(get_work *work)
-{
+static int get_target(get_work *work) {
     epctx_graph_view graph = epctx_model_graph(&work->model);
     epctx_str value = epctx_str_of(NULL);
     char digits[24], *names = NULL;
@@ -233,8 +220,7 @@ static int get_target(get_work *work)
     return code;
 }
 
-static int get(get_work *work)
-{
+static int get(get_work *work) {
     epctx_str value = epctx_str_of(NULL);
     epctx_node_view node;
     char digits[24];
@@ -255,8 +241,7 @@ static int get(get_work *work)
     return put_value(work, value);
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char *operands[2] = {NULL, NULL};
     get_work work;
     int code;

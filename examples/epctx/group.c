@@ -33,8 +33,7 @@ typedef struct member {
 } member;
 
 /* What the compiler tells of the graph that is done; of one that was in the binary it is old. */
-static void note_step(void *user, const char *work, uint64_t done, uint64_t total)
-{
+static void note_step(void *user, const char *work, uint64_t done, uint64_t total) {
     member *m = (member *)user;
     bool compiling = strcmp(work, "compile") == 0;
     if (compiling && m->graphs == NULL)
@@ -47,8 +46,7 @@ static void note_step(void *user, const char *work, uint64_t done, uint64_t tota
 }
 
 /* Remembers a graph under its name. */
-static bool learn(sharing *s, epctx_str name, uint64_t size)
-{
+static bool learn(sharing *s, epctx_str name, uint64_t size) {
     epctx_str copy = epctx_str_of(epctx_arena_copy(&s->arena, name));
     if (s->known_count == s->room) {
         uint64_t *more = epctx_arena_array(&s->arena, s->room * 2 + 16, sizeof *more);
@@ -63,8 +61,7 @@ static bool learn(sharing *s, epctx_str name, uint64_t size)
 }
 
 /* Weights of the model's graphs; those of a graph that another model brought are all shared. */
-static bool add_graphs(sharing *s, const member *m, const epctx_gen_report *report, weights *sum)
-{
+static bool add_graphs(sharing *s, const member *m, const epctx_gen_report *report, weights *sum) {
     size_t i;
     memset(sum, 0, sizeof *sum);
     for (i = 0; i < report->partition_count; i++) {
@@ -85,8 +82,7 @@ static bool add_graphs(sharing *s, const member *m, const epctx_gen_report *repo
 }
 
 static void print_member(FILE *out, const char *file, const epctx_gen_report *report,
-                         const weights *w)
-{
+                         const weights *w) {
     fprintf(out,
             "%-14s %s: %zu partition%s, %zu node%s compiled, %zu left to the CPU; %" PRIu64
             " bytes of weights, %" PRIu64 " of them shared\n",
@@ -97,16 +93,14 @@ static void print_member(FILE *out, const char *file, const epctx_gen_report *re
 }
 
 /* Why nodes of it are left to the CPU. */
-static void note_refusal(void *user, const epctx_node *node, const epctx_error *why)
-{
+static void note_refusal(void *user, const epctx_node *node, const epctx_error *why) {
     left_note(&((member *)user)->left, node, why);
 }
 
 /* One model of the group; the last one writes everything. */
 static epctx_status compile_member(epctx_workspace *workspace, const char *file, bool last,
                                    const compile_settings *set, const epctx_backend *backend,
-                                   epctx_gen_report *report, sharing *s, epctx_error *error)
-{
+                                   epctx_gen_report *report, sharing *s, epctx_error *error) {
     member mine;
     epctx_gen_opts gen = set->gen;
     epctx_open_opts open = set->open;
@@ -152,8 +146,7 @@ static epctx_status compile_member(epctx_workspace *workspace, const char *file,
 }
 
 /* All of them are looked for before the first one is compiled. */
-static epctx_status find_models(const char *const *files, int count, epctx_error *error)
-{
+static epctx_status find_models(const char *const *files, int count, epctx_error *error) {
     const epctx_io *io = epctx_io_files();
     epctx_status status = EPCTX_OK;
     epctx_file_info info;
@@ -170,8 +163,7 @@ static epctx_status find_models(const char *const *files, int count, epctx_error
 static epctx_status compile_members(const char *const *files, int count,
                                     const compile_settings *set, sharing *s,
                                     epctx_gen_report *report, char *first_binary,
-                                    compile_notes *notes, epctx_error *error)
-{
+                                    compile_notes *notes, epctx_error *error) {
     epctx_workspace *workspace;
     epctx_backend backend;
     static epctx_io_file lock;
@@ -198,8 +190,7 @@ static epctx_status compile_members(const char *const *files, int count,
     return status;
 }
 
-int compile_group(const char *const *files, int count, const compile_settings *set)
-{
+int compile_group(const char *const *files, int count, const compile_settings *set) {
     static epctx_gen_report report;
     char first_binary[EPCTX_PATH_MAX] = "";
     char *lines = NULL;

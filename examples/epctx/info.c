@@ -9,22 +9,19 @@
 
 /* -- for people -- */
 
-static void put_quoted(epctx_str text)
-{
+static void put_quoted(epctx_str text) {
     putchar('\'');
     cli_put(stdout, text);
     putchar('\'');
 }
 
-static void line(const char *word, epctx_str text)
-{
+static void line(const char *word, epctx_str text) {
     printf("%-14s ", word);
     cli_put(stdout, text);
     putchar('\n');
 }
 
-static void put_type(const epctx_value_view *value)
-{
+static void put_type(const epctx_value_view *value) {
     epctx_cursor dims = epctx_value_dims(value);
     const char *comma = "";
     epctx_dim dim;
@@ -47,8 +44,7 @@ static void put_type(const epctx_value_view *value)
     if (value->has_shape) putchar(']');
 }
 
-static void put_values(const char *word, epctx_cursor values)
-{
+static void put_values(const char *word, epctx_cursor values) {
     epctx_value_view value;
     while (epctx_next_value(&values, &value)) {
         printf("%-14s ", word);
@@ -59,8 +55,7 @@ static void put_values(const char *word, epctx_cursor values)
     }
 }
 
-static void put_opsets(epctx_view model)
-{
+static void put_opsets(epctx_view model) {
     epctx_cursor it = epctx_view_fields(model, CLI_MODEL_OPSET_IMPORT);
     const char *comma = "";
     epctx_field field;
@@ -77,8 +72,7 @@ static void put_opsets(epctx_view model)
     puts(comma[0] != '\0' ? "" : "none");
 }
 
-static void put_head(const report *all)
-{
+static void put_head(const report *all) {
     epctx_model_info info = epctx_model_read(all->model);
     epctx_graph_view graph = epctx_model_graph(all->model);
     line("model", epctx_str_of(all->file));
@@ -101,24 +95,21 @@ static void put_head(const report *all)
     put_values("output", epctx_graph_outputs(graph));
 }
 
-static bool is_compat(epctx_str key)
-{
+static bool is_compat(epctx_str key) {
     const size_t size = sizeof EPCTX_COMPAT_PREFIX - 1;
     return key.size >= size && memcmp(key.data, EPCTX_COMPAT_PREFIX, size) == 0;
 }
 
 /* One attribute of a partition, when the node has it. */
 static void put_attr(const epctx_epnode *node, epctx_epnode_attr attr, const char *word,
-                     epctx_str text)
-{
+                     epctx_str text) {
     if ((node->present & 1u << attr) == 0) return;
     printf("    %-20s ", word);
     cli_put(stdout, text);
     putchar('\n');
 }
 
-static void put_content(const report_part *part)
-{
+static void put_content(const report_part *part) {
     const epctx_epnode *node = &part->node;
     bool main = node->main_context == 1;
     if (!main && node->ep_cache_context.size == 0 && part->dlc.size == 0) {
@@ -142,8 +133,7 @@ static void put_content(const report_part *part)
 }
 
 /* Names of values, the first few of many. */
-static void put_names(const char *word, epctx_cursor names)
-{
+static void put_names(const char *word, epctx_cursor names) {
     const char *comma = "";
     epctx_str name;
     int shown = 0;
@@ -157,8 +147,7 @@ static void put_names(const char *word, epctx_cursor names)
     puts(shown == 0 ? "none" : "");
 }
 
-static bool is_known(epctx_str name)
-{
+static bool is_known(epctx_str name) {
 #define KNOWN_ROW(id, text, kind, member) \
     if (epctx_str_is(name, text)) return true;
     EPCTX_EPNODE_ATTR_LIST(KNOWN_ROW)
@@ -167,8 +156,7 @@ static bool is_known(epctx_str name)
 }
 
 /* ORT makes all weights inputs of a weightless node, epctx none. */
-static bool is_input(const epctx_node_view *node, epctx_str name)
-{
+static bool is_input(const epctx_node_view *node, epctx_str name) {
     epctx_cursor it = epctx_node_inputs(node);
     epctx_str input;
     while (epctx_next_str(&it, &input))
@@ -177,8 +165,7 @@ static bool is_input(const epctx_node_view *node, epctx_str name)
 }
 
 /* Attributes that the schema does not have: many EPs have their own. */
-static void put_extras(const report_part *part)
-{
+static void put_extras(const report_part *part) {
     epctx_cursor it = epctx_node_attrs(&part->view);
     epctx_attr_view attr;
     while (epctx_next_attr(&it, &attr)) {
@@ -210,8 +197,7 @@ static void put_extras(const report_part *part)
     }
 }
 
-static void put_part(const report_part *part, size_t number)
-{
+static void put_part(const report_part *part, size_t number) {
     const epctx_epnode *node = &part->node;
     printf("  #%zu ", number);
     put_quoted(node->name);
@@ -238,8 +224,7 @@ static void put_part(const report_part *part, size_t number)
 }
 
 /* The path as the user would type it: what stands before the name is where it was looked for. */
-static void put_file(const epctx_dependency *file)
-{
+static void put_file(const epctx_dependency *file) {
     fputs("  ", stdout);
     cli_put(stdout, epctx_str_of(file->folder));
     cli_put(stdout, file->name);
@@ -251,8 +236,7 @@ static void put_file(const epctx_dependency *file)
                             : "not found, and not needed to load the model");
 }
 
-static void put_cpu(const report *all)
-{
+static void put_cpu(const report *all) {
     size_t i;
     printf("%-14s ", "on the CPU");
     if (all->op_count == 0) fputs("nothing", stdout);
@@ -264,8 +248,7 @@ static void put_cpu(const report *all)
 }
 
 /* What the session will have to do, and which EPs it needs. */
-static void put_state(const epctx_state *state)
-{
+static void put_state(const epctx_state *state) {
     static const char *const words[3] = {"not compiled; EPs compile when the model is loaded",
                                          "partly compiled", "fully compiled"};
     size_t i;
@@ -295,8 +278,7 @@ static void put_state(const epctx_state *state)
 }
 
 /* Entries that nothing else here shows. */
-static void put_metadata(const report *all)
-{
+static void put_metadata(const report *all) {
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(all->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
@@ -314,8 +296,7 @@ static void put_metadata(const report *all)
     }
 }
 
-static void print_text(const report *all, const epctx_state *state)
-{
+static void print_text(const report *all, const epctx_state *state) {
     size_t i;
     put_head(all);
     put_state(state);
@@ -323,31 +304,26 @@ static void print_text(const report *all, const epctx_state *state)
         puts("partitions     none, the model has no EPContext node");
     else
         printf("%-14s %zu\n", "partitions", all->part_count);
-    for (i = 0; i < all->part_count; i++)
-        put_part(&all->parts[i], i + 1);
+    for (i = 0; i < all->part_count; i++) put_part(&all->parts[i], i + 1);
     if (all->file_count > 0) printf("%-14s %zu\n", "files", all->file_count);
-    for (i = 0; i < all->file_count; i++)
-        put_file(&all->files[i]);
+    for (i = 0; i < all->file_count; i++) put_file(&all->files[i]);
     put_cpu(all);
     if (all->inner_nodes > 0)
         printf("%-14s %" PRIu64 " ordinary node%s in bodies and functions\n", "", all->inner_nodes,
                cli_plural(all->inner_nodes));
     put_metadata(all);
-    for (i = 0; i < all->warning_count; i++)
-        line("warning:", epctx_str_of(all->warnings[i]));
+    for (i = 0; i < all->warning_count; i++) line("warning:", epctx_str_of(all->warnings[i]));
 }
 
 /* -- for programs -- */
 
-static void json_str(const char *key, epctx_str text, const char *after)
-{
+static void json_str(const char *key, epctx_str text, const char *after) {
     printf("\"%s\": ", key);
     cli_put_json(stdout, text);
     fputs(after, stdout);
 }
 
-static void json_head(const report *all)
-{
+static void json_head(const report *all) {
     epctx_model_info info = epctx_model_read(all->model);
     epctx_cursor it = epctx_view_fields(info.view, CLI_MODEL_OPSET_IMPORT);
     const char *comma = "";
@@ -369,8 +345,7 @@ static void json_head(const report *all)
 }
 
 /* A dimension is a number, its parameter's name, or null; `dims` is null without a shape. */
-static void json_values(const char *key, epctx_cursor values)
-{
+static void json_values(const char *key, epctx_cursor values) {
     const char *comma = "";
     epctx_value_view value;
     printf("\"%s\": [", key);
@@ -398,8 +373,7 @@ static void json_values(const char *key, epctx_cursor values)
 
 /* null: the node does not have the attribute. */
 static void json_attr(const epctx_epnode *node, epctx_epnode_attr attr, const char *key,
-                      epctx_str text)
-{
+                      epctx_str text) {
     printf(", \"%s\": ", key);
     if ((node->present & 1u << attr) != 0)
         cli_put_json(stdout, text);
@@ -407,8 +381,7 @@ static void json_attr(const epctx_epnode *node, epctx_epnode_attr attr, const ch
         fputs("null", stdout);
 }
 
-static void json_names(const char *key, epctx_cursor names)
-{
+static void json_names(const char *key, epctx_cursor names) {
     const char *comma = "";
     epctx_str name;
     printf(", \"%s\": [", key);
@@ -421,8 +394,7 @@ static void json_names(const char *key, epctx_cursor names)
 
 /* Attributes outside of the schema: numbers and texts by value, others by the name of their
  * type. */
-static void json_extras(const report_part *part)
-{
+static void json_extras(const report_part *part) {
     epctx_cursor it = epctx_node_attrs(&part->view);
     const char *comma = "";
     epctx_attr_view attr;
@@ -443,8 +415,7 @@ static void json_extras(const report_part *part)
     putchar('}');
 }
 
-static void json_part(const report_part *part)
-{
+static void json_part(const report_part *part) {
     const epctx_epnode *node = &part->node;
     fputs("\n  {", stdout);
     json_str("name", node->name, ", ");
@@ -474,8 +445,7 @@ static void json_part(const report_part *part)
     putchar('}');
 }
 
-static void json_file(const epctx_dependency *file)
-{
+static void json_file(const epctx_dependency *file) {
     fputs("\n  {", stdout);
     json_str("name", file->name, ", ");
     json_str("purpose", epctx_str_of(epctx_file_use_name(file->use)), ", ");
@@ -487,8 +457,7 @@ static void json_file(const epctx_dependency *file)
         fputs("\"path\": null, \"size\": null}", stdout);
 }
 
-static void json_state(const epctx_state *state)
-{
+static void json_state(const epctx_state *state) {
     static const char *const words[3] = {"plain", "partly", "fully"};
     size_t i;
     printf("\"state\": \"%s\",\n\"weightless_inputs\": %" PRIu64 ",\n\"broken_nodes\": %" PRIu64
@@ -515,8 +484,7 @@ static void json_state(const epctx_state *state)
     puts("},");
 }
 
-static void print_json(const report *all, const epctx_state *state)
-{
+static void print_json(const report *all, const epctx_state *state) {
     epctx_graph_view graph = epctx_model_graph(all->model);
     epctx_cursor metadata =
         epctx_view_fields(epctx_model_read(all->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
@@ -563,8 +531,7 @@ static void print_json(const report *all, const epctx_state *state)
 /* -- a binary of the reference NPU -- */
 
 static void print_binary(const char *file, const epctx_npu_blob *blob,
-                         const epctx_npu_context *context, size_t memory, bool json)
-{
+                         const epctx_npu_context *context, size_t memory, bool json) {
     size_t i;
     if (json) {
         puts("{");
@@ -596,8 +563,7 @@ static void print_binary(const char *file, const epctx_npu_blob *blob,
 }
 
 /* CLI_OK, or what went wrong with a file that begins as such a binary does; -1 for other files. */
-static int info_binary(const char *file, bool json)
-{
+static int info_binary(const char *file, bool json) {
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
     epctx_npu_blob blob;
@@ -626,8 +592,7 @@ static int info_binary(const char *file, bool json)
 
 /* -- command -- */
 
-static int info(const char *file, bool json)
-{
+static int info(const char *file, bool json) {
     epctx_model model;
     epctx_error error;
     epctx_state state;
@@ -650,8 +615,7 @@ static int info(const char *file, bool json)
     return CLI_OK;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     bool json = false;
     const char *file;
     int code;

@@ -9,8 +9,7 @@ typedef struct init_args {
     const char *threshold, *align;
 } init_args;
 
-static bool read_numbers(const init_args *args, epctx_convert_opts *opts)
-{
+static bool read_numbers(const init_args *args, epctx_convert_opts *opts) {
     opts->threshold = 1024;
     return (args->threshold == NULL ||
             cli_number("--threshold", args->threshold, 0, INT64_MAX, &opts->threshold)) &&
@@ -18,8 +17,7 @@ static bool read_numbers(const init_args *args, epctx_convert_opts *opts)
             cli_number("--align", args->align, 1, 1u << 30, &opts->alignment));
 }
 
-static int init(output *out, const char *file, const init_args *args, epctx_convert_opts *opts)
-{
+static int init(output *out, const char *file, const init_args *args, epctx_convert_opts *opts) {
     bool options = args->threshold != NULL || args->align != NULL || opts->name != NULL;
     if (args->inline_all + args->external + args->prune != 1)
         return cli_fail_text("choose one of --inline, --external and --prune"), CLI_USAGE;
@@ -32,8 +30,7 @@ static int init(output *out, const char *file, const init_args *args, epctx_conv
                                          : epctx_init_inline);
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char *file = NULL;
     epctx_convert_opts opts;
     init_args args;

@@ -11,22 +11,18 @@ typedef struct reader {
     epctx_arena *arena;
 } reader;
 
-static void skip_space(reader *r)
-{
-    while (r->p < r->end && strchr(" \t\r\n", *r->p) != NULL && *r->p != '\0')
-        r->p++;
+static void skip_space(reader *r) {
+    while (r->p < r->end && strchr(" \t\r\n", *r->p) != NULL && *r->p != '\0') r->p++;
 }
 
-static bool take(reader *r, char c)
-{
+static bool take(reader *r, char c) {
     skip_space(r);
     if (r->p == r->end || *r->p != c) return false;
     r->p++;
     return true;
 }
 
-static bool take_word(reader *r, const char *word)
-{
+static bool take_word(reader *r, const char *word) {
     size_t size = strlen(word);
     if ((size_t)(r->end - r->p) < size || memcmp(r->p, word, size) != 0) return false;
     r->p += size;
@@ -34,8 +30,7 @@ static bool take_word(reader *r, const char *word)
 }
 
 /* Four hexadecimal digits. */
-static bool read_hex(reader *r, unsigned *code)
-{
+static bool read_hex(reader *r, unsigned *code) {
     int i;
     *code = 0;
     for (i = 0; i < 4; i++) {
@@ -50,8 +45,7 @@ static bool read_hex(reader *r, unsigned *code)
     return true;
 }
 
-static size_t put_utf8(char *out, unsigned long code)
-{
+static size_t put_utf8(char *out, unsigned long code) {
     if (code < 0x80) {
         out[0] = (char)code;
         return 1;
@@ -74,8 +68,7 @@ static size_t put_utf8(char *out, unsigned long code)
     return 4;
 }
 
-static bool read_escape(reader *r, char *out, size_t *size)
-{
+static bool read_escape(reader *r, char *out, size_t *size) {
     static const char from[] = "\"\\/bfnrt";
     static const char to[] = "\"\\/\b\f\n\r\t";
     unsigned code, low;
@@ -97,15 +90,13 @@ static bool read_escape(reader *r, char *out, size_t *size)
     return true;
 }
 
-static bool read_string(reader *r, epctx_str *out)
-{
+static bool read_string(reader *r, epctx_str *out) {
     char *text;
     size_t size = 0;
     const char *q;
     if (!take(r, '"')) return false;
     /* An escape is never shorter than what it stands for. */
-    for (q = r->p; q < r->end && *q != '"'; q++)
-        q += *q == '\\' && q + 1 < r->end;
+    for (q = r->p; q < r->end && *q != '"'; q++) q += *q == '\\' && q + 1 < r->end;
     text = (char *)epctx_arena_alloc(r->arena, (size_t)(q - r->p) + 1);
     if (text == NULL) return false;
     while (r->p < r->end && *r->p != '"') {
@@ -122,8 +113,7 @@ static bool read_string(reader *r, epctx_str *out)
     return take(r, '"');
 }
 
-static bool read_number(reader *r, json *out)
-{
+static bool read_number(reader *r, json *out) {
     char text[64];
     char *after = NULL;
     size_t size = 0;
@@ -142,8 +132,7 @@ static bool read_number(reader *r, json *out)
 
 static bool read_value(reader *r, json *out, int depth);
 
-static bool read_children(reader *r, json *out, char close, int depth)
-{
+static bool read_children(reader *r, json *out, char close, int depth) {
     json **last = &out->first;
     skip_space(r);
     if (take(r, close)) return true;
@@ -158,8 +147,7 @@ static bool read_children(reader *r, json *out, char close, int depth)
     return take(r, close);
 }
 
-static bool read_value(reader *r, json *out, int depth)
-{
+static bool read_value(reader *r, json *out, int depth) {
     skip_space(r);
     if (r->p == r->end || depth == 0) return false;
     if (*r->p == '"') {
@@ -181,8 +169,7 @@ static bool read_value(reader *r, json *out, int depth)
     return take_word(r, "null") || read_number(r, out);
 }
 
-const json *json_read(epctx_str text, epctx_arena *arena, size_t *at)
-{
+const json *json_read(epctx_str text, epctx_arena *arena, size_t *at) {
     json *root = (json *)epctx_arena_alloc(arena, sizeof *root);
     reader r;
     bool ok;
@@ -195,16 +182,13 @@ const json *json_read(epctx_str text, epctx_arena *arena, size_t *at)
     return ok && r.p == r.end ? root : NULL;
 }
 
-const json *json_get(const json *object, const char *key)
-{
+const json *json_get(const json *object, const char *key) {
     const json *child = object != NULL && object->kind == JSON_OBJECT ? object->first : NULL;
-    while (child != NULL && !epctx_str_is(child->key, key))
-        child = child->next;
+    while (child != NULL && !epctx_str_is(child->key, key)) child = child->next;
     return child;
 }
 
-const json *json_find(const json *object, const char *path)
-{
+const json *json_find(const json *object, const char *path) {
     while (object != NULL && *path != '\0') {
         char key[64];
         size_t size = strcspn(path, ".");

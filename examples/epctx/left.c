@@ -9,8 +9,7 @@
 enum { MOST_LINES = 20 };
 
 /* The message without the name of the node, which is told apart from it. */
-static epctx_str reason_of(const epctx_error *why)
-{
+static epctx_str reason_of(const epctx_error *why) {
     char prefix[sizeof why->node + 16];
     epctx_str text = epctx_str_of(why->message);
     size_t size = (size_t)snprintf(prefix, sizeof prefix, "node '%s': ", why->node);
@@ -22,8 +21,7 @@ static epctx_str reason_of(const epctx_error *why)
 }
 
 /* The same without what stands in quotes: names of values differ from node to node. */
-static epctx_str kind_of(epctx_arena *arena, epctx_str reason)
-{
+static epctx_str kind_of(epctx_arena *arena, epctx_str reason) {
     char *text = (char *)epctx_arena_alloc(arena, reason.size + 1);
     epctx_str kind = {text, 0};
     bool quoted = false;
@@ -35,8 +33,7 @@ static epctx_str kind_of(epctx_arena *arena, epctx_str reason)
     return kind;
 }
 
-void left_note(void *user, const epctx_node *node, const epctx_error *why)
-{
+void left_note(void *user, const epctx_node *node, const epctx_error *why) {
     left_nodes *left = (left_nodes *)user;
     epctx_str reason = reason_of(why);
     epctx_str kind = kind_of(&left->arena, reason);
@@ -66,21 +63,18 @@ void left_note(void *user, const epctx_node *node, const epctx_error *why)
         left->count++;
 }
 
-void left_begin(left_nodes *left)
-{
+void left_begin(left_nodes *left) {
     memset(left, 0, sizeof *left);
     epctx_arena_init(&left->arena, NULL);
     epctx_map_init(&left->kinds, &left->arena);
 }
 
-void left_end(left_nodes *left)
-{
+void left_end(left_nodes *left) {
     epctx_arena_free(&left->arena);
 }
 
 /* Most frequent first. */
-static void sort(left_nodes *left)
-{
+static void sort(left_nodes *left) {
     size_t i, k;
     for (i = 1; i < left->count; i++) {
         left_reason one = left->reasons[i];
@@ -90,8 +84,7 @@ static void sort(left_nodes *left)
     }
 }
 
-void left_print(FILE *out, left_nodes *left)
-{
+void left_print(FILE *out, left_nodes *left) {
     size_t i;
     sort(left);
     for (i = 0; i < left->count && i < MOST_LINES; i++) {
@@ -108,8 +101,7 @@ void left_print(FILE *out, left_nodes *left)
         fprintf(out, "%-14s %zu more reasons (--json has all)\n", "left", left->count - MOST_LINES);
 }
 
-void left_json(left_nodes *left)
-{
+void left_json(left_nodes *left) {
     size_t i;
     sort(left);
     fputs("\"left\": [", stdout);

@@ -11,8 +11,7 @@ typedef struct lint_output {
 
 static const char *const severities[EPCTX_SEVERITY_COUNT] = {"error", "warning", "hint"};
 
-static void put_json(const lint_output *out, const epctx_finding *finding)
-{
+static void put_json(const lint_output *out, const epctx_finding *finding) {
     printf("%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", \"node\": ",
            out->first ? "" : ",", finding->info.id, finding->info.name,
            severities[finding->info.severity]);
@@ -28,8 +27,7 @@ static void put_json(const lint_output *out, const epctx_finding *finding)
     putchar('}');
 }
 
-static void put_text(const lint_output *out, const epctx_finding *finding)
-{
+static void put_text(const lint_output *out, const epctx_finding *finding) {
     static const char *const colours[EPCTX_SEVERITY_COUNT] = {"\033[31m", "\033[33m", "\033[36m"};
     epctx_severity severity = finding->info.severity;
     printf("%s: %s%s %s%s %s: ", out->file, out->colour ? colours[severity] : "",
@@ -53,8 +51,7 @@ static void put_text(const lint_output *out, const epctx_finding *finding)
     printf("\n    fix: %s\n", finding->info.fix);
 }
 
-static void found(void *user, const epctx_finding *finding)
-{
+static void found(void *user, const epctx_finding *finding) {
     lint_output *out = (lint_output *)user;
     if (finding->info.severity == EPCTX_SEVERITY_HINT && !out->hints) return;
     cli_progress_hide();
@@ -66,8 +63,7 @@ static void found(void *user, const epctx_finding *finding)
     cli_progress_add(0);
 }
 
-static void list_rules(bool json)
-{
+static void list_rules(bool json) {
     int i;
     if (json) putchar('[');
     for (i = 0; i < RULE_COUNT; i++) {
@@ -84,8 +80,7 @@ static void list_rules(bool json)
     if (json) puts("\n]");
 }
 
-static int lint(const char *file, const epctx_check_opts *opts, lint_output *out)
-{
+static int lint(const char *file, const epctx_check_opts *opts, lint_output *out) {
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     epctx_model model;
     epctx_finding finding;
@@ -119,16 +114,14 @@ static int lint(const char *file, const epctx_check_opts *opts, lint_output *out
     return counts[0] > 0 ? CLI_FAILED : CLI_OK;
 }
 
-static bool has_option(int argc, char **argv, const char *name)
-{
+static bool has_option(int argc, char **argv, const char *name) {
     int i;
     for (i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], name) == 0) return true;
     return false;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     bool rules = false, no_files = false;
     const char *profile = NULL, *file = NULL;
     epctx_check_opts opts;

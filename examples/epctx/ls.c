@@ -6,14 +6,12 @@
 #include <string.h>
 
 /* Of a file that cannot be used: is it not there, or empty, a folder, in another place? */
-static const char *state_of(const epctx_dependency *file)
-{
+static const char *state_of(const epctx_dependency *file) {
     if (!file->required) return "-";
     return file->status == EPCTX_ERR_NOT_FOUND ? "MISSING" : "UNUSABLE";
 }
 
-static void put_text(const epctx_dependency *file)
-{
+static void put_text(const epctx_dependency *file) {
     if (file->path != NULL)
         printf("%12" PRIu64 "  %-14s ", file->size, epctx_file_use_name(file->use));
     else
@@ -30,8 +28,7 @@ static void put_text(const epctx_dependency *file)
     printf("' %s\n", file->attribute);
 }
 
-static void put_json(const epctx_dependency *file)
-{
+static void put_json(const epctx_dependency *file) {
     fputs("\n  {", stdout);
     cli_json_str("use", epctx_str_of(epctx_file_use_name(file->use)), ", ");
     printf("\"required\": %s, \"users\": %" PRIu64 ", ", file->required ? "true" : "false",
@@ -52,8 +49,7 @@ static void put_json(const epctx_dependency *file)
     cli_json_str("problem", epctx_str_of(file->problem != NULL ? file->problem : ""), "}");
 }
 
-static int ls(const char *path, const epctx_check_opts *opts, bool json, bool print0)
-{
+static int ls(const char *path, const epctx_check_opts *opts, bool json, bool print0) {
     epctx_dependency *files = NULL;
     size_t count = 0, missing = 0, i;
     epctx_arena arena;
@@ -84,8 +80,7 @@ static int ls(const char *path, const epctx_check_opts *opts, bool json, bool pr
     return CLI_OK;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     bool json = false, print0 = false;
     const char *file = NULL;
     epctx_check_opts opts;

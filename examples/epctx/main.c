@@ -21,8 +21,7 @@ static const cli_command *const commands[] = {
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
-static void print_help(FILE *out)
-{
+static void print_help(FILE *out) {
     size_t i;
     fputs("usage: epctx COMMAND ARGUMENTS\n\n", out);
     for (i = 0; i < COMMAND_COUNT; i++)
@@ -38,14 +37,12 @@ static void print_help(FILE *out)
           out);
 }
 
-static void print_command_help(const cli_command *command)
-{
+static void print_command_help(const cli_command *command) {
     printf("usage: epctx %s %s\n\n%s", command->name, command->arguments, command->help);
 }
 
 /* Whether the options include --help. */
-static bool wants_help(int argc, char **argv)
-{
+static bool wants_help(int argc, char **argv) {
     int i;
     for (i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
@@ -53,8 +50,7 @@ static bool wants_help(int argc, char **argv)
 }
 
 /* Our name for what other tools call otherwise, or NULL. */
-static const char *synonym(const char *name)
-{
+static const char *synonym(const char *name) {
     static const char *const words[][2] = {
         {"cat", "dump"},    {"combine", "merge"}, {"cp", "copy"},      {"create", "wrap"},
         {"files", "ls"},    {"fix", "repair"},    {"inspect", "info"}, {"join", "merge"},
@@ -68,8 +64,7 @@ static const char *synonym(const char *name)
 }
 
 /* The command, or NULL with a message that names a similar one. */
-static const cli_command *find_command(const char *name)
-{
+static const cli_command *find_command(const char *name) {
     const char *similar = NULL;
     size_t i, nearest = strlen(name) < 4 ? 4 : 6; /* a short word would match anything */
     if (name[0] == '-') {
@@ -94,8 +89,7 @@ static const cli_command *find_command(const char *name)
     return NULL;
 }
 
-static int run_command(const char *name, int argc, char **argv)
-{
+static int run_command(const char *name, int argc, char **argv) {
     const cli_command *command = find_command(name);
     if (command == NULL) return CLI_USAGE;
     if (!wants_help(argc, argv)) return command->run(argc, argv);
@@ -103,8 +97,7 @@ static int run_command(const char *name, int argc, char **argv)
     return CLI_OK;
 }
 
-static int run_help(int argc, char **argv)
-{
+static int run_help(int argc, char **argv) {
     const cli_command *command;
     if (argc > 1) {
         fputs("epctx: too many arguments\nusage: epctx help [COMMAND]\n", stderr);
@@ -121,8 +114,7 @@ static int run_help(int argc, char **argv)
 }
 
 /* A file opened while standard output is closed would get its number, and receive its text. */
-static void keep_standard_files(void)
-{
+static void keep_standard_files(void) {
     int fd = open("/dev/null", O_RDONLY);
     while (fd >= 0 && fd <= STDERR_FILENO)
         fd = open("/dev/null", O_RDONLY); /* cannot be written: printing still fails */
@@ -132,8 +124,7 @@ static void keep_standard_files(void)
 #ifdef SIGBUS
 /* Models are mapped: where another program cuts one, the next look at it ends in this signal. Only
  * what is safe in a handler is done; an output that was begun stays a temporary file. */
-static void file_was_cut(int number, siginfo_t *info, void *context)
-{
+static void file_was_cut(int number, siginfo_t *info, void *context) {
     static const char text[] =
         "epctx: a file was cut short by another program while it was being read\n";
     (void)context;
@@ -146,8 +137,7 @@ static void file_was_cut(int number, siginfo_t *info, void *context)
     _exit(CLI_FAILED);
 }
 
-static void report_cut_files(void)
-{
+static void report_cut_files(void) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = file_was_cut;
@@ -156,8 +146,7 @@ static void report_cut_files(void)
 }
 #endif
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int code = CLI_OK;
     keep_standard_files();
     cli_signals_begin();

@@ -16,8 +16,7 @@ typedef struct merge_wish {
 
 /* "[N:]NAME", N the number of a model from 1. A value's name may begin like that, too: the number
  * counts when there is such a model. */
-static epctx_str read_end(const merge_wish *w, epctx_str text, size_t *part)
-{
+static epctx_str read_end(const merge_wish *w, epctx_str text, size_t *part) {
     epctx_str rest = text;
     uint64_t number;
     *part = EPCTX_ANY_PART;
@@ -29,8 +28,7 @@ static epctx_str read_end(const merge_wish *w, epctx_str text, size_t *part)
     return rest;
 }
 
-static bool read_connections(merge_wish *w)
-{
+static bool read_connections(merge_wish *w) {
     const char *rest = w->connect;
     epctx_connection *list;
     epctx_str part;
@@ -56,8 +54,7 @@ static bool read_connections(merge_wish *w)
 }
 
 /* One prefix for each model, from the first on; "-" leaves the choice to the library. */
-static bool read_prefixes(merge_wish *w)
-{
+static bool read_prefixes(merge_wish *w) {
     const char *rest = w->prefix;
     epctx_str part;
     size_t i;
@@ -74,8 +71,7 @@ static bool read_prefixes(merge_wish *w)
     return true;
 }
 
-static bool read_metadata(merge_wish *w)
-{
+static bool read_metadata(merge_wish *w) {
     if (w->metadata == NULL || strcmp(w->metadata, "refuse") == 0) return true;
     w->opts.metadata =
         strcmp(w->metadata, "first") == 0 ? EPCTX_METADATA_FIRST : EPCTX_METADATA_PREFIX;
@@ -84,8 +80,7 @@ static bool read_metadata(merge_wish *w)
     return false;
 }
 
-static int merge(merge_wish *w, const char *const *files)
-{
+static int merge(merge_wish *w, const char *const *files) {
     epctx_combined combined;
     epctx_error error;
     size_t i;
@@ -101,8 +96,7 @@ static int merge(merge_wish *w, const char *const *files)
     return write_combined(&w->out, &w->models[0], &combined);
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char **files = (const char **)calloc((size_t)argc + 1, sizeof *files);
     merge_wish w;
     int code = CLI_USAGE;
@@ -133,8 +127,7 @@ static int run(int argc, char **argv)
         else if (read_connections(&w) && read_prefixes(&w) && read_metadata(&w))
             code = merge(&w, files);
     }
-    for (i = 0; i < w.count && w.models != NULL; i++)
-        epctx_model_close(&w.models[i]);
+    for (i = 0; i < w.count && w.models != NULL; i++) epctx_model_close(&w.models[i]);
     output_free(&w.out);
     free(w.models);
     free(w.parts);

@@ -11,21 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_names(const void *a, const void *b)
-{
+static int compare_names(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool is_model(const char *name)
-{
+static bool is_model(const char *name) {
     size_t size = strlen(name);
     return size > 5 && strcmp(name + size - 5, ".onnx") == 0;
 }
 
 /* Adds the models in an open folder to a list that grows in the arena. */
 static bool read_folder(DIR *dir, epctx_str folder, epctx_arena *arena, const char ***list,
-                        size_t *count)
-{
+                        size_t *count) {
     const struct dirent *entry;
     size_t room = 0;
     while ((entry = readdir(dir)) != NULL) {
@@ -50,8 +47,7 @@ static bool read_folder(DIR *dir, epctx_str folder, epctx_arena *arena, const ch
 
 /* A model that was found here but is elsewhere is not changed unless the user names it; and left
  * alone it might lose the binary. */
-static bool are_here(epctx_str folder, const char *const *list, size_t count, epctx_arena *arena)
-{
+static bool are_here(epctx_str folder, const char *const *list, size_t count, epctx_arena *arena) {
     const epctx_io *io = epctx_io_files();
     char *here = epctx_arena_copy(arena, folder.size > 0 ? folder : epctx_str_of("."));
     char root[EPCTX_PATH_MAX], real[EPCTX_PATH_MAX];
@@ -76,8 +72,7 @@ static bool are_here(epctx_str folder, const char *const *list, size_t count, ep
 
 /* A file that is not a model does not need the binary. One that cannot be opened for another reason
  * may name it: the command stops. */
-static void leave_broken(output *out, const char **list, size_t *count)
-{
+static void leave_broken(output *out, const char **list, size_t *count) {
     size_t i, kept = 0;
     for (i = 0; i < *count; i++) {
         epctx_model model;
@@ -94,8 +89,7 @@ static void leave_broken(output *out, const char **list, size_t *count)
 
 /* The .onnx files beside the binary, by name. */
 static int list_models(output *out, const char *binary, epctx_str *folder, const char ***list,
-                       size_t *count)
-{
+                       size_t *count) {
     char *name;
     DIR *dir;
     bool ok;
@@ -112,8 +106,7 @@ static int list_models(output *out, const char *binary, epctx_str *folder, const
 }
 
 /* The models beside the binary. */
-static int find_models(output *out, const char *binary, const char ***list, size_t *count)
-{
+static int find_models(output *out, const char *binary, const char ***list, size_t *count) {
     epctx_str folder;
     int code = list_models(out, binary, &folder, list, count);
     if (code != CLI_OK) return code;
@@ -124,8 +117,7 @@ static int find_models(output *out, const char *binary, const char ***list, size
     return CLI_OK;
 }
 
-static bool is_one_of(const char *path, const char *const *models, size_t count)
-{
+static bool is_one_of(const char *path, const char *const *models, size_t count) {
     const epctx_io *io = epctx_io_files();
     epctx_file_info one, other;
     size_t i;
@@ -139,8 +131,7 @@ static bool is_one_of(const char *path, const char *const *models, size_t count)
 
 /* The user named models: another one beside the binary would lose it. */
 static int check_others(output *out, const char *from, const char *to, const char *const *models,
-                        size_t count, const epctx_profile *profile)
-{
+                        size_t count, const epctx_profile *profile) {
     const char **others = NULL;
     size_t other_count = 0, i;
     epctx_str folder;
@@ -161,8 +152,7 @@ static int check_others(output *out, const char *from, const char *to, const cha
     return code;
 }
 
-static void tell(void *user, const char *model, size_t nodes)
-{
+static void tell(void *user, const char *model, size_t nodes) {
     output *out = (output *)user;
     output_change(out, "%s: %zu node%s", model, nodes, nodes == 1 ? "" : "s");
     output_file(out, "write", model, NULL, NULL);
@@ -171,8 +161,7 @@ static void tell(void *user, const char *model, size_t nodes)
 enum { ATTEMPTS = 100 };
 
 static int move(output *out, const char *from, const char *to, const char *const *models,
-                size_t count, bool found, const epctx_profile *profile)
-{
+                size_t count, bool found, const epctx_profile *profile) {
     epctx_move_opts opts;
     epctx_move_report report;
     epctx_error error;
@@ -195,8 +184,7 @@ static int move(output *out, const char *from, const char *to, const char *const
     return output_done(out);
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char **operands = (const char **)calloc((size_t)argc + 2, sizeof *operands);
     const char **models = NULL;
     const epctx_profile *profile = NULL;

@@ -7,14 +7,12 @@
 static epctx_npu npu; /* the backend borrows it; one is enough for one command */
 static epctx_npu_opts settings;
 
-void cli_npu_opts(const epctx_npu_opts *opts)
-{
+void cli_npu_opts(const epctx_npu_opts *opts) {
     settings = *opts;
 }
 
 /* Names the architectures that there are. */
-static epctx_status unknown(const char *arch, epctx_error *error)
-{
+static epctx_status unknown(const char *arch, epctx_error *error) {
     char names[160] = "";
     size_t count, i;
     const epctx_npu_arch *all = epctx_npu_arch_list(&count);
@@ -27,8 +25,7 @@ static epctx_status unknown(const char *arch, epctx_error *error)
                       arch, names);
 }
 
-epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error)
-{
+epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error) {
     epctx_npu_opts opts = settings;
     opts.architecture = arch;
     opts.check_weights = EPCTX_NPU_CHECK_ALWAYS; /* who comes here with a file suspects it */
@@ -37,16 +34,14 @@ epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *
     return epctx_npu_init(&npu, &opts, backend, error);
 }
 
-bool cli_own_backend(epctx_str source, epctx_backend *backend)
-{
+bool cli_own_backend(epctx_str source, epctx_backend *backend) {
     epctx_error ignored;
     return cli_backend(NULL, backend, &ignored) == EPCTX_OK &&
            epctx_profile_of(source) == epctx_profile_of(epctx_str_of(backend->source));
 }
 
 epctx_status cli_load_binary(epctx_span binary, epctx_arena *arena,
-                             struct epctx_npu_context *context, size_t *size, epctx_error *error)
-{
+                             struct epctx_npu_context *context, size_t *size, epctx_error *error) {
     size_t needed = 0;
     epctx_status status = epctx_npu_load_size(binary, &needed, error);
     void *memory = status == EPCTX_OK ? epctx_arena_alloc(arena, needed) : NULL;
@@ -56,8 +51,7 @@ epctx_status cli_load_binary(epctx_span binary, epctx_arena *arena,
     return status == EPCTX_OK ? epctx_npu_load(context, binary, memory, needed, error) : status;
 }
 
-void cli_weight_bytes(uint64_t *stored, uint64_t *shared)
-{
+void cli_weight_bytes(uint64_t *stored, uint64_t *shared) {
     *stored = npu.stats.weight_size;
     *shared = npu.stats.weight_saved;
 }

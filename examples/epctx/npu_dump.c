@@ -25,15 +25,13 @@ typedef struct dump {
     bool no_memory;
 } dump;
 
-static epctx_str kept_text(dump *d, epctx_str text)
-{
+static epctx_str kept_text(dump *d, epctx_str text) {
     epctx_str copy = {epctx_arena_copy(&d->arena, text), text.size};
     d->no_memory = d->no_memory || copy.data == NULL;
     return copy;
 }
 
-static void keep(void *user, const epctx_npu_step *step)
-{
+static void keep(void *user, const epctx_npu_step *step) {
     dump *d = (dump *)user;
     const size_t rank = (size_t)step->result.rank;
     kept_step *kept = (kept_step *)epctx_arena_alloc(&d->arena, sizeof *kept);
@@ -54,17 +52,14 @@ static void keep(void *user, const epctx_npu_step *step)
 
 /* -- passes -- */
 
-static void print_shape(const epctx_value *value)
-{
+static void print_shape(const epctx_value *value) {
     int32_t i;
     printf("%s[", epctx_elem_name(value->elem_type));
-    for (i = 0; i < value->rank; i++)
-        printf("%s%" PRId64, i > 0 ? "," : "", value->dims[i]);
+    for (i = 0; i < value->rank; i++) printf("%s%" PRId64, i > 0 ? "," : "", value->dims[i]);
     putchar(']');
 }
 
-static void print_step(const epctx_npu_step *s)
-{
+static void print_step(const epctx_npu_step *s) {
     uint32_t i;
     printf("  v%" PRIu32 " ", s->out);
     print_shape(&s->result);
@@ -79,8 +74,7 @@ static void print_step(const epctx_npu_step *s)
     printf(")  %.*s\n", (int)s->node.size, s->node.data);
 }
 
-static void print_passes(const dump *d)
-{
+static void print_passes(const dump *d) {
     const kept_step *k;
     for (k = d->first; k != NULL; k = k->next) {
         if (k->step.index == 0) printf("after pass %s\n", k->step.pass);
@@ -88,8 +82,7 @@ static void print_passes(const dump *d)
     }
 }
 
-static void json_step(const epctx_npu_step *s)
-{
+static void json_step(const epctx_npu_step *s) {
     uint32_t i;
     printf("{\"op\": \"%s\", ", s->op);
     cli_json_str("node", s->node, ", ");
@@ -111,8 +104,7 @@ static void json_step(const epctx_npu_step *s)
     fputs("]}", stdout);
 }
 
-static void json_passes(const dump *d)
-{
+static void json_passes(const dump *d) {
     const kept_step *k;
     fputs("\"passes\": [", stdout);
     for (k = d->first; k != NULL; k = k->next) {
@@ -128,16 +120,14 @@ static void json_passes(const dump *d)
 
 /* -- commands -- */
 
-static uint64_t now(void *unused)
-{
+static uint64_t now(void *unused) {
     struct timespec t;
     (void)unused;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void note_time(void *user, const epctx_npu_command *command, uint64_t time)
-{
+static void note_time(void *user, const epctx_npu_command *command, uint64_t time) {
     dump *d = (dump *)user;
     (void)command;
     if (d->times != NULL && (d->times[d->at] <= 0 || (double)time < d->times[d->at]))
@@ -145,13 +135,11 @@ static void note_time(void *user, const epctx_npu_command *command, uint64_t tim
     d->at++;
 }
 
-static const epctx_npu_graph *graph_at(const session *s, size_t i)
-{
+static const epctx_npu_graph *graph_at(const session *s, size_t i) {
     return (const epctx_npu_graph *)s->loaded.bound[i].graph;
 }
 
-static void print_commands(const session *s, const double *times)
-{
+static void print_commands(const session *s, const double *times) {
     epctx_npu_command c;
     size_t i;
     for (i = 0; i < s->loaded.bound_count; i++) {
@@ -169,8 +157,7 @@ static void print_commands(const session *s, const double *times)
     }
 }
 
-static void json_commands(const session *s, const double *times)
-{
+static void json_commands(const session *s, const double *times) {
     epctx_npu_command c;
     size_t i;
     fputs("\"graphs\": [", stdout);
@@ -197,17 +184,14 @@ static void json_commands(const session *s, const double *times)
 
 /* -- the command -- */
 
-static epctx_status measure(session *s, dump *d, uint64_t repeat, epctx_error *error)
-{
+static epctx_status measure(session *s, dump *d, uint64_t repeat, epctx_error *error) {
     size_t i, count = 0;
     uint64_t n;
-    for (i = 0; i < s->loaded.bound_count; i++)
-        count += graph_at(s, i)->command_count;
+    for (i = 0; i < s->loaded.bound_count; i++) count += graph_at(s, i)->command_count;
     d->times = (double *)epctx_arena_array(&d->arena, count + 1, sizeof *d->times);
     if (d->times == NULL || d->no_memory)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-    for (i = 0; i < s->input_count; i++)
-        tensors_fill(s->inputs[i], 1, i);
+    for (i = 0; i < s->input_count; i++) tensors_fill(s->inputs[i], 1, i);
     for (n = 0; n < repeat; n++) {
         epctx_status status;
         d->at = 0;
@@ -218,8 +202,7 @@ static epctx_status measure(session *s, dump *d, uint64_t repeat, epctx_error *e
 }
 
 static int dump_model(const char *file, const char *source, uint64_t threads, uint64_t repeat,
-                      bool json)
-{
+                      bool json) {
     epctx_npu_run_opts run;
     epctx_npu_opts opts;
     epctx_error error;
@@ -254,8 +237,7 @@ static int dump_model(const char *file, const char *source, uint64_t threads, ui
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char *threads = "1", *repeat = "3", *source = NULL, *file;
     uint64_t thread_count, times;
     bool json = false;

@@ -9,26 +9,22 @@
 #include <string.h>
 #include <unistd.h>
 
-void output_init(output *out)
-{
+void output_init(output *out) {
     memset(out, 0, sizeof *out);
     epctx_arena_init(&out->arena, NULL);
 }
 
-void output_free(output *out)
-{
+void output_free(output *out) {
     epctx_file_lock_drop(&out->lock);
     epctx_arena_free(&out->arena);
 }
 
-static bool refuse(const char *text)
-{
+static bool refuse(const char *text) {
     cli_say("epctx: %s\n", text);
     return false;
 }
 
-bool output_policy(const char *text, bool force, bool backup, epctx_overwrite *policy)
-{
+bool output_policy(const char *text, bool force, bool backup, epctx_overwrite *policy) {
     if (force && text != NULL) return refuse("-f and --overwrite cannot be combined");
     if (force || (text != NULL && strcmp(text, "replace") == 0))
         *policy = EPCTX_OVERWRITE_REPLACE;
@@ -42,8 +38,7 @@ bool output_policy(const char *text, bool force, bool backup, epctx_overwrite *p
     return true;
 }
 
-bool output_check(output *out, const char *source)
-{
+bool output_check(output *out, const char *source) {
     if (out->path == NULL && !out->in_place && !out->dry_run)
         return refuse("specify the output: -o OUT, -o - or --in-place (--dry-run writes "
                       "nothing)");
@@ -57,8 +52,7 @@ bool output_check(output *out, const char *source)
     return true;
 }
 
-epctx_write_opts output_options(const output *out)
-{
+epctx_write_opts output_options(const output *out) {
     epctx_write_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.overwrite = out->policy;
@@ -68,8 +62,7 @@ epctx_write_opts output_options(const output *out)
 }
 
 /* Whether the result goes where a file is read from, whatever the two are called. */
-static bool is_replaced(const output *out, const char *file)
-{
+static bool is_replaced(const output *out, const char *file) {
     const epctx_io *io = epctx_io_files();
     epctx_file_info result, source;
     if (out->path == NULL || out->to_stdout || out->dry_run) return false;
@@ -78,8 +71,7 @@ static bool is_replaced(const output *out, const char *file)
                              epctx_file_same(&result, &source));
 }
 
-epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error)
-{
+epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error) {
     epctx_open_opts opts;
     epctx_status status = EPCTX_OK;
     memset(&opts, 0, sizeof opts);
@@ -90,8 +82,7 @@ epctx_status output_open(output *out, epctx_model *model, const char *file, epct
     return status == EPCTX_OK ? epctx_model_open_file(model, file, &opts, error) : status;
 }
 
-static void add_line(output *out, output_list *list, const char *format, va_list args)
-{
+static void add_line(output *out, output_list *list, const char *format, va_list args) {
     output_line *line = (output_line *)epctx_arena_alloc(&out->arena, sizeof *line);
     va_list again;
     int size;
@@ -113,16 +104,14 @@ static void add_line(output *out, output_list *list, const char *format, va_list
     list->count++;
 }
 
-void output_change(output *out, const char *format, ...)
-{
+void output_change(output *out, const char *format, ...) {
     va_list args;
     va_start(args, format);
     add_line(out, &out->changes, format, args);
     va_end(args);
 }
 
-void output_note(output *out, const char *format, ...)
-{
+void output_note(output *out, const char *format, ...) {
     va_list args;
     va_start(args, format);
     add_line(out, &out->notes, format, args);
@@ -130,8 +119,7 @@ void output_note(output *out, const char *format, ...)
 }
 
 void output_file(output *out, const char *action, const char *path, const uint64_t *size,
-                 const char *note)
-{
+                 const char *note) {
     output_file_line *line = (output_file_line *)epctx_arena_alloc(&out->arena, sizeof *line);
     if (line != NULL) line->path = epctx_arena_copy(&out->arena, epctx_str_of(path));
     if (line != NULL && note != NULL)
@@ -153,8 +141,7 @@ void output_file(output *out, const char *action, const char *path, const uint64
 
 /* -- plan and report -- */
 
-static void print_json_list(const char *key, const output_list *list, FILE *to)
-{
+static void print_json_list(const char *key, const output_list *list, FILE *to) {
     const output_line *line;
     fprintf(to, ",\n\"%s\": [", key);
     for (line = list->first; line != NULL; line = line->next) {
@@ -165,8 +152,7 @@ static void print_json_list(const char *key, const output_list *list, FILE *to)
     fputs("]", to);
 }
 
-static void print_json(const output *out, FILE *to)
-{
+static void print_json(const output *out, FILE *to) {
     const output_file_line *file;
     fprintf(to, "{\n\"dry_run\": %s,\n\"size\": %" PRIu64, out->dry_run ? "true" : "false",
             out->size);
@@ -186,8 +172,7 @@ static void print_json(const output *out, FILE *to)
     fputs("]\n}\n", to);
 }
 
-static void print_notes(const output *out)
-{
+static void print_notes(const output *out) {
     const output_line *note;
     for (note = out->notes.first; note != NULL; note = note->next) {
         fputs("note: ", stdout);
@@ -196,8 +181,7 @@ static void print_notes(const output *out)
     }
 }
 
-static void print_text(const output *out)
-{
+static void print_text(const output *out) {
     const output_line *change;
     const output_file_line *file;
     for (change = out->changes.first; change != NULL; change = change->next) {
@@ -222,8 +206,7 @@ static void print_text(const output *out)
         puts("dry run, nothing was written");
 }
 
-int output_done(output *out)
-{
+int output_done(output *out) {
     if (out->no_memory) return cli_fail_text("out of memory");
     if (out->json)
         print_json(out, out->to_stdout && !out->dry_run ? stderr : stdout);
@@ -233,8 +216,7 @@ int output_done(output *out)
 }
 
 /* Files that the written model looks for in vain. */
-static void note_missing(output *out)
-{
+static void note_missing(output *out) {
     epctx_dependency *files = NULL;
     const epctx_dependency *first = NULL;
     epctx_model model;
@@ -260,8 +242,7 @@ static void note_missing(output *out)
     epctx_model_close(&model);
 }
 
-int output_copied(output *out)
-{
+int output_copied(output *out) {
     note_missing(out);
     if (out->no_memory) return cli_fail_text("out of memory");
     print_notes(out);
@@ -270,22 +251,19 @@ int output_copied(output *out)
 
 /* -- the model -- */
 
-static bool write_stdout(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
-{
+static bool write_stdout(pb_ostream_t *stream, const pb_byte_t *data, size_t size) {
     (void)stream;
     return fwrite(data, 1, size, stdout) == size;
 }
 
-static int refuse_size(const output *out)
-{
+static int refuse_size(const output *out) {
     return cli_fail_text("the model would have %" PRIu64 " bytes, but ONNX Runtime reads at "
                          "most %" PRId64 ": store contexts and initializers in files "
                          "(--allow-huge writes it anyway)",
                          out->size, EPCTX_MODEL_MAX);
 }
 
-static int model_to_stdout(output *out, epctx_model *model)
-{
+static int model_to_stdout(output *out, epctx_model *model) {
     pb_ostream_t stream;
     epctx_error error;
     if (isatty(STDOUT_FILENO))
@@ -301,8 +279,7 @@ static int model_to_stdout(output *out, epctx_model *model)
     return output_done(out);
 }
 
-static int fail(const output *out, const epctx_error *error)
-{
+static int fail(const output *out, const epctx_error *error) {
     if (error->status == EPCTX_ERR_EXISTS)
         return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it as %s~)",
                              error->message, out->path);
@@ -312,8 +289,7 @@ static int fail(const output *out, const epctx_error *error)
 }
 
 /* What --dry-run can know: the size and whether the place is free. */
-static int plan_model(output *out, epctx_model *model)
-{
+static int plan_model(output *out, epctx_model *model) {
     epctx_error error;
     if (out->size > (uint64_t)EPCTX_MODEL_MAX && !out->allow_huge) return refuse_size(out);
     if (out->path != NULL && !out->to_stdout &&
@@ -324,15 +300,13 @@ static int plan_model(output *out, epctx_model *model)
 }
 
 /* With --in-place, a model without a change keeps its file, inode and time. */
-static bool is_kept(output *out, const epctx_model *model)
-{
+static bool is_kept(output *out, const epctx_model *model) {
     if (!out->in_place || epctx_model_mark(model) > 0) return false;
     output_file(out, "keep", out->path, &out->size, NULL);
     return true;
 }
 
-int output_model(output *out, epctx_model *model)
-{
+int output_model(output *out, epctx_model *model) {
     static char backup[EPCTX_PATH_MAX];
     static char note[EPCTX_PATH_MAX + 32];
     epctx_write_opts opts = output_options(out);
@@ -355,8 +329,7 @@ int output_model(output *out, epctx_model *model)
     return output_done(out);
 }
 
-int output_refuse(const output *out, const epctx_error *error)
-{
+int output_refuse(const output *out, const epctx_error *error) {
     if (error->status == EPCTX_ERR_EXISTS)
         return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)", error->message);
     if (error->status == EPCTX_ERR_LIMIT && !out->allow_huge)
@@ -364,8 +337,7 @@ int output_refuse(const output *out, const epctx_error *error)
     return cli_fail(error);
 }
 
-int output_group(output *out, epctx_model *model, epctx_output_file *files, size_t count)
-{
+int output_group(output *out, epctx_model *model, epctx_output_file *files, size_t count) {
     static char backup[EPCTX_PATH_MAX];
     static char note[EPCTX_PATH_MAX + 32];
     epctx_write_opts opts = output_options(out);

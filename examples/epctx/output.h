@@ -53,8 +53,7 @@ typedef struct output {
     {"-o", &(out).path, NULL}, {"--output", &(out).path, NULL}, \
         {"--in-place", NULL, &(out).in_place}, {"--overwrite", &(out).overwrite, NULL}, \
         {"-f", NULL, &(out).force}, {"--dry-run", NULL, &(out).dry_run}, \
-        {"-n", NULL, &(out).dry_run}, {"--json", NULL, &(out).json}, \
-    { \
+        {"-n", NULL, &(out).dry_run}, {"--json", NULL, &(out).json}, { \
         "--allow-huge", NULL, &(out).allow_huge \
     }
 

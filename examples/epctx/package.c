@@ -65,8 +65,7 @@ typedef struct package {
     epctx_error error;
 } package;
 
-static bool no_memory(package *p)
-{
+static bool no_memory(package *p) {
     epctx_fail(&p->error, EPCTX_ERR_NOMEM, "out of memory");
     return false;
 }
@@ -74,14 +73,12 @@ static bool no_memory(package *p)
 /* -- what goes in -- */
 
 /* "a/./b//c" as "a/b/c". */
-static const char *plain_name(package *p, epctx_str name)
-{
+static const char *plain_name(package *p, epctx_str name) {
     char *out = (char *)epctx_arena_alloc(&p->arena, name.size + 1);
     size_t used = 0, i = 0;
     while (out != NULL && i < name.size) {
         size_t size = 0;
-        while (i + size < name.size && name.data[i + size] != '/')
-            size++;
+        while (i + size < name.size && name.data[i + size] != '/') size++;
         if (size > 0 && !(size == 1 && name.data[i] == '.')) {
             if (used > 0) out[used++] = '/';
             memcpy(out + used, name.data + i, size);
@@ -93,23 +90,20 @@ static const char *plain_name(package *p, epctx_str name)
 }
 
 /* SHA-256, which names the shared assets, in 64 lower-case digits. */
-static void put_hash(const void *data, size_t size, char out[65])
-{
+static void put_hash(const void *data, size_t size, char out[65]) {
     unsigned char hash[crypto_hash_sha256_BYTES];
     crypto_hash_sha256(hash, (const unsigned char *)data, size);
     sodium_bin2hex(out, 65, hash, sizeof hash);
 }
 
 /* Adds a file to a set, in order of names; one that is in it already is not added again. */
-static bool add_piece(package *p, piece_set *set, const char *from, epctx_str name)
-{
+static bool add_piece(package *p, piece_set *set, const char *from, epctx_str name) {
     const epctx_io *io = epctx_io_files();
     const char *plain = plain_name(p, name);
     size_t at = 0;
     piece *pieces;
     if (plain == NULL) return no_memory(p);
-    while (at < set->count && strcmp(set->pieces[at].name, plain) < 0)
-        at++;
+    while (at < set->count && strcmp(set->pieces[at].name, plain) < 0) at++;
     if (at < set->count && strcmp(set->pieces[at].name, plain) == 0) return true;
     pieces = (piece *)epctx_arena_array(&p->arena, set->count + 1, sizeof *pieces);
     if (pieces == NULL) return no_memory(p);
@@ -129,8 +123,7 @@ static bool add_piece(package *p, piece_set *set, const char *from, epctx_str na
 }
 
 /* ORT's hash of a folder: of "<hash of the file>  <path>\n", sorted by path. */
-static bool hash_set(package *p, piece_set *set)
-{
+static bool hash_set(package *p, piece_set *set) {
     epctx_buffer text;
     epctx_status status = EPCTX_OK;
     size_t i;
@@ -147,8 +140,7 @@ static bool hash_set(package *p, piece_set *set)
     return status == EPCTX_OK || no_memory(p);
 }
 
-static bool has_piece(const piece_set *set, const piece *wanted)
-{
+static bool has_piece(const piece_set *set, const piece *wanted) {
     size_t i;
     for (i = 0; i < set->count; i++)
         if (strcmp(set->pieces[i].name, wanted->name) == 0 &&
@@ -158,8 +150,7 @@ static bool has_piece(const piece_set *set, const piece *wanted)
 }
 
 /* A model and the files that it names; its own source model is not followed further. */
-static bool add_model(package *p, piece_set *set, const char *file)
-{
+static bool add_model(package *p, piece_set *set, const char *file) {
     epctx_dependency *files = NULL;
     size_t count = 0, i;
     epctx_model model;
@@ -180,8 +171,7 @@ static bool add_model(package *p, piece_set *set, const char *file)
     return good && hash_set(p, set);
 }
 
-static bool add_dependency(package *p, variant *v, const epctx_dependency *file)
-{
+static bool add_dependency(package *p, variant *v, const epctx_dependency *file) {
     if (file->path == NULL && !file->required) return true;
     if (file->path == NULL) {
         epctx_fail(&p->error, EPCTX_ERR_NOT_FOUND, "needs '%S': %s", &file->name, file->problem);
@@ -194,8 +184,7 @@ static bool add_dependency(package *p, variant *v, const epctx_dependency *file)
 }
 
 /* The EP's name as ORT registers it. A variant is for one EP. */
-static bool find_ep(package *p, variant *v)
-{
+static bool find_ep(package *p, variant *v) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&v->model));
     epctx_node_view node;
     epctx_epnode ep;
@@ -237,8 +226,7 @@ static bool find_ep(package *p, variant *v)
     return true;
 }
 
-static bool read_variant(package *p, variant *v)
-{
+static bool read_variant(package *p, variant *v) {
     epctx_dependency *files = NULL;
     size_t count = 0, i;
     epctx_str name = epctx_path_file(epctx_str_of(v->file));
@@ -254,22 +242,19 @@ static bool read_variant(package *p, variant *v)
            hash_set(p, &v->initializers);
 }
 
-static bool read_source(package *p, variant *v)
-{
+static bool read_source(package *p, variant *v) {
     v->model_name = epctx_arena_copy(&p->arena, epctx_path_file(epctx_str_of(v->file)));
     v->ep = "CPUExecutionProvider";
     return v->model_name != NULL ? add_model(p, &v->source, v->file) : no_memory(p);
 }
 
-static bool same_set(const piece_set *a, const piece_set *b)
-{
+static bool same_set(const piece_set *a, const piece_set *b) {
     return a->count > 0 && b->count > 0 && strcmp(a->hash, b->hash) == 0;
 }
 
 /* What two variants need is an asset, and so is every source model; what an asset holds already is
  * not stored again. */
-static void share(package *p)
-{
+static void share(package *p) {
     size_t i, k, n;
     for (i = 0; i < p->count; i++) {
         variant *v = &p->variants[i];
@@ -293,15 +278,13 @@ static void share(package *p)
 
 /* -- writing -- */
 
-static bool fail_system(package *p, const char *path)
-{
+static bool fail_system(package *p, const char *path) {
     epctx_fail(&p->error, EPCTX_ERR_IO, "%s", strerror(errno));
     epctx_blame(&p->error, path, NULL, NULL);
     return false;
 }
 
-static bool make_folders(package *p, const char *path)
-{
+static bool make_folders(package *p, const char *path) {
     char part[EPCTX_PATH_MAX];
     size_t i;
     for (i = 0; path[i] != '\0'; i++) {
@@ -315,8 +298,7 @@ static bool make_folders(package *p, const char *path)
 
 /* Below the folder that is being made, which is the current one: no other process can put a link in
  * its place, as they could into its path, which a commit would resolve again. */
-static bool write_here(package *p, const char *name, const void *data, size_t size)
-{
+static bool write_here(package *p, const char *name, const void *data, size_t size) {
     const epctx_io *io = cli_io();
     epctx_io_file file;
     epctx_status status;
@@ -330,8 +312,7 @@ static bool write_here(package *p, const char *name, const void *data, size_t si
     return status == EPCTX_OK;
 }
 
-static bool write_file(package *p, const char *name, const void *data, size_t size)
-{
+static bool write_file(package *p, const char *name, const void *data, size_t size) {
     if (p->json) {
         fprintf(p->report, "%s\n  {\"path\": ", p->files > 0 ? "," : "");
         cli_put_json(p->report, epctx_str_of(name));
@@ -349,8 +330,7 @@ static bool write_file(package *p, const char *name, const void *data, size_t si
 }
 
 /* A set goes where it belongs: an asset once, anything else into the variant's folder. */
-static bool write_set(package *p, const variant *v, piece_set *set)
-{
+static bool write_set(package *p, const variant *v, piece_set *set) {
     char name[EPCTX_PATH_MAX];
     size_t i, k;
     for (i = 0; i < p->count && set->shared; i++) {
@@ -380,8 +360,7 @@ static bool write_set(package *p, const variant *v, piece_set *set)
 
 /* Writes a JSON file that `put` fills. */
 static bool write_json(package *p, const char *name, const variant *v,
-                       void (*put)(const package *p, const variant *v, FILE *out))
-{
+                       void (*put)(const package *p, const variant *v, FILE *out)) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -396,16 +375,14 @@ static bool write_json(package *p, const char *name, const variant *v,
     return good;
 }
 
-static void put_text(FILE *out, const char *before, const char *text, const char *after)
-{
+static void put_text(FILE *out, const char *before, const char *text, const char *after) {
     fputs(before, out);
     cli_put_json(out, epctx_str_of(text));
     fputs(after, out);
 }
 
 /* "sha256:HEX/FILE" or, with `file` NULL, the folder of shared assets itself. */
-static void put_asset(FILE *out, const piece_set *set, const char *file)
-{
+static void put_asset(FILE *out, const piece_set *set, const char *file) {
     char text[EPCTX_PATH_MAX + 80];
     snprintf(text, sizeof text, "sha256:%s%s%s", set->hash, file != NULL ? "/" : "",
              file != NULL ? file : "");
@@ -414,15 +391,13 @@ static void put_asset(FILE *out, const piece_set *set, const char *file)
 
 /* A path-valued session option. */
 static void put_option(FILE *out, bool *first, const char *key, const piece_set *set,
-                       const char *file)
-{
+                       const char *file) {
     fprintf(out, "%s\n    \"%s\": ", *first ? "" : ",", key);
     put_asset(out, set, file);
     *first = false;
 }
 
-static const char *source_name(const piece_set *set, const epctx_model *model)
-{
+static const char *source_name(const piece_set *set, const epctx_model *model) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     epctx_epnode ep;
@@ -438,8 +413,7 @@ static const char *source_name(const piece_set *set, const epctx_model *model)
     return NULL;
 }
 
-static void put_ort_info(const package *p, const variant *v, FILE *out)
-{
+static void put_ort_info(const package *p, const variant *v, FILE *out) {
     bool first = true;
     (void)p;
     if (v->is_source) {
@@ -464,8 +438,7 @@ static void put_ort_info(const package *p, const variant *v, FILE *out)
     fputs("\n}\n", out);
 }
 
-static void put_component(const package *p, const variant *v, FILE *out)
-{
+static void put_component(const package *p, const variant *v, FILE *out) {
     size_t i;
     put_text(out, "{\n  \"component_name\": ", p->component, ",\n  \"variants\": {");
     for (i = 0; i < p->count; i++) {
@@ -483,8 +456,7 @@ static void put_component(const package *p, const variant *v, FILE *out)
     fputs("\n  }\n}\n", out);
 }
 
-static void put_manifest(const package *p, const variant *v, FILE *out)
-{
+static void put_manifest(const package *p, const variant *v, FILE *out) {
     (void)v;
     fputs("{\n  \"schema_version\": \"1.0\",\n", out);
     if (p->name != NULL) put_text(out, "  \"package_name\": ", p->name, ",\n");
@@ -493,8 +465,7 @@ static void put_manifest(const package *p, const variant *v, FILE *out)
     put_text(out, "", p->component, "}\n}\n");
 }
 
-static bool write_all(package *p)
-{
+static bool write_all(package *p) {
     char name[EPCTX_PATH_MAX];
     size_t i;
     for (i = 0; i < p->count; i++) {
@@ -510,22 +481,19 @@ static bool write_all(package *p)
            write_json(p, "manifest.json", NULL, put_manifest);
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
     (void)st, (void)kind, (void)ftw;
     return remove(path);
 }
 
-static bool stop_at_name(void *state, const char *name)
-{
+static bool stop_at_name(void *state, const char *name) {
     (void)name;
     *(bool *)state = false;
     return false;
 }
 
 /* Nothing may be there, or an empty folder: a package is not mixed with what was there before. */
-static bool target_free(package *p)
-{
+static bool target_free(package *p) {
     const epctx_io *io = epctx_io_files();
     epctx_file_info info;
     bool empty = true;
@@ -542,13 +510,11 @@ static bool target_free(package *p)
 }
 
 /* DIR.part-<process>, where DIR is cut when that would be too long for a name. */
-static bool name_folder(package *p)
-{
+static bool name_folder(package *p) {
     enum { MOST = 200 };
     epctx_str path = epctx_str_of(p->path);
     size_t base;
-    while (path.size > 1 && path.data[path.size - 1] == '/')
-        path.size--;
+    while (path.size > 1 && path.data[path.size - 1] == '/') path.size--;
     base = epctx_path_file(path).size;
     if (base > MOST) {
         path.size -= base - MOST;
@@ -565,14 +531,12 @@ static bool name_folder(package *p)
 }
 
 /* The folder that has the new name, or the current one. */
-static bool sync_folder(package *p)
-{
+static bool sync_folder(package *p) {
     char folder[EPCTX_PATH_MAX];
     epctx_str path = epctx_str_of(p->path);
     bool good;
     int fd;
-    while (path.size > 1 && path.data[path.size - 1] == '/')
-        path.size--;
+    while (path.size > 1 && path.data[path.size - 1] == '/') path.size--;
     if (epctx_path_join(epctx_path_folder(path), epctx_str_of("."), folder, sizeof folder,
                         &p->error) != EPCTX_OK)
         return false;
@@ -584,8 +548,7 @@ static bool sync_folder(package *p)
 }
 
 /* The finished folder gets its name, or loses it again when that cannot be made durable. */
-static bool name_package(package *p)
-{
+static bool name_package(package *p) {
     if (rename(p->folder, p->path) != 0) return fail_system(p, p->path);
     if (sync_folder(p)) return true;
     if (rename(p->path, p->folder) != 0) return fail_system(p, p->path);
@@ -593,8 +556,7 @@ static bool name_package(package *p)
 }
 
 /* `home` and `here`: the current folder, and the one that is made. */
-static bool fill_package(package *p, int home, int here)
-{
+static bool fill_package(package *p, int home, int here) {
     bool good = fchdir(here) == 0 ? write_all(p) : fail_system(p, p->folder);
     if (fchdir(home) != 0) return fail_system(p, ".");
     good = good && name_package(p);
@@ -606,8 +568,7 @@ static bool fill_package(package *p, int home, int here)
 }
 
 /* All under another name, durable, and then the name: a crash leaves no half package. */
-static bool write_package(package *p)
-{
+static bool write_package(package *p) {
     int home, here;
     bool good;
     if (!name_folder(p) || !target_free(p)) return false;
@@ -630,14 +591,12 @@ static bool write_package(package *p)
 
 /* -- the command -- */
 
-static bool is_folder_name(const char *text)
-{
+static bool is_folder_name(const char *text) {
     size_t size = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
     return size > 0 && text[size] == '\0' && text[0] != '.' && size < 200;
 }
 
-static bool refuse_name(const char *what, const char *name)
-{
+static bool refuse_name(const char *what, const char *name) {
     cli_say("epctx: %s '%s': use only letters, digits, '_', '-' and '.', because it becomes a "
             "folder; NAME=FILE names a variant\n",
             what, name);
@@ -645,8 +604,7 @@ static bool refuse_name(const char *what, const char *name)
 }
 
 /* "NAME=FILE", or FILE with its name up to the last dot. */
-static bool name_variant(package *p, const char *text, bool is_source)
-{
+static bool name_variant(package *p, const char *text, bool is_source) {
     variant *v = &p->variants[p->count++];
     const char *equals = is_source ? NULL : strchr(text, '=');
     epctx_str name = epctx_path_file(epctx_str_of(text));
@@ -675,8 +633,7 @@ static bool name_variant(package *p, const char *text, bool is_source)
     return true;
 }
 
-static bool settings_good(package *p)
-{
+static bool settings_good(package *p) {
     if (p->path == NULL) {
         fputs("epctx: specify the output folder: -o DIR\n", stderr);
         return false;
@@ -696,8 +653,7 @@ static bool settings_good(package *p)
     return true;
 }
 
-static int print_report(const package *p, const char *lines)
-{
+static int print_report(const package *p, const char *lines) {
     size_t i;
     if (!p->json) {
         for (i = 0; i < p->count; i++) {
@@ -722,8 +678,7 @@ static int print_report(const package *p, const char *lines)
     return CLI_OK;
 }
 
-static int make_package(package *p)
-{
+static int make_package(package *p) {
     char *lines = NULL;
     size_t size = 0, i;
     bool good = true;
@@ -746,16 +701,14 @@ static int make_package(package *p)
     return code;
 }
 
-static void close_set(piece_set *set)
-{
+static void close_set(piece_set *set) {
     const epctx_io *io = epctx_io_files();
     size_t i;
     for (i = 0; i < set->count; i++)
         if (set->pieces[i].bytes.handle != NULL) io->unmap_fn(io->user, &set->pieces[i].bytes);
 }
 
-static void close_package(package *p)
-{
+static void close_package(package *p) {
     size_t i;
     for (i = 0; i < p->count; i++) {
         variant *v = &p->variants[i];
@@ -768,8 +721,7 @@ static void close_package(package *p)
     epctx_arena_free(&p->arena);
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     static package p;
     const char *files[MOST_VARIANTS - 1];
     int code = CLI_USAGE;
@@ -798,8 +750,7 @@ static int run(int argc, char **argv)
     epctx_error_clear(&p.error);
     count = cli_parse_some(&cli_package, argc, argv, options, files, 1, MOST_VARIANTS - 1);
     good = count > 0 && settings_good(&p);
-    for (i = 0; i < count && good; i++)
-        good = name_variant(&p, files[i], false);
+    for (i = 0; i < count && good; i++) good = name_variant(&p, files[i], false);
     if (good && p.source != NULL) good = name_variant(&p, p.source, true);
     if (good) code = make_package(&p);
     close_package(&p);

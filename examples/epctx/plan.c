@@ -35,8 +35,7 @@ typedef struct search {
     bool no_memory;
 } search;
 
-static void add_name(search *s, name_list *list, const char *name)
-{
+static void add_name(search *s, name_list *list, const char *name) {
     size_t at, size = list->count < MOST_NAMES ? list->count : MOST_NAMES;
     for (at = size; at > 0 && strcmp(name, list->names[at - 1]) < 0; at--)
         if (at < MOST_NAMES) list->names[at] = list->names[at - 1];
@@ -49,8 +48,7 @@ static void add_name(search *s, name_list *list, const char *name)
 }
 
 /* "a, b and 3 more" */
-static const char *list_text(const name_list *list, char out[MOST_TEXT])
-{
+static const char *list_text(const name_list *list, char out[MOST_TEXT]) {
     size_t i, used = 0, size = list->count < MOST_NAMES ? list->count : MOST_NAMES;
     out[0] = '\0';
     for (i = 0; i < size && (i == 0 || used + strlen(list->names[i]) + 32 < MOST_TEXT); i++) {
@@ -64,8 +62,7 @@ static const char *list_text(const name_list *list, char out[MOST_TEXT])
 }
 
 /* The name of the next node's graph. */
-static bool next_graph(epctx_cursor *nodes, epctx_str *name)
-{
+static bool next_graph(epctx_cursor *nodes, epctx_str *name) {
     epctx_node_view view;
     epctx_epnode node;
     while (epctx_next_node(nodes, &view))
@@ -77,8 +74,7 @@ static bool next_graph(epctx_cursor *nodes, epctx_str *name)
 }
 
 /* A copy of a model that is replaced needs nothing that its original did not. */
-static bool needs_other_graph(const search *s, const epctx_model *model)
-{
+static bool needs_other_graph(const search *s, const epctx_model *model) {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
     epctx_str name;
     while (next_graph(&nodes, &name))
@@ -86,11 +82,9 @@ static bool needs_other_graph(const search *s, const epctx_model *model)
     return false;
 }
 
-static void add_old(search *s, const char *model, const epctx_dependency *file)
-{
+static void add_old(search *s, const char *model, const epctx_dependency *file) {
     old_binary *old = s->old;
-    while (old != NULL && strcmp(old->path, file->path) != 0)
-        old = old->next;
+    while (old != NULL && strcmp(old->path, file->path) != 0) old = old->next;
     if (old == NULL) {
         old = (old_binary *)epctx_arena_alloc(s->arena, sizeof *old);
         if (old != NULL) old->path = epctx_arena_copy(s->arena, epctx_str_of(file->path));
@@ -107,8 +101,7 @@ static void add_old(search *s, const char *model, const epctx_dependency *file)
 }
 
 /* Remembers graphs and binaries of a model that is replaced; it need not be there yet. */
-static void add_replaced(search *s, const char *path)
-{
+static void add_replaced(search *s, const char *path) {
     epctx_str file = epctx_path_file(epctx_str_of(path));
     epctx_str copy = epctx_str_of(epctx_arena_copy(s->arena, file));
     epctx_dependency *files;
@@ -135,8 +128,7 @@ static void add_replaced(search *s, const char *path)
 
 /* Which binary a name means in the folder: the number of an old one, or NEW_BINARY. However many
  * models have the name, it is looked for once: that takes a dozen system calls. */
-static uint32_t which_binary(search *s, epctx_str name)
-{
+static uint32_t which_binary(search *s, epctx_str name) {
     static char path[EPCTX_PATH_MAX];
     uint32_t which = epctx_map_get(&s->looked, name);
     epctx_str copy = {NULL, 0};
@@ -157,8 +149,7 @@ static uint32_t which_binary(search *s, epctx_str name)
 }
 
 /* Which of the binaries another model names. */
-static void add_other(search *s, const char *name, const char *path)
-{
+static void add_other(search *s, const char *name, const char *path) {
     epctx_check_opts names_only;
     epctx_dependency *files;
     epctx_model model;
@@ -183,8 +174,7 @@ static void add_other(search *s, const char *name, const char *path)
     epctx_arena_free(&arena);
 }
 
-static bool look_at(void *state, const char *name)
-{
+static bool look_at(void *state, const char *name) {
     static char path[EPCTX_PATH_MAX];
     search *s = (search *)state;
     size_t size = strlen(name);
@@ -199,8 +189,7 @@ static bool look_at(void *state, const char *name)
 
 /* The path of a model's output; terminated. */
 static epctx_status context_path(const char *file, const compile_settings *set, char *out,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     if (set->gen.context_file_path == NULL)
         return epctx_path_context_model(epctx_str_of(file), out, EPCTX_PATH_MAX, error);
     snprintf(out, EPCTX_PATH_MAX, "%s", set->gen.context_file_path);
@@ -208,8 +197,7 @@ static epctx_status context_path(const char *file, const compile_settings *set, 
 }
 
 static epctx_status look_beside(search *s, const char *path, const char *const *files, int count,
-                                const compile_settings *set, epctx_error *error)
-{
+                                const compile_settings *set, epctx_error *error) {
     static char old[EPCTX_PATH_MAX], text[MOST_TEXT];
     const epctx_io *io = epctx_io_files();
     const char *folder;
@@ -233,8 +221,7 @@ static epctx_status look_beside(search *s, const char *path, const char *const *
     return status;
 }
 
-static epctx_status add_note(compile_notes *notes, const char *line, epctx_error *error)
-{
+static epctx_status add_note(compile_notes *notes, const char *line, epctx_error *error) {
     const char **lines =
         (const char **)epctx_arena_array(&notes->arena, notes->count + 1, sizeof *lines);
     char *copy = epctx_arena_copy(&notes->arena, epctx_str_of(line));
@@ -246,8 +233,7 @@ static epctx_status add_note(compile_notes *notes, const char *line, epctx_error
 }
 
 /* Adds notes about the binaries that are kept. */
-static epctx_status tell_left(const search *s, compile_notes *notes, epctx_error *error)
-{
+static epctx_status tell_left(const search *s, compile_notes *notes, epctx_error *error) {
     static char leaving[MOST_TEXT], staying[MOST_TEXT], line[3 * MOST_TEXT];
     const old_binary *old;
     epctx_status status = EPCTX_OK;
@@ -269,8 +255,7 @@ static epctx_status tell_left(const search *s, compile_notes *notes, epctx_error
 
 /* The path of the binary that is written, beside the first model. */
 static epctx_status binary_path(const char *first, const compile_settings *set,
-                                const epctx_backend *backend, char *path, epctx_error *error)
-{
+                                const epctx_backend *backend, char *path, epctx_error *error) {
     static char name[EPCTX_PATH_MAX];
     size_t folder;
     epctx_status status = context_path(first, set, path, error);
@@ -283,8 +268,7 @@ static epctx_status binary_path(const char *first, const compile_settings *set,
 }
 
 bool compile_lock(const char *first, const compile_settings *set, const epctx_backend *backend,
-                  epctx_io_file *lock)
-{
+                  epctx_io_file *lock) {
     static char path[EPCTX_PATH_MAX], folder[EPCTX_PATH_MAX], root[EPCTX_PATH_MAX];
     const epctx_io *io = cli_io();
     char name[EPCTX_NAME_MAX];
@@ -299,15 +283,13 @@ bool compile_lock(const char *first, const compile_settings *set, const epctx_ba
            io->lock_fn(io->user, root, name, lock, NULL) == EPCTX_OK;
 }
 
-void compile_unlock(epctx_io_file *lock)
-{
+void compile_unlock(epctx_io_file *lock) {
     cli_io()->close_fn(cli_io()->user, lock);
 }
 
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,
                                   const epctx_backend *backend, compile_notes *notes,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     static search s;
     static char path[EPCTX_PATH_MAX], real[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
@@ -328,8 +310,7 @@ epctx_status compile_check_binary(const char *const *files, int count, const com
 }
 
 /* The sources that a weightless model looks for in vain. */
-static epctx_status note_source(const char *path, compile_notes *notes, epctx_error *error)
-{
+static epctx_status note_source(const char *path, compile_notes *notes, epctx_error *error) {
     static char line[2 * EPCTX_PATH_MAX + 300];
     epctx_dependency *files;
     epctx_model model;
@@ -351,8 +332,7 @@ static epctx_status note_source(const char *path, compile_notes *notes, epctx_er
 }
 
 epctx_status compile_note_sources(const char *const *files, int count, const compile_settings *set,
-                                  compile_notes *notes, epctx_error *error)
-{
+                                  compile_notes *notes, epctx_error *error) {
     static char path[EPCTX_PATH_MAX];
     epctx_status status = EPCTX_OK;
     int i;
@@ -364,8 +344,7 @@ epctx_status compile_note_sources(const char *const *files, int count, const com
     return status;
 }
 
-void compile_print_notes(FILE *out, const compile_notes *notes)
-{
+void compile_print_notes(FILE *out, const compile_notes *notes) {
     size_t i;
     for (i = 0; i < notes->count; i++) {
         fprintf(out, "%-14s ", "note");
@@ -379,8 +358,7 @@ void compile_print_notes(FILE *out, const compile_notes *notes)
 /* The outputs of one model; `binary` (NULL: to be named) is that of the group. */
 static epctx_status outputs_of(const char *file, const char *binary, const compile_settings *set,
                                const epctx_backend *backend, epctx_arena *arena, epctx_outputs *out,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     epctx_dependency *files;
     epctx_preflight_in in;
     epctx_options options = epctx_options_of_gen(&set->gen);
@@ -407,8 +385,7 @@ static epctx_status outputs_of(const char *file, const char *binary, const compi
 }
 
 /* Models of a group are beside its binary, with unique names. */
-static epctx_status fits_group(const epctx_outputs *all, int count, epctx_error *error)
-{
+static epctx_status fits_group(const epctx_outputs *all, int count, epctx_error *error) {
     const epctx_io *io = epctx_io_files();
     static char first[EPCTX_PATH_MAX], here[EPCTX_PATH_MAX], folder[EPCTX_PATH_MAX];
     const char *paths[2] = {all[0].model, all[count].model};
@@ -439,8 +416,7 @@ static epctx_status fits_group(const epctx_outputs *all, int count, epctx_error 
     return status;
 }
 
-static void print_plan(const epctx_outputs *all, int count, const compile_notes *notes)
-{
+static void print_plan(const epctx_outputs *all, int count, const compile_notes *notes) {
     int i;
     for (i = 0; i < count; i++) {
         printf("model          %s\n", all[i].model);
@@ -451,8 +427,7 @@ static void print_plan(const epctx_outputs *all, int count, const compile_notes 
     puts("note           dry run: nothing was compiled or written");
 }
 
-int compile_plan(const char *const *files, int count, const compile_settings *set)
-{
+int compile_plan(const char *const *files, int count, const compile_settings *set) {
     epctx_outputs *all;
     epctx_backend backend;
     epctx_arena arena;

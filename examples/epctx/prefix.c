@@ -11,8 +11,7 @@ typedef struct prefix_work {
     epctx_error error;
 } prefix_work;
 
-static void report(prefix_work *work)
-{
+static void report(prefix_work *work) {
     epctx_walk walk;
     epctx_node_view node;
     epctx_walk_begin(&walk, &work->model);
@@ -22,16 +21,14 @@ static void report(prefix_work *work)
                           node.name.data, work->prefix, (int)node.name.size, node.name.data);
 }
 
-static int fail(const prefix_work *work)
-{
+static int fail(const prefix_work *work) {
     if (work->error.status == EPCTX_ERR_UNSUPPORTED)
         return cli_fail_graph_key(&work->error,
                                   "; otherwise compile the source again with a prefix");
     return cli_fail(&work->error);
 }
 
-static int prefix(prefix_work *work)
-{
+static int prefix(prefix_work *work) {
     size_t count = 0;
     int code;
     if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
@@ -49,8 +46,7 @@ static int prefix(prefix_work *work)
     return code;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char *operands[2] = {NULL, NULL};
     const char *profile = NULL;
     prefix_work work;

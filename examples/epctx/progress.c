@@ -24,15 +24,13 @@ static struct {
     volatile sig_atomic_t drawn, hidden;
 } state;
 
-static size_t put(char *line, size_t at, const char *text)
-{
+static size_t put(char *line, size_t at, const char *text) {
     size_t size = strlen(text);
     memcpy(line + at, text, size);
     return at + size;
 }
 
-static size_t put_number(char *line, size_t at, int number)
-{
+static size_t put_number(char *line, size_t at, int number) {
     char digits[12];
     size_t first = sizeof digits;
     do {
@@ -44,8 +42,7 @@ static size_t put_number(char *line, size_t at, int number)
 }
 
 /* A signal handler: nothing but write(2) and what is above. */
-static void draw(int signal)
-{
+static void draw(int signal) {
     char line[160];
     size_t at = put(line, 0, "\repctx: ");
     int saved = errno;
@@ -56,8 +53,7 @@ static void draw(int signal)
     at = put(line, at, state.what);
     if (percent >= 0) {
         at = put(line, at, " [");
-        for (i = 0; i < BAR; i++)
-            line[at++] = i * 100 < percent * BAR ? '#' : '.';
+        for (i = 0; i < BAR; i++) line[at++] = i * 100 < percent * BAR ? '#' : '.';
         at = put(line, at, "] ");
         at = put_number(line, at, percent);
         at = put(line, at, " %");
@@ -73,14 +69,12 @@ static void draw(int signal)
     errno = saved;
 }
 
-static void erase(void)
-{
+static void erase(void) {
     if (state.drawn && write(STDERR_FILENO, "\r\033[K", 4) < 0) state.forbidden = true;
     state.drawn = 0;
 }
 
-static void tick(long first_ms, long then_ms)
-{
+static void tick(long first_ms, long then_ms) {
     struct itimerval timer;
     timer.it_value.tv_sec = first_ms / 1000;
     timer.it_value.tv_usec = first_ms % 1000 * 1000;
@@ -89,14 +83,12 @@ static void tick(long first_ms, long then_ms)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static bool wanted(void)
-{
+static bool wanted(void) {
     const char *term = getenv("TERM");
     return !state.forbidden && isatty(STDERR_FILENO) && (term == NULL || strcmp(term, "dumb") != 0);
 }
 
-void cli_progress_begin(const char *what, uint64_t total)
-{
+void cli_progress_begin(const char *what, uint64_t total) {
     struct sigaction action;
     cli_progress_end();
     if (!wanted()) return;
@@ -114,8 +106,7 @@ void cli_progress_begin(const char *what, uint64_t total)
     if (state.on) tick(1000, TICK_MS);
 }
 
-void cli_progress_set(uint64_t done)
-{
+void cli_progress_set(uint64_t done) {
     uint64_t percent;
     if (!state.on) return;
     state.done = done;
@@ -128,35 +119,30 @@ void cli_progress_set(uint64_t done)
     state.percent = (sig_atomic_t)percent;
 }
 
-void cli_progress_add(uint64_t done)
-{
+void cli_progress_add(uint64_t done) {
     if (state.on) cli_progress_set(state.done + done);
 }
 
-void cli_progress_hide(void)
-{
+void cli_progress_hide(void) {
     if (!state.on) return;
     state.hidden = 1;
     erase();
 }
 
-void cli_progress_end(void)
-{
+void cli_progress_end(void) {
     if (!state.on) return;
     tick(0, 0);
     state.on = false;
     erase();
 }
 
-void cli_progress_forbid(void)
-{
+void cli_progress_forbid(void) {
     state.forbidden = true;
 }
 
 /* -- files -- */
 
-uint64_t cli_file_size(const char *file)
-{
+uint64_t cli_file_size(const char *file) {
     const epctx_io *io = epctx_io_files();
     epctx_file_info info;
     return io->stat_fn(io->user, file, &info, NULL) == EPCTX_OK ? info.size : 0;

@@ -21,8 +21,7 @@ typedef struct rename_work {
 
 /* -- values -- */
 
-static bool add_names(epctx_map *map, epctx_cursor it, uint32_t number)
-{
+static bool add_names(epctx_map *map, epctx_cursor it, uint32_t number) {
     epctx_field field;
     while (epctx_next_field(&it, &field))
         if (field.wire == EPCTX_WIRE_LEN &&
@@ -32,8 +31,7 @@ static bool add_names(epctx_map *map, epctx_cursor it, uint32_t number)
 }
 
 /* The values that the main graph defines. */
-static bool value_names(const epctx_model *model, epctx_map *map)
-{
+static bool value_names(const epctx_model *model, epctx_map *map) {
     epctx_graph_view graph = epctx_model_graph(model);
     epctx_cursor it = epctx_graph_nodes(graph);
     epctx_cursor sparse = epctx_graph_sparse(graph);
@@ -51,8 +49,7 @@ static bool value_names(const epctx_model *model, epctx_map *map)
            add_names(map, epctx_graph_initializers(graph), TENSOR_NAME);
 }
 
-static int list_values(rename_work *work)
-{
+static int list_values(rename_work *work) {
     epctx_graph_view graph = epctx_model_graph(&work->model);
     epctx_cursor lists[2];
     epctx_value_view value;
@@ -71,8 +68,7 @@ static int list_values(rename_work *work)
     return CLI_FAILED;
 }
 
-static int rename_values(rename_work *work, const char **names, size_t count)
-{
+static int rename_values(rename_work *work, const char **names, size_t count) {
     epctx_view main_graph = epctx_model_graph(&work->model).view;
     epctx_str *from = (epctx_str *)epctx_arena_array(&work->arena, count, sizeof *from);
     epctx_str *to = (epctx_str *)epctx_arena_array(&work->arena, count, sizeof *to);
@@ -102,8 +98,7 @@ static int rename_values(rename_work *work, const char **names, size_t count)
 
 /* -- nodes -- */
 
-static int rename_node(rename_work *work, const char *from, const char *to)
-{
+static int rename_node(rename_work *work, const char *from, const char *to) {
     epctx_walk walk;
     epctx_node_view node, found;
     size_t count = 0;
@@ -121,8 +116,7 @@ static int rename_node(rename_work *work, const char *from, const char *to)
     return CLI_OK;
 }
 
-static int rename_all(rename_work *work, const char **names, size_t count)
-{
+static int rename_all(rename_work *work, const char **names, size_t count) {
     int code = CLI_OK;
     size_t i;
     if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
@@ -135,8 +129,7 @@ static int rename_all(rename_work *work, const char **names, size_t count)
     return code;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char **operands = (const char **)calloc((size_t)argc + 1, sizeof *operands);
     const char *profile = NULL;
     rename_work work;

@@ -13,8 +13,7 @@ typedef struct repair_list {
     epctx_rule rules[EPCTX_RULE_COUNT];
 } repair_list;
 
-static void tell(void *user, const epctx_repair_note *note)
-{
+static void tell(void *user, const epctx_repair_note *note) {
     const repair_list *list = (const repair_list *)user;
     const bool nameless = !note->done && note->rule == EPCTX_RULE_SOURCE_ABSENT;
     output_change(list->out, "%s %s%s%.*s%s: %s%s", note->done ? "repaired" : "left", note->info.id,
@@ -23,8 +22,7 @@ static void tell(void *user, const epctx_repair_note *note)
                   note->text, nameless ? "; --ep NAME sets it" : "");
 }
 
-static bool read_rules(repair_list *list, const char *text)
-{
+static bool read_rules(repair_list *list, const char *text) {
     const char *rest = text;
     epctx_str part;
     list->opts.rules = list->rules;
@@ -46,8 +44,8 @@ static bool read_rules(repair_list *list, const char *text)
 }
 
 /* What only this tool can judge remains, too: the context binary is not the model's. */
-static void tell_loads(repair_list *list, const epctx_model *model, const char *file, size_t *left)
-{
+static void tell_loads(repair_list *list, const epctx_model *model, const char *file,
+                       size_t *left) {
     epctx_finding finding;
     epctx_error error;
     if (*left > 0 || list->opts.rule_count > 0 ||
@@ -58,8 +56,7 @@ static void tell_loads(repair_list *list, const epctx_model *model, const char *
     ++*left;
 }
 
-static int repair(repair_list *list, const char *file, const char *source_file)
-{
+static int repair(repair_list *list, const char *file, const char *source_file) {
     epctx_model model, source;
     epctx_error error;
     epctx_combined none;
@@ -85,8 +82,7 @@ static int repair(repair_list *list, const char *file, const char *source_file)
     return code;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char *file = NULL;
     const char *rules = NULL;
     const char *source = NULL;

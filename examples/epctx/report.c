@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static epctx_status no_memory(epctx_error *error)
-{
+static epctx_status no_memory(epctx_error *error) {
     return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
 }
 
-static epctx_status warn(report *out, const epctx_error *what, epctx_error *error)
-{
+static epctx_status warn(report *out, const epctx_error *what, epctx_error *error) {
     const char *message = what->message;
     char *copy;
     if (out->warning_count == out->warning_room) {
@@ -29,30 +27,25 @@ static epctx_status warn(report *out, const epctx_error *what, epctx_error *erro
     return EPCTX_OK;
 }
 
-static size_t count_parts(const epctx_model *model)
-{
+static size_t count_parts(const epctx_model *model) {
     epctx_walk walk;
     epctx_node_view node;
     size_t count = 0;
     epctx_walk_begin(&walk, model);
-    while (epctx_walk_epnode(&walk, &node))
-        count++;
+    while (epctx_walk_epnode(&walk, &node)) count++;
     return count;
 }
 
-static uint64_t count_initializers(const epctx_model *model)
-{
+static uint64_t count_initializers(const epctx_model *model) {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
     epctx_tensor_view tensor;
     uint64_t count = 0;
-    while (epctx_next_tensor(&it, &tensor))
-        count++;
+    while (epctx_next_tensor(&it, &tensor)) count++;
     return count;
 }
 
 /* "domain:op_type", without the default domain. */
-static epctx_str op_name(report *out, const epctx_node_view *node)
-{
+static epctx_str op_name(report *out, const epctx_node_view *node) {
     bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
     epctx_str name = node->op_type;
     char *text;
@@ -69,8 +62,7 @@ static epctx_str op_name(report *out, const epctx_node_view *node)
 }
 
 static epctx_status count_op(report *out, epctx_map *seen, const epctx_node_view *node,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     epctx_str name = op_name(out, node);
     uint32_t at;
     if (name.data == NULL && name.size > 0) return no_memory(error);
@@ -94,8 +86,7 @@ static epctx_status count_op(report *out, epctx_map *seen, const epctx_node_view
     return epctx_map_put(seen, name, at) == EPCTX_OK ? EPCTX_OK : no_memory(error);
 }
 
-static int more_frequent(const void *a, const void *b)
-{
+static int more_frequent(const void *a, const void *b) {
     const report_op *left = (const report_op *)a;
     const report_op *right = (const report_op *)b;
     size_t common = left->name.size < right->name.size ? left->name.size : right->name.size;
@@ -106,8 +97,7 @@ static int more_frequent(const void *a, const void *b)
     return (left->name.size > right->name.size) - (left->name.size < right->name.size);
 }
 
-static epctx_str attr_text(const epctx_node_view *node, const char *name)
-{
+static epctx_str attr_text(const epctx_node_view *node, const char *name) {
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
     epctx_str found = epctx_str_of(NULL);
@@ -117,8 +107,7 @@ static epctx_str attr_text(const epctx_node_view *node, const char *name)
 }
 
 static epctx_status add_part(report *out, const epctx_node_view *node, epctx_str graph,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     report_part *part = &out->parts[out->part_count++];
     epctx_error problem;
     part->view = *node;
@@ -137,8 +126,7 @@ static epctx_status add_part(report *out, const epctx_node_view *node, epctx_str
 }
 
 /* Name of the innermost graph or function around a node. */
-static epctx_str graph_name(const epctx_walk *walk)
-{
+static epctx_str graph_name(const epctx_walk *walk) {
     uint32_t i = walk->level;
     while (i > 0) {
         const epctx_walk_level *level = &walk->levels[--i];
@@ -148,8 +136,7 @@ static epctx_str graph_name(const epctx_walk *walk)
     return epctx_str_of(NULL);
 }
 
-static epctx_status add_nodes(report *out, epctx_error *error)
-{
+static epctx_status add_nodes(report *out, epctx_error *error) {
     epctx_walk walk;
     epctx_map ops;
     epctx_node_view node;
@@ -173,8 +160,7 @@ static epctx_status add_nodes(report *out, epctx_error *error)
 /* A main node without its context, and a secondary one that no main node of its EP can serve:
  * `mains` has the profiles of the main nodes, by number. */
 static epctx_status check_part(report *out, const report_part *part, uint64_t mains,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     const epctx_epnode *node = &part->node;
     const epctx_profile *profile = epctx_profile_of(node->source);
     bool main = node->main_context == 1;
@@ -192,8 +178,7 @@ static epctx_status check_part(report *out, const report_part *part, uint64_t ma
     return warn(out, &problem, error);
 }
 
-static epctx_status check_parts(report *out, epctx_error *error)
-{
+static epctx_status check_parts(report *out, epctx_error *error) {
     epctx_status status = EPCTX_OK;
     uint64_t mains = 0;
     size_t i;
@@ -208,8 +193,7 @@ static epctx_status check_parts(report *out, epctx_error *error)
 }
 
 /* What is wrong with a file that loading needs becomes a warning. */
-static epctx_status add_files(report *out, epctx_error *error)
-{
+static epctx_status add_files(report *out, epctx_error *error) {
     epctx_status status =
         epctx_model_files(out->model, NULL, &out->arena, &out->files, &out->file_count, error);
     size_t i;
@@ -226,8 +210,7 @@ static epctx_status add_files(report *out, epctx_error *error)
 }
 
 epctx_status report_make(report *out, const epctx_model *model, const char *file,
-                         epctx_error *error)
-{
+                         epctx_error *error) {
     epctx_status status;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
@@ -243,7 +226,6 @@ epctx_status report_make(report *out, const epctx_model *model, const char *file
     return status == EPCTX_OK ? add_files(out, error) : status;
 }
 
-void report_free(report *done)
-{
+void report_free(report *done) {
     epctx_arena_free(&done->arena);
 }

@@ -4,16 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-epctx_rule_info rule_info(int rule)
-{
+epctx_rule_info rule_info(int rule) {
     static const epctx_rule_info loads = {"E900", "context-loads",
                                           "the reference NPU cannot load its own context",
                                           "compile the source model again", EPCTX_SEVERITY_ERROR};
     return rule < EPCTX_RULE_COUNT ? epctx_rule_of((epctx_rule)rule) : loads;
 }
 
-int rule_find(epctx_str text)
-{
+int rule_find(epctx_str text) {
     int rule = 0;
     while (rule < RULE_COUNT && !epctx_str_is(text, rule_info(rule).id) &&
            !epctx_str_is(text, rule_info(rule).name))
@@ -22,8 +20,7 @@ int rule_find(epctx_str text)
 }
 
 /* The message without file, node and attribute, which a finding names on their own. */
-static const char *bare_message(const epctx_error *error, const char *file)
-{
+static const char *bare_message(const epctx_error *error, const char *file) {
     const char *text = error->message;
     char parts[3][300];
     size_t i, size;
@@ -38,8 +35,7 @@ static const char *bare_message(const epctx_error *error, const char *file)
 }
 
 bool rule_loads_fails(const epctx_model *model, const char *file, const char *context_file_path,
-                      epctx_finding *finding, epctx_error *error)
-{
+                      epctx_finding *finding, epctx_error *error) {
     epctx_load_opts load;
     epctx_backend backend;
     epctx_loaded loaded;

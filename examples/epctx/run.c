@@ -17,17 +17,14 @@ typedef struct settings {
     bool json;
 } settings;
 
-static epctx_status make_inputs(const session *s, const settings *set, epctx_error *error)
-{
+static epctx_status make_inputs(const session *s, const settings *set, epctx_error *error) {
     size_t i;
     if (set->input_folder != NULL) return tensors_read(s, set->input_folder, error);
-    for (i = 0; i < s->input_count; i++)
-        tensors_fill(s->inputs[i], set->seed, i);
+    for (i = 0; i < s->input_count; i++) tensors_fill(s->inputs[i], set->seed, i);
     return EPCTX_OK;
 }
 
-static epctx_status write_results(const session *s, const settings *set, epctx_error *error)
-{
+static epctx_status write_results(const session *s, const settings *set, epctx_error *error) {
     epctx_status status = EPCTX_OK;
     if (set->dump_folder != NULL) status = tensors_write(s, set->dump_folder, true, error);
     if (status == EPCTX_OK && set->output_folder != NULL)
@@ -35,23 +32,20 @@ static epctx_status write_results(const session *s, const settings *set, epctx_e
     return status;
 }
 
-static void print_head(const session *s, const char *file)
-{
+static void print_head(const session *s, const char *file) {
     printf("model          %s%s\n", file,
            s->compiled ? ", ordinary model, compiled in memory" : "");
     printf("partitions     %zu on %s\n", s->loaded.bound_count, s->backend.source);
 }
 
-static int by_size(const void *a, const void *b)
-{
+static int by_size(const void *a, const void *b) {
     const double *x = (const double *)a;
     const double *y = (const double *)b;
     return (*x > *y) - (*x < *y);
 }
 
 static void print_json(const session *s, const char *file, const double *times, uint64_t count,
-                       double first)
-{
+                       double first) {
     size_t i;
     putchar('{');
     cli_json_str("model", epctx_str_of(file), ",\n");
@@ -69,8 +63,7 @@ static void print_json(const session *s, const char *file, const double *times, 
 }
 
 /* Runs `count` times, each into `times`. */
-static epctx_status run_times(session *s, double *times, uint64_t count, epctx_error *error)
-{
+static epctx_status run_times(session *s, double *times, uint64_t count, epctx_error *error) {
     uint64_t i;
     for (i = 0; i < count; i++) {
         double start = cli_now();
@@ -84,8 +77,7 @@ static epctx_status run_times(session *s, double *times, uint64_t count, epctx_e
 
 /* `opened`: what opening took; making the inputs does not count. */
 static epctx_status run_and_print(session *s, const char *file, const settings *set, double opened,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     double *times = (double *)calloc((size_t)set->repeat, sizeof *times);
     epctx_status status;
     size_t i;
@@ -104,15 +96,13 @@ static epctx_status run_and_print(session *s, const char *file, const settings *
         if (set->repeat > 1)
             printf("run            median %.3f ms of %" PRIu64 "\n", times[set->repeat / 2],
                    set->repeat);
-        for (i = 0; i < s->output_count; i++)
-            tensors_print(s->outputs[i], i);
+        for (i = 0; i < s->output_count; i++) tensors_print(s->outputs[i], i);
     }
     free(times);
     return status;
 }
 
-static int run_model(const char *file, const settings *set)
-{
+static int run_model(const char *file, const settings *set) {
     double start = cli_now();
     session s;
     epctx_error error;
@@ -128,8 +118,7 @@ static int run_model(const char *file, const settings *set)
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     settings set;
     const char *seed = NULL;
     const char *repeat = "1";

@@ -12,8 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool read_at(void *user, uint64_t offset, void *out, size_t size)
-{
+static bool read_at(void *user, uint64_t offset, void *out, size_t size) {
     int fd = *(const int *)user;
     char *to = (char *)out;
     while (size > 0) {
@@ -29,16 +28,14 @@ static bool read_at(void *user, uint64_t offset, void *out, size_t size)
 }
 
 /* nanopb's contract: at the end of the input the stream has no bytes left. */
-static bool read_input(pb_istream_t *stream, pb_byte_t *out, size_t count)
-{
+static bool read_input(pb_istream_t *stream, pb_byte_t *out, size_t count) {
     size_t done = fread(out, 1, count, stdin);
     cli_progress_add(done);
     if (done < count) stream->bytes_left = 0;
     return done == count;
 }
 
-static void put_text(const char *word, epctx_str text, epctx_range range)
-{
+static void put_text(const char *word, epctx_str text, epctx_range range) {
     printf("    %-22s ", word);
     if (text.data == NULL && range.length > 0)
         printf("%" PRIu64 " bytes at %" PRIu64, range.length, range.offset);
@@ -53,8 +50,7 @@ static const char *const words[EPCTX_EP_ATTR_COUNT] = {
 #undef WORD
 };
 
-static epctx_str string_of(const epctx_epnode *node, int id)
-{
+static epctx_str string_of(const epctx_epnode *node, int id) {
     epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
     size_t count = epctx_epnode_attrs(node, attrs), i;
     for (i = 0; i < count; i++)
@@ -62,19 +58,16 @@ static epctx_str string_of(const epctx_epnode *node, int id)
     return epctx_str_of(NULL);
 }
 
-static bool is_text(int id)
-{
+static bool is_text(int id) {
     return id != EPCTX_EP_MAIN_CONTEXT && id != EPCTX_EP_EMBED_MODE && id != EPCTX_EP_MAX_SIZE;
 }
 
 /* A payload is named by its place, whatever its size. */
-static bool is_payload(const epctx_scan *scan, int id)
-{
+static bool is_payload(const epctx_scan *scan, int id) {
     return id == EPCTX_EP_EP_CACHE_CONTEXT && scan->node.embed_mode == 1;
 }
 
-static void node_text(const epctx_scan *scan)
-{
+static void node_text(const epctx_scan *scan) {
     const epctx_epnode *node = &scan->node;
     int id;
     fputs("node '", stdout);
@@ -88,8 +81,7 @@ static void node_text(const epctx_scan *scan)
                      scan->ranges[id]);
 }
 
-static void node_json(const epctx_scan *scan, bool first)
-{
+static void node_json(const epctx_scan *scan, bool first) {
     const epctx_epnode *node = &scan->node;
     int id;
     printf("%s\n  {", first ? "" : ",");
@@ -112,16 +104,14 @@ static void node_json(const epctx_scan *scan, bool first)
 }
 
 /* null: the text was too long to keep. */
-static void json_text(const char *key, epctx_str text, epctx_range range, const char *after)
-{
+static void json_text(const char *key, epctx_str text, epctx_range range, const char *after) {
     if (text.data == NULL && range.length > 0)
         printf("\"%s\": null%s", key, after);
     else
         cli_json_str(key, text, after);
 }
 
-static void metadata_json(const epctx_scan *scan)
-{
+static void metadata_json(const epctx_scan *scan) {
     json_text("key", scan->key, scan->ranges[0], ", ");
     json_text("value", scan->value, scan->ranges[1], ", ");
     printf("\"offset\": %" PRIu64 ", \"length\": %" PRIu64, scan->ranges[1].offset,
@@ -129,8 +119,7 @@ static void metadata_json(const epctx_scan *scan)
 }
 
 /* Tensors whose data is in a file. Length UINT64_MAX is the rest of it: left out. */
-static void external_text(const epctx_scan *scan)
-{
+static void external_text(const epctx_scan *scan) {
     fputs("external '", stdout);
     cli_put(stdout, scan->key);
     fputs(scan->depth > 0 ? "', in a node\n" : "'\n", stdout);
@@ -140,8 +129,7 @@ static void external_text(const epctx_scan *scan)
         printf("    %-22s %" PRIu64 "\n", "length", scan->data.length);
 }
 
-static void external_json(const epctx_scan *scan)
-{
+static void external_json(const epctx_scan *scan) {
     cli_json_str("name", scan->key, ", ");
     json_text("location", scan->value, scan->location, ", ");
     printf("\"offset\": %" PRIu64, scan->data.offset);
@@ -152,8 +140,7 @@ static void external_json(const epctx_scan *scan)
 /* What a scan finds comes in any order, and nothing is kept: each list wants a pass of its own,
  * which a stream does not give. `scan` has been read to its end. */
 static int json_list(epctx_scan *scan, const epctx_source *source, epctx_scan_event wanted,
-                     epctx_error *error)
-{
+                     epctx_error *error) {
     const char *name = wanted == EPCTX_SCAN_METADATA ? "metadata" : "external";
     const char *comma = "";
     epctx_scan_event event;
@@ -178,8 +165,7 @@ static int json_list(epctx_scan *scan, const epctx_source *source, epctx_scan_ev
     return CLI_OK;
 }
 
-static void put_event(const epctx_scan *scan, epctx_scan_event event, bool json, bool *first)
-{
+static void put_event(const epctx_scan *scan, epctx_scan_event event, bool json, bool *first) {
     if (event == EPCTX_SCAN_EPNODE && json) {
         node_json(scan, *first);
         *first = false;
@@ -196,8 +182,7 @@ static void put_event(const epctx_scan *scan, epctx_scan_event event, bool json,
 }
 
 /* `source` NULL: the scan reads a stream. */
-static int print_events(epctx_scan *scan, const epctx_source *source, const char *file, bool json)
-{
+static int print_events(epctx_scan *scan, const epctx_source *source, const char *file, bool json) {
     epctx_scan_event event;
     epctx_error error;
     bool first = true;
@@ -229,8 +214,7 @@ static int print_events(epctx_scan *scan, const epctx_source *source, const char
     return CLI_OK;
 }
 
-static int scan_file(const char *file, bool json)
-{
+static int scan_file(const char *file, bool json) {
     epctx_scan scan;
     epctx_source source;
     struct stat info;
@@ -250,8 +234,7 @@ static int scan_file(const char *file, bool json)
     return code;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     bool json = false;
     const char *file = NULL;
     const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};

@@ -3,14 +3,12 @@
 
 #include <string.h>
 
-static epctx_status no_memory(epctx_error *error)
-{
+static epctx_status no_memory(epctx_error *error) {
     return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
 }
 
 /* Memory at a multiple of 64: run_fn wants it of its scratch, and is faster with such tensors. */
-static uint8_t *aligned(session *s, size_t size)
-{
+static uint8_t *aligned(session *s, size_t size) {
     const size_t alignment = 64;
     uint8_t *data = size > SIZE_MAX - alignment
                         ? NULL
@@ -21,45 +19,38 @@ static uint8_t *aligned(session *s, size_t size)
 /* -- compile in memory: the files' io for reading, and nothing is ever written -- */
 
 static epctx_status quiet_create(void *user, const char *root, const char *name,
-                                 epctx_io_file *file, epctx_error *error)
-{
+                                 epctx_io_file *file, epctx_error *error) {
     (void)user, (void)root, (void)name, (void)file, (void)error;
     return EPCTX_OK;
 }
 
 static epctx_status quiet_write(void *user, epctx_io_file *file, const void *data, size_t size,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     (void)user, (void)file, (void)data, (void)size, (void)error;
     return EPCTX_OK;
 }
 
-static epctx_status quiet_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
+static epctx_status quiet_sync(void *user, epctx_io_file *file, epctx_error *error) {
     (void)user, (void)file, (void)error;
     return EPCTX_OK;
 }
 
 static epctx_status quiet_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     (void)user, (void)file, (void)overwrite, (void)error;
     return EPCTX_OK;
 }
 
-static bool quiet_back(void *user, epctx_io_file *file)
-{
+static bool quiet_back(void *user, epctx_io_file *file) {
     (void)user, (void)file;
     return true;
 }
 
-static void quiet_close(void *user, epctx_io_file *file)
-{
+static void quiet_close(void *user, epctx_io_file *file) {
     (void)user, (void)file;
 }
 
-static epctx_io quiet_io(void)
-{
+static epctx_io quiet_io(void) {
     epctx_io io = *epctx_io_files();
     io.create_fn = quiet_create;
     io.write_fn = quiet_write;
@@ -72,8 +63,7 @@ static epctx_io quiet_io(void)
     return io;
 }
 
-static epctx_status compile(session *s, epctx_error *error)
-{
+static epctx_status compile(session *s, epctx_error *error) {
     epctx_gen_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.embed = true;
@@ -87,8 +77,7 @@ static epctx_status compile(session *s, epctx_error *error)
 enum { SHOWN_NAME = 60, SHOWN_WORD = 40 };
 
 /* Appends the first letters of a text, with a mark where there are more. */
-static void append_start(char *text, size_t capacity, epctx_str part, size_t most)
-{
+static void append_start(char *text, size_t capacity, epctx_str part, size_t most) {
     size_t used = strlen(text);
     size_t size = part.size < most ? part.size : most;
     snprintf(text + used, capacity - used, "%.*s%s", (int)size, size > 0 ? part.data : "",
@@ -96,8 +85,7 @@ static void append_start(char *text, size_t capacity, epctx_str part, size_t mos
 }
 
 /* Appends "'name' (op)"; false when `text` is full. */
-static bool append_node(char *text, size_t capacity, const epctx_node_view *node)
-{
+static bool append_node(char *text, size_t capacity, const epctx_node_view *node) {
     char one[SHOWN_NAME + SHOWN_WORD + 16] = "'";
     size_t used = strlen(text);
     int size;
@@ -116,15 +104,13 @@ typedef struct others {
     size_t at, bound;
 } others;
 
-static others others_of(const session *s)
-{
+static others others_of(const session *s) {
     others all = {0};
     all.it = epctx_graph_nodes(epctx_model_graph(&s->model));
     return all;
 }
 
-static bool next_other(const session *s, others *all, epctx_node_view *node)
-{
+static bool next_other(const session *s, others *all, epctx_node_view *node) {
     while (epctx_next_node(&all->it, node)) {
         const bool ours =
             all->bound < s->loaded.bound_count && s->loaded.bound[all->bound].index == all->at;
@@ -136,8 +122,7 @@ static bool next_other(const session *s, others *all, epctx_node_view *node)
 }
 
 /* Which EPs they need: the first by name that nodes with contexts name, and ORT's for the rest. */
-static void needed_eps(const session *s, char *text, size_t capacity)
-{
+static void needed_eps(const session *s, char *text, size_t capacity) {
     epctx_epnode ep, first;
     bool found = false, more = false, cpu = false;
     epctx_node_view node;
@@ -162,16 +147,14 @@ static void needed_eps(const session *s, char *text, size_t capacity)
 }
 
 /* Names the first few nodes that would need another execution provider. */
-static epctx_status refuse_others(const session *s, epctx_error *error)
-{
+static epctx_status refuse_others(const session *s, epctx_error *error) {
     char text[180] = ""; /* epctx_fail prints no more than 200 bytes of it */
     char eps[120];
     size_t listed = 0;
     epctx_node_view node;
     others all = others_of(s);
     needed_eps(s, eps, sizeof eps);
-    while (next_other(s, &all, &node) && append_node(text, sizeof text, &node))
-        listed++;
+    while (next_other(s, &all, &node) && append_node(text, sizeof text, &node)) listed++;
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                       s->loaded.other_nodes == 1
                           ? "%u node needs an execution provider that this tool lacks (%s): %s%s"
@@ -184,8 +167,7 @@ static epctx_status refuse_others(const session *s, epctx_error *error)
 
 /* -- values -- */
 
-static epctx_status value_size(const epctx_value *type, size_t *size, epctx_error *error)
-{
+static epctx_status value_size(const epctx_value *type, size_t *size, epctx_error *error) {
     size_t bytes = epctx_elem_size(type->elem_type);
     int32_t i;
     if (bytes == 0)
@@ -207,8 +189,7 @@ static epctx_status value_size(const epctx_value *type, size_t *size, epctx_erro
     return EPCTX_OK;
 }
 
-static bool same_type(const epctx_value *a, const epctx_value *b)
-{
+static bool same_type(const epctx_value *a, const epctx_value *b) {
     int32_t i;
     if (a->elem_type != b->elem_type || a->rank != b->rank) return false;
     for (i = 0; i < a->rank; i++)
@@ -216,16 +197,14 @@ static bool same_type(const epctx_value *a, const epctx_value *b)
     return true;
 }
 
-static session_value *find_value(const session *s, epctx_str name)
-{
+static session_value *find_value(const session *s, epctx_str name) {
     uint32_t at = epctx_map_get(&s->names, name);
     return at != EPCTX_MAP_NONE ? &s->values[at] : NULL;
 }
 
 /* The value called `name`, made with `type` when it is new; both sides must agree on the type. */
 static epctx_status use_value(session *s, epctx_str name, const epctx_value *type,
-                              session_value **out, epctx_error *error)
-{
+                              session_value **out, epctx_error *error) {
     session_value *value = find_value(s, name);
     epctx_status status;
     if (value != NULL && !same_type(&value->type, type))
@@ -252,8 +231,7 @@ static epctx_status use_value(session *s, epctx_str name, const epctx_value *typ
 /* The weights among a node's inputs, where ONNX Runtime puts them: epctx_load has given them to the
  * graph. Empty ones have no line in EPCTX_WEIGHTS_ATTR. */
 static epctx_status find_weights(const epctx_bound *bound, const epctx_graph *graph,
-                                 epctx_map *weights, epctx_error *error)
-{
+                                 epctx_map *weights, epctx_error *error) {
     epctx_status status = EPCTX_OK;
     epctx_str rest = bound->weights;
     epctx_weight_ref ref;
@@ -269,8 +247,7 @@ static epctx_status find_weights(const epctx_bound *bound, const epctx_graph *gr
 
 /* The names of what the graph gets when it runs. */
 static epctx_status name_inputs(session *s, const epctx_graph *graph, session_step *step,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     const epctx_bound *bound = step->bound;
     const epctx_graph_info *info = &bound->info;
     epctx_cursor it = epctx_node_inputs(&bound->view);
@@ -297,8 +274,7 @@ static epctx_status name_inputs(session *s, const epctx_graph *graph, session_st
     return EPCTX_OK;
 }
 
-static epctx_status add_inputs(session *s, session_step *step, epctx_error *error)
-{
+static epctx_status add_inputs(session *s, session_step *step, epctx_error *error) {
     const epctx_bound *bound = step->bound;
     size_t i;
     for (i = 0; i < bound->info.input_count; i++) {
@@ -314,8 +290,7 @@ static epctx_status add_inputs(session *s, session_step *step, epctx_error *erro
     return EPCTX_OK;
 }
 
-static epctx_status add_outputs(session *s, session_step *step, epctx_error *error)
-{
+static epctx_status add_outputs(session *s, session_step *step, epctx_error *error) {
     const epctx_bound *bound = step->bound;
     epctx_cursor it = epctx_node_outputs(&bound->view);
     epctx_str name;
@@ -334,8 +309,7 @@ static epctx_status add_outputs(session *s, session_step *step, epctx_error *err
 }
 
 static epctx_status add_step(session *s, const epctx_graph *graph, session_step *step,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     const epctx_graph_info *info = &step->bound->info;
     epctx_status status;
     (void)graph;
@@ -353,8 +327,7 @@ static epctx_status add_step(session *s, const epctx_graph *graph, session_step 
 /* What the compiled graphs take under the names of the model's inputs -> index in `known`. Types of
  * a model's inputs may have free dimensions; the compiled graphs know better. */
 static epctx_status find_types(const session *s, const epctx_graph *graph, epctx_map *names,
-                               const epctx_value **known, epctx_error *error)
-{
+                               const epctx_value **known, epctx_error *error) {
     size_t i, k;
     for (i = 0; i < graph->input_count; i++) {
         known[i] = NULL;
@@ -371,8 +344,7 @@ static epctx_status find_types(const session *s, const epctx_graph *graph, epctx
     return EPCTX_OK;
 }
 
-static epctx_status add_model_inputs(session *s, const epctx_graph *graph, epctx_error *error)
-{
+static epctx_status add_model_inputs(session *s, const epctx_graph *graph, epctx_error *error) {
     const epctx_value **known =
         (const epctx_value **)epctx_arena_array(&s->arena, graph->input_count, sizeof *known);
     epctx_status status;
@@ -395,8 +367,7 @@ static epctx_status add_model_inputs(session *s, const epctx_graph *graph, epctx
     return status;
 }
 
-static epctx_status add_initializers(session *s, const epctx_graph *graph, epctx_error *error)
-{
+static epctx_status add_initializers(session *s, const epctx_graph *graph, epctx_error *error) {
     size_t i;
     for (i = 0; i < graph->initializer_count; i++) {
         const epctx_tensor *tensor = &graph->initializers[i];
@@ -418,8 +389,7 @@ static epctx_status add_initializers(session *s, const epctx_graph *graph, epctx
     return EPCTX_OK;
 }
 
-static epctx_status add_model_outputs(session *s, const epctx_graph *graph, epctx_error *error)
-{
+static epctx_status add_model_outputs(session *s, const epctx_graph *graph, epctx_error *error) {
     size_t i;
     s->outputs =
         (session_value **)epctx_arena_array(&s->arena, graph->output_count, sizeof *s->outputs);
@@ -435,8 +405,7 @@ static epctx_status add_model_outputs(session *s, const epctx_graph *graph, epct
 }
 
 /* Most values that there can be. */
-static size_t count_values(const session *s, const epctx_graph *graph)
-{
+static size_t count_values(const session *s, const epctx_graph *graph) {
     size_t count = graph->input_count + graph->initializer_count;
     size_t i;
     for (i = 0; i < s->loaded.bound_count; i++)
@@ -447,8 +416,8 @@ static size_t count_values(const session *s, const epctx_graph *graph)
 typedef epctx_status (*step_fn)(session *s, const epctx_graph *graph, session_step *step,
                                 epctx_error *error);
 
-static epctx_status each_step(session *s, const epctx_graph *graph, step_fn fn, epctx_error *error)
-{
+static epctx_status each_step(session *s, const epctx_graph *graph, step_fn fn,
+                              epctx_error *error) {
     size_t i;
     for (i = 0; i < s->loaded.bound_count; i++) {
         epctx_status status = fn(s, graph, &s->steps[i], error);
@@ -460,19 +429,16 @@ static epctx_status each_step(session *s, const epctx_graph *graph, step_fn fn, 
     return EPCTX_OK;
 }
 
-static epctx_status begin_steps(session *s, const epctx_graph *graph, epctx_error *error)
-{
+static epctx_status begin_steps(session *s, const epctx_graph *graph, epctx_error *error) {
     size_t i;
     s->steps =
         (session_step *)epctx_arena_array(&s->arena, s->loaded.bound_count, sizeof *s->steps);
     if (s->steps == NULL) return no_memory(error);
-    for (i = 0; i < s->loaded.bound_count; i++)
-        s->steps[i].bound = &s->loaded.bound[i];
+    for (i = 0; i < s->loaded.bound_count; i++) s->steps[i].bound = &s->loaded.bound[i];
     return each_step(s, graph, name_inputs, error);
 }
 
-static epctx_status connect(session *s, epctx_error *error)
-{
+static epctx_status connect(session *s, epctx_error *error) {
     epctx_graph graph;
     epctx_status status = epctx_model_load_graph(&s->model, &graph, error);
     if (status != EPCTX_OK) return status;
@@ -494,8 +460,7 @@ static epctx_status connect(session *s, epctx_error *error)
 /* -- session -- */
 
 /* Does an EPContext node take weights from the source model? */
-static bool is_weightless(const epctx_model *model)
-{
+static bool is_weightless(const epctx_model *model) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
@@ -507,8 +472,8 @@ static bool is_weightless(const epctx_model *model)
     return false;
 }
 
-static epctx_status open_steps(session *s, const char *file, const char *source, epctx_error *error)
-{
+static epctx_status open_steps(session *s, const char *file, const char *source,
+                               epctx_error *error) {
     epctx_load_opts load;
     epctx_open_opts opts;
     epctx_node_view node;
@@ -535,8 +500,7 @@ static epctx_status open_steps(session *s, const char *file, const char *source,
     return status;
 }
 
-epctx_status session_open(session *out, const char *file, const char *source, epctx_error *error)
-{
+epctx_status session_open(session *out, const char *file, const char *source, epctx_error *error) {
     epctx_status status;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
@@ -546,8 +510,7 @@ epctx_status session_open(session *out, const char *file, const char *source, ep
     return status == EPCTX_OK ? open_steps(out, file, source, error) : status;
 }
 
-epctx_status session_run(session *s, epctx_error *error)
-{
+epctx_status session_run(session *s, epctx_error *error) {
     size_t i;
     epctx_error_clear(error);
     for (i = 0; i < s->loaded.bound_count; i++) {
@@ -562,8 +525,7 @@ epctx_status session_run(session *s, epctx_error *error)
     return EPCTX_OK;
 }
 
-void session_close(session *s)
-{
+void session_close(session *s) {
     epctx_unload(&s->loaded);
     epctx_model_close(&s->model);
     epctx_arena_free(&s->arena);

@@ -17,8 +17,7 @@ static const struct {
 #define TYPE_COUNT (sizeof types / sizeof types[0])
 
 /* The command line is wrong: "<what>: '<text>' <problem>". */
-static bool misuse(target_work *work, epctx_str what, epctx_str text, const char *problem)
-{
+static bool misuse(target_work *work, epctx_str what, epctx_str text, const char *problem) {
     cli_say("epctx: %.*s: '%.*s' %s\n", (int)what.size, what.data, (int)text.size, text.data,
             problem);
     work->misused = true;
@@ -26,15 +25,13 @@ static bool misuse(target_work *work, epctx_str what, epctx_str text, const char
 }
 
 /* The model did not take it. */
-static bool refused(const target_work *work, epctx_status status)
-{
+static bool refused(const target_work *work, epctx_status status) {
     if (status == EPCTX_OK) return false;
     cli_fail(&work->error);
     return true;
 }
 
-static epctx_str part_of(const char *text, size_t size)
-{
+static epctx_str part_of(const char *text, size_t size) {
     epctx_str part;
     part.data = text;
     part.size = size;
@@ -45,8 +42,7 @@ static epctx_str part_of(const char *text, size_t size)
 
 /* The value of WHAT=VALUE: the text, with @FILE the bytes of a file, with @@ a text that starts
  * with one @. With --all many nodes get one value: its file is mapped once. */
-static bool read_text(target_work *work, const char *text, epctx_str *value)
-{
+static bool read_text(target_work *work, const char *text, epctx_str *value) {
     const epctx_io *io = epctx_io_files();
     epctx_mapping *mapping = &work->mappings[work->mapping_count];
     *value = epctx_str_of(text);
@@ -70,16 +66,14 @@ static bool read_text(target_work *work, const char *text, epctx_str *value)
 
 /* What protobuf calls a string must be UTF-8, or no other reader takes the model. Attributes that
  * ONNX calls strings are bytes, and free. */
-static bool is_utf8(target_work *work, epctx_str what, epctx_str text)
-{
+static bool is_utf8(target_work *work, epctx_str what, epctx_str text) {
     if (epctx_str_is_utf8(text)) return true;
     cli_say("epctx: %.*s: the text is not UTF-8, as ONNX requires\n", (int)what.size, what.data);
     work->misused = true;
     return false;
 }
 
-static bool read_int(const char *text, size_t size, int64_t *value)
-{
+static bool read_int(const char *text, size_t size, int64_t *value) {
     char digits[32];
     char *end;
     if (size == 0 || size >= sizeof digits) return false;
@@ -91,8 +85,7 @@ static bool read_int(const char *text, size_t size, int64_t *value)
            (digits[0] == '-' || (digits[0] >= '0' && digits[0] <= '9'));
 }
 
-static bool read_float(const char *text, size_t size, float *value)
-{
+static bool read_float(const char *text, size_t size, float *value) {
     char digits[64];
     char *end;
     if (size == 0 || size >= sizeof digits) return false;
@@ -103,8 +96,7 @@ static bool read_float(const char *text, size_t size, float *value)
 }
 
 /* The next item of a list that commas part; "" has none. */
-static bool next_item(const char **at, const char **item, size_t *size)
-{
+static bool next_item(const char **at, const char **item, size_t *size) {
     if (*at == NULL || **at == '\0') return false;
     *item = *at;
     *size = strcspn(*at, ",");
@@ -113,17 +105,14 @@ static bool next_item(const char **at, const char **item, size_t *size)
     return true;
 }
 
-static size_t count_items(const char *text)
-{
+static size_t count_items(const char *text) {
     const char *item;
     size_t size, count = 0;
-    while (next_item(&text, &item, &size))
-        count++;
+    while (next_item(&text, &item, &size)) count++;
     return count;
 }
 
-static bool read_list(target_work *work, const char *text, epctx_attr *attr)
-{
+static bool read_list(target_work *work, const char *text, epctx_attr *attr) {
     size_t count = count_items(text);
     int64_t *ints = (int64_t *)epctx_arena_array(&work->arena, count, sizeof *ints);
     float *floats = (float *)epctx_arena_array(&work->arena, count, sizeof *floats);
@@ -149,8 +138,7 @@ static bool read_list(target_work *work, const char *text, epctx_attr *attr)
     return true;
 }
 
-static bool read_value(target_work *work, const char *text, epctx_attr *attr)
-{
+static bool read_value(target_work *work, const char *text, epctx_attr *attr) {
     size_t size = strlen(text);
     switch (attr->type) {
     case EPCTX_ATTR_INT:
@@ -159,17 +147,14 @@ static bool read_value(target_work *work, const char *text, epctx_attr *attr)
     case EPCTX_ATTR_FLOAT:
         return read_float(text, size, &attr->f) ||
                misuse(work, attr->name, epctx_str_of(text), "is not a number");
-    case EPCTX_ATTR_STRING:
-        return read_text(work, text, &attr->s);
-    default:
-        return read_list(work, text, attr);
+    case EPCTX_ATTR_STRING: return read_text(work, text, &attr->s);
+    default: return read_list(work, text, attr);
     }
 }
 
 /* -- types -- */
 
-static bool type_of_schema(epctx_str name, epctx_attr_type *type)
-{
+static bool type_of_schema(epctx_str name, epctx_attr_type *type) {
 #define SCHEMA_ROW(id, text, kind, member) \
     if (epctx_str_is(name, text)) { \
         *type = EPCTX_ATTR_##kind; \
@@ -181,8 +166,7 @@ static bool type_of_schema(epctx_str name, epctx_attr_type *type)
 }
 
 /* The attribute of the schema whose name is nearly this one; NULL: none. */
-static const char *similar_attr(epctx_str name)
-{
+static const char *similar_attr(epctx_str name) {
     const char *similar = NULL;
     char text[40] = "";
     size_t distance, nearest = 6;
@@ -199,8 +183,7 @@ static const char *similar_attr(epctx_str name)
 }
 
 /* NAME:TYPE on the command line; takes the type off the name. */
-static bool type_of_suffix(epctx_str *name, epctx_attr_type *type)
-{
+static bool type_of_suffix(epctx_str *name, epctx_attr_type *type) {
     size_t i;
     for (i = 0; i < TYPE_COUNT; i++) {
         size_t size = strlen(types[i].name);
@@ -215,8 +198,7 @@ static bool type_of_suffix(epctx_str *name, epctx_attr_type *type)
 }
 
 /* The type of a new value: what the command line says, the schema, or what is there. */
-static bool choose_type(target_work *work, const epctx_node_view *node, epctx_attr *attr)
-{
+static bool choose_type(target_work *work, const epctx_node_view *node, epctx_attr *attr) {
     epctx_attr_type schema;
     epctx_attr_view old;
     size_t i;
@@ -249,8 +231,7 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
 enum { SHOWN = 60 };
 
 /* "[1,2,3]", the first few of a list; texts by their number only. */
-static void describe_list(const epctx_attr_view *attr, char *text, size_t size)
-{
+static void describe_list(const epctx_attr_view *attr, char *text, size_t size) {
     bool ints = attr->type == EPCTX_ATTR_INTS;
     epctx_cursor it = epctx_view_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
     const char *comma = "[";
@@ -269,8 +250,7 @@ static void describe_list(const epctx_attr_view *attr, char *text, size_t size)
 }
 
 /* A value in few words, for the report. */
-static void describe(const epctx_attr_view *attr, char *text, size_t size)
-{
+static void describe(const epctx_attr_view *attr, char *text, size_t size) {
     if (attr->type == EPCTX_ATTR_INT)
         snprintf(text, size, "%" PRId64, attr->i);
     else if (attr->type == EPCTX_ATTR_FLOAT)
@@ -285,8 +265,7 @@ static void describe(const epctx_attr_view *attr, char *text, size_t size)
         snprintf(text, size, "a value of type %s", epctx_attr_type_name(attr->type));
 }
 
-static bool set_attr(target_work *work, size_t index, epctx_str name, const char *value)
-{
+static bool set_attr(target_work *work, size_t index, epctx_str name, const char *value) {
     epctx_node_view *node = &work->nodes.nodes[index];
     epctx_attr attr;
     epctx_attr_view old, now;
@@ -311,8 +290,7 @@ static bool set_attr(target_work *work, size_t index, epctx_str name, const char
     return true;
 }
 
-static bool set_attrs(target_work *work, epctx_str name, const char *value)
-{
+static bool set_attrs(target_work *work, epctx_str name, const char *value) {
     size_t i;
     if (work->nodes.count == 0 &&
         !target_find(&work->model, work->file, work->node, work->all, &work->arena, &work->nodes))
@@ -322,8 +300,7 @@ static bool set_attrs(target_work *work, epctx_str name, const char *value)
     return true;
 }
 
-static bool find_value(epctx_view graph, uint32_t number, epctx_str name, epctx_view *found)
-{
+static bool find_value(epctx_view graph, uint32_t number, epctx_str name, epctx_view *found) {
     epctx_cursor it = epctx_view_fields(graph, number);
     epctx_value_view value;
     while (epctx_next_value(&it, &value)) {
@@ -335,8 +312,7 @@ static bool find_value(epctx_view graph, uint32_t number, epctx_str name, epctx_
 }
 
 /* graph:inputs=A,B or graph:outputs=A,B: the order. */
-static bool set_order(target_work *work, const target *what, const char *value)
-{
+static bool set_order(target_work *work, const target *what, const char *value) {
     epctx_view graph = epctx_model_graph(&work->model).view;
     epctx_cursor it = epctx_view_fields(graph, what->number);
     epctx_view after = graph; /* the first one goes in front */
@@ -345,10 +321,8 @@ static bool set_order(target_work *work, const target *what, const char *value)
     const char *rest = value;
     epctx_str name;
     size_t count = 0;
-    while (epctx_next_field(&it, &field))
-        count++;
-    while (count > 0 && next_part(&rest, &work->arena, &name))
-        count--;
+    while (epctx_next_field(&it, &field)) count++;
+    while (count > 0 && next_part(&rest, &work->arena, &name)) count--;
     if (count != 0 || *rest != '\0')
         return misuse(work, what->name, epctx_str_of(value), "must contain each name exactly once");
     for (rest = value; next_part(&rest, &work->arena, &name);) {
@@ -369,8 +343,7 @@ static bool set_order(target_work *work, const target *what, const char *value)
     return true;
 }
 
-static bool set_field(target_work *work, const target *what, const char *value)
-{
+static bool set_field(target_work *work, const target *what, const char *value) {
     epctx_view message = target_message(&work->model, what);
     const char *scope = what->kind == TARGET_GRAPH ? "graph" : "model";
     epctx_status status;
@@ -389,8 +362,7 @@ static bool set_field(target_work *work, const target *what, const char *value)
     return !refused(work, status);
 }
 
-static bool set_opset(target_work *work, const target *what, const char *value)
-{
+static bool set_opset(target_work *work, const target *what, const char *value) {
     int64_t version;
     if (!read_int(value, strlen(value), &version) || version < 1)
         return misuse(work, what->name.size > 0 ? what->name : epctx_str_of("ai.onnx"),
@@ -401,8 +373,7 @@ static bool set_opset(target_work *work, const target *what, const char *value)
     return !refused(work, epctx_model_set_opset(&work->model, what->name, version, &work->error));
 }
 
-static bool set_metadata(target_work *work, const target *what, const char *value)
-{
+static bool set_metadata(target_work *work, const target *what, const char *value) {
     epctx_str text;
     if (!read_text(work, value, &text) || !is_utf8(work, what->name, text)) return false;
     output_change(&work->out, "metadata: '%.*s' = '%.*s'", (int)what->name.size, what->name.data,
@@ -410,8 +381,7 @@ static bool set_metadata(target_work *work, const target *what, const char *valu
     return !refused(work, epctx_model_set_metadata(&work->model, what->name, text, &work->error));
 }
 
-static bool assign(target_work *work, const char *text)
-{
+static bool assign(target_work *work, const char *text) {
     const char *equals = strchr(text, '=');
     epctx_str what = epctx_str_of(text);
     target found;
@@ -427,12 +397,9 @@ static bool assign(target_work *work, const char *text)
         return false;
     }
     switch (found.kind) {
-    case TARGET_METADATA:
-        return set_metadata(work, &found, equals + 1);
-    case TARGET_OPSET:
-        return set_opset(work, &found, equals + 1);
-    case TARGET_ATTR:
-        return set_attrs(work, found.name, equals + 1);
+    case TARGET_METADATA: return set_metadata(work, &found, equals + 1);
+    case TARGET_OPSET: return set_opset(work, &found, equals + 1);
+    case TARGET_ATTR: return set_attrs(work, found.name, equals + 1);
     default:
         return found.number == TARGET_INPUTS || found.number == TARGET_OUTPUTS
                    ? set_order(work, &found, equals + 1)
@@ -440,8 +407,7 @@ static bool assign(target_work *work, const char *text)
     }
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     return target_run(&cli_set, argc, argv, assign);
 }
 

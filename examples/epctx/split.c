@@ -5,8 +5,7 @@
 #include <string.h>
 
 static bool plain_values(const char *option, const char *text, epctx_arena *arena,
-                         const epctx_value **out, size_t *count)
-{
+                         const epctx_value **out, size_t *count) {
     value_spec *specs;
     epctx_value *values;
     size_t i;
@@ -23,8 +22,7 @@ static bool plain_values(const char *option, const char *text, epctx_arena *aren
     return values != NULL;
 }
 
-static int split(output *out, const char *file, epctx_split_opts *opts)
-{
+static int split(output *out, const char *file, epctx_split_opts *opts) {
     epctx_combined combined;
     epctx_model model;
     epctx_error error;
@@ -41,8 +39,7 @@ static int split(output *out, const char *file, epctx_split_opts *opts)
     return code;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char *file = NULL;
     const char *inputs = NULL;
     const char *outputs = NULL;

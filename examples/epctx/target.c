@@ -8,8 +8,7 @@
 enum { LISTED = 20 }; /* names in a message */
 
 /* Names to choose from: EPContext nodes when there are some, else all. */
-static void list_names(const epctx_model *model)
-{
+static void list_names(const epctx_model *model) {
     epctx_walk walk;
     epctx_node_view node;
     epctx_node_view first;
@@ -30,21 +29,18 @@ static void list_names(const epctx_model *model)
     fputc('\n', stderr);
 }
 
-static bool wanted(const epctx_node_view *node, const char *name)
-{
+static bool wanted(const epctx_node_view *node, const char *name) {
     return name != NULL ? epctx_str_is(node->name, name) : epctx_node_is_epnode(node);
 }
 
 bool target_find(const epctx_model *model, const char *file, const char *name, bool all,
-                 epctx_arena *arena, target_nodes *out)
-{
+                 epctx_arena *arena, target_nodes *out) {
     epctx_walk walk;
     epctx_node_view node;
     size_t count = 0;
     memset(out, 0, sizeof *out);
     epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node))
-        count += wanted(&node, name);
+    while (epctx_walk_next(&walk, &node)) count += wanted(&node, name);
     if (count == 1 || (all && count > 0)) {
         out->nodes = (epctx_node_view *)epctx_arena_array(arena, count, sizeof *out->nodes);
         if (out->nodes == NULL) {
@@ -96,8 +92,7 @@ static const field_name graph_fields[] = {{"name", 2, true},
                                           {"outputs", TARGET_OUTPUTS, false},
                                           {NULL, 0, false}};
 
-static bool find_field(const field_name *fields, const char *scope, target *out)
-{
+static bool find_field(const field_name *fields, const char *scope, target *out) {
     const field_name *field;
     for (field = fields; field->name != NULL; field++) {
         if (!epctx_str_is(out->name, field->name)) continue;
@@ -112,8 +107,7 @@ static bool find_field(const field_name *fields, const char *scope, target *out)
     return false;
 }
 
-static bool starts_with(epctx_str text, const char *start, epctx_str *rest)
-{
+static bool starts_with(epctx_str text, const char *start, epctx_str *rest) {
     size_t size = strlen(start);
     if (text.size < size || memcmp(text.data, start, size) != 0) return false;
     rest->data = text.data + size;
@@ -121,8 +115,7 @@ static bool starts_with(epctx_str text, const char *start, epctx_str *rest)
     return true;
 }
 
-bool target_parse(epctx_str what, target *out)
-{
+bool target_parse(epctx_str what, target *out) {
     memset(out, 0, sizeof *out);
     out->kind = TARGET_ATTR;
     out->name = what;
@@ -143,14 +136,12 @@ bool target_parse(epctx_str what, target *out)
     return true;
 }
 
-epctx_view target_message(const epctx_model *model, const target *what)
-{
+epctx_view target_message(const epctx_model *model, const target *what) {
     return what->kind == TARGET_GRAPH ? epctx_model_graph(model).view
                                       : epctx_model_read(model).view;
 }
 
-bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *out)
-{
+bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *out) {
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
     bool found = false;
@@ -162,8 +153,7 @@ bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *o
     return found;
 }
 
-void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str notes)
-{
+void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str notes) {
     epctx_attr_view old;
     if (!epctx_node_is_epnode(node) || !target_attr(node, epctx_str_of("notes"), &old)) return;
     if (epctx_notes_hash(old.s) == 0 || epctx_notes_hash(notes) == epctx_notes_hash(old.s)) return;
@@ -174,8 +164,7 @@ void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str 
 }
 
 static int change_all(target_work *work, const char **whats, int count,
-                      bool (*change)(target_work *work, const char *what))
-{
+                      bool (*change)(target_work *work, const char *what)) {
     const epctx_io *io = epctx_io_files();
     int code = CLI_OK;
     int i;
@@ -187,15 +176,13 @@ static int change_all(target_work *work, const char **whats, int count,
     for (i = 0; i < count && code == CLI_OK; i++)
         if (!change(work, whats[i])) code = work->misused ? CLI_USAGE : CLI_FAILED;
     if (code == CLI_OK) code = output_model(&work->out, &work->model);
-    while (work->mapping_count > 0)
-        io->unmap_fn(io->user, &work->mappings[--work->mapping_count]);
+    while (work->mapping_count > 0) io->unmap_fn(io->user, &work->mappings[--work->mapping_count]);
     epctx_model_close(&work->model);
     return code;
 }
 
 int target_run(const cli_command *command, int argc, char **argv,
-               bool (*change)(target_work *work, const char *what))
-{
+               bool (*change)(target_work *work, const char *what)) {
     const char **operands = (const char **)calloc((size_t)argc + 1, sizeof *operands);
     target_work work;
     int count = 0, code = CLI_USAGE;

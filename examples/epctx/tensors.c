@@ -15,8 +15,7 @@ enum { FLOAT64 = 11, UINT16 = 4, INT16 = 5, UINT32 = 12, UINT64 = 13 };
 
 /* -- byte order: files are little-endian, tensors in memory are the processor's -- */
 
-static bool big_endian(void)
-{
+static bool big_endian(void) {
     const uint16_t one = 1;
     uint8_t first;
     memcpy(&first, &one, 1);
@@ -24,8 +23,7 @@ static bool big_endian(void)
 }
 
 /* From the processor's order to that of the files, or back. */
-static void turn(const session_value *value)
-{
+static void turn(const session_value *value) {
     size_t size = epctx_elem_size(value->type.elem_type);
     size_t at, i;
     if (!big_endian() || size < 2) return;
@@ -41,8 +39,7 @@ static void turn(const session_value *value)
 /* -- random -- */
 
 /* xorshift64*: the state is never 0. */
-static uint64_t next_random(uint64_t *state)
-{
+static uint64_t next_random(uint64_t *state) {
     uint64_t x = *state;
     x ^= x >> 12;
     x ^= x << 25;
@@ -52,46 +49,34 @@ static uint64_t next_random(uint64_t *state)
 }
 
 /* Writes the low bytes of `bits` as this processor keeps numbers. */
-static void store(uint8_t *to, uint64_t bits, size_t size)
-{
+static void store(uint8_t *to, uint64_t bits, size_t size) {
     size_t i;
-    for (i = 0; i < size; i++)
-        to[big_endian() ? size - 1 - i : i] = (uint8_t)(bits >> 8 * i);
+    for (i = 0; i < size; i++) to[big_endian() ? size - 1 - i : i] = (uint8_t)(bits >> 8 * i);
 }
 
-static uint64_t random_element(int32_t elem_type, uint64_t *state)
-{
+static uint64_t random_element(int32_t elem_type, uint64_t *state) {
     uint64_t bits = next_random(state) >> 40; /* 24 bits: exact as a float */
     uint64_t out = 0;
     float f = (float)bits / 8388608.0f - 1.0f;
     double d = (double)f;
     uint32_t word;
     switch (elem_type) {
-    case EPCTX_ONNX_FLOAT:
-        memcpy(&word, &f, sizeof word);
-        return word;
-    case FLOAT64:
-        memcpy(&out, &d, sizeof out);
-        return out;
+    case EPCTX_ONNX_FLOAT: memcpy(&word, &f, sizeof word); return word;
+    case FLOAT64: memcpy(&out, &d, sizeof out); return out;
     case EPCTX_ONNX_UINT8:
-    case EPCTX_ONNX_INT8:
-        return bits & 0xff;
-    case EPCTX_ONNX_BOOL:
-        return bits & 1;
+    case EPCTX_ONNX_INT8: return bits & 0xff;
+    case EPCTX_ONNX_BOOL: return bits & 1;
     case EPCTX_ONNX_INT32:
     case EPCTX_ONNX_INT64:
     case INT16:
     case UINT16:
     case UINT32:
-    case UINT64:
-        return bits % 10;
-    default:
-        return 0; /* a bit pattern that is 0 in every format */
+    case UINT64: return bits % 10;
+    default: return 0; /* a bit pattern that is 0 in every format */
     }
 }
 
-void tensors_fill(const session_value *value, uint64_t seed, size_t index)
-{
+void tensors_fill(const session_value *value, uint64_t seed, size_t index) {
     uint64_t state =
         (seed + 1) * UINT64_C(0x9E3779B97F4A7C15) + index * UINT64_C(0xD1B54A32D192ED03);
     size_t size = epctx_elem_size(value->type.elem_type);
@@ -104,20 +89,17 @@ void tensors_fill(const session_value *value, uint64_t seed, size_t index)
 
 /* -- files -- */
 
-static epctx_status io_problem(epctx_error *error, const char *path)
-{
+static epctx_status io_problem(epctx_error *error, const char *path) {
     return epctx_fail(error, errno == ENOENT ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO, "%s: %s", path,
                       strerror(errno));
 }
 
-static bool join(char *path, size_t capacity, const char *folder, const char *word, size_t index)
-{
+static bool join(char *path, size_t capacity, const char *folder, const char *word, size_t index) {
     int size = snprintf(path, capacity, "%s/%s_%zu.bin", folder, word, index);
     return size >= 0 && (size_t)size < capacity;
 }
 
-static epctx_status read_file(const char *path, const session_value *value, epctx_error *error)
-{
+static epctx_status read_file(const char *path, const session_value *value, epctx_error *error) {
     FILE *file = fopen(path, "rb");
     size_t got;
     int more;
@@ -137,8 +119,7 @@ static epctx_status read_file(const char *path, const session_value *value, epct
     return EPCTX_OK;
 }
 
-epctx_status tensors_read(const session *s, const char *folder, epctx_error *error)
-{
+epctx_status tensors_read(const session *s, const char *folder, epctx_error *error) {
     char path[EPCTX_PATH_MAX];
     size_t i;
     epctx_error_clear(error);
@@ -153,8 +134,7 @@ epctx_status tensors_read(const session *s, const char *folder, epctx_error *err
 }
 
 /* "<word> <i> <element type> <d0,d1,... or -> <name>" */
-static void write_types(FILE *file, session_value *const *values, size_t count, const char *word)
-{
+static void write_types(FILE *file, session_value *const *values, size_t count, const char *word) {
     size_t i;
     int32_t k;
     for (i = 0; i < count; i++) {
@@ -169,8 +149,7 @@ static void write_types(FILE *file, session_value *const *values, size_t count, 
 }
 
 /* What io.txt says, from malloc; NULL: out of memory. */
-static char *make_list(const session *s, size_t *size)
-{
+static char *make_list(const session *s, size_t *size) {
     char *text = NULL;
     FILE *file = open_memstream(&text, size);
     bool good;
@@ -187,8 +166,7 @@ enum { NAME_ROOM = 40 };
 
 /* Adds a file for each value, named after its number. */
 static void add_values(session_value *const *values, size_t count, const char *word,
-                       cli_file *files, char (*names)[NAME_ROOM], size_t *used)
-{
+                       cli_file *files, char (*names)[NAME_ROOM], size_t *used) {
     size_t i;
     for (i = 0; i < count; i++, ++*used) {
         snprintf(names[*used], NAME_ROOM, "%s_%zu.bin", word, i);
@@ -199,15 +177,13 @@ static void add_values(session_value *const *values, size_t count, const char *w
 }
 
 /* All values as files have them, and back; an input may be an output, too. */
-static void turn_all(const session *s)
-{
+static void turn_all(const session *s) {
     size_t i;
     for (i = 0; i < s->value_count; i++)
         if (s->values[i].data != NULL) turn(&s->values[i]);
 }
 
-epctx_status tensors_write(const session *s, const char *folder, bool inputs, epctx_error *error)
-{
+epctx_status tensors_write(const session *s, const char *folder, bool inputs, epctx_error *error) {
     size_t most = s->input_count + s->output_count + 1, used = 1, size = 0;
     cli_file *files = (cli_file *)calloc(most, sizeof *files);
     char(*names)[NAME_ROOM] = (char(*)[NAME_ROOM])calloc(most, sizeof *names);
@@ -233,18 +209,15 @@ epctx_status tensors_write(const session *s, const char *folder, bool inputs, ep
 
 /* -- summary -- */
 
-static uint64_t load(const uint8_t *from, size_t size)
-{
+static uint64_t load(const uint8_t *from, size_t size) {
     uint64_t bits = 0;
     size_t i;
-    for (i = 0; i < size; i++)
-        bits |= (uint64_t)from[big_endian() ? size - 1 - i : i] << 8 * i;
+    for (i = 0; i < size; i++) bits |= (uint64_t)from[big_endian() ? size - 1 - i : i] << 8 * i;
     return bits;
 }
 
 /* False for types that have no number here. */
-static bool element(const session_value *value, size_t index, double *out)
-{
+static bool element(const session_value *value, size_t index, double *out) {
     size_t size = epctx_elem_size(value->type.elem_type);
     uint64_t bits = load(value->data + index * size, size);
     uint32_t word = (uint32_t)bits;
@@ -254,39 +227,24 @@ static bool element(const session_value *value, size_t index, double *out)
         memcpy(&f, &word, sizeof f);
         *out = (double)f;
         return true;
-    case FLOAT64:
-        memcpy(out, &bits, sizeof *out);
-        return true;
+    case FLOAT64: memcpy(out, &bits, sizeof *out); return true;
     case EPCTX_ONNX_UINT8:
     case EPCTX_ONNX_BOOL:
     case UINT16:
     case UINT32:
-    case UINT64:
-        *out = (double)bits;
-        return true;
-    case EPCTX_ONNX_INT8:
-        *out = (double)(int8_t)bits;
-        return true;
-    case INT16:
-        *out = (double)(int16_t)bits;
-        return true;
-    case EPCTX_ONNX_INT32:
-        *out = (double)(int32_t)bits;
-        return true;
-    case EPCTX_ONNX_INT64:
-        *out = (double)(int64_t)bits;
-        return true;
-    default:
-        return false;
+    case UINT64: *out = (double)bits; return true;
+    case EPCTX_ONNX_INT8: *out = (double)(int8_t)bits; return true;
+    case INT16: *out = (double)(int16_t)bits; return true;
+    case EPCTX_ONNX_INT32: *out = (double)(int32_t)bits; return true;
+    case EPCTX_ONNX_INT64: *out = (double)(int64_t)bits; return true;
+    default: return false;
     }
 }
 
-static void print_type(const epctx_value *type)
-{
+static void print_type(const epctx_value *type) {
     int32_t i;
     printf(" %s[", epctx_elem_name(type->elem_type));
-    for (i = 0; i < type->rank; i++)
-        printf("%s%" PRId64, i > 0 ? "," : "", type->dims[i]);
+    for (i = 0; i < type->rank; i++) printf("%s%" PRId64, i > 0 ? "," : "", type->dims[i]);
     putchar(']');
 }
 
@@ -296,8 +254,7 @@ typedef struct summary {
     double first[4];
 } summary;
 
-static summary sum_up(const session_value *value)
-{
+static summary sum_up(const session_value *value) {
     size_t count = value->size / epctx_elem_size(value->type.elem_type);
     summary out = {0, INFINITY, -INFINITY, 0, {0}};
     double x = 0;
@@ -313,14 +270,12 @@ static summary sum_up(const session_value *value)
     return out;
 }
 
-static size_t shown(const summary *out)
-{
+static size_t shown(const summary *out) {
     size_t most = sizeof out->first / sizeof out->first[0];
     return out->count < most ? out->count : most;
 }
 
-void tensors_print(const session_value *value, size_t index)
-{
+void tensors_print(const session_value *value, size_t index) {
     summary out = sum_up(value);
     size_t i;
     printf("output %-7zu '", index);
@@ -329,14 +284,12 @@ void tensors_print(const session_value *value, size_t index)
     print_type(&value->type);
     if (out.count > 0) {
         printf(" min %.6g, max %.6g, mean %.6g, first", out.least, out.most, out.mean);
-        for (i = 0; i < shown(&out); i++)
-            printf(" %.6g", out.first[i]);
+        for (i = 0; i < shown(&out); i++) printf(" %.6g", out.first[i]);
     }
     putchar('\n');
 }
 
-static void json_number(const char *key, double number, const char *after)
-{
+static void json_number(const char *key, double number, const char *after) {
     const char *quote = isfinite(number) ? "" : "\"";
     if (key != NULL) printf("\"%s\": ", key);
     if (isnan(number))
@@ -345,8 +298,7 @@ static void json_number(const char *key, double number, const char *after)
         printf("%s%.9g%s%s", quote, number, quote, after);
 }
 
-void tensors_print_json(const session_value *value)
-{
+void tensors_print_json(const session_value *value) {
     summary out = sum_up(value);
     size_t i;
     int32_t k;

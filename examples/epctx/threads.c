@@ -28,8 +28,7 @@ static struct {
           .end = PTHREAD_COND_INITIALIZER};
 
 /* Does what is left to begin. The caller holds the lock. */
-static void help(void)
-{
+static void help(void) {
     while (pool.next < pool.parts) {
         const uint32_t i = pool.next++;
         pthread_mutex_unlock(&pool.lock);
@@ -39,8 +38,7 @@ static void help(void)
     }
 }
 
-static void *serve(void *unused)
-{
+static void *serve(void *unused) {
     unsigned seen = 0, looks;
     (void)unused;
     pthread_mutex_lock(&pool.lock);
@@ -48,8 +46,7 @@ static void *serve(void *unused)
         help();
         seen = atomic_load(&pool.round);
         pthread_mutex_unlock(&pool.lock);
-        for (looks = 0; looks < LOOKS && atomic_load(&pool.round) == seen; looks++)
-            sched_yield();
+        for (looks = 0; looks < LOOKS && atomic_load(&pool.round) == seen; looks++) sched_yield();
         pthread_mutex_lock(&pool.lock);
         while (!pool.stop && atomic_load(&pool.round) == seen)
             pthread_cond_wait(&pool.begin, &pool.lock);
@@ -58,20 +55,17 @@ static void *serve(void *unused)
     return NULL;
 }
 
-static void stop(void)
-{
+static void stop(void) {
     pthread_mutex_lock(&pool.lock);
     pool.stop = true;
     atomic_fetch_add(&pool.round, 1);
     pthread_cond_broadcast(&pool.begin);
     pthread_mutex_unlock(&pool.lock);
-    while (pool.count > 0)
-        pthread_join(pool.threads[--pool.count], NULL);
+    while (pool.count > 0) pthread_join(pool.threads[--pool.count], NULL);
 }
 
 static void parallel(void *unused, uint32_t count, void (*work_fn)(void *work, uint32_t i),
-                     void *work)
-{
+                     void *work) {
     unsigned looks;
     (void)unused;
     pthread_mutex_lock(&pool.lock);
@@ -84,16 +78,13 @@ static void parallel(void *unused, uint32_t count, void (*work_fn)(void *work, u
     pthread_cond_broadcast(&pool.begin);
     help();
     pthread_mutex_unlock(&pool.lock);
-    for (looks = 0; looks < LOOKS && atomic_load(&pool.left) > 0; looks++)
-        sched_yield();
+    for (looks = 0; looks < LOOKS && atomic_load(&pool.left) > 0; looks++) sched_yield();
     pthread_mutex_lock(&pool.lock);
-    while (atomic_load(&pool.left) > 0)
-        pthread_cond_wait(&pool.end, &pool.lock);
+    while (atomic_load(&pool.left) > 0) pthread_cond_wait(&pool.end, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
 }
 
-epctx_npu_run_opts threads_opts(uint32_t count)
-{
+epctx_npu_run_opts threads_opts(uint32_t count) {
     epctx_npu_run_opts opts;
     memset(&opts, 0, sizeof opts);
     if (count < 2) return opts;

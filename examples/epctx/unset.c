@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool unset_attr(target_work *work, epctx_node_view *node, epctx_str name, size_t *found)
-{
+static bool unset_attr(target_work *work, epctx_node_view *node, epctx_str name, size_t *found) {
     epctx_attr_view attr;
     if (!target_attr(node, name, &attr)) return true;
     ++*found;
@@ -19,8 +18,7 @@ static bool unset_attr(target_work *work, epctx_node_view *node, epctx_str name,
     return true;
 }
 
-static void list_attrs(const epctx_node_view *node)
-{
+static void list_attrs(const epctx_node_view *node) {
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
     fputs("attributes of the node:", stderr);
@@ -31,8 +29,7 @@ static void list_attrs(const epctx_node_view *node)
     fputc('\n', stderr);
 }
 
-static bool unset_attrs(target_work *work, epctx_str name)
-{
+static bool unset_attrs(target_work *work, epctx_str name) {
     size_t found = 0, i;
     if (work->nodes.count == 0 &&
         !target_find(&work->model, work->file, work->node, work->all, &work->arena, &work->nodes))
@@ -46,14 +43,12 @@ static bool unset_attrs(target_work *work, epctx_str name)
     return false;
 }
 
-static bool missing(const target_work *work, const char *kind, epctx_str name)
-{
+static bool missing(const target_work *work, const char *kind, epctx_str name) {
     cli_fail_text("%s: there is no %s '%.*s'", work->file, kind, (int)name.size, name.data);
     return false;
 }
 
-static bool unset(target_work *work, const char *text)
-{
+static bool unset(target_work *work, const char *text) {
     epctx_status status;
     epctx_str value;
     target what;
@@ -62,8 +57,7 @@ static bool unset(target_work *work, const char *text)
         return false;
     }
     switch (what.kind) {
-    case TARGET_ATTR:
-        return unset_attrs(work, what.name);
+    case TARGET_ATTR: return unset_attrs(work, what.name);
     case TARGET_METADATA:
         if (!epctx_model_metadata(&work->model, what.name, &value))
             return missing(work, "metadata key", what.name);
@@ -85,8 +79,7 @@ static bool unset(target_work *work, const char *text)
     return status == EPCTX_OK || cli_fail(&work->error) == CLI_OK;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     return target_run(&cli_unset, argc, argv, unset);
 }
 

@@ -6,8 +6,7 @@
 
 /* -- checksums -- */
 
-static uint32_t crc_of(uint32_t crc, const uint8_t *data, size_t size)
-{
+static uint32_t crc_of(uint32_t crc, const uint8_t *data, size_t size) {
     static uint32_t table[256];
     size_t i;
     if (table[1] == 0) {
@@ -21,27 +20,23 @@ static uint32_t crc_of(uint32_t crc, const uint8_t *data, size_t size)
         }
     }
     crc = ~crc;
-    for (i = 0; i < size; i++)
-        crc = crc >> 8 ^ table[(crc ^ data[i]) & 0xff];
+    for (i = 0; i < size; i++) crc = crc >> 8 ^ table[(crc ^ data[i]) & 0xff];
     return ~crc;
 }
 
-static void take(value_sum *sum, const uint8_t *data, size_t size)
-{
+static void take(value_sum *sum, const uint8_t *data, size_t size) {
     if (sum->by_hash)
         sum->hash = epctx_hash(data, size, sum->hash);
     else
         sum->crc = crc_of(sum->crc, data, size);
 }
 
-void value_begin(value_sum *sum, bool by_hash)
-{
+void value_begin(value_sum *sum, bool by_hash) {
     memset(sum, 0, sizeof *sum);
     sum->by_hash = by_hash;
 }
 
-void value_add(value_sum *sum, const void *data, size_t size)
-{
+void value_add(value_sum *sum, const void *data, size_t size) {
     const uint8_t *from = (const uint8_t *)data;
     sum->size += size;
     while (size > 0) {
@@ -63,23 +58,19 @@ void value_add(value_sum *sum, const void *data, size_t size)
     }
 }
 
-void value_add_number(value_sum *sum, uint64_t bits, size_t size)
-{
+void value_add_number(value_sum *sum, uint64_t bits, size_t size) {
     uint8_t bytes[8];
     size_t i;
-    for (i = 0; i < size; i++)
-        bytes[i] = (uint8_t)(bits >> 8 * i);
+    for (i = 0; i < size; i++) bytes[i] = (uint8_t)(bits >> 8 * i);
     value_add(sum, bytes, size);
 }
 
-void value_add_text(value_sum *sum, epctx_str text)
-{
+void value_add_text(value_sum *sum, epctx_str text) {
     value_add_number(sum, text.size, 8);
     value_add(sum, text.data, text.size);
 }
 
-void value_end(value_sum *sum)
-{
+void value_end(value_sum *sum) {
     if (sum->used > 0) take(sum, sum->block, sum->used);
 }
 
@@ -92,8 +83,7 @@ typedef struct storage {
     uint8_t field, bytes;
 } storage;
 
-static storage storage_of(int32_t elem_type)
-{
+static storage storage_of(int32_t elem_type) {
     enum { FLOATS = 4, INT32S = 5, STRINGS = 6, INT64S = 7, DOUBLES = 10, UINT64S = 11 };
     static const storage all[27] = {
         {0, 0},       {FLOATS, 4},  {INT32S, 1},  {INT32S, 1},  {INT32S, 2}, {INT32S, 2},
@@ -105,8 +95,7 @@ static storage storage_of(int32_t elem_type)
 }
 
 /* fixed32 and fixed64, packed or not: on the wire they are what is wanted. */
-static void add_fixed(value_sum *sum, epctx_cursor it, epctx_wire wire, size_t bytes)
-{
+static void add_fixed(value_sum *sum, epctx_cursor it, epctx_wire wire, size_t bytes) {
     epctx_field field;
     while (epctx_next_field(&it, &field))
         if (field.wire == EPCTX_WIRE_LEN)
@@ -115,8 +104,7 @@ static void add_fixed(value_sum *sum, epctx_cursor it, epctx_wire wire, size_t b
             value_add_number(sum, field.value, bytes);
 }
 
-void value_add_tensor(value_sum *sum, const epctx_tensor_view *tensor)
-{
+void value_add_tensor(value_sum *sum, const epctx_tensor_view *tensor) {
     storage typed = storage_of(tensor->elem_type);
     epctx_cursor it = epctx_view_fields(tensor->view, typed.field);
     epctx_str text;
@@ -126,28 +114,20 @@ void value_add_tensor(value_sum *sum, const epctx_tensor_view *tensor)
         return;
     }
     switch (typed.field) {
-    case 0:
-        break;
-    case 4:
-        add_fixed(sum, it, EPCTX_WIRE_FIXED32, 4);
-        break;
-    case 10:
-        add_fixed(sum, it, EPCTX_WIRE_FIXED64, 8);
-        break;
+    case 0: break;
+    case 4: add_fixed(sum, it, EPCTX_WIRE_FIXED32, 4); break;
+    case 10: add_fixed(sum, it, EPCTX_WIRE_FIXED64, 8); break;
     case 6:
-        while (epctx_next_str(&it, &text))
-            value_add_text(sum, text);
+        while (epctx_next_str(&it, &text)) value_add_text(sum, text);
         break;
     default:
-        while (epctx_next_int(&it, &number))
-            value_add_number(sum, (uint64_t)number, typed.bytes);
+        while (epctx_next_int(&it, &number)) value_add_number(sum, (uint64_t)number, typed.bytes);
     }
 }
 
 /* -- types -- */
 
-static void put_tensor_type(FILE *out, const epctx_type_view *type)
-{
+static void put_tensor_type(FILE *out, const epctx_type_view *type) {
     epctx_cursor dims = epctx_type_dims(type);
     const char *comma = "";
     epctx_dim dim;
@@ -170,14 +150,11 @@ static void put_tensor_type(FILE *out, const epctx_type_view *type)
 }
 
 /* Recursion ends: opening refused models nested deeper than epctx_limits allows. */
-void value_put_type(FILE *out, const epctx_type_view *type)
-{
+void value_put_type(FILE *out, const epctx_type_view *type) {
     epctx_type_view element = epctx_type_of(type->element);
     epctx_view opaque;
     switch (type->kind) {
-    case EPCTX_TYPE_TENSOR:
-        put_tensor_type(out, type);
-        return;
+    case EPCTX_TYPE_TENSOR: put_tensor_type(out, type); return;
     case EPCTX_TYPE_SPARSE:
         fputs("sparse ", out);
         put_tensor_type(out, type);
@@ -201,7 +178,6 @@ void value_put_type(FILE *out, const epctx_type_view *type)
         cli_put(out, cli_field_str(opaque, 2));
         fputc(')', out);
         return;
-    case EPCTX_TYPE_NONE:
-        fputs("no type", out);
+    case EPCTX_TYPE_NONE: fputs("no type", out);
     }
 }

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char *file = NULL;
     bool self_contained = false;
     epctx_convert_opts opts;

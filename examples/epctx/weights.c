@@ -71,15 +71,13 @@ typedef struct work {
     epctx_error *error;
 } work;
 
-static epctx_status no_memory(work *w)
-{
+static epctx_status no_memory(work *w) {
     return epctx_fail(w->error, EPCTX_ERR_NOMEM, "out of memory");
 }
 
 /* -- the weights of a model -- */
 
-static epctx_status add_item(work *w, uint32_t from, const epctx_tensor *tensor, epctx_str name)
-{
+static epctx_status add_item(work *w, uint32_t from, const epctx_tensor *tensor, epctx_str name) {
     source *s = &w->sources[from];
     if (tensor->data == NULL) {
         s->unread++;
@@ -103,8 +101,7 @@ static epctx_status add_item(work *w, uint32_t from, const epctx_tensor *tensor,
 }
 
 /* The weights of a context binary; `name` is for messages. Their types are not in it. */
-static epctx_status add_binary(work *w, uint32_t from, epctx_str name, epctx_span bytes)
-{
+static epctx_status add_binary(work *w, uint32_t from, epctx_str name, epctx_span bytes) {
     epctx_npu_context context;
     epctx_span weight;
     uint32_t elem, i;
@@ -126,8 +123,7 @@ static epctx_status add_binary(work *w, uint32_t from, epctx_str name, epctx_spa
     return status;
 }
 
-static epctx_status add_context(work *w, uint32_t from, const epctx_epnode *node)
-{
+static epctx_status add_context(work *w, uint32_t from, const epctx_epnode *node) {
     source *s = &w->sources[from];
     epctx_str folder = epctx_path_folder(epctx_str_of(s->file));
     epctx_span bytes;
@@ -151,8 +147,7 @@ static epctx_status add_context(work *w, uint32_t from, const epctx_epnode *node
 }
 
 /* The context binaries of the reference NPU; those of others are closed books. */
-static epctx_status add_contexts(work *w, uint32_t from)
-{
+static epctx_status add_contexts(work *w, uint32_t from) {
     epctx_status status = EPCTX_OK;
     epctx_walk walk;
     epctx_node_view node;
@@ -170,8 +165,7 @@ static epctx_status add_contexts(work *w, uint32_t from)
     return status;
 }
 
-static epctx_status add_source(work *w, uint32_t from)
-{
+static epctx_status add_source(work *w, uint32_t from) {
     source *s = &w->sources[from];
     epctx_graph graph;
     size_t i, optional;
@@ -195,8 +189,7 @@ static epctx_status add_source(work *w, uint32_t from)
 
 /* The bytes of a place are those of its first weight. */
 static epctx_status fetch(void *user, uint64_t offset, size_t size, const uint8_t **data,
-                          epctx_error *error)
-{
+                          epctx_error *error) {
     const work *w = (const work *)user;
     size_t low = 0, high = w->place_count;
     (void)size;
@@ -212,8 +205,7 @@ static epctx_status fetch(void *user, uint64_t offset, size_t size, const uint8_
     return EPCTX_OK;
 }
 
-static epctx_status share(work *w)
-{
+static epctx_status share(work *w) {
     epctx_weights_opts opts;
     epctx_status status;
     uint32_t i;
@@ -246,15 +238,13 @@ static epctx_status share(work *w)
 
 /* -- what nearly is -- */
 
-static bool same_shape(const epctx_tensor *a, const epctx_tensor *b)
-{
+static bool same_shape(const epctx_tensor *a, const epctx_tensor *b) {
     return a->rank == b->rank &&
            (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
 /* Why two weights are not shared. */
-static near_miss compare(const work *w, uint32_t a, uint32_t b)
-{
+static near_miss compare(const work *w, uint32_t a, uint32_t b) {
     const epctx_tensor *x = w->items[a].tensor, *y = w->items[b].tensor;
     near_miss miss = {a, b, REASON_BYTES, 0, 0, y->size};
     size_t i;
@@ -270,8 +260,7 @@ static near_miss compare(const work *w, uint32_t a, uint32_t b)
 }
 
 /* "dtype dims #ordinal" as bytes: the weights of one type and shape are numbered in each model. */
-static epctx_status shape_key(work *w, epctx_map *counts, uint32_t index, epctx_str *key)
-{
+static epctx_status shape_key(work *w, epctx_map *counts, uint32_t index, epctx_str *key) {
     const epctx_tensor *t = w->items[index].tensor;
     size_t dims = (size_t)t->rank * sizeof *t->dims;
     char *text = (char *)epctx_arena_alloc(&w->arena, sizeof t->elem_type + dims + 4);
@@ -291,8 +280,7 @@ static epctx_status shape_key(work *w, epctx_map *counts, uint32_t index, epctx_
     return EPCTX_OK;
 }
 
-static void find_miss(work *w, uint32_t index, epctx_str key)
-{
+static void find_miss(work *w, uint32_t index, epctx_str key) {
     const item *it = &w->items[index];
     uint32_t other = epctx_map_get(&w->names, it->name);
     bool named = other != EPCTX_MAP_NONE;
@@ -315,8 +303,7 @@ static void find_miss(work *w, uint32_t index, epctx_str key)
     w->misses[w->miss_count++] = miss;
 }
 
-static epctx_status remember(work *w, uint32_t index, epctx_str key)
-{
+static epctx_status remember(work *w, uint32_t index, epctx_str key) {
     const item *it = &w->items[index];
     if (epctx_map_get(&w->names, it->name) == EPCTX_MAP_NONE &&
         epctx_map_put(&w->names, it->name, index) != EPCTX_OK)
@@ -328,8 +315,7 @@ static epctx_status remember(work *w, uint32_t index, epctx_str key)
 }
 
 /* Large weights first, of these the nearest. */
-static int by_size(const void *left, const void *right)
-{
+static int by_size(const void *left, const void *right) {
     const near_miss *a = (const near_miss *)left, *b = (const near_miss *)right;
     if (a->size != b->size) return a->size < b->size ? 1 : -1;
     if (a->why == REASON_BYTES && b->why == REASON_BYTES && a->differ != b->differ)
@@ -337,8 +323,7 @@ static int by_size(const void *left, const void *right)
     return a->b > b->b ? 1 : -1;
 }
 
-static epctx_status find_misses(work *w)
-{
+static epctx_status find_misses(work *w) {
     epctx_str *keys = (epctx_str *)epctx_arena_array(&w->arena, w->item_count, sizeof *keys);
     epctx_status status = EPCTX_OK;
     uint32_t i, k, end;
@@ -350,14 +335,12 @@ static epctx_status find_misses(work *w)
         epctx_map counts;
         epctx_map_init(&counts, &w->arena);
         end = i;
-        while (end < w->item_count && w->items[end].source == w->items[i].source)
-            end++;
+        while (end < w->item_count && w->items[end].source == w->items[i].source) end++;
         for (k = i; status == EPCTX_OK && k < end; k++) {
             status = shape_key(w, &counts, k, &keys[k]);
             if (status == EPCTX_OK) find_miss(w, k, keys[k]);
         }
-        for (k = i; status == EPCTX_OK && k < end; k++)
-            status = remember(w, k, keys[k]);
+        for (k = i; status == EPCTX_OK && k < end; k++) status = remember(w, k, keys[k]);
     }
     if (w->miss_count > 0) qsort(w->misses, w->miss_count, sizeof *w->misses, by_size);
     return status;
@@ -365,17 +348,14 @@ static epctx_status find_misses(work *w)
 
 /* -- output -- */
 
-static void put_shape(const epctx_tensor *t)
-{
+static void put_shape(const epctx_tensor *t) {
     int32_t i;
     putchar('[');
-    for (i = 0; i < t->rank; i++)
-        printf("%s%" PRId64, i > 0 ? ", " : "", t->dims[i]);
+    for (i = 0; i < t->rank; i++) printf("%s%" PRId64, i > 0 ? ", " : "", t->dims[i]);
     putchar(']');
 }
 
-static void put_detail(const work *w, const near_miss *miss)
-{
+static void put_detail(const work *w, const near_miss *miss) {
     const epctx_tensor *a = w->items[miss->a].tensor, *b = w->items[miss->b].tensor;
     switch (miss->why) {
     case REASON_DTYPE:
@@ -396,8 +376,7 @@ static void put_detail(const work *w, const near_miss *miss)
     }
 }
 
-static void put_text(const work *w)
-{
+static void put_text(const work *w) {
     const epctx_weights_stats *s = &w->stats;
     size_t i;
     printf("%10s %14s %14s     model\n", "weights", "bytes", "also in others");
@@ -431,8 +410,7 @@ static void put_text(const work *w)
         printf("  and %zu more, see --json\n", w->miss_count - NEAR_SHOWN);
 }
 
-static void put_side(const work *w, const char *key, uint32_t index)
-{
+static void put_side(const work *w, const char *key, uint32_t index) {
     const item *it = &w->items[index];
     printf("\"%s\": {", key);
     cli_json_str("file", epctx_str_of(w->sources[it->source].file), ", ");
@@ -442,8 +420,7 @@ static void put_side(const work *w, const char *key, uint32_t index)
     fputs("}, ", stdout);
 }
 
-static void put_json(const work *w)
-{
+static void put_json(const work *w) {
     const epctx_weights_stats *s = &w->stats;
     size_t i;
     fputs("{\"models\": [", stdout);
@@ -471,8 +448,7 @@ static void put_json(const work *w)
     puts("]}");
 }
 
-static int weights(const char *const *files, size_t count, bool json)
-{
+static int weights(const char *const *files, size_t count, bool json) {
     epctx_error error;
     work w;
     epctx_status status = EPCTX_OK;
@@ -509,8 +485,7 @@ static int weights(const char *const *files, size_t count, bool json)
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     bool json = false;
     const char **files = (const char **)calloc((size_t)argc + 1, sizeof *files);
     const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};

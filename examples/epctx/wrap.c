@@ -49,8 +49,7 @@ static const qnn_type qnn_types[] = {
     {"QNN_DATATYPE_BOOL_8", 0x0508, 9, false},
 };
 
-static const qnn_type *find_type(const json *type)
-{
+static const qnn_type *find_type(const json *type) {
     size_t i;
     for (i = 0; type != NULL && i < sizeof qnn_types / sizeof qnn_types[0]; i++)
         if (type->kind == JSON_STRING
@@ -60,15 +59,13 @@ static const qnn_type *find_type(const json *type)
     return NULL;
 }
 
-static bool bad_io(const wrap_wish *w, epctx_str name, const char *what)
-{
+static bool bad_io(const wrap_wish *w, epctx_str name, const char *what) {
     cli_say("epctx: %s: '%.*s': %s\n", w->io, (int)name.size, name.data, what);
     return false;
 }
 
 /* Whether a value says yes, as a word of QNN or as a number. */
-static bool is_one_of(const json *value, const char *word, double number)
-{
+static bool is_one_of(const json *value, const char *word, double number) {
     return value != NULL &&
            (value->kind == JSON_STRING ? epctx_str_is(value->text, word)
                                        : value->kind == JSON_NUMBER && value->number == number);
@@ -76,8 +73,7 @@ static bool is_one_of(const json *value, const char *word, double number)
 
 /* One tensor; `params` is its quantization with the names of that file. */
 static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const json *dims,
-                        const json *scale, const json *offset, epctx_wrap_value *out)
-{
+                        const json *scale, const json *offset, epctx_wrap_value *out) {
     const qnn_type *found = find_type(type);
     const json *dim;
     size_t rank = 0;
@@ -87,8 +83,7 @@ static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const js
     if (name.size == 0) return bad_io(w, name, "a tensor has no name");
     if (found == NULL) return bad_io(w, name, "ONNX does not have this data type");
     if (dims == NULL || dims->kind != JSON_LIST) return bad_io(w, name, "dimensions are missing");
-    for (dim = dims->first; dim != NULL; dim = dim->next)
-        rank++;
+    for (dim = dims->first; dim != NULL; dim = dim->next) rank++;
     list = (int64_t *)epctx_arena_array(&w->out.arena, rank, sizeof *list);
     if (list == NULL) return bad_io(w, name, "out of memory");
     out->value.dims = list;
@@ -108,8 +103,7 @@ static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const js
     return true;
 }
 
-static bool read_tensors(wrap_wish *w, const json *list, epctx_wrap_value *out, size_t *count)
-{
+static bool read_tensors(wrap_wish *w, const json *list, epctx_wrap_value *out, size_t *count) {
     const json *entry;
     for (entry = list != NULL ? list->first : NULL; entry != NULL; entry = entry->next) {
         const json *info = json_get(entry, "info");
@@ -128,17 +122,14 @@ static bool read_tensors(wrap_wish *w, const json *list, epctx_wrap_value *out, 
     return true;
 }
 
-static size_t children(const json *list)
-{
+static size_t children(const json *list) {
     size_t count = 0;
     const json *child = list != NULL ? list->first : NULL;
-    for (; child != NULL; child = child->next)
-        count++;
+    for (; child != NULL; child = child->next) count++;
     return count;
 }
 
-static bool read_binary_graph(wrap_wish *w, const json *root, const json *graph)
-{
+static bool read_binary_graph(wrap_wish *w, const json *root, const json *graph) {
     const json *inputs = json_find(graph, "info.graphInputs");
     const json *outputs = json_find(graph, "info.graphOutputs");
     const json *name = json_find(graph, "info.graphName");
@@ -158,8 +149,7 @@ static bool read_binary_graph(wrap_wish *w, const json *root, const json *graph)
     return true;
 }
 
-static bool read_binary_io(wrap_wish *w, const json *root, const json *graphs)
-{
+static bool read_binary_io(wrap_wish *w, const json *root, const json *graphs) {
     const json *graph = graphs->first;
     const json *chosen = NULL;
     for (; graph != NULL; graph = graph->next) {
@@ -182,8 +172,7 @@ static bool read_binary_io(wrap_wish *w, const json *root, const json *graphs)
 
 /* The converter's file lists all tensors; inputs are of type 0 and outputs of type 1, in the order
  * of their ids. */
-static bool read_converter_io(wrap_wish *w, const json *tensors)
-{
+static bool read_converter_io(wrap_wish *w, const json *tensors) {
     size_t most = children(tensors);
     epctx_wrap_value *values =
         (epctx_wrap_value *)epctx_arena_array(&w->out.arena, 2 * most + 1, sizeof *values);
@@ -221,8 +210,7 @@ static bool read_converter_io(wrap_wish *w, const json *tensors)
     return true;
 }
 
-static bool read_io(wrap_wish *w)
-{
+static bool read_io(wrap_wish *w) {
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
     epctx_error error;
@@ -255,8 +243,7 @@ static bool read_io(wrap_wish *w)
 /* -- the command -- */
 
 static bool take_values(const char *option, const char *text, epctx_arena *arena,
-                        const epctx_wrap_value **out, size_t *count)
-{
+                        const epctx_wrap_value **out, size_t *count) {
     value_spec *specs;
     epctx_wrap_value *values;
     size_t i;
@@ -273,8 +260,7 @@ static bool take_values(const char *option, const char *text, epctx_arena *arena
     return values != NULL;
 }
 
-static bool check_wish(wrap_wish *w)
-{
+static bool check_wish(wrap_wish *w) {
     uint64_t size = 0;
     if (w->ep == NULL) {
         fputs("epctx: specify the EP of the binary: --ep qnn, openvino ...\n", stderr);
@@ -300,8 +286,7 @@ static bool check_wish(wrap_wish *w)
 }
 
 /* The reference NPU finds a graph by its name: the only one of the binary, unless --name tells. */
-static int name_npu_graph(wrap_wish *w, const char *file, epctx_span binary)
-{
+static int name_npu_graph(wrap_wish *w, const char *file, epctx_span binary) {
     epctx_npu_context context;
     epctx_error error;
     size_t i;
@@ -321,16 +306,14 @@ static int name_npu_graph(wrap_wish *w, const char *file, epctx_span binary)
     return CLI_FAILED;
 }
 
-static bool find_profile(wrap_wish *w)
-{
+static bool find_profile(wrap_wish *w) {
     if (cli_profile(w->ep, &w->opts.profile)) return true;
     cli_say("epctx: for any other EP: --ep generic --source %s\n", w->ep);
     return false;
 }
 
 /* What is to be written, or CLI_FAILED. */
-static int wrap_binary(wrap_wish *w, const char *file, epctx_span binary)
-{
+static int wrap_binary(wrap_wish *w, const char *file, epctx_span binary) {
     epctx_combined combined;
     epctx_model model;
     epctx_open_opts opts;
@@ -355,8 +338,7 @@ static int wrap_binary(wrap_wish *w, const char *file, epctx_span binary)
     return code;
 }
 
-static int wrap(wrap_wish *w, const char *file)
-{
+static int wrap(wrap_wish *w, const char *file) {
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
     epctx_span binary;
@@ -374,8 +356,7 @@ static int wrap(wrap_wish *w, const char *file)
     return code;
 }
 
-static int run(int argc, char **argv)
-{
+static int run(int argc, char **argv) {
     const char *file = NULL;
     wrap_wish w;
     int code = CLI_USAGE;

@@ -9,16 +9,14 @@ extern uint32_t board_stack_bottom[], board_stack_top[];
 
 #define UNUSED_STACK 0x5aa5c33cu
 
-static uint32_t semihost(uint32_t operation, const void *argument)
-{
+static uint32_t semihost(uint32_t operation, const void *argument) {
     register uint32_t r0 __asm__("r0") = operation;
     register const void *r1 __asm__("r1") = argument;
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
     return r0;
 }
 
-void board_write(const char *text, size_t size)
-{
+void board_write(const char *text, size_t size) {
     char part[33]; /* SYS_WRITE0 takes terminated strings */
     while (size > 0) {
         size_t n = size < sizeof part - 1 ? size : sizeof part - 1;
@@ -30,14 +28,12 @@ void board_write(const char *text, size_t size)
     }
 }
 
-void board_print(const char *text)
-{
+void board_print(const char *text) {
     semihost(4, text);
 }
 
 /* Divides 16 bits at a time: the processor cannot divide 64 bits, the compiler's way is large. */
-void board_number(uint64_t number)
-{
+void board_number(uint64_t number) {
     char digits[21];
     size_t at = sizeof digits - 1;
     digits[at] = '\0';
@@ -57,11 +53,9 @@ void board_number(uint64_t number)
 }
 
 /* Bytes of stack used so far, at the deepest. */
-static size_t stack_used(void)
-{
+static size_t stack_used(void) {
     const uint32_t *low = board_stack_bottom;
-    while (*low == UNUSED_STACK)
-        low++;
+    while (*low == UNUSED_STACK) low++;
     return (size_t)((const char *)board_stack_top - (const char *)low);
 }
 
@@ -72,8 +66,7 @@ static size_t stack_used(void)
 #define SYSTICK_VALUE   (*(volatile uint32_t *)0xe000e018u)
 #define PER_TICK        (1000u / BOARD_MHZ)
 
-static void end(int code)
-{
+static void end(int code) {
     uint32_t block[2];
     block[0] = 0x20026; /* ADP_Stopped_ApplicationExit */
     block[1] = (uint32_t)code;
@@ -82,14 +75,12 @@ static void end(int code)
     }
 }
 
-static void reset(void)
-{
+static void reset(void) {
     uint32_t *to;
     uint32_t *here = __builtin_frame_address(0);
     uint32_t ticks;
     int code;
-    for (to = board_stack_bottom; to < here - 16; to++)
-        *to = UNUSED_STACK;
+    for (to = board_stack_bottom; to < here - 16; to++) *to = UNUSED_STACK;
     memcpy(board_data_begin, board_data_from,
            (size_t)((char *)board_data_end - (char *)board_data_begin));
     memset(board_bss_begin, 0, (size_t)((char *)board_bss_end - (char *)board_bss_begin));
@@ -110,8 +101,7 @@ static void reset(void)
     end(code);
 }
 
-static void fault(void)
-{
+static void fault(void) {
     board_print("fault\n");
     end(1);
 }

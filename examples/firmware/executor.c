@@ -18,8 +18,7 @@ static uint64_t memory[MEMORY_SIZE / 8];
 static uint8_t scratch[SCRATCH_SIZE] __attribute__((aligned(EPCTX_NPU_ALIGN)));
 static uint32_t scores[10];
 
-static int run(void)
-{
+static int run(void) {
     static epctx_npu_context context;
     epctx_span blob, input;
     epctx_memory output;
@@ -36,8 +35,7 @@ static int run(void)
     return (int)status;
 }
 
-int main(void)
-{
+int main(void) {
     int status = run();
     size_t i;
     board_print(status == 0 ? "scores" : "status");

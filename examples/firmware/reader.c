@@ -13,15 +13,13 @@
 
 extern const uint8_t flash_file[], flash_file_end[];
 
-static bool read_flash(void *user, uint64_t offset, void *out, size_t size)
-{
+static bool read_flash(void *user, uint64_t offset, void *out, size_t size) {
     (void)user;
     memcpy(out, flash_file + offset, size);
     return true;
 }
 
-int main(void)
-{
+int main(void) {
     static epctx_scan scan;
     epctx_source source = {NULL, read_flash, 0};
     const uint8_t *payload = NULL;

@@ -20,8 +20,7 @@ static struct {
     uint64_t bytes; /* bytes read so far */
 } spi;
 
-static void spi_read(void *out, size_t size)
-{
+static void spi_read(void *out, size_t size) {
     memcpy(out, flash_file + spi.address, size);
     spi.address += size;
     spi.bytes += size;
@@ -32,8 +31,7 @@ static void spi_read(void *out, size_t size)
 static uint8_t buffer[512];
 static size_t buffer_at, buffer_size;
 
-static bool stream_read(pb_istream_t *stream, pb_byte_t *out, size_t count)
-{
+static bool stream_read(pb_istream_t *stream, pb_byte_t *out, size_t count) {
     const uint64_t size = (uint64_t)(flash_file_end - flash_file);
     (void)stream;
     while (count > 0) {
@@ -54,24 +52,21 @@ static bool stream_read(pb_istream_t *stream, pb_byte_t *out, size_t count)
     return true;
 }
 
-static void read_payload(epctx_range payload)
-{
+static void read_payload(epctx_range payload) {
     uint32_t sum = 0;
     spi.address = payload.offset;
     while (payload.length > 0) {
         size_t part = payload.length < sizeof buffer ? (size_t)payload.length : sizeof buffer;
         size_t i;
         spi_read(buffer, part);
-        for (i = 0; i < part; i++)
-            sum += buffer[i];
+        for (i = 0; i < part; i++) sum += buffer[i];
         payload.length -= part;
     }
     board_print(", sum of its bytes ");
     board_number(sum);
 }
 
-int main(void)
-{
+int main(void) {
     static epctx_scan scan;
     static epctx_range payload;
     pb_istream_t stream = {stream_read, NULL, 0};

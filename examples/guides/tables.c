@@ -14,8 +14,7 @@
 
 static const char *header; /* the text of epctx.h */
 
-static void stop(const char *format, ...)
-{
+static void stop(const char *format, ...) {
     va_list args;
     va_start(args, format);
     fputs("guide_tables: ", stderr);
@@ -25,8 +24,7 @@ static void stop(const char *format, ...)
     exit(1);
 }
 
-static char *read_file(const char *path)
-{
+static char *read_file(const char *path) {
     size_t size = 0, room = 0;
     char *text = NULL;
     FILE *file = fopen(path, "rb");
@@ -46,23 +44,19 @@ static char *read_file(const char *path)
 /* -- text -- */
 
 /* Prose for a cell: what Markdown would take for markup is escaped, outside of `code`. */
-static void put_char(char c, bool *code)
-{
+static void put_char(char c, bool *code) {
     if (c == '`') *code = !*code;
     if (c == '|' || (!*code && strchr("*<>\\[]", c) != NULL)) putchar('\\');
     putchar(c);
 }
 
-static void put_text(const char *text)
-{
+static void put_text(const char *text) {
     bool code = false;
-    for (; *text != '\0'; text++)
-        put_char(*text, &code);
+    for (; *text != '\0'; text++) put_char(*text, &code);
 }
 
 /* A comment of C, from behind its opening to its end or to `end`, as one line. */
-static void put_comment(const char *at, const char *end)
-{
+static void put_comment(const char *at, const char *end) {
     bool code = false;
     for (at += strspn(at, " "); at < end && strncmp(at, "*/", 2) != 0;) {
         const size_t space = strspn(at, " \n");
@@ -76,8 +70,7 @@ static void put_comment(const char *at, const char *end)
     }
 }
 
-static void put_code(const char *text)
-{
+static void put_code(const char *text) {
     if (*text != '\0')
         printf("`%s`", text);
     else
@@ -86,8 +79,7 @@ static void put_code(const char *text)
 
 /* -- rules -- */
 
-static void put_rules(epctx_severity severity)
-{
+static void put_rules(epctx_severity severity) {
     int i;
     puts("| id | name | problem | fix |\n|---|---|---|---|");
     for (i = 0; i < RULE_COUNT; i++) {
@@ -101,26 +93,22 @@ static void put_rules(epctx_severity severity)
     }
 }
 
-static void put_errors(void)
-{
+static void put_errors(void) {
     put_rules(EPCTX_SEVERITY_ERROR);
 }
 
-static void put_warnings(void)
-{
+static void put_warnings(void) {
     put_rules(EPCTX_SEVERITY_WARNING);
 }
 
-static void put_hints(void)
-{
+static void put_hints(void) {
     put_rules(EPCTX_SEVERITY_HINT);
 }
 
 /* -- session options -- */
 
 /* A list: keys and constants are too long for a table. */
-static void put_options(uint32_t phases)
-{
+static void put_options(uint32_t phases) {
     static const char *const types[] = {"switch",    "text",   "file",  "folder",
                                         "file name", "number", "choice"};
     size_t count, i;
@@ -137,23 +125,19 @@ static void put_options(uint32_t phases)
     }
 }
 
-static void put_generating(void)
-{
+static void put_generating(void) {
     put_options(EPCTX_PHASE_GENERATE);
 }
 
-static void put_loading(void)
-{
+static void put_loading(void) {
     put_options(EPCTX_PHASE_LOAD);
 }
 
-static void put_both(void)
-{
+static void put_both(void) {
     put_options(EPCTX_PHASE_BOTH);
 }
 
-static void put_neither(void)
-{
+static void put_neither(void) {
     put_options(EPCTX_PHASE_NONE);
 }
 
@@ -169,8 +153,7 @@ static trait traits[32];
 static size_t trait_count;
 
 /* Lines `#define EPCTX_NAME 0x...u` and a comment, up to the next empty line. */
-static void read_traits(void)
-{
+static void read_traits(void) {
     const char *at = strstr(header, "/* Bits of epctx_profile.traits. */\n");
     if (at == NULL) stop("epctx.h: no bits of epctx_profile.traits");
     for (at = strchr(at, '\n') + 1; *at != '\n'; at = strchr(at, '\n') + 1) {
@@ -183,8 +166,7 @@ static void read_traits(void)
     }
 }
 
-static void put_traits(void)
-{
+static void put_traits(void) {
     size_t i;
     puts("| trait | meaning |\n|---|---|");
     for (i = 0; i < trait_count; i++) {
@@ -194,16 +176,13 @@ static void put_traits(void)
     }
 }
 
-static void put_names(const char *const *names, size_t most)
-{
+static void put_names(const char *const *names, size_t most) {
     size_t i;
     put_code(names[0] != NULL ? names[0] : "");
-    for (i = 1; i < most && names[i] != NULL; i++)
-        printf(", `%s`", names[i]);
+    for (i = 1; i < most && names[i] != NULL; i++) printf(", `%s`", names[i]);
 }
 
-static void put_required(uint32_t required)
-{
+static void put_required(uint32_t required) {
     static const char *const names[EPCTX_EP_ATTR_COUNT] = {
 #define NAME_OF(id, name, type, member) name,
         EPCTX_EPNODE_ATTR_LIST(NAME_OF)
@@ -216,8 +195,7 @@ static void put_required(uint32_t required)
     put_names(stored, EPCTX_EP_ATTR_COUNT);
 }
 
-static void put_profile_traits(const epctx_profile *profile)
-{
+static void put_profile_traits(const epctx_profile *profile) {
     uint32_t left = profile->traits;
     size_t i;
     if (left == 0) putchar('-');
@@ -230,8 +208,7 @@ static void put_profile_traits(const epctx_profile *profile)
 }
 
 /* The comment right before the row of a profile says where its facts come from. */
-static void put_facts(const epctx_profile *profile)
-{
+static void put_facts(const epctx_profile *profile) {
     char row[60];
     const char *at, *end, *start;
     snprintf(row, sizeof row, "    {\"%s\", {", profile->name);
@@ -244,8 +221,7 @@ static void put_facts(const epctx_profile *profile)
     put_comment(start + 2, end);
 }
 
-static void put_profile(const epctx_profile *profile)
-{
+static void put_profile(const epctx_profile *profile) {
     static const char *const keys[] = {"none: one graph in a context", "the node's name",
                                        "`partition_name`"};
     printf("### %s\n\n| what | value |\n|---|---|\n| `source` | ", profile->name);
@@ -263,8 +239,7 @@ static void put_profile(const epctx_profile *profile)
     putchar('\n');
 }
 
-static void put_profiles(void)
-{
+static void put_profiles(void) {
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     for (i = 0; i < count; i++) {
@@ -274,8 +249,7 @@ static void put_profiles(void)
 }
 
 /* What the facts abbreviate. */
-static void put_origins(void)
-{
+static void put_origins(void) {
     const char *at = strstr(header, " * Sources. ORT:");
     if (at == NULL) stop("epctx.h: no sources of the profiles");
     at += strlen(" * Sources. ");
@@ -295,21 +269,18 @@ static const struct table {
     {"profiles", put_profiles},
 };
 
-static void put_table(const char *line, const char *page)
-{
+static void put_table(const char *line, const char *page) {
     char name[40] = "";
     size_t i = 0;
     sscanf(line, "<!-- table %39s -->", name);
-    while (i < sizeof tables / sizeof *tables && strcmp(name, tables[i].name) != 0)
-        i++;
+    while (i < sizeof tables / sizeof *tables && strcmp(name, tables[i].name) != 0) i++;
     if (i == sizeof tables / sizeof *tables) stop("%s: no table '%s'", page, name);
     putchar('\n');
     tables[i].put_fn();
     putchar('\n');
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const char *at, *next, *end;
     if (argc != 3) stop("expected PAGE.md epctx.h");
     header = read_file(argv[2]);

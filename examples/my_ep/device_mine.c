@@ -48,24 +48,20 @@ static const char magic[8] = "MINE1";
 
 /* -------------------------------------------------------------- 0. operators */
 
-static float relu(float x, float y)
-{
+static float relu(float x, float y) {
     (void)y;
     return x > 0 ? x : 0;
 }
 
-static float add(float x, float y)
-{
+static float add(float x, float y) {
     return x + y;
 }
 
-static float subtract(float x, float y)
-{
+static float subtract(float x, float y) {
     return x - y;
 }
 
-static float multiply(float x, float y)
-{
+static float multiply(float x, float y) {
     return x * y;
 }
 
@@ -84,8 +80,7 @@ static const mine_operator operators[] = {
 enum { STEP_WEIGHT, OPERATOR_COUNT = sizeof operators / sizeof operators[0] };
 
 /* False for more than this device computes. */
-static bool count_elements(int32_t rank, const int64_t *dims, uint64_t *count)
-{
+static bool count_elements(int32_t rank, const int64_t *dims, uint64_t *count) {
     int32_t i;
     *count = 1;
     if (rank < 0 || rank > MAX_RANK) return false;
@@ -99,8 +94,7 @@ static bool count_elements(int32_t rank, const int64_t *dims, uint64_t *count)
 
 /* ------------------------------------------------- 1. which nodes are taken */
 
-static const epctx_value *find_value(const epctx_value *values, size_t count, epctx_str name)
-{
+static const epctx_value *find_value(const epctx_value *values, size_t count, epctx_str name) {
     size_t i;
     for (i = 0; i < count; i++)
         if (epctx_str_eq(values[i].name, name)) return &values[i];
@@ -108,8 +102,7 @@ static const epctx_value *find_value(const epctx_value *values, size_t count, ep
 }
 
 /* YOURS, if you have weights: they are the graph's initializers, their bytes in `data`. */
-static const epctx_tensor *find_weight(const epctx_graph *graph, epctx_str name)
-{
+static const epctx_tensor *find_weight(const epctx_graph *graph, epctx_str name) {
     size_t i;
     for (i = 0; i < graph->initializer_count; i++)
         if (epctx_str_eq(graph->initializers[i].name, name)) return &graph->initializers[i];
@@ -117,8 +110,7 @@ static const epctx_tensor *find_weight(const epctx_graph *graph, epctx_str name)
 }
 
 /* What is called `name`, a weight or a value; false if there is no such thing. */
-static bool find_type(const epctx_graph *graph, epctx_str name, epctx_value *out)
-{
+static bool find_type(const epctx_graph *graph, epctx_str name, epctx_value *out) {
     const epctx_tensor *weight = find_weight(graph, name);
     const epctx_value *found = find_value(graph->values, graph->value_count, name);
     if (!found) found = find_value(graph->inputs, graph->input_count, name);
@@ -134,22 +126,19 @@ static bool find_type(const epctx_graph *graph, epctx_str name, epctx_value *out
     return found || (weight && weight->data);
 }
 
-static bool type_fits(const epctx_value *type)
-{
+static bool type_fits(const epctx_value *type) {
     uint64_t count;
     return type->elem_type == EPCTX_ONNX_FLOAT && type->name.size < NAME &&
            count_elements(type->rank, type->dims, &count);
 }
 
-static bool same_shape(const epctx_value *a, const epctx_value *b)
-{
+static bool same_shape(const epctx_value *a, const epctx_value *b) {
     return a->rank == b->rank &&
            (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
 /* The operator of a node; STEP_WEIGHT: none. */
-static uint32_t operator_of(const epctx_node *node)
-{
+static uint32_t operator_of(const epctx_node *node) {
     uint32_t i;
     for (i = STEP_WEIGHT + 1; i < OPERATOR_COUNT; i++)
         if (node->domain.size == 0 && epctx_str_is(node->op_type, operators[i].op_type)) return i;
@@ -158,8 +147,7 @@ static uint32_t operator_of(const epctx_node *node)
 
 /* Why a node is not for this device; NULL: it is. */
 static const char *refusal(const mine_device *device, const epctx_graph *graph,
-                           const epctx_node *node)
-{
+                           const epctx_node *node) {
     const uint32_t kind = operator_of(node);
     uint64_t count;
     epctx_value out, in;
@@ -183,8 +171,7 @@ static const char *refusal(const mine_device *device, const epctx_graph *graph,
  * in its initializers. Take too little rather than too much: what is taken here and refused in
  * mine_compile fails the application's session. */
 static epctx_status mine_capability(void *self, const epctx_graph *graph, uint8_t *take,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     size_t i;
     (void)error;
     for (i = 0; i < graph->node_count; i++)
@@ -194,8 +181,7 @@ static epctx_status mine_capability(void *self, const epctx_graph *graph, uint8_
 
 /* YOURS: what a user reads who wonders why a node is on the CPU. */
 static epctx_status mine_explain(void *self, const epctx_graph *graph, size_t index,
-                                 epctx_error *error)
-{
+                                 epctx_error *error) {
     const char *why = refusal((const mine_device *)self, graph, &graph->nodes[index]);
     return why ? epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s", why) : EPCTX_OK;
 }
@@ -203,8 +189,7 @@ static epctx_status mine_explain(void *self, const epctx_graph *graph, size_t in
 /* ------------------------------------------------------------- 2. compiling */
 
 /* A context under construction is a buffer of compiled graphs. */
-static epctx_status mine_begin(void *self, void **build, epctx_error *error)
-{
+static epctx_status mine_begin(void *self, void **build, epctx_error *error) {
     epctx_buffer *buffer = (epctx_buffer *)malloc(sizeof *buffer);
     (void)self;
     if (!buffer) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
@@ -213,8 +198,7 @@ static epctx_status mine_begin(void *self, void **build, epctx_error *error)
     return epctx_buffer_append(buffer, magic, sizeof magic);
 }
 
-static void mine_discard(void *self, void *build)
-{
+static void mine_discard(void *self, void *build) {
     (void)self;
     epctx_buffer_free((epctx_buffer *)build);
     free(build);
@@ -230,8 +214,7 @@ typedef struct compiling {
 } compiling;
 
 /* Adds a step; its value is called `name`. */
-static epctx_status add_step(compiling *c, epctx_str name, mine_step *step, epctx_error *error)
-{
+static epctx_status add_step(compiling *c, epctx_str name, mine_step *step, epctx_error *error) {
     const uint32_t value = c->head.input_count + c->head.step_count;
     if (c->head.step_count == MAX_STEPS) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "a graph of more than %u steps",
@@ -245,8 +228,7 @@ static epctx_status add_step(compiling *c, epctx_str name, mine_step *step, epct
 
 /* The number of the value `name`; a weight becomes one when it is first used. */
 static epctx_status use_value(compiling *c, const epctx_graph *graph, epctx_str name, uint32_t *out,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     const epctx_tensor *weight = find_weight(graph, name);
     mine_step step;
     epctx_status status;
@@ -265,8 +247,7 @@ static epctx_status use_value(compiling *c, const epctx_graph *graph, epctx_str 
 }
 
 static epctx_status add_node(compiling *c, const epctx_graph *graph, const epctx_node *node,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     const char *why = refusal(c->device, graph, node);
     epctx_status status = EPCTX_OK;
     epctx_value type;
@@ -285,8 +266,7 @@ static epctx_status add_node(compiling *c, const epctx_graph *graph, const epctx
 }
 
 /* The ends of a graph need not be those of the nodes that mine_capability saw: look again. */
-static epctx_status copy_end(mine_value *to, const epctx_value *from, epctx_error *error)
-{
+static epctx_status copy_end(mine_value *to, const epctx_value *from, epctx_error *error) {
     if (!type_fits(from)) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "'%S' has a type or a name that does not fit",
                           &from->name);
@@ -297,8 +277,7 @@ static epctx_status copy_end(mine_value *to, const epctx_value *from, epctx_erro
     return EPCTX_OK;
 }
 
-static epctx_status add_graph(compiling *c, const epctx_graph *graph, epctx_error *error)
-{
+static epctx_status add_graph(compiling *c, const epctx_graph *graph, epctx_error *error) {
     epctx_status status = EPCTX_OK;
     size_t i;
     for (i = 0; i < graph->input_count && status == EPCTX_OK; i++) {
@@ -319,8 +298,7 @@ static epctx_status add_graph(compiling *c, const epctx_graph *graph, epctx_erro
 
 /* YOURS: turn the graph into what your hardware runs. Store `hash`, mine_find gives it back. */
 static epctx_status mine_compile(void *self, void *build, const epctx_graph *graph, epctx_str name,
-                                 uint64_t hash, epctx_error *error)
-{
+                                 uint64_t hash, epctx_error *error) {
     epctx_buffer *out = (epctx_buffer *)build;
     const size_t before = out->size;
     compiling c;
@@ -350,8 +328,7 @@ static epctx_status mine_compile(void *self, void *build, const epctx_graph *gra
     return status;
 }
 
-static epctx_status mine_finish(void *self, void *build, epctx_buffer *out, epctx_error *error)
-{
+static epctx_status mine_finish(void *self, void *build, epctx_buffer *out, epctx_error *error) {
     const epctx_buffer *buffer = (const epctx_buffer *)build;
     const epctx_status status = epctx_buffer_append(out, buffer->data, buffer->size);
     (void)error;
@@ -374,20 +351,17 @@ typedef struct mine_context {
     mine_loaded *graphs;
 } mine_context;
 
-static void mine_unload(void *self, void *context)
-{
+static void mine_unload(void *self, void *context) {
     mine_context *c = (mine_context *)context;
     size_t i;
     (void)self;
-    for (i = 0; i < c->count; i++)
-        free(c->graphs[i].steps);
+    for (i = 0; i < c->count; i++) free(c->graphs[i].steps);
     free(c->graphs);
     free(c);
 }
 
 /* The binary came from a file that anybody may have changed: do not trust anything in it. */
-static bool expose(epctx_value *to, const mine_value *from)
-{
+static bool expose(epctx_value *to, const mine_value *from) {
     uint64_t count;
     if (!memchr(from->name, 0, NAME) || !count_elements(from->rank, from->dims, &count))
         return false;
@@ -399,8 +373,7 @@ static bool expose(epctx_value *to, const mine_value *from)
 }
 
 /* The elements of a value that `at` steps have computed; UINT64_MAX: there is none. */
-static uint64_t count_of(const mine_loaded *g, uint32_t value, uint32_t at)
-{
+static uint64_t count_of(const mine_loaded *g, uint32_t value, uint32_t at) {
     uint64_t count = UINT64_MAX;
     if (value < g->graph.input_count)
         count_elements(g->inputs[value].rank, g->inputs[value].dims, &count);
@@ -409,8 +382,7 @@ static uint64_t count_of(const mine_loaded *g, uint32_t value, uint32_t at)
     return count;
 }
 
-static bool step_is_sane(const mine_loaded *g, uint32_t at)
-{
+static bool step_is_sane(const mine_loaded *g, uint32_t at) {
     const mine_step *step = &g->steps[at];
     const uint64_t size = step->count * sizeof(float);
     uint32_t i;
@@ -422,8 +394,7 @@ static bool step_is_sane(const mine_loaded *g, uint32_t at)
     return true;
 }
 
-static bool graph_is_sane(mine_loaded *g)
-{
+static bool graph_is_sane(mine_loaded *g) {
     uint32_t i;
     for (i = 0; i < g->graph.input_count; i++)
         if (!expose(&g->inputs[i], &g->graph.inputs[i])) return false;
@@ -446,8 +417,7 @@ static bool graph_is_sane(mine_loaded *g)
 
 /* Takes a graph from the front of `rest`. What is checked is copied: the file may be mapped, and
  * change. Weights are only numbers and stay where they are. */
-static bool take_graph(epctx_span *rest, mine_loaded *to, bool *memory)
-{
+static bool take_graph(epctx_span *rest, mine_loaded *to, bool *memory) {
     mine_graph *graph = &to->graph;
     size_t size;
     if (rest->size < sizeof *graph) return false;
@@ -475,8 +445,7 @@ static const char sdk_version[] = "1.0.0", architecture[] = "mine1";
 /* YOURS: can this device run a context that was made for `node`'s hardware, by its SDK? Here the
  * hardware must be the same and the SDK's major version, as in epctx_compat_compare. What a
  * node does not tell is not checked. */
-static epctx_status mine_check(void *self, const epctx_epnode *node, epctx_error *error)
-{
+static epctx_status mine_check(void *self, const epctx_epnode *node, epctx_error *error) {
     const epctx_str made_by = node->ep_sdk_version;
     const size_t major = strcspn(sdk_version, ".") + 1; /* with the dot */
     (void)self;
@@ -495,8 +464,7 @@ static epctx_status mine_check(void *self, const epctx_epnode *node, epctx_error
 
 /* YOURS: hand the binary to your SDK. It stays valid until mine_unload, so weights need not be
  * copied. */
-static epctx_status mine_load(void *self, epctx_span binary, void **out, epctx_error *error)
-{
+static epctx_status mine_load(void *self, epctx_span binary, void **out, epctx_error *error) {
     epctx_span rest = binary;
     mine_context *context;
     bool memory = true;
@@ -526,8 +494,7 @@ static epctx_status mine_load(void *self, epctx_span binary, void **out, epctx_e
 }
 
 static epctx_status mine_find(void *self, void *context, epctx_str name, uint64_t hash,
-                              void **graph, epctx_error *error)
-{
+                              void **graph, epctx_error *error) {
     mine_context *c = (mine_context *)context;
     size_t i;
     (void)self;
@@ -546,8 +513,7 @@ static epctx_status mine_find(void *self, void *context, epctx_str name, uint64_
 
 /* --------------------------------------------------------------- 4. running */
 
-static epctx_status mine_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error)
-{
+static epctx_status mine_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error) {
     const mine_loaded *loaded = (const mine_loaded *)graph;
     (void)self, (void)error;
     info->name = epctx_str_of(loaded->graph.name);
@@ -561,8 +527,7 @@ static epctx_status mine_info(void *self, void *graph, epctx_graph_info *info, e
 
 /* Where a value is in this run. */
 static const uint8_t *place_of(const mine_loaded *g, uint32_t value, const epctx_span *inputs,
-                               const uint8_t *scratch)
-{
+                               const uint8_t *scratch) {
     const mine_step *step;
     if (value < g->graph.input_count) return inputs[value].data;
     step = &g->steps[value - g->graph.input_count];
@@ -570,19 +535,16 @@ static const uint8_t *place_of(const mine_loaded *g, uint32_t value, const epctx
 }
 
 /* Weights may be anywhere in the binary: not aligned. */
-static float number_at(const uint8_t *from, size_t index)
-{
+static float number_at(const uint8_t *from, size_t index) {
     float number;
     memcpy(&number, from + index * sizeof number, sizeof number);
     return number;
 }
 
-static void run_step(const mine_step *step, const uint8_t *a, const uint8_t *b, float *out)
-{
+static void run_step(const mine_step *step, const uint8_t *a, const uint8_t *b, float *out) {
     const mine_operator *op = &operators[step->kind];
     size_t i;
-    for (i = 0; i < step->count; i++)
-        out[i] = op->compute_fn(number_at(a, i), number_at(b, i));
+    for (i = 0; i < step->count; i++) out[i] = op->compute_fn(number_at(a, i), number_at(b, i));
 }
 
 /* YOURS: start the hardware and wait. Inputs and outputs are ORT's own tensors, `scratch` has
@@ -590,8 +552,7 @@ static void run_step(const mine_step *step, const uint8_t *a, const uint8_t *b, 
  * scratch. */
 static epctx_status mine_run(void *self, void *graph, const epctx_span *inputs,
                              const epctx_memory *outputs, void *scratch, size_t scratch_size,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     const mine_loaded *g = (const mine_loaded *)graph;
     uint8_t *results = (uint8_t *)scratch;
     uint32_t i;
@@ -613,8 +574,7 @@ static epctx_status mine_run(void *self, void *graph, const epctx_span *inputs,
 /* ---------------------------------------------------------------- the device */
 
 /* YOURS: release what mine_open made. */
-static void mine_close(epctx_backend *backend)
-{
+static void mine_close(epctx_backend *backend) {
     free(backend->self);
 }
 
@@ -623,8 +583,8 @@ static const char *const option_keys[] = {"max_elements", NULL};
 
 /* YOURS: open the device. Each session calls this once. A failure has a message, and leaves nothing
  * behind. */
-static epctx_status mine_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
-{
+static epctx_status mine_open(const ep_options *options, epctx_backend *backend,
+                              epctx_error *error) {
     const char *text = ep_option_get(options, "max_elements");
     uint64_t max_elements = UINT64_MAX;
     mine_device *self;
@@ -673,7 +633,6 @@ static const ep_device device = {
     NULL, /* present_fn: YOURS, is the device in this machine? */
 };
 
-const ep_device *ep_device_get(void)
-{
+const ep_device *ep_device_get(void) {
     return &device;
 }

@@ -13,8 +13,7 @@ typedef OrtStatus *(ORT_API_CALL *get_read_fn)(const config_handle *config, ep_r
 typedef OrtStatus *(ORT_API_CALL *get_write_fn)(const config_handle *config, ep_write_fn *function,
                                                 void **state);
 
-OrtStatus *ep_buffers_open(const ep_api *api, const OrtSessionOptions *options, ep_buffers *out)
-{
+OrtStatus *ep_buffers_open(const ep_api *api, const OrtSessionOptions *options, ep_buffers *out) {
     const OrtApi *ort = api->ort;
     get_config_fn get_config;
     release_config_fn release_config;
@@ -41,8 +40,7 @@ OrtStatus *ep_buffers_open(const ep_api *api, const OrtSessionOptions *options, 
 }
 
 OrtStatus *ep_buffers_read(const ep_api *api, const ep_buffers *buffers, const char *name,
-                           ep_bytes *out)
-{
+                           ep_bytes *out) {
     OrtAllocator *allocator = NULL;
     memset(out, 0, sizeof *out);
     EP_TRY(api->ort->GetAllocatorWithDefaultOptions(&allocator));
@@ -54,8 +52,7 @@ OrtStatus *ep_buffers_read(const ep_api *api, const ep_buffers *buffers, const c
                    name);
 }
 
-void ep_bytes_free(ep_bytes *bytes)
-{
+void ep_bytes_free(ep_bytes *bytes) {
     if (bytes->data) bytes->allocator->Free(bytes->allocator, bytes->data);
     memset(bytes, 0, sizeof *bytes);
 }

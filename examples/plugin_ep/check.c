@@ -8,21 +8,18 @@ typedef struct member {
 } member;
 
 /* An empty text is a missing one. */
-static bool text(const char *given)
-{
+static bool text(const char *given) {
     return given && *given;
 }
 
-static const char *missing(const member *members, size_t count)
-{
+static const char *missing(const member *members, size_t count) {
     size_t i;
     for (i = 0; i < count; i++)
         if (!members[i].there) return members[i].name;
     return NULL;
 }
 
-epctx_status ep_device_check(const ep_device *device, epctx_error *error)
-{
+epctx_status ep_device_check(const ep_device *device, epctx_error *error) {
     if (!device) return epctx_fail(error, EPCTX_ERR_CONFIG, "ep_device_get returns NULL");
     {
         const member members[] = {{"ep_name", text(device->ep_name)},
@@ -51,8 +48,7 @@ epctx_status ep_device_check(const ep_device *device, epctx_error *error)
 }
 
 static epctx_status check_backend(const ep_device *device, const epctx_backend *backend,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     const bool weightless = backend->weightless != EPCTX_WEIGHTLESS_NONE;
     const member members[] = {
         {"source", text(backend->source)},
@@ -93,8 +89,7 @@ static epctx_status check_backend(const ep_device *device, const epctx_backend *
 }
 
 epctx_status ep_backend_open(const ep_device *device, const ep_options *options, epctx_backend *out,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     epctx_status status;
     memset(out, 0, sizeof *out);
     epctx_error_clear(error);

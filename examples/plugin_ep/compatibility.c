@@ -6,8 +6,7 @@
 
 /* Whether this backend runs what the EP named `text` wrote. */
 static OrtStatus *judge(const ep_factory *factory, const epctx_backend *backend, const char *text,
-                        epctx_compat *out)
-{
+                        epctx_compat *out) {
     char here[300];
     epctx_error error;
     EP_TRY(ep_status(&factory->api, epctx_backend_compatibility(backend, here, sizeof here, &error),
@@ -16,16 +15,14 @@ static OrtStatus *judge(const ep_factory *factory, const epctx_backend *backend,
     return NULL;
 }
 
-static const char *ORT_API_CALL get_compatibility(OrtEp *self, const OrtGraph *graph)
-{
+static const char *ORT_API_CALL get_compatibility(OrtEp *self, const OrtGraph *graph) {
     (void)graph;
     return ((ep_session *)(void *)self)->compatibility; /* ORT crashes on NULL */
 }
 
 static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDevice *const *devices,
                                         size_t device_count, const char *text,
-                                        OrtCompiledModelCompatibility *out)
-{
+                                        OrtCompiledModelCompatibility *out) {
     const ep_factory *factory = (const ep_factory *)(const void *)self;
     epctx_backend backend;
     epctx_compat compat = EPCTX_COMPAT_NOT_APPLICABLE;
@@ -46,24 +43,18 @@ static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDev
 /* A larger value is better; 0: unusable. */
 enum { RANK_UNSUPPORTED, RANK_FOREIGN, RANK_SUBOPTIMAL, RANK_OPTIMAL };
 
-static int rank_of(epctx_compat compat, bool strict)
-{
+static int rank_of(epctx_compat compat, bool strict) {
     switch (compat) {
-    case EPCTX_COMPAT_OPTIMAL:
-        return RANK_OPTIMAL;
-    case EPCTX_COMPAT_PREFER_RECOMPILATION:
-        return strict ? RANK_UNSUPPORTED : RANK_SUBOPTIMAL;
-    case EPCTX_COMPAT_NOT_APPLICABLE:
-        return RANK_FOREIGN;
-    default:
-        return RANK_UNSUPPORTED;
+    case EPCTX_COMPAT_OPTIMAL: return RANK_OPTIMAL;
+    case EPCTX_COMPAT_PREFER_RECOMPILATION: return strict ? RANK_UNSUPPORTED : RANK_SUBOPTIMAL;
+    case EPCTX_COMPAT_NOT_APPLICABLE: return RANK_FOREIGN;
+    default: return RANK_UNSUPPORTED;
     }
 }
 
 /* A candidate is as good as the worst of its models. */
 static OrtStatus *rank_candidate(const ep_factory *factory, const epctx_backend *backend,
-                                 const OrtKeyValuePairs *candidate, bool strict, int *worst)
-{
+                                 const OrtKeyValuePairs *candidate, bool strict, int *worst) {
     const char *text = factory->api.ort->GetKeyValue(candidate, "num_models");
     const unsigned long count = text ? strtoul(text, NULL, 10) : 1;
     unsigned long i;
@@ -82,8 +73,7 @@ static OrtStatus *rank_candidate(const ep_factory *factory, const epctx_backend 
 }
 
 /* session.fail_on_suboptimal_compiled_model: such a candidate would not load. */
-static OrtStatus *is_strict(const ep_api *api, const OrtSessionOptions *options, bool *out)
-{
+static OrtStatus *is_strict(const ep_api *api, const OrtSessionOptions *options, bool *out) {
     const char *key = "session.fail_on_suboptimal_compiled_model";
     int there = 0;
     char value[8] = "";
@@ -99,8 +89,7 @@ static OrtStatus *is_strict(const ep_api *api, const OrtSessionOptions *options,
 
 static OrtStatus *ORT_API_CALL select_best(OrtEpFactory *self, const OrtHardwareDevice *device,
                                            const OrtKeyValuePairs *const *candidates, size_t count,
-                                           const OrtSessionOptions *options, size_t *selected)
-{
+                                           const OrtSessionOptions *options, size_t *selected) {
     const ep_factory *factory = (const ep_factory *)(const void *)self;
     epctx_backend backend;
     epctx_error error;
@@ -127,8 +116,7 @@ static OrtStatus *ORT_API_CALL select_best(OrtEpFactory *self, const OrtHardware
 /* ---------------------------------------------------------------- hardware */
 
 static OrtStatus *ORT_API_CALL hardware_details(OrtEpFactory *self, const OrtHardwareDevice *device,
-                                                OrtDeviceEpIncompatibilityDetails *details)
-{
+                                                OrtDeviceEpIncompatibilityDetails *details) {
     static const char *const kinds[] = {"CPU", "GPU", "NPU"};
     const ep_factory *factory = (const ep_factory *)(const void *)self;
     const OrtHardwareDeviceType type = factory->api.ort->HardwareDevice_Type(device);
@@ -142,14 +130,12 @@ static OrtStatus *ORT_API_CALL hardware_details(OrtEpFactory *self, const OrtHar
         details, OrtDeviceEpIncompatibility_DEVICE_INCOMPATIBLE, 0, text);
 }
 
-void ep_compatibility_register(ep_factory *factory)
-{
+void ep_compatibility_register(ep_factory *factory) {
     factory->ort.ValidateCompiledModelCompatibilityInfo = validate;
     factory->ort.GetHardwareDeviceIncompatibilityDetails = hardware_details;
     if (factory->api.version >= 28) factory->ort.SelectBestModelCandidate = select_best;
 }
 
-void ep_compatibility_register_session(ep_session *session)
-{
+void ep_compatibility_register_session(ep_session *session) {
     session->ort.GetCompiledModelCompatibilityInfo = get_compatibility;
 }

@@ -10,8 +10,7 @@
 /* ---------------------------------------------------------------- contexts */
 
 /* A payload in memory is aligned like one in a mapped file. */
-static void *aligned_alloc_fn(void *user, size_t size)
-{
+static void *aligned_alloc_fn(void *user, size_t size) {
     uint8_t *block, *aligned;
     (void)user;
     if (size > SIZE_MAX - PAYLOAD_ALIGNMENT - sizeof(void *)) return NULL;
@@ -23,8 +22,7 @@ static void *aligned_alloc_fn(void *user, size_t size)
     return aligned;
 }
 
-static void aligned_free_fn(void *user, void *memory)
-{
+static void aligned_free_fn(void *user, void *memory) {
     uint8_t *block;
     (void)user;
     if (!memory) return;
@@ -38,8 +36,7 @@ typedef struct given_bytes {
     void *copy;
 } given_bytes;
 
-static void unmap_binary(void *user, epctx_mapping *mapping)
-{
+static void unmap_binary(void *user, epctx_mapping *mapping) {
     given_bytes *given = (given_bytes *)mapping->handle;
     (void)user;
     if (!given) return;
@@ -50,8 +47,7 @@ static void unmap_binary(void *user, epctx_mapping *mapping)
 
 /* Binaries without a file: the one just compiled, or the application's. */
 static epctx_status map_binary(void *user, const char *root, const char *name, bool copy,
-                               epctx_mapping *out, epctx_error *error)
-{
+                               epctx_mapping *out, epctx_error *error) {
     ep_context *context = (ep_context *)user;
     const ep_session *session = context->session;
     const epctx_span made = epctx_ep_binary(&context->made);
@@ -80,8 +76,7 @@ static epctx_status map_binary(void *user, const char *root, const char *name, b
     return status;
 }
 
-ep_context *ep_context_new(ep_session *session, size_t count)
-{
+ep_context *ep_context_new(ep_session *session, size_t count) {
     ep_context *context = (ep_context *)calloc(1, sizeof *context);
     if (!context) return NULL;
     context->payloads = (epctx_buffer *)calloc(count + 1, sizeof *context->payloads);
@@ -99,14 +94,12 @@ ep_context *ep_context_new(ep_session *session, size_t count)
     return context;
 }
 
-void ep_context_drop(ep_context *context)
-{
+void ep_context_drop(ep_context *context) {
     size_t i;
     if (!context || --context->references > 0) return;
     epctx_unload(&context->loaded);
     if (context->refusal) context->session->api->ort->ReleaseStatus(context->refusal);
-    for (i = 0; i < context->payload_count; i++)
-        epctx_buffer_free(&context->payloads[i]);
+    for (i = 0; i < context->payload_count; i++) epctx_buffer_free(&context->payloads[i]);
     epctx_ep_end(&context->made);
     epctx_arena_free(&context->arena);
     free(context->payloads);
@@ -115,15 +108,13 @@ void ep_context_drop(ep_context *context)
 
 /* ------------------------------------------------------------------ loading */
 
-static bool is_hidden(const ep_session *session, const char *model_path)
-{
+static bool is_hidden(const ep_session *session, const char *model_path) {
     return ep_path_is_hidden(
         model_path,
         epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER));
 }
 
-const char *ep_model_path(const ep_session *session, const ep_record *record)
-{
+const char *ep_model_path(const ep_session *session, const ep_record *record) {
     return is_hidden(session, record->model_path) ? "" : record->model_path;
 }
 
@@ -141,8 +132,7 @@ typedef struct loader {
     epctx_map names;
 } loader;
 
-static epctx_status name_constants(loader *l, const epctx_bound *bound, const epctx_graph *graph)
-{
+static epctx_status name_constants(loader *l, const epctx_bound *bound, const epctx_graph *graph) {
     size_t i;
     epctx_map_init(&l->names, &l->context->arena);
     l->named = bound;
@@ -154,8 +144,7 @@ static epctx_status name_constants(loader *l, const epctx_bound *bound, const ep
 
 /* A constant that ORT has given to the node, copied: ORT promises nothing beyond Compile. */
 static epctx_status weight_of(void *user, const epctx_bound *bound, const epctx_weight_ref *ref,
-                              epctx_tensor *out, epctx_error *error)
-{
+                              epctx_tensor *out, epctx_error *error) {
     loader *l = (loader *)user;
     const epctx_graph *graph = &l->records[bound->index].graph;
     epctx_arena *arena = &l->context->arena;
@@ -185,8 +174,7 @@ static epctx_status weight_of(void *user, const epctx_bound *bound, const epctx_
 }
 
 /* Whether the binary would be found in a Hugging Face cache. */
-static bool is_cached(const loader *l, const epctx_node *node)
-{
+static bool is_cached(const loader *l, const epctx_node *node) {
     const ep_session *session = l->context->session;
     const char *model = ep_model_path(session, &l->records[0]);
     epctx_epnode content;
@@ -203,8 +191,7 @@ static bool is_cached(const loader *l, const epctx_node *node)
 }
 
 /* Appends a fix to the message, if there is one. */
-static OrtStatus *load_failed(const loader *l, epctx_status status, const epctx_error *error)
-{
+static OrtStatus *load_failed(const loader *l, epctx_status status, const epctx_error *error) {
     const ep_session *session = l->context->session;
     const char *cure = NULL;
     size_t i;
@@ -226,8 +213,7 @@ static OrtStatus *load_failed(const loader *l, epctx_status status, const epctx_
     return ep_fail(session->api, EPCTX_ERR_CONTEXT, "%s; %s", error->message, cure);
 }
 
-static OrtStatus *load_nodes(loader *l, const epctx_node *nodes, epctx_load_opts *opts)
-{
+static OrtStatus *load_nodes(loader *l, const epctx_node *nodes, epctx_load_opts *opts) {
     ep_context *context = l->context;
     epctx_error error;
     epctx_status status;
@@ -251,8 +237,7 @@ static OrtStatus *load_nodes(loader *l, const epctx_node *nodes, epctx_load_opts
  * compiled with. Of another node constants are among the latter: ORT may compute now what was a
  * value when the graph was compiled. */
 static OrtStatus *without_weights(ep_context *context, const epctx_graph *graph,
-                                  size_t compiled_count, const char **names, size_t *count)
-{
+                                  size_t compiled_count, const char **names, size_t *count) {
     epctx_map weights;
     size_t i, kept = 0;
     if (*count <= compiled_count) return NULL;
@@ -268,8 +253,7 @@ static OrtStatus *without_weights(ep_context *context, const epctx_graph *graph,
 }
 
 static OrtStatus *kernel_for_node(const loader *l, size_t index, const OrtNode *fused,
-                                  OrtNodeComputeInfo **out)
-{
+                                  OrtNodeComputeInfo **out) {
     ep_context *context = l->context;
     const ep_api *api = context->session->api;
     const ep_record *record = &l->records[index];
@@ -284,8 +268,7 @@ static OrtStatus *kernel_for_node(const loader *l, size_t index, const OrtNode *
 }
 
 static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused,
-                       OrtNodeComputeInfo **infos)
-{
+                       OrtNodeComputeInfo **infos) {
     ep_context *context = l->context;
     ep_session *session = context->session;
     const epctx_allocator allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
@@ -307,14 +290,12 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
     if (session->share) opts.workspace = ep_sharing_workspace(session->factory);
     if (session->buffers.read_fn) opts.io = &context->io;
     EP_TRY(load_nodes(l, l->nodes, &opts));
-    for (i = 0; i < l->count; i++)
-        EP_TRY(kernel_for_node(l, i, fused[i], &infos[i]));
+    for (i = 0; i < l->count; i++) EP_TRY(kernel_for_node(l, i, fused[i], &infos[i]));
     return NULL;
 }
 
 OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
-                          size_t count, OrtNodeComputeInfo **infos)
-{
+                          size_t count, OrtNodeComputeInfo **infos) {
     loader l;
     OrtStatus *status;
     size_t i;
@@ -329,8 +310,7 @@ OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const Or
         ep_kernel_release(infos[i]);
         infos[i] = NULL;
     }
-    for (i = 0; l.records && i < count; i++)
-        ep_record_free(&l.records[i]);
+    for (i = 0; l.records && i < count; i++) ep_record_free(&l.records[i]);
     ep_context_drop(l.context); /* the kernels hold it */
     free(l.records);
     free(l.nodes);
@@ -345,8 +325,7 @@ typedef struct binary_file {
     char name[EPCTX_PATH_MAX]; /* as the nodes call it: relative to the context model */
 } binary_file;
 
-OrtStatus *ep_check_place(const ep_session *session, const ep_record *record)
-{
+OrtStatus *ep_check_place(const ep_session *session, const ep_record *record) {
     /* The compile API may write into memory, and the application take the binary. */
     const bool alone = session->compile_only && (session->embed || session->buffers.write_fn);
     if (!session->generate || *session->context_path || alone ||
@@ -356,8 +335,7 @@ OrtStatus *ep_check_place(const ep_session *session, const ep_record *record)
 }
 
 OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
-                                 size_t capacity)
-{
+                                 size_t capacity) {
     const ep_api *api = session->api;
     epctx_error error;
     epctx_error_clear(&error);
@@ -379,8 +357,8 @@ OrtStatus *ep_context_model_path(const ep_session *session, const char *model_pa
 
 /* Tries to make a file before anything is compiled: a folder that is missing or not writable shows
  * up now and not after minutes. */
-static OrtStatus *binary_place(const ep_session *session, const char *model_path, binary_file *out)
-{
+static OrtStatus *binary_place(const ep_session *session, const char *model_path,
+                               binary_file *out) {
     const ep_api *api = session->api;
     const epctx_io *io = epctx_io_files();
     char context_model[EPCTX_PATH_MAX];
@@ -411,8 +389,7 @@ static OrtStatus *binary_place(const ep_session *session, const char *model_path
 /* The binary gets its name before ORT writes the model. A crash in between leaves at worst the
  * model of an older generation beside it, and its nodes' graph hashes do not match this binary. */
 static OrtStatus *binary_write(const ep_session *session, const binary_file *binary,
-                               epctx_span bytes)
-{
+                               epctx_span bytes) {
     epctx_error error;
     if (session->buffers.write_fn) {
         return session->buffers.write_fn(session->buffers.write_state, binary->name, bytes.data,
@@ -424,8 +401,7 @@ static OrtStatus *binary_write(const ep_session *session, const binary_file *bin
 }
 
 /* Of the model that a fused node is cut out of. */
-static uint64_t model_hash(const ep_api *api, const OrtNode *fused)
-{
+static uint64_t model_hash(const ep_api *api, const OrtNode *fused) {
     const char *name = NULL;
     OrtStatus *status = api->ort->Node_GetName(fused, &name);
     if (status) api->ort->ReleaseStatus(status);
@@ -433,16 +409,14 @@ static uint64_t model_hash(const ep_api *api, const OrtNode *fused)
     return name ? epctx_hash(name, strlen(name), 0) | 1 : 1;
 }
 
-static epctx_str weights_text(const epctx_node *node)
-{
+static epctx_str weights_text(const epctx_node *node) {
     const epctx_attr *attr = epctx_node_attr(node, EPCTX_WEIGHTS_ATTR);
     return attr && attr->type == EPCTX_ATTR_STRING ? attr->s : epctx_str_of(NULL);
 }
 
 /* All pieces into one context, and the nodes that stand for them. */
 static OrtStatus *compile_pieces(ep_context *context, const ep_record *records, size_t count,
-                                 const OrtNode **fused, const char *binary)
-{
+                                 const OrtNode **fused, const char *binary) {
     const epctx_allocator allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
     const ep_session *session = context->session;
     epctx_ep_opts opts;
@@ -470,8 +444,7 @@ static OrtStatus *compile_pieces(ep_context *context, const ep_record *records, 
 }
 
 static OrtStatus *names_of(ep_context *context, const epctx_value *values, size_t count,
-                           const char ***out)
-{
+                           const char ***out) {
     size_t i;
     *out = (const char **)epctx_arena_array(&context->arena, count + 1, sizeof **out);
     for (i = 0; *out && i < count; i++) {
@@ -483,8 +456,7 @@ static OrtStatus *names_of(ep_context *context, const epctx_value *values, size_
 
 /* If this session can run, loads the context before writing anything. */
 static OrtStatus *kernels_for_pieces(ep_context *context, ep_record *records, size_t count,
-                                     const OrtNode **fused, OrtNodeComputeInfo **infos)
-{
+                                     const OrtNode **fused, OrtNodeComputeInfo **infos) {
     loader l;
     epctx_load_opts opts;
     size_t i, made;
@@ -510,8 +482,7 @@ static OrtStatus *kernels_for_pieces(ep_context *context, ep_record *records, si
 /* The nodes that ORT writes in the place of the fused ones. */
 OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
                          const epctx_node *nodes, const OrtNode **fused, size_t count,
-                         epctx_span payload, epctx_arena *arena, OrtNode **out)
-{
+                         epctx_span payload, epctx_arena *arena, OrtNode **out) {
     size_t i;
     for (i = 0; i < count; i++) {
         epctx_epnode node;
@@ -537,8 +508,7 @@ OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
 
 static OrtStatus *build(ep_session *session, ep_context *context, ep_record *records,
                         binary_file *binary, const OrtGraph **graphs, const OrtNode **fused,
-                        size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes)
-{
+                        size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
     epctx_span bytes;
     const epctx_node *nodes;
     size_t i, made;
@@ -563,8 +533,7 @@ static OrtStatus *build(ep_session *session, ep_context *context, ep_record *rec
 }
 
 OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
-                             size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes)
-{
+                             size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
     ep_record *records = (ep_record *)calloc(count, sizeof *records);
     binary_file *binary = (binary_file *)calloc(1, sizeof *binary);
     ep_context *context = ep_context_new(session, 0);
@@ -582,8 +551,7 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
             context_nodes[i] = NULL;
         }
     }
-    for (i = 0; records && i < count; i++)
-        ep_record_free(&records[i]);
+    for (i = 0; records && i < count; i++) ep_record_free(&records[i]);
     ep_context_drop(context); /* the kernels hold it */
     free(binary);
     free(records);

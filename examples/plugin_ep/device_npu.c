@@ -15,8 +15,7 @@ typedef struct npu_session {
     atomic_bool cancelled;
 } npu_session;
 
-static bool npu_cancelled(void *user)
-{
+static bool npu_cancelled(void *user) {
     return atomic_load_explicit(&((npu_session *)user)->cancelled, memory_order_relaxed);
 }
 
@@ -24,8 +23,8 @@ static bool npu_cancelled(void *user)
  * reads its weights and compares their checksum: never, auto (epctx_npu_check), always. */
 static const char *const option_keys[] = {"hardware_architecture", "check_weights", NULL};
 
-static epctx_status npu_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
-{
+static epctx_status npu_open(const ep_options *options, epctx_backend *backend,
+                             epctx_error *error) {
     epctx_npu_opts opts = {0};
     npu_session *session;
     unsigned check; /* in the order of epctx_npu_check */
@@ -44,8 +43,7 @@ static epctx_status npu_open(const ep_options *options, epctx_backend *backend, 
     return status;
 }
 
-static void npu_close(epctx_backend *backend)
-{
+static void npu_close(epctx_backend *backend) {
     free(backend->self);
 }
 
@@ -55,8 +53,7 @@ static void npu_close(epctx_backend *backend)
 static const char *const dynamic_keys[] = {"ep.dynamic.cancel_runs", NULL};
 
 static epctx_status npu_dynamic(epctx_backend *backend, const char *key, const char *value,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     const bool on = strcmp(value, "1") == 0;
     if (!on && strcmp(value, "0") != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "%s: 0 or 1 is expected, found '%s'", key, value);
@@ -80,7 +77,6 @@ static const ep_device device = {
     NULL, /* it is software, and always there */
 };
 
-const ep_device *ep_device_get(void)
-{
+const ep_device *ep_device_get(void) {
     return &device;
 }

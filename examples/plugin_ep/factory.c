@@ -15,41 +15,34 @@ EP_EXPORT OrtStatus *CreateEpFactories(const char *registration_name, const OrtA
                                        size_t max_factories, size_t *count);
 EP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 
-static ep_factory *factory_of(OrtEpFactory *self)
-{
+static ep_factory *factory_of(OrtEpFactory *self) {
     return (ep_factory *)(void *)self;
 }
 
-static const ep_factory *const_factory_of(const OrtEpFactory *self)
-{
+static const ep_factory *const_factory_of(const OrtEpFactory *self) {
     return (const ep_factory *)(const void *)self;
 }
 
-static const char *ORT_API_CALL get_name(const OrtEpFactory *self)
-{
+static const char *ORT_API_CALL get_name(const OrtEpFactory *self) {
     return const_factory_of(self)->device->ep_name;
 }
 
-static const char *ORT_API_CALL get_vendor(const OrtEpFactory *self)
-{
+static const char *ORT_API_CALL get_vendor(const OrtEpFactory *self) {
     return const_factory_of(self)->device->vendor;
 }
 
-static uint32_t ORT_API_CALL get_vendor_id(const OrtEpFactory *self)
-{
+static uint32_t ORT_API_CALL get_vendor_id(const OrtEpFactory *self) {
     return const_factory_of(self)->device->vendor_id;
 }
 
-static const char *ORT_API_CALL get_version(const OrtEpFactory *self)
-{
+static const char *ORT_API_CALL get_version(const OrtEpFactory *self) {
     return const_factory_of(self)->device->version;
 }
 
 /* ----------------------------------------------------------------- devices */
 
 static OrtStatus *add_device(ep_factory *factory, const OrtHardwareDevice *device,
-                             OrtEpDevice **out, size_t max, size_t *count)
-{
+                             OrtEpDevice **out, size_t max, size_t *count) {
     if (*count == max) return NULL;
     /* No default options: ORT would let them overwrite what the application set before. No
      * allocator for the CPU: there the EP reads and writes ordinary memory. */
@@ -58,14 +51,12 @@ static OrtStatus *add_device(ep_factory *factory, const OrtHardwareDevice *devic
     return device == factory->virtual_npu ? ep_memory_announce(factory, out[*count - 1]) : NULL;
 }
 
-bool ep_factory_supports(const ep_factory *factory, const OrtHardwareDevice *device)
-{
+bool ep_factory_supports(const ep_factory *factory, const OrtHardwareDevice *device) {
     return device == factory->virtual_npu ||
            factory->api.ort->HardwareDevice_Type(device) == OrtHardwareDeviceType_CPU;
 }
 
-static bool virtual_devices_allowed(const ep_factory *factory, OrtStatus **status)
-{
+static bool virtual_devices_allowed(const ep_factory *factory, OrtStatus **status) {
     OrtKeyValuePairs *pairs = NULL;
     const char *value;
     bool allowed;
@@ -79,8 +70,7 @@ static bool virtual_devices_allowed(const ep_factory *factory, OrtStatus **statu
 
 /* An NPU that exists only on paper, for applications that ask for one (PREFER_NPU) on a machine
  * without it. Kept until the factory goes: ORT does not own it. */
-static OrtStatus *make_virtual_npu(ep_factory *factory)
-{
+static OrtStatus *make_virtual_npu(ep_factory *factory) {
     const ep_api *api = &factory->api;
     OrtKeyValuePairs *metadata = NULL;
     OrtStatus *status;
@@ -96,8 +86,7 @@ static OrtStatus *make_virtual_npu(ep_factory *factory)
 }
 
 static OrtStatus *add_devices(ep_factory *factory, const OrtHardwareDevice *const *devices,
-                              size_t device_count, OrtEpDevice **out, size_t max, size_t *count)
-{
+                              size_t device_count, OrtEpDevice **out, size_t max, size_t *count) {
     OrtStatus *status = NULL;
     size_t i;
     for (i = 0; i < device_count; i++)
@@ -113,8 +102,7 @@ static OrtStatus *add_devices(ep_factory *factory, const OrtHardwareDevice *cons
 static OrtStatus *ORT_API_CALL get_supported_devices(OrtEpFactory *self,
                                                      const OrtHardwareDevice *const *devices,
                                                      size_t device_count, OrtEpDevice **out,
-                                                     size_t max, size_t *count)
-{
+                                                     size_t max, size_t *count) {
     ep_factory *factory = factory_of(self);
     OrtStatus *status;
     *count = 0;
@@ -131,8 +119,7 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
                                          const OrtHardwareDevice *const *devices,
                                          const OrtKeyValuePairs *const *metadata,
                                          size_t device_count, const OrtSessionOptions *options,
-                                         const OrtLogger *logger, OrtEp **out)
-{
+                                         const OrtLogger *logger, OrtEp **out) {
     ep_session *session = NULL;
     (void)devices;
     (void)metadata;
@@ -144,8 +131,7 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
     return NULL;
 }
 
-static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *ep)
-{
+static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *ep) {
     (void)self;
     ep_session_release((ep_session *)(void *)ep);
 }
@@ -153,8 +139,7 @@ static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *ep)
 /* ----------------------------------------------------------------- exports */
 
 /* "1.30.0" -> 30. Asking GetApi for too new a version makes it print to stderr. */
-static uint32_t runtime_api(const OrtApiBase *base)
-{
+static uint32_t runtime_api(const OrtApiBase *base) {
     unsigned major = 0, minor = 0;
     if (sscanf(base->GetVersionString(), "%u.%u", &major, &minor) != 2 || major != 1)
         return ORT_API_VERSION;
@@ -162,13 +147,11 @@ static uint32_t runtime_api(const OrtApiBase *base)
 }
 
 /* Only for the error message: any version of the API can create a status. */
-static OrtStatus *too_old(const OrtApiBase *base, const char *ep_name)
-{
+static OrtStatus *too_old(const OrtApiBase *base, const char *ep_name) {
     char text[256];
     const OrtApi *ort = NULL;
     uint32_t version;
-    for (version = runtime_api(base); version > 0 && !ort; version--)
-        ort = base->GetApi(version);
+    for (version = runtime_api(base); version > 0 && !ort; version--) ort = base->GetApi(version);
     if (!ort) return NULL;
     snprintf(text, sizeof text,
              "%s needs ONNX Runtime 1.%d or newer (OrtEpApi::CreateHardwareDevice, "
@@ -179,8 +162,7 @@ static OrtStatus *too_old(const OrtApiBase *base, const char *ep_name)
 
 OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *base,
                              const OrtLogger *logger, OrtEpFactory **factories,
-                             size_t max_factories, size_t *count)
-{
+                             size_t max_factories, size_t *count) {
     const ep_device *device = ep_device_get();
     const uint32_t version = runtime_api(base);
     epctx_error error;
@@ -232,8 +214,7 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     return NULL;
 }
 
-OrtStatus *ReleaseEpFactory(OrtEpFactory *self)
-{
+OrtStatus *ReleaseEpFactory(OrtEpFactory *self) {
     ep_factory *factory = factory_of(self);
     if (!factory) return NULL;
     ep_sharing_free(factory);

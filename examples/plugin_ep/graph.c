@@ -9,30 +9,23 @@
 #endif
 
 /* ORT numbers the element types as onnx.proto does, except the three newest. */
-static int32_t elem_type_of(ONNXTensorElementDataType type)
-{
+static int32_t elem_type_of(ONNXTensorElementDataType type) {
     switch (type) {
-    case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT2:
-        return 25;
-    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT2:
-        return 26;
-    case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0:
-        return 24;
-    default:
-        return (int32_t)type;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT2: return 25;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT2: return 26;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0: return 24;
+    default: return (int32_t)type;
     }
 }
 
-static OrtStatus *get_memory(ep_record *record, size_t count, size_t size, void **out)
-{
+static OrtStatus *get_memory(ep_record *record, size_t count, size_t size, void **out) {
     *out = epctx_arena_array(&record->arena, count ? count : 1, size);
     return *out ? NULL : ep_no_memory(record->api);
 }
 
 /* ------------------------------------------------------------------ values */
 
-static OrtStatus *read_value(ep_record *record, const OrtValueInfo *info, epctx_value *value)
-{
+static OrtStatus *read_value(ep_record *record, const OrtValueInfo *info, epctx_value *value) {
     const OrtApi *ort = record->api->ort;
     const OrtTypeInfo *type = NULL;
     const OrtTensorTypeAndShapeInfo *tensor = NULL;
@@ -58,8 +51,7 @@ static OrtStatus *read_value(ep_record *record, const OrtValueInfo *info, epctx_
 }
 
 /* The caller sets `tensor->name`. */
-static OrtStatus *read_tensor(ep_record *record, const OrtValue *value, epctx_tensor *tensor)
-{
+static OrtStatus *read_tensor(ep_record *record, const OrtValue *value, epctx_tensor *tensor) {
     static const uint8_t nothing[1] = {0};
     const OrtApi *ort = record->api->ort;
     ONNXTensorElementDataType elem = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
@@ -82,8 +74,7 @@ static OrtStatus *read_tensor(ep_record *record, const OrtValue *value, epctx_te
 
 /* The ends of a node; an omitted optional one is NULL. */
 static OrtStatus *node_ends(const ep_api *api, const OrtNode *node, bool outputs,
-                            epctx_arena *arena, const OrtValueInfo ***ends, size_t *count)
-{
+                            epctx_arena *arena, const OrtValueInfo ***ends, size_t *count) {
     const OrtApi *ort = api->ort;
     EP_TRY(outputs ? ort->Node_GetNumOutputs(node, count) : ort->Node_GetNumInputs(node, count));
     *ends = (const OrtValueInfo **)epctx_arena_array(arena, *count + 1, sizeof **ends);
@@ -94,8 +85,7 @@ static OrtStatus *node_ends(const ep_api *api, const OrtNode *node, bool outputs
 }
 
 OrtStatus *ep_node_names(const ep_api *api, const OrtNode *node, bool outputs, epctx_arena *arena,
-                         const char ***names, size_t *count)
-{
+                         const char ***names, size_t *count) {
     const OrtValueInfo **ends;
     size_t i;
     EP_TRY(node_ends(api, node, outputs, arena, &ends, count));
@@ -109,8 +99,7 @@ OrtStatus *ep_node_names(const ep_api *api, const OrtNode *node, bool outputs, e
 }
 
 static OrtStatus *read_names(ep_record *record, const OrtValueInfo **ends, size_t count,
-                             const epctx_str **out)
-{
+                             const epctx_str **out) {
     void *memory;
     epctx_str *names;
     size_t i;
@@ -127,8 +116,8 @@ static OrtStatus *read_names(ep_record *record, const OrtValueInfo **ends, size_
 
 /* -------------------------------------------------------------- attributes */
 
-OrtStatus *ep_attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrType type, size_t *size)
-{
+OrtStatus *ep_attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrType type,
+                        size_t *size) {
     OrtStatus *status;
     *size = 0;
     status = api->ort->ReadOpAttr(attr, type, NULL, 0, size);
@@ -139,8 +128,7 @@ OrtStatus *ep_attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrType 
 }
 
 static OrtStatus *attr_bytes(ep_record *record, const OrtOpAttr *attr, OrtOpAttrType type,
-                             void **data, size_t *size)
-{
+                             void **data, size_t *size) {
     EP_TRY(ep_attr_size(record->api, attr, type, size));
     EP_TRY(get_memory(record, *size + 1, 1, data));
     if (*size == 0) return NULL;
@@ -148,13 +136,11 @@ static OrtStatus *attr_bytes(ep_record *record, const OrtOpAttr *attr, OrtOpAttr
 }
 
 /* ORT joins the strings of a list with a zero byte after each. */
-static OrtStatus *split_strings(ep_record *record, const char *text, size_t size, epctx_attr *out)
-{
+static OrtStatus *split_strings(ep_record *record, const char *text, size_t size, epctx_attr *out) {
     void *memory;
     epctx_str *strings;
     size_t i, start = 0, count = 0;
-    for (i = 0; i < size; i++)
-        count += text[i] == '\0';
+    for (i = 0; i < size; i++) count += text[i] == '\0';
     EP_TRY(get_memory(record, count, sizeof(epctx_str), &memory));
     strings = (epctx_str *)memory;
     count = 0;
@@ -171,8 +157,7 @@ static OrtStatus *split_strings(ep_record *record, const char *text, size_t size
 }
 
 /* ORT makes a new OrtValue of a tensor attribute; it lives as long as the record. */
-static OrtStatus *read_tensor_attr(ep_record *record, const OrtOpAttr *attr, epctx_attr *out)
-{
+static OrtStatus *read_tensor_attr(ep_record *record, const OrtOpAttr *attr, epctx_attr *out) {
     OrtValue *value = NULL;
     void *memory;
     epctx_tensor *tensor;
@@ -196,8 +181,7 @@ static OrtStatus *read_tensor_attr(ep_record *record, const OrtOpAttr *attr, epc
 }
 
 static OrtStatus *read_attr(ep_record *record, const OrtOpAttr *attr, bool skip_payload,
-                            epctx_attr *out)
-{
+                            epctx_attr *out) {
     const OrtApi *ort = record->api->ort;
     OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
     const char *name = NULL;
@@ -243,9 +227,7 @@ static OrtStatus *read_attr(ep_record *record, const OrtOpAttr *attr, bool skip_
         /* What the body captures is in the node's `captures`, its hash in `rest`. */
         out->type = EPCTX_ATTR_GRAPH;
         return NULL;
-    default:
-        out->type = EPCTX_ATTR_UNDEFINED;
-        return NULL;
+    default: out->type = EPCTX_ATTR_UNDEFINED; return NULL;
     }
 }
 
@@ -255,8 +237,7 @@ static OrtStatus *read_record(ep_record *record, const ep_api *api, const OrtGra
                               const OrtNode *fused, bool bodies);
 
 /* Bodies stay with ORT, but two nodes whose bodies differ are not the same. */
-static OrtStatus *hash_bodies(ep_record *record, const OrtNode *node, uint64_t *rest)
-{
+static OrtStatus *hash_bodies(ep_record *record, const OrtNode *node, uint64_t *rest) {
     const OrtApi *ort = record->api->ort;
     const OrtGraph **bodies;
     const char **names;
@@ -284,8 +265,7 @@ typedef struct opset {
     size_t count;
 } opset;
 
-static OrtStatus *read_opsets(ep_record *record, const OrtGraph *graph, opset *out)
-{
+static OrtStatus *read_opsets(ep_record *record, const OrtGraph *graph, opset *out) {
     const OrtApi *ort = record->api->ort;
     void *domains, *versions;
     EP_TRY(ort->Graph_GetNumOperatorSets(graph, &out->count));
@@ -296,20 +276,17 @@ static OrtStatus *read_opsets(ep_record *record, const OrtGraph *graph, opset *o
     return ort->Graph_GetOperatorSets(graph, out->domains, out->versions, out->count);
 }
 
-static bool is_onnx(const char *domain)
-{
+static bool is_onnx(const char *domain) {
     return !*domain || strcmp(domain, "ai.onnx") == 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
+static int by_name(const void *a, const void *b) {
     return strcmp(((const epctx_attr *)a)->name.data, ((const epctx_attr *)b)->name.data);
 }
 
 static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset *opsets,
                             const OrtValueInfo ***inputs, const OrtValueInfo ***outputs,
-                            epctx_node *out)
-{
+                            epctx_node *out) {
     const OrtApi *ort = record->api->ort;
     const OrtOpAttr **list;
     const OrtValueInfo **captures;
@@ -358,16 +335,14 @@ static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset 
 /* The meaning of a value name while a graph is read. */
 enum { FROM_INPUT = 1, FROM_NODE, FROM_CONSTANT };
 
-static OrtStatus *remember(ep_record *record, epctx_map *map, epctx_str name, uint32_t what)
-{
+static OrtStatus *remember(ep_record *record, epctx_map *map, epctx_str name, uint32_t what) {
     return ep_status(record->api, epctx_map_put(map, name, what), NULL);
 }
 
 /* Where constants are inputs of the fused node (weightless), its ends do not tell: the ends of the
  * nodes inside do. */
 static OrtStatus *find_constants(ep_record *record, const OrtValueInfo ***node_inputs,
-                                 epctx_map *constants)
-{
+                                 epctx_map *constants) {
     const epctx_graph *graph = &record->graph;
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) {
@@ -384,8 +359,7 @@ static OrtStatus *find_constants(ep_record *record, const OrtValueInfo ***node_i
 /* The run-time inputs among `infos`: constants are left out, they come with their users. */
 static OrtStatus *read_inputs(ep_record *record, const OrtValueInfo **infos, size_t count,
                               size_t room, const epctx_map *constants, epctx_map *known,
-                              epctx_value **out)
-{
+                              epctx_value **out) {
     void *memory;
     size_t i;
     EP_TRY(get_memory(record, room, sizeof(epctx_value), &memory));
@@ -408,8 +382,7 @@ static OrtStatus *read_inputs(ep_record *record, const OrtValueInfo **infos, siz
 }
 
 /* A copy of a path of ORT's, in UTF-8: on Windows ORT's paths are wide. NULL becomes "". */
-static OrtStatus *read_path(ep_record *record, const ORTCHAR_T *path, const char **out)
-{
+static OrtStatus *read_path(ep_record *record, const ORTCHAR_T *path, const char **out) {
 #if defined(_WIN32)
     const WCHAR *wide = path ? path : L"";
     const int size =
@@ -427,14 +400,12 @@ static OrtStatus *read_path(ep_record *record, const ORTCHAR_T *path, const char
     return copy ? NULL : ep_no_memory(record->api);
 }
 
-bool ep_path_is_hidden(const char *model_path, const char *folder)
-{
+bool ep_path_is_hidden(const char *model_path, const char *folder) {
     return *folder && epctx_str_is(epctx_path_file(epctx_str_of(model_path)), "virtual_model.onnx");
 }
 
 /* The location of an initializer in a file, if any. */
-static OrtStatus *read_location(ep_record *record, const OrtValueInfo *info, epctx_tensor *tensor)
-{
+static OrtStatus *read_location(ep_record *record, const OrtValueInfo *info, epctx_tensor *tensor) {
     const OrtApi *ort = record->api->ort;
     OrtExternalInitializerInfo *external = NULL;
     OrtStatus *status;
@@ -451,8 +422,7 @@ static OrtStatus *read_location(ep_record *record, const OrtValueInfo *info, epc
 /* A name that no input and no node of this graph explains: a constant, or (in the body of a
  * control-flow node) a value of an outer graph, which is an input for us. */
 static OrtStatus *read_unknown(ep_record *record, const OrtValueInfo *info, epctx_str name,
-                               epctx_map *known, epctx_value *inputs, epctx_tensor *tensors)
-{
+                               epctx_map *known, epctx_value *inputs, epctx_tensor *tensors) {
     const OrtApi *ort = record->api->ort;
     bool constant = false;
     EP_TRY(ort->ValueInfo_IsConstantInitializer(info, &constant));
@@ -487,8 +457,7 @@ typedef struct reading {
 } reading;
 
 /* Nodes, in ORT's topological order; returns how many outputs they have. */
-static OrtStatus *read_nodes(reading *r, size_t *output_count)
-{
+static OrtStatus *read_nodes(reading *r, size_t *output_count) {
     ep_record *record = r->record;
     const OrtApi *ort = record->api->ort;
     const OrtValueInfo **ends;
@@ -517,8 +486,7 @@ static OrtStatus *read_nodes(reading *r, size_t *output_count)
 }
 
 /* Types of what the nodes produce. */
-static OrtStatus *read_values(reading *r, size_t output_count)
-{
+static OrtStatus *read_values(reading *r, size_t output_count) {
     ep_record *record = r->record;
     epctx_graph *out = &record->graph;
     const OrtValueInfo **ends;
@@ -542,8 +510,7 @@ static OrtStatus *read_values(reading *r, size_t output_count)
 }
 
 /* The graph's own inputs or outputs, or those of the fused node. */
-static OrtStatus *graph_ends(reading *r, bool outputs, const OrtValueInfo ***ends, size_t *count)
-{
+static OrtStatus *graph_ends(reading *r, bool outputs, const OrtValueInfo ***ends, size_t *count) {
     const OrtApi *ort = r->record->api->ort;
     void *memory;
     if (r->fused)
@@ -557,8 +524,7 @@ static OrtStatus *graph_ends(reading *r, bool outputs, const OrtValueInfo ***end
                    : ort->Graph_GetInputs(r->graph, *ends, *count);
 }
 
-static OrtStatus *read_outputs(reading *r)
-{
+static OrtStatus *read_outputs(reading *r) {
     ep_record *record = r->record;
     epctx_graph *out = &record->graph;
     const OrtValueInfo **ends;
@@ -579,8 +545,7 @@ static OrtStatus *read_outputs(reading *r)
 
 /* Constants, found through the nodes that use them: a graph view lists too many, the body of a
  * control-flow node too few. `inputs` has room for the values of outer graphs. */
-static OrtStatus *read_constants(reading *r, epctx_value *inputs)
-{
+static OrtStatus *read_constants(reading *r, epctx_value *inputs) {
     ep_record *record = r->record;
     epctx_tensor *tensors;
     void *memory;
@@ -598,8 +563,7 @@ static OrtStatus *read_constants(reading *r, epctx_value *inputs)
     return NULL;
 }
 
-static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const OrtNode *fused)
-{
+static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const OrtNode *fused) {
     const OrtApi *ort = record->api->ort;
     const OrtValueInfo **ends;
     epctx_value *inputs;
@@ -628,8 +592,7 @@ static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const Ort
 }
 
 static OrtStatus *read_record(ep_record *record, const ep_api *api, const OrtGraph *graph,
-                              const OrtNode *fused, bool bodies)
-{
+                              const OrtNode *fused, bool bodies) {
     OrtStatus *status;
     memset(record, 0, sizeof *record);
     record->api = api;
@@ -643,16 +606,13 @@ static OrtStatus *read_record(ep_record *record, const ep_api *api, const OrtGra
 
 /* Only what is compiled is hashed. */
 OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
-                          const OrtNode *fused)
-{
+                          const OrtNode *fused) {
     return read_record(record, api, graph, fused, fused != NULL);
 }
 
-void ep_record_free(ep_record *record)
-{
+void ep_record_free(ep_record *record) {
     size_t i;
-    for (i = 0; i < record->held_count; i++)
-        record->api->ort->ReleaseValue(record->held[i]);
+    for (i = 0; i < record->held_count; i++) record->api->ort->ReleaseValue(record->held[i]);
     record->held_count = 0;
     epctx_arena_free(&record->arena);
 }

@@ -23,8 +23,7 @@ typedef struct ep_kernel {
     _Atomic(void *) pool[POOL_SIZE];
 } ep_kernel;
 
-static void *take_block(ep_kernel *kernel)
-{
+static void *take_block(ep_kernel *kernel) {
     size_t i;
     for (i = 0; i < POOL_SIZE; i++) {
         void *block = atomic_load_explicit(&kernel->pool[i], memory_order_relaxed);
@@ -35,8 +34,7 @@ static void *take_block(ep_kernel *kernel)
     return malloc(kernel->block_size);
 }
 
-static void give_block(ep_kernel *kernel, void *block)
-{
+static void give_block(ep_kernel *kernel, void *block) {
     size_t i = atomic_load(&kernel->context->session->runs.efficient) ? POOL_SIZE : 0;
     for (; i < POOL_SIZE; i++) {
         void *empty = NULL;
@@ -48,8 +46,7 @@ static void give_block(ep_kernel *kernel, void *block)
 }
 
 /* "float32[1,3,?]" */
-static void describe(char *out, size_t size, int32_t elem_type, const int64_t *dims, size_t rank)
-{
+static void describe(char *out, size_t size, int32_t elem_type, const int64_t *dims, size_t rank) {
     size_t used = (size_t)snprintf(out, size, "%s[", epctx_elem_name(elem_type)), i;
     for (i = 0; i < rank && used + 1 < size; i++) {
         const char *comma = i ? "," : "";
@@ -61,8 +58,7 @@ static void describe(char *out, size_t size, int32_t elem_type, const int64_t *d
 }
 
 static OrtStatus *wrong_input(const ep_kernel *kernel, const epctx_value *want, int32_t elem,
-                              const int64_t *shape, size_t rank)
-{
+                              const int64_t *shape, size_t rank) {
     char expected[160], found[160];
     describe(expected, sizeof expected, want->elem_type, want->dims,
              want->rank > 0 ? (size_t)want->rank : 0);
@@ -74,8 +70,7 @@ static OrtStatus *wrong_input(const ep_kernel *kernel, const epctx_value *want, 
 }
 
 static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_context,
-                              epctx_span *inputs)
-{
+                              epctx_span *inputs) {
     const OrtApi *ort = kernel->api->ort;
     size_t i, count = 0;
     /* KernelContext_GetInput past the end returns OK and NULL. */
@@ -110,8 +105,7 @@ static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_con
 }
 
 static OrtStatus *bind_outputs(ep_kernel *kernel, OrtKernelContext *ort_context,
-                               epctx_memory *outputs)
-{
+                               epctx_memory *outputs) {
     const OrtApi *ort = kernel->api->ort;
     const uint32_t *slots = kernel->slots + kernel->info.input_count;
     size_t i;
@@ -132,8 +126,7 @@ static OrtStatus *bind_outputs(ep_kernel *kernel, OrtKernelContext *ort_context,
     return NULL;
 }
 
-static OrtStatus *compute_in(ep_kernel *kernel, OrtKernelContext *ort_context, void *block)
-{
+static OrtStatus *compute_in(ep_kernel *kernel, OrtKernelContext *ort_context, void *block) {
     const epctx_backend *backend = &kernel->context->session->backend;
     epctx_span *inputs = (epctx_span *)block;
     epctx_memory *outputs = (epctx_memory *)(void *)(inputs + kernel->info.input_count);
@@ -153,8 +146,7 @@ static OrtStatus *compute_in(ep_kernel *kernel, OrtKernelContext *ort_context, v
 }
 
 static OrtStatus *ORT_API_CALL compute(OrtNodeComputeInfo *self, void *state,
-                                       OrtKernelContext *ort_context)
-{
+                                       OrtKernelContext *ort_context) {
     ep_kernel *kernel = (ep_kernel *)(void *)self;
     OrtStatus *status;
     void *block;
@@ -177,15 +169,13 @@ static OrtStatus *ORT_API_CALL compute(OrtNodeComputeInfo *self, void *state,
 /* Everything was prepared in Compile, where an error still reaches the application with its text;
  * from here only ORT_FAIL would. ORT wants a state that is not NULL. */
 static OrtStatus *ORT_API_CALL create_state(OrtNodeComputeInfo *self,
-                                            OrtNodeComputeContext *compute_context, void **state)
-{
+                                            OrtNodeComputeContext *compute_context, void **state) {
     (void)compute_context;
     *state = self;
     return NULL;
 }
 
-static void ORT_API_CALL release_state(OrtNodeComputeInfo *self, void *state)
-{
+static void ORT_API_CALL release_state(OrtNodeComputeInfo *self, void *state) {
     (void)self;
     (void)state;
 }
@@ -197,8 +187,7 @@ static void ORT_API_CALL release_state(OrtNodeComputeInfo *self, void *state)
 static OrtStatus *find_slots(const ep_api *api, const epctx_value *values, size_t value_count,
                              const char *const *wanted, size_t wanted_count,
                              const char *const *names, size_t name_count, const char *what,
-                             epctx_arena *arena, uint32_t *slots)
-{
+                             epctx_arena *arena, uint32_t *slots) {
     epctx_map places;
     size_t i;
     if (value_count != wanted_count) {
@@ -230,8 +219,7 @@ static OrtStatus *find_slots(const ep_api *api, const epctx_value *values, size_
 
 static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t input_count,
                        const char *const *outputs, size_t output_count, const OrtNode *fused,
-                       epctx_arena *arena)
-{
+                       epctx_arena *arena) {
     const ep_api *api = kernel->api;
     const epctx_graph_info *info = &kernel->info;
     const char **names;
@@ -259,8 +247,7 @@ static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t inpu
 }
 
 /* With a reference of `context`. */
-static ep_kernel *kernel_new(ep_context *context)
-{
+static ep_kernel *kernel_new(ep_context *context) {
     ep_kernel *kernel = (ep_kernel *)calloc(1, sizeof *kernel);
     if (!kernel) return NULL;
     kernel->api = context->session->api;
@@ -273,8 +260,7 @@ static ep_kernel *kernel_new(ep_context *context)
     return kernel;
 }
 
-OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out)
-{
+OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out) {
     ep_kernel *kernel = kernel_new(context);
     if (!kernel) return ep_no_memory(context->session->api);
     *out = &kernel->ort;
@@ -284,8 +270,7 @@ OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out)
 OrtStatus *ep_kernel_create(ep_context *context, const epctx_bound *bound,
                             const char *const *inputs, size_t input_count,
                             const char *const *outputs, size_t output_count, const OrtNode *fused,
-                            OrtNodeComputeInfo **out)
-{
+                            OrtNodeComputeInfo **out) {
     ep_kernel *kernel = kernel_new(context);
     OrtStatus *status;
     epctx_arena arena;
@@ -304,13 +289,11 @@ OrtStatus *ep_kernel_create(ep_context *context, const epctx_bound *bound,
     return NULL;
 }
 
-void ep_kernel_release(OrtNodeComputeInfo *info)
-{
+void ep_kernel_release(OrtNodeComputeInfo *info) {
     ep_kernel *kernel = (ep_kernel *)(void *)info;
     size_t i;
     if (!kernel) return;
-    for (i = 0; i < POOL_SIZE; i++)
-        free(atomic_load(&kernel->pool[i]));
+    for (i = 0; i < POOL_SIZE; i++) free(atomic_load(&kernel->pool[i]));
     free(kernel->slots);
     ep_context_drop(kernel->context);
     free(kernel);

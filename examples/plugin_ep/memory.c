@@ -21,8 +21,7 @@ typedef struct block_head {
     size_t size;
 } block_head;
 
-static void *device_alloc(size_t size)
-{
+static void *device_alloc(size_t size) {
     const size_t extra = DEVICE_ALIGNMENT + sizeof(block_head);
     uint8_t *start, *aligned;
     block_head head;
@@ -37,20 +36,17 @@ static void *device_alloc(size_t size)
     return aligned;
 }
 
-static block_head head_of(const void *block)
-{
+static block_head head_of(const void *block) {
     block_head head;
     memcpy(&head, (const uint8_t *)block - sizeof head, sizeof head);
     return head;
 }
 
-static void device_free(void *block)
-{
+static void device_free(void *block) {
     free(head_of(block).start);
 }
 
-static void device_copy(void *to, const void *from, size_t size)
-{
+static void device_copy(void *to, const void *from, size_t size) {
     if (size) memcpy(to, from, size);
 }
 
@@ -64,13 +60,11 @@ struct ep_allocator {
     _Atomic size_t in_use, most_in_use, count;
 };
 
-static const ep_allocator *const_allocator_of(const OrtAllocator *self)
-{
+static const ep_allocator *const_allocator_of(const OrtAllocator *self) {
     return (const ep_allocator *)(const void *)self;
 }
 
-static void *ORT_API_CALL allocator_alloc(OrtAllocator *self, size_t size)
-{
+static void *ORT_API_CALL allocator_alloc(OrtAllocator *self, size_t size) {
     ep_allocator *allocator = (ep_allocator *)(void *)self;
     size_t before, most;
     void *block;
@@ -89,29 +83,25 @@ static void *ORT_API_CALL allocator_alloc(OrtAllocator *self, size_t size)
     return block;
 }
 
-static void ORT_API_CALL allocator_free(OrtAllocator *self, void *block)
-{
+static void ORT_API_CALL allocator_free(OrtAllocator *self, void *block) {
     ep_allocator *allocator = (ep_allocator *)(void *)self;
     if (!block) return;
     atomic_fetch_sub(&allocator->in_use, head_of(block).size);
     device_free(block);
 }
 
-static const OrtMemoryInfo *ORT_API_CALL allocator_info(const OrtAllocator *self)
-{
+static const OrtMemoryInfo *ORT_API_CALL allocator_info(const OrtAllocator *self) {
     return const_allocator_of(self)->info;
 }
 
-static void add_number(const OrtApi *ort, OrtKeyValuePairs *pairs, const char *key, size_t value)
-{
+static void add_number(const OrtApi *ort, OrtKeyValuePairs *pairs, const char *key, size_t value) {
     char text[32];
     snprintf(text, sizeof text, "%zu", value);
     ort->AddKeyValuePair(pairs, key, text);
 }
 
 /* The keys that ORT's header names. */
-static OrtStatus *ORT_API_CALL allocator_stats(const OrtAllocator *self, OrtKeyValuePairs **out)
-{
+static OrtStatus *ORT_API_CALL allocator_stats(const OrtAllocator *self, OrtKeyValuePairs **out) {
     const ep_allocator *allocator = const_allocator_of(self);
     const ep_api *api = &allocator->factory->api;
     OrtKeyValuePairs *pairs = NULL;
@@ -129,8 +119,7 @@ static OrtStatus *ORT_API_CALL allocator_stats(const OrtAllocator *self, OrtKeyV
     return NULL;
 }
 
-static OrtStatus *read_limit(const ep_api *api, const char *text, size_t *limit)
-{
+static OrtStatus *read_limit(const ep_api *api, const char *text, size_t *limit) {
     uint64_t number = SIZE_MAX;
     if (!text || epctx_str_number(epctx_str_of(text), &number)) {
         *limit = number < SIZE_MAX ? (size_t)number : SIZE_MAX;
@@ -140,8 +129,7 @@ static OrtStatus *read_limit(const ep_api *api, const char *text, size_t *limit)
                    "device_memory_limit: a number of bytes is expected, found '%s'", text);
 }
 
-static bool is_info(const ep_factory *factory, const OrtMemoryInfo *info, size_t i)
-{
+static bool is_info(const ep_factory *factory, const OrtMemoryInfo *info, size_t i) {
     int differs = 1;
     OrtStatus *status = factory->api.ort->CompareMemoryInfo(info, factory->memory[i], &differs);
     if (status) factory->api.ort->ReleaseStatus(status);
@@ -150,8 +138,7 @@ static bool is_info(const ep_factory *factory, const OrtMemoryInfo *info, size_t
 
 /* `limit`: text of the option, NULL when not given. */
 static OrtStatus *make_allocator(ep_factory *factory, const OrtMemoryInfo *info, const char *limit,
-                                 OrtAllocator **out)
-{
+                                 OrtAllocator **out) {
     const ep_api *api = &factory->api;
     ep_allocator *allocator;
     size_t bytes = 0, i;
@@ -180,8 +167,7 @@ static OrtStatus *make_allocator(ep_factory *factory, const OrtMemoryInfo *info,
 }
 
 static OrtStatus *ORT_API_CALL memory_for_all(OrtEpFactory *self, const OrtMemoryInfo *info,
-                                              const OrtKeyValuePairs *options, OrtAllocator **out)
-{
+                                              const OrtKeyValuePairs *options, OrtAllocator **out) {
     ep_factory *factory = (ep_factory *)(void *)self;
     return make_allocator(
         factory, info,
@@ -189,8 +175,7 @@ static OrtStatus *ORT_API_CALL memory_for_all(OrtEpFactory *self, const OrtMemor
 }
 
 static OrtStatus *ORT_API_CALL memory_for_session(OrtEp *self, const OrtMemoryInfo *info,
-                                                  OrtAllocator **out)
-{
+                                                  OrtAllocator **out) {
     const ep_session *session = (const ep_session *)(const void *)self;
     char key[256];
     ep_option_key(session, "device_memory_limit", key, sizeof key);
@@ -199,8 +184,7 @@ static OrtStatus *ORT_API_CALL memory_for_session(OrtEp *self, const OrtMemoryIn
 }
 
 /* Used by the factory and its sessions. */
-static void ORT_API_CALL release_allocator(OrtEpFactory *self, OrtAllocator *allocator)
-{
+static void ORT_API_CALL release_allocator(OrtEpFactory *self, OrtAllocator *allocator) {
     const ep_factory *factory = (const ep_factory *)(const void *)self;
     const ep_allocator *a = const_allocator_of(allocator);
     size_t left;
@@ -222,14 +206,12 @@ struct ep_transfer {
 };
 
 /* One object serves all sessions, until the factory is released. */
-static void ORT_API_CALL transfer_release(OrtDataTransferImpl *self)
-{
+static void ORT_API_CALL transfer_release(OrtDataTransferImpl *self) {
     (void)self;
 }
 
 /* Whether memory is ours, of either kind. */
-bool ep_memory_is_ours(const ep_factory *factory, const OrtMemoryDevice *device)
-{
+bool ep_memory_is_ours(const ep_factory *factory, const OrtMemoryDevice *device) {
     size_t i;
     for (i = 0; i < EP_MEMORY_COUNT; i++)
         if (factory->memory[i] &&
@@ -240,8 +222,7 @@ bool ep_memory_is_ours(const ep_factory *factory, const OrtMemoryDevice *device)
 }
 
 static bool ORT_API_CALL transfer_can_copy(const OrtDataTransferImpl *self,
-                                           const OrtMemoryDevice *from, const OrtMemoryDevice *to)
-{
+                                           const OrtMemoryDevice *from, const OrtMemoryDevice *to) {
     const ep_factory *factory = ((const ep_transfer *)(const void *)self)->factory;
     const OrtEpApi *ep = factory->api.ep;
     const bool ours_from = ep_memory_is_ours(factory, from),
@@ -251,8 +232,7 @@ static bool ORT_API_CALL transfer_can_copy(const OrtDataTransferImpl *self,
            (ours_to || ep->MemoryDevice_GetDeviceType(to) == OrtMemoryInfoDeviceType_CPU);
 }
 
-static OrtStatus *copy_tensor(const ep_api *api, const OrtValue *from, OrtValue *to)
-{
+static OrtStatus *copy_tensor(const ep_api *api, const OrtValue *from, OrtValue *to) {
     const OrtApi *ort = api->ort;
     const void *source = NULL;
     void *target = NULL;
@@ -274,8 +254,7 @@ static OrtStatus *copy_tensor(const ep_api *api, const OrtValue *from, OrtValue 
 }
 
 static OrtStatus *ORT_API_CALL transfer_copy(OrtDataTransferImpl *self, const OrtValue **from,
-                                             OrtValue **to, OrtSyncStream **streams, size_t count)
-{
+                                             OrtValue **to, OrtSyncStream **streams, size_t count) {
     const ep_factory *factory = ((const ep_transfer *)(const void *)self)->factory;
     size_t i;
     for (i = 0; i < count; i++) {
@@ -286,8 +265,7 @@ static OrtStatus *ORT_API_CALL transfer_copy(OrtDataTransferImpl *self, const Or
 }
 
 /* Optional by the headers, called by ORT 1.30 without a look. NULL: nothing to copy. */
-static OrtStatus *ORT_API_CALL create_data_transfer(OrtEpFactory *self, OrtDataTransferImpl **out)
-{
+static OrtStatus *ORT_API_CALL create_data_transfer(OrtEpFactory *self, OrtDataTransferImpl **out) {
     ep_transfer *transfer = ((ep_factory *)(void *)self)->transfer;
     *out = transfer ? &transfer->ort : NULL;
     return NULL;
@@ -296,8 +274,7 @@ static OrtStatus *ORT_API_CALL create_data_transfer(OrtEpFactory *self, OrtDataT
 /* ------------------------------------------------------------ registration */
 
 static OrtStatus *make_info(ep_factory *factory, size_t i, const char *what,
-                            OrtDeviceMemoryType type)
-{
+                            OrtDeviceMemoryType type) {
     char name[200];
     if (factory->memory[i]) return NULL;
     snprintf(name, sizeof name, "%s %s", factory->device->ep_name, what);
@@ -306,8 +283,7 @@ static OrtStatus *make_info(ep_factory *factory, size_t i, const char *what,
         OrtDeviceAllocator, &factory->memory[i]);
 }
 
-static OrtStatus *make_transfer(ep_factory *factory)
-{
+static OrtStatus *make_transfer(ep_factory *factory) {
     ep_transfer *transfer;
     if (factory->transfer) return NULL;
     transfer = (ep_transfer *)calloc(1, sizeof *transfer);
@@ -323,8 +299,7 @@ static OrtStatus *make_transfer(ep_factory *factory)
 
 /* Also makes what ORT asks for next, the allocators that all sessions share and the transfer: when
  * one of these calls fails, ORT 1.30 keeps devices of a library that it unloads, and crashes. */
-OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device)
-{
+OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device) {
     size_t i;
     if (factory->api.version < EP_MEMORY_API) return NULL;
     EP_TRY(make_info(factory, EP_MEMORY_DEVICE, "memory", OrtDeviceMemoryType_DEFAULT));
@@ -339,20 +314,17 @@ OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device)
     return NULL;
 }
 
-void ep_memory_register(ep_factory *factory)
-{
+void ep_memory_register(ep_factory *factory) {
     factory->ort.CreateAllocator = memory_for_all;
     factory->ort.ReleaseAllocator = release_allocator;
     factory->ort.CreateDataTransfer = create_data_transfer;
 }
 
-void ep_memory_register_session(ep_session *session)
-{
+void ep_memory_register_session(ep_session *session) {
     session->ort.CreateAllocator = memory_for_session;
 }
 
-void ep_memory_release(ep_factory *factory)
-{
+void ep_memory_release(ep_factory *factory) {
     size_t i;
     for (i = 0; i < EP_MEMORY_COUNT; i++) {
         if (factory->memory[i]) factory->api.ort->ReleaseMemoryInfo(factory->memory[i]);

@@ -1,8 +1,7 @@
 /* node.c - EPContext nodes: ORT's as records, with their payloads, and new ones for ORT. */
 #include "bridge.h"
 
-bool ep_is_context_node(const epctx_node *node)
-{
+bool ep_is_context_node(const epctx_node *node) {
     return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
 }
 
@@ -10,8 +9,7 @@ bool ep_is_context_node(const epctx_node *node)
 
 /* A string attribute of any size, into the empty `out`. */
 static OrtStatus *read_bytes(const ep_api *api, const OrtNode *node, const char *name,
-                             epctx_buffer *out)
-{
+                             epctx_buffer *out) {
     const OrtOpAttr *attr = NULL;
     OrtStatus *status = api->ort->Node_GetAttributeByName(node, name, &attr);
     size_t size = 0;
@@ -29,8 +27,7 @@ static OrtStatus *read_bytes(const ep_api *api, const OrtNode *node, const char 
 }
 
 OrtStatus *ep_context_node_read(const ep_record *record, size_t index, epctx_buffer *payload,
-                                epctx_arena *arena, epctx_node *out)
-{
+                                epctx_arena *arena, epctx_node *out) {
     epctx_attr *attrs;
     size_t i;
     *out = record->graph.nodes[index];
@@ -50,8 +47,7 @@ OrtStatus *ep_context_node_read(const ep_record *record, size_t index, epctx_buf
 
 /* ---------------------------------------------------------------- creating */
 
-static OrtStatus *make_attr(const ep_api *api, const epctx_attr *attr, OrtOpAttr **out)
-{
+static OrtStatus *make_attr(const ep_api *api, const epctx_attr *attr, OrtOpAttr **out) {
     const char *name = attr->name.data; /* a literal of epctx.h: terminated */
     if (attr->type == EPCTX_ATTR_INT)
         return api->ort->CreateOpAttr(name, &attr->i, (int)sizeof attr->i, ORT_OP_ATTR_INT, out);
@@ -65,8 +61,7 @@ static OrtStatus *make_attr(const ep_api *api, const epctx_attr *attr, OrtOpAttr
 }
 
 OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
-                                  epctx_str weights, epctx_arena *arena, OrtNode **out)
-{
+                                  epctx_str weights, epctx_arena *arena, OrtNode **out) {
     epctx_attr attrs[EPCTX_EP_ATTR_COUNT + 1];
     OrtOpAttr *made[EPCTX_EP_ATTR_COUNT + 1] = {NULL};
     size_t count = epctx_epnode_attrs(node, attrs);
@@ -82,8 +77,7 @@ OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const
         attrs[count].type = EPCTX_ATTR_STRING;
         attrs[count++].s = weights;
     }
-    for (i = 0; i < count && !status; i++)
-        status = make_attr(api, &attrs[i], &made[i]);
+    for (i = 0; i < count && !status; i++) status = make_attr(api, &attrs[i], &made[i]);
     if (!status) {
         status = api->editor->CreateNode(
             EPCTX_OP_TYPE, EPCTX_DOMAIN, name, (const char *const *)inputs, input_count,

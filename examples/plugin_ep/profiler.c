@@ -44,8 +44,7 @@ struct ep_profiler {
     size_t count, room;
 };
 
-static bool is_this_thread(thread_id thread)
-{
+static bool is_this_thread(thread_id thread) {
 #if defined(_WIN32)
     return thread == GetCurrentThreadId();
 #else
@@ -53,8 +52,7 @@ static bool is_this_thread(thread_id thread)
 #endif
 }
 
-static thread_id this_thread(void)
-{
+static thread_id this_thread(void) {
 #if defined(_WIN32)
     return GetCurrentThreadId();
 #else
@@ -62,8 +60,7 @@ static thread_id this_thread(void)
 #endif
 }
 
-static int64_t now_ns(void)
-{
+static int64_t now_ns(void) {
 #if defined(_WIN32)
     LARGE_INTEGER now, second;
     QueryPerformanceCounter(&now);
@@ -78,21 +75,18 @@ static int64_t now_ns(void)
 }
 
 /* Held only briefly. */
-static void lock(ep_session *session)
-{
+static void lock(ep_session *session) {
     while (atomic_flag_test_and_set_explicit(&session->profilers_lock, memory_order_acquire)) {
     }
 }
 
-static void unlock(ep_session *session)
-{
+static void unlock(ep_session *session) {
     atomic_flag_clear_explicit(&session->profilers_lock, memory_order_release);
 }
 
 /* ------------------------------------------------------------ ORT's events */
 
-static OrtStatus *ORT_API_CALL start_profiling(OrtEpProfilerImpl *self, int64_t offset_ns)
-{
+static OrtStatus *ORT_API_CALL start_profiling(OrtEpProfilerImpl *self, int64_t offset_ns) {
     ep_profiler *profiler = (ep_profiler *)(void *)self;
     ep_session *session = profiler->session;
     profiler->offset_ns = offset_ns - now_ns();
@@ -105,8 +99,7 @@ static OrtStatus *ORT_API_CALL start_profiling(OrtEpProfilerImpl *self, int64_t 
     return NULL;
 }
 
-static OrtStatus *ORT_API_CALL start_event(OrtEpProfilerImpl *self, uint64_t correlation)
-{
+static OrtStatus *ORT_API_CALL start_event(OrtEpProfilerImpl *self, uint64_t correlation) {
     ep_profiler *profiler = (ep_profiler *)(void *)self;
     open_event *event = (open_event *)malloc(sizeof *event);
     if (!event) return ep_no_memory(profiler->api);
@@ -124,8 +117,7 @@ static OrtStatus *ORT_API_CALL start_event(OrtEpProfilerImpl *self, uint64_t cor
 }
 
 static OrtStatus *ORT_API_CALL stop_event(OrtEpProfilerImpl *self, uint64_t correlation,
-                                          const OrtProfilingEvent *ort_event)
-{
+                                          const OrtProfilingEvent *ort_event) {
     ep_profiler *profiler = (ep_profiler *)(void *)self;
     open_event **at, *found;
     (void)ort_event;
@@ -143,8 +135,7 @@ static OrtStatus *ORT_API_CALL stop_event(OrtEpProfilerImpl *self, uint64_t corr
 /* -------------------------------------------------------------- our events */
 
 /* Space for one more event, or NULL. */
-static closed_event *grow(ep_profiler *profiler)
-{
+static closed_event *grow(ep_profiler *profiler) {
     if (profiler->count == profiler->room) {
         const size_t room = profiler->room ? 2 * profiler->room : 64;
         closed_event *more =
@@ -156,14 +147,12 @@ static closed_event *grow(ep_profiler *profiler)
     return &profiler->closed[profiler->count++];
 }
 
-int64_t ep_profile_begin(const ep_session *session)
-{
+int64_t ep_profile_begin(const ep_session *session) {
     return atomic_load_explicit(&session->profiler_count, memory_order_relaxed) ? now_ns() : 0;
 }
 
 /* If out of memory, drops the event: profiling must not fail a run. */
-void ep_profile_end(ep_session *session, epctx_str name, int64_t start_ns)
-{
+void ep_profile_end(ep_session *session, epctx_str name, int64_t start_ns) {
     const int64_t duration = start_ns ? now_ns() - start_ns : 0;
     ep_profiler *profiler;
     if (!start_ns) return;
@@ -171,8 +160,7 @@ void ep_profile_end(ep_session *session, epctx_str name, int64_t start_ns)
     for (profiler = session->profilers; profiler; profiler = profiler->next) {
         const open_event *event = profiler->open;
         closed_event *mine;
-        while (event && !is_this_thread(event->thread))
-            event = event->next;
+        while (event && !is_this_thread(event->thread)) event = event->next;
         mine = event ? grow(profiler) : NULL;
         if (!mine) continue;
         snprintf(mine->name, sizeof mine->name, "%.*s", (int)(name.size < 119 ? name.size : 119),
@@ -185,8 +173,7 @@ void ep_profile_end(ep_session *session, epctx_str name, int64_t start_ns)
 }
 
 static OrtStatus *add_event(const ep_profiler *profiler, const closed_event *event,
-                            OrtProfilingEventsContainer *container)
-{
+                            OrtProfilingEventsContainer *container) {
     const ep_api *api = profiler->api;
     const char *const keys[] = {"provider", "ort_event"};
     const char *values[2];
@@ -207,8 +194,7 @@ static OrtStatus *add_event(const ep_profiler *profiler, const closed_event *eve
 }
 
 /* After this, no Compute uses this profiler. */
-static void leave(ep_profiler *profiler)
-{
+static void leave(ep_profiler *profiler) {
     ep_session *session = profiler->session;
     ep_profiler **at;
     if (!profiler->started) return;
@@ -224,8 +210,7 @@ static void leave(ep_profiler *profiler)
 }
 
 static OrtStatus *ORT_API_CALL end_profiling(OrtEpProfilerImpl *self,
-                                             OrtProfilingEventsContainer *container)
-{
+                                             OrtProfilingEventsContainer *container) {
     ep_profiler *profiler = (ep_profiler *)(void *)self;
     size_t i;
     leave(profiler);
@@ -234,8 +219,7 @@ static OrtStatus *ORT_API_CALL end_profiling(OrtEpProfilerImpl *self,
     return NULL;
 }
 
-static void ORT_API_CALL release_profiler(OrtEpProfilerImpl *self)
-{
+static void ORT_API_CALL release_profiler(OrtEpProfilerImpl *self) {
     ep_profiler *profiler = (ep_profiler *)(void *)self;
     if (!profiler) return;
     leave(profiler);
@@ -248,8 +232,7 @@ static void ORT_API_CALL release_profiler(OrtEpProfilerImpl *self)
     free(profiler);
 }
 
-static OrtStatus *ORT_API_CALL create_profiler(OrtEp *self, OrtEpProfilerImpl **out)
-{
+static OrtStatus *ORT_API_CALL create_profiler(OrtEp *self, OrtEpProfilerImpl **out) {
     ep_session *session = (ep_session *)(void *)self;
     ep_profiler *profiler = (ep_profiler *)calloc(1, sizeof *profiler);
     *out = NULL;
@@ -268,15 +251,13 @@ static OrtStatus *ORT_API_CALL create_profiler(OrtEp *self, OrtEpProfilerImpl **
 }
 
 /* The session ends; ORT releases its profilers later. */
-void ep_profiler_detach(ep_session *session)
-{
+void ep_profiler_detach(ep_session *session) {
     ep_profiler *profiler;
     for (profiler = session->profilers; profiler; profiler = profiler->next)
         profiler->started = false;
     session->profilers = NULL;
 }
 
-void ep_profiler_register(ep_session *session)
-{
+void ep_profiler_register(ep_session *session) {
     if (session->api->version >= 25) session->ort.CreateProfiler = create_profiler;
 }

@@ -16,8 +16,7 @@
 
 #define WORKLOAD_KEY "ep.dynamic.workload_type"
 
-static ep_session *session_of(OrtEp *self)
-{
+static ep_session *session_of(OrtEp *self) {
     return (ep_session *)(void *)self;
 }
 
@@ -25,8 +24,7 @@ static ep_session *session_of(OrtEp *self)
 
 /* 0: no limit. */
 static OrtStatus *read_limit(const ep_session *session, const OrtRunOptions *options,
-                             uint32_t *limit)
-{
+                             uint32_t *limit) {
     const ep_api *api = session->api;
     const char *const key = session->runs.limit_key;
     const char *text = api->ort->GetRunConfigEntry(options, key);
@@ -40,8 +38,7 @@ static OrtStatus *read_limit(const ep_session *session, const OrtRunOptions *opt
 }
 
 /* ORT calls on_run_end for exactly those runs that were let in here, also when they fail. */
-static OrtStatus *ORT_API_CALL on_run_start(OrtEp *self, const OrtRunOptions *options)
-{
+static OrtStatus *ORT_API_CALL on_run_start(OrtEp *self, const OrtRunOptions *options) {
     ep_session *session = session_of(self);
     uint32_t limit = 0, others;
     const char *tag = NULL;
@@ -62,8 +59,7 @@ static OrtStatus *ORT_API_CALL on_run_start(OrtEp *self, const OrtRunOptions *op
 
 /* Compute has finished when it returns: nothing to wait for, whatever `sync_stream` asks. */
 static OrtStatus *ORT_API_CALL on_run_end(OrtEp *self, const OrtRunOptions *options,
-                                          bool sync_stream)
-{
+                                          bool sync_stream) {
     (void)options;
     (void)sync_stream;
     atomic_fetch_sub(&session_of(self)->runs.under_way, 1);
@@ -72,16 +68,14 @@ static OrtStatus *ORT_API_CALL on_run_end(OrtEp *self, const OrtRunOptions *opti
 
 /* --------------------------------------------------------- dynamic options */
 
-static bool is_of_device(const ep_device *device, const char *key)
-{
+static bool is_of_device(const ep_device *device, const char *key) {
     const char *const *known = device->dynamic_keys;
     for (; known && *known; known++)
         if (strcmp(*known, key) == 0) return true;
     return false;
 }
 
-static OrtStatus *unknown_key(const ep_session *session, const char *key)
-{
+static OrtStatus *unknown_key(const ep_session *session, const char *key) {
     const char *const *known = session->factory->device->dynamic_keys;
     char list[400] = WORKLOAD_KEY;
     for (; known && *known; known++) {
@@ -92,8 +86,7 @@ static OrtStatus *unknown_key(const ep_session *session, const char *key)
                    session->factory->device->ep_name, list);
 }
 
-static OrtStatus *check_option(const ep_session *session, const char *key, const char *value)
-{
+static OrtStatus *check_option(const ep_session *session, const char *key, const char *value) {
     if (is_of_device(session->factory->device, key)) return NULL;
     if (strcmp(key, WORKLOAD_KEY) != 0) return unknown_key(session, key);
     if (strcmp(value, "Default") == 0 || strcmp(value, "Efficient") == 0) return NULL;
@@ -104,15 +97,13 @@ static OrtStatus *check_option(const ep_session *session, const char *key, const
 /* All are checked before one counts; a value that the device refuses ends the list there. ORT may
  * call this while runs are under way. */
 static OrtStatus *ORT_API_CALL set_dynamic_options(OrtEp *self, const char *const *keys,
-                                                   const char *const *values, size_t count)
-{
+                                                   const char *const *values, size_t count) {
     ep_session *session = session_of(self);
     const ep_device *device = session->factory->device;
     epctx_error error;
     size_t i;
     epctx_error_clear(&error);
-    for (i = 0; i < count; i++)
-        EP_TRY(check_option(session, keys[i], values[i]));
+    for (i = 0; i < count; i++) EP_TRY(check_option(session, keys[i], values[i]));
     for (i = 0; i < count; i++) {
         if (is_of_device(device, keys[i])) {
             EP_TRY(ep_status(session->api,
@@ -125,8 +116,7 @@ static OrtStatus *ORT_API_CALL set_dynamic_options(OrtEp *self, const char *cons
     return NULL;
 }
 
-void ep_runs_register(ep_session *session)
-{
+void ep_runs_register(ep_session *session) {
     ep_option_key(session, "max_concurrent_runs", session->runs.limit_key,
                   sizeof session->runs.limit_key);
     session->ort.OnRunStart = on_run_start;
@@ -134,8 +124,7 @@ void ep_runs_register(ep_session *session)
     session->ort.SetDynamicOptions = set_dynamic_options;
 }
 
-void ep_runs_report(const ep_session *session)
-{
+void ep_runs_report(const ep_session *session) {
     const ep_runs *runs = &session->runs;
     if (atomic_load(&runs->started) + atomic_load(&runs->refused) == 0) return;
     /* Not the session's logger, which ORT has already released. */

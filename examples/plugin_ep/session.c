@@ -5,8 +5,7 @@
 
 /* ----------------------------------------------------------------- options */
 
-const char *ep_option_get(const ep_options *options, const char *key)
-{
+const char *ep_option_get(const ep_options *options, const char *key) {
     char full[256];
     const int length = options ? snprintf(full, sizeof full, "%s%s", options->prefix, key) : -1;
     if (length < 0 || (size_t)length >= sizeof full) return NULL;
@@ -14,8 +13,7 @@ const char *ep_option_get(const ep_options *options, const char *key)
 }
 
 epctx_status ep_option_switch(const ep_options *options, const char *key, bool *out,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     const char *value = ep_option_get(options, key);
     *out = value && strcmp(value, "1") == 0;
     if (!value || *out || strcmp(value, "0") == 0) return EPCTX_OK;
@@ -23,8 +21,7 @@ epctx_status ep_option_switch(const ep_options *options, const char *key, bool *
 }
 
 epctx_status ep_option_choice(const ep_options *options, const char *key, unsigned *out,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     static const char *const words[] = {"auto", "always", "never"};
     const char *value = ep_option_get(options, key);
     for (*out = 0; *out < 3; ++*out)
@@ -35,8 +32,7 @@ epctx_status ep_option_choice(const ep_options *options, const char *key, unsign
 
 /* ORT prefixes the options of an EP with "ep.", the EP's name in lower case, and a dot. */
 static void options_init(ep_options *options, const ep_api *api, const OrtKeyValuePairs *pairs,
-                         const char *ep_name)
-{
+                         const char *ep_name) {
     size_t i;
     options->ort = api->ort;
     options->pairs = pairs;
@@ -47,13 +43,11 @@ static void options_init(ep_options *options, const ep_api *api, const OrtKeyVal
     }
 }
 
-void ep_options_of(const ep_session *session, ep_options *out)
-{
+void ep_options_of(const ep_session *session, ep_options *out) {
     options_init(out, session->api, session->config, session->factory->device->ep_name);
 }
 
-void ep_option_key(const ep_session *session, const char *key, char *out, size_t size)
-{
+void ep_option_key(const ep_session *session, const char *key, char *out, size_t size) {
     ep_options options;
     options_init(&options, session->api, NULL, session->factory->device->ep_name);
     snprintf(out, size, "%s%s", options.prefix, key);
@@ -63,15 +57,13 @@ void ep_option_key(const ep_session *session, const char *key, char *out, size_t
 static const char *const common_keys[] = {"device_memory_limit", "hugging_face_cache", "map_binary",
                                           "write_control_flow", NULL};
 
-static bool is_among(const char *const *names, const char *name)
-{
+static bool is_among(const char *const *names, const char *name) {
     for (; names && *names; names++)
         if (strcmp(*names, name) == 0) return true;
     return false;
 }
 
-static bool is_session_option(const char *key)
-{
+static bool is_session_option(const char *key) {
     size_t count, i;
     const epctx_option_info *list = epctx_option_list(&count);
     for (i = 0; i < count; i++)
@@ -79,8 +71,7 @@ static bool is_session_option(const char *key)
     return false;
 }
 
-static OrtStatus *unknown_option(const ep_session *session, const char *key)
-{
+static OrtStatus *unknown_option(const ep_session *session, const char *key) {
     const ep_device *device = session->factory->device;
     const char *nearest =
         device->option_keys ? epctx_nearest_name(epctx_str_of(key), device->option_keys) : NULL;
@@ -101,8 +92,7 @@ static OrtStatus *unknown_option(const ep_session *session, const char *key)
 
 /* A misspelled option would have no effect: of our own that is an error. Of the session's "ep.*"
  * entries a newer ORT may know more than epctx.h, so these are warned about. */
-static OrtStatus *check_keys(const ep_session *session)
-{
+static OrtStatus *check_keys(const ep_session *session) {
     const char *const *keys = NULL, *const *values = NULL;
     epctx_options scratch;
     epctx_arena arena;
@@ -138,8 +128,7 @@ static OrtStatus *check_keys(const ep_session *session)
 
 /* What ORT and applications ask of a session, read as epctx.h reads it: values that a key does not
  * allow and options that contradict each other are errors, with the cure. */
-static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *config)
-{
+static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *config) {
     const epctx_options *options = &session->options;
     const epctx_option_info *list;
     epctx_error error;
@@ -186,8 +175,7 @@ static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *conf
  * then needed outside, too; hence backwards. `producers`: value -> node. `constant[i]`: node i is
  * such a copy. */
 static void release_constants(const epctx_graph *graph, const epctx_map *producers,
-                              const uint8_t *constant, uint32_t *owner)
-{
+                              const uint8_t *constant, uint32_t *owner) {
     size_t i, k;
     for (i = 0; i < graph->output_count; i++) {
         const uint32_t from = epctx_map_get(producers, graph->outputs[i].name);
@@ -205,8 +193,7 @@ static void release_constants(const epctx_graph *graph, const epctx_map *produce
     }
 }
 
-static OrtStatus *map_producers(const ep_record *record, epctx_map *producers)
-{
+static OrtStatus *map_producers(const ep_record *record, epctx_map *producers) {
     const epctx_graph *graph = &record->graph;
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) {
@@ -220,8 +207,7 @@ static OrtStatus *map_producers(const ep_record *record, epctx_map *producers)
 }
 
 static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_arena *arena,
-                        uint32_t *owner, size_t *group_count)
-{
+                        uint32_t *owner, size_t *group_count) {
     const epctx_graph *graph = &record->graph;
     uint8_t *constant = (uint8_t *)epctx_arena_array(arena, graph->node_count + 1, 1);
     epctx_partition *parts = NULL;
@@ -233,16 +219,14 @@ static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_aren
     EP_TRY(ep_status(record->api,
                      epctx_graph_partition(graph, take, arena, &parts, group_count, &error),
                      &error));
-    for (i = 0; i < graph->node_count; i++)
-        owner[i] = NOBODY;
+    for (i = 0; i < graph->node_count; i++) owner[i] = NOBODY;
     for (p = 0; p < *group_count; p++) {
         for (i = 0; i < parts[p].graph.node_count; i++) {
             const uint32_t at = parts[p].graph.nodes[i].id; /* its position: graph.c */
             owner[at] = (uint32_t)p;
             constant[at] = 1;
         }
-        for (i = 0; i < parts[p].node_count; i++)
-            constant[parts[p].nodes[i]] = 0;
+        for (i = 0; i < parts[p].node_count; i++) constant[parts[p].nodes[i]] = 0;
     }
     epctx_map_init(&producers, arena);
     EP_TRY(map_producers(record, &producers));
@@ -252,8 +236,7 @@ static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_aren
 
 /* The nodes of one group, in order. */
 static size_t members(const ep_record *record, const uint32_t *owner, size_t which,
-                      const OrtNode **out, uint32_t *positions)
-{
+                      const OrtNode **out, uint32_t *positions) {
     size_t i, count = 0;
     for (i = 0; i < record->graph.node_count; i++) {
         if (owner[i] != which) continue;
@@ -274,8 +257,7 @@ typedef struct claim {
 } claim;
 
 /* Of the backend, with node `index` of `graph` in view; NULL: it has nothing to say. */
-static const char *explanation(const claim *c, const epctx_graph *graph, size_t index)
-{
+static const char *explanation(const claim *c, const epctx_graph *graph, size_t index) {
     const epctx_backend *backend = &c->session->backend;
     epctx_error error;
     epctx_error_clear(&error);
@@ -289,8 +271,7 @@ static const char *explanation(const claim *c, const epctx_graph *graph, size_t 
  * own, with the same ids. */
 static OrtStatus *untake(claim *c, const ep_record *view, const uint8_t *again,
                          const OrtNode **nodes, const uint32_t *positions, size_t count,
-                         bool *changed)
-{
+                         bool *changed) {
     const OrtApi *ort = view->api->ort;
     size_t i, k;
     for (i = 0; i < view->graph.node_count; i++) {
@@ -310,8 +291,7 @@ static OrtStatus *untake(claim *c, const ep_record *view, const uint8_t *again,
 
 /* Shows the backend the group as ORT would cut it out. Nodes it no longer takes lose take[i]. */
 static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **nodes,
-                              const uint32_t *positions, size_t count, bool *changed)
-{
+                              const uint32_t *positions, size_t count, bool *changed) {
     const ep_api *api = c->session->api;
     const epctx_backend *backend = &c->session->backend;
     OrtGraph *view = NULL;
@@ -342,8 +322,7 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
  * backend that compiles control flow may claim the whole node: then no body is left to write, and
  * ORT hands the bodies over with their constants.) */
 static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epctx_arena *arena,
-                                     bool *found)
-{
+                                     bool *found) {
     const OrtApi *ort = api->ort;
     const OrtGraph **bodies;
     const OrtValueInfo **captures;
@@ -375,8 +354,7 @@ static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epc
 
 /* While a context model is generated: a value that only a body uses gets no type in the written
  * model, so its node is left to the CPU. */
-static OrtStatus *leave_captured(claim *c)
-{
+static OrtStatus *leave_captured(claim *c) {
     const epctx_graph *graph = &c->record->graph;
     epctx_map captured;
     size_t i, k;
@@ -399,8 +377,7 @@ static OrtStatus *leave_captured(claim *c)
 /* The first node whose bodies would be written wrongly, or NULL; then Compile will refuse. Without
  * an EPContext node of ours, too: the bodies are as broken in a model that another EP compiles, and
  * in the one that the compile API writes when nothing was compiled. */
-static OrtStatus *find_unwritable(claim *c, const OrtNode **out)
-{
+static OrtStatus *find_unwritable(claim *c, const OrtNode **out) {
     ep_session *session = c->session;
     const epctx_graph *graph = &c->record->graph;
     size_t i;
@@ -426,8 +403,7 @@ static OrtStatus *find_unwritable(claim *c, const OrtNode **out)
 }
 
 /* For the user who wonders why a node is on the CPU: session log level 1 (INFO) and below. */
-static OrtStatus *log_refusals(const claim *c)
-{
+static OrtStatus *log_refusals(const claim *c) {
     const ep_session *session = c->session;
     const epctx_graph *graph = &c->record->graph;
     OrtLoggingLevel level = ORT_LOGGING_LEVEL_FATAL;
@@ -452,8 +428,7 @@ static OrtStatus *log_refusals(const claim *c)
     return NULL;
 }
 
-static bool guards_bodies(const ep_session *session)
-{
+static bool guards_bodies(const ep_session *session) {
     ep_options ep;
     const char *text;
     ep_options_of(session, &ep);
@@ -462,8 +437,7 @@ static bool guards_bodies(const ep_session *session)
 }
 
 /* Asks the backend, and excludes nodes that another EP has claimed. */
-static OrtStatus *take_nodes(claim *c)
-{
+static OrtStatus *take_nodes(claim *c) {
     ep_session *session = c->session;
     const ep_record *record = c->record;
     const ep_api *api = session->api;
@@ -487,8 +461,7 @@ static OrtStatus *take_nodes(claim *c)
 
 /* Forms the groups. */
 static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **nodes,
-                              uint32_t *positions, size_t *group_count)
-{
+                              uint32_t *positions, size_t *group_count) {
     const size_t node_count = c->record->graph.node_count;
     bool changed;
     size_t p;
@@ -509,8 +482,7 @@ static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **n
 
 static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
                                  const OrtGraph *graph, OrtEpGraphSupportInfo *info,
-                                 epctx_arena *arena)
-{
+                                 epctx_arena *arena) {
     const ep_api *api = session->api;
     const size_t node_count = record->graph.node_count;
     uint32_t *positions = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *positions);
@@ -542,8 +514,7 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     return NULL;
 }
 
-static bool is_ours(const ep_session *session, const epctx_node *node)
-{
+static bool is_ours(const ep_session *session, const epctx_node *node) {
     const epctx_attr *source = epctx_node_attr(node, "source");
     return source && source->type == EPCTX_ATTR_STRING &&
            epctx_str_is(source->s, session->backend.source);
@@ -551,8 +522,7 @@ static bool is_ours(const ep_session *session, const epctx_node *node)
 
 /* In a model with EPContext nodes, claims only ours, each alone. */
 static OrtStatus *claim_contexts(ep_session *session, const ep_record *record,
-                                 OrtEpGraphSupportInfo *info, bool *compiled)
-{
+                                 OrtEpGraphSupportInfo *info, bool *compiled) {
     OrtNodeFusionOptions options;
     size_t i;
     memset(&options, 0, sizeof options);
@@ -572,8 +542,7 @@ static OrtStatus *claim_contexts(ep_session *session, const ep_record *record,
 /* Is the model of this body compiled for us? Its main graph, where the EPContext nodes are, is not
  * there yet when ORT asks about a body; the model's metadata is. Without this a body of a context
  * model would be compiled at every load, and session.disable_model_compile=1 would refuse it. */
-static OrtStatus *is_compiled_model(const ep_session *session, const OrtGraph *graph, bool *out)
-{
+static OrtStatus *is_compiled_model(const ep_session *session, const OrtGraph *graph, bool *out) {
     const OrtApi *ort = session->api->ort;
     OrtModelMetadata *metadata = NULL;
     OrtAllocator *allocator = NULL;
@@ -592,8 +561,7 @@ static OrtStatus *is_compiled_model(const ep_session *session, const OrtGraph *g
 }
 
 static OrtStatus *ORT_API_CALL get_capability(OrtEp *self, const OrtGraph *graph,
-                                              OrtEpGraphSupportInfo *info)
-{
+                                              OrtEpGraphSupportInfo *info) {
     ep_session *session = (ep_session *)(void *)self;
     const OrtNode *parent = NULL;
     ep_record record;
@@ -614,8 +582,7 @@ static OrtStatus *ORT_API_CALL get_capability(OrtEp *self, const OrtGraph *graph
 /* ----------------------------------------------------------------- Compile */
 
 /* A fused graph is one EPContext node or a group of ordinary nodes. */
-static OrtStatus *is_context_graph(const ep_api *api, const OrtGraph *graph, bool *out)
-{
+static OrtStatus *is_context_graph(const ep_api *api, const OrtGraph *graph, bool *out) {
     const OrtNode *node = NULL;
     const char *op_type = NULL, *domain = NULL;
     size_t count = 0;
@@ -631,8 +598,7 @@ static OrtStatus *is_context_graph(const ep_api *api, const OrtGraph *graph, boo
 
 static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs,
                                        const OrtNode **fused_nodes, size_t count,
-                                       OrtNodeComputeInfo **infos, OrtNode **context_nodes)
-{
+                                       OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
     ep_session *session = (ep_session *)(void *)self;
     const ep_api *api = session->api;
     size_t i;
@@ -662,29 +628,24 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs,
 }
 
 /* Since ORT 1.27. */
-static OrtStatus *ORT_API_CALL initialization_end(OrtEp *self)
-{
+static OrtStatus *ORT_API_CALL initialization_end(OrtEp *self) {
     return ep_share_written((ep_session *)(void *)self);
 }
 
-static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count)
-{
+static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count) {
     size_t i;
     (void)self;
-    for (i = 0; i < count; i++)
-        ep_kernel_release(infos[i]);
+    for (i = 0; i < count; i++) ep_kernel_release(infos[i]);
 }
 
 /* ----------------------------------------------------------------- session */
 
-static const char *ORT_API_CALL get_name(const OrtEp *self)
-{
+static const char *ORT_API_CALL get_name(const OrtEp *self) {
     return ((const ep_session *)(const void *)self)->factory->device->ep_name;
 }
 
 /* Each call of run_fn has its own scratch. */
-static OrtStatus *ORT_API_CALL is_concurrent(OrtEp *self, bool *supported)
-{
+static OrtStatus *ORT_API_CALL is_concurrent(OrtEp *self, bool *supported) {
     (void)self;
     *supported = true;
     return NULL;
@@ -692,8 +653,7 @@ static OrtStatus *ORT_API_CALL is_concurrent(OrtEp *self, bool *supported)
 
 /* ------------------------------------------------------------------ layout */
 
-static OrtStatus *ORT_API_CALL get_layout(OrtEp *self, OrtEpDataLayout *layout)
-{
+static OrtStatus *ORT_API_CALL get_layout(OrtEp *self, OrtEpDataLayout *layout) {
     const ep_session *session = (const ep_session *)(const void *)self;
     *layout = session->factory->device->channels_last_fn(&session->backend) ? OrtEpDataLayout_NHWC
                                                                             : OrtEpDataLayout_NCHW;
@@ -701,8 +661,7 @@ static OrtStatus *ORT_API_CALL get_layout(OrtEp *self, OrtEpDataLayout *layout)
 }
 
 static OrtStatus *ORT_API_CALL should_convert(OrtEp *self, const char *domain, const char *op_type,
-                                              OrtEpDataLayout target, int *answer)
-{
+                                              OrtEpDataLayout target, int *answer) {
     const ep_session *session = (const ep_session *)(const void *)self;
     *answer = target == OrtEpDataLayout_NHWC
                   ? session->factory->device->convert_fn(&session->backend, domain, op_type)
@@ -711,8 +670,7 @@ static OrtStatus *ORT_API_CALL should_convert(OrtEp *self, const char *domain, c
 }
 
 /* The same numbers in epctx.h and in ORT. */
-static OrtStatus *ORT_API_CALL get_weightless(const OrtEp *self, OrtWeightlessSupport *support)
-{
+static OrtStatus *ORT_API_CALL get_weightless(const OrtEp *self, OrtWeightlessSupport *support) {
     const ep_session *session = (const ep_session *)(const void *)self;
     *support = (OrtWeightlessSupport)session->backend.weightless;
     return NULL;
@@ -721,8 +679,7 @@ static OrtStatus *ORT_API_CALL get_weightless(const OrtEp *self, OrtWeightlessSu
 /* ep.enable_weightless, or while generating its former name. They mean the same here: ORT makes all
  * constants of a fused node its inputs or none, so a weight in the binary would be in the context
  * model as well. */
-static const char *weightless_key(const ep_session *session)
-{
+static const char *weightless_key(const ep_session *session) {
     const epctx_options *options = &session->options;
     if (epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS)) return "ep.enable_weightless";
     return session->generate && epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS_NODES)
@@ -731,8 +688,7 @@ static const char *weightless_key(const ep_session *session)
 }
 
 /* Checks that need the open backend. */
-static OrtStatus *session_ready(ep_session *session)
-{
+static OrtStatus *session_ready(ep_session *session) {
     const char *key = weightless_key(session);
     epctx_error error;
     session->weightless = key ? session->backend.weightless : EPCTX_WEIGHTLESS_NONE;
@@ -748,8 +704,7 @@ static OrtStatus *session_ready(ep_session *session)
                      &error);
 }
 
-static OrtStatus *read_source_model(ep_session *session, const OrtSessionOptions *options)
-{
+static OrtStatus *read_source_model(ep_session *session, const OrtSessionOptions *options) {
     const void *data = NULL;
     size_t size = 0;
     if (session->api->version < EP_WEIGHTLESS_API) return NULL;
@@ -760,8 +715,7 @@ static OrtStatus *read_source_model(ep_session *session, const OrtSessionOptions
 }
 
 /* How files of context binaries are found and read. */
-static epctx_status read_path_flags(const ep_options *ep, uint32_t *flags, epctx_error *error)
-{
+static epctx_status read_path_flags(const ep_options *ep, uint32_t *flags, epctx_error *error) {
     static const uint32_t ways[] = {EPCTX_PATH_GUARDED, EPCTX_PATH_IN_PLACE, 0};
     bool hugging_face;
     unsigned map = 0;
@@ -771,8 +725,7 @@ static epctx_status read_path_flags(const ep_options *ep, uint32_t *flags, epctx
     return status;
 }
 
-static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options)
-{
+static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options) {
     const ep_api *api = session->api;
     const ep_device *device = session->factory->device;
     ep_options ep;
@@ -803,8 +756,7 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
 }
 
 OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *options,
-                             const OrtLogger *logger, ep_session **out)
-{
+                             const OrtLogger *logger, ep_session **out) {
     /* calloc: ORT takes every member that is not set for "default". */
     ep_session *session = (ep_session *)calloc(1, sizeof *session);
     OrtStatus *status;
@@ -838,8 +790,7 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     return NULL;
 }
 
-void ep_session_release(ep_session *session)
-{
+void ep_session_release(ep_session *session) {
     if (!session) return;
     ep_share_leave(session);
     ep_runs_report(session);

@@ -19,8 +19,7 @@ struct ep_sharing {
     shared_backend *backends;
 };
 
-OrtStatus *ep_sharing_make(ep_factory *factory)
-{
+OrtStatus *ep_sharing_make(ep_factory *factory) {
     ep_sharing *sharing = (ep_sharing *)calloc(1, sizeof *sharing);
     epctx_workspace_opts opts;
     epctx_error error;
@@ -43,8 +42,7 @@ OrtStatus *ep_sharing_make(ep_factory *factory)
     return NULL;
 }
 
-void ep_sharing_free(ep_factory *factory)
-{
+void ep_sharing_free(ep_factory *factory) {
     ep_sharing *sharing = factory->sharing;
     if (!sharing) return;
     epctx_workspace_close(sharing->workspace); /* discards groups without a last session */
@@ -59,16 +57,14 @@ void ep_sharing_free(ep_factory *factory)
     factory->sharing = NULL;
 }
 
-epctx_workspace *ep_sharing_workspace(const ep_factory *factory)
-{
+epctx_workspace *ep_sharing_workspace(const ep_factory *factory) {
     return factory->sharing->workspace;
 }
 
 /* -------------------------------------------------------------------- backends */
 
 /* The EP's own options as one text; NULL: no memory. Sessions with the same text share. */
-static char *describe_options(const ep_options *options)
-{
+static char *describe_options(const ep_options *options) {
     const char *const *keys = NULL, *const *values = NULL;
     size_t count = 0, i, key, value;
     char sizes[48];
@@ -93,8 +89,7 @@ static char *describe_options(const ep_options *options)
 }
 
 static epctx_status open_backend(ep_factory *factory, const ep_options *options, const char *text,
-                                 epctx_backend *out, epctx_error *error)
-{
+                                 epctx_backend *out, epctx_error *error) {
     ep_sharing *sharing = factory->sharing;
     shared_backend *one;
     epctx_status status;
@@ -117,8 +112,7 @@ static epctx_status open_backend(ep_factory *factory, const ep_options *options,
     return EPCTX_OK;
 }
 
-OrtStatus *ep_sharing_backend(ep_factory *factory, const ep_options *options, epctx_backend *out)
-{
+OrtStatus *ep_sharing_backend(ep_factory *factory, const ep_options *options, epctx_backend *out) {
     const epctx_lock *lock = &factory->sharing->lock;
     char *text = describe_options(options);
     epctx_error error;
@@ -133,8 +127,7 @@ OrtStatus *ep_sharing_backend(ep_factory *factory, const ep_options *options, ep
 }
 
 /* The group keeps a pointer to its backend: the factory's, not the session's copy. */
-static const epctx_backend *lasting_backend(const ep_session *session)
-{
+static const epctx_backend *lasting_backend(const ep_session *session) {
     const ep_sharing *sharing = session->factory->sharing;
     const shared_backend *one;
     sharing->lock.lock_fn(sharing->lock.user);
@@ -148,8 +141,7 @@ static const epctx_backend *lasting_backend(const ep_session *session)
 
 static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph **graphs,
                        const OrtNode **fused, size_t count, epctx_arena *arena,
-                       OrtNode **context_nodes)
-{
+                       OrtNode **context_nodes) {
     const ep_api *api = session->api;
     const epctx_graph **pieces =
         (const epctx_graph **)epctx_arena_array(arena, count, sizeof *pieces);
@@ -192,20 +184,17 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
 }
 
 /* Such a session cannot run: its context is not finished before the last session of the group. */
-static OrtStatus *idle_kernels(ep_session *session, size_t count, OrtNodeComputeInfo **infos)
-{
+static OrtStatus *idle_kernels(ep_session *session, size_t count, OrtNodeComputeInfo **infos) {
     ep_context *context = ep_context_new(session, 0);
     OrtStatus *status = context ? NULL : ep_no_memory(session->api);
     size_t i;
-    for (i = 0; i < count && !status; i++)
-        status = ep_kernel_create_idle(context, &infos[i]);
+    for (i = 0; i < count && !status; i++) status = ep_kernel_create_idle(context, &infos[i]);
     ep_context_drop(context); /* the kernels hold it */
     return status;
 }
 
 OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
-                            size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes)
-{
+                            size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
     const ep_api *api = session->api;
     ep_record *records = (ep_record *)calloc(count, sizeof *records);
     OrtStatus *status;
@@ -223,15 +212,13 @@ OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const 
         if (context_nodes[i]) api->ort->ReleaseNode(context_nodes[i]);
         context_nodes[i] = NULL;
     }
-    for (i = 0; records && i < count; i++)
-        ep_record_free(&records[i]);
+    for (i = 0; records && i < count; i++) ep_record_free(&records[i]);
     free(records);
     epctx_arena_free(&arena);
     return status;
 }
 
-OrtStatus *ep_share_written(ep_session *session)
-{
+OrtStatus *ep_share_written(ep_session *session) {
     epctx_workspace *workspace = session->factory->sharing->workspace;
     epctx_error error;
     epctx_status status;
@@ -244,8 +231,7 @@ OrtStatus *ep_share_written(ep_session *session)
     return status == EPCTX_ERR_NOT_FOUND ? NULL : ep_status(session->api, status, &error);
 }
 
-void ep_share_leave(ep_session *session)
-{
+void ep_share_leave(ep_session *session) {
     if (!session->joined) return;
     epctx_share_withdraw(session->factory->sharing->workspace, NULL, session->backend.source,
                          session->joined);

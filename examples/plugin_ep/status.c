@@ -5,26 +5,22 @@
 #include <stdio.h>
 
 static OrtStatus *make(const ep_api *api, OrtErrorCode code, epctx_status status,
-                       const epctx_error *error)
-{
+                       const epctx_error *error) {
     const char *text = error ? error->message : "";
     return api->ort->CreateStatus(code, *text ? text : epctx_status_text(status));
 }
 
-OrtStatus *ep_status(const ep_api *api, epctx_status status, const epctx_error *error)
-{
+OrtStatus *ep_status(const ep_api *api, epctx_status status, const epctx_error *error) {
     if (status == EPCTX_OK) return NULL;
     return make(api, (OrtErrorCode)epctx_status_to_ort(status), status, error);
 }
 
-OrtStatus *ep_load_status(const ep_api *api, epctx_status status, const epctx_error *error)
-{
+OrtStatus *ep_load_status(const ep_api *api, epctx_status status, const epctx_error *error) {
     if (status == EPCTX_OK) return NULL;
     return make(api, ORT_INVALID_GRAPH, status, error);
 }
 
-OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, ...)
-{
+OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, ...) {
     char text[1000];
     va_list args;
     va_start(args, format);
@@ -33,13 +29,11 @@ OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, .
     return api->ort->CreateStatus((OrtErrorCode)epctx_status_to_ort(status), text);
 }
 
-OrtStatus *ep_no_memory(const ep_api *api)
-{
+OrtStatus *ep_no_memory(const ep_api *api) {
     return ep_status(api, EPCTX_ERR_NOMEM, NULL);
 }
 
-epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error)
-{
+epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error) {
     OrtErrorCode code;
     epctx_status mine;
     if (!status) return EPCTX_OK;
@@ -53,8 +47,7 @@ epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error)
 }
 
 void ep_log(const ep_api *api, const OrtLogger *logger, OrtLoggingLevel level, const char *format,
-            ...)
-{
+            ...) {
     char text[1000];
     va_list args;
     OrtStatus *status;

@@ -13,8 +13,7 @@ typedef struct ep_stream {
     ep_session *session; /* NULL: for copies outside of sessions */
 } ep_stream;
 
-static ep_stream *stream_of(OrtSyncStreamImpl *self)
-{
+static ep_stream *stream_of(OrtSyncStreamImpl *self) {
     return (ep_stream *)(void *)self;
 }
 
@@ -24,48 +23,41 @@ typedef struct ep_notification {
     OrtSyncNotificationImpl ort; /* first */
 } ep_notification;
 
-static void ORT_API_CALL notification_release(OrtSyncNotificationImpl *self)
-{
+static void ORT_API_CALL notification_release(OrtSyncNotificationImpl *self) {
     free(self);
 }
 
-static OrtStatus *ORT_API_CALL notification_activate(OrtSyncNotificationImpl *self)
-{
+static OrtStatus *ORT_API_CALL notification_activate(OrtSyncNotificationImpl *self) {
     (void)self;
     return NULL;
 }
 
 static OrtStatus *ORT_API_CALL notification_wait_device(OrtSyncNotificationImpl *self,
-                                                        OrtSyncStream *consumer)
-{
+                                                        OrtSyncStream *consumer) {
     (void)self;
     (void)consumer;
     return NULL;
 }
 
-static OrtStatus *ORT_API_CALL notification_wait_host(OrtSyncNotificationImpl *self)
-{
+static OrtStatus *ORT_API_CALL notification_wait_host(OrtSyncNotificationImpl *self) {
     (void)self;
     return NULL;
 }
 
 /* ------------------------------------------------------------------ stream */
 
-static void ORT_API_CALL stream_release(OrtSyncStreamImpl *self)
-{
+static void ORT_API_CALL stream_release(OrtSyncStreamImpl *self) {
     ep_stream *stream = stream_of(self);
     if (stream->session) atomic_fetch_sub(&stream->session->runs.open_streams, 1);
     free(stream);
 }
 
-static void *ORT_API_CALL stream_handle(OrtSyncStreamImpl *self)
-{
+static void *ORT_API_CALL stream_handle(OrtSyncStreamImpl *self) {
     return &stream_of(self)->info;
 }
 
 static OrtStatus *ORT_API_CALL stream_notification(OrtSyncStreamImpl *self,
-                                                   OrtSyncNotificationImpl **out)
-{
+                                                   OrtSyncNotificationImpl **out) {
     const ep_api *api = &stream_of(self)->factory->api;
     ep_notification *notification = (ep_notification *)calloc(1, sizeof *notification);
     *out = NULL;
@@ -79,23 +71,20 @@ static OrtStatus *ORT_API_CALL stream_notification(OrtSyncStreamImpl *self,
     return NULL;
 }
 
-static OrtStatus *ORT_API_CALL stream_flush(OrtSyncStreamImpl *self)
-{
+static OrtStatus *ORT_API_CALL stream_flush(OrtSyncStreamImpl *self) {
     ep_stream *stream = stream_of(self);
     stream->info.flushes++;
     if (stream->session) atomic_fetch_add(&stream->session->runs.flushes, 1);
     return NULL;
 }
 
-static OrtStatus *ORT_API_CALL stream_run_end(OrtSyncStreamImpl *self)
-{
+static OrtStatus *ORT_API_CALL stream_run_end(OrtSyncStreamImpl *self) {
     stream_of(self)->info.runs++;
     return NULL;
 }
 
 static OrtStatus *make_stream(const ep_factory *factory, ep_session *session,
-                              const OrtMemoryDevice *device, OrtSyncStreamImpl **out)
-{
+                              const OrtMemoryDevice *device, OrtSyncStreamImpl **out) {
     const ep_api *api = &factory->api;
     ep_stream *stream;
     *out = NULL;
@@ -121,8 +110,7 @@ static OrtStatus *make_stream(const ep_factory *factory, ep_session *session,
     return NULL;
 }
 
-void ep_stream_copied(const ep_factory *factory, OrtSyncStream *stream)
-{
+void ep_stream_copied(const ep_factory *factory, OrtSyncStream *stream) {
     /* ORT keeps our objects as const; we own them. */
     const OrtSyncStreamImpl *impl = factory->api.ep->SyncStream_GetImpl(stream);
     union {
@@ -137,32 +125,27 @@ void ep_stream_copied(const ep_factory *factory, OrtSyncStream *stream)
 
 static OrtStatus *ORT_API_CALL stream_for_all(OrtEpFactory *self, const OrtMemoryDevice *device,
                                               const OrtKeyValuePairs *options,
-                                              OrtSyncStreamImpl **out)
-{
+                                              OrtSyncStreamImpl **out) {
     (void)options;
     return make_stream((const ep_factory *)(const void *)self, NULL, device, out);
 }
 
 static OrtStatus *ORT_API_CALL stream_for_session(OrtEp *self, const OrtMemoryDevice *device,
-                                                  OrtSyncStreamImpl **out)
-{
+                                                  OrtSyncStreamImpl **out) {
     ep_session *session = (ep_session *)(void *)self;
     return make_stream(session->factory, session, device, out);
 }
 
 /* Streams exist only for devices with their own memory. */
-static bool ORT_API_CALL is_stream_aware(const OrtEpFactory *self)
-{
+static bool ORT_API_CALL is_stream_aware(const OrtEpFactory *self) {
     return ((const ep_factory *)(const void *)self)->memory[EP_MEMORY_DEVICE] != NULL;
 }
 
-void ep_stream_register(ep_factory *factory)
-{
+void ep_stream_register(ep_factory *factory) {
     factory->ort.IsStreamAware = is_stream_aware;
     factory->ort.CreateSyncStreamForDevice = stream_for_all;
 }
 
-void ep_stream_register_session(ep_session *session)
-{
+void ep_stream_register_session(ep_session *session) {
     session->ort.CreateSyncStreamForDevice = stream_for_session;
 }

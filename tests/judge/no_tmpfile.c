@@ -8,8 +8,7 @@
 #include <sys/types.h>
 
 #define OPENAT(name) \
-    int name(int folder, const char *path, int flags, ...) \
-    { \
+    int name(int folder, const char *path, int flags, ...) { \
         int (*real)(int, const char *, int, ...); \
         mode_t mode = 0; \
         va_list args; \

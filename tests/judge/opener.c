@@ -7,14 +7,12 @@
 
 #include <stdio.h>
 
-static int fail(const epctx_error *error)
-{
+static int fail(const epctx_error *error) {
     fprintf(stderr, "epctx: %s\n", error->message);
     return 1;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static epctx_opened opened;
     static epctx_npu npu;
     epctx_backend backend;

@@ -5,8 +5,7 @@
 
 #include <stdio.h>
 
-int main(void)
-{
+int main(void) {
     static const unsigned char bytes[] = {0x08, 0x0a, 0x3a, 0x03, 0x12, 0x01, 'g'};
     epctx_model model;
     epctx_npu npu;

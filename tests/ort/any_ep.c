@@ -15,33 +15,28 @@ EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 
 static const OrtApi *api; /* ORT hands it over once, before anything else */
 
-static OrtStatus *no_run(OrtNodeComputeInfo *self, void *state, OrtKernelContext *context)
-{
+static OrtStatus *no_run(OrtNodeComputeInfo *self, void *state, OrtKernelContext *context) {
     (void)self, (void)state, (void)context;
     return api->CreateStatus(ORT_NOT_IMPLEMENTED, "this EP only loads");
 }
 
 static OrtStatus *create_state(OrtNodeComputeInfo *self, OrtNodeComputeContext *context,
-                               void **state)
-{
+                               void **state) {
     (void)self, (void)context;
     *state = NULL;
     return NULL;
 }
 
-static void release_state(OrtNodeComputeInfo *self, void *state)
-{
+static void release_state(OrtNodeComputeInfo *self, void *state) {
     (void)self, (void)state;
 }
 
-static const char *ep_name(const OrtEp *self)
-{
+static const char *ep_name(const OrtEp *self) {
     (void)self;
     return NAME;
 }
 
-static OrtStatus *capability(OrtEp *self, const OrtGraph *graph, OrtEpGraphSupportInfo *info)
-{
+static OrtStatus *capability(OrtEp *self, const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
     const OrtNode **nodes = NULL;
     const char *type = NULL;
     size_t count = 0, i;
@@ -62,8 +57,7 @@ static OrtStatus *capability(OrtEp *self, const OrtGraph *graph, OrtEpGraphSuppo
 }
 
 static OrtStatus *compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **fused, size_t count,
-                          OrtNodeComputeInfo **infos, OrtNode **contexts)
-{
+                          OrtNodeComputeInfo **infos, OrtNode **contexts) {
     size_t i;
     (void)self, (void)graphs, (void)fused, (void)contexts;
     for (i = 0; i < count; i++) {
@@ -77,35 +71,29 @@ static OrtStatus *compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **
     return NULL;
 }
 
-static void release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count)
-{
+static void release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count) {
     size_t i;
     (void)self;
-    for (i = 0; i < count; i++)
-        free(infos[i]);
+    for (i = 0; i < count; i++) free(infos[i]);
 }
 
-static const char *factory_name(const OrtEpFactory *self)
-{
+static const char *factory_name(const OrtEpFactory *self) {
     (void)self;
     return NAME;
 }
 
-static const char *factory_version(const OrtEpFactory *self)
-{
+static const char *factory_version(const OrtEpFactory *self) {
     (void)self;
     return "1.0.0";
 }
 
-static uint32_t vendor_id(const OrtEpFactory *self)
-{
+static uint32_t vendor_id(const OrtEpFactory *self) {
     (void)self;
     return 0xffff;
 }
 
 static OrtStatus *devices(OrtEpFactory *self, const OrtHardwareDevice *const *hardware,
-                          size_t count, OrtEpDevice **out, size_t max, size_t *found)
-{
+                          size_t count, OrtEpDevice **out, size_t max, size_t *found) {
     size_t i;
     *found = 0;
     for (i = 0; i < count && *found < max; i++) {
@@ -120,8 +108,8 @@ static OrtStatus *devices(OrtEpFactory *self, const OrtHardwareDevice *const *ha
 
 static OrtStatus *create_ep(OrtEpFactory *self, const OrtHardwareDevice *const *hardware,
                             const OrtKeyValuePairs *const *metadata, size_t count,
-                            const OrtSessionOptions *options, const OrtLogger *logger, OrtEp **out)
-{
+                            const OrtSessionOptions *options, const OrtLogger *logger,
+                            OrtEp **out) {
     OrtEp *ep = (OrtEp *)calloc(1, sizeof *ep);
     (void)self, (void)hardware, (void)metadata, (void)count, (void)options, (void)logger;
     if (!ep) return api->CreateStatus(ORT_FAIL, "no memory");
@@ -134,22 +122,19 @@ static OrtStatus *create_ep(OrtEpFactory *self, const OrtHardwareDevice *const *
     return NULL;
 }
 
-static void release_ep(OrtEpFactory *self, OrtEp *ep)
-{
+static void release_ep(OrtEpFactory *self, OrtEp *ep) {
     (void)self;
     free(ep);
 }
 
-static OrtStatus *no_transfer(OrtEpFactory *self, OrtDataTransferImpl **out)
-{
+static OrtStatus *no_transfer(OrtEpFactory *self, OrtDataTransferImpl **out) {
     (void)self;
     *out = NULL;
     return NULL;
 }
 
 OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
-                             OrtEpFactory **factories, size_t max, size_t *count)
-{
+                             OrtEpFactory **factories, size_t max, size_t *count) {
     OrtEpFactory *factory = (OrtEpFactory *)calloc(1, sizeof *factory);
     (void)name, (void)logger;
     api = base->GetApi(ORT_API_VERSION);
@@ -171,8 +156,7 @@ OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const Ort
     return NULL;
 }
 
-OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
-{
+OrtStatus *ReleaseEpFactory(OrtEpFactory *factory) {
     free(factory);
     return NULL;
 }

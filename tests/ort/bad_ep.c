@@ -53,20 +53,17 @@ static OrtModelEditorApi editor;
 static OrtEpFactory factory; /* as the good one filled it in */
 static OrtEp ep;             /* the same of the last session: all have the same functions */
 
-static bool fault(const char *name)
-{
+static bool fault(const char *name) {
     const char *what = getenv("EPCTX_BAD_EP");
     return what && strcmp(what, name) == 0;
 }
 
-static void crash(void)
-{
+static void crash(void) {
     abort();
 }
 
 /* Through a volatile: memory that nobody reads is not even taken, once a compiler optimises. */
-static void leak(size_t size)
-{
+static void leak(size_t size) {
     static void *volatile last;
     last = malloc(size);
     if (last) memset(last, 1, size);
@@ -78,16 +75,14 @@ static struct {
     bool generates, embeds, shares, idle, stops, hides;
 } session;
 
-static const char *text_of(const OrtKeyValuePairs *config, const char *key)
-{
+static const char *text_of(const OrtKeyValuePairs *config, const char *key) {
     const char *text = real->GetKeyValue(config, key);
     return text ? text : "";
 }
 
 /* ------------------------------------------------------------ session options */
 
-static void change_config(OrtKeyValuePairs *config)
-{
+static void change_config(OrtKeyValuePairs *config) {
     const char *folder = text_of(config, "session.model_external_initializers_file_folder_path");
     char path[PATH_MAX];
     if (fault("data_folder") && *folder) {
@@ -105,8 +100,8 @@ static void change_config(OrtKeyValuePairs *config)
     }
 }
 
-static OrtStatus *ORT_API_CALL read_config(const OrtSessionOptions *options, OrtKeyValuePairs **out)
-{
+static OrtStatus *ORT_API_CALL read_config(const OrtSessionOptions *options,
+                                           OrtKeyValuePairs **out) {
     OrtStatus *status = real->GetSessionOptionsConfigEntries(options, out);
     if (status) return status;
     memset(&session, 0, sizeof session);
@@ -122,8 +117,7 @@ static OrtStatus *ORT_API_CALL read_config(const OrtSessionOptions *options, Ort
     return NULL;
 }
 
-static OrtStatus *ORT_API_CALL model_path(const OrtGraph *graph, const ORTCHAR_T **out)
-{
+static OrtStatus *ORT_API_CALL model_path(const OrtGraph *graph, const ORTCHAR_T **out) {
     OrtStatus *status = real->Graph_GetModelPath(graph, out);
 #if !defined(_WIN32) /* paths are wide there: without the faults that are about them */
     if (!status) snprintf(session.model, sizeof session.model, "%s", *out);
@@ -141,8 +135,7 @@ static char written[PATH_MAX], renamed[PATH_MAX + 16]; /* of the binary: by the 
 static char first_group[PATH_MAX];
 
 /* The path of a context binary as the fault wants it, or NULL. */
-static const char *bad_path(const char *path)
-{
+static const char *bad_path(const char *path) {
     static char out[PATH_MAX + 16];
     char *dot;
     if (fault("parent_in_path")) {
@@ -174,8 +167,7 @@ static const char *bad_path(const char *path)
 }
 
 static OrtStatus *ORT_API_CALL make_attr(const char *name, const void *data, int size,
-                                         OrtOpAttrType type, OrtOpAttr **out)
-{
+                                         OrtOpAttrType type, OrtOpAttr **out) {
     static const int64_t one = 1;
     char text[PATH_MAX];
     const char *bad = NULL;
@@ -201,8 +193,7 @@ static OrtStatus *ORT_API_CALL make_attr(const char *name, const void *data, int
 
 /* ---------------------------------------------------------- attributes, as read */
 
-static OrtStatus *give_text(const void *text, size_t size, void *data, size_t room, size_t *out)
-{
+static OrtStatus *give_text(const void *text, size_t size, void *data, size_t room, size_t *out) {
     *out = size;
     if (room < size) return real->CreateStatus(ORT_FAIL, "too small");
     if (size) memcpy(data, text, size);
@@ -210,8 +201,7 @@ static OrtStatus *give_text(const void *text, size_t size, void *data, size_t ro
 }
 
 /* A file named by a node, wherever it is: with the whole path, or beside the model. */
-static size_t read_named(const char *name, char *out, size_t room)
-{
+static size_t read_named(const char *name, char *out, size_t room) {
     char path[2 * PATH_MAX];
     const char *base = *session.context && !session.generates ? session.context : session.model;
     const char *slash = strrchr(base, '/');
@@ -228,8 +218,7 @@ static size_t read_named(const char *name, char *out, size_t room)
     return size;
 }
 
-static OrtStatus *read_context(const OrtOpAttr *attr, void *data, size_t room, size_t *out)
-{
+static OrtStatus *read_context(const OrtOpAttr *attr, void *data, size_t room, size_t *out) {
     static char text[1 << 20], file[1 << 20];
     size_t size = 0, got;
     OrtStatus *status = real->ReadOpAttr(attr, ORT_OP_ATTR_STRING, text, sizeof text - 1, &size);
@@ -252,8 +241,7 @@ static OrtStatus *read_context(const OrtOpAttr *attr, void *data, size_t room, s
 }
 
 static OrtStatus *ORT_API_CALL read_attr(const OrtOpAttr *attr, OrtOpAttrType type, void *data,
-                                         size_t room, size_t *out)
-{
+                                         size_t room, size_t *out) {
     const char *name = NULL;
     OrtStatus *status = real->OpAttr_GetName(attr, &name);
     if (status) return status;
@@ -272,8 +260,7 @@ static OrtStatus *ORT_API_CALL read_attr(const OrtOpAttr *attr, OrtOpAttrType ty
     return NULL;
 }
 
-static OrtStatus *ORT_API_CALL value_name(const OrtValueInfo *value, const char **out)
-{
+static OrtStatus *ORT_API_CALL value_name(const OrtValueInfo *value, const char **out) {
     static _Thread_local char names[64][200];
     static _Thread_local unsigned used;
     OrtStatus *status = real->GetValueInfoName(value, out);
@@ -286,8 +273,7 @@ static OrtStatus *ORT_API_CALL value_name(const OrtValueInfo *value, const char 
 static OrtStatus *ORT_API_CALL make_node(const char *op, const char *domain, const char *name,
                                          const char *const *inputs, size_t input_count,
                                          const char *const *outputs, size_t output_count,
-                                         OrtOpAttr **attrs, size_t attr_count, OrtNode **out)
-{
+                                         OrtOpAttr **attrs, size_t attr_count, OrtNode **out) {
     char longer[600];
     if (fault("prefixed_node") && session.hides) {
         snprintf(longer, sizeof longer, "p_%s", name);
@@ -298,8 +284,7 @@ static OrtStatus *ORT_API_CALL make_node(const char *op, const char *domain, con
                                    attrs, attr_count, out);
 }
 
-static OrtStatus *ORT_API_CALL make_status(OrtErrorCode code, const char *text)
-{
+static OrtStatus *ORT_API_CALL make_status(OrtErrorCode code, const char *text) {
     if (code == ORT_INVALID_GRAPH && fault("wrong_code")) code = ORT_FAIL;
     if (code == ORT_INVALID_GRAPH && fault("dies_on_damage")) crash();
     if (code == ORT_INVALID_GRAPH && fault("no_words")) text = "error 5005";
@@ -313,8 +298,7 @@ static _Atomic(OrtKernelContext *) shared_context;
 static atomic_int ended_sessions, runs_begun;
 
 static OrtStatus *ORT_API_CALL kernel_output(OrtKernelContext *context, size_t index,
-                                             const int64_t *dims, size_t rank, OrtValue **out)
-{
+                                             const int64_t *dims, size_t rank, OrtValue **out) {
     size_t count = 0;
     OrtStatus *status = real->KernelContext_GetOutputCount(context, &count);
     if (status) return status;
@@ -322,8 +306,7 @@ static OrtStatus *ORT_API_CALL kernel_output(OrtKernelContext *context, size_t i
     return real->KernelContext_GetOutput(context, index, dims, rank, out);
 }
 
-static void write_input(OrtKernelContext *context)
-{
+static void write_input(OrtKernelContext *context) {
     const OrtValue *value = NULL;
     const void *data = NULL;
     OrtStatus *status = real->KernelContext_GetInput(context, 0, &value);
@@ -336,8 +319,7 @@ static const char *kept_name;
 static char kept_copy[200];
 
 static OrtStatus *ORT_API_CALL bad_compute(OrtNodeComputeInfo *self, void *state,
-                                           OrtKernelContext *context)
-{
+                                           OrtKernelContext *context) {
     if (fault("writes_inputs")) write_input(context);
     if (fault("leak_per_run")) leak(1000);
     if (kept_name && strcmp(kept_name, kept_copy) != 0)
@@ -355,8 +337,7 @@ static OrtStatus *ORT_API_CALL bad_compute(OrtNodeComputeInfo *self, void *state
 
 /* A kernel that gives zeros of the shape that it once saw. */
 static OrtStatus *ORT_API_CALL zero_compute(OrtNodeComputeInfo *self, void *state,
-                                            OrtKernelContext *context)
-{
+                                            OrtKernelContext *context) {
     static const int64_t chain[4] = {1, 8, 8, 8}, batch[4] = {1, 8, 4, 4};
     const int64_t *dims = fault("fixed_shape") ? batch : chain;
     size_t count = 0, i;
@@ -373,20 +354,17 @@ static OrtStatus *ORT_API_CALL zero_compute(OrtNodeComputeInfo *self, void *stat
 }
 
 static OrtStatus *ORT_API_CALL no_state(OrtNodeComputeInfo *self, OrtNodeComputeContext *context,
-                                        void **state)
-{
+                                        void **state) {
     (void)self, (void)context;
     *state = NULL;
     return NULL;
 }
 
-static void ORT_API_CALL end_no_state(OrtNodeComputeInfo *self, void *state)
-{
+static void ORT_API_CALL end_no_state(OrtNodeComputeInfo *self, void *state) {
     (void)self, (void)state;
 }
 
-static OrtNodeComputeInfo *zero_kernel(void)
-{
+static OrtNodeComputeInfo *zero_kernel(void) {
     OrtNodeComputeInfo *info = (OrtNodeComputeInfo *)calloc(1, sizeof *info);
     if (!info) abort();
     info->ort_version_supported = ORT_API_VERSION;
@@ -396,8 +374,7 @@ static OrtNodeComputeInfo *zero_kernel(void)
     return info;
 }
 
-static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count)
-{
+static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count) {
     size_t i;
     for (i = 0; i < count; i++)
         if (infos[i] && infos[i]->Compute == zero_compute)
@@ -409,8 +386,7 @@ static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, 
 
 /* ----------------------------------------------------------------- capability */
 
-static OrtStatus *graph_nodes(const OrtGraph *graph, const OrtNode ***nodes, size_t *count)
-{
+static OrtStatus *graph_nodes(const OrtGraph *graph, const OrtNode ***nodes, size_t *count) {
     OrtStatus *status = real->Graph_GetNumNodes(graph, count);
     if (status) return status;
     *nodes = (const OrtNode **)calloc(*count + 1, sizeof **nodes);
@@ -418,8 +394,7 @@ static OrtStatus *graph_nodes(const OrtGraph *graph, const OrtNode ***nodes, siz
     return *count ? real->Graph_GetNodes(graph, *nodes, *count) : NULL;
 }
 
-static bool is_op(const OrtNode *node, const char *op)
-{
+static bool is_op(const OrtNode *node, const char *op) {
     const char *type = "";
     OrtStatus *status = real->Node_GetOperatorType(node, &type);
     if (status) real->ReleaseStatus(status);
@@ -427,8 +402,7 @@ static bool is_op(const OrtNode *node, const char *op)
 }
 
 /* Claims nodes by their operator, each alone, or all together. */
-static OrtStatus *claim_by_type(const OrtGraph *graph, OrtEpGraphSupportInfo *info, bool together)
-{
+static OrtStatus *claim_by_type(const OrtGraph *graph, OrtEpGraphSupportInfo *info, bool together) {
     const OrtNode **nodes = NULL;
     size_t count = 0, kept = 0, i;
     OrtStatus *status = graph_nodes(graph, &nodes, &count);
@@ -445,22 +419,19 @@ static OrtStatus *claim_by_type(const OrtGraph *graph, OrtEpGraphSupportInfo *in
     return status;
 }
 
-static bool has_op(const OrtGraph *graph, const char *op)
-{
+static bool has_op(const OrtGraph *graph, const char *op) {
     const OrtNode **nodes = NULL;
     size_t count = 0, i;
     bool found = false;
     OrtStatus *status = graph_nodes(graph, &nodes, &count);
-    for (i = 0; !status && i < count; i++)
-        found |= is_op(nodes[i], op);
+    for (i = 0; !status && i < count; i++) found |= is_op(nodes[i], op);
     if (status) real->ReleaseStatus(status);
     free(nodes);
     return found;
 }
 
 /* The shape of the graph's first input: its rank, and whether a dimension is `value`. */
-static bool first_input(const OrtGraph *graph, size_t *rank, int64_t value)
-{
+static bool first_input(const OrtGraph *graph, size_t *rank, int64_t value) {
     const OrtValueInfo *inputs[64] = {NULL};
     const OrtTypeInfo *type = NULL;
     const OrtTensorTypeAndShapeInfo *shape = NULL;
@@ -475,14 +446,12 @@ static bool first_input(const OrtGraph *graph, size_t *rank, int64_t value)
     if (!status) status = real->CastTypeInfoToTensorInfo(type, &shape);
     if (!status) status = real->GetDimensionsCount(shape, rank);
     if (!status && *rank <= 16) status = real->GetDimensions(shape, dims, *rank);
-    for (i = 0; !status && i < *rank && *rank <= 16; i++)
-        found |= dims[i] == value;
+    for (i = 0; !status && i < *rank && *rank <= 16; i++) found |= dims[i] == value;
     return found;
 }
 
 static OrtStatus *ORT_API_CALL capability(OrtEp *self, const OrtGraph *graph,
-                                          OrtEpGraphSupportInfo *info)
-{
+                                          OrtEpGraphSupportInfo *info) {
     size_t rank;
     if (fault("error_on_unknown") && (has_op(graph, "Asinh") || has_op(graph, "Softsign")))
         return real->CreateStatus(ORT_NOT_IMPLEMENTED, "unknown operator");
@@ -497,15 +466,13 @@ static OrtStatus *ORT_API_CALL capability(OrtEp *self, const OrtGraph *graph,
 /* -------------------------------------------------------------------- Compile */
 
 /* A file beside the context model, or in its place. */
-static void in_context_folder(const char *name, char *out, size_t size)
-{
+static void in_context_folder(const char *name, char *out, size_t size) {
     const char *base = *session.context ? session.context : session.model;
     const char *slash = strrchr(base, '/');
     snprintf(out, size, "%.*s%s", (int)(slash ? slash - base + 1 : 0), base, name);
 }
 
-static void spoil_binary(void)
-{
+static void spoil_binary(void) {
     static char data[1 << 20], text[2 << 20];
     char from[2 * PATH_MAX], to[2 * PATH_MAX];
     size_t size, i, used = 0;
@@ -527,8 +494,7 @@ static void spoil_binary(void)
     fclose(file);
 }
 
-static void leave_files(void)
-{
+static void leave_files(void) {
     char path[2 * PATH_MAX];
     FILE *file;
     if (fault("early_binary") && session.generates && session.shares && !session.stops) {
@@ -544,8 +510,7 @@ static void leave_files(void)
     if (file) fclose(file);
 }
 
-static void keep_name(const OrtGraph *graph)
-{
+static void keep_name(const OrtGraph *graph) {
     const OrtNode **nodes = NULL;
     size_t count = 0;
     OrtStatus *status = graph_nodes(graph, &nodes, &count);
@@ -556,8 +521,8 @@ static void keep_name(const OrtGraph *graph)
 }
 
 static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **fused,
-                                       size_t count, OrtNodeComputeInfo **infos, OrtNode **contexts)
-{
+                                       size_t count, OrtNodeComputeInfo **infos,
+                                       OrtNode **contexts) {
     const bool loads = has_op(graphs[0], "EPContext");
     OrtStatus *status;
     size_t i, rank;
@@ -580,8 +545,7 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
     if (status && (fault("fixed_shape") || (fault("stale_binary") && loads)) &&
         !session.generates) {
         real->ReleaseStatus(status);
-        for (i = 0; i < count; i++)
-            infos[i] = zero_kernel();
+        for (i = 0; i < count; i++) infos[i] = zero_kernel();
         return NULL;
     }
     for (i = 0; !status && i < count && !session.idle; i++) {
@@ -595,8 +559,7 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
 }
 
 /* The last session writes the binary of its group here. */
-static OrtStatus *ORT_API_CALL initialized(OrtEp *self)
-{
+static OrtStatus *ORT_API_CALL initialized(OrtEp *self) {
     OrtStatus *status = ep.OnSessionInitializationEnd(self);
     if (session.shares && session.generates && fault("no_group_binary")) spoil_binary();
     if (session.shares && session.generates && fault("no_group_binary")) {
@@ -609,14 +572,12 @@ static OrtStatus *ORT_API_CALL initialized(OrtEp *self)
 
 /* -------------------------------------------------------- what an EP tells of itself */
 
-static const char *ORT_API_CALL no_text(OrtEp *self, const OrtGraph *graph)
-{
+static const char *ORT_API_CALL no_text(OrtEp *self, const OrtGraph *graph) {
     (void)self, (void)graph;
     return NULL;
 }
 
-static const char *ORT_API_CALL changing_text(OrtEp *self, const OrtGraph *graph)
-{
+static const char *ORT_API_CALL changing_text(OrtEp *self, const OrtGraph *graph) {
     static char text[400];
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -625,46 +586,39 @@ static const char *ORT_API_CALL changing_text(OrtEp *self, const OrtGraph *graph
     return text;
 }
 
-static const char *ORT_API_CALL other_name(const OrtEp *self)
-{
+static const char *ORT_API_CALL other_name(const OrtEp *self) {
     (void)self;
     return "RealExecutionProvider";
 }
 
 static char registered[300];
 
-static const char *ORT_API_CALL registered_name(const OrtEpFactory *self)
-{
+static const char *ORT_API_CALL registered_name(const OrtEpFactory *self) {
     (void)self;
     return registered;
 }
 
-static const char *ORT_API_CALL bad_version(const OrtEpFactory *self)
-{
+static const char *ORT_API_CALL bad_version(const OrtEpFactory *self) {
     (void)self;
     return "v1";
 }
 
-static const char *ORT_API_CALL empty_text(const OrtEpFactory *self)
-{
+static const char *ORT_API_CALL empty_text(const OrtEpFactory *self) {
     (void)self;
     return "";
 }
 
-static uint32_t ORT_API_CALL vendor_trap(const OrtEpFactory *self)
-{
+static uint32_t ORT_API_CALL vendor_trap(const OrtEpFactory *self) {
     (void)self;
     exit(9);
 }
 
-static const char *ORT_API_CALL version_trap(const OrtEpFactory *self)
-{
+static const char *ORT_API_CALL version_trap(const OrtEpFactory *self) {
     (void)self;
     exit(9);
 }
 
-static OrtStatus *ORT_API_CALL no_transfer(OrtEpFactory *self, OrtDataTransferImpl **out)
-{
+static OrtStatus *ORT_API_CALL no_transfer(OrtEpFactory *self, OrtDataTransferImpl **out) {
     (void)self;
     *out = NULL;
     return real->CreateStatus(ORT_FAIL, "no copy engine");
@@ -672,8 +626,7 @@ static OrtStatus *ORT_API_CALL no_transfer(OrtEpFactory *self, OrtDataTransferIm
 
 static OrtStatus *ORT_API_CALL all_optimal(OrtEpFactory *self,
                                            const OrtHardwareDevice *const *devices, size_t count,
-                                           const char *text, OrtCompiledModelCompatibility *out)
-{
+                                           const char *text, OrtCompiledModelCompatibility *out) {
     (void)self, (void)devices, (void)count, (void)text;
     *out = OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL;
     return NULL;
@@ -681,24 +634,21 @@ static OrtStatus *ORT_API_CALL all_optimal(OrtEpFactory *self,
 
 static OrtStatus *ORT_API_CALL none_optimal(OrtEpFactory *self,
                                             const OrtHardwareDevice *const *devices, size_t count,
-                                            const char *text, OrtCompiledModelCompatibility *out)
-{
+                                            const char *text, OrtCompiledModelCompatibility *out) {
     (void)self, (void)devices, (void)count, (void)text;
     *out = OrtCompiledModelCompatibility_EP_SUPPORTED_PREFER_RECOMPILATION;
     return NULL;
 }
 
 static OrtStatus *ORT_API_CALL dynamic_options(OrtEp *self, const char *const *keys,
-                                               const char *const *values, size_t count)
-{
+                                               const char *const *values, size_t count) {
     (void)self, (void)keys, (void)values, (void)count;
     crash();
     return NULL;
 }
 
 /* A run that ORT ends before the EP computes leaves its mark. */
-static OrtStatus *ORT_API_CALL run_start(OrtEp *self, const OrtRunOptions *options)
-{
+static OrtStatus *ORT_API_CALL run_start(OrtEp *self, const OrtRunOptions *options) {
     if (fault("after_failed_run") && atomic_fetch_add(&runs_begun, 1) > 0) crash();
     return ep.OnRunStart(self, options);
 }
@@ -707,16 +657,14 @@ static OrtStatus *ORT_API_CALL run_start(OrtEp *self, const OrtRunOptions *optio
 static OrtStatus *ORT_API_CALL virtual_devices(OrtEpFactory *self,
                                                const OrtHardwareDevice *const *hardware,
                                                size_t count, OrtEpDevice **out, size_t max,
-                                               size_t *found)
-{
+                                               size_t *found) {
     (void)count;
     return factory.GetSupportedDevices(self, hardware, 0, out, max, found);
 }
 
 static OrtStatus *ORT_API_CALL no_devices(OrtEpFactory *self,
                                           const OrtHardwareDevice *const *hardware, size_t count,
-                                          OrtEpDevice **out, size_t max, size_t *found)
-{
+                                          OrtEpDevice **out, size_t max, size_t *found) {
     (void)self, (void)hardware, (void)count, (void)out, (void)max;
     *found = 0;
     return real->CreateStatus(ORT_FAIL, "no driver");
@@ -730,8 +678,7 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
                                          const OrtHardwareDevice *const *devices,
                                          const OrtKeyValuePairs *const *metadata, size_t count,
                                          const OrtSessionOptions *options, const OrtLogger *logger,
-                                         OrtEp **out)
-{
+                                         OrtEp **out) {
     OrtStatus *status;
     if (fault("one_session") && atomic_load(&alive) > 0) crash();
     if (fault("lazy_creation")) {
@@ -761,15 +708,14 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
 static void(ORT_API_CALL *good_free)(OrtAllocator *, void *);
 
 /* The memory is the first session's. */
-static void ORT_API_CALL dying_free(OrtAllocator *self, void *data)
-{
+static void ORT_API_CALL dying_free(OrtAllocator *self, void *data) {
     if (atomic_load(&ended_sessions) > 0) crash();
     good_free(self, data);
 }
 
 static OrtStatus *ORT_API_CALL dying_allocator(OrtEpFactory *self, const OrtMemoryInfo *info,
-                                               const OrtKeyValuePairs *options, OrtAllocator **out)
-{
+                                               const OrtKeyValuePairs *options,
+                                               OrtAllocator **out) {
     OrtStatus *status = factory.CreateAllocator(self, info, options, out);
     if (!status && *out && (*out)->Free != dying_free) {
         good_free = (*out)->Free;
@@ -778,8 +724,7 @@ static OrtStatus *ORT_API_CALL dying_allocator(OrtEpFactory *self, const OrtMemo
     return status;
 }
 
-static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *gone)
-{
+static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *gone) {
     atomic_fetch_sub(&alive, 1);
     atomic_fetch_add(&ended_sessions, 1);
     factory.ReleaseEp(self, gone);
@@ -788,38 +733,32 @@ static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *gone)
 /* --------------------------------------------------------------- the library */
 
 /* The library stays open: this one is for processes that end at once. */
-static void *symbol(const char *name, void *function, size_t size)
-{
+static void *symbol(const char *name, void *function, size_t size) {
     void *library = dlopen(getenv("EPCTX_TOY_EP"), RTLD_NOW | RTLD_LOCAL);
     void *found = library ? dlsym(library, name) : NULL;
     if (found) memcpy(function, &found, size);
     return found;
 }
 
-static const OrtEpApi *get_ep_api(void)
-{
+static const OrtEpApi *get_ep_api(void) {
     return &ep_api;
 }
 
-static const OrtModelEditorApi *get_editor(void)
-{
+static const OrtModelEditorApi *get_editor(void) {
     return &editor;
 }
 
 static const OrtApiBase *true_base;
 
-static const OrtApi *ORT_API_CALL get_api(uint32_t version)
-{
+static const OrtApi *ORT_API_CALL get_api(uint32_t version) {
     return true_base->GetApi(version) ? &api : NULL;
 }
 
-static const char *ORT_API_CALL get_version(void)
-{
+static const char *ORT_API_CALL get_version(void) {
     return true_base->GetVersionString();
 }
 
-static void between(const OrtApiBase *base)
-{
+static void between(const OrtApiBase *base) {
     unsigned minor = ORT_API_VERSION;
     (void)sscanf(base->GetVersionString(), "1.%u", &minor);
     true_base = base;
@@ -841,21 +780,17 @@ static void between(const OrtApiBase *base)
     editor.CreateNode = make_node;
 }
 
-static void *tick(void *unused)
-{
-    for (;;)
-        usleep(200000);
+static void *tick(void *unused) {
+    for (;;) usleep(200000);
     return unused;
 }
 
 /* What is wrong before there is a factory; NULL: nothing. */
-static OrtStatus *early_faults(void)
-{
+static OrtStatus *early_faults(void) {
     pthread_t thread;
     Dl_info self;
     if (fault("dies_at_registration")) crash();
-    while (fault("registration_hangs"))
-        usleep(200000);
+    while (fault("registration_hangs")) usleep(200000);
     if (fault("second_registration") && getenv("EPCTX_BAD_EP_SEEN")) crash();
     setenv("EPCTX_BAD_EP_SEEN", "1", 1);
     if (fault("thread_left")) pthread_create(&thread, NULL, tick, NULL);
@@ -864,8 +799,7 @@ static OrtStatus *early_faults(void)
     return NULL;
 }
 
-static void spoil_factory(OrtEpFactory *out)
-{
+static void spoil_factory(OrtEpFactory *out) {
     factory = *out;
     out->CreateEp = create_ep;
     out->ReleaseEp = release_ep;
@@ -885,8 +819,7 @@ static void spoil_factory(OrtEpFactory *out)
 }
 
 OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
-                             OrtEpFactory **factories, size_t max, size_t *count)
-{
+                             OrtEpFactory **factories, size_t max, size_t *count) {
     static const OrtApiBase bad_base = {get_api, get_version};
     create_fn create = NULL;
     OrtStatus *status;
@@ -902,8 +835,7 @@ OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const Ort
     return status;
 }
 
-OrtStatus *ReleaseEpFactory(OrtEpFactory *out)
-{
+OrtStatus *ReleaseEpFactory(OrtEpFactory *out) {
     release_fn release = NULL;
     if (fault("dies_at_unload")) crash();
     return symbol("ReleaseEpFactory", &release, sizeof release) ? release(out) : NULL;

@@ -8,8 +8,7 @@
 #undef ep_device_get
 
 static epctx_status five_capability(void *self, const epctx_graph *graph, uint8_t *take,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     static const char *const known[] = {"Add", "Sub", "Mul", "Relu", "MatMul"};
     const epctx_status status = epctx_npu__capability(self, graph, take, error);
     size_t i, k;
@@ -21,8 +20,8 @@ static epctx_status five_capability(void *self, const epctx_graph *graph, uint8_
     return status;
 }
 
-static epctx_status five_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
-{
+static epctx_status five_open(const ep_options *options, epctx_backend *backend,
+                              epctx_error *error) {
     const epctx_status status = npu_device_get()->open_fn(options, backend, error);
     backend->source = "FiveExecutionProvider";
     backend->short_name = "five";
@@ -49,7 +48,6 @@ static const ep_device five = {
     NULL,
 };
 
-const ep_device *ep_device_get(void)
-{
+const ep_device *ep_device_get(void) {
     return &five;
 }

@@ -9,8 +9,7 @@
 
 #include <stddef.h>
 
-static bool mistake(const char *name)
-{
+static bool mistake(const char *name) {
     const char *made = getenv("EPCTX_MISTAKE");
     return made && strcmp(made, name) == 0;
 }
@@ -23,13 +22,9 @@ typedef struct member {
 } member;
 
 #define OF_DEVICE(name) \
-    { \
-        "device." #name, offsetof(ep_device, name) \
-    }
+    { "device." #name, offsetof(ep_device, name) }
 #define OF_BACKEND(name) \
-    { \
-        "backend." #name, offsetof(epctx_backend, name) \
-    }
+    { "backend." #name, offsetof(epctx_backend, name) }
 
 static const member device_members[] = {
     OF_DEVICE(ep_name), OF_DEVICE(vendor),   OF_DEVICE(version),
@@ -47,8 +42,7 @@ static const member backend_members[] = {
     OF_BACKEND(explain_fn),    OF_BACKEND(check_fn),
 };
 
-static void forget(void *object, const member *members, size_t count)
-{
+static void forget(void *object, const member *members, size_t count) {
     size_t i;
     for (i = 0; i < count; i++)
         if (mistake(members[i].name)) memset((char *)object + members[i].at, 0, sizeof(void *));
@@ -56,43 +50,37 @@ static void forget(void *object, const member *members, size_t count)
 
 /* ------------------------------------------------------- functions that do it wrong */
 
-static epctx_status fails(epctx_error *error, const char *function)
-{
+static epctx_status fails(epctx_error *error, const char *function) {
     return epctx_fail(error, EPCTX_ERR_BACKEND, "the SDK is not well in %s", function);
 }
 
 static epctx_status capability(void *self, const epctx_graph *graph, uint8_t *take,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     size_t i;
     if (mistake("capability_fails")) return fails(error, "capability_fn");
-    for (i = 0; mistake("takes_everything") && i < graph->node_count; i++)
-        take[i] = 1;
+    for (i = 0; mistake("takes_everything") && i < graph->node_count; i++) take[i] = 1;
     return mistake("takes_everything") ? EPCTX_OK : mine_capability(self, graph, take, error);
 }
 
-static epctx_status explain(void *self, const epctx_graph *graph, size_t index, epctx_error *error)
-{
+static epctx_status explain(void *self, const epctx_graph *graph, size_t index,
+                            epctx_error *error) {
     return mistake("explain_forgets") ? EPCTX_OK : mine_explain(self, graph, index, error);
 }
 
-static epctx_status begin(void *self, void **build, epctx_error *error)
-{
+static epctx_status begin(void *self, void **build, epctx_error *error) {
     if (mistake("begin_fails")) return fails(error, "begin_fn");
     return mine_begin(self, build, error);
 }
 
 static epctx_status compile(void *self, void *build, const epctx_graph *graph, epctx_str name,
-                            uint64_t hash, epctx_error *error)
-{
+                            uint64_t hash, epctx_error *error) {
     if (mistake("compile_fails")) return fails(error, "compile_fn");
     if (mistake("compile_fails_silently")) return EPCTX_ERR_BACKEND;
     if (mistake("compile_forgets")) return EPCTX_OK;
     return mine_compile(self, build, graph, name, mistake("hash_forgotten") ? 0 : hash, error);
 }
 
-static epctx_status finish(void *self, void *build, epctx_buffer *out, epctx_error *error)
-{
+static epctx_status finish(void *self, void *build, epctx_buffer *out, epctx_error *error) {
     if (mistake("finish_fails") || mistake("finish_forgets")) {
         mine_discard(self, build);
         return mistake("finish_fails") ? fails(error, "finish_fn") : EPCTX_OK;
@@ -100,21 +88,18 @@ static epctx_status finish(void *self, void *build, epctx_buffer *out, epctx_err
     return mine_finish(self, build, out, error);
 }
 
-static epctx_status load(void *self, epctx_span binary, void **context, epctx_error *error)
-{
+static epctx_status load(void *self, epctx_span binary, void **context, epctx_error *error) {
     return mistake("load_fails") ? fails(error, "load_fn")
                                  : mine_load(self, binary, context, error);
 }
 
 static epctx_status find(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
-                         epctx_error *error)
-{
+                         epctx_error *error) {
     if (mistake("find_fails")) return fails(error, "find_fn");
     return mistake("find_forgets") ? EPCTX_OK : mine_find(self, context, name, hash, graph, error);
 }
 
-static epctx_status info(void *self, void *graph, epctx_graph_info *out, epctx_error *error)
-{
+static epctx_status info(void *self, void *graph, epctx_graph_info *out, epctx_error *error) {
     const epctx_status status = mine_info(self, graph, out, error);
     if (mistake("info_fails")) return fails(error, "info_fn");
     if (mistake("info_forgets")) memset(out, 0, sizeof *out);
@@ -126,23 +111,20 @@ static epctx_status info(void *self, void *graph, epctx_graph_info *out, epctx_e
 
 static epctx_status run(void *self, void *graph, const epctx_span *inputs,
                         const epctx_memory *outputs, void *scratch, size_t scratch_size,
-                        epctx_error *error)
-{
+                        epctx_error *error) {
     if (mistake("run_fails")) return fails(error, "run_fn");
     if (mistake("run_fails_silently")) return EPCTX_ERR_BACKEND;
     if (mistake("run_forgets")) return EPCTX_OK;
     return mine_run(self, graph, inputs, outputs, scratch, scratch_size, error);
 }
 
-static epctx_status check(void *self, const epctx_epnode *node, epctx_error *error)
-{
+static epctx_status check(void *self, const epctx_epnode *node, epctx_error *error) {
     return mistake("check_fails") ? fails(error, "check_fn") : mine_check(self, node, error);
 }
 
 /* ------------------------------------------------------------------------ the device */
 
-static void set_functions(epctx_backend *backend)
-{
+static void set_functions(epctx_backend *backend) {
     backend->capability_fn = capability;
     backend->begin_fn = begin;
     backend->compile_fn = compile;
@@ -156,8 +138,7 @@ static void set_functions(epctx_backend *backend)
 }
 
 static epctx_status mistaken_open(const ep_options *options, epctx_backend *backend,
-                                  epctx_error *error)
-{
+                                  epctx_error *error) {
     epctx_status status;
     if (mistake("open_fails")) return fails(error, "open_fn");
     if (mistake("open_fails_silently")) return EPCTX_ERR_BACKEND;
@@ -181,25 +162,21 @@ static epctx_status mistaken_open(const ep_options *options, epctx_backend *back
 }
 
 static epctx_status no_dynamic(epctx_backend *backend, const char *key, const char *value,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     (void)backend, (void)key, (void)value, (void)error;
     return EPCTX_OK;
 }
 
-static int no_convert(const epctx_backend *backend, const char *domain, const char *op_type)
-{
+static int no_convert(const epctx_backend *backend, const char *domain, const char *op_type) {
     (void)backend, (void)domain, (void)op_type;
     return 0;
 }
 
-static bool absent(void)
-{
+static bool absent(void) {
     return false;
 }
 
-const ep_device *ep_device_get(void)
-{
+const ep_device *ep_device_get(void) {
     static const char *const keys[] = {"ep.dynamic.mode", NULL};
     static ep_device mistaken;
     static char long_name[200];

@@ -53,8 +53,7 @@ typedef struct toy {
 
 /* ---------------------------------------------------------------- capability */
 
-static int op_of(const epctx_node *node)
-{
+static int op_of(const epctx_node *node) {
     int op;
     for (op = 0; op < OP_COUNT; op++)
         if (epctx_str_is(node->op_type, ops[op].name) && epctx_str_is(node->domain, ops[op].domain))
@@ -63,8 +62,7 @@ static int op_of(const epctx_node *node)
 }
 
 /* The declared type of a value, or of a constant as a value without a name. */
-static bool type_of(const epctx_graph *graph, epctx_str name, epctx_value *out)
-{
+static bool type_of(const epctx_graph *graph, epctx_str name, epctx_value *out) {
     const epctx_value *lists[3];
     size_t counts[3], i, k;
     lists[0] = graph->inputs, counts[0] = graph->input_count;
@@ -88,8 +86,7 @@ static bool type_of(const epctx_graph *graph, epctx_str name, epctx_value *out)
     return false;
 }
 
-static bool elements_of(const epctx_value *value, uint64_t *out)
-{
+static bool elements_of(const epctx_value *value, uint64_t *out) {
     int32_t i;
     *out = 1;
     if (value->elem_type != EPCTX_ONNX_FLOAT || value->rank < 0 || value->rank > MAX_RANK)
@@ -103,8 +100,7 @@ static bool elements_of(const epctx_value *value, uint64_t *out)
 }
 
 /* [n,c,h,w] to [n,c,1,1], or [n,h,w,c] to [n,1,1,c]. */
-static bool pool_fits(int op, const epctx_value *from, const epctx_value *to)
-{
+static bool pool_fits(int op, const epctx_value *from, const epctx_value *to) {
     int32_t i;
     const int32_t channels = op == OP_MAX_LAST ? 3 : 1;
     if (from->rank != 4 || to->rank != 4) return false;
@@ -115,8 +111,7 @@ static bool pool_fits(int op, const epctx_value *from, const epctx_value *to)
     return true;
 }
 
-static bool node_fits(const epctx_graph *graph, const epctx_node *node)
-{
+static bool node_fits(const epctx_graph *graph, const epctx_node *node) {
     epctx_value value, result;
     uint64_t have = 0, want = 0;
     size_t i;
@@ -137,8 +132,7 @@ static bool node_fits(const epctx_graph *graph, const epctx_node *node)
 }
 
 static epctx_status toy_capability(void *self, const epctx_graph *graph, uint8_t *take,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     size_t i;
     (void)error;
     for (i = 0; i < graph->node_count; i++) {
@@ -155,8 +149,7 @@ typedef struct toy_build {
     uint32_t count;
 } toy_build;
 
-static epctx_status toy_begin(void *self, void **build, epctx_error *error)
-{
+static epctx_status toy_begin(void *self, void **build, epctx_error *error) {
     toy_build *b = (toy_build *)calloc(1, sizeof *b);
     (void)self;
     if (!b) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
@@ -165,8 +158,7 @@ static epctx_status toy_begin(void *self, void **build, epctx_error *error)
     return EPCTX_OK;
 }
 
-static void toy_discard(void *self, void *build)
-{
+static void toy_discard(void *self, void *build) {
     (void)self;
     epctx_buffer_free(&((toy_build *)build)->graphs);
     free(build);
@@ -178,34 +170,29 @@ typedef struct out_stream {
     epctx_status status;
 } out_stream;
 
-static void put(out_stream *out, const void *data, size_t size)
-{
+static void put(out_stream *out, const void *data, size_t size) {
     if (out->status == EPCTX_OK) out->status = epctx_buffer_append(out->buffer, data, size);
 }
 
-static void put32(out_stream *out, uint64_t number)
-{
+static void put32(out_stream *out, uint64_t number) {
     uint8_t bytes[4];
     int i;
-    for (i = 0; i < 4; i++)
-        bytes[i] = (uint8_t)(number >> (8 * i));
+    for (i = 0; i < 4; i++) bytes[i] = (uint8_t)(number >> (8 * i));
     put(out, bytes, sizeof bytes);
 }
 
-static void put64(out_stream *out, uint64_t number)
-{
+static void put64(out_stream *out, uint64_t number) {
     put32(out, number & 0xffffffffu);
     put32(out, number >> 32);
 }
 
-static void put_str(out_stream *out, epctx_str text)
-{
+static void put_str(out_stream *out, epctx_str text) {
     put32(out, text.size);
     put(out, text.data, text.size);
 }
 
-static void put_slot(out_stream *out, uint32_t kind, const epctx_value *value, const uint8_t *data)
-{
+static void put_slot(out_stream *out, uint32_t kind, const epctx_value *value,
+                     const uint8_t *data) {
     uint64_t elements = 0;
     int32_t i;
     elements_of(value, &elements);
@@ -213,14 +200,12 @@ static void put_slot(out_stream *out, uint32_t kind, const epctx_value *value, c
     put64(out, elements);
     put_str(out, value->name);
     put32(out, (uint64_t)value->rank);
-    for (i = 0; i < value->rank; i++)
-        put64(out, (uint64_t)value->dims[i]);
+    for (i = 0; i < value->rank; i++) put64(out, (uint64_t)value->dims[i]);
     if (kind == SLOT_CONSTANT) put(out, data, (size_t)elements * sizeof(float));
 }
 
 static epctx_status toy_compile(void *self, void *build, const epctx_graph *graph, epctx_str name,
-                                uint64_t hash, epctx_error *error)
-{
+                                uint64_t hash, epctx_error *error) {
     toy_build *b = (toy_build *)build;
     out_stream out;
     epctx_arena arena;
@@ -286,8 +271,7 @@ static epctx_status toy_compile(void *self, void *build, const epctx_graph *grap
     return status;
 }
 
-static epctx_status toy_finish(void *self, void *build, epctx_buffer *out, epctx_error *error)
-{
+static epctx_status toy_finish(void *self, void *build, epctx_buffer *out, epctx_error *error) {
     toy_build *b = (toy_build *)build;
     out_stream stream;
     (void)error;
@@ -340,8 +324,7 @@ typedef struct in_stream {
     epctx_arena *arena;
 } in_stream;
 
-static const uint8_t *get(in_stream *in, uint64_t size)
-{
+static const uint8_t *get(in_stream *in, uint64_t size) {
     const uint8_t *here = in->next;
     if (in->bad || size > (uint64_t)(in->end - in->next)) {
         in->bad = true;
@@ -351,21 +334,18 @@ static const uint8_t *get(in_stream *in, uint64_t size)
     return here;
 }
 
-static uint32_t get32(in_stream *in)
-{
+static uint32_t get32(in_stream *in) {
     const uint8_t *b = get(in, 4);
     return b ? (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24
              : 0;
 }
 
-static uint64_t get64(in_stream *in)
-{
+static uint64_t get64(in_stream *in) {
     const uint64_t low = get32(in);
     return low | (uint64_t)get32(in) << 32;
 }
 
-static epctx_str get_str(in_stream *in)
-{
+static epctx_str get_str(in_stream *in) {
     epctx_str text;
     const uint32_t size = get32(in);
     text.data = (const char *)get(in, size);
@@ -374,23 +354,20 @@ static epctx_str get_str(in_stream *in)
 }
 
 /* A number below `limit`. */
-static uint32_t get_below(in_stream *in, uint32_t limit)
-{
+static uint32_t get_below(in_stream *in, uint32_t limit) {
     const uint32_t number = get32(in);
     if (number < limit) return number;
     in->bad = true;
     return 0;
 }
 
-static void *get_room(in_stream *in, size_t count, size_t size)
-{
+static void *get_room(in_stream *in, size_t count, size_t size) {
     void *room = epctx_arena_array(in->arena, count ? count : 1, size);
     if (!room) in->bad = true;
     return room;
 }
 
-static void get_slot(in_stream *in, toy_slot *slot)
-{
+static void get_slot(in_stream *in, toy_slot *slot) {
     int64_t *dims;
     uint64_t elements = 0;
     uint32_t rank, i;
@@ -400,8 +377,7 @@ static void get_slot(in_stream *in, toy_slot *slot)
     slot->value.elem_type = EPCTX_ONNX_FLOAT;
     rank = get_below(in, MAX_RANK + 1);
     dims = (int64_t *)get_room(in, rank, sizeof *dims);
-    for (i = 0; i < rank && !in->bad; i++)
-        dims[i] = (int64_t)get64(in);
+    for (i = 0; i < rank && !in->bad; i++) dims[i] = (int64_t)get64(in);
     if (in->bad) return;
     slot->value.rank = (int32_t)rank;
     slot->value.dims = dims;
@@ -409,8 +385,7 @@ static void get_slot(in_stream *in, toy_slot *slot)
     if (slot->kind == SLOT_CONSTANT) slot->constant = get(in, elements * sizeof(float));
 }
 
-static void get_graph(in_stream *in, toy_graph *graph)
-{
+static void get_graph(in_stream *in, toy_graph *graph) {
     uint32_t i;
     graph->name = get_str(in);
     graph->hash = get64(in);
@@ -458,15 +433,13 @@ static void get_graph(in_stream *in, toy_graph *graph)
     }
 }
 
-static void toy_unload(void *self, void *context)
-{
+static void toy_unload(void *self, void *context) {
     (void)self;
     epctx_arena_free(&((toy_context *)context)->arena);
     free(context);
 }
 
-static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_error *error)
-{
+static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_error *error) {
     toy_context *context = (toy_context *)calloc(1, sizeof *context);
     in_stream in;
     const uint8_t *magic;
@@ -500,8 +473,7 @@ static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_er
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context binary is damaged: checksum");
     }
     context->graphs = (toy_graph *)get_room(&in, context->count, sizeof(toy_graph));
-    for (i = 0; i < context->count && !in.bad; i++)
-        get_graph(&in, &context->graphs[i]);
+    for (i = 0; i < context->count && !in.bad; i++) get_graph(&in, &context->graphs[i]);
     if (in.bad) {
         toy_unload(self, context);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context binary is damaged: graph");
@@ -511,8 +483,7 @@ static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_er
 }
 
 static epctx_status toy_find(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
-                             epctx_error *error)
-{
+                             epctx_error *error) {
     toy_context *c = (toy_context *)context;
     uint32_t i;
     (void)self;
@@ -531,8 +502,7 @@ static epctx_status toy_find(void *self, void *context, epctx_str name, uint64_t
 
 /* ----------------------------------------------------------------------- run */
 
-static epctx_status toy_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error)
-{
+static epctx_status toy_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error) {
     const toy_graph *g = (const toy_graph *)graph;
     (void)self;
     (void)error;
@@ -545,16 +515,14 @@ static epctx_status toy_info(void *self, void *graph, epctx_graph_info *info, ep
     return EPCTX_OK;
 }
 
-static float load_float(const uint8_t *data, size_t i)
-{
+static float load_float(const uint8_t *data, size_t i) {
     float number;
     memcpy(&number, data + i * sizeof number, sizeof number);
     return number;
 }
 
 /* Number `k` of the result. */
-static float pool(uint32_t op, const toy_slot *from, const uint8_t *data, size_t k)
-{
+static float pool(uint32_t op, const toy_slot *from, const uint8_t *data, size_t k) {
     const bool last = op == OP_MAX_LAST;
     const size_t channels = (size_t)from->value.dims[last ? 3 : 1];
     const size_t count = (size_t)(from->value.dims[last ? 1 : 2] * from->value.dims[last ? 2 : 3]);
@@ -572,38 +540,30 @@ static float pool(uint32_t op, const toy_slot *from, const uint8_t *data, size_t
     return op == OP_MEAN ? result / (float)count : result;
 }
 
-static float apply(uint32_t op, float a, float b)
-{
+static float apply(uint32_t op, float a, float b) {
     switch (op) {
-    case OP_ADD:
-        return a + b;
-    case OP_SUB:
-        return a - b;
-    case OP_MUL:
-        return a * b;
-    default:
-        return a > 0 ? a : 0;
+    case OP_ADD: return a + b;
+    case OP_SUB: return a - b;
+    case OP_MUL: return a * b;
+    default: return a > 0 ? a : 0;
     }
 }
 
 /* Ten seconds at most: a test that forgets a run must end. */
-static void nap(void)
-{
+static void nap(void) {
     const struct timespec t = {0, 1000000};
     nanosleep(&t, NULL);
 }
 
 /* Seconds; naps take much longer than they should on a busy machine. */
-static double now(void)
-{
+static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* False: nobody let the run go, so whoever should have waits for it instead. */
-static bool wait_while_held(toy *self)
-{
+static bool wait_while_held(toy *self) {
     const int hold = atomic_load(&self->hold);
     const double end = now() + 10;
     bool released = true;
@@ -621,8 +581,7 @@ static bool wait_while_held(toy *self)
 
 static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
                             const epctx_memory *outputs, void *scratch, size_t scratch_size,
-                            epctx_error *error)
-{
+                            epctx_error *error) {
     const toy_graph *g = (const toy_graph *)graph;
     const uint8_t **data = (const uint8_t **)scratch;
     uint8_t *next = (uint8_t *)scratch + g->slot_count * sizeof *data;
@@ -673,8 +632,7 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
     return EPCTX_OK;
 }
 
-static epctx_status toy_check(void *self, const epctx_epnode *node, epctx_error *error)
-{
+static epctx_status toy_check(void *self, const epctx_epnode *node, epctx_error *error) {
     const char *mine = ((const toy *)self)->architecture;
     if (!node->hardware_architecture.size || epctx_str_is(node->hardware_architecture, mine))
         return EPCTX_OK;
@@ -683,8 +641,7 @@ static epctx_status toy_check(void *self, const epctx_epnode *node, epctx_error 
 }
 
 static epctx_status toy_explain(void *self, const epctx_graph *graph, size_t index,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     (void)self;
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "the toy does not know %S",
                       &graph->nodes[index].op_type);
@@ -692,8 +649,7 @@ static epctx_status toy_explain(void *self, const epctx_graph *graph, size_t ind
 
 /* -------------------------------------------------------------------- device */
 
-static void toy_close(epctx_backend *backend)
-{
+static void toy_close(epctx_backend *backend) {
     free(backend->self);
     memset(backend, 0, sizeof *backend);
 }
@@ -703,14 +659,12 @@ static void toy_close(epctx_backend *backend)
 static const char *const dynamic_keys[] = {"ep.dynamic.toy_fail", "ep.dynamic.toy_hold", NULL};
 
 static epctx_status toy_dynamic(epctx_backend *backend, const char *key, const char *value,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     toy *self = (toy *)backend->self;
     const bool hold = strcmp(key, dynamic_keys[1]) == 0;
     int i;
     if (hold && strcmp(value, "held") == 0) {
-        for (i = 0; i < 10000 && atomic_load(&self->held) == 0; i++)
-            nap();
+        for (i = 0; i < 10000 && atomic_load(&self->held) == 0; i++) nap();
         return atomic_load(&self->held) ? EPCTX_OK
                                         : epctx_fail(error, EPCTX_ERR_BACKEND, "no run is held");
     }
@@ -725,22 +679,20 @@ static epctx_status toy_dynamic(epctx_backend *backend, const char *key, const c
     return EPCTX_OK;
 }
 
-static bool toy_channels_last(const epctx_backend *backend)
-{
+static bool toy_channels_last(const epctx_backend *backend) {
     return ((const toy *)backend->self)->channels_last;
 }
 
 /* Of the two pools that ORT would convert only this one. */
-static int toy_convert(const epctx_backend *backend, const char *domain, const char *op_type)
-{
+static int toy_convert(const epctx_backend *backend, const char *domain, const char *op_type) {
     (void)backend;
     return !*domain && strcmp(op_type, "GlobalMaxPool") == 0;
 }
 
 /* EP options: architecture=abacus|slide-rule, layout=nchw|nhwc, fail_run=1, fail_load=1,
  * show_addresses=1, take_if=1. */
-static epctx_status toy_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
-{
+static epctx_status toy_open(const ep_options *options, epctx_backend *backend,
+                             epctx_error *error) {
     const char *architecture = ep_option_get(options, "architecture");
     const char *fail = ep_option_get(options, "fail_run");
     const char *show = ep_option_get(options, "show_addresses");
@@ -786,8 +738,7 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
 static const char *const option_keys[] = {"architecture", "fail_run", "fail_load", "show_addresses",
                                           "layout",       "take_if",  NULL};
 
-static bool toy_present(void)
-{
+static bool toy_present(void) {
     return !getenv("TOY_ABSENT");
 }
 
@@ -806,7 +757,6 @@ static const ep_device device = {
     toy_present,
 };
 
-const ep_device *ep_device_get(void)
-{
+const ep_device *ep_device_get(void) {
     return &device;
 }

@@ -31,8 +31,7 @@ typedef struct onnx_model {
     onnx_bytes bytes; /* the result */
 } onnx_model;
 
-static inline void onnx_raw(onnx_bytes *b, const void *data, size_t size)
-{
+static inline void onnx_raw(onnx_bytes *b, const void *data, size_t size) {
     if (b->size + size > b->room) {
         b->room = 2 * (b->size + size) + 64;
         b->data = (uint8_t *)realloc(b->data, b->room);
@@ -42,8 +41,7 @@ static inline void onnx_raw(onnx_bytes *b, const void *data, size_t size)
     b->size += size;
 }
 
-static inline void onnx_varint(onnx_bytes *b, uint64_t value)
-{
+static inline void onnx_varint(onnx_bytes *b, uint64_t value) {
     do {
         const uint8_t byte = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
         onnx_raw(b, &byte, 1);
@@ -51,27 +49,23 @@ static inline void onnx_varint(onnx_bytes *b, uint64_t value)
     } while (value);
 }
 
-static inline void onnx_int(onnx_bytes *b, unsigned field, int64_t value)
-{
+static inline void onnx_int(onnx_bytes *b, unsigned field, int64_t value) {
     onnx_varint(b, field << 3);
     onnx_varint(b, (uint64_t)value);
 }
 
-static inline void onnx_data(onnx_bytes *b, unsigned field, const void *data, size_t size)
-{
+static inline void onnx_data(onnx_bytes *b, unsigned field, const void *data, size_t size) {
     onnx_varint(b, field << 3 | 2);
     onnx_varint(b, size);
     onnx_raw(b, data, size);
 }
 
-static inline void onnx_text(onnx_bytes *b, unsigned field, const char *text)
-{
+static inline void onnx_text(onnx_bytes *b, unsigned field, const char *text) {
     onnx_data(b, field, text, strlen(text));
 }
 
 /* Adds a finished message and frees it. */
-static inline void onnx_sub(onnx_bytes *b, unsigned field, onnx_bytes *sub)
-{
+static inline void onnx_sub(onnx_bytes *b, unsigned field, onnx_bytes *sub) {
     onnx_data(b, field, sub->data, sub->size);
     free(sub->data);
     memset(sub, 0, sizeof *sub);
@@ -83,8 +77,7 @@ enum { ONNX_INPUT = 11, ONNX_OUTPUT = 12, ONNX_VALUE = 13 };
 enum { ONNX_FLOAT = 1, ONNX_INT8 = 3, ONNX_BOOL = 9, ONNX_DOUBLE = 11 };
 
 static inline void onnx_value(onnx_bytes *graph, unsigned field, const char *name, int type,
-                              size_t rank, const int64_t *dims)
-{
+                              size_t rank, const int64_t *dims) {
     onnx_bytes value = {0}, proto = {0}, tensor = {0}, shape = {0};
     size_t i;
     for (i = 0; i < rank; i++) {
@@ -100,24 +93,21 @@ static inline void onnx_value(onnx_bytes *graph, unsigned field, const char *nam
     onnx_sub(graph, field, &value);
 }
 
-static inline void onnx_input(onnx_bytes *graph, const char *name, size_t rank, const int64_t *dims)
-{
+static inline void onnx_input(onnx_bytes *graph, const char *name, size_t rank,
+                              const int64_t *dims) {
     onnx_value(graph, ONNX_INPUT, name, ONNX_FLOAT, rank, dims);
 }
 
 static inline void onnx_output(onnx_bytes *graph, const char *name, size_t rank,
-                               const int64_t *dims)
-{
+                               const int64_t *dims) {
     onnx_value(graph, ONNX_OUTPUT, name, ONNX_FLOAT, rank, dims);
 }
 
 static inline void onnx_tensor(onnx_bytes *graph, const char *name, int type, size_t rank,
-                               const int64_t *dims, const void *data, size_t size)
-{
+                               const int64_t *dims, const void *data, size_t size) {
     onnx_bytes tensor = {0};
     size_t i;
-    for (i = 0; i < rank; i++)
-        onnx_int(&tensor, 1, dims[i]);
+    for (i = 0; i < rank; i++) onnx_int(&tensor, 1, dims[i]);
     onnx_int(&tensor, 2, type);
     onnx_text(&tensor, 8, name);
     onnx_data(&tensor, 9, data, size);
@@ -125,18 +115,15 @@ static inline void onnx_tensor(onnx_bytes *graph, const char *name, int type, si
 }
 
 static inline void onnx_floats(onnx_bytes *graph, const char *name, size_t rank,
-                               const int64_t *dims, const float *values)
-{
+                               const int64_t *dims, const float *values) {
     size_t i, count = 1;
-    for (i = 0; i < rank; i++)
-        count *= (size_t)dims[i];
+    for (i = 0; i < rank; i++) count *= (size_t)dims[i];
     onnx_tensor(graph, name, ONNX_FLOAT, rank, dims, values, count * sizeof *values);
 }
 
 /* An initializer whose floats are in the file `location`. */
 static inline void onnx_external(onnx_bytes *graph, const char *name, size_t rank,
-                                 const int64_t *dims, const char *location, size_t offset)
-{
+                                 const int64_t *dims, const char *location, size_t offset) {
     onnx_bytes tensor = {0};
     const char *keys[3] = {"location", "offset", "length"};
     char numbers[2][32];
@@ -161,8 +148,7 @@ static inline void onnx_external(onnx_bytes *graph, const char *name, size_t ran
     onnx_sub(graph, 5, &tensor);
 }
 
-static inline void onnx_attr_int(onnx_bytes *attrs, const char *name, int64_t value)
-{
+static inline void onnx_attr_int(onnx_bytes *attrs, const char *name, int64_t value) {
     onnx_bytes attr = {0};
     onnx_text(&attr, 1, name);
     onnx_int(&attr, 3, value);
@@ -171,19 +157,16 @@ static inline void onnx_attr_int(onnx_bytes *attrs, const char *name, int64_t va
 }
 
 static inline void onnx_attr_ints(onnx_bytes *attrs, const char *name, size_t count,
-                                  const int64_t *values)
-{
+                                  const int64_t *values) {
     onnx_bytes attr = {0};
     size_t i;
     onnx_text(&attr, 1, name);
-    for (i = 0; i < count; i++)
-        onnx_int(&attr, 8, values[i]);
+    for (i = 0; i < count; i++) onnx_int(&attr, 8, values[i]);
     onnx_int(&attr, 20, 7);
     onnx_sub(attrs, 5, &attr);
 }
 
-static inline void onnx_attr_float(onnx_bytes *attrs, const char *name, float value)
-{
+static inline void onnx_attr_float(onnx_bytes *attrs, const char *name, float value) {
     onnx_bytes attr = {0};
     onnx_text(&attr, 1, name);
     onnx_varint(&attr, 2 << 3 | 5);
@@ -193,8 +176,7 @@ static inline void onnx_attr_float(onnx_bytes *attrs, const char *name, float va
 }
 
 static inline void onnx_attr_data(onnx_bytes *attrs, const char *name, const void *data,
-                                  size_t size)
-{
+                                  size_t size) {
     onnx_bytes attr = {0};
     onnx_text(&attr, 1, name);
     onnx_data(&attr, 4, data, size);
@@ -202,14 +184,12 @@ static inline void onnx_attr_data(onnx_bytes *attrs, const char *name, const voi
     onnx_sub(attrs, 5, &attr);
 }
 
-static inline void onnx_attr_text(onnx_bytes *attrs, const char *name, const char *text)
-{
+static inline void onnx_attr_text(onnx_bytes *attrs, const char *name, const char *text) {
     onnx_attr_data(attrs, name, text, strlen(text));
 }
 
 /* A body; frees it. */
-static inline void onnx_attr_graph(onnx_bytes *attrs, const char *name, onnx_bytes *graph)
-{
+static inline void onnx_attr_graph(onnx_bytes *attrs, const char *name, onnx_bytes *graph) {
     onnx_bytes attr = {0};
     onnx_text(graph, 2, name);
     onnx_text(&attr, 1, name);
@@ -219,8 +199,7 @@ static inline void onnx_attr_graph(onnx_bytes *attrs, const char *name, onnx_byt
 }
 
 /* "a,,b" -> three fields, the second one empty. */
-static inline void onnx_list(onnx_bytes *node, unsigned field, const char *names)
-{
+static inline void onnx_list(onnx_bytes *node, unsigned field, const char *names) {
     while (*names) {
         const size_t size = strcspn(names, ",");
         onnx_data(node, field, names, size);
@@ -232,8 +211,7 @@ static inline void onnx_list(onnx_bytes *node, unsigned field, const char *names
 /* Frees `attrs` (may be NULL). */
 static inline void onnx_node(onnx_bytes *graph, const char *op, const char *domain,
                              const char *name, const char *inputs, const char *outputs,
-                             onnx_bytes *attrs)
-{
+                             onnx_bytes *attrs) {
     onnx_bytes node = {0};
     onnx_list(&node, 1, inputs);
     onnx_list(&node, 2, outputs);
@@ -250,31 +228,27 @@ static inline void onnx_node(onnx_bytes *graph, const char *op, const char *doma
 
 /* ------------------------------------------------------------------- model */
 
-static inline void onnx_opset(onnx_model *m, const char *domain, int64_t version)
-{
+static inline void onnx_opset(onnx_model *m, const char *domain, int64_t version) {
     onnx_bytes opset = {0};
     onnx_text(&opset, 1, domain);
     onnx_int(&opset, 2, version);
     onnx_sub(&m->extra, 8, &opset);
 }
 
-static inline void onnx_metadata(onnx_model *m, const char *key, const char *value)
-{
+static inline void onnx_metadata(onnx_model *m, const char *key, const char *value) {
     onnx_bytes entry = {0};
     onnx_text(&entry, 1, key);
     onnx_text(&entry, 2, value);
     onnx_sub(&m->extra, 14, &entry);
 }
 
-static inline void onnx_begin(onnx_model *m)
-{
+static inline void onnx_begin(onnx_model *m) {
     memset(m, 0, sizeof *m);
     onnx_opset(m, "", 17);
     onnx_opset(m, "com.microsoft", 1);
 }
 
-static inline void onnx_finish(onnx_model *m)
-{
+static inline void onnx_finish(onnx_model *m) {
     onnx_int(&m->bytes, 1, 8);
     onnx_text(&m->graph, 2, "g");
     onnx_sub(&m->bytes, 7, &m->graph);
@@ -283,8 +257,7 @@ static inline void onnx_finish(onnx_model *m)
     memset(&m->extra, 0, sizeof m->extra);
 }
 
-static inline void onnx_free(onnx_model *m)
-{
+static inline void onnx_free(onnx_model *m) {
     free(m->graph.data);
     free(m->extra.data);
     free(m->bytes.data);

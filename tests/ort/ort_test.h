@@ -101,8 +101,7 @@ static size_t folder_files;
 #endif
 
 /* The reference NPU, which the scripts work with. */
-ORT_UNUSED static const subject *npu_subject(void)
-{
+ORT_UNUSED static const subject *npu_subject(void) {
     size_t i;
     for (i = 0; i + 1 < SUBJECT_COUNT && strcmp(subjects[i].label, "npu") != 0; i++) {
     }
@@ -110,8 +109,7 @@ ORT_UNUSED static const subject *npu_subject(void)
 }
 
 /* The subject that is not under test; NULL when there is none or it is not built. */
-ORT_UNUSED static const subject *second_subject(void)
-{
+ORT_UNUSED static const subject *second_subject(void) {
     char file[PATH_MAX + 64];
     size_t i;
     for (i = 0; i < SUBJECT_COUNT && ep != &other_ep; i++) {
@@ -125,21 +123,18 @@ ORT_UNUSED static const subject *second_subject(void)
 /* ------------------------------------------------------------------- files */
 
 ORT_UNUSED static int remove_entry(const char *path, const struct stat *st, int kind,
-                                   struct FTW *ftw)
-{
+                                   struct FTW *ftw) {
     (void)st, (void)kind, (void)ftw;
     return remove(path);
 }
 
-ORT_UNUSED static void clear_folder(void)
-{
+ORT_UNUSED static void clear_folder(void) {
     if (*folder) nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     mkdir(folder, 0777);
 }
 
 /* "folder/name", valid until 64 further calls. */
-ORT_UNUSED static const char *in_folder(const char *name)
-{
+ORT_UNUSED static const char *in_folder(const char *name) {
     static char paths[64][1024];
     static unsigned next;
     char *path = paths[next++ % 64];
@@ -147,22 +142,19 @@ ORT_UNUSED static const char *in_folder(const char *name)
     return path;
 }
 
-ORT_UNUSED static bool exists(const char *name)
-{
+ORT_UNUSED static bool exists(const char *name) {
     struct stat st;
     return stat(in_folder(name), &st) == 0;
 }
 
-ORT_UNUSED static bool save(const char *name, const void *data, size_t size)
-{
+ORT_UNUSED static bool save(const char *name, const void *data, size_t size) {
     FILE *file = fopen(in_folder(name), "wb");
     const bool ok = file && fwrite(data, 1, size, file) == size;
     return file && fclose(file) == 0 && ok;
 }
 
 /* Ends the model, writes it and frees it. */
-ORT_UNUSED static bool save_model(const char *name, onnx_model *m)
-{
+ORT_UNUSED static bool save_model(const char *name, onnx_model *m) {
     bool ok;
     onnx_finish(m);
     ok = save(name, m->bytes.data, m->bytes.size);
@@ -170,8 +162,7 @@ ORT_UNUSED static bool save_model(const char *name, onnx_model *m)
     return ok;
 }
 
-ORT_UNUSED static void *slurp(const char *name, size_t *size)
-{
+ORT_UNUSED static void *slurp(const char *name, size_t *size) {
     FILE *file = fopen(in_folder(name), "rb");
     uint8_t *data = (uint8_t *)malloc(1 << 24);
     *size = 0;
@@ -186,22 +177,19 @@ ORT_UNUSED static void *slurp(const char *name, size_t *size)
 }
 
 ORT_UNUSED static int count_entry(const char *path, const struct stat *st, int kind,
-                                  struct FTW *ftw)
-{
+                                  struct FTW *ftw) {
     (void)path, (void)st, (void)kind;
     folder_files += ftw->level == 1;
     return 0;
 }
 
-ORT_UNUSED static size_t count_files(void)
-{
+ORT_UNUSED static size_t count_files(void) {
     folder_files = 0;
     return nftw(folder, count_entry, 8, FTW_PHYS) == 0 ? folder_files : SIZE_MAX;
 }
 
 /* "[stem]_[ep].bin" */
-ORT_UNUSED static const char *binary_name(const char *stem)
-{
+ORT_UNUSED static const char *binary_name(const char *stem) {
     static char name[128];
     snprintf(name, sizeof name, "%s_%s.bin", stem, ep->short_name);
     return name;
@@ -211,16 +199,13 @@ ORT_UNUSED static const char *binary_name(const char *stem)
 
 static const int64_t dims23[2] = {2, 3};
 
-ORT_UNUSED static void weights(float *out, float start)
-{
+ORT_UNUSED static void weights(float *out, float start) {
     int i;
-    for (i = 0; i < 6; i++)
-        out[i] = start + 0.25f * (float)i;
+    for (i = 0; i < 6; i++) out[i] = start + 0.25f * (float)i;
 }
 
 /* y = relu((x + w1) * w2) - x: one partition of four nodes. */
-ORT_UNUSED static bool make_one(const char *name)
-{
+ORT_UNUSED static bool make_one(const char *name) {
     onnx_model m;
     float w[6];
     onnx_begin(&m);
@@ -239,8 +224,7 @@ ORT_UNUSED static bool make_one(const char *name)
 
 /* Three partitions with an operator of com.microsoft between them, which no backend here knows. Two
  * inputs, two outputs. */
-ORT_UNUSED static void three_graph(onnx_model *m, bool external)
-{
+ORT_UNUSED static void three_graph(onnx_model *m, bool external) {
     float w[6];
     onnx_input(&m->graph, "x", 2, dims23);
     onnx_input(&m->graph, "z", 2, dims23);
@@ -270,8 +254,7 @@ ORT_UNUSED static void three_graph(onnx_model *m, bool external)
     onnx_output(&m->graph, "y2", 2, dims23);
 }
 
-ORT_UNUSED static bool make_three(const char *name)
-{
+ORT_UNUSED static bool make_three(const char *name) {
     onnx_model m;
     onnx_begin(&m);
     three_graph(&m, false);
@@ -282,8 +265,7 @@ ORT_UNUSED static bool make_three(const char *name)
 
 /* Outputs of the model on the CPU EP. `plain`: as the model says, where an optimized quantized
  * model computes in integers. */
-ORT_UNUSED static bool cpu_outputs_of(const char *path, bool plain, ort_values *out)
-{
+ORT_UNUSED static bool cpu_outputs_of(const char *path, bool plain, ort_values *out) {
     ort_spec spec;
     OrtSession *session = NULL;
     bool ok;
@@ -295,14 +277,12 @@ ORT_UNUSED static bool cpu_outputs_of(const char *path, bool plain, ort_values *
     return ok;
 }
 
-ORT_UNUSED static bool cpu_outputs(const char *path, ort_values *out)
-{
+ORT_UNUSED static bool cpu_outputs(const char *path, ort_values *out) {
     return cpu_outputs_of(path, false, out);
 }
 
 /* `got` are the outputs of `model` on the CPU; of a deep model in one of two ways. */
-ORT_UNUSED static bool as_on_cpu(const char *model, const ort_values *got)
-{
+ORT_UNUSED static bool as_on_cpu(const char *model, const ort_values *got) {
     int plain;
     bool same = false;
     for (plain = 0; plain <= (ort_relative > 0) && !same; plain++) {
@@ -318,8 +298,7 @@ static size_t nodes_left; /* to other EPs, in the session of the last check_run 
 
 /* Makes a session of `spec`, runs it, compares with the CPU's outputs of `model`, and answers
  * how many nodes of ours ran (0: something failed, see ort_text). */
-ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model)
-{
+ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model) {
     OrtSession *session = NULL;
     ort_values got;
     size_t nodes = 0;
@@ -335,8 +314,7 @@ ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model)
     return nodes == SIZE_MAX ? 0 : nodes;
 }
 
-ORT_UNUSED static ort_spec spec_of(const char *path)
-{
+ORT_UNUSED static ort_spec spec_of(const char *path) {
     ort_spec spec;
     memset(&spec, 0, sizeof spec);
     spec.ep = ep->ep;
@@ -345,8 +323,7 @@ ORT_UNUSED static ort_spec spec_of(const char *path)
 }
 
 /* Creates a session for its side effect. */
-ORT_UNUSED static bool make_session(const ort_spec *spec)
-{
+ORT_UNUSED static bool make_session(const ort_spec *spec) {
     OrtSession *session = NULL;
     const bool ok = ort_session(spec, &session);
     if (session) ort->ReleaseSession(session);
@@ -370,8 +347,7 @@ ORT_UNUSED static const char *const generate_embed[] = {"ep.context_enable", "1"
                                                         "ep.context_embed_mode", "1", NULL};
 
 /* The folder's m.onnx becomes m_ctx.onnx and a binary. */
-ORT_UNUSED static bool generate_one(const char *const *config)
-{
+ORT_UNUSED static bool generate_one(const char *const *config) {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     spec.config = config;
     spec.allow_cpu = true;
@@ -387,8 +363,7 @@ typedef struct context_spec {
 } context_spec;
 
 ORT_UNUSED static void add_context(onnx_model *m, const context_spec *c, const char *name,
-                                   const char *in, const char *out)
-{
+                                   const char *in, const char *out) {
     onnx_bytes attrs = {0};
     if (c->main_context >= 0) onnx_attr_int(&attrs, "main_context", c->main_context);
     if (c->embed_mode >= 0) onnx_attr_int(&attrs, "embed_mode", c->embed_mode);
@@ -402,8 +377,7 @@ ORT_UNUSED static void add_context(onnx_model *m, const context_spec *c, const c
     onnx_node(&m->graph, "EPContext", "com.microsoft", name, in, out, &attrs);
 }
 
-ORT_UNUSED static bool make_context(const char *name, const context_spec *c)
-{
+ORT_UNUSED static bool make_context(const char *name, const context_spec *c) {
     onnx_model m;
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 2, dims23);
@@ -412,8 +386,7 @@ ORT_UNUSED static bool make_context(const char *name, const context_spec *c)
     return save_model(name, &m);
 }
 
-ORT_UNUSED static context_spec context_of(const char *path, const char *partition)
-{
+ORT_UNUSED static context_spec context_of(const char *path, const char *partition) {
     context_spec c;
     memset(&c, 0, sizeof c);
     c.source = ep->ep;
@@ -423,8 +396,8 @@ ORT_UNUSED static context_spec context_of(const char *path, const char *partitio
     return c;
 }
 
-ORT_UNUSED static context_spec embedded_of(const void *payload, size_t size, const char *partition)
-{
+ORT_UNUSED static context_spec embedded_of(const void *payload, size_t size,
+                                           const char *partition) {
     context_spec c = context_of(NULL, partition);
     c.embed_mode = 1;
     c.payload = payload;
@@ -433,8 +406,7 @@ ORT_UNUSED static context_spec embedded_of(const void *payload, size_t size, con
 }
 
 /* Text of a model that is about to be closed. */
-ORT_UNUSED static void keep(char *out, size_t room, epctx_str text)
-{
+ORT_UNUSED static void keep(char *out, size_t room, epctx_str text) {
     snprintf(out, room, "%.*s", (int)text.size, text.data);
 }
 
@@ -444,16 +416,14 @@ ORT_UNUSED static void keep(char *out, size_t room, epctx_str text)
 /* ORT was not built for ThreadSanitizer, which sees its locks but not its atomics: what ORT does
  * with memory (through libc) does not count, what its threads do in the plugin does. */
 const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
+const char *__tsan_default_options(void) {
     return "ignore_noninstrumented_modules=1";
 }
 #endif
 
 /* The program is build/tests/test_X, or build/asan/..., build/tsan/...; the plugins made by the
  * same compiler flags are two steps up. */
-ORT_UNUSED static bool find_plugins(const char *name)
-{
+ORT_UNUSED static bool find_plugins(const char *name) {
     int i;
     if (!realpath(name, program)) return false;
     memcpy(plugins, program, sizeof plugins);
@@ -466,16 +436,14 @@ ORT_UNUSED static bool find_plugins(const char *name)
 }
 
 /* ORT looks for a relative path beside libonnxruntime. */
-ORT_UNUSED static const char *library_path(const char *file)
-{
+ORT_UNUSED static const char *library_path(const char *file) {
     static char path[PATH_MAX + 64];
     if (!strchr(file, '/') || !realpath(file, path))
         snprintf(path, sizeof path, "%s/%s", plugins, file);
     return path;
 }
 
-ORT_UNUSED static bool register_library(const char *name, const char *file)
-{
+ORT_UNUSED static bool register_library(const char *name, const char *file) {
     const char *path = library_path(file);
     return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, ort_path(path)));
 }
@@ -488,8 +456,7 @@ typedef struct oom_library {
     long (*alive)(void);
 } oom_library;
 
-ORT_UNUSED static bool oom_open(oom_library *oom)
-{
+ORT_UNUSED static bool oom_open(oom_library *oom) {
     memset(oom, 0, sizeof *oom);
     oom->library = dlopen(library_path(PLUGIN("toy_oom_ep")), RTLD_NOW | RTLD_LOCAL);
     if (!oom->library || !ort_symbol(oom->library, "oom_arm", &oom->arm, sizeof oom->arm) ||
@@ -501,8 +468,7 @@ ORT_UNUSED static bool oom_open(oom_library *oom)
     return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
 }
 
-ORT_UNUSED static bool oom_close(oom_library *oom)
-{
+ORT_UNUSED static bool oom_close(oom_library *oom) {
     oom->arm(0);
     dlclose(oom->library);
     return register_library(ep->label, ep->library);
@@ -510,8 +476,7 @@ ORT_UNUSED static bool oom_close(oom_library *oom)
 
 /* Runs this program again, with two words behind its name and the defect `what` for bad_ep.c: its
  * exit code, or -1 when it did not get that far. */
-ORT_UNUSED static int run_self(char *const *words, const char *what)
-{
+ORT_UNUSED static int run_self(char *const *words, const char *what) {
 #if !defined(_WIN32)
     int state = 0;
     pid_t child;
@@ -539,8 +504,7 @@ ORT_UNUSED static int run_self(char *const *words, const char *what)
 
 /* The beginning of that process, without a folder: what ends it does not clear away. The broken EP
  * is the toy. An exception ends it, whoever else would like to see it. */
-ORT_UNUSED static bool run_self_begin(const char *name)
-{
+ORT_UNUSED static bool run_self_begin(const char *name) {
 #if defined(_WIN32)
     SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX);
 #else
@@ -552,8 +516,7 @@ ORT_UNUSED static bool run_self_begin(const char *name)
     return find_plugins(name) && ort_open(false);
 }
 
-ORT_UNUSED static void run_case(const char *name, void (*body)(void))
-{
+ORT_UNUSED static void run_case(const char *name, void (*body)(void)) {
     char full[128];
     clear_folder();
     snprintf(full, sizeof full, "%s %s", ep->label, name);
@@ -568,18 +531,13 @@ typedef struct ort_case {
 } ort_case;
 
 #define ORT_CASE(name) \
-    { \
-#name, test_case_##name, NULL \
-    }
+    { #name, test_case_##name, NULL }
 #define ORT_CASE_OF(label, name) \
-    { \
-#name, test_case_##name, label \
-    }
+    { #name, test_case_##name, label }
 
 /* Finds the plugins, makes the folder and opens ORT. False: nothing can be tested, which is
  * told. */
-ORT_UNUSED static bool ort_test_begin(const char *name)
-{
+ORT_UNUSED static bool ort_test_begin(const char *name) {
     const char *tmp = getenv(TEMPORARY);
     char real[PATH_MAX];
     if (!tmp || !*tmp || !realpath(tmp, real)) snprintf(real, sizeof real, "/tmp");
@@ -596,8 +554,7 @@ ORT_UNUSED static bool ort_test_begin(const char *name)
 }
 
 /* A text of this process, "LABEL LIBRARY EP_NAME SHORT_NAME", as a subject. */
-ORT_UNUSED static bool read_subject(char *text)
-{
+ORT_UNUSED static bool read_subject(char *text) {
     const char *words[4] = {NULL};
     size_t count = 0;
     for (text = strtok(text, " "); text; text = strtok(NULL, " ")) {
@@ -612,8 +569,8 @@ ORT_UNUSED static bool read_subject(char *text)
 }
 
 /* Runs the wanted cases with one plugin. */
-ORT_UNUSED static void ort_test_subject(int argc, char **argv, const ort_case *cases, size_t count)
-{
+ORT_UNUSED static void ort_test_subject(int argc, char **argv, const ort_case *cases,
+                                        size_t count) {
     size_t i;
     if (!register_library(ep->label, ep->library)) {
         printf("FAIL %s register: %s\n", ep->label, ort_text);
@@ -631,8 +588,7 @@ ORT_UNUSED static void ort_test_subject(int argc, char **argv, const ort_case *c
 }
 
 /* Runs the wanted cases with each plugin that is built. */
-ORT_UNUSED static void ort_test_cases(int argc, char **argv, const ort_case *cases, size_t count)
-{
+ORT_UNUSED static void ort_test_cases(int argc, char **argv, const ort_case *cases, size_t count) {
     char *other = getenv("EPCTX_TEST_EP");
     size_t i;
     if (ort_version < 24) {
@@ -664,8 +620,7 @@ ORT_UNUSED static void ort_test_cases(int argc, char **argv, const ort_case *cas
 }
 
 /* Releases everything; the exit code. */
-ORT_UNUSED static int ort_test_end(void)
-{
+ORT_UNUSED static int ort_test_end(void) {
     if (ort_env) ort->ReleaseEnv(ort_env);
     if (*folder) nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     return test_end();

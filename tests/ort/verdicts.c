@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_line(const char *path)
-{
+static void print_line(const char *path) {
     char *c;
     for (c = ort_text; *c; c++)
         if ((unsigned char)*c < 0x20) *c = ' ';
@@ -21,8 +20,7 @@ static void print_line(const char *path)
     fflush(stdout);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     char path[4096];
     ort_spec spec;
     OrtSession *session;

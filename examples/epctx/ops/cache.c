@@ -13,14 +13,12 @@ typedef struct cache {
     char path[EPCTX_PATH_MAX]; /* of the EPContext model */
 } cache;
 
-void epctx_opened_close(epctx_opened *opened)
-{
+void epctx_opened_close(epctx_opened *opened) {
     epctx_unload(&opened->loaded);
     epctx_model_close(&opened->model);
 }
 
-static epctx_status check_fresh(const cache *c, epctx_error *why)
-{
+static epctx_status check_fresh(const cache *c, epctx_error *why) {
     epctx_fresh_opts fresh;
     epctx_freshness verdict;
     epctx_file_info info;
@@ -38,8 +36,7 @@ static epctx_status check_fresh(const cache *c, epctx_error *why)
                : EPCTX_ERR_VERSION;
 }
 
-static epctx_status load_fresh(const cache *c, epctx_error *why)
-{
+static epctx_status load_fresh(const cache *c, epctx_error *why) {
     epctx_opened *opened = c->opened;
     epctx_load_opts load;
     OPS_TRY(epctx_model_open_file(&opened->model, c->path, c->opts.open, why));
@@ -59,15 +56,13 @@ static epctx_status load_fresh(const cache *c, epctx_error *why)
 
 /* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
  * opened->reason. */
-static bool open_cache(const cache *c)
-{
+static bool open_cache(const cache *c) {
     if (load_fresh(c, &c->opened->reason) == EPCTX_OK) return true;
     epctx_opened_close(c->opened);
     return false;
 }
 
-static epctx_status compile(const cache *c, const epctx_file_lock *lock)
-{
+static epctx_status compile(const cache *c, const epctx_file_lock *lock) {
     epctx_gen_opts gen;
     epctx_model source;
     epctx_status status = epctx_model_open_file(&source, c->model_path, c->opts.open, c->error);
@@ -81,8 +76,7 @@ static epctx_status compile(const cache *c, const epctx_file_lock *lock)
     return status;
 }
 
-static epctx_status fall_back(const cache *c, epctx_status status)
-{
+static epctx_status fall_back(const cache *c, epctx_status status) {
     if (c->opts.fallback_fn == NULL) return status;
     OPS_TRY(c->opts.fallback_fn(c->opts.user, c->model_path, c->error));
     epctx_error_clear(c->error);
@@ -91,8 +85,7 @@ static epctx_status fall_back(const cache *c, epctx_status status)
 }
 
 /* Other processes wait here. */
-static epctx_status fill(const cache *c, const epctx_file_lock *lock)
-{
+static epctx_status fill(const cache *c, const epctx_file_lock *lock) {
     epctx_error why;
     if (open_cache(c)) return EPCTX_OK; /* another process was faster */
     why = c->opened->reason;
@@ -107,8 +100,7 @@ static epctx_status fill(const cache *c, const epctx_file_lock *lock)
 }
 
 /* A derived path must not be a link: neither the lock nor the model follows one. */
-static epctx_status take_lock(const cache *c, epctx_file_lock *lock)
-{
+static epctx_status take_lock(const cache *c, epctx_file_lock *lock) {
     epctx_str folder = epctx_path_folder(epctx_str_of(c->path));
     char given[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
@@ -128,8 +120,7 @@ static epctx_status take_lock(const cache *c, epctx_file_lock *lock)
     return epctx_file_lock_take(lock, c->io, c->path, c->error);
 }
 
-static epctx_status open_or_compile(const cache *c)
-{
+static epctx_status open_or_compile(const cache *c) {
     epctx_file_lock lock;
     epctx_status status;
     if (open_cache(c)) return EPCTX_OK;
@@ -148,8 +139,7 @@ static epctx_status open_or_compile(const cache *c)
 
 epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
                                    const epctx_backend *backend, const epctx_cache_opts *opts,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     cache c;
     epctx_error local;
     epctx_str chosen;

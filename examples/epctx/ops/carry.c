@@ -11,27 +11,23 @@ typedef struct carry_file {
 } carry_file;
 
 /* Whether the model can use another name for a file. */
-static bool is_renamable(const epctx_dependency *file)
-{
+static bool is_renamable(const epctx_dependency *file) {
     return file->use == EPCTX_USE_CONTEXT || file->use == EPCTX_USE_INITIALIZERS;
 }
 
-static carry_file *file_at(const carry *c, uint32_t at)
-{
+static carry_file *file_at(const carry *c, uint32_t at) {
     return (carry_file *)c->files.items + at;
 }
 
 static epctx_status refuse(carry *c, const epctx_dependency *file, epctx_status status,
-                           const char *text)
-{
+                           const char *text) {
     return epctx_fail(c->error, status, "%s '%S' of '%S': %s", epctx_file_use_name(file->use),
                       &file->name, &file->node, text);
 }
 
 /* -- equal files become one -- */
 
-static uint64_t hash_of(carry_file *file)
-{
+static uint64_t hash_of(carry_file *file) {
     if (!file->hashed) {
         file->hash = epctx_hash(file->bytes.data, file->bytes.size, 0);
         file->hashed = true;
@@ -40,8 +36,7 @@ static uint64_t hash_of(carry_file *file)
 }
 
 /* The key of a file: its size, or size and hash if other files have the same size. */
-static epctx_str key_of(carry_file *file, bool by_hash, uint64_t key[2])
-{
+static epctx_str key_of(carry_file *file, bool by_hash, uint64_t key[2]) {
     epctx_str text;
     key[0] = file->bytes.size;
     key[1] = by_hash ? hash_of(file) : 0;
@@ -50,8 +45,7 @@ static epctx_str key_of(carry_file *file, bool by_hash, uint64_t key[2])
     return text;
 }
 
-static epctx_status know(carry *c, uint32_t at, bool by_hash)
-{
+static epctx_status know(carry *c, uint32_t at, bool by_hash) {
     uint64_t *key;
     epctx_str text;
     OPS_TRY(ops_array(&c->result->arena, 2, sizeof *key, &key, c->error));
@@ -60,8 +54,7 @@ static epctx_status know(carry *c, uint32_t at, bool by_hash)
 }
 
 /* An earlier file with the same bytes, or EPCTX_MAP_NONE. Hashes only sizes that occur twice. */
-static epctx_status find_equal(carry *c, carry_file *file, uint32_t *at)
-{
+static epctx_status find_equal(carry *c, carry_file *file, uint32_t *at) {
     uint64_t key[2];
     *at = epctx_map_get(&c->alike, key_of(file, false, key));
     if (*at == EPCTX_MAP_NONE) return EPCTX_OK;
@@ -76,8 +69,7 @@ static epctx_status find_equal(carry *c, carry_file *file, uint32_t *at)
 /* -- new files -- */
 
 /* The name of the file, with a number if another file has the name. */
-static epctx_status choose_name(carry *c, const epctx_dependency *dep, epctx_str *name)
-{
+static epctx_status choose_name(carry *c, const epctx_dependency *dep, epctx_str *name) {
     char text[EPCTX_PATH_MAX];
     uint64_t number = 2;
     const char *copy;
@@ -97,8 +89,7 @@ static epctx_status choose_name(carry *c, const epctx_dependency *dep, epctx_str
 }
 
 /* Adds a file to those to write, unless it is already in place. */
-static epctx_status put_output(carry *c, const carry_file *file)
-{
+static epctx_status put_output(carry *c, const carry_file *file) {
     const epctx_io *io = epctx_model_io(c->result);
     epctx_output_file out;
     char real[EPCTX_PATH_MAX];
@@ -110,8 +101,7 @@ static epctx_status put_output(carry *c, const carry_file *file)
     return ops_put_file(c->report, &out, c->error);
 }
 
-static epctx_status put_file(carry *c, const epctx_dependency *dep, carry_file *file)
-{
+static epctx_status put_file(carry *c, const epctx_dependency *dep, carry_file *file) {
     uint32_t at = (uint32_t)c->files.count;
     bool size_known;
     uint64_t key[2];
@@ -130,8 +120,7 @@ static epctx_status put_file(carry *c, const epctx_dependency *dep, carry_file *
 
 /* The file of the result that `dep` becomes. */
 static epctx_status find_or_put(carry *c, epctx_model *model, const epctx_dependency *dep,
-                                bool alone, uint32_t *at)
-{
+                                bool alone, uint32_t *at) {
     carry_file file;
     memset(&file, 0, sizeof file);
     file.path = dep->path;
@@ -148,8 +137,7 @@ static epctx_status find_or_put(carry *c, epctx_model *model, const epctx_depend
 }
 
 static epctx_status carry_one(carry *c, epctx_model *model, size_t part,
-                              const epctx_dependency *dep, bool alone, epctx_list *renames)
-{
+                              const epctx_dependency *dep, bool alone, epctx_list *renames) {
     epctx_file_rename *rename;
     uint32_t at;
     epctx_str now;
@@ -166,8 +154,7 @@ static epctx_status carry_one(carry *c, epctx_model *model, size_t part,
 }
 
 void carry_begin(carry *c, ops_report *report, epctx_model *result, const char *path,
-                 epctx_error *error)
-{
+                 epctx_error *error) {
     memset(c, 0, sizeof *c);
     c->report = report;
     c->result = result;
@@ -178,8 +165,7 @@ void carry_begin(carry *c, ops_report *report, epctx_model *result, const char *
     epctx_map_init(&c->alike, &result->arena);
 }
 
-epctx_status carry_files(carry *c, epctx_model *model, size_t part, bool alone)
-{
+epctx_status carry_files(carry *c, epctx_model *model, size_t part, bool alone) {
     epctx_dependency *files = NULL;
     epctx_check_opts opts;
     epctx_list renames;

@@ -8,15 +8,14 @@ typedef struct dims_work {
     epctx_error *error;
 } dims_work;
 
-static epctx_status dims_set(dims_work *w, epctx_view dim)
-{
+static epctx_status dims_set(dims_work *w, epctx_view dim) {
     w->count++;
     return epctx_message_set_int(w->model, dim, EPCTX_FIELD_DIM_DIM_VALUE, w->value, w->error);
 }
 
 /* Sets the dimensions `param` of the values in field `number` of a graph. */
-static epctx_status dims_of_values(dims_work *w, epctx_view graph, uint32_t number, epctx_str param)
-{
+static epctx_status dims_of_values(dims_work *w, epctx_view graph, uint32_t number,
+                                   epctx_str param) {
     epctx_cursor values = epctx_view_fields(graph, number);
     epctx_value_view value;
     while (epctx_next_value(&values, &value)) {
@@ -31,8 +30,7 @@ static epctx_status dims_of_values(dims_work *w, epctx_view graph, uint32_t numb
     return EPCTX_OK;
 }
 
-static epctx_status dims_fix_named(dims_work *w, epctx_str param)
-{
+static epctx_status dims_fix_named(dims_work *w, epctx_str param) {
     epctx_walk walk;
     epctx_graph_view graph;
     epctx_walk_begin(&walk, w->model);
@@ -47,8 +45,7 @@ static epctx_status dims_fix_named(dims_work *w, epctx_str param)
 }
 
 /* Dimension `axis` of a graph input. */
-static epctx_status dims_find(const dims_work *w, epctx_str input, uint32_t axis, epctx_view *out)
-{
+static epctx_status dims_find(const dims_work *w, epctx_str input, uint32_t axis, epctx_view *out) {
     epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(w->model));
     epctx_value_view value;
     epctx_cursor dims;
@@ -69,8 +66,7 @@ static epctx_status dims_find(const dims_work *w, epctx_str input, uint32_t axis
                       &input, (uint64_t)at, (uint64_t)axis);
 }
 
-static epctx_status dims_fix_input(dims_work *w, epctx_str input, uint32_t axis)
-{
+static epctx_status dims_fix_input(dims_work *w, epctx_str input, uint32_t axis) {
     epctx_view view;
     epctx_dim dim;
     OPS_TRY(dims_find(w, input, axis, &view));
@@ -85,8 +81,7 @@ static epctx_status dims_fix_input(dims_work *w, epctx_str input, uint32_t axis)
 }
 
 static epctx_status dims_begin(dims_work *w, epctx_model *model, int64_t value, size_t *count,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     epctx_error_clear(error);
     if (count != NULL) *count = 0;
     w->model = model;
@@ -98,15 +93,13 @@ static epctx_status dims_begin(dims_work *w, epctx_model *model, int64_t value, 
                : epctx_fail(error, EPCTX_ERR_ARG, "a dimension must be 1 or more, not %d", value);
 }
 
-static epctx_status dims_end(dims_work *w, size_t mark, epctx_status status, size_t *count)
-{
+static epctx_status dims_end(dims_work *w, size_t mark, epctx_status status, size_t *count) {
     if (status == EPCTX_OK && count != NULL) *count = w->count;
     return ops_end(w->model, mark, status, w->error);
 }
 
 epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value, size_t *count,
-                           epctx_error *error)
-{
+                           epctx_error *error) {
     size_t mark = epctx_model_mark(model);
     dims_work w;
     OPS_TRY(dims_begin(&w, model, value, count, error));
@@ -114,8 +107,7 @@ epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value, s
 }
 
 epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis, int64_t value,
-                                 size_t *count, epctx_error *error)
-{
+                                 size_t *count, epctx_error *error) {
     size_t mark = epctx_model_mark(model);
     dims_work w;
     OPS_TRY(dims_begin(&w, model, value, count, error));

@@ -12,27 +12,23 @@ typedef struct init_work {
 typedef epctx_status (*init_step)(init_work *w);
 
 static epctx_status init_note(init_work *w, epctx_change_kind kind, epctx_str name, epctx_str file,
-                              uint64_t size)
-{
+                              uint64_t size) {
     epctx_change change = {kind, name, file, size, NULL};
     return epctx_changes_put(w->c.changes, w->c.arena, &change, w->c.error);
 }
 
-static epctx_status init_skip(init_work *w, epctx_str name, uint64_t size, const char *reason)
-{
+static epctx_status init_skip(init_work *w, epctx_str name, uint64_t size, const char *reason) {
     epctx_change change = {EPCTX_CHANGE_SKIPPED, name, epctx_str_of(NULL), size, reason};
     return epctx_changes_put(w->c.changes, w->c.arena, &change, w->c.error);
 }
 
 /* The main graph and its bodies, outer ones first. */
-static bool init_next_graph(epctx_walk *walk, epctx_graph_view *graph)
-{
+static bool init_next_graph(epctx_walk *walk, epctx_graph_view *graph) {
     return epctx_walk_graph(walk, graph) && !walk->in_function && !walk->in_training;
 }
 
 static epctx_status init_run(epctx_model *model, const epctx_convert_opts *opts, init_step step,
-                             epctx_changes *changes, epctx_error *error)
-{
+                             epctx_changes *changes, epctx_error *error) {
     init_work w;
     memset(&w, 0, sizeof w);
     ops_begin(&w.c, model, opts, changes, error);
@@ -41,8 +37,7 @@ static epctx_status init_run(epctx_model *model, const epctx_convert_opts *opts,
 
 /* -- inline -- */
 
-static epctx_status init_inline_step(init_work *w)
-{
+static epctx_status init_inline_step(init_work *w) {
     epctx_walk walk;
     epctx_graph_view graph;
     epctx_walk_begin(&walk, w->c.model);
@@ -57,15 +52,13 @@ static epctx_status init_inline_step(init_work *w)
 }
 
 epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
-                               epctx_changes *changes, epctx_error *error)
-{
+                               epctx_changes *changes, epctx_error *error) {
     return init_run(model, opts, init_inline_step, changes, error);
 }
 
 /* -- external -- */
 
-static epctx_status init_add_part(init_work *w, const uint8_t *data, size_t size)
-{
+static epctx_status init_add_part(init_work *w, const uint8_t *data, size_t size) {
     epctx_span *part;
     if (size > 0) {
         OPS_TRY(ops_add(&w->parts, w->c.arena, sizeof *part, &part, w->c.error));
@@ -76,8 +69,7 @@ static epctx_status init_add_part(init_work *w, const uint8_t *data, size_t size
     return EPCTX_OK;
 }
 
-static epctx_status init_external_tensor(init_work *w, const epctx_tensor_view *view)
-{
+static epctx_status init_external_tensor(init_work *w, const epctx_tensor_view *view) {
     epctx_tensor tensor;
     uint64_t gap;
     OPS_TRY(epctx_tensor_load(w->c.model, view->view, NULL, &tensor, w->c.error));
@@ -92,8 +84,7 @@ static epctx_status init_external_tensor(init_work *w, const epctx_tensor_view *
 }
 
 /* Reports attribute tensors above the threshold, which stay in the model. */
-static epctx_status init_skip_attrs(init_work *w, epctx_graph_view graph)
-{
+static epctx_status init_skip_attrs(init_work *w, epctx_graph_view graph) {
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx_node_view node;
     epctx_attr_view attr;
@@ -110,8 +101,7 @@ static epctx_status init_skip_attrs(init_work *w, epctx_graph_view graph)
     return EPCTX_OK;
 }
 
-static epctx_status init_external_graph(init_work *w, epctx_graph_view graph)
-{
+static epctx_status init_external_graph(init_work *w, epctx_graph_view graph) {
     epctx_cursor tensors = epctx_graph_initializers(graph);
     epctx_cursor sparses = epctx_graph_sparse(graph);
     epctx_tensor_view tensor;
@@ -128,8 +118,7 @@ static epctx_status init_external_graph(init_work *w, epctx_graph_view graph)
 }
 
 /* Checks the options and names the file. */
-static epctx_status init_external_begin(init_work *w)
-{
+static epctx_status init_external_begin(init_work *w) {
     epctx_str path = epctx_str_of(ops_result_path(w->c.model, &w->c.opts));
     const char *pattern = w->c.opts.name != NULL ? w->c.opts.name : "{file}.data";
     char name[EPCTX_PATH_MAX];
@@ -149,15 +138,13 @@ static epctx_status init_external_begin(init_work *w)
     return w->file.size > 0 ? EPCTX_OK : ops_nomem(w->c.arena, w->c.error);
 }
 
-static epctx_status init_external_step(init_work *w)
-{
+static epctx_status init_external_step(init_work *w) {
     epctx_walk walk;
     epctx_graph_view graph;
     epctx_output_file file;
     OPS_TRY(init_external_begin(w));
     epctx_walk_begin(&walk, w->c.model);
-    while (init_next_graph(&walk, &graph))
-        OPS_TRY(init_external_graph(w, graph));
+    while (init_next_graph(&walk, &graph)) OPS_TRY(init_external_graph(w, graph));
     if (w->parts.count == 0) return EPCTX_OK;
     if (w->file_used) {
         return epctx_fail(w->c.error, EPCTX_ERR_PATH,
@@ -172,30 +159,25 @@ static epctx_status init_external_step(init_work *w)
 }
 
 epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
-                                 epctx_changes *changes, epctx_error *error)
-{
+                                 epctx_changes *changes, epctx_error *error) {
     return init_run(model, opts, init_external_step, changes, error);
 }
 
 /* -- prune -- */
 
-static epctx_status init_use_node(init_work *w, epctx_map *used, const epctx_node_view *node)
-{
+static epctx_status init_use_node(init_work *w, epctx_map *used, const epctx_node_view *node) {
     epctx_cursor inputs = epctx_node_inputs(node);
     const epctx_str *captures;
     epctx_str name;
     size_t count, i;
-    while (epctx_next_str(&inputs, &name))
-        OPS_TRY(ops_put(used, name, 1, w->c.error));
+    while (epctx_next_str(&inputs, &name)) OPS_TRY(ops_put(used, name, 1, w->c.error));
     OPS_TRY(epctx_node_captures(node->view, w->c.arena, &captures, &count, w->c.error));
-    for (i = 0; i < count; i++)
-        OPS_TRY(ops_put(used, captures[i], 1, w->c.error));
+    for (i = 0; i < count; i++) OPS_TRY(ops_put(used, captures[i], 1, w->c.error));
     return EPCTX_OK;
 }
 
 /* Names that a graph and its subgraphs read, and that its interface and annotations use. */
-static epctx_status init_use_graph(init_work *w, epctx_map *used, epctx_graph_view graph)
-{
+static epctx_status init_use_graph(init_work *w, epctx_map *used, epctx_graph_view graph) {
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx_cursor inputs = epctx_graph_inputs(graph);
     epctx_cursor outputs = epctx_graph_outputs(graph);
@@ -204,22 +186,19 @@ static epctx_status init_use_graph(init_work *w, epctx_map *used, epctx_graph_vi
     epctx_value_view value;
     epctx_node_view node;
     epctx_pair pair;
-    while (epctx_next_node(&nodes, &node))
-        OPS_TRY(init_use_node(w, used, &node));
+    while (epctx_next_node(&nodes, &node)) OPS_TRY(init_use_node(w, used, &node));
     while (epctx_next_value(&inputs, &value) || epctx_next_value(&outputs, &value))
         OPS_TRY(ops_put(used, value.name, 1, w->c.error));
     while (epctx_next_annotation(&annotations, &annotation)) {
         epctx_cursor pairs = epctx_annotation_pairs(&annotation);
         OPS_TRY(ops_put(used, annotation.tensor_name, 1, w->c.error));
-        while (epctx_next_pair(&pairs, &pair))
-            OPS_TRY(ops_put(used, pair.value, 1, w->c.error));
+        while (epctx_next_pair(&pairs, &pair)) OPS_TRY(ops_put(used, pair.value, 1, w->c.error));
     }
     return EPCTX_OK;
 }
 
 /* Training graphs read and replace initializers of the main graph. */
-static epctx_status init_use_training(init_work *w, epctx_map *used)
-{
+static epctx_status init_use_training(init_work *w, epctx_map *used) {
     epctx_cursor trainings = epctx_model_trainings(w->c.model);
     epctx_training_view training;
     epctx_pair pair;
@@ -239,15 +218,13 @@ static epctx_status init_use_training(init_work *w, epctx_map *used)
 }
 
 static epctx_status init_prune_one(init_work *w, const epctx_map *used, epctx_view view,
-                                   epctx_str name)
-{
+                                   epctx_str name) {
     if (ops_has(used, name)) return EPCTX_OK;
     OPS_TRY(epctx_view_remove(w->c.model, view, w->c.error));
     return init_note(w, EPCTX_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size);
 }
 
-static epctx_status init_prune_step(init_work *w)
-{
+static epctx_status init_prune_step(init_work *w) {
     epctx_walk walk;
     epctx_graph_view graph;
     epctx_walk_begin(&walk, w->c.model);
@@ -269,7 +246,6 @@ static epctx_status init_prune_step(init_work *w)
 }
 
 epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
-                              epctx_changes *changes, epctx_error *error)
-{
+                              epctx_changes *changes, epctx_error *error) {
     return init_run(model, opts, init_prune_step, changes, error);
 }

@@ -2,8 +2,7 @@
 #include "lint_internal.h"
 #include "sharding.h"
 
-epctx_rule_info epctx_rule_of(epctx_rule rule)
-{
+epctx_rule_info epctx_rule_of(epctx_rule rule) {
     static const epctx_rule_info rules[EPCTX_RULE_COUNT + 1] = {
 #define OPS_RULE_INFO(symbol, id, name, text, fix) \
     {id, name, text, fix, \
@@ -18,8 +17,7 @@ epctx_rule_info epctx_rule_of(epctx_rule rule)
 }
 
 void lint_say(linter *l, epctx_rule rule, epctx_str node, const char *attribute, const char *format,
-              ...)
-{
+              ...) {
     char message[LINT_MESSAGE];
     epctx_text text = epctx_text_of(message, sizeof message);
     epctx_finding finding;
@@ -39,26 +37,22 @@ void lint_say(linter *l, epctx_rule rule, epctx_str node, const char *attribute,
     if (l->found_fn != NULL) l->found_fn(l->user, &finding);
 }
 
-epctx_status lint_set(linter *l, epctx_map *map, epctx_str key, uint32_t value)
-{
+epctx_status lint_set(linter *l, epctx_map *map, epctx_str key, uint32_t value) {
     return epctx_map_put(map, key, value) == EPCTX_OK ? EPCTX_OK : ops_nomem(&l->arena, l->error);
 }
 
-epctx_status lint_add(linter *l, epctx_map *map, epctx_str key, uint32_t value, uint32_t *before)
-{
+epctx_status lint_add(linter *l, epctx_map *map, epctx_str key, uint32_t value, uint32_t *before) {
     *before = epctx_map_get(map, key);
     return *before == EPCTX_MAP_NONE ? lint_set(l, map, key, value) : EPCTX_OK;
 }
 
-epctx_status lint_append(linter *l, epctx_list *list, size_t size, void *out)
-{
+epctx_status lint_append(linter *l, epctx_list *list, size_t size, void *out) {
     void *place = epctx_list_add(list, &l->arena, size);
     memcpy(out, &place, sizeof place);
     return place != NULL ? EPCTX_OK : ops_nomem(&l->arena, l->error);
 }
 
-void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name)
-{
+void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name) {
     epctx_text text = epctx_text_of(out, LINT_ATTR_TEXT);
     epctx_text_put_shown(&text, name);
 }
@@ -67,8 +61,7 @@ void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name)
 
 /* Singular fields that occur twice, and strings that are not UTF-8. `node`: the innermost node. */
 static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_str node,
-                        epctx_str attr)
-{
+                        epctx_str attr) {
     epctx_cursor it = epctx_view_fields(message, 0);
     epctx_field field;
     uint32_t seen = 0;
@@ -106,15 +99,13 @@ static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_st
 
 /* -- the fields of the model -- */
 
-static epctx_str lint_canonical_domain(epctx_str domain)
-{
+static epctx_str lint_canonical_domain(epctx_str domain) {
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 
 /* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and
  * imports the domain itself when the model does not. 0: not one of its domains. */
-int32_t epctx_lint_opset(epctx_str domain)
-{
+int32_t epctx_lint_opset(epctx_str domain) {
     static const struct {
         const char *domain;
         int32_t newest;
@@ -135,8 +126,7 @@ int32_t epctx_lint_opset(epctx_str domain)
 }
 
 /* Opset imports of the model or of a function. For each domain the last one counts, as in ORT. */
-epctx_status lint_opsets(linter *l, epctx_cursor imports)
-{
+epctx_status lint_opsets(linter *l, epctx_cursor imports) {
     epctx_opset opset;
     epctx_map_init(&l->imports, &l->arena);
     while (epctx_next_opset(&imports, &opset)) {
@@ -161,8 +151,7 @@ epctx_status lint_opsets(linter *l, epctx_cursor imports)
     return EPCTX_OK;
 }
 
-epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner)
-{
+epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner) {
     /* To ORT "ai.onnx" is another domain in bodies and functions. */
     epctx_str domain = inner ? node->domain : lint_canonical_domain(node->domain);
     bool known = epctx_lint_opset(domain) > 0;
@@ -195,8 +184,7 @@ epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner)
     return lint_set(l, &l->imports, domain, 1); /* reported once */
 }
 
-static epctx_status lint_metadata(linter *l)
-{
+static epctx_status lint_metadata(linter *l) {
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(l->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_map keys;
@@ -213,8 +201,7 @@ static epctx_status lint_metadata(linter *l)
     return EPCTX_OK;
 }
 
-static epctx_status lint_model(linter *l)
-{
+static epctx_status lint_model(linter *l) {
     epctx_model_info info = epctx_model_read(l->model);
     uint64_t size = l->model->source.size;
     epctx_str none = epctx_str_of("");
@@ -228,8 +215,7 @@ static epctx_status lint_model(linter *l)
                  "ir_version is %d, but ORT 1.30 reads up to 13", info.ir_version);
     } else {
         bool found = false;
-        while (epctx_next_field(&ir, &field))
-            found = found || field.wire == EPCTX_WIRE_VARINT;
+        while (epctx_next_field(&ir, &field)) found = found || field.wire == EPCTX_WIRE_VARINT;
         if (!found) lint_say(l, EPCTX_RULE_IR_REFUSED, none, NULL, "the model has no ir_version");
     }
     if (size > INT32_MAX) {
@@ -250,8 +236,7 @@ static epctx_status lint_model(linter *l)
     return lint_metadata(l);
 }
 
-static epctx_status lint_run(linter *l)
-{
+static epctx_status lint_run(linter *l) {
     const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
     epctx_graph_view graph = epctx_model_graph(l->model);
     epctx_str none = epctx_str_of("");
@@ -262,8 +247,7 @@ static epctx_status lint_run(linter *l)
     OPS_TRY(lint_model(l));
     l->main_nodes = epctx_cursor_count(epctx_graph_nodes(graph));
     OPS_TRY(lint_graph(l, graph.view, NULL));
-    for (i = 0; i < l->callees.count; i++)
-        OPS_TRY(lint_function(l, lint_callee_at(l, i)));
+    for (i = 0; i < l->callees.count; i++) OPS_TRY(lint_function(l, lint_callee_at(l, i)));
     OPS_TRY(lint_parties(l));
     if (forced != NULL && l->parties.count == 0) {
         lint_say(l, EPCTX_RULE_NOT_OURS, none, NULL,
@@ -277,8 +261,7 @@ static epctx_status lint_run(linter *l)
 
 epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
                         epctx_finding_fn found_fn, void *user,
-                        uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error)
-{
+                        uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error) {
     linter l;
     epctx_status status;
     size_t i;
@@ -295,8 +278,7 @@ epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
     epctx_map *const maps[] = {&l.party_of,       &l.epnode_names,  &l.unknown_sources,
                                &l.configurations, &l.functions,     &l.idle_files,
                                &l.body_files,     &l.external_files};
-    for (i = 0; i < sizeof maps / sizeof maps[0]; i++)
-        epctx_map_init(maps[i], &l.arena);
+    for (i = 0; i < sizeof maps / sizeof maps[0]; i++) epctx_map_init(maps[i], &l.arena);
     status = lint_run(&l);
     if (counts != NULL) memcpy(counts, l.counts, sizeof l.counts);
     epctx_arena_free(&l.arena);
@@ -312,8 +294,7 @@ typedef struct lint_verdict {
     epctx_status status;
 } lint_verdict;
 
-static void lint_verdict_found(void *user, const epctx_finding *finding)
-{
+static void lint_verdict_found(void *user, const epctx_finding *finding) {
     lint_verdict *v = (lint_verdict *)user;
     v->counts[finding->rule]++;
     if (v->allowed != NULL && v->status == EPCTX_OK &&
@@ -325,8 +306,7 @@ static void lint_verdict_found(void *user, const epctx_finding *finding)
 }
 
 static epctx_status lint_judge(const epctx_model *model, const epctx_profile *profile,
-                               lint_verdict *v, epctx_error *error)
-{
+                               lint_verdict *v, epctx_error *error) {
     epctx_check_opts opts;
     epctx_error local;
     memset(&opts, 0, sizeof opts);
@@ -346,8 +326,7 @@ static epctx_status lint_judge(const epctx_model *model, const epctx_profile *pr
 }
 
 epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *profile,
-                              uint64_t counts[EPCTX_RULE_COUNT], epctx_error *error)
-{
+                              uint64_t counts[EPCTX_RULE_COUNT], epctx_error *error) {
     lint_verdict v;
     v.counts = counts;
     v.allowed = NULL;
@@ -355,8 +334,7 @@ epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *pro
 }
 
 epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *profile,
-                               const uint64_t *allowed, epctx_error *error)
-{
+                               const uint64_t *allowed, epctx_error *error) {
     static const uint64_t none[EPCTX_RULE_COUNT];
     uint64_t counts[EPCTX_RULE_COUNT];
     lint_verdict v;

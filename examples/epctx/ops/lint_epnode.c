@@ -17,8 +17,7 @@ typedef struct lint_type_note {
     bool is_tensor, dynamic;
 } lint_type_note;
 
-static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_value_view *value)
-{
+static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_value_view *value) {
     epctx_cursor dims = epctx_value_dims(value);
     lint_type_note note;
     lint_type_note *place;
@@ -26,8 +25,7 @@ static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_val
     note.elem_type = value->elem_type;
     note.is_tensor = value->is_tensor;
     note.dynamic = !value->has_shape;
-    while (epctx_next_dim(&dims, &dim))
-        note.dynamic = note.dynamic || !dim.known || dim.value < 0;
+    while (epctx_next_dim(&dims, &dim)) note.dynamic = note.dynamic || !dim.known || dim.value < 0;
     if (epctx_type_of(value->type).kind == EPCTX_TYPE_NONE || ops_has(&scope->types, value->name))
         return EPCTX_OK;
     OPS_TRY(lint_append(l, &scope->notes, sizeof *place, &place));
@@ -36,41 +34,35 @@ static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_val
 }
 
 /* Types from a list of ValueInfoProtos. */
-epctx_status lint_note_list(linter *l, lint_frame *scope, epctx_view owner, uint32_t number)
-{
+epctx_status lint_note_list(linter *l, lint_frame *scope, epctx_view owner, uint32_t number) {
     epctx_cursor it = epctx_view_fields(owner, number);
     epctx_value_view value;
     if (!scope->typed) {
         epctx_map_init(&scope->types, &l->arena);
         scope->typed = true;
     }
-    while (epctx_next_value(&it, &value))
-        OPS_TRY(lint_note_type(l, scope, &value));
+    while (epctx_next_value(&it, &value)) OPS_TRY(lint_note_type(l, scope, &value));
     return EPCTX_OK;
 }
 
 /* The types of a function are already known. */
-static epctx_status lint_note_types(linter *l, lint_frame *scope, epctx_view graph)
-{
+static epctx_status lint_note_types(linter *l, lint_frame *scope, epctx_view graph) {
     static const uint8_t lists[3] = {EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_GRAPH_INPUT,
                                      EPCTX_FIELD_GRAPH_OUTPUT};
     int i;
-    for (i = scope->typed ? 3 : 0; i < 3; i++)
-        OPS_TRY(lint_note_list(l, scope, graph, lists[i]));
+    for (i = scope->typed ? 3 : 0; i < 3; i++) OPS_TRY(lint_note_list(l, scope, graph, lists[i]));
     return EPCTX_OK;
 }
 
 /* ORT's contrib_defs.cc: all tensor types but strings, complex numbers and those of eight bits and
  * less that are no integers. */
-bool epctx_lint_allows(int32_t elem_type)
-{
+bool epctx_lint_allows(int32_t elem_type) {
     return (elem_type >= 1 && elem_type <= 7) || (elem_type >= 9 && elem_type <= 13) ||
            elem_type == 16;
 }
 
 static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, epctx_str name,
-                       bool output)
-{
+                       bool output) {
     uint32_t at = epctx_map_get(&scope->types, name);
     const lint_type_note *note;
     bool fixed = judged->profile != NULL && judged->ours &&
@@ -109,8 +101,7 @@ static const char *const lint_epnode_attrs[EPCTX_EP_ATTR_COUNT] = {
 };
 
 /* Reads one attribute as if the node had no others. */
-static epctx_status lint_take(const epctx_attr_view *attr, epctx_epnode *out, epctx_error *error)
-{
+static epctx_status lint_take(const epctx_attr_view *attr, epctx_epnode *out, epctx_error *error) {
     epctx_node record;
     epctx_attr one;
     memset(&record, 0, sizeof record);
@@ -124,8 +115,7 @@ static epctx_status lint_take(const epctx_attr_view *attr, epctx_epnode *out, ep
     return epctx_epnode_from_record(&record, out, error);
 }
 
-static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *readable)
-{
+static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *readable) {
     epctx_cursor it = epctx_node_attrs(view);
     epctx_attr_view attr;
     *readable = true;
@@ -165,8 +155,7 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
 }
 
 /* Chooses the profile for a node and checks its source. */
-static epctx_status lint_source(linter *l, lint_judged *judged)
-{
+static epctx_status lint_source(linter *l, lint_judged *judged) {
     const epctx_epnode *node = &judged->node;
     const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
     epctx_claim claim;
@@ -196,8 +185,7 @@ static epctx_status lint_source(linter *l, lint_judged *judged)
     return EPCTX_OK;
 }
 
-static bool lint_looks_like_path(epctx_str text)
-{
+static bool lint_looks_like_path(epctx_str text) {
     static const char *const ends[] = {".bin", ".xml", ".engine", ".mxr", ".ctx", ".dlc", ".mep"};
     size_t i;
     if (text.size == 0 || text.size > 260) return false;
@@ -212,8 +200,7 @@ static bool lint_looks_like_path(epctx_str text)
 }
 
 /* Checks payload and attributes of a node by its profile. */
-static void lint_context(linter *l, lint_judged *judged)
-{
+static void lint_context(linter *l, lint_judged *judged) {
     const epctx_epnode *node = &judged->node;
     const epctx_profile *profile = judged->profile;
     epctx_str context = node->ep_cache_context;
@@ -264,8 +251,7 @@ static void lint_context(linter *l, lint_judged *judged)
 }
 
 epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *view,
-                         epctx_view graph)
-{
+                         epctx_view graph) {
     lint_judged *place;
     const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
     lint_judged judged;
@@ -333,19 +319,16 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
 
 /* -- nodes of one EP together -- */
 
-lint_judged *lint_judged_at(const linter *l, size_t i)
-{
+lint_judged *lint_judged_at(const linter *l, size_t i) {
     return (lint_judged *)l->nodes.items + i;
 }
 
-static lint_party *lint_party_at(const linter *l, size_t i)
-{
+static lint_party *lint_party_at(const linter *l, size_t i) {
     return (lint_party *)l->parties.items + i;
 }
 
 /* Adds a node to its party, which the first node creates. */
-static epctx_status lint_join_party(linter *l, size_t at)
-{
+static epctx_status lint_join_party(linter *l, size_t at) {
     lint_judged *judged = lint_judged_at(l, at);
     bool own = (judged->profile->traits & EPCTX_OWN_SOURCE) != 0;
     epctx_str key = own ? judged->node.source : epctx_str_of(judged->profile->name);
@@ -371,8 +354,7 @@ static epctx_status lint_join_party(linter *l, size_t at)
 }
 
 /* Reports a key by which two nodes would get the same graph of one context. */
-static epctx_status lint_key(linter *l, lint_party *party, size_t i)
-{
+static epctx_status lint_key(linter *l, lint_party *party, size_t i) {
     lint_judged *judged = lint_judged_at(l, i);
     const epctx_epnode *node = &judged->node;
     epctx_str key = party->profile->key == EPCTX_KEY_NODE_NAME ? node->name : node->partition_name;
@@ -404,8 +386,7 @@ static epctx_status lint_key(linter *l, lint_party *party, size_t i)
     return EPCTX_OK;
 }
 
-static epctx_status lint_party_node(linter *l, lint_party *party, size_t i)
-{
+static epctx_status lint_party_node(linter *l, lint_party *party, size_t i) {
     lint_judged *judged = lint_judged_at(l, i);
     const epctx_epnode *node = &judged->node;
     const epctx_profile *profile = party->profile;
@@ -426,16 +407,14 @@ static epctx_status lint_party_node(linter *l, lint_party *party, size_t i)
     return EPCTX_OK;
 }
 
-static bool lint_fits(const char *pattern, epctx_str path)
-{
+static bool lint_fits(const char *pattern, epctx_str path) {
     return epctx_profile_name_fits(pattern, path, epctx_str_of(""));
 }
 
 /* ORT openvino/onnx_ctx_model_helper.cc, ov_bin_manager.cc: blobs are looked up by partition_name
  * in the container; an ".xml" path is a plain OpenVINO IR that needs none (OVIR encapsulation,
  * test data mul_1_ep_ctx_ovir.onnx). */
-static void check_openvino(linter *l, const lint_judged *judged)
-{
+static void check_openvino(linter *l, const lint_judged *judged) {
     const epctx_epnode *node = &judged->node;
     bool wraps_ir = node->embed_mode == 0 && lint_fits("*.xml", node->ep_cache_context);
     if (node->partition_name.size == 0 && !wraps_ir) {
@@ -446,8 +425,7 @@ static void check_openvino(linter *l, const lint_judged *judged)
 
 /* ORT tensorrt/onnx_ctx_model_helper.cc: a name ending in .stripped.engine is an engine without
  * weights, refitted from the model that onnx_model_filename names. */
-static void check_tensorrt(linter *l, const lint_judged *judged)
-{
+static void check_tensorrt(linter *l, const lint_judged *judged) {
     const epctx_epnode *node = &judged->node;
     if (node->embed_mode == 0 && lint_fits("*.stripped.engine", node->ep_cache_context) &&
         node->onnx_model_filename.size == 0) {
@@ -458,8 +436,7 @@ static void check_tensorrt(linter *l, const lint_judged *judged)
 
 /* ROCm/hip-ep morphizen_compile_model.cpp: `index` numbers the partitions, node 0 is the main one.
  * The closed VitisAI library is of the same lineage; only MorphiZen's own nodes are held to it. */
-static void check_vitisai(linter *l, const lint_judged *judged)
-{
+static void check_vitisai(linter *l, const lint_judged *judged) {
     epctx_attr_view attr;
     if (epctx_str_is(judged->node.source, "MorphiZenExecutionProvider") &&
         !epctx_node_find_attr(&judged->view, "index", &attr)) {
@@ -470,8 +447,7 @@ static void check_vitisai(linter *l, const lint_judged *judged)
 
 /* onnxruntime-qnn docs/execution_providers/QNN-ExecutionProvider.md, PRs 482 and 544: a node may
  * wrap a DLC instead of a context binary. */
-static void check_qnn_plugin(linter *l, const lint_judged *judged)
-{
+static void check_qnn_plugin(linter *l, const lint_judged *judged) {
     epctx_str name = judged->node.name;
     epctx_attr_view type;
     epctx_attr_view path;
@@ -487,8 +463,7 @@ static void check_qnn_plugin(linter *l, const lint_judged *judged)
 }
 
 /* Rules of single EPs for their nodes. */
-static void lint_profile(linter *l, const lint_party *party)
-{
+static void lint_profile(linter *l, const lint_party *party) {
     static const struct {
         const char *profile;
         void (*check_fn)(linter *l, const lint_judged *judged);
@@ -508,8 +483,7 @@ static void lint_profile(linter *l, const lint_party *party)
     }
 }
 
-static void lint_judge_party(linter *l, const lint_party *party)
-{
+static void lint_judge_party(linter *l, const lint_party *party) {
     const epctx_profile *profile = party->profile;
     const epctx_epnode *first = &lint_judged_at(l, party->first)->node;
     if ((profile->traits & EPCTX_NO_MIX) != 0 && party->embedded > 0 && party->files > 0) {
@@ -531,8 +505,7 @@ static void lint_judge_party(linter *l, const lint_party *party)
     lint_profile(l, party);
 }
 
-epctx_status lint_parties(linter *l)
-{
+epctx_status lint_parties(linter *l) {
     size_t i;
     for (i = 0; i < l->nodes.count; i++)
         if (lint_judged_at(l, i)->ours) OPS_TRY(lint_join_party(l, i));
@@ -544,16 +517,14 @@ epctx_status lint_parties(linter *l)
         }
     }
     l->graph = epctx_str_of("");
-    for (i = 0; i < l->parties.count; i++)
-        lint_judge_party(l, lint_party_at(l, i));
+    for (i = 0; i < l->parties.count; i++) lint_judge_party(l, lint_party_at(l, i));
     return EPCTX_OK;
 }
 
 /* -- compatibility entries -- */
 
 /* The text in lower case, in the arena. */
-static epctx_status lint_lowered(linter *l, epctx_str text, epctx_str *out)
-{
+static epctx_status lint_lowered(linter *l, epctx_str text, epctx_str *out) {
     char *copy = epctx_arena_copy(&l->arena, text);
     size_t i;
     if (copy == NULL) return ops_nomem(&l->arena, l->error);
@@ -564,8 +535,7 @@ static epctx_status lint_lowered(linter *l, epctx_str text, epctx_str *out)
     return EPCTX_OK;
 }
 
-static bool lint_has_party(const linter *l, const epctx_profile *profile)
-{
+static bool lint_has_party(const linter *l, const epctx_profile *profile) {
     return (profile->traits & EPCTX_OWN_SOURCE) == 0 &&
            epctx_map_get(&l->party_of, epctx_str_of(profile->name)) != EPCTX_MAP_NONE;
 }
@@ -573,8 +543,7 @@ static bool lint_has_party(const linter *l, const epctx_profile *profile)
 /* One entry of the metadata. `sources` has the sources of the nodes in small letters; `told` gets
  * the EPs that an entry is for. */
 static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
-                                      const epctx_map *sources, epctx_map *told)
-{
+                                      const epctx_map *sources, epctx_map *told) {
     const epctx_profile *profile;
     epctx_str ep;
     epctx_str lowered;
@@ -600,8 +569,7 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     return EPCTX_OK;
 }
 
-epctx_status lint_compat(linter *l)
-{
+epctx_status lint_compat(linter *l) {
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(l->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_map sources;

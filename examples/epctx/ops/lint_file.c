@@ -3,8 +3,7 @@
 
 /* Whether ".." is the only problem of a name; `stays` gets whether it lexically stays inside its
  * folder. */
-static epctx_status lint_only_dots(linter *l, epctx_str name, bool *only, bool *stays)
-{
+static epctx_status lint_only_dots(linter *l, epctx_str name, bool *only, bool *stays) {
     epctx_str rest = name;
     char *copy = epctx_arena_copy(&l->arena, name);
     int64_t depth = 0;
@@ -14,8 +13,7 @@ static epctx_status lint_only_dots(linter *l, epctx_str name, bool *only, bool *
     if (copy == NULL) return ops_nomem(&l->arena, l->error);
     while (i <= name.size) {
         size_t start = i;
-        while (i < name.size && name.data[i] != '/' && name.data[i] != '\\')
-            i++;
+        while (i < name.size && name.data[i] != '/' && name.data[i] != '\\') i++;
         if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
             depth--;
             *only = true;
@@ -32,8 +30,7 @@ static epctx_status lint_only_dots(linter *l, epctx_str name, bool *only, bool *
 }
 
 /* ORT accepts a location with '..' if it leads back into the folder. */
-static epctx_status lint_detour(linter *l, epctx_dependency *file)
-{
+static epctx_status lint_detour(linter *l, epctx_dependency *file) {
     const epctx_io *io = epctx_model_io(l->model);
     uint32_t flags = l->model->path_flags | (l->opts != NULL ? l->opts->path_flags : 0);
     char path[EPCTX_PATH_MAX];
@@ -55,8 +52,7 @@ static epctx_status lint_detour(linter *l, epctx_dependency *file)
 }
 
 /* Lists the files of the model. */
-epctx_status lint_list_files(linter *l)
-{
+epctx_status lint_list_files(linter *l) {
     size_t i;
     OPS_TRY(epctx_model_files(l->model, l->opts, &l->arena, &l->files, &l->file_count, l->error));
     for (i = 0; i < l->file_count; i++) {
@@ -70,8 +66,7 @@ epctx_status lint_list_files(linter *l)
     return EPCTX_OK;
 }
 
-static void lint_join_path(char out[EPCTX_PATH_MAX], epctx_str folder, epctx_str name)
-{
+static void lint_join_path(char out[EPCTX_PATH_MAX], epctx_str folder, epctx_str name) {
     epctx_text text = epctx_text_of(out, EPCTX_PATH_MAX);
     char end = folder.size > 0 ? folder.data[folder.size - 1] : '/';
     epctx_text_put(&text, folder);
@@ -80,8 +75,7 @@ static void lint_join_path(char out[EPCTX_PATH_MAX], epctx_str folder, epctx_str
 }
 
 /* The rule that an unusable file breaks. */
-static epctx_rule lint_file_rule(const linter *l, const epctx_dependency *file)
-{
+static epctx_rule lint_file_rule(const linter *l, const epctx_dependency *file) {
     const epctx_io *io = epctx_model_io(l->model);
     epctx_str tag = epctx_str_of("*/");
     if (file->name.size >= tag.size && memcmp(file->name.data, tag.data, tag.size) == 0)
@@ -99,8 +93,7 @@ static epctx_rule lint_file_rule(const linter *l, const epctx_dependency *file)
     return EPCTX_RULE_FILE_IRREGULAR;
 }
 
-static void lint_file(linter *l, const epctx_dependency *file)
-{
+static void lint_file(linter *l, const epctx_dependency *file) {
     epctx_str name = file->name;
     if (file->use == EPCTX_USE_SOURCE_MODEL && !file->required) {
         if (memchr(name.data, '/', name.size) != NULL ||
@@ -131,8 +124,7 @@ static void lint_file(linter *l, const epctx_dependency *file)
     }
 }
 
-void lint_files(linter *l)
-{
+void lint_files(linter *l) {
     const char *path_given = l->opts != NULL ? l->opts->context_file_path : NULL;
     epctx_str model_file =
         epctx_path_file(epctx_str_of(path_given != NULL ? path_given : l->model->path));

@@ -3,8 +3,7 @@
 
 /* -- order -- */
 
-epctx_status lint_add_edge(linter *l, epctx_list *edges, uint32_t from, uint32_t to)
-{
+epctx_status lint_add_edge(linter *l, epctx_list *edges, uint32_t from, uint32_t to) {
     lint_edge *edge;
     OPS_TRY(lint_append(l, edges, sizeof *edge, &edge));
     edge->from = from;
@@ -14,18 +13,13 @@ epctx_status lint_add_edge(linter *l, epctx_list *edges, uint32_t from, uint32_t
 
 /* Edges sorted by one end, stable: `start[n]` is where those of node n begin. */
 static void lint_sort_edges(const lint_edge *in, size_t edges, bool by_from, uint32_t nodes,
-                            uint32_t *start, lint_edge *out)
-{
+                            uint32_t *start, lint_edge *out) {
     size_t i;
     memset(start, 0, ((size_t)nodes + 1) * sizeof *start);
-    for (i = 0; i < edges; i++)
-        start[(by_from ? in[i].from : in[i].to) + 1]++;
-    for (i = 0; i < nodes; i++)
-        start[i + 1] += start[i];
-    for (i = 0; i < edges; i++)
-        out[start[by_from ? in[i].from : in[i].to]++] = in[i];
-    for (i = nodes; i > 0; i--)
-        start[i] = start[i - 1];
+    for (i = 0; i < edges; i++) start[(by_from ? in[i].from : in[i].to) + 1]++;
+    for (i = 0; i < nodes; i++) start[i + 1] += start[i];
+    for (i = 0; i < edges; i++) out[start[by_from ? in[i].from : in[i].to]++] = in[i];
+    for (i = nodes; i > 0; i--) start[i] = start[i - 1];
     start[0] = 0;
 }
 
@@ -33,8 +27,7 @@ static void lint_sort_edges(const lint_edge *in, size_t edges, bool by_from, uin
  * those that nothing reads from, the last of them first. `order` gets the position of each; in a
  * circle, UINT32_MAX for its members and what hangs on them. */
 epctx_status lint_ort_order(linter *l, const epctx_list *edges, uint32_t nodes, uint32_t *order,
-                            bool *circle)
-{
+                            bool *circle) {
     const uint8_t seen = 1, done = 2;
     lint_edge *sorted;
     uint32_t *reads;
@@ -86,15 +79,13 @@ epctx_status lint_ort_order(linter *l, const epctx_list *edges, uint32_t nodes, 
 
 /* -- who calls whom -- */
 
-lint_callee *lint_callee_at(const linter *l, size_t i)
-{
+lint_callee *lint_callee_at(const linter *l, size_t i) {
     return (lint_callee *)l->callees.items + i;
 }
 
 /* By what calls find functions, in `out`; empty when it is too long. */
 static epctx_str lint_call_key(char out[LINT_MESSAGE], epctx_str domain, epctx_str name,
-                               epctx_str overload)
-{
+                               epctx_str overload) {
     epctx_text text = epctx_text_of(out, LINT_MESSAGE);
     epctx_text_put(&text, domain);
     epctx_text_put_char(&text, '\n');
@@ -105,8 +96,7 @@ static epctx_str lint_call_key(char out[LINT_MESSAGE], epctx_str domain, epctx_s
 }
 
 /* The function that a node calls: its position, or EPCTX_MAP_NONE. */
-uint32_t lint_callee_of(const linter *l, const epctx_node_view *node)
-{
+uint32_t lint_callee_of(const linter *l, const epctx_node_view *node) {
     char out[LINT_MESSAGE];
     return l->callees.count == 0
                ? EPCTX_MAP_NONE
@@ -115,8 +105,7 @@ uint32_t lint_callee_of(const linter *l, const epctx_node_view *node)
 }
 
 /* The functions that nodes call, as edges; bodies belong to their node. */
-static epctx_status lint_calls(linter *l, epctx_cursor nodes, uint32_t caller, epctx_list *calls)
-{
+static epctx_status lint_calls(linter *l, epctx_cursor nodes, uint32_t caller, epctx_list *calls) {
     epctx_node_view node;
     while (epctx_next_node(&nodes, &node)) {
         uint32_t callee = lint_callee_of(l, &node);
@@ -138,8 +127,7 @@ static epctx_status lint_calls(linter *l, epctx_cursor nodes, uint32_t caller, e
 }
 
 /* Marks what node `main` reaches. */
-static epctx_status lint_mark_called(linter *l, const epctx_list *calls, uint32_t main)
-{
+static epctx_status lint_mark_called(linter *l, const epctx_list *calls, uint32_t main) {
     uint32_t *start;
     uint32_t *stack;
     lint_edge *sorted;
@@ -164,8 +152,7 @@ static epctx_status lint_mark_called(linter *l, const epctx_list *calls, uint32_
 }
 
 /* ORT takes the last function of a name. */
-static epctx_status lint_add_callee(linter *l, const epctx_function_view *view)
-{
+static epctx_status lint_add_callee(linter *l, const epctx_function_view *view) {
     char out[LINT_MESSAGE];
     epctx_str key = lint_call_key(out, view->domain, view->name, view->overload);
     uint32_t before;
@@ -182,8 +169,7 @@ static epctx_status lint_add_callee(linter *l, const epctx_function_view *view)
 }
 
 /* Lists the functions, and which of them the main graph calls, itself or through others. */
-epctx_status lint_callees(linter *l)
-{
+epctx_status lint_callees(linter *l) {
     epctx_cursor it = epctx_model_functions(l->model);
     epctx_function_view function;
     epctx_list calls;
@@ -191,8 +177,7 @@ epctx_status lint_callees(linter *l)
     uint32_t main;
     uint32_t i;
     bool circle;
-    while (epctx_next_function(&it, &function))
-        OPS_TRY(lint_add_callee(l, &function));
+    while (epctx_next_function(&it, &function)) OPS_TRY(lint_add_callee(l, &function));
     if (l->callees.count == 0) return EPCTX_OK;
     memset(&calls, 0, sizeof calls);
     main = (uint32_t)l->callees.count;
@@ -211,8 +196,7 @@ epctx_status lint_callees(linter *l)
 /* -- functions themselves -- */
 
 /* Inputs and outputs of every function, whether something calls it or not. */
-static epctx_status lint_parameters(linter *l, epctx_view function, lint_frame *scope)
-{
+static epctx_status lint_parameters(linter *l, epctx_view function, lint_frame *scope) {
     epctx_cursor it = epctx_view_fields(function, EPCTX_FIELD_FUNCTION_INPUT);
     epctx_map outputs;
     epctx_str name;
@@ -241,8 +225,7 @@ static epctx_status lint_parameters(linter *l, epctx_view function, lint_frame *
     return EPCTX_OK;
 }
 
-epctx_status lint_function(linter *l, const lint_callee *callee)
-{
+epctx_status lint_function(linter *l, const lint_callee *callee) {
     epctx_view function = callee->view.view;
     lint_frame scope;
     epctx_cursor it;

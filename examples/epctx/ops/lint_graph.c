@@ -5,28 +5,24 @@
 /* -- names -- */
 
 /* An attribute's field that holds a graph. */
-bool lint_is_body(const epctx_field *field)
-{
+bool lint_is_body(const epctx_field *field) {
     return field->wire == EPCTX_WIRE_LEN &&
            (field->number == EPCTX_FIELD_ATTR_G || field->number == EPCTX_FIELD_ATTR_GRAPHS);
 }
 
 /* The main graph, whose nodes ORT sorts; not that of a function, and no training graph. */
-bool lint_is_main(const linter *l, const lint_frame *scope)
-{
+bool lint_is_main(const linter *l, const lint_frame *scope) {
     return scope->outer == NULL && !l->in_function;
 }
 
 /* An initializer, or what a Constant makes: ORT takes the one for the other. `made` is what the
  * frame's `names` say. */
-static bool lint_made_constant(const lint_frame *scope, uint32_t made)
-{
+static bool lint_made_constant(const lint_frame *scope, uint32_t made) {
     return made == 1 || (made >= 2 && made != EPCTX_MAP_NONE && scope->constants[made - 2] != 0);
 }
 
 /* Reads of a value by a node or, `position` UINT32_MAX, by the graph's end. */
-static epctx_status lint_read(linter *l, lint_frame *scope, epctx_str node, epctx_str name)
-{
+static epctx_status lint_read(linter *l, lint_frame *scope, epctx_str node, epctx_str name) {
     lint_frame *s;
     for (s = scope; s != NULL; s = s->outer) {
         uint32_t made = epctx_map_get(&s->names, name);
@@ -53,14 +49,12 @@ static epctx_status lint_read(linter *l, lint_frame *scope, epctx_str node, epct
 }
 
 /* The main graph has a value of this name, and the graph continues the main graph. */
-static bool lint_made_before(const lint_frame *scope, epctx_str name)
-{
+static bool lint_made_before(const lint_frame *scope, epctx_str name) {
     return scope->joined && epctx_map_get(&scope->outer->names, name) != EPCTX_MAP_NONE;
 }
 
 /* Also of a name that is listed as a graph input, as IR versions below 4 demand. */
-static epctx_status lint_scope_constant(linter *l, lint_frame *scope, epctx_str name)
-{
+static epctx_status lint_scope_constant(linter *l, lint_frame *scope, epctx_str name) {
     if (lint_made_before(scope, name)) {
         lint_say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
                  "initializer '%S' is also a value of the main graph", &name);
@@ -71,8 +65,7 @@ static epctx_status lint_scope_constant(linter *l, lint_frame *scope, epctx_str 
 }
 
 /* Whether two lists of dimensions agree. */
-static bool lint_equal_dims(epctx_cursor a, epctx_cursor b)
-{
+static bool lint_equal_dims(epctx_cursor a, epctx_cursor b) {
     int64_t dim_a;
     int64_t dim_b;
     while (epctx_next_int(&a, &dim_a))
@@ -82,8 +75,7 @@ static bool lint_equal_dims(epctx_cursor a, epctx_cursor b)
 
 /* A further initializer of a name against one before: ORT compares them. */
 static void lint_equal(linter *l, const lint_frame *scope, uint32_t at, epctx_str name,
-                       int32_t elem_type, epctx_cursor dims)
-{
+                       int32_t elem_type, epctx_cursor dims) {
     epctx_tensor_view other;
     other = epctx_tensor_of(((const lint_constant_note *)scope->tensor_list.items)[at].view);
     if (elem_type != other.elem_type || !lint_equal_dims(dims, epctx_tensor_dims(&other))) {
@@ -92,8 +84,8 @@ static void lint_equal(linter *l, const lint_frame *scope, uint32_t at, epctx_st
     }
 }
 
-static epctx_status lint_add_constant(linter *l, lint_frame *scope, epctx_view view, epctx_str name)
-{
+static epctx_status lint_add_constant(linter *l, lint_frame *scope, epctx_view view,
+                                      epctx_str name) {
     lint_constant_note *constant;
     OPS_TRY(lint_append(l, &scope->tensor_list, sizeof *constant, &constant));
     constant->view = view;
@@ -103,8 +95,7 @@ static epctx_status lint_add_constant(linter *l, lint_frame *scope, epctx_view v
 
 /* A Constant of the main graph, which ORT makes an initializer by its first attribute. */
 static epctx_status lint_constant(linter *l, lint_frame *scope, const epctx_node_view *node,
-                                  epctx_str name)
-{
+                                  epctx_str name) {
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
     if (node->output_count != 1) {
@@ -128,8 +119,7 @@ static epctx_status lint_constant(linter *l, lint_frame *scope, const epctx_node
     return EPCTX_OK;
 }
 
-static epctx_status lint_dense_values(linter *l, lint_frame *scope, epctx_view graph, bool main)
-{
+static epctx_status lint_dense_values(linter *l, lint_frame *scope, epctx_view graph, bool main) {
     epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_INITIALIZER);
     epctx_tensor_view tensor;
     epctx_map_init(&scope->tensors, &l->arena);
@@ -147,8 +137,7 @@ static epctx_status lint_dense_values(linter *l, lint_frame *scope, epctx_view g
     return EPCTX_OK;
 }
 
-static epctx_status lint_inputs(linter *l, lint_frame *scope, epctx_view graph, bool main)
-{
+static epctx_status lint_inputs(linter *l, lint_frame *scope, epctx_view graph, bool main) {
     epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_INPUT);
     bool body = scope->outer != NULL && !scope->joined;
     epctx_value_view value;
@@ -174,8 +163,7 @@ static epctx_status lint_inputs(linter *l, lint_frame *scope, epctx_view graph, 
     return EPCTX_OK;
 }
 
-static epctx_status lint_sparse_values(linter *l, lint_frame *scope, epctx_view graph, bool main)
-{
+static epctx_status lint_sparse_values(linter *l, lint_frame *scope, epctx_view graph, bool main) {
     epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
     epctx_sparse_view sparse;
     epctx_map names;
@@ -201,8 +189,7 @@ static epctx_status lint_sparse_values(linter *l, lint_frame *scope, epctx_view 
     return EPCTX_OK;
 }
 
-static epctx_status lint_infos(linter *l, epctx_view graph)
-{
+static epctx_status lint_infos(linter *l, epctx_view graph) {
     epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_VALUE_INFO);
     epctx_value_view value;
     epctx_map infos;
@@ -219,22 +206,20 @@ static epctx_status lint_infos(linter *l, epctx_view graph)
 }
 
 /* Fills the names that a graph defines before its nodes run. */
-LINT_APART static epctx_status lint_scope_values(linter *l, lint_frame *scope, epctx_view graph)
-{
+LINT_APART static epctx_status lint_scope_values(linter *l, lint_frame *scope, epctx_view graph) {
     bool main = lint_is_main(l, scope) && !l->in_training;
     epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_INITIALIZER);
     epctx_tensor_view tensor;
     OPS_TRY(lint_dense_values(l, scope, graph, main));
     OPS_TRY(lint_inputs(l, scope, graph, main));
-    while (epctx_next_tensor(&it, &tensor))
-        OPS_TRY(lint_scope_constant(l, scope, tensor.name));
+    while (epctx_next_tensor(&it, &tensor)) OPS_TRY(lint_scope_constant(l, scope, tensor.name));
     OPS_TRY(lint_sparse_values(l, scope, graph, main));
     return lint_infos(l, graph);
 }
 
 /* A body's node makes `name`: does a graph around it have that name already? */
-static epctx_status lint_shadow(linter *l, const lint_frame *scope, epctx_str node, epctx_str name)
-{
+static epctx_status lint_shadow(linter *l, const lint_frame *scope, epctx_str node,
+                                epctx_str name) {
     lint_frame *s;
     for (s = scope->outer; s != NULL && !scope->joined; s = s->outer) {
         uint32_t made = epctx_map_get(&s->names, name);
@@ -257,8 +242,7 @@ static epctx_status lint_shadow(linter *l, const lint_frame *scope, epctx_str no
     return EPCTX_OK;
 }
 
-epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes)
-{
+epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes) {
     size_t count = epctx_cursor_count(nodes);
     bool main = lint_is_main(l, scope);
     epctx_node_view node;
@@ -308,8 +292,7 @@ epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes)
 
 /* Does ONNX have every type of elements that a type names? Opening the model bounded how deep they
  * are. `found` gets the one that it does not have. */
-static bool lint_type_known(epctx_type_view type, int32_t *found)
-{
+static bool lint_type_known(epctx_type_view type, int32_t *found) {
     while (type.kind == EPCTX_TYPE_SEQUENCE || type.kind == EPCTX_TYPE_MAP ||
            type.kind == EPCTX_TYPE_OPTIONAL) {
         *found = type.kind == EPCTX_TYPE_MAP ? type.elem_type : EPCTX_ONNX_FLOAT;
@@ -321,8 +304,7 @@ static bool lint_type_known(epctx_type_view type, int32_t *found)
 }
 
 /* Graph outputs with a type: an input that is an output, too, has it from there. */
-static epctx_status lint_typed_outputs(linter *l, epctx_view graph, epctx_map *names)
-{
+static epctx_status lint_typed_outputs(linter *l, epctx_view graph, epctx_map *names) {
     epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_OUTPUT);
     epctx_value_view value;
     epctx_map_init(names, &l->arena);
@@ -334,8 +316,7 @@ static epctx_status lint_typed_outputs(linter *l, epctx_view graph, epctx_map *n
 
 /* Inputs, outputs and value_info of a graph: names, types, and whether an initializer is as it is
  * declared. `scope` has the names of all values. */
-LINT_APART static epctx_status lint_declared(linter *l, lint_frame *scope, epctx_view graph)
-{
+LINT_APART static epctx_status lint_declared(linter *l, lint_frame *scope, epctx_view graph) {
     static const uint8_t lists[3] = {EPCTX_FIELD_GRAPH_INPUT, EPCTX_FIELD_GRAPH_VALUE_INFO,
                                      EPCTX_FIELD_GRAPH_OUTPUT};
     bool main = lint_is_main(l, scope) && !l->in_training;
@@ -388,8 +369,7 @@ LINT_APART static epctx_status lint_declared(linter *l, lint_frame *scope, epctx
 
 /* -- nodes -- */
 
-static epctx_status lint_bodies(linter *l, const epctx_node_view *node, lint_frame *scope)
-{
+static epctx_status lint_bodies(linter *l, const epctx_node_view *node, lint_frame *scope) {
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_view attr;
     while (epctx_next_view(&attrs, &attr)) {
@@ -408,8 +388,7 @@ static epctx_status lint_bodies(linter *l, const epctx_node_view *node, lint_fra
 }
 
 static epctx_status lint_sharding(linter *l, const epctx_node_view *node, epctx_cursor shardings,
-                                  epctx_map *values)
-{
+                                  epctx_map *values) {
     epctx_sharding_view sharding;
     epctx_str name;
     while (epctx_next_sharding(&shardings, &sharding)) {
@@ -420,8 +399,7 @@ static epctx_status lint_sharding(linter *l, const epctx_node_view *node, epctx_
             lists[1] = epctx_node_outputs(node);
             epctx_map_init(values, &l->arena);
             for (i = 0; i < 2; i++)
-                while (epctx_next_str(&lists[i], &name))
-                    OPS_TRY(lint_set(l, values, name, 1));
+                while (epctx_next_str(&lists[i], &name)) OPS_TRY(lint_set(l, values, name, 1));
         }
         if (sharding.tensor_name.size == 0 ||
             epctx_map_get(values, sharding.tensor_name) == EPCTX_MAP_NONE) {
@@ -435,8 +413,7 @@ static epctx_status lint_sharding(linter *l, const epctx_node_view *node, epctx_
 
 /* onnx.proto at NodeDeviceConfigurationProto and ShardingSpecProto: the id is the name of one of
  * the model's configurations, the tensor an input or output of the node. */
-LINT_APART static epctx_status lint_devices(linter *l, const epctx_node_view *node)
-{
+LINT_APART static epctx_status lint_devices(linter *l, const epctx_node_view *node) {
     epctx_cursor it = epctx_node_configs(node);
     epctx_node_config_view config;
     epctx_map values; /* of the node, once something asks */
@@ -453,8 +430,7 @@ LINT_APART static epctx_status lint_devices(linter *l, const epctx_node_view *no
 }
 
 /* Fields of an AttributeProto that hold a value -> the type that goes with each. */
-static int32_t lint_attr_field_type(const epctx_field *field)
-{
+static int32_t lint_attr_field_type(const epctx_field *field) {
     static const int8_t types[] = {0, 0, 1,  2,  3, 4, 5, 6, 7, 8, 9,  10,
                                    0, 0, 13, 14, 0, 0, 0, 0, 0, 0, 11, 12};
     int32_t type = field->number < sizeof types ? types[field->number] : 0;
@@ -467,8 +443,7 @@ static int32_t lint_attr_field_type(const epctx_field *field)
 
 /* Rules of the ONNX checker for all attributes of any operator. */
 static void lint_attr(linter *l, const epctx_node_view *node, const epctx_attr_view *attr,
-                      bool inner)
-{
+                      bool inner) {
     epctx_cursor it = epctx_view_fields(attr->view, 0);
     epctx_field field;
     uint32_t used = 0;
@@ -495,8 +470,7 @@ static void lint_attr(linter *l, const epctx_node_view *node, const epctx_attr_v
 
 /* Checks of a node that do not depend on its operator. */
 LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
-                                         const epctx_node_view *node)
-{
+                                         const epctx_node_view *node) {
     bool body = scope->outer != NULL && !scope->joined;
     bool constant = epctx_str_is(node->op_type, "Constant") && !body;
     epctx_cursor it = epctx_node_attrs(node);
@@ -525,8 +499,7 @@ LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
     for (; epctx_next_attr(&it, &attr) && !constant; count++) { /* ORT makes constants tensors */
         size_t i;
         bool twice = false;
-        for (i = 0; i < count && i < 8; i++)
-            twice = twice || epctx_str_eq(names[i], attr.name);
+        for (i = 0; i < count && i < 8; i++) twice = twice || epctx_str_eq(names[i], attr.name);
         if (count < 8) {
             names[count] = attr.name;
         } else {
@@ -546,8 +519,7 @@ LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
 }
 
 /* Circles, and values of bodies that the main graph has made before; `nodes` is their number. */
-LINT_APART static epctx_status lint_order(linter *l, lint_frame *scope, uint32_t nodes)
-{
+LINT_APART static epctx_status lint_order(linter *l, lint_frame *scope, uint32_t nodes) {
     uint32_t *order;
     size_t i;
     epctx_str before = l->graph;
@@ -569,8 +541,7 @@ LINT_APART static epctx_status lint_order(linter *l, lint_frame *scope, uint32_t
     return EPCTX_OK;
 }
 
-epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_view graph)
-{
+epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_view graph) {
     epctx_node_view node;
     for (scope->at = 0; epctx_next_node(&nodes, &node); scope->at++) {
         epctx_cursor it = epctx_node_inputs(&node);
@@ -589,15 +560,13 @@ epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_
     return EPCTX_OK;
 }
 
-LINT_APART static epctx_status lint_outputs(linter *l, lint_frame *scope, epctx_view graph)
-{
+LINT_APART static epctx_status lint_outputs(linter *l, lint_frame *scope, epctx_view graph) {
     epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_OUTPUT);
     epctx_value_view value;
     scope->at = UINT32_MAX;
     while (epctx_next_value(&it, &value)) {
         lint_frame *s = scope;
-        while (s != NULL && epctx_map_get(&s->names, value.name) == EPCTX_MAP_NONE)
-            s = s->outer;
+        while (s != NULL && epctx_map_get(&s->names, value.name) == EPCTX_MAP_NONE) s = s->outer;
         if (s == NULL) {
             lint_say(l, EPCTX_RULE_OUTPUT_UNDEFINED, value.name, NULL,
                      "nothing produces graph output '%S'", &value.name);
@@ -613,8 +582,7 @@ LINT_APART static epctx_status lint_outputs(linter *l, lint_frame *scope, epctx_
 }
 
 /* Quantization annotations name the value and the values of its parameters. */
-LINT_APART static epctx_status lint_annotations(linter *l, lint_frame *scope, epctx_view graph)
-{
+LINT_APART static epctx_status lint_annotations(linter *l, lint_frame *scope, epctx_view graph) {
     epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION);
     epctx_annotation_view annotation;
     epctx_pair pair;
@@ -642,18 +610,15 @@ LINT_APART static epctx_status lint_annotations(linter *l, lint_frame *scope, ep
 static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view graph);
 
 /* Collects the names of a list of values. */
-static epctx_status lint_name_values(linter *l, epctx_map *names, epctx_view graph, uint32_t list)
-{
+static epctx_status lint_name_values(linter *l, epctx_map *names, epctx_view graph, uint32_t list) {
     epctx_cursor it = epctx_view_fields(graph, list);
     epctx_value_view value;
-    while (epctx_next_value(&it, &value))
-        OPS_TRY(lint_set(l, names, value.name, 1));
+    while (epctx_next_value(&it, &value)) OPS_TRY(lint_set(l, names, value.name, 1));
     return EPCTX_OK;
 }
 
 /* Initializers have the number 1 among the names of a frame. */
-static bool lint_is_initializer(const lint_frame *scope, epctx_str name)
-{
+static bool lint_is_initializer(const lint_frame *scope, epctx_str name) {
     return scope != NULL && epctx_map_get(&scope->names, name) == 1;
 }
 
@@ -662,8 +627,7 @@ static bool lint_is_initializer(const lint_frame *scope, epctx_str name)
  * the keys seen. `algorithm` and `more` are NULL when there are none. */
 static epctx_status lint_bindings(linter *l, epctx_cursor bindings, lint_frame *graph,
                                   const lint_frame *algorithm, const epctx_map *outputs,
-                                  const epctx_map *more, epctx_map *keys)
-{
+                                  const epctx_map *more, epctx_map *keys) {
     epctx_pair pair;
     uint32_t before;
     while (epctx_next_pair(&bindings, &pair)) {
@@ -690,8 +654,7 @@ static epctx_status lint_bindings(linter *l, epctx_cursor bindings, lint_frame *
 /* `initialization` stands alone; `algorithm` continues the main graph and sees its values.
  * `results` has the main graph's outputs, `keys` what was updated so far. */
 static epctx_status lint_training(linter *l, const epctx_training_view *training, lint_frame *graph,
-                                  const epctx_map *results, epctx_map *keys)
-{
+                                  const epctx_map *results, epctx_map *keys) {
     lint_frame algorithm;
     epctx_map outputs[2];
     bool has = epctx_view_exists(training->algorithm.view);
@@ -728,8 +691,7 @@ static epctx_status lint_training(linter *l, const epctx_training_view *training
     return EPCTX_OK;
 }
 
-LINT_APART static epctx_status lint_trainings(linter *l, lint_frame *graph)
-{
+LINT_APART static epctx_status lint_trainings(linter *l, lint_frame *graph) {
     epctx_cursor it = epctx_model_trainings(l->model);
     epctx_training_view training;
     epctx_map keys; /* of all updates: an initializer is assigned once */
@@ -744,8 +706,7 @@ LINT_APART static epctx_status lint_trainings(linter *l, lint_frame *graph)
 }
 
 /* Do dimensions agree with what is known of those of a value? */
-static bool lint_dims_fit(epctx_cursor dims, const epctx_value_view *value)
-{
+static bool lint_dims_fit(epctx_cursor dims, const epctx_value_view *value) {
     epctx_cursor of_value = epctx_value_dims(value);
     int64_t number;
     epctx_dim dim;
@@ -758,8 +719,7 @@ static bool lint_dims_fit(epctx_cursor dims, const epctx_value_view *value)
 
 /* Compares an initializer with its declaration. */
 static void lint_declaration(linter *l, const lint_frame *scope, epctx_str name, int32_t elem_type,
-                             epctx_cursor dims)
-{
+                             epctx_cursor dims) {
     uint32_t at = epctx_map_get(&scope->declared, name);
     if (at != EPCTX_MAP_NONE) {
         const epctx_value_view *value = (const epctx_value_view *)scope->declared_list.items + at;
@@ -770,8 +730,7 @@ static void lint_declaration(linter *l, const lint_frame *scope, epctx_str name,
     }
 }
 
-static void lint_listed(linter *l, const lint_frame *scope, epctx_str name)
-{
+static void lint_listed(linter *l, const lint_frame *scope, epctx_str name) {
     bool idle = epctx_map_get(&scope->used, name) == EPCTX_MAP_NONE;
     if (scope->bare && (idle || scope->outer != NULL) &&
         epctx_map_get(&scope->inputs, name) == EPCTX_MAP_NONE) {
@@ -782,8 +741,7 @@ static void lint_listed(linter *l, const lint_frame *scope, epctx_str name)
 }
 
 /* Checks initializers, after all reads are known. */
-LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, epctx_view graph)
-{
+LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, epctx_view graph) {
     bool body = scope->outer != NULL;
     epctx_rule before = l->demoted;
     epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
@@ -834,8 +792,7 @@ LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, e
 }
 
 /* Everything about a graph but what needs to know its readers. `scope` has its surroundings. */
-static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view graph)
-{
+static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view graph) {
     bool body = scope->outer != NULL && !scope->joined;
     if (epctx_view_exists(graph) && epctx_graph_of(graph).name.size == 0) {
         lint_say(l, body ? EPCTX_RULE_NO_BODY_NAME : EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""),
@@ -854,8 +811,7 @@ static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view gr
     return lint_annotations(l, scope, graph);
 }
 
-epctx_status lint_graph(linter *l, epctx_view graph, lint_frame *outer)
-{
+epctx_status lint_graph(linter *l, epctx_view graph, lint_frame *outer) {
     lint_frame scope;
     memset(&scope, 0, sizeof scope);
     scope.outer = outer;

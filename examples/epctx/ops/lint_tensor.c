@@ -2,29 +2,23 @@
 #include "lint_internal.h"
 
 /* onnx.proto TensorProto.DataType. */
-bool lint_elem_known(int32_t elem_type)
-{
+bool lint_elem_known(int32_t elem_type) {
     return elem_type >= 1 && elem_type <= 26;
 }
 
-static unsigned lint_elem_bits(int32_t elem_type)
-{
+static unsigned lint_elem_bits(int32_t elem_type) {
     switch (elem_type) {
     case 21: /* uint4, int4, float4e2m1 */
     case 22:
-    case 23:
-        return 4;
+    case 23: return 4;
     case 25: /* uint2, int2 */
-    case 26:
-        return 2;
-    default:
-        return (unsigned)epctx_elem_size(elem_type) * 8;
+    case 26: return 2;
+    default: return (unsigned)epctx_elem_size(elem_type) * 8;
     }
 }
 
 /* Bytes of a tensor's data; false when the shape is impossible or the type has no fixed size. */
-static bool lint_tensor_bytes(const epctx_tensor_view *tensor, uint64_t *bytes)
-{
+static bool lint_tensor_bytes(const epctx_tensor_view *tensor, uint64_t *bytes) {
     epctx_cursor it = epctx_tensor_dims(tensor);
     unsigned bits = lint_elem_bits(tensor->elem_type);
     uint64_t count = 1;
@@ -60,8 +54,7 @@ static const struct {
 
 /* Elements in each of them, bytes in raw_data. */
 static void lint_count_data(epctx_view view, uint64_t counts[LINT_DATA_FIELDS],
-                            bool present[LINT_DATA_FIELDS])
-{
+                            bool present[LINT_DATA_FIELDS]) {
     epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field f;
     size_t i, k;
@@ -89,37 +82,25 @@ static void lint_count_data(epctx_view view, uint64_t counts[LINT_DATA_FIELDS],
 }
 
 /* The field that has the numbers of a type, and how many of them `elements` take. */
-static int lint_data_field(int32_t elem_type, uint64_t elements, uint64_t *numbers)
-{
+static int lint_data_field(int32_t elem_type, uint64_t elements, uint64_t *numbers) {
     unsigned bits = lint_elem_bits(elem_type);
     *numbers = bits == 4 ? (elements + 1) / 2 : bits == 2 ? (elements + 3) / 4 : elements;
     switch (elem_type) {
-    case 14: /* complex numbers are two */
-        *numbers = elements * 2;
-        return 0;
-    case 1:
-        return 0;
-    case 8:
-        return 2;
-    case 7:
-        return 3;
-    case 15:
-        *numbers = elements * 2;
-        return 5;
-    case 11:
-        return 5;
+    case 14: /* complex numbers are two */ *numbers = elements * 2; return 0;
+    case 1: return 0;
+    case 8: return 2;
+    case 7: return 3;
+    case 15: *numbers = elements * 2; return 5;
+    case 11: return 5;
     case 12:
-    case 13:
-        return 6;
-    default:
-        return 1;
+    case 13: return 6;
+    default: return 1;
     }
 }
 
 /* What the ONNX checker, by which ORT has every node judged, wants of a tensor in an attribute or a
  * body: data in exactly one field, that of the type or raw_data. */
-void lint_tensor_form(linter *l, epctx_view view, epctx_str node)
-{
+void lint_tensor_form(linter *l, epctx_view view, epctx_str node) {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     uint64_t counts[LINT_DATA_FIELDS];
     bool present[LINT_DATA_FIELDS];
@@ -136,8 +117,7 @@ void lint_tensor_form(linter *l, epctx_view view, epctx_str node)
         negative = negative || dim < 0;
     }
     lint_count_data(view, counts, present);
-    for (i = 0; i < LINT_DATA_FIELDS; i++)
-        used += counts[i] > 0;
+    for (i = 0; i < LINT_DATA_FIELDS; i++) used += counts[i] > 0;
     if (!lint_elem_known(tensor.elem_type)) {
         lint_say(l, EPCTX_RULE_ELEMENT_TYPE, node, NULL, "tensor '%S' has data_type %d",
                  &tensor.name, (int64_t)tensor.elem_type);
@@ -164,8 +144,7 @@ void lint_tensor_form(linter *l, epctx_view view, epctx_str node)
 }
 
 /* Entries of external data that ORT does not take (tensor_external_data_info.cc). */
-static void lint_entries(linter *l, const epctx_tensor_view *tensor)
-{
+static void lint_entries(linter *l, const epctx_tensor_view *tensor) {
     epctx_cursor it = epctx_view_fields(tensor->view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
     epctx_pair pair;
     bool located = false;
@@ -184,8 +163,7 @@ static void lint_entries(linter *l, const epctx_tensor_view *tensor)
 }
 
 /* Data that lies in a file: entries, size, and whether the file has it. */
-static void lint_external(linter *l, const epctx_tensor_view *tensor, bool known, uint64_t bytes)
-{
+static void lint_external(linter *l, const epctx_tensor_view *tensor, bool known, uint64_t bytes) {
     uint64_t need = tensor->length;
     const epctx_dependency *file;
     uint32_t at;
@@ -212,8 +190,7 @@ static void lint_external(linter *l, const epctx_tensor_view *tensor, bool known
 }
 
 /* An initializer that something reads. */
-void lint_tensor(linter *l, epctx_view view, epctx_str name)
-{
+void lint_tensor(linter *l, epctx_view view, epctx_str name) {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     epctx_cursor it = epctx_tensor_dims(&tensor);
     uint64_t counts[LINT_DATA_FIELDS];
@@ -261,16 +238,14 @@ void lint_tensor(linter *l, epctx_view view, epctx_str name)
 
 /* The numbers of a tensor of indices, in order: typed or raw. */
 static bool lint_next_index(const epctx_tensor_view *tensor, epctx_cursor *typed, size_t *at,
-                            int64_t *out)
-{
+                            int64_t *out) {
     size_t size = epctx_elem_size(tensor->elem_type);
     const uint8_t *bytes = (const uint8_t *)tensor->raw.data;
     uint64_t bits = 0;
     size_t i;
     if (!tensor->has_raw) return epctx_next_int(typed, out);
     if (tensor->raw.size - *at < size) return false;
-    for (i = 0; i < size; i++)
-        bits |= (uint64_t)bytes[*at + i] << 8 * i;
+    for (i = 0; i < size; i++) bits |= (uint64_t)bytes[*at + i] << 8 * i;
     *at += size;
     if (size < 8 && (bits >> (8 * size - 1) & 1) != 0) bits |= UINT64_MAX << 8 * size;
     *out = (int64_t)bits;
@@ -278,8 +253,7 @@ static bool lint_next_index(const epctx_tensor_view *tensor, epctx_cursor *typed
 }
 
 /* Whether the values of a sparse tensor are as many as it says. */
-static bool lint_values_fit(const epctx_tensor_view *values, uint64_t count)
-{
+static bool lint_values_fit(const epctx_tensor_view *values, uint64_t count) {
     uint64_t counts[LINT_DATA_FIELDS];
     bool present[LINT_DATA_FIELDS];
     uint64_t numbers;
@@ -293,8 +267,7 @@ static bool lint_values_fit(const epctx_tensor_view *values, uint64_t count)
 /* What is wrong with the indices of a sparse tensor of `rank` dimensions and `total` elements, of
  * which `count` are stored; NULL when nothing is. */
 static const char *lint_indices_fault(epctx_view sparse, const epctx_tensor_view *indices,
-                                      int64_t rank, int64_t total, int64_t count)
-{
+                                      int64_t rank, int64_t total, int64_t count) {
     epctx_cursor it = epctx_tensor_dims(indices);
     epctx_cursor typed = epctx_view_fields(indices->view, indices->elem_type == EPCTX_ONNX_INT64
                                                               ? EPCTX_FIELD_TENSOR_INT64_DATA
@@ -323,8 +296,7 @@ static const char *lint_indices_fault(epctx_view sparse, const epctx_tensor_view
 }
 
 /* What is wrong with a sparse tensor, by which ORT makes a dense one; NULL when nothing is. */
-static const char *lint_sparse_fault(const epctx_sparse_view *sparse)
-{
+static const char *lint_sparse_fault(const epctx_sparse_view *sparse) {
     const epctx_tensor_view *values = &sparse->values;
     const epctx_tensor_view *indices = &sparse->indices;
     epctx_cursor it = epctx_view_fields(sparse->view, EPCTX_FIELD_SPARSE_DIMS);
@@ -349,8 +321,7 @@ static const char *lint_sparse_fault(const epctx_sparse_view *sparse)
     return count == 0 ? NULL : lint_indices_fault(sparse->view, indices, rank, total, count);
 }
 
-void lint_sparse(linter *l, const epctx_sparse_view *sparse, epctx_str name)
-{
+void lint_sparse(linter *l, const epctx_sparse_view *sparse, epctx_str name) {
     const char *fault = lint_sparse_fault(sparse);
     if (fault != NULL) {
         lint_say(l, EPCTX_RULE_SPARSE_TENSOR, name, NULL, "sparse initializer '%S' %s", &name,

@@ -59,32 +59,27 @@ typedef struct guest {
     uint32_t linked;
 } guest;
 
-static const merge_end *end_at(const merge *w, uint32_t at)
-{
+static const merge_end *end_at(const merge *w, uint32_t at) {
     return (const merge_end *)w->ends.items + at;
 }
 
-static const epctx_profile *profile_of(const epctx_node_view *node)
-{
+static const epctx_profile *profile_of(const epctx_node_view *node) {
     return epctx_profile_of(epctx_node_attr_str(node, "source"));
 }
 
-static epctx_view main_graph(const epctx_model *model)
-{
+static epctx_view main_graph(const epctx_model *model) {
     return epctx_model_graph(model).view;
 }
 
 /* The next graph of the main graph and its bodies; functions and training graphs come after. */
-static bool next_body(epctx_walk *walk, epctx_graph_view *graph)
-{
+static bool next_body(epctx_walk *walk, epctx_graph_view *graph) {
     return epctx_walk_graph(walk, graph) && !walk->in_function && !walk->in_training;
 }
 
 /* -- what a model brings -- */
 
 /* Values that an EP finds in its binary by name. */
-static epctx_status guest_fixed(guest *g)
-{
+static epctx_status guest_fixed(guest *g) {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->model));
     epctx_node_view node;
     epctx_str name;
@@ -99,8 +94,7 @@ static epctx_status guest_fixed(guest *g)
     return EPCTX_OK;
 }
 
-static epctx_status guest_look(guest *g)
-{
+static epctx_status guest_look(guest *g) {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->model));
     epctx_graph_view graph;
     epctx_node_view node;
@@ -109,13 +103,11 @@ static epctx_status guest_look(guest *g)
     while (next_body(&walk, &graph))
         OPS_TRY(ops_put_definitions(&g->own, ops_definitions_of(graph.view), g->error));
     OPS_TRY(ops_put_definitions(&g->inits, ops_initializers_of(main_graph(g->model)), g->error));
-    while (epctx_next_node(&nodes, &node))
-        OPS_TRY(ops_put(&g->own_nodes, node.name, 1, g->error));
+    while (epctx_next_node(&nodes, &node)) OPS_TRY(ops_put(&g->own_nodes, node.name, 1, g->error));
     return guest_fixed(g);
 }
 
-static void guest_begin(guest *g, merge *w, size_t number)
-{
+static void guest_begin(guest *g, merge *w, size_t number) {
     const epctx_part *part = &w->parts[number];
     epctx_text text;
     memset(g, 0, sizeof *g);
@@ -137,8 +129,7 @@ static void guest_begin(guest *g, merge *w, size_t number)
 }
 
 /* Names the model that a failure is about. */
-static epctx_status guest_end(const guest *g, epctx_status status)
-{
+static epctx_status guest_end(const guest *g, epctx_status status) {
     char number[40];
     epctx_text text = epctx_text_of(number, sizeof number);
     if (status != EPCTX_OK) {
@@ -157,8 +148,7 @@ typedef struct merge_names {
     epctx_map *own;            /* of the model, before and after */
 } merge_names;
 
-static merge_names value_names(guest *g)
-{
+static merge_names value_names(guest *g) {
     merge_names names;
     names.taken[0] = &g->w->outer;
     names.taken[1] = &g->w->inner;
@@ -166,22 +156,20 @@ static merge_names value_names(guest *g)
     return names;
 }
 
-static merge_names node_names(guest *g)
-{
+static merge_names node_names(guest *g) {
     merge_names names;
     names.taken[0] = names.taken[1] = &g->w->nodes;
     names.own = &g->own_nodes;
     return names;
 }
 
-static bool is_taken(const merge_names *names, epctx_str name)
-{
+static bool is_taken(const merge_names *names, epctx_str name) {
     return ops_has(names->taken[0], name) || ops_has(names->taken[1], name);
 }
 
 /* A name with the prefix, as often as needed to be new everywhere. */
-static epctx_status guest_fresh(guest *g, const merge_names *names, epctx_str name, epctx_str *out)
-{
+static epctx_status guest_fresh(guest *g, const merge_names *names, epctx_str name,
+                                epctx_str *out) {
     *out = name;
     do {
         OPS_TRY(ops_join(g->w->arena, g->prefix, *out, out, g->error));
@@ -189,16 +177,14 @@ static epctx_status guest_fresh(guest *g, const merge_names *names, epctx_str na
     return ops_put(names->own, *out, 1, g->error);
 }
 
-static epctx_status guest_clash(guest *g, const char *what, epctx_str name, const char *cure)
-{
+static epctx_status guest_clash(guest *g, const char *what, epctx_str name, const char *cure) {
     return epctx_fail(g->error, EPCTX_ERR_EXISTS, "%s '%S' also exists in an earlier model%s", what,
                       &name, cure);
 }
 
 /* The new name of something that an EP does not find by name. */
 static epctx_status guest_name(guest *g, const char *what, const merge_names *names, epctx_str name,
-                               epctx_str *out)
-{
+                               epctx_str *out) {
     *out = name;
     if (g->always) {
         OPS_TRY(ops_join(g->w->arena, g->prefix, name, out, g->error));
@@ -211,8 +197,7 @@ static epctx_status guest_name(guest *g, const char *what, const merge_names *na
 }
 
 /* The new name of a value of the main graph that is not connected. */
-static epctx_status guest_value_name(guest *g, epctx_str name, epctx_str *out)
-{
+static epctx_status guest_value_name(guest *g, epctx_str name, epctx_str *out) {
     merge_names names = value_names(g);
     if (!ops_has(&g->fixed, name)) return guest_name(g, "value", &names, name, out);
     *out = name;
@@ -223,8 +208,7 @@ static epctx_status guest_value_name(guest *g, epctx_str name, epctx_str *out)
                              "it cannot be renamed; compile one of the models with other names");
 }
 
-static epctx_status guest_node_name(guest *g, const epctx_node_view *node, epctx_str *out)
-{
+static epctx_status guest_node_name(guest *g, const epctx_node_view *node, epctx_str *out) {
     merge_names names = node_names(g);
     *out = node->name;
     if (node->name.size == 0) return EPCTX_OK;
@@ -240,8 +224,7 @@ static epctx_status guest_node_name(guest *g, const epctx_node_view *node, epctx
 
 /* -- connections -- */
 
-static bool same_dims(epctx_cursor x, epctx_cursor y)
-{
+static bool same_dims(epctx_cursor x, epctx_cursor y) {
     epctx_dim p, q;
     while (epctx_next_dim(&x, &p))
         if (!epctx_next_dim(&y, &q) || (p.known && q.known && p.value != q.value)) return false;
@@ -249,8 +232,7 @@ static bool same_dims(epctx_cursor x, epctx_cursor y)
 }
 
 /* Whether two types are compatible. */
-static bool same_type(const epctx_value_view *a, const epctx_value_view *b)
-{
+static bool same_type(const epctx_value_view *a, const epctx_value_view *b) {
     if (!a->has_type || !b->has_type) return true;
     if (a->is_tensor != b->is_tensor || (a->is_tensor && a->elem_type != b->elem_type))
         return a->is_tensor && b->is_tensor && (a->elem_type == 0 || b->elem_type == 0);
@@ -259,8 +241,7 @@ static bool same_type(const epctx_value_view *a, const epctx_value_view *b)
 }
 
 /* The last end that a connection can mean, or EPCTX_MAP_NONE. */
-static uint32_t end_of(const merge *w, const epctx_connection *link)
-{
+static uint32_t end_of(const merge *w, const epctx_connection *link) {
     uint32_t at = epctx_map_get(&w->end_names, link->output);
     while (at != EPCTX_MAP_NONE && (end_at(w, at)->input || (link->from != EPCTX_ANY_PART &&
                                                              end_at(w, at)->part != link->from)))
@@ -269,8 +250,7 @@ static uint32_t end_of(const merge *w, const epctx_connection *link)
 }
 
 /* What feeds an input: an explicit connection, the output of the same name, the same input. */
-static epctx_status guest_source(guest *g, epctx_str input, uint32_t *end)
-{
+static epctx_status guest_source(guest *g, epctx_str input, uint32_t *end) {
     merge *w = g->w;
     uint32_t at;
     size_t i;
@@ -297,8 +277,7 @@ static epctx_status guest_source(guest *g, epctx_str input, uint32_t *end)
     return EPCTX_OK;
 }
 
-static epctx_status guest_join_one(guest *g, const epctx_value_view *input, uint32_t at)
-{
+static epctx_status guest_join_one(guest *g, const epctx_value_view *input, uint32_t at) {
     merge *w = g->w;
     const merge_end *end = end_at(w, at);
     epctx_value_view value = epctx_value_of(end->value);
@@ -320,8 +299,7 @@ static epctx_status guest_join_one(guest *g, const epctx_value_view *input, uint
 }
 
 /* Decides which inputs are connected, and checks their types. */
-static epctx_status guest_join(guest *g)
-{
+static epctx_status guest_join(guest *g) {
     epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->model));
     epctx_value_view input;
     uint32_t at;
@@ -340,8 +318,7 @@ static epctx_status guest_join(guest *g)
 
 /* -- new names in the model -- */
 
-static epctx_status guest_value(guest *g, epctx_str name)
-{
+static epctx_status guest_value(guest *g, epctx_str name) {
     uint32_t at = epctx_map_get(&g->joined, name);
     epctx_str now = name;
     if (at != EPCTX_MAP_NONE) now = end_at(g->w, at)->now;
@@ -358,8 +335,7 @@ static epctx_status guest_value(guest *g, epctx_str name)
 }
 
 /* New names for the values of the main graph. */
-static epctx_status guest_values(guest *g)
-{
+static epctx_status guest_values(guest *g) {
     ops_definitions d = ops_definitions_of(main_graph(g->model));
     epctx_str name;
     while (ops_next_definition(&d, &name))
@@ -368,8 +344,7 @@ static epctx_status guest_values(guest *g)
 }
 
 static epctx_status guest_rename(guest *g, epctx_view scope, const epctx_list *before,
-                                 const epctx_list *after)
-{
+                                 const epctx_list *after) {
     epctx_list from, to;
     size_t i;
     memset(&from, 0, sizeof from);
@@ -387,8 +362,7 @@ static epctx_status guest_rename(guest *g, epctx_view scope, const epctx_list *b
 }
 
 /* Names in a body must not hide values of the main graphs. `now`: the new ones of its own. */
-static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map *now)
-{
+static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map *now) {
     ops_definitions d = ops_definitions_of(body);
     merge_names names = value_names(g);
     epctx_list before, after;
@@ -412,8 +386,7 @@ static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map 
     return guest_rename(g, body, &before, &after);
 }
 
-static epctx_status guest_rename_all(guest *g)
-{
+static epctx_status guest_rename_all(guest *g) {
     epctx_list bodies;
     epctx_graph_view graph;
     epctx_walk walk;
@@ -431,8 +404,7 @@ static epctx_status guest_rename_all(guest *g)
     return guest_rename(g, epctx_view_none(), &g->before, &g->after);
 }
 
-static epctx_status guest_nodes(guest *g)
-{
+static epctx_status guest_nodes(guest *g) {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->model));
     epctx_node_view node;
     epctx_str name;
@@ -449,8 +421,7 @@ static epctx_status guest_nodes(guest *g)
 /* -- partitions of one name in a context that nodes share -- */
 
 /* Whether a node finds its graph by its partition name in a context that others share. */
-static bool by_partition(const epctx_node_view *node, epctx_epnode *ep)
-{
+static bool by_partition(const epctx_node_view *node, epctx_epnode *ep) {
     const epctx_profile *profile = profile_of(node);
     return epctx_node_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
            (profile->traits & EPCTX_EACH_CONTEXT) == 0 &&
@@ -458,8 +429,7 @@ static bool by_partition(const epctx_node_view *node, epctx_epnode *ep)
 }
 
 /* Which partition names more than one model has. */
-static epctx_status merge_partitions(merge *w, size_t number)
-{
+static epctx_status merge_partitions(merge *w, size_t number) {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(w->parts[number].model));
     epctx_node_view node;
     epctx_epnode ep;
@@ -474,8 +444,7 @@ static epctx_status merge_partitions(merge *w, size_t number)
     return EPCTX_OK;
 }
 
-static epctx_status guest_name_binary(guest *g, epctx_view view, epctx_str file)
-{
+static epctx_status guest_name_binary(guest *g, epctx_view view, epctx_str file) {
     epctx_str name = epctx_node_of(view).name;
     OPS_TRY(epctx_node_set_int(g->model, view, "main_context", 1, g->error));
     OPS_TRY(epctx_node_set_int(g->model, view, "embed_mode", 0, g->error));
@@ -489,8 +458,7 @@ static epctx_status guest_name_binary(guest *g, epctx_view view, epctx_str file)
 
 /* Two nodes that ask one context for the same partition would be one: where the names clash, the
  * binary of the later model stays a file of its own, and secondary nodes name theirs themselves. */
-static epctx_status guest_partitions(guest *g, bool *alone)
-{
+static epctx_status guest_partitions(guest *g, bool *alone) {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->model));
     epctx_node_view node;
     epctx_epnode ep;
@@ -519,8 +487,7 @@ static epctx_status guest_partitions(guest *g, bool *alone)
 }
 
 /* All changes of a model before it is copied. */
-static epctx_status guest_prepare(guest *g)
-{
+static epctx_status guest_prepare(guest *g) {
     bool alone;
     OPS_TRY(guest_look(g));
     OPS_TRY(guest_join(g));
@@ -534,31 +501,25 @@ static epctx_status guest_prepare(guest *g)
 /* -- copying -- */
 
 /* Whether a field of the graph of a model goes into the result. `fed`: values that are there. */
-static bool guest_copies(const guest *g, const epctx_field *field, const epctx_map *fed)
-{
+static bool guest_copies(const guest *g, const epctx_field *field, const epctx_map *fed) {
     epctx_str name;
     switch (field->number) {
     case EPCTX_FIELD_GRAPH_NODE:
     case EPCTX_FIELD_GRAPH_OUTPUT:
     case EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION:
-    case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER:
-        return true;
-    case EPCTX_FIELD_GRAPH_INITIALIZER:
-        return !ops_has(fed, epctx_tensor_of(field->body).name);
+    case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER: return true;
+    case EPCTX_FIELD_GRAPH_INITIALIZER: return !ops_has(fed, epctx_tensor_of(field->body).name);
     case EPCTX_FIELD_GRAPH_INPUT:
         name = epctx_value_of(field->body).name;
         return !ops_has(fed, name) && !ops_has(&g->inits, name);
-    case EPCTX_FIELD_GRAPH_VALUE_INFO:
-        return !ops_has(fed, epctx_value_of(field->body).name);
-    default:
-        return false;
+    case EPCTX_FIELD_GRAPH_VALUE_INFO: return !ops_has(fed, epctx_value_of(field->body).name);
+    default: return false;
     }
 }
 
 /* A connected input that must keep its name gets a node that produces it. */
 static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_str now,
-                                 epctx_view *last)
-{
+                                 epctx_view *last) {
     merge *w = g->w;
     epctx_view none = epctx_view_none();
     epctx_node node;
@@ -583,8 +544,7 @@ static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_
 }
 
 /* Values of the model that the result has already become `fed`. */
-static epctx_status guest_bridges(guest *g, epctx_map *fed, epctx_view *last)
-{
+static epctx_status guest_bridges(guest *g, epctx_map *fed, epctx_view *last) {
     epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->model));
     epctx_value_view input;
     size_t i;
@@ -600,8 +560,7 @@ static epctx_status guest_bridges(guest *g, epctx_map *fed, epctx_view *last)
     return EPCTX_OK;
 }
 
-static epctx_status guest_copy(guest *g)
-{
+static epctx_status guest_copy(guest *g) {
     epctx_cursor fields = epctx_view_fields(main_graph(g->model), 0);
     epctx_view last[EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER + 1]; /* that was placed, by number */
     epctx_map fed;
@@ -620,14 +579,12 @@ static epctx_status guest_copy(guest *g)
 
 /* -- operator sets -- */
 
-static epctx_str domain_of(epctx_str domain)
-{
+static epctx_str domain_of(epctx_str domain) {
     return domain.size > 0 ? domain : epctx_str_of("ai.onnx");
 }
 
 /* Which operator sets the nodes of a model use; functions bring their own imports. */
-static epctx_status put_domains(const epctx_model *model, epctx_map *domains, epctx_error *error)
-{
+static epctx_status put_domains(const epctx_model *model, epctx_map *domains, epctx_error *error) {
     epctx_walk walk;
     epctx_node_view node;
     epctx_walk_begin(&walk, model);
@@ -648,8 +605,7 @@ typedef struct merge_imports {
     epctx_view last;   /* that was added */
 } merge_imports;
 
-static epctx_status know_import(merge *w, merge_imports *known, epctx_view view)
-{
+static epctx_status know_import(merge *w, merge_imports *known, epctx_view view) {
     epctx_opset opset = epctx_opset_of(view);
     uint32_t at = (uint32_t)known->items.count;
     merge_import *item;
@@ -661,8 +617,7 @@ static epctx_status know_import(merge *w, merge_imports *known, epctx_view view)
 
 /* One import of the guest, of a domain that the result imports, too. `here`: its nodes use it. */
 static epctx_status guest_import(guest *g, merge_import *have, epctx_str domain, int64_t version,
-                                 bool here)
-{
+                                 bool here) {
     merge *w = g->w;
     bool there = ops_has(&w->domains, domain);
     int64_t before = have->version;
@@ -685,8 +640,7 @@ static epctx_status guest_import(guest *g, merge_import *have, epctx_str domain,
                                  &domain, version, before, have->version);
 }
 
-static epctx_status guest_opsets(guest *g)
-{
+static epctx_status guest_opsets(guest *g) {
     merge *w = g->w;
     epctx_cursor ours = epctx_model_opsets(w->model);
     epctx_cursor theirs = epctx_model_opsets(g->model);
@@ -696,8 +650,7 @@ static epctx_status guest_opsets(guest *g)
     memset(&known, 0, sizeof known);
     epctx_map_init(&known.domains, w->arena);
     epctx_map_init(&used, w->arena);
-    while (epctx_next_view(&ours, &view))
-        OPS_TRY(know_import(w, &known, view));
+    while (epctx_next_view(&ours, &view)) OPS_TRY(know_import(w, &known, view));
     OPS_TRY(put_domains(g->model, &used, g->error));
     while (epctx_next_view(&theirs, &view)) {
         epctx_opset opset = epctx_opset_of(view);
@@ -727,22 +680,19 @@ typedef struct merge_pairs {
     epctx_view last; /* that was added */
 } merge_pairs;
 
-static epctx_status know_pair(merge *w, merge_pairs *known, epctx_str key, epctx_str value)
-{
+static epctx_status know_pair(merge *w, merge_pairs *known, epctx_str key, epctx_str value) {
     if (epctx_map_put(&known->keys, key, (uint32_t)known->values.count) != EPCTX_OK)
         return ops_nomem(w->arena, w->error);
     return ops_add_name(&known->values, w->arena, value, w->error);
 }
 
-static uint32_t metadata_field(epctx_kind owner)
-{
+static uint32_t metadata_field(epctx_kind owner) {
     return owner == EPCTX_KIND_MODEL ? (uint32_t)EPCTX_FIELD_MODEL_METADATA_PROPS
                                      : (uint32_t)EPCTX_FIELD_GRAPH_METADATA_PROPS;
 }
 
 /* Adds a pair under a key that is free. */
-static epctx_status put_pair(merge *w, merge_pairs *known, epctx_view view, epctx_str key)
-{
+static epctx_status put_pair(merge *w, merge_pairs *known, epctx_view view, epctx_str key) {
     epctx_pair pair = epctx_pair_of(view);
     uint32_t number = metadata_field(known->kind);
     OPS_TRY(epctx_message_put_copy(w->model, known->owner, number, view, known->last, &known->last,
@@ -754,8 +704,7 @@ static epctx_status put_pair(merge *w, merge_pairs *known, epctx_view view, epct
 
 /* A pair whose key has another value: it gets the prefix, once more where that key has another
  * value as well. */
-static epctx_status guest_prefix_pair(guest *g, merge_pairs *known, epctx_view view, uint32_t at)
-{
+static epctx_status guest_prefix_pair(guest *g, merge_pairs *known, epctx_view view, uint32_t at) {
     epctx_pair pair = epctx_pair_of(view);
     epctx_str key = pair.key;
     while (at != EPCTX_MAP_NONE && !epctx_str_eq(ops_name_at(&known->values, at), pair.value)) {
@@ -767,8 +716,7 @@ static epctx_status guest_prefix_pair(guest *g, merge_pairs *known, epctx_view v
                    &pair.key, &key);
 }
 
-static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view)
-{
+static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view) {
     epctx_pair pair = epctx_pair_of(view);
     uint32_t at = epctx_map_get(&known->keys, pair.key);
     epctx_str old;
@@ -797,8 +745,7 @@ static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view)
     return guest_prefix_pair(g, known, view, at);
 }
 
-static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, epctx_kind kind)
-{
+static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, epctx_kind kind) {
     uint32_t number = metadata_field(kind);
     epctx_cursor theirs = epctx_view_fields(from, number);
     epctx_cursor ours = epctx_view_fields(into, number);
@@ -821,8 +768,7 @@ static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, e
 /* -- functions -- */
 
 /* Equal functions are stored once. */
-static epctx_status guest_functions(guest *g)
-{
+static epctx_status guest_functions(guest *g) {
     merge *w = g->w;
     epctx_cursor theirs = epctx_model_functions(g->model);
     epctx_function_view function;
@@ -852,8 +798,7 @@ static epctx_status guest_functions(guest *g)
 
 /* -- what the result has now, for the models that follow -- */
 
-static epctx_status guest_settle(guest *g)
-{
+static epctx_status guest_settle(guest *g) {
     merge *w = g->w;
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->model));
     epctx_map *names = &w->outer;
@@ -865,13 +810,11 @@ static epctx_status guest_settle(guest *g)
         OPS_TRY(ops_put_definitions(names, ops_definitions_of(graph.view), g->error));
         names = &w->inner;
     }
-    while (epctx_next_node(&nodes, &node))
-        OPS_TRY(ops_put(&w->nodes, node.name, 1, g->error));
+    while (epctx_next_node(&nodes, &node)) OPS_TRY(ops_put(&w->nodes, node.name, 1, g->error));
     return put_domains(g->model, &w->domains, g->error);
 }
 
-static epctx_status put_end(guest *g, epctx_str name, const epctx_value_view *value, bool input)
-{
+static epctx_status put_end(guest *g, epctx_str name, const epctx_value_view *value, bool input) {
     merge *w = g->w;
     uint32_t at = (uint32_t)w->ends.count;
     merge_end *end;
@@ -890,8 +833,7 @@ static epctx_status put_end(guest *g, epctx_str name, const epctx_value_view *va
 }
 
 /* The inputs and outputs of a model by the names they had; the views show the result. */
-static epctx_status guest_ends(guest *g)
-{
+static epctx_status guest_ends(guest *g) {
     epctx_graph_view graph = epctx_model_graph(g->w->model);
     epctx_map before;
     size_t i;
@@ -916,8 +858,7 @@ static epctx_status guest_ends(guest *g)
 
 /* Before IR version 4 initializers had to be listed as inputs; now that would make them
  * replaceable: `inits` becomes the names of those that may not be, as they are now. */
-static epctx_status guest_listed(guest *g)
-{
+static epctx_status guest_listed(guest *g) {
     epctx_map_init(&g->inits, g->w->arena);
     return g->w->ir_version < 4 || epctx_model_read(g->model).ir_version >= 4
                ? EPCTX_OK
@@ -925,8 +866,7 @@ static epctx_status guest_listed(guest *g)
                                      g->error);
 }
 
-static epctx_status guest_first(guest *g)
-{
+static epctx_status guest_first(guest *g) {
     merge *w = g->w;
     epctx_cursor inputs;
     epctx_value_view input;
@@ -948,8 +888,7 @@ static epctx_status guest_first(guest *g)
                                        EPCTX_FIELD_MODEL_IR_VERSION, w->ir_version, g->error);
 }
 
-static epctx_status guest_next(guest *g)
-{
+static epctx_status guest_next(guest *g) {
     epctx_model *model = g->w->model;
     OPS_TRY(guest_prepare(g));
     OPS_TRY(guest_listed(g));
@@ -963,8 +902,7 @@ static epctx_status guest_next(guest *g)
     return guest_ends(g);
 }
 
-static epctx_status merge_part(merge *w, size_t number)
-{
+static epctx_status merge_part(merge *w, size_t number) {
     guest g;
     size_t mark = epctx_model_mark(w->parts[number].model);
     epctx_status status;
@@ -976,8 +914,7 @@ static epctx_status merge_part(merge *w, size_t number)
 }
 
 /* Removes connected outputs; their types stay as value_info. */
-static epctx_status merge_outputs(merge *w)
-{
+static epctx_status merge_outputs(merge *w) {
     epctx_model *model = w->model;
     epctx_graph_view graph = epctx_model_graph(model);
     epctx_cursor outputs = epctx_graph_outputs(graph);
@@ -989,8 +926,7 @@ static epctx_status merge_outputs(merge *w)
     if (w->opts.keep_outputs || w->fed.count == 0) return EPCTX_OK;
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&typed, w->arena);
-    while (epctx_next_value(&values, &value))
-        OPS_TRY(ops_put(&typed, value.name, 1, w->error));
+    while (epctx_next_value(&values, &value)) OPS_TRY(ops_put(&typed, value.name, 1, w->error));
     while (epctx_next_value(&outputs, &value))
         if (ops_has(&w->fed, value.name))
             OPS_TRY(ops_add_view(&gone, w->arena, value.view, w->error));
@@ -1011,8 +947,7 @@ static epctx_status merge_outputs(merge *w)
 
 /* -- what must hold before anything is edited -- */
 
-static epctx_status check_part(merge *w, size_t number)
-{
+static epctx_status check_part(merge *w, size_t number) {
     epctx_model *model = w->parts[number].model;
     epctx_cursor trainings = epctx_model_trainings(model);
     epctx_model_info info = epctx_model_read(model);
@@ -1036,8 +971,7 @@ static epctx_status check_part(merge *w, size_t number)
     return merge_partitions(w, number);
 }
 
-static bool has_value(epctx_cursor values, epctx_str name)
-{
+static bool has_value(epctx_cursor values, epctx_str name) {
     epctx_value_view value;
     while (epctx_next_value(&values, &value))
         if (epctx_str_eq(value.name, name)) return true;
@@ -1045,8 +979,7 @@ static bool has_value(epctx_cursor values, epctx_str name)
 }
 
 /* Whether the ends of a connection exist, before a name that clashes for want of it is refused. */
-static epctx_status check_connection(merge *w, const epctx_connection *link)
-{
+static epctx_status check_connection(merge *w, const epctx_connection *link) {
     size_t first = SIZE_MAX; /* model with the output */
     size_t last = 0;         /* model with the input */
     size_t i;
@@ -1074,8 +1007,7 @@ static epctx_status check_connection(merge *w, const epctx_connection *link)
                       &link->input);
 }
 
-static epctx_status merge_run(merge *w)
-{
+static epctx_status merge_run(merge *w) {
     size_t i;
     OPS_TRY(ops_array(w->arena, w->opts.connection_count, sizeof *w->used, &w->used, w->error));
     for (i = 0; i < w->opts.connection_count; i++)
@@ -1087,8 +1019,7 @@ static epctx_status merge_run(merge *w)
             return status;
         }
     }
-    for (i = 0; i < w->count; i++)
-        OPS_TRY(merge_part(w, i));
+    for (i = 0; i < w->count; i++) OPS_TRY(merge_part(w, i));
     for (i = 0; i < w->opts.connection_count; i++) {
         if (!w->used[i]) {
             return epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,
@@ -1103,8 +1034,7 @@ static epctx_status merge_run(merge *w)
 }
 
 static void merge_begin(merge *w, const epctx_part *parts, size_t count,
-                        const epctx_merge_opts *opts, epctx_error *error)
-{
+                        const epctx_merge_opts *opts, epctx_error *error) {
     memset(w, 0, sizeof *w);
     w->model = parts[0].model;
     w->graph = main_graph(w->model);
@@ -1127,8 +1057,7 @@ static void merge_begin(merge *w, const epctx_part *parts, size_t count,
 }
 
 epctx_status epctx_merge(const epctx_part *parts, size_t count, const epctx_merge_opts *opts,
-                         epctx_combined *out, epctx_error *error)
-{
+                         epctx_combined *out, epctx_error *error) {
     merge w;
     epctx_status status;
     size_t mark;

@@ -23,8 +23,7 @@ typedef struct move_work {
 /* -- both names -- */
 
 /* The binary without links, and its size. */
-static epctx_status move_source(move_work *m, const char *from)
-{
+static epctx_status move_source(move_work *m, const char *from) {
     char real[EPCTX_PATH_MAX];
     epctx_str path;
     epctx_file_info info;
@@ -38,8 +37,7 @@ static epctx_status move_source(move_work *m, const char *from)
 }
 
 /* The canonical folder of a path; its file may be a link into another one. */
-static epctx_status move_folder(const move_work *m, const char *path, char out[EPCTX_PATH_MAX])
-{
+static epctx_status move_folder(const move_work *m, const char *path, char out[EPCTX_PATH_MAX]) {
     char given[EPCTX_PATH_MAX];
     epctx_str folder = epctx_path_folder(epctx_str_of(path));
     OPS_TRY(epctx_path_join(epctx_str_of(""), folder.size > 0 ? folder : epctx_str_of("."), given,
@@ -49,8 +47,7 @@ static epctx_status move_folder(const move_work *m, const char *path, char out[E
 
 /* The new name without links: its folder's, and its own. Where `from` is a link into another
  * folder, what is beside the link goes beside the file. */
-static epctx_status move_target(move_work *m, const char *from, const char *to)
-{
+static epctx_status move_target(move_work *m, const char *from, const char *to) {
     char beside[EPCTX_PATH_MAX];
     char there[EPCTX_PATH_MAX];
     epctx_str folder = epctx_path_folder(epctx_str_of(m->from));
@@ -70,8 +67,7 @@ static epctx_status move_target(move_work *m, const char *from, const char *to)
 /* -- the nodes -- */
 
 /* Whether the EP of a node accepts the new name. */
-static epctx_status move_allowed(const move_work *m, const epctx_epnode *node, epctx_str name)
-{
+static epctx_status move_allowed(const move_work *m, const epctx_epnode *node, epctx_str name) {
     const epctx_profile *profile =
         m->opts->profile != NULL ? m->opts->profile : epctx_profile_of(node->source);
     epctx_str old = node->ep_cache_context;
@@ -96,8 +92,7 @@ static epctx_status move_allowed(const move_work *m, const epctx_epnode *node, e
 }
 
 /* The new name as a model in `folder` stores it: with slashes on every system. */
-static epctx_status move_name(move_work *m, epctx_str folder, epctx_str *name)
-{
+static epctx_status move_name(move_work *m, epctx_str folder, epctx_str *name) {
     char *copy;
     if (epctx_path_relative(folder, epctx_str_of(m->to), name, NULL) != EPCTX_OK) {
         return epctx_fail(m->error, EPCTX_ERR_PATH,
@@ -109,15 +104,13 @@ static epctx_status move_name(move_work *m, epctx_str folder, epctx_str *name)
     if (copy == NULL) return ops_nomem(&m->arena, m->error);
     name->data = copy;
 #ifdef _WIN32
-    for (; *copy != '\0'; copy++)
-        *copy = *copy == '\\' ? '/' : *copy;
+    for (; *copy != '\0'; copy++) *copy = *copy == '\\' ? '/' : *copy;
 #endif
     return EPCTX_OK;
 }
 
 static epctx_status move_rename(move_work *m, move_model *moved, epctx_str folder,
-                                const epctx_epnode *node, epctx_view view)
-{
+                                const epctx_epnode *node, epctx_view view) {
     epctx_str name;
     moved->nodes++;
     OPS_TRY(move_name(m, folder, &name));
@@ -128,8 +121,7 @@ static epctx_status move_rename(move_work *m, move_model *moved, epctx_str folde
 /* Which of the two names a node has; *path is empty for another one. A file that cannot be looked
  * at is an error: it may be the binary, and a model left out would lose it. */
 static epctx_status move_look(const move_work *m, epctx_str folder, epctx_str name,
-                              char path[EPCTX_PATH_MAX])
-{
+                              char path[EPCTX_PATH_MAX]) {
     epctx_error why;
     epctx_str inside;
     epctx_status status = epctx_path_find(m->io, folder, name, 0, path, EPCTX_PATH_MAX, &why);
@@ -147,8 +139,7 @@ static epctx_status move_look(const move_work *m, epctx_str folder, epctx_str na
 }
 
 static epctx_status move_node(move_work *m, move_model *moved, epctx_str folder,
-                              const epctx_node_view *view)
-{
+                              const epctx_node_view *view) {
     char path[EPCTX_PATH_MAX];
     epctx_epnode node;
     epctx_status status;
@@ -167,8 +158,7 @@ static epctx_status move_node(move_work *m, move_model *moved, epctx_str folder,
 /* -- the models -- */
 
 /* Opens a model and edits it; writes nothing yet. */
-static epctx_status move_edit(move_work *m, move_model *moved)
-{
+static epctx_status move_edit(move_work *m, move_model *moved) {
     epctx_open_opts opts;
     epctx_walk walk;
     epctx_node_view view;
@@ -188,19 +178,16 @@ static epctx_status move_edit(move_work *m, move_model *moved)
 }
 
 /* The old name of a binary if the new one is already in use, after an interrupted move. */
-static bool move_left(const move_work *m)
-{
+static bool move_left(const move_work *m) {
     epctx_file_info from, to;
     return m->inside != SIZE_MAX && m->io->stat_fn(m->io->user, m->from, &from, NULL) == EPCTX_OK &&
            m->io->stat_fn(m->io->user, m->to, &to, NULL) == EPCTX_OK && epctx_file_same(&from, &to);
 }
 
-static epctx_status move_edits(move_work *m)
-{
+static epctx_status move_edits(move_work *m) {
     epctx_status status;
     size_t i;
-    for (i = 0; i < m->count; i++)
-        OPS_TRY(move_edit(m, &m->models[i]));
+    for (i = 0; i < m->count; i++) OPS_TRY(move_edit(m, &m->models[i]));
     if (m->report.node_count > 0 || move_left(m)) return EPCTX_OK;
     status = epctx_fail(m->error, EPCTX_ERR_NOT_FOUND,
                         "no EPContext node of these models names it: nothing is renamed");
@@ -209,8 +196,7 @@ static epctx_status move_edits(move_work *m)
 }
 
 /* Links the new name to the file; false if it must be copied. */
-static bool move_link(move_work *m, const char *root, epctx_status *status)
-{
+static bool move_link(move_work *m, const char *root, epctx_status *status) {
     epctx_file_info there;
     *status = m->io->stat_fn(m->io->user, m->to, &there, m->error);
     if (*status != EPCTX_OK || there.kind != EPCTX_FILE_NONE || m->io->link_fn == NULL)
@@ -227,8 +213,7 @@ static bool move_link(move_work *m, const char *root, epctx_status *status)
 
 /* Creates the new name, then replaces the models, then removes the old name. After an interrupted
  * move the new name may already have the same bytes. */
-static epctx_status move_place(move_work *m, epctx_commit *c, const char *root)
-{
+static epctx_status move_place(move_work *m, epctx_commit *c, const char *root) {
     epctx_mapping bytes;
     epctx_output_file file;
     epctx_span part;
@@ -251,8 +236,7 @@ static epctx_status move_place(move_work *m, epctx_commit *c, const char *root)
 }
 
 /* The models with the new name, and the new name itself. */
-static epctx_status move_put(move_work *m, epctx_commit *c)
-{
+static epctx_status move_put(move_work *m, epctx_commit *c) {
     char root[EPCTX_PATH_MAX];
     epctx_str folder = {m->from, m->inside};
     epctx_write_opts opts;
@@ -271,8 +255,7 @@ static epctx_status move_put(move_work *m, epctx_commit *c)
     return move_place(m, c, c->folder);
 }
 
-static epctx_status move_write(move_work *m)
-{
+static epctx_status move_write(move_work *m) {
     epctx_commit c;
     epctx_status status = epctx_commit_begin(&c, m->io, &m->arena, m->error);
     if (status == EPCTX_OK) status = move_put(m, &c);
@@ -286,8 +269,7 @@ static epctx_status move_write(move_work *m)
 }
 
 static epctx_status move_run(move_work *m, const char *from, const char *to,
-                             const char *const *models, size_t count)
-{
+                             const char *const *models, size_t count) {
     epctx_status status = move_source(m, from);
     epctx_blame(m->error, from, NULL, NULL);
     OPS_TRY(status);
@@ -295,15 +277,13 @@ static epctx_status move_run(move_work *m, const char *from, const char *to,
     epctx_blame(m->error, to, NULL, NULL);
     OPS_TRY(status);
     OPS_TRY(ops_array(&m->arena, count, sizeof *m->models, &m->models, m->error));
-    for (; m->count < count; m->count++)
-        m->models[m->count].path = models[m->count];
+    for (; m->count < count; m->count++) m->models[m->count].path = models[m->count];
     OPS_TRY(move_edits(m));
     return move_write(m);
 }
 
 /* Reports what was done, and closes the models. */
-static void move_end(move_work *m, bool done)
-{
+static void move_end(move_work *m, bool done) {
     size_t i;
     for (i = 0; i < m->count; i++) {
         if (done && m->opts->moved_fn != NULL && m->models[i].nodes > 0)
@@ -315,8 +295,7 @@ static void move_end(move_work *m, bool done)
 
 epctx_status epctx_move_binary(const char *from, const char *to, const char *const *models,
                                size_t count, const epctx_move_opts *opts, epctx_move_report *report,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     static const epctx_move_opts defaults;
     move_work m;
     epctx_status status;

@@ -39,8 +39,7 @@ typedef struct epctx_combined {
     size_t file_count;
 } epctx_combined;
 
-static inline const char *ops_change_name(epctx_change_kind kind)
-{
+static inline const char *ops_change_name(epctx_change_kind kind) {
     static const char *const names[] = {"embedded", "extracted", "followed", "inlined",
                                         "external", "pruned",    "source",   "skipped"};
     return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
@@ -48,16 +47,14 @@ static inline const char *ops_change_name(epctx_change_kind kind)
 
 /* -- memory -- */
 
-static inline epctx_status ops_nomem(const epctx_arena *arena, epctx_error *error)
-{
+static inline epctx_status ops_nomem(const epctx_arena *arena, epctx_error *error) {
     return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u more bytes were needed",
                       (uint64_t)arena->missing);
 }
 
 /* Zeroed elements. `out` is the address of a pointer to them. */
 static inline epctx_status ops_array(epctx_arena *arena, size_t count, size_t size, void *out,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     void *memory = epctx_arena_array(arena, count, size);
     memcpy(out, &memory, sizeof memory);
     return memory != NULL ? EPCTX_OK : ops_nomem(arena, error);
@@ -65,8 +62,7 @@ static inline epctx_status ops_array(epctx_arena *arena, size_t count, size_t si
 
 /* A zeroed element at the end of a list. `out` is the address of a pointer to it. */
 static inline epctx_status ops_add(epctx_list *list, epctx_arena *arena, size_t size, void *out,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     void *item = epctx_list_add(list, arena, size);
     memcpy(out, &item, sizeof item);
     return item != NULL ? EPCTX_OK : ops_nomem(arena, error);
@@ -74,8 +70,7 @@ static inline epctx_status ops_add(epctx_list *list, epctx_arena *arena, size_t 
 
 /* "<a><b>", in the arena. */
 static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b, epctx_str *out,
-                                    epctx_error *error)
-{
+                                    epctx_error *error) {
     char *text =
         a.size < SIZE_MAX - b.size ? (char *)epctx_arena_alloc(arena, a.size + b.size + 1) : NULL;
     out->data = text;
@@ -91,8 +86,7 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
 
 /* Ends an operation: after a failure, reverts its edits and adds the model's path to the error. */
 static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status status,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     if (status != EPCTX_OK) {
         epctx_model_undo(model, mark);
         epctx_blame(error, model->path, NULL, NULL);
@@ -103,8 +97,7 @@ static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status
 /* Edits each message and reverts the edit, so that writing encodes it again from its parts, to the
  * same bytes. Does nothing to a model that cannot be edited. */
 static inline epctx_status ops_rebuild_message(epctx_model *model, epctx_view message,
-                                               epctx_kind kind, epctx_error *error)
-{
+                                               epctx_kind kind, epctx_error *error) {
     const uint32_t unknown = 536870911; /* the last field number of protobuf */
     epctx_cursor it;
     epctx_field field;
@@ -121,8 +114,7 @@ static inline epctx_status ops_rebuild_message(epctx_model *model, epctx_view me
     return EPCTX_OK;
 }
 
-static inline epctx_status ops_rebuild(epctx_model *model, epctx_error *error)
-{
+static inline epctx_status ops_rebuild(epctx_model *model, epctx_error *error) {
     size_t mark = epctx_model_mark(model);
     epctx_status status = EPCTX_OK;
     epctx_error_clear(error);
@@ -132,8 +124,8 @@ static inline epctx_status ops_rebuild(epctx_model *model, epctx_error *error)
 }
 
 /* EPCTX_ERR_LIMIT for a model that is too large for readers; `cure` is the advice. */
-static inline epctx_status ops_check_size(epctx_model *model, const char *cure, epctx_error *error)
-{
+static inline epctx_status ops_check_size(epctx_model *model, const char *cure,
+                                          epctx_error *error) {
     uint64_t size = epctx_model_size(model);
     if (size <= (uint64_t)EPCTX_MODEL_MAX) return EPCTX_OK;
     return epctx_fail(
@@ -145,44 +137,39 @@ static inline epctx_status ops_check_size(epctx_model *model, const char *cure, 
 
 /* -- names -- */
 
-static inline bool ops_has(const epctx_map *map, epctx_str key)
-{
+static inline bool ops_has(const epctx_map *map, epctx_str key) {
     return epctx_map_get(map, key) != EPCTX_MAP_NONE;
 }
 
 /* Ignores empty names. */
 static inline epctx_status ops_put(epctx_map *map, epctx_str key, uint32_t value,
-                                   epctx_error *error)
-{
+                                   epctx_error *error) {
     if (key.size > 0 && epctx_map_put(map, key, value) != EPCTX_OK)
         return ops_nomem(map->arena, error);
     return EPCTX_OK;
 }
 
 static inline epctx_status ops_add_name(epctx_list *names, epctx_arena *arena, epctx_str name,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     epctx_str *place = (epctx_str *)epctx_list_add(names, arena, sizeof *place);
     if (place == NULL) return ops_nomem(arena, error);
     *place = name;
     return EPCTX_OK;
 }
 
-static inline bool ops_ends(epctx_str text, const char *end)
-{
+static inline bool ops_ends(epctx_str text, const char *end) {
     size_t size = strlen(end);
     return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
 }
 
-static inline epctx_str ops_name_at(const epctx_list *names, size_t i)
-{
+static inline epctx_str ops_name_at(const epctx_list *names, size_t i) {
     return ((const epctx_str *)names->items)[i];
 }
 
 /* The same key for all calls of a function, however they spell its domain. */
 static inline epctx_status ops_function_key(epctx_arena *arena, epctx_str domain, epctx_str name,
-                                            epctx_str overload, epctx_str *key, epctx_error *error)
-{
+                                            epctx_str overload, epctx_str *key,
+                                            epctx_error *error) {
     epctx_str none = {"", 1}; /* a NUL between the parts */
     OPS_TRY(ops_join(arena, epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain, none, key,
                      error));
@@ -194,22 +181,19 @@ static inline epctx_status ops_function_key(epctx_arena *arena, epctx_str domain
 /* -- views, collected before the model is edited -- */
 
 static inline epctx_status ops_add_view(epctx_list *views, epctx_arena *arena, epctx_view view,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     epctx_view *place = (epctx_view *)epctx_list_add(views, arena, sizeof *place);
     if (place == NULL) return ops_nomem(arena, error);
     *place = view;
     return EPCTX_OK;
 }
 
-static inline epctx_view ops_view_at(const epctx_list *views, size_t i)
-{
+static inline epctx_view ops_view_at(const epctx_list *views, size_t i) {
     return ((const epctx_view *)views->items)[i];
 }
 
 static inline epctx_status ops_remove_views(epctx_model *model, const epctx_list *views,
-                                            epctx_error *error)
-{
+                                            epctx_error *error) {
     size_t i;
     for (i = 0; i < views->count; i++)
         OPS_TRY(epctx_view_remove(model, ops_view_at(views, i), error));
@@ -222,8 +206,7 @@ typedef struct ops_definitions {
     epctx_cursor inputs, tensors, sparses, nodes, outputs;
 } ops_definitions;
 
-static inline ops_definitions ops_definitions_of(epctx_view graph)
-{
+static inline ops_definitions ops_definitions_of(epctx_view graph) {
     ops_definitions d;
     epctx_graph_view view = epctx_graph_of(graph);
     d.inputs = epctx_graph_inputs(view);
@@ -235,16 +218,14 @@ static inline ops_definitions ops_definitions_of(epctx_view graph)
 }
 
 /* Only those of initializers. */
-static inline ops_definitions ops_initializers_of(epctx_view graph)
-{
+static inline ops_definitions ops_initializers_of(epctx_view graph) {
     ops_definitions d = ops_definitions_of(graph);
     d.inputs = d.outputs;
     d.nodes = d.outputs;
     return d;
 }
 
-static inline bool ops_next_definition(ops_definitions *d, epctx_str *name)
-{
+static inline bool ops_next_definition(ops_definitions *d, epctx_str *name) {
     epctx_value_view value;
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
@@ -266,11 +247,9 @@ static inline bool ops_next_definition(ops_definitions *d, epctx_str *name)
 }
 
 static inline epctx_status ops_put_definitions(epctx_map *map, ops_definitions d,
-                                               epctx_error *error)
-{
+                                               epctx_error *error) {
     epctx_str name;
-    while (ops_next_definition(&d, &name))
-        OPS_TRY(ops_put(map, name, 1, error));
+    while (ops_next_definition(&d, &name)) OPS_TRY(ops_put(map, name, 1, error));
     return EPCTX_OK;
 }
 
@@ -287,8 +266,7 @@ typedef struct ops_name {
 } ops_name;
 
 /* A field's name as in onnx.proto. */
-static inline ops_name ops_field_name(const epctx_field_info *field)
-{
+static inline ops_name ops_field_name(const epctx_field_info *field) {
     ops_name name = {""};
     for (size_t i = 0; i < sizeof name.text - 1 && field->name[i] != '\0'; i++) {
         char c = field->name[i];
@@ -298,8 +276,7 @@ static inline ops_name ops_field_name(const epctx_field_info *field)
 }
 
 /* A text in the arena, formatted like that of epctx_fail; NULL if out of memory. */
-static inline const char *ops_text(epctx_arena *arena, const char *format, va_list args)
-{
+static inline const char *ops_text(epctx_arena *arena, const char *format, va_list args) {
     char line[1024];
     epctx_text text = epctx_text_of(line, sizeof line);
     epctx_text_put_args(&text, format, args);
@@ -307,8 +284,7 @@ static inline const char *ops_text(epctx_arena *arena, const char *format, va_li
 }
 
 static inline epctx_status ops_say(ops_report *report, size_t part, epctx_str name,
-                                   epctx_error *error, const char *format, ...)
-{
+                                   epctx_error *error, const char *format, ...) {
     epctx_step *step = (epctx_step *)epctx_list_add(&report->steps, report->arena, sizeof *step);
     va_list args;
     if (step == NULL) return ops_nomem(report->arena, error);
@@ -323,8 +299,8 @@ static inline epctx_status ops_say(ops_report *report, size_t part, epctx_str na
 /* A file of one part beside a model that is written to `path` (NULL: its own). The bytes are
  * borrowed. */
 static inline epctx_status ops_file_of(epctx_model *model, const char *path, epctx_str name,
-                                       epctx_span data, epctx_output_file *out, epctx_error *error)
-{
+                                       epctx_span data, epctx_output_file *out,
+                                       epctx_error *error) {
     epctx_span *part;
     OPS_TRY(ops_array(&model->arena, 1, sizeof *part, &part, error));
     *part = data;
@@ -332,8 +308,7 @@ static inline epctx_status ops_file_of(epctx_model *model, const char *path, epc
 }
 
 static inline epctx_status ops_put_file(ops_report *report, const epctx_output_file *file,
-                                        epctx_error *error)
-{
+                                        epctx_error *error) {
     epctx_output_file *place;
     OPS_TRY(ops_add(&report->files, report->arena, sizeof *place, &place, error));
     *place = *file;
@@ -342,8 +317,7 @@ static inline epctx_status ops_put_file(ops_report *report, const epctx_output_f
 
 /* Build stamps go: the model is not what the source of one of its parts would give. */
 static inline epctx_status ops_drop_builds(ops_report *report, epctx_model *model,
-                                           epctx_error *error)
-{
+                                           epctx_error *error) {
     epctx_cursor it = epctx_view_fields(epctx_model_root(model), EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_list gone;
     epctx_view view;
@@ -359,8 +333,7 @@ static inline epctx_status ops_drop_builds(ops_report *report, epctx_model *mode
     return ops_remove_views(model, &gone, error);
 }
 
-static inline void ops_report_end(const ops_report *report, epctx_combined *out)
-{
+static inline void ops_report_end(const ops_report *report, epctx_combined *out) {
     if (out != NULL) {
         out->steps = (const epctx_step *)report->steps.items;
         out->step_count = report->steps.count;
@@ -372,8 +345,8 @@ static inline void ops_report_end(const ops_report *report, epctx_combined *out)
 /* -- conversions: what was done is told in epctx_changes -- */
 
 /* Where the result of a conversion will be written. */
-static inline const char *ops_result_path(const epctx_model *model, const epctx_convert_opts *opts)
-{
+static inline const char *ops_result_path(const epctx_model *model,
+                                          const epctx_convert_opts *opts) {
     return opts->output_path != NULL ? opts->output_path : model->path;
 }
 
@@ -389,8 +362,7 @@ typedef struct ops_conversion {
 
 /* `opts` and `changes` may be NULL. The conversion must not be moved afterwards. */
 static inline void ops_begin(ops_conversion *c, epctx_model *model, const epctx_convert_opts *opts,
-                             epctx_changes *changes, epctx_error *error)
-{
+                             epctx_changes *changes, epctx_error *error) {
     epctx_error_clear(error);
     memset(c, 0, sizeof *c);
     c->model = model;
@@ -403,15 +375,13 @@ static inline void ops_begin(ops_conversion *c, epctx_model *model, const epctx_
 }
 
 /* After a failure nothing was done. */
-static inline epctx_status ops_end_conversion(ops_conversion *c, epctx_status status)
-{
+static inline epctx_status ops_end_conversion(ops_conversion *c, epctx_status status) {
     if (status != EPCTX_OK) memset(c->changes, 0, sizeof *c->changes);
     return ops_end(c->model, c->mark, status, c->error);
 }
 
 /* Why a tensor that was loaded cannot be in a file, or NULL. */
-static inline const char *ops_no_bytes(const epctx_tensor *tensor)
-{
+static inline const char *ops_no_bytes(const epctx_tensor *tensor) {
     if (tensor->data != NULL) return NULL;
     return tensor->elem_type == EPCTX_ONNX_STRING
                ? "strings cannot be external"
@@ -420,8 +390,7 @@ static inline const char *ops_no_bytes(const epctx_tensor *tensor)
 
 /* An external initializer comes into the model. */
 static inline epctx_status ops_inline_tensor(epctx_model *model, const epctx_tensor_view *view,
-                                             epctx_changes *changes, epctx_error *error)
-{
+                                             epctx_changes *changes, epctx_error *error) {
     epctx_change change = {EPCTX_CHANGE_INLINED, view->name, view->location, 0, NULL};
     epctx_tensor tensor;
     epctx_span data;

@@ -52,14 +52,12 @@ static const rename_place rename_places[] = {
 };
 
 /* The index of the new name of a value, or EPCTX_MAP_NONE. */
-static uint32_t rename_index(const rename_work *w, epctx_str name)
-{
+static uint32_t rename_index(const rename_work *w, epctx_str name) {
     uint32_t i = name.size > 0 ? epctx_map_get(&w->from, name) : EPCTX_MAP_NONE;
     return i != EPCTX_MAP_NONE && w->hidden[i] == 0 ? i : EPCTX_MAP_NONE;
 }
 
-static epctx_status rename_in_use(const rename_work *w, epctx_str name, const char *where)
-{
+static epctx_status rename_in_use(const rename_work *w, epctx_str name, const char *where) {
     uint32_t i = epctx_map_get(&w->taken, name);
     return i == EPCTX_MAP_NONE
                ? EPCTX_OK
@@ -67,8 +65,7 @@ static epctx_status rename_in_use(const rename_work *w, epctx_str name, const ch
                             &w->names[i], &name, where);
 }
 
-static epctx_status rename_field(rename_work *w, epctx_view field)
-{
+static epctx_status rename_field(rename_work *w, epctx_view field) {
     epctx_str name = epctx_view_str(field);
     uint32_t i = rename_index(w, name);
     if (i == EPCTX_MAP_NONE)
@@ -79,8 +76,7 @@ static epctx_status rename_field(rename_work *w, epctx_view field)
 
 /* Renames the fields of a message at the path `fields` of `left` numbers. */
 static epctx_status rename_fields(rename_work *w, epctx_view message, const uint32_t *fields,
-                                  size_t left)
-{
+                                  size_t left) {
     epctx_cursor it = epctx_view_fields(message, fields[0]);
     epctx_view view;
     while (epctx_next_view(&it, &view)) {
@@ -90,8 +86,7 @@ static epctx_status rename_fields(rename_work *w, epctx_view message, const uint
     return EPCTX_OK;
 }
 
-static epctx_status rename_message(rename_work *w, epctx_view message, epctx_kind kind)
-{
+static epctx_status rename_message(rename_work *w, epctx_view message, epctx_kind kind) {
     size_t i;
     for (i = 0; i < sizeof rename_places / sizeof rename_places[0]; i++)
         if (rename_places[i].kind == kind)
@@ -102,8 +97,7 @@ static epctx_status rename_message(rename_work *w, epctx_view message, epctx_kin
 /* -- scopes -- */
 
 /* `by` 1: a graph hides the names that it defines; UINT32_MAX, minus one: no longer. */
-static void rename_hide(rename_work *w, epctx_view graph, uint32_t by)
-{
+static void rename_hide(rename_work *w, epctx_view graph, uint32_t by) {
     ops_definitions defined = ops_definitions_of(graph);
     epctx_str name;
     while (ops_next_definition(&defined, &name)) {
@@ -112,8 +106,7 @@ static void rename_hide(rename_work *w, epctx_view graph, uint32_t by)
     }
 }
 
-static epctx_status rename_enter(rename_work *w, epctx_view graph, uint32_t level)
-{
+static epctx_status rename_enter(rename_work *w, epctx_view graph, uint32_t level) {
     rename_scope *scope = (rename_scope *)epctx_list_add(&w->scopes, w->arena, sizeof *scope);
     if (scope == NULL) return ops_nomem(w->arena, w->error);
     scope->graph = graph;
@@ -123,16 +116,14 @@ static epctx_status rename_enter(rename_work *w, epctx_view graph, uint32_t leve
 }
 
 /* Leaves the graphs that do not enclose a message of this level. */
-static void rename_leave(rename_work *w, uint32_t level)
-{
+static void rename_leave(rename_work *w, uint32_t level) {
     const rename_scope *scopes = (const rename_scope *)w->scopes.items;
     while (w->scopes.count > 0 && scopes[w->scopes.count - 1].level >= level)
         rename_hide(w, scopes[--w->scopes.count].graph, UINT32_MAX);
 }
 
 /* Whether the inputs and outputs of a node, if it is an EPContext node, may be renamed. */
-static epctx_status rename_allowed(const rename_work *w, epctx_view message)
-{
+static epctx_status rename_allowed(const rename_work *w, epctx_view message) {
     epctx_node_view node = epctx_node_of(message);
     epctx_cursor inputs = epctx_node_inputs(&node);
     epctx_cursor outputs = epctx_node_outputs(&node);
@@ -157,8 +148,7 @@ static epctx_status rename_allowed(const rename_work *w, epctx_view message)
 }
 
 /* Everything below a graph or function that sees its values. */
-static epctx_status rename_below(rename_work *w, epctx_view scope, epctx_kind kind)
-{
+static epctx_status rename_below(rename_work *w, epctx_view scope, epctx_kind kind) {
     epctx_walk walk;
     epctx_walk_below(&walk, scope, kind);
     while (epctx_walk_step(&walk)) {
@@ -174,8 +164,7 @@ static epctx_status rename_below(rename_work *w, epctx_view scope, epctx_kind ki
 }
 
 static epctx_status rename_bindings(rename_work *w, epctx_view training, uint32_t number,
-                                    uint32_t inner)
-{
+                                    uint32_t inner) {
     uint32_t fields[2];
     fields[0] = number;
     fields[1] = inner;
@@ -185,8 +174,7 @@ static epctx_status rename_bindings(rename_work *w, epctx_view training, uint32_
 /* A graph of a TrainingInfoProto sees the main graph's values. The value of a binding is an output
  * of this graph. */
 static epctx_status rename_training_graph(rename_work *w, const epctx_training_view *training,
-                                          bool algorithm)
-{
+                                          bool algorithm) {
     epctx_view graph = algorithm ? training->algorithm.view : training->initialization.view;
     uint32_t number = algorithm ? EPCTX_FIELD_TRAINING_UPDATE_BINDING
                                 : EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING;
@@ -203,8 +191,7 @@ static epctx_status rename_training_graph(rename_work *w, const epctx_training_v
     return EPCTX_OK;
 }
 
-static epctx_status rename_all(rename_work *w, epctx_view scope)
-{
+static epctx_status rename_all(rename_work *w, epctx_view scope) {
     epctx_cursor trainings = epctx_model_trainings(w->model);
     epctx_training_view training;
     w->uses = 0;
@@ -220,8 +207,7 @@ static epctx_status rename_all(rename_work *w, epctx_view scope)
 /* -- what is to be renamed -- */
 
 /* The current view of the scope. Names of enclosing graphs must not be reused. */
-static epctx_status rename_find_scope(rename_work *w, epctx_view *scope)
-{
+static epctx_status rename_find_scope(rename_work *w, epctx_view *scope) {
     epctx_view inner, outer;
     epctx_kind kind;
     if (!epctx_view_exists(*scope)) *scope = epctx_model_graph(w->model).view;
@@ -242,8 +228,7 @@ static epctx_status rename_find_scope(rename_work *w, epctx_view *scope)
     return EPCTX_OK;
 }
 
-static epctx_status rename_plan(rename_work *w, size_t count)
-{
+static epctx_status rename_plan(rename_work *w, size_t count) {
     size_t i;
     OPS_TRY(ops_array(w->arena, count, sizeof *w->hidden, &w->hidden, w->error));
     for (i = 0; i < count; i++) {
@@ -262,8 +247,7 @@ static epctx_status rename_plan(rename_work *w, size_t count)
     return EPCTX_OK;
 }
 
-static epctx_status rename_run(rename_work *w, epctx_view scope, size_t count)
-{
+static epctx_status rename_run(rename_work *w, epctx_view scope, size_t count) {
     OPS_TRY(rename_plan(w, count));
     OPS_TRY(rename_find_scope(w, &scope));
     OPS_TRY(rename_all(w, scope));
@@ -273,8 +257,7 @@ static epctx_status rename_run(rename_work *w, epctx_view scope, size_t count)
 
 epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epctx_str *from,
                                  const epctx_str *to, size_t count, const epctx_name_opts *opts,
-                                 size_t *uses, epctx_error *error)
-{
+                                 size_t *uses, epctx_error *error) {
     size_t mark = epctx_model_mark(model);
     epctx_status status;
     rename_work w;
@@ -302,14 +285,12 @@ typedef struct rename_others {
     bool primary; /* another node of its EP is primary */
 } rename_others;
 
-static const epctx_profile *rename_profile(const epctx_name_opts *opts, const epctx_epnode *node)
-{
+static const epctx_profile *rename_profile(const epctx_name_opts *opts, const epctx_epnode *node) {
     return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
 }
 
 static rename_others rename_look(epctx_model *model, const epctx_node_view *view,
-                                 const epctx_epnode *node, const epctx_name_opts *opts)
-{
+                                 const epctx_epnode *node, const epctx_name_opts *opts) {
     rename_others found = {false, false, false};
     epctx_walk walk;
     epctx_node_view other;
@@ -331,8 +312,7 @@ static rename_others rename_look(epctx_model *model, const epctx_node_view *view
 
 /* The name of an EPContext node may be the key into its binary. */
 static epctx_status rename_check(epctx_model *model, const epctx_node_view *view,
-                                 const epctx_name_opts *opts, epctx_error *error)
-{
+                                 const epctx_name_opts *opts, epctx_error *error) {
     epctx_epnode node;
     rename_others others;
     const char *why;
@@ -355,8 +335,7 @@ static epctx_status rename_check(epctx_model *model, const epctx_node_view *view
 }
 
 static epctx_status rename_node(epctx_model *model, const epctx_node_view *node, epctx_str name,
-                                const epctx_name_opts *opts, epctx_error *error)
-{
+                                const epctx_name_opts *opts, epctx_error *error) {
     epctx_node_view other;
     epctx_walk walk;
     if (epctx_node_is_epnode(node)) OPS_TRY(rename_check(model, node, opts, error));
@@ -371,8 +350,7 @@ static epctx_status rename_node(epctx_model *model, const epctx_node_view *node,
 }
 
 epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
-                               const epctx_name_opts *opts, epctx_error *error)
-{
+                               const epctx_name_opts *opts, epctx_error *error) {
     const epctx_name_opts defaults = {NULL, false, false};
     epctx_node_view view;
     epctx_status status;

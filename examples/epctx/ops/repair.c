@@ -17,8 +17,7 @@ typedef struct repair {
     size_t done, left;
 } repair;
 
-static void repair_say(repair *r, epctx_rule rule, epctx_str name, const char *format, ...)
-{
+static void repair_say(repair *r, epctx_rule rule, epctx_str name, const char *format, ...) {
     char line[1024];
     epctx_text text = epctx_text_of(line, sizeof line);
     epctx_repair_note note;
@@ -36,29 +35,25 @@ static void repair_say(repair *r, epctx_rule rule, epctx_str name, const char *f
     r->done++;
 }
 
-static const epctx_profile *repair_profile(const repair *r, epctx_str source)
-{
+static const epctx_profile *repair_profile(const repair *r, epctx_str source) {
     return r->opts->check.profile != NULL ? r->opts->check.profile : epctx_profile_of(source);
 }
 
 /* Runs a step for each EPContext node of the model, of any domain. */
 typedef epctx_status (*repair_node_fn)(repair *r, const epctx_node_view *node, epctx_error *error);
 
-static epctx_status repair_nodes(repair *r, repair_node_fn node_fn, epctx_error *error)
-{
+static epctx_status repair_nodes(repair *r, repair_node_fn node_fn, epctx_error *error) {
     epctx_walk walk;
     epctx_node_view node;
     epctx_walk_begin(&walk, r->model);
-    while (epctx_walk_epnode(&walk, &node))
-        OPS_TRY(node_fn(r, &node, error));
+    while (epctx_walk_epnode(&walk, &node)) OPS_TRY(node_fn(r, &node, error));
     return EPCTX_OK;
 }
 
 /* -- fields that occur twice -- */
 
 static epctx_status repair_doubled_field(void *user, const epctx_field_info *field, epctx_str node,
-                                         epctx_error *error)
-{
+                                         epctx_error *error) {
     (void)error;
     repair_say((repair *)user, EPCTX_RULE_DOUBLED_FIELD, node,
                field->kind < EPCTX_KIND_INT ? "field %s of a %s: both were merged into one"
@@ -68,15 +63,13 @@ static epctx_status repair_doubled_field(void *user, const epctx_field_info *fie
 }
 
 /* Makes the model what libprotobuf reads from it, which can be edited. */
-static epctx_status repair_doubled_fields(repair *r, epctx_error *error)
-{
+static epctx_status repair_doubled_fields(repair *r, epctx_error *error) {
     return epctx_model_merge_doubled(r->model, repair_doubled_field, r, error);
 }
 
 /* -- EPContext nodes -- */
 
-static epctx_status repair_domain(repair *r, const epctx_node_view *node, epctx_error *error)
-{
+static epctx_status repair_domain(repair *r, const epctx_node_view *node, epctx_error *error) {
     if (!epctx_str_is(node->domain, EPCTX_DOMAIN)) {
         OPS_TRY(epctx_message_set_str(r->model, node->view, EPCTX_FIELD_NODE_DOMAIN,
                                       epctx_str_of(EPCTX_DOMAIN), error));
@@ -86,8 +79,7 @@ static epctx_status repair_domain(repair *r, const epctx_node_view *node, epctx_
     return EPCTX_OK;
 }
 
-static epctx_status repair_import(repair *r, epctx_error *error)
-{
+static epctx_status repair_import(repair *r, epctx_error *error) {
     epctx_str domain = epctx_str_of(EPCTX_DOMAIN);
     OPS_TRY(epctx_model_put_opset(r->model, domain, 1, error));
     repair_say(r, EPCTX_RULE_EPCONTEXT_OPSET, domain, "com.microsoft is imported, version 1");
@@ -95,8 +87,7 @@ static epctx_status repair_import(repair *r, epctx_error *error)
 }
 
 /* Other imports: only the source model knows the version. */
-static epctx_status repair_imports(repair *r, epctx_error *error)
-{
+static epctx_status repair_imports(repair *r, epctx_error *error) {
     epctx_walk walk;
     epctx_node_view node;
     epctx_walk_begin(&walk, r->model);
@@ -114,16 +105,14 @@ static epctx_status repair_imports(repair *r, epctx_error *error)
 }
 
 static epctx_status repair_source(repair *r, epctx_rule rule, const epctx_node_view *node,
-                                  const char *source, epctx_error *error)
-{
+                                  const char *source, epctx_error *error) {
     OPS_TRY(epctx_node_set_str(r->model, node->view, "source", epctx_str_of(source), error));
     repair_say(r, rule, node->name, "source is now '%s'", source);
     return EPCTX_OK;
 }
 
 /* The name of an EP as it writes it, NULL when `source` is none of its names. */
-static const char *repair_spelling(const epctx_profile *profile, epctx_str source)
-{
+static const char *repair_spelling(const epctx_profile *profile, epctx_str source) {
     size_t i;
     for (i = 0; i < sizeof profile->sources / sizeof profile->sources[0]; i++) {
         const char *name = profile->sources[i];
@@ -132,8 +121,7 @@ static const char *repair_spelling(const epctx_profile *profile, epctx_str sourc
     return NULL;
 }
 
-static epctx_status repair_sources(repair *r, const epctx_node_view *node, epctx_error *error)
-{
+static epctx_status repair_sources(repair *r, const epctx_node_view *node, epctx_error *error) {
     const epctx_profile *profile;
     epctx_rule missing;
     epctx_epnode ep;
@@ -154,8 +142,7 @@ static epctx_status repair_sources(repair *r, const epctx_node_view *node, epctx
 }
 
 /* Attributes whose schema default is what an absent one means. */
-static epctx_status repair_attributes(repair *r, const epctx_node_view *node, epctx_error *error)
-{
+static epctx_status repair_attributes(repair *r, const epctx_node_view *node, epctx_error *error) {
     static const struct {
         uint32_t bit;
         const char *name;
@@ -190,8 +177,7 @@ static epctx_status repair_attributes(repair *r, const epctx_node_view *node, ep
 }
 
 /* embed_mode is missing, and the payload is the name of an existing file. */
-static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epctx_error *error)
-{
+static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epctx_error *error) {
     epctx_str model_path = epctx_str_of(r->model->path);
     char path[EPCTX_PATH_MAX];
     epctx_epnode ep;
@@ -209,8 +195,7 @@ static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epc
 }
 
 /* Reduces a path of the build machine to the file name. */
-static epctx_status repair_build_path(repair *r, const epctx_node_view *node, epctx_error *error)
-{
+static epctx_status repair_build_path(repair *r, const epctx_node_view *node, epctx_error *error) {
     epctx_str name = epctx_node_attr_str(node, "onnx_model_filename");
     epctx_str file = name;
     size_t i;
@@ -235,8 +220,7 @@ typedef struct repair_name_maps {
 } repair_name_maps;
 
 static epctx_status repair_free_name(repair *r, epctx_map *names, epctx_str name, epctx_str *out,
-                                     epctx_error *error)
-{
+                                     epctx_error *error) {
     uint32_t number = epctx_map_get(names, name);
     *out = name;
     while (ops_has(names, *out)) {
@@ -251,8 +235,7 @@ static epctx_status repair_free_name(repair *r, epctx_map *names, epctx_str name
 }
 
 static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_node_view *node,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     bool compiled = epctx_node_is_epnode(node);
     epctx_rule rule = !compiled             ? EPCTX_RULE_DOUBLED_NODE
                       : node->name.size > 0 ? EPCTX_RULE_DOUBLED_EPNODE
@@ -275,18 +258,15 @@ static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_n
 }
 
 /* Makes the names of nodes unique, and names EPContext nodes; keys of a binary do not change. */
-static epctx_status repair_names(repair *r, epctx_error *error)
-{
+static epctx_status repair_names(repair *r, epctx_error *error) {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->model));
     epctx_cursor again = nodes;
     repair_name_maps maps;
     epctx_node_view node;
     epctx_map_init(&maps.all, r->arena);
     epctx_map_init(&maps.seen, r->arena);
-    while (epctx_next_node(&nodes, &node))
-        OPS_TRY(ops_put(&maps.all, node.name, 2, error));
-    while (epctx_next_node(&again, &node))
-        OPS_TRY(repair_name(r, &maps, &node, error));
+    while (epctx_next_node(&nodes, &node)) OPS_TRY(ops_put(&maps.all, node.name, 2, error));
+    while (epctx_next_node(&again, &node)) OPS_TRY(repair_name(r, &maps, &node, error));
     return EPCTX_OK;
 }
 
@@ -303,8 +283,7 @@ typedef struct repair_entry_list {
 /* Entries that equal the one before of that name go; others are not ours to choose. `node` is
  * around the list, or empty. */
 static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx_view owner,
-                                 epctx_str node, epctx_error *error)
-{
+                                 epctx_str node, epctx_error *error) {
     epctx_cursor it = epctx_view_fields(owner, list->number);
     epctx_list all, gone;
     epctx_map names;
@@ -334,8 +313,7 @@ static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx
     return ops_remove_views(r->model, &gone, error);
 }
 
-static epctx_status repair_entries(repair *r, epctx_error *error)
-{
+static epctx_status repair_entries(repair *r, epctx_error *error) {
     static const repair_entry_list lists[] = {
         {EPCTX_RULE_DOUBLED_OPSET, EPCTX_FIELD_MODEL_OPSET_IMPORT, EPCTX_FIELD_OPSET_DOMAIN,
          "the import of"},
@@ -356,8 +334,7 @@ static epctx_status repair_entries(repair *r, epctx_error *error)
 }
 
 static epctx_status repair_doubled_attributes(repair *r, const epctx_node_view *node,
-                                              epctx_error *error)
-{
+                                              epctx_error *error) {
     static const repair_entry_list list = {EPCTX_RULE_DOUBLED_ATTRIBUTE, EPCTX_FIELD_NODE_ATTRIBUTE,
                                            EPCTX_FIELD_ATTR_NAME, "attribute"};
     return repair_equal(r, &list, node->view, node->name, error);
@@ -368,8 +345,7 @@ static epctx_status repair_doubled_attributes(repair *r, const epctx_node_view *
 /* Where a file is that a model names wrongly: the part of the name behind a separator. `text` gets
  * it. Empty: nowhere. */
 static epctx_str repair_candidate(const repair *r, const epctx_dependency *file,
-                                  char text[EPCTX_PATH_MAX])
-{
+                                  char text[EPCTX_PATH_MAX]) {
     char path[EPCTX_PATH_MAX];
     size_t size = file->name.size < EPCTX_PATH_MAX ? file->name.size : 0;
     size_t start = 0;
@@ -386,16 +362,13 @@ static epctx_str repair_candidate(const repair *r, const epctx_dependency *file,
             epctx_path_find(epctx_model_io(r->model), epctx_str_of(file->folder), name,
                             r->model->path_flags, path, sizeof path, NULL) == EPCTX_OK)
             return name;
-        while (start < size && text[start] != '/')
-            start++;
-        while (start < size && text[start] == '/')
-            start++;
+        while (start < size && text[start] != '/') start++;
+        while (start < size && text[start] == '/') start++;
     }
     return epctx_str_of(NULL);
 }
 
-static epctx_rule repair_file_rule(const epctx_dependency *file)
-{
+static epctx_rule repair_file_rule(const epctx_dependency *file) {
     if (memchr(file->name.data, '\\', file->name.size) != NULL) return EPCTX_RULE_BACKSLASH;
     return epctx_path_check(file->name, NULL) != EPCTX_OK ? EPCTX_RULE_PATH_UNSAFE
                                                           : EPCTX_RULE_FILE_MISSING;
@@ -403,8 +376,7 @@ static epctx_rule repair_file_rule(const epctx_dependency *file)
 
 /* The name under which a file is found; empty: it stays. */
 static epctx_status repair_file(repair *r, const epctx_dependency *file, epctx_str *to,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     char text[EPCTX_PATH_MAX];
     epctx_rule rule;
     epctx_str found;
@@ -421,8 +393,7 @@ static epctx_status repair_file(repair *r, const epctx_dependency *file, epctx_s
     return EPCTX_OK;
 }
 
-static epctx_status repair_files(repair *r, epctx_error *error)
-{
+static epctx_status repair_files(repair *r, epctx_error *error) {
     epctx_dependency *files = NULL;
     epctx_file_rename *renames = NULL;
     size_t rename_count = 0;
@@ -444,8 +415,7 @@ static epctx_status repair_files(repair *r, epctx_error *error)
 /* -- what the source model knows -- */
 
 /* Its tensors by name. */
-static epctx_status repair_index(repair *r, epctx_error *error)
-{
+static epctx_status repair_index(repair *r, epctx_error *error) {
     epctx_walk walk;
     epctx_tensor_view tensor;
     if (r->opts->source == NULL || r->tensors.count > 0) return EPCTX_OK;
@@ -460,8 +430,7 @@ static epctx_status repair_index(repair *r, epctx_error *error)
 }
 
 /* The data of one of them; NULL where there is none to be had. */
-static epctx_status repair_data(repair *r, epctx_str name, epctx_tensor *out, epctx_error *error)
-{
+static epctx_status repair_data(repair *r, epctx_str name, epctx_tensor *out, epctx_error *error) {
     uint32_t at = epctx_map_get(&r->sources, name);
     epctx_status status;
     epctx_error why;
@@ -472,8 +441,7 @@ static epctx_status repair_data(repair *r, epctx_str name, epctx_tensor *out, ep
     return status == EPCTX_ERR_NOMEM ? ops_nomem(&r->opts->source->arena, error) : EPCTX_OK;
 }
 
-static bool repair_same_shape(const epctx_tensor_view *tensor, const epctx_tensor *data)
-{
+static bool repair_same_shape(const epctx_tensor_view *tensor, const epctx_tensor *data) {
     epctx_cursor dims = epctx_tensor_dims(tensor);
     int64_t dim = 0;
     int32_t i;
@@ -484,8 +452,7 @@ static bool repair_same_shape(const epctx_tensor_view *tensor, const epctx_tenso
 }
 
 /* Restores data that was in the memory of a process. */
-static epctx_status repair_memory(repair *r, epctx_error *error)
-{
+static epctx_status repair_memory(repair *r, epctx_error *error) {
     epctx_walk walk;
     epctx_tensor_view tensor;
     OPS_TRY(repair_index(r, error));
@@ -506,8 +473,7 @@ static epctx_status repair_memory(repair *r, epctx_error *error)
 }
 
 /* What bodies read from the main graph and nothing there gives. */
-static epctx_status repair_dropped_names(repair *r, epctx_list *names, epctx_error *error)
-{
+static epctx_status repair_dropped_names(repair *r, epctx_list *names, epctx_error *error) {
     epctx_graph_view graph = epctx_model_graph(r->model);
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx_map known;
@@ -530,8 +496,7 @@ static epctx_status repair_dropped_names(repair *r, epctx_list *names, epctx_err
 }
 
 /* Restores initializers that only subgraphs read, which ORT drops. */
-static epctx_status repair_dropped(repair *r, epctx_error *error)
-{
+static epctx_status repair_dropped(repair *r, epctx_error *error) {
     epctx_list names;
     size_t i;
     memset(&names, 0, sizeof names);
@@ -562,8 +527,7 @@ typedef struct typing {
 } typing;
 
 /* Values of a graph with a type; the last one of a name counts. */
-static bool typing_next(epctx_cursor lists[3], epctx_value_view *value)
-{
+static bool typing_next(epctx_cursor lists[3], epctx_value_view *value) {
     size_t i;
     for (i = 0; i < 3; i++) {
         while (epctx_next_value(&lists[i], value))
@@ -572,15 +536,13 @@ static bool typing_next(epctx_cursor lists[3], epctx_value_view *value)
     return false;
 }
 
-static void typing_begin(epctx_graph_view graph, epctx_cursor lists[3])
-{
+static void typing_begin(epctx_graph_view graph, epctx_cursor lists[3]) {
     lists[0] = epctx_graph_values(graph);
     lists[1] = epctx_graph_inputs(graph);
     lists[2] = epctx_graph_outputs(graph);
 }
 
-static epctx_status typing_known(repair *r, typing *t, epctx_error *error)
-{
+static epctx_status typing_known(repair *r, typing *t, epctx_error *error) {
     epctx_graph_view graph = epctx_model_graph(r->model);
     epctx_cursor tensors = epctx_graph_initializers(graph);
     epctx_cursor lists[3];
@@ -596,8 +558,7 @@ static epctx_status typing_known(repair *r, typing *t, epctx_error *error)
     return EPCTX_OK;
 }
 
-static epctx_status typing_source(repair *r, typing *t, epctx_error *error)
-{
+static epctx_status typing_source(repair *r, typing *t, epctx_error *error) {
     epctx_cursor lists[3];
     epctx_value_view value;
     if (r->opts->source == NULL) return EPCTX_OK;
@@ -610,8 +571,7 @@ static epctx_status typing_source(repair *r, typing *t, epctx_error *error)
 }
 
 /* Operators whose inputs all have the same type. */
-static bool typing_is_uniform(epctx_str op)
-{
+static bool typing_is_uniform(epctx_str op) {
     static const char *const ops[] = {"Add",   "Sub",    "Mul",  "Div",     "MatMul",       "Gemm",
                                       "Conv",  "Concat", "Max",  "Min",     "Sum",          "Mean",
                                       "PRelu", "Equal",  "Less", "Greater", "ConvTranspose"};
@@ -622,8 +582,7 @@ static bool typing_is_uniform(epctx_str op)
 }
 
 /* Which type the other inputs of a reader leave for a value, or 0. */
-static uint32_t typing_reader(const typing *t, const epctx_node_view *node, epctx_str wanted)
-{
+static uint32_t typing_reader(const typing *t, const epctx_node_view *node, epctx_str wanted) {
     epctx_cursor inputs = epctx_node_inputs(node);
     bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
     bool unpack = standard && epctx_str_is(node->op_type, "DequantizeLinear");
@@ -644,8 +603,7 @@ static uint32_t typing_reader(const typing *t, const epctx_node_view *node, epct
 }
 
 /* Outputs of EPContext nodes without a type, and the types that their readers need. */
-static epctx_status typing_wanted(repair *r, typing *t, epctx_error *error)
-{
+static epctx_status typing_wanted(repair *r, typing *t, epctx_error *error) {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->model));
     epctx_cursor again = nodes;
     epctx_node_view node;
@@ -665,8 +623,7 @@ static epctx_status typing_wanted(repair *r, typing *t, epctx_error *error)
 }
 
 static epctx_status repair_type(repair *r, const typing *t, epctx_str node, epctx_str name,
-                                uint32_t elem, epctx_error *error)
-{
+                                uint32_t elem, epctx_error *error) {
     epctx_view none = epctx_view_none();
     uint32_t at = epctx_map_get(&t->source, name);
     epctx_value value;
@@ -690,8 +647,7 @@ static epctx_status repair_type(repair *r, const typing *t, epctx_str node, epct
     return EPCTX_OK;
 }
 
-static epctx_status repair_types(repair *r, epctx_error *error)
-{
+static epctx_status repair_types(repair *r, epctx_error *error) {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->model));
     epctx_node_view node;
     epctx_str name;
@@ -725,23 +681,20 @@ typedef struct stale {
     epctx_error *error;
 } stale;
 
-static epctx_status stale_add(stale *s, epctx_str key)
-{
+static epctx_status stale_add(stale *s, epctx_str key) {
     epctx_str copy;
     OPS_TRY(ops_join(s->arena, key, epctx_str_of(""), &copy, s->error));
     return ops_add_name(&s->names, s->arena, copy, s->error);
 }
 
-static void stale_found(void *user, const epctx_finding *finding)
-{
+static void stale_found(void *user, const epctx_finding *finding) {
     stale *s = (stale *)user;
     if (finding->rule == EPCTX_RULE_STALE_COMPAT && s->status == EPCTX_OK)
         s->status = stale_add(s, finding->node);
 }
 
 /* Compatibility information of EPs without a node; when no node is compiled, of all. */
-static epctx_status stale_keys(epctx_model *model, stale *s, epctx_error *error)
-{
+static epctx_status stale_keys(epctx_model *model, stale *s, epctx_error *error) {
     epctx_check_opts opts;
     epctx_cursor pairs;
     epctx_pair pair;
@@ -764,8 +717,7 @@ static epctx_status stale_keys(epctx_model *model, stale *s, epctx_error *error)
     return EPCTX_OK;
 }
 
-epctx_status ops_drop_stale(ops_report *report, epctx_model *model, epctx_error *error)
-{
+epctx_status ops_drop_stale(ops_report *report, epctx_model *model, epctx_error *error) {
     stale s;
     size_t i;
     OPS_TRY(stale_keys(model, &s, error));
@@ -778,8 +730,7 @@ epctx_status ops_drop_stale(ops_report *report, epctx_model *model, epctx_error 
     return EPCTX_OK;
 }
 
-static epctx_status repair_stale(repair *r, epctx_error *error)
-{
+static epctx_status repair_stale(repair *r, epctx_error *error) {
     stale s;
     size_t i;
     OPS_TRY(stale_keys(r->model, &s, error));
@@ -791,8 +742,7 @@ static epctx_status repair_stale(repair *r, epctx_error *error)
     return EPCTX_OK;
 }
 
-static bool repair_names_exist(const epctx_map *names, const epctx_annotation_view *annotation)
-{
+static bool repair_names_exist(const epctx_map *names, const epctx_annotation_view *annotation) {
     epctx_cursor pairs = epctx_annotation_pairs(annotation);
     epctx_pair pair;
     while (epctx_next_pair(&pairs, &pair))
@@ -800,8 +750,7 @@ static bool repair_names_exist(const epctx_map *names, const epctx_annotation_vi
     return ops_has(names, annotation->tensor_name);
 }
 
-static epctx_status repair_annotations(repair *r, epctx_error *error)
-{
+static epctx_status repair_annotations(repair *r, epctx_error *error) {
     epctx_graph_view graph = epctx_model_graph(r->model);
     epctx_cursor it = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
@@ -818,8 +767,7 @@ static epctx_status repair_annotations(repair *r, epctx_error *error)
     return EPCTX_OK;
 }
 
-static epctx_status repair_unused(repair *r, epctx_error *error)
-{
+static epctx_status repair_unused(repair *r, epctx_error *error) {
     epctx_changes changes;
     size_t i;
     OPS_TRY(epctx_init_prune(r->model, NULL, &changes, error));
@@ -877,26 +825,22 @@ static const repairer repairers[] = {
 
 #define REPAIRER_COUNT (sizeof repairers / sizeof repairers[0])
 
-static const repairer *repairer_find(epctx_rule rule)
-{
+static const repairer *repairer_find(epctx_rule rule) {
     size_t i;
     for (i = 0; i < REPAIRER_COUNT; i++)
         if (repairers[i].rule == rule) return &repairers[i];
     return NULL;
 }
 
-bool epctx_can_repair(epctx_rule rule)
-{
+bool epctx_can_repair(epctx_rule rule) {
     return repairer_find(rule) != NULL;
 }
 
-static void repair_count(void *user, const epctx_finding *finding)
-{
+static void repair_count(void *user, const epctx_finding *finding) {
     ((repair *)user)->found[finding->rule]++;
 }
 
-static void repair_left(void *user, const epctx_finding *finding)
-{
+static void repair_left(void *user, const epctx_finding *finding) {
     repair *r = (repair *)user;
     const repairer *known = repairer_find(finding->rule);
     char line[1024];
@@ -926,8 +870,7 @@ static void repair_left(void *user, const epctx_finding *finding)
     if (r->note_fn != NULL) r->note_fn(r->user, &note);
 }
 
-static epctx_status repair_run(repair *r, epctx_error *error)
-{
+static epctx_status repair_run(repair *r, epctx_error *error) {
     const epctx_check_opts *check = &r->opts->check;
     const repairer *last = NULL;
     size_t i;
@@ -946,8 +889,7 @@ static epctx_status repair_run(repair *r, epctx_error *error)
     return epctx_lint(r->model, check, repair_left, r, NULL, error);
 }
 
-static epctx_status repair_choose(repair *r, epctx_error *error)
-{
+static epctx_status repair_choose(repair *r, epctx_error *error) {
     size_t i;
     for (i = 0; i < EPCTX_RULE_COUNT && r->opts->rule_count == 0; i++)
         r->wanted[i] = epctx_rule_of((epctx_rule)i).severity != EPCTX_SEVERITY_HINT;
@@ -962,8 +904,7 @@ static epctx_status repair_choose(repair *r, epctx_error *error)
 
 epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
                           epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
-                          epctx_error *error)
-{
+                          epctx_error *error) {
     static const epctx_repair_opts defaults;
     size_t mark = epctx_model_mark(model);
     repair r;

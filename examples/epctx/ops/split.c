@@ -26,21 +26,18 @@ typedef struct split {
     epctx_list gone;     /* views */
 } split;
 
-static epctx_status drop(split *s, epctx_view view)
-{
+static epctx_status drop(split *s, epctx_view view) {
     return ops_add_view(&s->gone, s->arena, view, s->error);
 }
 
 /* Removes the collected views. */
-static epctx_status drop_end(split *s)
-{
+static epctx_status drop_end(split *s) {
     OPS_TRY(ops_remove_views(s->model, &s->gone, s->error));
     s->gone.count = 0;
     return EPCTX_OK;
 }
 
-static epctx_status split_index(split *s)
-{
+static epctx_status split_index(split *s) {
     epctx_graph_view graph = epctx_model_graph(s->model);
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx_cursor inputs = epctx_graph_inputs(graph);
@@ -56,8 +53,7 @@ static epctx_status split_index(split *s)
             OPS_TRY(ops_put(&s->producers, name, (uint32_t)s->node_count, s->error));
         s->nodes[s->node_count++] = node;
     }
-    while (epctx_next_value(&inputs, &value))
-        OPS_TRY(ops_put(&s->inputs, value.name, 1, s->error));
+    while (epctx_next_value(&inputs, &value)) OPS_TRY(ops_put(&s->inputs, value.name, 1, s->error));
     return ops_put_definitions(&s->inits, ops_initializers_of(graph.view), s->error);
 }
 
@@ -65,8 +61,7 @@ static epctx_status split_index(split *s)
 
 /* By default, the inputs and outputs of the model. */
 static epctx_status split_defaults(split *s, epctx_cursor it, const epctx_value **list,
-                                   size_t *count, bool inputs)
-{
+                                   size_t *count, bool inputs) {
     epctx_value_view value;
     epctx_value *values;
     OPS_TRY(ops_array(s->arena, epctx_cursor_count(it), sizeof *values, &values, s->error));
@@ -77,8 +72,7 @@ static epctx_status split_defaults(split *s, epctx_cursor it, const epctx_value 
     return EPCTX_OK;
 }
 
-static epctx_status check_known(const split *s, epctx_str name)
-{
+static epctx_status check_known(const split *s, epctx_str name) {
     if (ops_has(&s->producers, name) || ops_has(&s->inits, name) || ops_has(&s->inputs, name))
         return EPCTX_OK;
     return epctx_fail(s->error, EPCTX_ERR_NOT_FOUND,
@@ -86,8 +80,7 @@ static epctx_status check_known(const split *s, epctx_str name)
                       &name);
 }
 
-static epctx_status split_wishes(split *s)
-{
+static epctx_status split_wishes(split *s) {
     epctx_graph_view graph = epctx_model_graph(s->model);
     size_t i;
     if (!s->outputs_wanted) {
@@ -122,30 +115,25 @@ static epctx_status split_wishes(split *s)
 
 /* -- what the outputs need -- */
 
-static epctx_status push(split *s, epctx_str name)
-{
+static epctx_status push(split *s, epctx_str name) {
     if (name.size == 0 || ops_has(&s->seen, name)) return EPCTX_OK;
     OPS_TRY(ops_add_name(&s->stack, s->arena, name, s->error));
     return ops_put(&s->seen, name, 1, s->error);
 }
 
 /* The values that a node and its subgraphs read. */
-static epctx_status push_reads(split *s, const epctx_node_view *node)
-{
+static epctx_status push_reads(split *s, const epctx_node_view *node) {
     epctx_cursor inputs = epctx_node_inputs(node);
     const epctx_str *captures;
     epctx_str name;
     size_t count, i;
-    while (epctx_next_str(&inputs, &name))
-        OPS_TRY(push(s, name));
+    while (epctx_next_str(&inputs, &name)) OPS_TRY(push(s, name));
     OPS_TRY(epctx_node_captures(node->view, s->arena, &captures, &count, s->error));
-    for (i = 0; i < count; i++)
-        OPS_TRY(push(s, captures[i]));
+    for (i = 0; i < count; i++) OPS_TRY(push(s, captures[i]));
     return EPCTX_OK;
 }
 
-static epctx_status split_follow(split *s, epctx_str name)
-{
+static epctx_status split_follow(split *s, epctx_str name) {
     uint32_t cut = epctx_map_get(&s->cuts, name);
     uint32_t node = epctx_map_get(&s->producers, name);
     if (cut != EPCTX_MAP_NONE) {
@@ -166,13 +154,10 @@ static epctx_status split_follow(split *s, epctx_str name)
                       &name);
 }
 
-static epctx_status split_walk(split *s)
-{
+static epctx_status split_walk(split *s) {
     size_t i;
-    for (i = 0; i < s->opts.output_count; i++)
-        OPS_TRY(push(s, s->opts.outputs[i].name));
-    while (s->stack.count > 0)
-        OPS_TRY(split_follow(s, ops_name_at(&s->stack, --s->stack.count)));
+    for (i = 0; i < s->opts.output_count; i++) OPS_TRY(push(s, s->opts.outputs[i].name));
+    while (s->stack.count > 0) OPS_TRY(split_follow(s, ops_name_at(&s->stack, --s->stack.count)));
     for (i = 0; s->inputs_wanted && i < s->opts.input_count; i++) {
         if (!s->reached[i]) {
             return epctx_fail(
@@ -188,8 +173,7 @@ static epctx_status split_walk(split *s)
 /* -- the context of nodes that stay -- */
 
 /* Hands the context over to the first secondary node that stays. */
-static epctx_status promote(split *s, const epctx_node_view *from, const epctx_node_view *to)
-{
+static epctx_status promote(split *s, const epctx_node_view *from, const epctx_node_view *to) {
     static const char *const names[] = {"main_context", "embed_mode", "ep_cache_context",
                                         "max_size"};
     size_t i;
@@ -208,8 +192,7 @@ static epctx_status promote(split *s, const epctx_node_view *from, const epctx_n
 
 /* Whether a node is one of EPContext with that main_context; `key`: those that share contexts. */
 static epctx_status context_of(split *s, size_t number, int64_t main_context, epctx_epnode *ep,
-                               epctx_str *key, bool *is)
-{
+                               epctx_str *key, bool *is) {
     const epctx_node_view *node = &s->nodes[number];
     *is = epctx_node_is_epnode(node) && epctx_epnode_read(node, ep, NULL) == EPCTX_OK &&
           ep->main_context == main_context;
@@ -217,8 +200,7 @@ static epctx_status context_of(split *s, size_t number, int64_t main_context, ep
     return *is ? ops_join(s->arena, ep->source, epctx_str_of("\n"), key, s->error) : EPCTX_OK;
 }
 
-static epctx_status split_contexts(split *s)
-{
+static epctx_status split_contexts(split *s) {
     epctx_map mains; /* source -> number of the only main node, or `many` */
     epctx_map kept;
     const uint32_t many = UINT32_MAX - 1;
@@ -265,8 +247,7 @@ typedef struct split_types {
     epctx_list values;
 } split_types;
 
-static epctx_status put_types(split *s, split_types *types, epctx_cursor it)
-{
+static epctx_status put_types(split *s, split_types *types, epctx_cursor it) {
     epctx_value_view value;
     while (epctx_next_value(&it, &value)) {
         if (ops_has(&s->ends, value.name)) {
@@ -278,8 +259,7 @@ static epctx_status put_types(split *s, split_types *types, epctx_cursor it)
 }
 
 /* The type of an initializer that becomes an input. */
-static epctx_status tensor_type(split *s, epctx_str name, epctx_value *out)
-{
+static epctx_status tensor_type(split *s, epctx_str name, epctx_value *out) {
     epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(s->model));
     epctx_tensor_view tensor;
     while (ops_has(&s->inits, name) && epctx_next_tensor(&tensors, &tensor)) {
@@ -297,8 +277,7 @@ static epctx_status tensor_type(split *s, epctx_str name, epctx_value *out)
 }
 
 static epctx_status put_end(split *s, const epctx_value *wish, bool input, const split_types *types,
-                            epctx_view *last)
-{
+                            epctx_view *last) {
     uint32_t at = epctx_map_get(&types->names, wish->name);
     epctx_view none = epctx_view_none();
     epctx_value value = *wish;
@@ -334,14 +313,12 @@ static epctx_status put_end(split *s, const epctx_value *wish, bool input, const
 
 /* Whether an input of the model is one of the result. Those that only make an initializer
  * replaceable stay with it. */
-static bool input_stays(const split *s, epctx_str name)
-{
+static bool input_stays(const split *s, epctx_str name) {
     bool optional = ops_has(&s->inits, name) && !ops_has(&s->cuts, name);
     return (optional || !s->inputs_wanted) && ops_has(&s->seen, name);
 }
 
-static epctx_status split_ends(split *s)
-{
+static epctx_status split_ends(split *s) {
     epctx_graph_view graph = epctx_model_graph(s->model);
     epctx_cursor it = epctx_graph_inputs(graph);
     epctx_value_view value;
@@ -358,8 +335,7 @@ static epctx_status split_ends(split *s)
     for (i = 0; s->inputs_wanted && i < s->opts.input_count; i++)
         OPS_TRY(put_end(s, &s->opts.inputs[i], true, &types, &last));
     it = epctx_graph_outputs(graph);
-    while (s->outputs_wanted && epctx_next_value(&it, &value))
-        OPS_TRY(drop(s, value.view));
+    while (s->outputs_wanted && epctx_next_value(&it, &value)) OPS_TRY(drop(s, value.view));
     last = epctx_view_none();
     for (i = 0; s->outputs_wanted && i < s->opts.output_count; i++)
         OPS_TRY(put_end(s, &s->opts.outputs[i], false, &types, &last));
@@ -369,20 +345,17 @@ static epctx_status split_ends(split *s)
 /* -- what is in the graph -- */
 
 /* Whether a value exists in the result. */
-static bool lives(const split *s, epctx_str name)
-{
+static bool lives(const split *s, epctx_str name) {
     uint32_t node = epctx_map_get(&s->producers, name);
     if (!ops_has(&s->cuts, name) && node != EPCTX_MAP_NONE) return s->needed[node];
     return ops_has(&s->seen, name);
 }
 
-static bool initializer_stays(const split *s, epctx_str name)
-{
+static bool initializer_stays(const split *s, epctx_str name) {
     return ops_has(&s->seen, name) && !ops_has(&s->cuts, name);
 }
 
-static epctx_status split_nodes(split *s)
-{
+static epctx_status split_nodes(split *s) {
     epctx_str name = epctx_model_graph(s->model).name;
     size_t i, count = 0;
     for (i = 0; i < s->node_count; i++) {
@@ -394,8 +367,7 @@ static epctx_status split_nodes(split *s)
 }
 
 /* Keeps annotations of existing values, and the initializers that they name. */
-static epctx_status split_annotations(split *s)
-{
+static epctx_status split_annotations(split *s) {
     epctx_cursor it = epctx_graph_annotations(epctx_model_graph(s->model));
     epctx_annotation_view annotation;
     epctx_pair pair;
@@ -411,8 +383,7 @@ static epctx_status split_annotations(split *s)
     return EPCTX_OK;
 }
 
-static epctx_status split_graph(split *s)
-{
+static epctx_status split_graph(split *s) {
     epctx_graph_view graph = epctx_model_graph(s->model);
     epctx_cursor tensors = epctx_graph_initializers(graph);
     epctx_cursor sparses = epctx_graph_sparse(graph);
@@ -442,8 +413,7 @@ typedef struct split_calls {
     size_t waiting;
 } split_calls;
 
-static epctx_status index_functions(split *s, epctx_cursor it, size_t count, split_calls *calls)
-{
+static epctx_status index_functions(split *s, epctx_cursor it, size_t count, split_calls *calls) {
     uint32_t i;
     memset(calls, 0, sizeof *calls);
     epctx_map_init(&calls->numbers, s->arena);
@@ -461,8 +431,7 @@ static epctx_status index_functions(split *s, epctx_cursor it, size_t count, spl
 }
 
 /* Marks the functions that the nodes of a graph or function call, those in bodies included. */
-static epctx_status mark_calls(split *s, epctx_view body, epctx_kind kind, split_calls *calls)
-{
+static epctx_status mark_calls(split *s, epctx_view body, epctx_kind kind, split_calls *calls) {
     epctx_node_view node;
     epctx_walk walk;
     epctx_walk_below(&walk, body, kind);
@@ -481,8 +450,7 @@ static epctx_status mark_calls(split *s, epctx_view body, epctx_kind kind, split
 }
 
 /* Removes functions that nothing calls any more. */
-static epctx_status split_functions(split *s)
-{
+static epctx_status split_functions(split *s) {
     epctx_cursor it = epctx_model_functions(s->model);
     size_t count = epctx_cursor_count(it);
     split_calls calls;
@@ -504,20 +472,17 @@ static epctx_status split_functions(split *s)
     return drop_end(s);
 }
 
-static epctx_status split_training(split *s)
-{
+static epctx_status split_training(split *s) {
     epctx_cursor trainings = epctx_model_trainings(s->model);
     epctx_training_view training;
-    while (epctx_next_training(&trainings, &training))
-        OPS_TRY(drop(s, training.view));
+    while (epctx_next_training(&trainings, &training)) OPS_TRY(drop(s, training.view));
     if (s->gone.count == 0) return EPCTX_OK;
     OPS_TRY(drop_end(s));
     return ops_say(&s->report, 0, epctx_str_of(NULL), s->error,
                    "training info was removed: it describes the whole model");
 }
 
-static epctx_status split_run(split *s)
-{
+static epctx_status split_run(split *s) {
     uint64_t allowed[EPCTX_RULE_COUNT];
     carry files;
     memset(allowed, 0, sizeof allowed);
@@ -542,8 +507,7 @@ static epctx_status split_run(split *s)
 }
 
 epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts, epctx_combined *out,
-                         epctx_error *error)
-{
+                         epctx_error *error) {
     split s;
     size_t mark = epctx_model_mark(model);
     epctx_error_clear(error);

@@ -2,8 +2,7 @@
 
 #include "ops.h"
 
-const char *epctx_file_use_name(epctx_file_use use)
-{
+const char *epctx_file_use_name(epctx_file_use use) {
     static const char *const names[] = {"context binary", "initializers", "source model",
                                         "companion"}; /* in the order of epctx_file_use */
     return (unsigned)use < sizeof names / sizeof names[0] ? names[use] : "unknown";
@@ -11,14 +10,12 @@ const char *epctx_file_use_name(epctx_file_use use)
 
 /* "source\0version\0architecture\0" */
 static epctx_status maker_key(const epctx_epnode *node, epctx_arena *arena, epctx_str *out,
-                              epctx_error *error)
-{
+                              epctx_error *error) {
     const epctx_str parts[3] = {node->source, node->ep_sdk_version, node->hardware_architecture};
     size_t i;
     char *text;
     out->size = 0;
-    for (i = 0; i < 3; i++)
-        out->size += parts[i].size + 1;
+    for (i = 0; i < 3; i++) out->size += parts[i].size + 1;
     OPS_TRY(ops_array(arena, out->size, 1, &text, error));
     out->data = text;
     for (i = 0; i < 3; i++) {
@@ -29,8 +26,7 @@ static epctx_status maker_key(const epctx_epnode *node, epctx_arena *arena, epct
 }
 
 static epctx_status count_maker(const epctx_epnode *node, epctx_arena *arena, epctx_map *seen,
-                                epctx_list *makers, epctx_error *error)
-{
+                                epctx_list *makers, epctx_error *error) {
     epctx_maker *maker;
     epctx_str key;
     uint32_t at;
@@ -56,8 +52,7 @@ static epctx_status count_maker(const epctx_epnode *node, epctx_arena *arena, ep
 }
 
 static epctx_status list_compat(const epctx_model *model, epctx_arena *arena, epctx_state *out,
-                                epctx_error *error)
-{
+                                epctx_error *error) {
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_list list = {0};
@@ -77,8 +72,7 @@ static epctx_status list_compat(const epctx_model *model, epctx_arena *arena, ep
 }
 
 epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena, epctx_state *out,
-                               epctx_error *error)
-{
+                               epctx_error *error) {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
     epctx_map seen, initializers;
     epctx_list makers = {0};

@@ -57,8 +57,7 @@ typedef struct epctx_training_view {
 } epctx_training_view;
 
 /* The last payload in a field, as libprotobuf reads it; if there is none, it does not exist. */
-static inline epctx_view ops_last_view(epctx_view message, uint32_t number)
-{
+static inline epctx_view ops_last_view(epctx_view message, uint32_t number) {
     epctx_cursor it = epctx_view_fields(message, number);
     epctx_view last = epctx_view_none();
     while (epctx_next_view(&it, &last)) {
@@ -66,14 +65,12 @@ static inline epctx_view ops_last_view(epctx_view message, uint32_t number)
     return last;
 }
 
-static inline epctx_str ops_last_str(epctx_view message, uint32_t number)
-{
+static inline epctx_str ops_last_str(epctx_view message, uint32_t number) {
     return epctx_view_str(ops_last_view(message, number));
 }
 
 /* A FunctionProto, e.g. one of epctx_model_functions. */
-static inline epctx_function_view epctx_function_of(epctx_view view)
-{
+static inline epctx_function_view epctx_function_of(epctx_view view) {
     epctx_function_view f;
     f.view = view;
     f.name = ops_last_str(view, EPCTX_FIELD_FUNCTION_NAME);
@@ -89,8 +86,7 @@ static inline epctx_function_view epctx_function_of(epctx_view view)
 }
 
 /* A TypeProto, e.g. epctx_value_view.type. */
-static inline epctx_type_view epctx_type_of(epctx_view view)
-{
+static inline epctx_type_view epctx_type_of(epctx_view view) {
     epctx_type_view type;
     epctx_view member = epctx_view_none();
     epctx_cursor it = epctx_view_fields(view, 0);
@@ -129,8 +125,7 @@ static inline epctx_type_view epctx_type_of(epctx_view view)
 }
 
 /* A SparseTensorProto. */
-static inline epctx_sparse_view epctx_sparse_of(epctx_view view)
-{
+static inline epctx_sparse_view epctx_sparse_of(epctx_view view) {
     epctx_sparse_view sparse;
     sparse.view = view;
     sparse.values = epctx_tensor_of(ops_last_view(view, EPCTX_FIELD_SPARSE_VALUES));
@@ -139,8 +134,7 @@ static inline epctx_sparse_view epctx_sparse_of(epctx_view view)
 }
 
 /* A TensorAnnotation. */
-static inline epctx_annotation_view epctx_annotation_of(epctx_view view)
-{
+static inline epctx_annotation_view epctx_annotation_of(epctx_view view) {
     epctx_annotation_view annotation;
     annotation.view = view;
     annotation.tensor_name = ops_last_str(view, EPCTX_FIELD_ANNOTATION_TENSOR_NAME);
@@ -148,8 +142,7 @@ static inline epctx_annotation_view epctx_annotation_of(epctx_view view)
 }
 
 /* A TrainingInfoProto. */
-static inline epctx_training_view epctx_training_of(epctx_view view)
-{
+static inline epctx_training_view epctx_training_of(epctx_view view) {
     epctx_training_view training;
     training.view = view;
     training.initialization =
@@ -159,8 +152,7 @@ static inline epctx_training_view epctx_training_of(epctx_view view)
 }
 
 /* The next one of a cursor; false at the end. */
-static inline bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse)
-{
+static inline bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse) {
     epctx_view view;
     bool more = epctx_next_view(cursor, &view);
     if (more) *sparse = epctx_sparse_of(view);
@@ -168,8 +160,7 @@ static inline bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sp
 }
 
 /* The next one of a cursor; false at the end. */
-static inline bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation)
-{
+static inline bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation) {
     epctx_view view;
     bool more = epctx_next_view(cursor, &view);
     if (more) *annotation = epctx_annotation_of(view);
@@ -177,8 +168,7 @@ static inline bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_
 }
 
 /* The next one of a cursor; false at the end. */
-static inline bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training)
-{
+static inline bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training) {
     epctx_view view;
     bool more = epctx_next_view(cursor, &view);
     if (more) *training = epctx_training_of(view);
@@ -186,8 +176,7 @@ static inline bool epctx_next_training(epctx_cursor *cursor, epctx_training_view
 }
 
 /* The next one of a cursor; false at the end. */
-static inline bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function)
-{
+static inline bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function) {
     epctx_view view;
     bool more = epctx_next_view(cursor, &view);
     if (more) *function = epctx_function_of(view);
@@ -195,56 +184,47 @@ static inline bool epctx_next_function(epctx_cursor *cursor, epctx_function_view
 }
 
 /* For epctx_next_opset. */
-static inline epctx_cursor epctx_function_opsets(const epctx_function_view *function)
-{
+static inline epctx_cursor epctx_function_opsets(const epctx_function_view *function) {
     return epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_OPSET_IMPORT);
 }
 
 /* For epctx_next_node. */
-static inline epctx_cursor epctx_function_nodes(const epctx_function_view *function)
-{
+static inline epctx_cursor epctx_function_nodes(const epctx_function_view *function) {
     return epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_NODE);
 }
 
 /* For epctx_next_str. */
-static inline epctx_cursor epctx_function_inputs(const epctx_function_view *function)
-{
+static inline epctx_cursor epctx_function_inputs(const epctx_function_view *function) {
     return epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_INPUT);
 }
 
 /* For epctx_next_str. */
-static inline epctx_cursor epctx_function_outputs(const epctx_function_view *function)
-{
+static inline epctx_cursor epctx_function_outputs(const epctx_function_view *function) {
     return epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_OUTPUT);
 }
 
 /* For epctx_next_dim. */
-static inline epctx_cursor epctx_type_dims(const epctx_type_view *type)
-{
+static inline epctx_cursor epctx_type_dims(const epctx_type_view *type) {
     return epctx_view_fields(type->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
 /* For epctx_next_training. */
-static inline epctx_cursor epctx_model_trainings(const epctx_model *model)
-{
+static inline epctx_cursor epctx_model_trainings(const epctx_model *model) {
     return epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_TRAINING_INFO);
 }
 
 /* sparse_initializer */
-static inline epctx_cursor epctx_graph_sparse(epctx_graph_view graph)
-{
+static inline epctx_cursor epctx_graph_sparse(epctx_graph_view graph) {
     return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
 }
 
 /* For epctx_next_annotation. */
-static inline epctx_cursor epctx_graph_annotations(epctx_graph_view graph)
-{
+static inline epctx_cursor epctx_graph_annotations(epctx_graph_view graph) {
     return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION);
 }
 
 /* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
-static inline epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation)
-{
+static inline epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation) {
     return epctx_view_fields(annotation->view, EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
 }
 

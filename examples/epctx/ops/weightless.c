@@ -18,21 +18,18 @@ typedef struct weightless_work {
 
 typedef epctx_status (*weightless_step)(weightless_work *w);
 
-static weightless_node *weightless_node_at(const weightless_work *w, size_t i)
-{
+static weightless_node *weightless_node_at(const weightless_work *w, size_t i) {
     return (weightless_node *)w->nodes.items + i;
 }
 
 static epctx_status weightless_note(weightless_work *w, epctx_change_kind kind, epctx_str name,
-                                    epctx_str file, uint64_t size, const char *reason)
-{
+                                    epctx_str file, uint64_t size, const char *reason) {
     epctx_change change = {kind, name, file, size, reason};
     return epctx_changes_put(w->c.changes, w->c.arena, &change, w->c.error);
 }
 
 /* Every EPContext node of the model. */
-static epctx_status weightless_find_nodes(weightless_work *w)
-{
+static epctx_status weightless_find_nodes(weightless_work *w) {
     epctx_walk walk;
     epctx_node_view view;
     size_t chosen = 0;
@@ -57,8 +54,7 @@ static epctx_status weightless_find_nodes(weightless_work *w)
 }
 
 /* The initializers of the main graph that chosen nodes take. */
-static epctx_status weightless_find_weights(weightless_work *w)
-{
+static epctx_status weightless_find_weights(weightless_work *w) {
     epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(w->c.model));
     epctx_tensor_view tensor;
     epctx_map initializers;
@@ -81,8 +77,8 @@ static epctx_status weightless_find_weights(weightless_work *w)
 }
 
 static epctx_status weightless_run(epctx_model *model, const epctx_convert_opts *opts,
-                                   weightless_step step, epctx_changes *changes, epctx_error *error)
-{
+                                   weightless_step step, epctx_changes *changes,
+                                   epctx_error *error) {
     epctx_status status;
     weightless_work w;
     memset(&w, 0, sizeof w);
@@ -97,8 +93,7 @@ static epctx_status weightless_run(epctx_model *model, const epctx_convert_opts 
 /* -- weights into the source model -- */
 
 /* The source model's name: given, or what the first node that takes weights stores. */
-static epctx_status weightless_name_source(weightless_work *w)
-{
+static epctx_status weightless_name_source(weightless_work *w) {
     size_t i;
     w->source = epctx_str_of(w->c.opts.source);
     for (i = 0; i < w->nodes.count && w->source.size == 0; i++)
@@ -110,8 +105,7 @@ static epctx_status weightless_name_source(weightless_work *w)
                             "no node stores onnx_model_filename: specify the source model");
 }
 
-static epctx_status weightless_open_source(weightless_work *w, epctx_model *source)
-{
+static epctx_status weightless_open_source(weightless_work *w, epctx_model *source) {
     epctx_str folder = epctx_path_folder(epctx_str_of(w->c.model->path));
     char path[EPCTX_PATH_MAX];
     epctx_open_opts opts;
@@ -126,16 +120,14 @@ static epctx_status weightless_open_source(weightless_work *w, epctx_model *sour
 }
 
 /* Not the model that this one was compiled from: to refer to a part of it would hide that. */
-static epctx_status weightless_refuse(weightless_work *w, epctx_str name, const char *found)
-{
+static epctx_status weightless_refuse(weightless_work *w, epctx_str name, const char *found) {
     return epctx_fail(w->c.error, EPCTX_ERR_VERSION,
                       "initializer '%S': expected the same in the source model '%S', found %s: it "
                       "is a different model",
                       &name, &w->source, found);
 }
 
-static bool weightless_equal(const epctx_tensor *a, const epctx_tensor *b)
-{
+static bool weightless_equal(const epctx_tensor *a, const epctx_tensor *b) {
     return a->elem_type == b->elem_type && a->rank == b->rank && a->size == b->size &&
            (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0) &&
            (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
@@ -144,8 +136,7 @@ static bool weightless_equal(const epctx_tensor *a, const epctx_tensor *b)
 /* Where the data of a tensor of the source is, as this model would name it. */
 static epctx_status weightless_place(weightless_work *w, const epctx_model *source,
                                      const epctx_tensor_view *theirs, epctx_str *location,
-                                     uint64_t *offset)
-{
+                                     uint64_t *offset) {
     if (theirs->external) {
         *offset = theirs->offset;
         return ops_join(w->c.arena, epctx_path_folder(w->source), theirs->location, location,
@@ -158,8 +149,7 @@ static epctx_status weightless_place(weightless_work *w, const epctx_model *sour
 
 /* Replaces an initializer with a reference to the same one of the source. */
 static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
-                                     const epctx_tensor_view *mine, epctx_view other)
-{
+                                     const epctx_tensor_view *mine, epctx_view other) {
     epctx_tensor_view theirs = epctx_tensor_of(other);
     epctx_tensor a, b;
     epctx_str location;
@@ -186,8 +176,7 @@ static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
     return weightless_note(w, EPCTX_CHANGE_EXTERNAL, mine->name, location, a.size, NULL);
 }
 
-static epctx_status weightless_refer_all(weightless_work *w, epctx_model *source)
-{
+static epctx_status weightless_refer_all(weightless_work *w, epctx_model *source) {
     epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(source));
     epctx_tensor_view tensor;
     epctx_list views;
@@ -209,8 +198,7 @@ static epctx_status weightless_refer_all(weightless_work *w, epctx_model *source
 }
 
 /* Stores the name of the source in nodes that take weights. */
-static epctx_status weightless_store_source(weightless_work *w)
-{
+static epctx_status weightless_store_source(weightless_work *w) {
     size_t i;
     for (i = 0; i < w->nodes.count; i++) {
         const weightless_node *node = weightless_node_at(w, i);
@@ -223,8 +211,7 @@ static epctx_status weightless_store_source(weightless_work *w)
     return EPCTX_OK;
 }
 
-static epctx_status weightless_out(weightless_work *w)
-{
+static epctx_status weightless_out(weightless_work *w) {
     epctx_model source;
     epctx_status status;
     if (w->weights.count == 0) {
@@ -242,16 +229,14 @@ static epctx_status weightless_out(weightless_work *w)
 }
 
 epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
-                              epctx_changes *changes, epctx_error *error)
-{
+                              epctx_changes *changes, epctx_error *error) {
     return weightless_run(model, opts, weightless_out, changes, error);
 }
 
 /* -- weights into the model -- */
 
 /* A binary without weights reads them from the source model when it is loaded. */
-static epctx_status weightless_check_binary(weightless_work *w, const weightless_node *node)
-{
+static epctx_status weightless_check_binary(weightless_work *w, const weightless_node *node) {
     epctx_node_view view = epctx_node_of(node->view);
     epctx_str context = node->node.ep_cache_context;
     bool stripped = ops_ends(context, ".stripped.engine");
@@ -265,8 +250,7 @@ static epctx_status weightless_check_binary(weightless_work *w, const weightless
     return EPCTX_ERR_UNSUPPORTED;
 }
 
-static epctx_status weightless_in(weightless_work *w)
-{
+static epctx_status weightless_in(weightless_work *w) {
     epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(w->c.model));
     epctx_tensor_view tensor;
     size_t i;
@@ -287,7 +271,6 @@ static epctx_status weightless_in(weightless_work *w)
 }
 
 epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
-                                  epctx_changes *changes, epctx_error *error)
-{
+                                  epctx_changes *changes, epctx_error *error) {
     return weightless_run(model, opts, weightless_in, changes, error);
 }

@@ -13,8 +13,7 @@ typedef struct wrap {
 
 /* -- values -- */
 
-static epctx_status refuse(const wrap *w, const epctx_wrap_value *v, const char *text)
-{
+static epctx_status refuse(const wrap *w, const epctx_wrap_value *v, const char *text) {
     return epctx_fail(w->error, EPCTX_ERR_ARG, "'%S' (%s): %s", &v->value.name,
                       epctx_elem_name(v->value.elem_type), text);
 }
@@ -25,8 +24,7 @@ typedef struct wrap_range {
     int64_t least, most;
 } wrap_range;
 
-static const wrap_range *range_of(int32_t elem_type)
-{
+static const wrap_range *range_of(int32_t elem_type) {
     static const wrap_range ranges[] = {{EPCTX_ONNX_UINT8, 0, 255},
                                         {EPCTX_ONNX_INT8, -128, 127},
                                         {EPCTX_ONNX_UINT16, 0, 65535},
@@ -38,8 +36,7 @@ static const wrap_range *range_of(int32_t elem_type)
 }
 
 /* A name that no other value has: "<name><tail>". */
-static epctx_status new_name(wrap *w, const epctx_wrap_value *v, const char *tail, epctx_str *out)
-{
+static epctx_status new_name(wrap *w, const epctx_wrap_value *v, const char *tail, epctx_str *out) {
     OPS_TRY(ops_join(&w->model->arena, v->value.name, epctx_str_of(tail), out, w->error));
     if (out->size == 0) return epctx_fail(w->error, EPCTX_ERR_ARG, "a value has no name");
     if (ops_has(&w->names, *out))
@@ -47,8 +44,7 @@ static epctx_status new_name(wrap *w, const epctx_wrap_value *v, const char *tai
     return ops_put(&w->names, *out, 1, w->error);
 }
 
-static epctx_status check_value(wrap *w, const epctx_wrap_value *v)
-{
+static epctx_status check_value(wrap *w, const epctx_wrap_value *v) {
     const wrap_range *range = range_of(v->value.elem_type);
     int32_t i;
     if (!epctx_lint_allows(v->value.elem_type)) {
@@ -70,8 +66,7 @@ static epctx_status check_value(wrap *w, const epctx_wrap_value *v)
 }
 
 /* A scalar initializer of `size` bytes. */
-static epctx_status put_scalar(wrap *w, epctx_str name, int32_t elem_type, uint64_t bits)
-{
+static epctx_status put_scalar(wrap *w, epctx_str name, int32_t elem_type, uint64_t bits) {
     epctx_tensor tensor;
     uint8_t *data;
     size_t i;
@@ -80,23 +75,21 @@ static epctx_status put_scalar(wrap *w, epctx_str name, int32_t elem_type, uint6
     tensor.elem_type = elem_type;
     tensor.size = epctx_elem_size(elem_type);
     OPS_TRY(ops_array(&w->model->arena, tensor.size, 1, &data, w->error));
-    for (i = 0; i < tensor.size; i++)
-        data[i] = (uint8_t)(bits >> 8 * i);
+    for (i = 0; i < tensor.size; i++) data[i] = (uint8_t)(bits >> 8 * i);
     tensor.data = data;
     return epctx_graph_put_initializer(w->model, epctx_view_none(), &tensor, epctx_view_none(),
                                        NULL, w->error);
 }
 
-static epctx_status put_graph_value(wrap *w, const epctx_value *value, bool input)
-{
+static epctx_status put_graph_value(wrap *w, const epctx_value *value, bool input) {
     return epctx_graph_put_value(w->model, epctx_view_none(),
                                  input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT, value,
                                  epctx_view_none(), NULL, w->error);
 }
 
 /* The node that converts a value of the binary to or from float32. */
-static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input, epctx_str outside)
-{
+static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input,
+                                  epctx_str outside) {
     epctx_view none = epctx_view_none();
     epctx_str inside = v->value.name;
     epctx_str names[3];
@@ -123,8 +116,7 @@ static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input
 }
 
 /* A graph input or output, with the node that makes it float32. */
-static epctx_status put_value(wrap *w, const epctx_wrap_value *v, bool input)
-{
+static epctx_status put_value(wrap *w, const epctx_wrap_value *v, bool input) {
     epctx_value outside = v->value;
     epctx_str inside;
     OPS_TRY(check_value(w, v));
@@ -138,16 +130,14 @@ static epctx_status put_value(wrap *w, const epctx_wrap_value *v, bool input)
 
 /* -- the node -- */
 
-static void set_text(epctx_epnode *ep, epctx_epnode_attr attr, epctx_str *member, epctx_str text)
-{
+static void set_text(epctx_epnode *ep, epctx_epnode_attr attr, epctx_str *member, epctx_str text) {
     if (text.data != NULL) {
         *member = text;
         ep->present |= 1u << attr;
     }
 }
 
-static epctx_epnode epnode_of(const epctx_wrap_opts *o, epctx_span binary)
-{
+static epctx_epnode epnode_of(const epctx_wrap_opts *o, epctx_span binary) {
     epctx_epnode ep = epctx_epnode_default();
     epctx_str context = epctx_str_of(o->binary_name);
     if (o->embed) {
@@ -170,8 +160,7 @@ static epctx_epnode epnode_of(const epctx_wrap_opts *o, epctx_span binary)
     return ep;
 }
 
-static epctx_status put_epnode(wrap *w, epctx_span binary)
-{
+static epctx_status put_epnode(wrap *w, epctx_span binary) {
     const epctx_wrap_opts *o = w->opts;
     epctx_epnode ep = epnode_of(o, binary);
     epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
@@ -180,10 +169,8 @@ static epctx_status put_epnode(wrap *w, epctx_span binary)
     size_t i;
     OPS_TRY(ops_array(&w->model->arena, o->input_count + o->output_count, sizeof *names, &names,
                       w->error));
-    for (i = 0; i < o->input_count; i++)
-        names[i] = o->inputs[i].value.name;
-    for (i = 0; i < o->output_count; i++)
-        names[o->input_count + i] = o->outputs[i].value.name;
+    for (i = 0; i < o->input_count; i++) names[i] = o->inputs[i].value.name;
+    for (i = 0; i < o->output_count; i++) names[o->input_count + i] = o->outputs[i].value.name;
     memset(&node, 0, sizeof node);
     node.name = epctx_str_of(o->name);
     node.op_type = epctx_str_of(EPCTX_OP_TYPE);
@@ -204,8 +191,7 @@ static epctx_status put_epnode(wrap *w, epctx_span binary)
 
 /* -- the model -- */
 
-static epctx_status put_binary(wrap *w, epctx_span binary)
-{
+static epctx_status put_binary(wrap *w, epctx_span binary) {
     const epctx_wrap_opts *o = w->opts;
     epctx_str name = epctx_str_of(o->binary_name);
     epctx_output_file file;
@@ -215,16 +201,13 @@ static epctx_status put_binary(wrap *w, epctx_span binary)
     return ops_put_file(&w->report, &file, w->error);
 }
 
-static epctx_status wrap_run(wrap *w, epctx_span binary)
-{
+static epctx_status wrap_run(wrap *w, epctx_span binary) {
     const epctx_wrap_opts *o = w->opts;
     epctx_model *model = w->model;
     size_t i;
-    for (i = 0; i < o->input_count; i++)
-        OPS_TRY(put_value(w, &o->inputs[i], true));
+    for (i = 0; i < o->input_count; i++) OPS_TRY(put_value(w, &o->inputs[i], true));
     OPS_TRY(put_epnode(w, binary));
-    for (i = 0; i < o->output_count; i++)
-        OPS_TRY(put_value(w, &o->outputs[i], false));
+    for (i = 0; i < o->output_count; i++) OPS_TRY(put_value(w, &o->outputs[i], false));
     /* QuantizeLinear takes 16 bits since version 21, which came with IR version 10. */
     OPS_TRY(epctx_model_put_opset(model, epctx_str_of(""), w->wide ? 21 : 13, w->error));
     OPS_TRY(epctx_model_put_opset(model, epctx_str_of(EPCTX_DOMAIN), 1, w->error));
@@ -237,8 +220,8 @@ static epctx_status wrap_run(wrap *w, epctx_span binary)
     return ops_check_size(model, "do not embed the binary", w->error);
 }
 
-static epctx_status check_arguments(epctx_span binary, const epctx_wrap_opts *o, epctx_error *error)
-{
+static epctx_status check_arguments(epctx_span binary, const epctx_wrap_opts *o,
+                                    epctx_error *error) {
     if (o == NULL || o->profile == NULL || o->name == NULL || o->name[0] == '\0' ||
         o->output_count == 0 || (!o->embed && o->binary_name == NULL)) {
         return epctx_fail(error, EPCTX_ERR_ARG,
@@ -258,8 +241,7 @@ static epctx_status check_arguments(epctx_span binary, const epctx_wrap_opts *o,
 }
 
 epctx_status epctx_wrap(epctx_model *model, epctx_span binary, const epctx_wrap_opts *opts,
-                        const epctx_open_opts *open, epctx_combined *out, epctx_error *error)
-{
+                        const epctx_open_opts *open, epctx_combined *out, epctx_error *error) {
     wrap w;
     epctx_status status;
     epctx_error_clear(error);
