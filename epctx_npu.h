@@ -4988,8 +4988,13 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y
     for (i = 0; i < 8 && at + i < columns; i++) y[i] = (uint8_t)(whole[i] & 0xff);
 }
 
-#define EPCTX_NPU__NEAREST_256(v) _mm256_round_ps(v, 8)
-#define EPCTX_NPU__NEAREST_512(v) _mm512_roundscale_ps(v, 8)
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__nearest_256(__m256 v) {
+    return _mm256_cvttps_epi32(_mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+EPCTX_NPU__VNNI static EPCTX_NPU__INLINE __m512i epctx_npu__nearest_512(__m512 v) {
+    return _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 
 /* On vectors of 256 and of 512 bits:
  * rounded: sums to integers without the zero point, within the limits.
@@ -5011,7 +5016,7 @@ EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__narrow_256(uint8_t *y
             _mm##bits##_mul_ps(_mm##bits##_cvtepi32_ps(sum), _mm##bits##_loadu_ps(scale)); \
         v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps((float)(s->low - s->zero))); \
         v = _mm##bits##_min_ps(v, _mm##bits##_set1_ps((float)(s->high - s->zero))); \
-        return _mm##bits##_add_epi32(_mm##bits##_cvttps_epi32(EPCTX_NPU__NEAREST_##bits(v)), \
+        return _mm##bits##_add_epi32(epctx_npu__nearest_##bits(v), \
                                      _mm##bits##_set1_epi32(s->zero)); \
     } \
 \

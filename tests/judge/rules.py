@@ -41,7 +41,7 @@ def test_exists(test):
         return text is not None and case != "" and case in text
     text = read("tests/%s.c" % file)
     # Defined, and run by RUN, ORT_CASE or in a way of the file's own.
-    return text is not None and "\nTEST(%s)\n" % case in text and len(
+    return text is not None and "\nTEST(%s) {\n" % case in text and len(
         re.findall(r"\b(?:test_case_|[A-Z_]+\((?:\"\w+\", )?)%s\b" % re.escape(case), text)) > 1
 
 
