@@ -1116,7 +1116,7 @@ typedef struct epctx_attr {
     float f;
     epctx_str s;
     const epctx_tensor *t;
-    const struct epctx_graph *g; /* for edits; NULL from epctx_model_load_graph */
+    const struct epctx_graph *g; /* NULL: nested deeper than 8 graphs, or not known */
     size_t count;                /* of ints, floats or strings, by `type` */
     const int64_t *ints;
     const float *floats;
@@ -6781,6 +6781,7 @@ typedef struct epctx__loader {
     int64_t ir_version;
     epctx_map functions; /* names -> 1 */
     uint64_t around;     /* hash of functions and opset imports; 0: unknown */
+    int depth;           /* of the graph being loaded */
 } epctx__loader;
 
 static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, epctx_error *error) {
@@ -7109,6 +7110,27 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node) {
 
 /* -- record: nodes -- */
 
+/* Graphs within graphs that are loaded. */
+#define EPCTX__BODY_DEPTH 8
+
+static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph_view view, epctx_graph *out);
+
+/* The body of a node: a graph of its own, but for the values it captures. */
+static epctx_status epctx__load_body(epctx__loader *l, epctx_view view, const epctx_graph **out) {
+    const epctx_map initializers = l->initializers;
+    epctx_graph *body;
+    epctx_status status;
+    if (l->depth == EPCTX__BODY_DEPTH) return EPCTX_OK;
+    EPCTX__NEW(body, epctx_graph, 1, l->arena, l->error);
+    epctx_map_init(&l->initializers, l->arena);
+    l->depth++;
+    status = epctx__load_graph(l, epctx_graph_of(view), body);
+    l->depth--;
+    l->initializers = initializers;
+    *out = body;
+    return status;
+}
+
 /* Reads an attribute; a value that no member can hold goes into node->rest. */
 static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view,
                                      epctx_node *node, epctx_attr *out) {
@@ -7139,9 +7161,9 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
     default:
         EPCTX__TRY(epctx__digest(l, EPCTX_KIND_ATTR, view->view, &digest));
         epctx__rest_add(&node->rest, digest);
-        return out->type == EPCTX_ATTR_GRAPH || out->type == EPCTX_ATTR_GRAPHS
-                   ? epctx__rest_around(l, node)
-                   : EPCTX_OK;
+        if (out->type == EPCTX_ATTR_GRAPH || out->type == EPCTX_ATTR_GRAPHS)
+            EPCTX__TRY(epctx__rest_around(l, node));
+        return out->type == EPCTX_ATTR_GRAPH ? epctx__load_body(l, view->g, &out->g) : EPCTX_OK;
     }
 }
 
@@ -7471,12 +7493,8 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph) {
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out) {
-    epctx_graph_view view = epctx_model_graph(l->model);
-    if (!epctx_model_has_graph(l->model))
-        return epctx_fail(l->error, EPCTX_ERR_GRAPH, "the model has no graph");
+static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph_view view, epctx_graph *out) {
     out->name = view.name;
-    EPCTX__TRY(epctx__load_imports(l));
     EPCTX__TRY(epctx__load_initializers(l, view, out));
     EPCTX__TRY(
         epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs, &out->input_count));
@@ -7498,7 +7516,10 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
     model->external_asked = 0;
     for (file = model->files; file != NULL; file = file->next) file->hashed = 0;
     l.ir_version = epctx_model_read(model).ir_version;
-    status = epctx__load_graph(&l, out);
+    status = epctx_model_has_graph(model)
+                 ? epctx__load_imports(&l)
+                 : epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph");
+    if (status == EPCTX_OK) status = epctx__load_graph(&l, epctx_model_graph(model), out);
     if (status != EPCTX_OK) epctx_blame(error, model->path, NULL, NULL);
     return status;
 }

@@ -156,8 +156,8 @@
  *
  * CONTENTS
  *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, which adds >>numbers
- *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>integers >>layout
- *   >>plan >>emit
+ *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>bodies >>layout
+ *   >>plan >>integers >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -6727,8 +6727,15 @@ typedef struct epctx_npu__step {
     epctx_str name;
 } epctx_npu__step;
 
+/* Names within one graph; its bodies see them, too. */
+typedef struct epctx_npu__scope {
+    epctx_map names; /* value -> tensor */
+    epctx_map uses;  /* value -> number of uses */
+    const struct epctx_npu__scope *outer;
+} epctx_npu__scope;
+
 typedef struct epctx_npu__compiler {
-    const epctx_graph *graph;
+    const epctx_graph *graph; /* or body */
     const epctx_npu_arch *arch;
     epctx_arena *arena;
     epctx_error *error;
@@ -6736,8 +6743,9 @@ typedef struct epctx_npu__compiler {
     epctx_npu__buffer *buffers;
     epctx_npu__step *steps;
     size_t tensor_count, tensor_room, buffer_count, buffer_room, step_count, step_room;
-    epctx_map names; /* value -> tensor */
-    epctx_map uses;  /* value -> number of uses */
+    epctx_npu__scope scope;
+    uint32_t depth;  /* of bodies */
+    size_t unrolled; /* nodes lowered in bodies of one node of the graph */
     const epctx_node *node;
     uint32_t variant;      /* of the operator being lowered (epctx_npu__lower) */
     const uint32_t *given; /* its inputs and result within a quantized one; NULL: the node's */
@@ -6754,6 +6762,15 @@ typedef struct epctx_npu__compiler {
     epctx_npu_stats stats;
     const epctx_npu *npu; /* whose trace_fn is called; NULL: none */
 } epctx_npu__compiler;
+
+/* The tensor of a name, here or around; NONE: there is none. */
+static uint32_t epctx_npu__named(const epctx_npu__compiler *c, epctx_str name) {
+    const epctx_npu__scope *scope = &c->scope;
+    uint32_t id = epctx_map_get(&scope->names, name);
+    for (scope = scope->outer; id == EPCTX_MAP_NONE && scope != NULL; scope = scope->outer)
+        id = epctx_map_get(&scope->names, name);
+    return id;
+}
 
 static epctx_status epctx_npu__nomem(epctx_npu__compiler *c, uint64_t size) {
     return epctx_fail(c->error, EPCTX_ERR_NOMEM, "out of memory: compiling needs %u more bytes",
@@ -7332,7 +7349,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     const epctx_npu__tensor *t;
     *id = EPCTX_NPU__NONE;
     if (!epctx_npu__has_input(node, i)) return EPCTX_OK;
-    *id = c->given != NULL ? c->given[i] : epctx_map_get(&c->names, node->inputs[i]);
+    *id = c->given != NULL ? c->given[i] : epctx_npu__named(c, node->inputs[i]);
     if (*id == EPCTX_MAP_NONE) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "input '%S' is neither a constant nor the output of an earlier node",
@@ -7409,13 +7426,13 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
     if (c->narrow != 0 && c->narrow != EPCTX_ONNX_FLOAT &&
         c->tensors[id].elem == epctx_npu__computed_type(c->narrow))
         EPCTX__TRY(epctx_npu__emit_cast(c, id, c->narrow, &id));
-    if (epctx_map_get(&c->names, node->outputs[i]) != EPCTX_MAP_NONE &&
+    if (epctx_map_get(&c->scope.names, node->outputs[i]) != EPCTX_MAP_NONE &&
         !epctx_str_is(node->op_type, "Constant")) /* the last Constant counts */
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' occurs twice", &node->outputs[i]);
-    uses = epctx_map_get(&c->uses, node->outputs[i]);
+    uses = epctx_map_get(&c->scope.uses, node->outputs[i]);
     c->tensors[id].name = node->outputs[i];
     c->tensors[id].uses = uses == EPCTX_MAP_NONE ? 0 : uses;
-    if (epctx_map_put(&c->names, node->outputs[i], id) != EPCTX_OK)
+    if (epctx_map_put(&c->scope.names, node->outputs[i], id) != EPCTX_OK)
         return epctx_npu__nomem(c, c->arena->missing);
     return EPCTX_OK;
 }
@@ -7425,7 +7442,7 @@ static epctx_status epctx_npu__unused_outputs(epctx_npu__compiler *c, size_t fir
     size_t i;
     for (i = first; i < c->node->output_count; i++) {
         if (c->node->outputs[i].size > 0 &&
-            epctx_map_get(&c->uses, c->node->outputs[i]) != EPCTX_MAP_NONE) {
+            epctx_map_get(&c->scope.uses, c->node->outputs[i]) != EPCTX_MAP_NONE) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "output '%S' is not supported",
                               &c->node->outputs[i]);
         }
@@ -10318,7 +10335,7 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
     bool wanted = false;
     for (i = 1; i < c->node->output_count; i++) {
         wanted = wanted || (c->node->outputs[i].size > 0 &&
-                            epctx_map_get(&c->uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
+                            epctx_map_get(&c->scope.uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
     }
     if (!wanted) return EPCTX_OK;
     for (i = axis; i < shape.rank; i++) shape.dims[i] = 1;
@@ -11303,7 +11320,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
         if (p.out == p.in) continue;
         EPCTX__TRY(epctx_npu__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
     }
-    if (c->node->output_count > 0 && x == epctx_map_get(&c->names, c->node->inputs[0]))
+    if (c->node->output_count > 0 && x == epctx_npu__named(c, c->node->inputs[0]))
         return epctx_npu__lower_identity(c);
     return epctx_npu__output(c, 0, x);
 }
@@ -12367,6 +12384,9 @@ static epctx_status epctx_npu__lower_topk(epctx_npu__compiler *c) {
 
 /* -- the table of operators -- */
 
+static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c); /* (>>bodies) */
+static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c);
+
 typedef struct epctx_npu__lower {
     const char *op_type;
     epctx_status (*lower_fn)(epctx_npu__compiler *c);
@@ -12441,6 +12461,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"HardSwish", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
     {"Hardmax", epctx_npu__lower_hardmax, 0},
     {"Identity", epctx_npu__lower_identity, 0},
+    {"If", epctx_npu__lower_if, 0},
     {"InstanceNormalization", epctx_npu__lower_channel_norm, false},
     {"IsInf", epctx_npu__lower_is_inf, 0},
     {"IsNaN", epctx_npu__lower_is_nan, 0},
@@ -12452,6 +12473,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"LessOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL},
     {"Log", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
     {"LogSoftmax", epctx_npu__lower_softmax, true},
+    {"Loop", epctx_npu__lower_loop, false},
     {"LpNormalization", epctx_npu__lower_lp_norm, 0},
     {"LpPool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_LP},
     {"MatMul", epctx_npu__lower_matmul, 0},
@@ -12494,6 +12516,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"ReverseSequence", epctx_npu__lower_reverse_sequence, 0},
     {"RotaryEmbedding", epctx_npu__lower_rotary, 0},
     {"Round", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
+    {"Scan", epctx_npu__lower_loop, true},
     {"Scatter", epctx_npu__lower_scatter_elements, 0},
     {"ScatterElements", epctx_npu__lower_scatter_elements, 0},
     {"ScatterND", epctx_npu__lower_scatter_nd, 0},
@@ -12642,6 +12665,7 @@ static epctx_status (*const epctx_npu__storing[])(epctx_npu__compiler *c) = {
     epctx_npu__lower_cast,     epctx_npu__lower_identity, epctx_npu__lower_reshape,
     epctx_npu__lower_flatten,  epctx_npu__lower_squeeze,  epctx_npu__lower_unsqueeze,
     epctx_npu__lower_eye_like, epctx_npu__lower_shape,    epctx_npu__lower_size,
+    epctx_npu__lower_if,       epctx_npu__lower_loop,
 };
 
 /* ============================================================
@@ -12699,7 +12723,7 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     const bool usable = epctx_npu__value_usable(value, &shape);
     epctx_npu__tensor *t;
     uint32_t id, buffer;
-    if (epctx_map_get(&c->names, value->name) != EPCTX_MAP_NONE) return EPCTX_OK;
+    if (epctx_map_get(&c->scope.names, value->name) != EPCTX_MAP_NONE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__add_tensor(c, usable ? value->elem_type : 0, &shape, &id));
     t = &c->tensors[id];
     t->name = value->name;
@@ -12709,15 +12733,15 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     t->buffer = buffer;
     c->buffers[buffer].place = place;
     c->buffers[buffer].index = index;
-    return epctx_map_put(&c->names, value->name, id) == EPCTX_OK
+    return epctx_map_put(&c->scope.names, value->name, id) == EPCTX_OK
                ? EPCTX_OK
                : epctx_npu__nomem(c, c->arena->missing);
 }
 
 static epctx_status epctx_npu__count_use(epctx_npu__compiler *c, epctx_str name) {
-    uint32_t uses = epctx_map_get(&c->uses, name);
+    uint32_t uses = epctx_map_get(&c->scope.uses, name);
     if (name.size == 0) return EPCTX_OK;
-    return epctx_map_put(&c->uses, name, uses == EPCTX_MAP_NONE ? 1 : uses + 1) == EPCTX_OK
+    return epctx_map_put(&c->scope.uses, name, uses == EPCTX_MAP_NONE ? 1 : uses + 1) == EPCTX_OK
                ? EPCTX_OK
                : epctx_npu__nomem(c, c->arena->missing);
 }
@@ -12744,10 +12768,10 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c) {
         c->tensors[id].known.elem_type = from->elem_type;
         c->tensors[id].known.rank = from->rank;
         c->tensors[id].outside =
-            c->tensors[id].constant && from->size >= EPCTX_NPU__OUTSIDE &&
+            c->tensors[id].constant && from->size >= EPCTX_NPU__OUTSIDE && c->depth == 0 &&
             (c->weightless == EPCTX_WEIGHTLESS_ALL ||
              (c->weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && from->location.size > 0));
-        if (epctx_map_put(&c->names, g->initializers[i].name, id) != EPCTX_OK)
+        if (epctx_map_put(&c->scope.names, g->initializers[i].name, id) != EPCTX_OK)
             return epctx_npu__nomem(c, c->arena->missing);
     }
     for (i = 0; i < g->input_count; i++) {
@@ -12779,7 +12803,7 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     c->node = node;
     c->folding = true;
     for (k = 0; k < node->input_count && c->folding; k++) {
-        uint32_t id = epctx_map_get(&c->names, node->inputs[k]);
+        uint32_t id = epctx_npu__named(c, node->inputs[k]);
         c->folding = node->inputs[k].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
     }
     c->narrow = 0;
@@ -12798,6 +12822,18 @@ static void epctx_npu__blame(const epctx_npu__compiler *c, const epctx_node *nod
     epctx_blame(c->error, NULL, name, NULL);
 }
 
+static epctx_status epctx_npu__lower_nodes(epctx_npu__compiler *c) {
+    size_t i;
+    for (i = 0; i < c->graph->node_count; i++) {
+        epctx_status status = epctx_npu__lower_node(c, &c->graph->nodes[i]);
+        if (status != EPCTX_OK) {
+            epctx_npu__blame(c, &c->graph->nodes[i]);
+            return status;
+        }
+    }
+    return EPCTX_OK;
+}
+
 static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
                                                   const epctx_npu_arch *arch, epctx_arena *arena,
                                                   epctx_error *error) {
@@ -12807,9 +12843,337 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
     c.arch = arch;
     c.arena = arena;
     c.error = error;
-    epctx_map_init(&c.names, arena);
-    epctx_map_init(&c.uses, arena);
+    epctx_map_init(&c.scope.names, arena);
+    epctx_map_init(&c.scope.uses, arena);
     return c;
+}
+
+/* ============================================================
+ * >>bodies: graphs of nodes, lowered in place
+ *
+ * A branch of If, or one round of Loop and Scan: a scope of its own, within that of the node.
+ * ============================================================ */
+
+#define EPCTX_NPU__MAX_DEPTH    8
+#define EPCTX_NPU__MAX_ROUNDS   64
+#define EPCTX_NPU__MAX_UNROLLED 10000
+
+/* The attribute `name`; its outer values get more uses, so that no step is fused into theirs. */
+static epctx_status epctx_npu__body(epctx_npu__compiler *c, const char *name,
+                                    const epctx_graph **body) {
+    const epctx_node *node = c->node;
+    const epctx_attr *attr = epctx_node_attr(node, name);
+    size_t i;
+    if (attr == NULL || attr->g == NULL || c->depth >= EPCTX_NPU__MAX_DEPTH) {
+        return epctx_npu__in_attr(
+            c, name,
+            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                       "expected a graph that was loaded, nested at most %u deep",
+                       (uint64_t)EPCTX_NPU__MAX_DEPTH));
+    }
+    for (i = 0; i < node->capture_count; i++) {
+        const uint32_t id = epctx_npu__named(c, node->captures[i]);
+        if (id == EPCTX_MAP_NONE)
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "its graph reads '%S', which is unknown",
+                              &node->captures[i]);
+        if (c->tensors[id].elem == 0)
+            return epctx_npu__refuse_value(c, &c->tensors[id], node->captures[i]);
+        c->tensors[id].uses += 2;
+    }
+    c->unrolled = c->depth == 0 ? 0 : c->unrolled;
+    *body = attr->g;
+    return EPCTX_OK;
+}
+
+/* In the scope of the body. */
+static epctx_status epctx_npu__lower_inside(epctx_npu__compiler *c, const uint32_t *in,
+                                            uint32_t *out) {
+    const epctx_graph *body = c->graph;
+    uint32_t id;
+    size_t i;
+    c->unrolled += body->node_count + 1;
+    if (c->unrolled > EPCTX_NPU__MAX_UNROLLED) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected at most %u nodes in all branches and rounds",
+                          (uint64_t)EPCTX_NPU__MAX_UNROLLED);
+    }
+    for (i = 0; i < body->input_count; i++) {
+        const epctx_npu__shape shape = c->tensors[in[i]].shape;
+        EPCTX__TRY(epctx_npu__alias(c, in[i], &shape, 0, &id));
+        c->tensors[id].name = body->inputs[i].name;
+        if (epctx_map_put(&c->scope.names, body->inputs[i].name, id) != EPCTX_OK)
+            return epctx_npu__nomem(c, c->arena->missing);
+    }
+    EPCTX__TRY(epctx_npu__import(c));
+    EPCTX__TRY(epctx_npu__lower_nodes(c));
+    for (i = 0; i < body->output_count; i++) {
+        out[i] = epctx_npu__named(c, body->outputs[i].name);
+        if (out[i] == EPCTX_MAP_NONE || c->tensors[out[i]].elem == 0) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "its graph does not compute '%S'",
+                              &body->outputs[i].name);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Sets out[i] to the tensors of the body's outputs; in[i]: those of its inputs. */
+static epctx_status epctx_npu__lower_body(epctx_npu__compiler *c, const epctx_graph *body,
+                                          const uint32_t *in, uint32_t *out) {
+    const epctx_graph *graph = c->graph;
+    const epctx_npu__scope scope = c->scope;
+    const epctx_node *node = c->node;
+    epctx_status status;
+    c->graph = body;
+    c->scope.outer = &scope;
+    epctx_map_init(&c->scope.names, c->arena);
+    epctx_map_init(&c->scope.uses, c->arena);
+    c->depth++;
+    status = epctx_npu__lower_inside(c, in, out);
+    c->depth--;
+    c->scope = scope;
+    c->graph = graph;
+    c->node = node;
+    c->folding = false;
+    c->stored = true;
+    c->narrow = 0;
+    return status;
+}
+
+/* Output `i` of the node: a tensor that others may read, too. */
+static epctx_status epctx_npu__hand_out(epctx_npu__compiler *c, size_t i, uint32_t id) {
+    const epctx_npu__shape shape = c->tensors[id].shape;
+    EPCTX__TRY(epctx_npu__alias(c, id, &shape, 0, &id));
+    return epctx_npu__output(c, i, id);
+}
+
+static epctx_status epctx_npu__const_bool(epctx_npu__compiler *c, uint32_t id, bool *value) {
+    const void *data;
+    EPCTX__TRY(epctx_npu__want_constant(c, id, "condition"));
+    if (c->tensors[id].elem != EPCTX_ONNX_BOOL || c->tensors[id].count != 1)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "condition: expected one bool");
+    EPCTX__TRY(epctx_npu__data(c, id, &data));
+    *value = *(const uint8_t *)data != 0;
+    return EPCTX_OK;
+}
+
+/* Whether values at run time can fail a step: it must not run where ONNX does not run it. */
+static bool epctx_npu__may_fail(const epctx_npu__compiler *c, const epctx_npu__step *s) {
+    const uint32_t at = s->op == EPCTX_NPU__OP_RECURRENT ? 6 : 1;
+    if (s->in[at] == EPCTX_NPU__NONE || c->tensors[s->in[at]].constant) return false;
+    return s->op == EPCTX_NPU__OP_GATHER || s->op == EPCTX_NPU__OP_PICK ||
+           s->op == EPCTX_NPU__OP_TUPLES || s->op == EPCTX_NPU__OP_RECURRENT ||
+           (s->op == EPCTX_NPU__OP_EXACT && s->params.exact.type != EPCTX_ONNX_FLOAT &&
+            s->params.exact.kind >= EPCTX_NPU__EXACT_DIV &&
+            s->params.exact.kind <= EPCTX_NPU__EXACT_FMOD);
+}
+
+/* a or b, by a condition known only at run time. */
+static epctx_status epctx_npu__emit_choice(epctx_npu__compiler *c, uint32_t condition, uint32_t a,
+                                           uint32_t b, uint32_t *y) {
+    const int32_t type = c->tensors[a].elem;
+    if (type != c->tensors[b].elem ||
+        !epctx_npu__same_shape(&c->tensors[a].shape, &c->tensors[b].shape))
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected a constant condition, or branches of one type and shape");
+    EPCTX__TRY(epctx_npu__emit_cast(c, a, epctx_npu__computed_type(type), &a));
+    EPCTX__TRY(epctx_npu__emit_cast(c, b, epctx_npu__computed_type(type), &b));
+    EPCTX__TRY(epctx_npu__emit_where(c, condition, a, b, y));
+    return epctx_npu__emit_cast(c, *y, type, y);
+}
+
+/* One branch if the condition is known, else both: they have no effects but their results. */
+static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c) {
+    static const char *const names[2] = {"else_branch", "then_branch"};
+    const size_t count = c->node->output_count, start = c->step_count;
+    const epctx_npu__shape scalar = {0, {0}};
+    const epctx_graph *body;
+    uint32_t condition, *out[2] = {NULL, NULL}, i, y;
+    bool known, value = false;
+    size_t j;
+    EPCTX__TRY(epctx_npu__input(c, 0, &condition));
+    known = c->tensors[condition].constant;
+    if (known) EPCTX__TRY(epctx_npu__const_bool(c, condition, &value));
+    if (c->tensors[condition].count != 1)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "condition: expected one bool");
+    EPCTX__TRY(epctx_npu__alias(c, condition, &scalar, 0, &condition));
+    for (i = 0; i < 2; i++) {
+        void *memory;
+        if (known && i != (uint32_t)value) continue;
+        EPCTX__TRY(epctx_npu__body(c, names[i], &body));
+        if (body->input_count != 0 || body->output_count != count)
+            return epctx_npu__bad_attr(c, names[i], "a graph with the outputs of its node");
+        EPCTX__TRY(epctx_npu__alloc(c, count, sizeof *out[i], &memory));
+        out[i] = (uint32_t *)memory;
+        EPCTX__TRY(epctx_npu__lower_body(c, body, NULL, out[i]));
+    }
+    for (j = start; !known && j < c->step_count; j++)
+        if (epctx_npu__may_fail(c, &c->steps[j]))
+            return epctx_fail(
+                c->error, EPCTX_ERR_UNSUPPORTED,
+                "a branch checks indices or divisors, and the condition is not known");
+    for (j = 0; j < count; j++) {
+        y = out[value][j];
+        if (!known) EPCTX__TRY(epctx_npu__emit_choice(c, condition, out[1][j], out[0][j], &y));
+        EPCTX__TRY(epctx_npu__hand_out(c, j, y));
+    }
+    return EPCTX_OK;
+}
+
+/* Tensors of one type and shape side by side along a new axis. */
+static epctx_status epctx_npu__emit_stack(epctx_npu__compiler *c, const uint32_t *parts,
+                                          size_t count, int64_t at, bool backwards, uint32_t *y) {
+    epctx_npu__shape shape = c->tensors[parts[0]].shape;
+    uint32_t axis, id, i;
+    size_t k;
+    EPCTX__TRY(epctx_npu__axis(c, at, shape.rank + 1, 0, &axis));
+    if (shape.rank == EPCTX_NPU_MAX_RANK)
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected a result of rank <= %u",
+                          (uint64_t)EPCTX_NPU_MAX_RANK);
+    for (i = shape.rank++; i > axis; i--) shape.dims[i] = shape.dims[i - 1];
+    c->folding = true;
+    for (k = 0; k < count; k++) {
+        c->folding = c->folding && c->tensors[parts[k]].constant;
+        if (c->tensors[parts[k]].elem != c->tensors[parts[0]].elem ||
+            !epctx_npu__same_shape(&c->tensors[parts[k]].shape, &c->tensors[parts[0]].shape))
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a result changes its shape");
+    }
+    shape.dims[axis] = (int64_t)count;
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[parts[0]].elem, &shape, y));
+    shape.dims[axis] = 1;
+    for (k = 0; k < count; k++) {
+        EPCTX__TRY(epctx_npu__alias(c, parts[k], &shape, 0, &id));
+        EPCTX__TRY(epctx_npu__put_part(c, id, *y, axis, (int64_t)(backwards ? count - 1 - k : k)));
+    }
+    return EPCTX_OK;
+}
+
+/* x at position `at` of an axis, which the result does not have. */
+static epctx_status epctx_npu__emit_slice(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
+                                          int64_t at, uint32_t *y) {
+    int64_t start[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape box = c->tensors[x].shape;
+    uint32_t i;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
+    box.dims[axis] = 1;
+    start[axis] = at;
+    c->folding = c->tensors[x].constant;
+    EPCTX__TRY(epctx_npu__take_box(c, x, &box, start, step, y));
+    for (i = axis + 1; i < box.rank; i++) box.dims[i - 1] = box.dims[i];
+    box.rank--;
+    return epctx_npu__alias(c, *y, &box, 0, y);
+}
+
+/* Loop and Scan under unrolling. */
+typedef struct epctx_npu__rounds {
+    const epctx_graph *body;
+    bool scan;
+    size_t lead;           /* round and condition of Loop */
+    size_t carried;        /* values from one round to the next */
+    size_t slices, stacks; /* inputs cut and results joined, a part for each round */
+    int64_t count;
+    int64_t *axes, *backwards; /* of slices, then stacks */
+    uint32_t *whole;           /* slices before they are cut */
+    uint32_t *in, *out;        /* of one round */
+    uint32_t *parts;           /* of stacks: EPCTX_NPU__MAX_ROUNDS each */
+} epctx_npu__rounds;
+
+/* How many rounds Loop has, or the length of what Scan cuts. */
+static epctx_status epctx_npu__count_rounds(epctx_npu__compiler *c, epctx_npu__rounds *r) {
+    uint32_t id, axis;
+    size_t i, count;
+    r->count = INT64_MAX;
+    EPCTX__TRY(epctx_npu__optional(c, 0, &id));
+    if (!r->scan && id != EPCTX_NPU__NONE)
+        EPCTX__TRY(epctx_npu__const_ints(c, id, "trip count", 1, &r->count, &count));
+    for (i = 0; i < r->slices; i++) {
+        EPCTX__TRY(epctx_npu__input(c, r->carried + i, &id));
+        EPCTX__TRY(epctx_npu__axis(c, r->axes[i], c->tensors[id].shape.rank, 0, &axis));
+        r->axes[i] = (int64_t)axis;
+        r->whole[i] = id;
+        if (i > 0 && c->tensors[id].shape.dims[axis] != r->count)
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected scan inputs of one length");
+        r->count = c->tensors[id].shape.dims[axis];
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__begin_rounds(epctx_npu__compiler *c, epctx_npu__rounds *r) {
+    const epctx_node *node = c->node;
+    const int64_t slices = epctx_node_int(node, "num_scan_inputs", 0);
+    const size_t first = r->scan ? 0 : 1;
+    void *memory;
+    size_t i;
+    EPCTX__TRY(epctx_npu__body(c, "body", &r->body));
+    r->lead = r->scan ? 0 : 2;
+    if (node->version < (r->scan ? 9 : 1) || node->input_count > r->body->input_count ||
+        (r->scan && (slices < 1 || (uint64_t)slices > node->input_count)) ||
+        r->body->input_count < r->lead)
+        return epctx_npu__bad_attr(c, "body", "a graph with the inputs of its node");
+    r->slices = r->scan ? (size_t)slices : 0;
+    r->carried = r->body->input_count - r->lead - r->slices;
+    if (r->body->output_count < first + r->carried ||
+        node->output_count > r->body->output_count - first)
+        return epctx_npu__bad_attr(c, "body", "a graph with the outputs of its node");
+    r->stacks = r->body->output_count - first - r->carried;
+    EPCTX__TRY(epctx_npu__alloc(c, 2 * (r->slices + r->stacks), sizeof *r->axes, &memory));
+    r->axes = (int64_t *)memory;
+    r->backwards = r->axes + r->slices + r->stacks;
+    EPCTX__TRY(epctx_npu__ints(c, "scan_input_axes", r->slices, 0, r->axes));
+    EPCTX__TRY(epctx_npu__ints(c, "scan_input_directions", r->slices, 0, r->backwards));
+    EPCTX__TRY(epctx_npu__ints(c, "scan_output_axes", r->stacks, 0, r->axes + r->slices));
+    EPCTX__TRY(
+        epctx_npu__ints(c, "scan_output_directions", r->stacks, 0, r->backwards + r->slices));
+    EPCTX__TRY(epctx_npu__alloc(c,
+                                r->slices + r->body->input_count + r->body->output_count +
+                                    r->stacks * EPCTX_NPU__MAX_ROUNDS,
+                                sizeof *r->in, &memory));
+    r->whole = (uint32_t *)memory;
+    r->in = r->whole + r->slices;
+    r->out = r->in + r->body->input_count;
+    r->parts = r->out + r->body->output_count;
+    for (i = r->lead; i < r->lead + r->carried; i++) EPCTX__TRY(epctx_npu__input(c, i, &r->in[i]));
+    return epctx_npu__count_rounds(c, r);
+}
+
+/* Loop ends before its count only by a condition that is known. */
+static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c) {
+    epctx_npu__rounds r;
+    uint32_t condition, y;
+    bool going = true;
+    size_t first, i, k, n;
+    memset(&r, 0, sizeof r);
+    r.scan = c->variant != 0;
+    first = r.scan ? 0 : 1;
+    EPCTX__TRY(epctx_npu__begin_rounds(c, &r));
+    EPCTX__TRY(epctx_npu__optional(c, 1, &condition));
+    if (!r.scan && condition != EPCTX_NPU__NONE)
+        EPCTX__TRY(epctx_npu__const_bool(c, condition, &going));
+    for (n = 0; going && (int64_t)n < r.count; n++) {
+        if (n == EPCTX_NPU__MAX_ROUNDS)
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected at most %u rounds",
+                              (uint64_t)EPCTX_NPU__MAX_ROUNDS);
+        if (!r.scan) {
+            EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)n, &r.in[0]));
+            EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &r.in[1]));
+        }
+        for (i = 0; i < r.slices; i++)
+            EPCTX__TRY(epctx_npu__emit_slice(
+                c, r.whole[i], (uint32_t)r.axes[i],
+                r.backwards[i] != 0 ? r.count - 1 - (int64_t)n : (int64_t)n, &r.in[r.carried + i]));
+        EPCTX__TRY(epctx_npu__lower_body(c, r.body, r.in, r.out));
+        if (!r.scan) EPCTX__TRY(epctx_npu__const_bool(c, r.out[0], &going));
+        for (i = 0; i < r.carried; i++) r.in[r.lead + i] = r.out[first + i];
+        for (k = 0; k < r.stacks; k++)
+            r.parts[k * EPCTX_NPU__MAX_ROUNDS + n] = r.out[first + r.carried + k];
+    }
+    for (i = 0; i < r.carried; i++) EPCTX__TRY(epctx_npu__hand_out(c, i, r.in[r.lead + i]));
+    if (n == 0) return epctx_npu__unused_outputs(c, r.carried);
+    for (k = 0; k < r.stacks; k++) {
+        EPCTX__TRY(epctx_npu__emit_stack(c, r.parts + k * EPCTX_NPU__MAX_ROUNDS, n,
+                                         r.axes[r.slices + k], r.backwards[r.slices + k] != 0, &y));
+        EPCTX__TRY(epctx_npu__output(c, r.carried + k, y));
+    }
+    return EPCTX_OK;
 }
 
 /* ============================================================
@@ -13260,7 +13624,7 @@ static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c) {
     c->node = NULL;
     c->folding = false;
     for (i = 0; i < g->output_count; i++) {
-        uint32_t id = epctx_map_get(&c->names, g->outputs[i].name), copy;
+        uint32_t id = epctx_map_get(&c->scope.names, g->outputs[i].name), copy;
         epctx_npu__tensor *t = id == EPCTX_MAP_NONE ? NULL : &c->tensors[id];
         if (t == NULL || t->elem == 0 || t->count == 0) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
@@ -14292,7 +14656,7 @@ static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c) {
     size_t i;
     for (i = 0; i < c->graph->input_count; i++) {
-        uint32_t id = epctx_map_get(&c->names, c->graph->inputs[i].name);
+        uint32_t id = epctx_map_get(&c->scope.names, c->graph->inputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "graph input '%S': expected floats of 16 to 64 bits, integers or "
@@ -14301,13 +14665,7 @@ static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c) {
                               epctx_elem_name(c->graph->inputs[i].elem_type));
         }
     }
-    for (i = 0; i < c->graph->node_count; i++) {
-        epctx_status status = epctx_npu__lower_node(c, &c->graph->nodes[i]);
-        if (status != EPCTX_OK) {
-            epctx_npu__blame(c, &c->graph->nodes[i]);
-            return status;
-        }
-    }
+    EPCTX__TRY(epctx_npu__lower_nodes(c));
     EPCTX__TRY(epctx_npu__bind_outputs(c));
     epctx_npu__drop_dead(c);
     return EPCTX_OK;
@@ -14576,7 +14934,7 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
 static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__build *b,
                                            epctx_str name, size_t at) {
     const epctx_npu__tensor *t =
-        &c->tensors[c->ios != NULL ? c->ios[at] : epctx_map_get(&c->names, name)];
+        &c->tensors[c->ios != NULL ? c->ios[at] : epctx_map_get(&c->scope.names, name)];
     uint32_t i;
     EPCTX__TRY(epctx_npu__name(c, b, name));
     EPCTX__TRY(epctx_npu__word(c, &b->words, (uint32_t)t->elem));
@@ -15062,7 +15420,7 @@ static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_ar
         for (j = 0; j < graph->nodes[i].output_count; j++) {
             const epctx_str name = graph->nodes[i].outputs[j];
             epctx_value value = epctx_npu__known_value(&judging->values, name);
-            const uint32_t id = epctx_map_get(&c.names, value.name);
+            const uint32_t id = epctx_map_get(&c.scope.names, value.name);
             const epctx_npu__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
             if (t == NULL || t->elem == 0 || epctx_npu__value_usable(&value, &shape)) continue;
             if (!epctx_npu__tell(arena, t->elem, &t->shape, &value))
