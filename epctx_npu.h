@@ -7531,6 +7531,18 @@ static epctx_status epctx_npu__const_float(epctx_npu__compiler *c, uint32_t id, 
     return EPCTX_OK;
 }
 
+/* A constant bool. */
+static epctx_status epctx_npu__const_bool(epctx_npu__compiler *c, uint32_t id, const char *what,
+                                          bool *out) {
+    const void *data;
+    EPCTX__TRY(epctx_npu__want_constant(c, id, what));
+    if (c->tensors[id].elem != EPCTX_ONNX_BOOL || c->tensors[id].count != 1)
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: expected one bool", what);
+    EPCTX__TRY(epctx_npu__data(c, id, &data));
+    *out = *(const uint8_t *)data != 0;
+    return EPCTX_OK;
+}
+
 /* Normalizes an axis in -rank..rank-1 to 0..rank-1 (`extra` 1: up to rank). */
 static epctx_status epctx_npu__axis(epctx_npu__compiler *c, int64_t axis, uint32_t rank,
                                     uint32_t extra, uint32_t *out) {
@@ -7717,17 +7729,12 @@ static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c) {
 /* The identity, as training_mode is false; the mask is all true. */
 static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c) {
     uint32_t x, mode, mask;
-    const void *training;
+    bool training = false;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__optional(c, 2, &mode));
-    if (mode != EPCTX_NPU__NONE) {
-        EPCTX__TRY(epctx_npu__want_constant(c, mode, "training_mode"));
-        EPCTX__TRY(epctx_npu__data(c, mode, &training));
-    }
-    if ((mode != EPCTX_NPU__NONE &&
-         (c->tensors[mode].elem != EPCTX_ONNX_BOOL || c->tensors[mode].count != 1 ||
-          *(const uint8_t *)training != 0)) ||
-        (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0))
+    if (mode != EPCTX_NPU__NONE)
+        EPCTX__TRY(epctx_npu__const_bool(c, mode, "training_mode", &training));
+    if (training || (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "training mode is not supported");
     if (c->node->version < 12) {
         EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
@@ -8422,35 +8429,43 @@ static epctx_status epctx_npu__put_part(epctx_npu__compiler *c, uint32_t x, uint
     return epctx_npu__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to);
 }
 
-static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c) {
+static epctx_status epctx_npu__emit_concat(epctx_npu__compiler *c, const uint32_t *ids,
+                                           size_t count, uint32_t axis, uint32_t *y) {
+    epctx_npu__shape shape = c->tensors[ids[0]].shape;
     int64_t at = 0;
-    epctx_npu__shape shape;
-    uint32_t x, y, axis, j;
+    uint32_t j;
     size_t i;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    shape = c->tensors[x].shape;
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", c->node->version < 4 ? 1 : 0),
-                               shape.rank, 0, &axis));
     shape.dims[axis] = 0;
-    for (i = 0; i < c->node->input_count; i++) {
-        uint32_t t;
-        EPCTX__TRY(epctx_npu__input(c, i, &t));
-        for (j = 0; j < shape.rank && c->tensors[t].shape.rank == shape.rank; j++)
-            if (j != axis && c->tensors[t].shape.dims[j] != shape.dims[j]) break;
-        if (j != shape.rank || c->tensors[t].elem != c->tensors[x].elem) {
+    for (i = 0; i < count; i++) {
+        const epctx_npu__tensor *t = &c->tensors[ids[i]];
+        for (j = 0; j < shape.rank && t->shape.rank == shape.rank; j++)
+            if (j != axis && t->shape.dims[j] != shape.dims[j]) break;
+        if (j != shape.rank || t->elem != c->tensors[ids[0]].elem) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "input '%S': expected type and shape of the first input",
-                              &c->node->inputs[i]);
+                              "value '%S': expected type and shape of the first one", &t->name);
         }
-        shape.dims[axis] += c->tensors[t].shape.dims[axis];
+        shape.dims[axis] += t->shape.dims[axis];
     }
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    for (i = 0; i < c->node->input_count; i++) {
-        EPCTX__TRY(epctx_npu__input(c, i, &x));
-        if (c->tensors[x].count > 0 || c->folding)
-            EPCTX__TRY(epctx_npu__put_part(c, x, y, axis, at));
-        at += c->tensors[x].shape.dims[axis];
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[ids[0]].elem, &shape, y));
+    for (i = 0; i < count; i++) {
+        if (c->tensors[ids[i]].count > 0 || c->folding)
+            EPCTX__TRY(epctx_npu__put_part(c, ids[i], *y, axis, at));
+        at += c->tensors[ids[i]].shape.dims[axis];
     }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c) {
+    uint32_t *ids, y, axis;
+    void *memory;
+    size_t i;
+    EPCTX__TRY(epctx_npu__alloc(c, c->node->input_count, sizeof *ids, &memory));
+    ids = (uint32_t *)memory;
+    EPCTX__TRY(epctx_npu__input(c, 0, &ids[0]));
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", c->node->version < 4 ? 1 : 0),
+                               c->tensors[ids[0]].shape.rank, 0, &axis));
+    for (i = 1; i < c->node->input_count; i++) EPCTX__TRY(epctx_npu__input(c, i, &ids[i]));
+    EPCTX__TRY(epctx_npu__emit_concat(c, ids, c->node->input_count, axis, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -12856,47 +12871,45 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
 
 #define EPCTX_NPU__MAX_DEPTH    8
 #define EPCTX_NPU__MAX_ROUNDS   64
-#define EPCTX_NPU__MAX_UNROLLED 10000
+#define EPCTX_NPU__MAX_VALUES   64    /* into a body or out of it */
+#define EPCTX_NPU__MAX_UNROLLED 10000 /* nodes in all branches and rounds of one node */
 
-/* The attribute `name`; its outer values get more uses, so that no step is fused into theirs. */
+/* A body of the node. Its outer values get more uses: no step is fused into theirs. */
 static epctx_status epctx_npu__body(epctx_npu__compiler *c, const char *name,
                                     const epctx_graph **body) {
     const epctx_node *node = c->node;
     const epctx_attr *attr = epctx_node_attr(node, name);
     size_t i;
-    if (attr == NULL || attr->g == NULL || c->depth >= EPCTX_NPU__MAX_DEPTH) {
-        return epctx_npu__in_attr(
-            c, name,
-            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                       "expected a graph that was loaded, nested at most %u deep",
-                       (uint64_t)EPCTX_NPU__MAX_DEPTH));
+    *body = attr != NULL ? attr->g : NULL;
+    if (*body == NULL || c->depth >= EPCTX_NPU__MAX_DEPTH ||
+        (*body)->input_count > EPCTX_NPU__MAX_VALUES ||
+        (*body)->output_count > EPCTX_NPU__MAX_VALUES) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "expected a graph in at most %u others, with at most %u inputs and outputs",
+                   (uint64_t)EPCTX_NPU__MAX_DEPTH, (uint64_t)EPCTX_NPU__MAX_VALUES);
+        return epctx_npu__in_attr(c, name, EPCTX_ERR_UNSUPPORTED);
     }
     for (i = 0; i < node->capture_count; i++) {
         const uint32_t id = epctx_npu__named(c, node->captures[i]);
-        if (id == EPCTX_MAP_NONE)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "its graph reads '%S', which is unknown",
-                              &node->captures[i]);
+        if (id == EPCTX_MAP_NONE) continue; /* fails where it is read */
         if (c->tensors[id].elem == 0)
             return epctx_npu__refuse_value(c, &c->tensors[id], node->captures[i]);
         c->tensors[id].uses += 2;
     }
     c->unrolled = c->depth == 0 ? 0 : c->unrolled;
-    *body = attr->g;
     return EPCTX_OK;
 }
 
-/* In the scope of the body. */
+/* In the scope of the body, which is c->graph. */
 static epctx_status epctx_npu__lower_inside(epctx_npu__compiler *c, const uint32_t *in,
                                             uint32_t *out) {
     const epctx_graph *body = c->graph;
     uint32_t id;
     size_t i;
     c->unrolled += body->node_count + 1;
-    if (c->unrolled > EPCTX_NPU__MAX_UNROLLED) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected at most %u nodes in all branches and rounds",
+    if (c->unrolled > EPCTX_NPU__MAX_UNROLLED)
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected at most %u nodes in bodies",
                           (uint64_t)EPCTX_NPU__MAX_UNROLLED);
-    }
     for (i = 0; i < body->input_count; i++) {
         const epctx_npu__shape shape = c->tensors[in[i]].shape;
         EPCTX__TRY(epctx_npu__alias(c, in[i], &shape, 0, &id));
@@ -12908,10 +12921,9 @@ static epctx_status epctx_npu__lower_inside(epctx_npu__compiler *c, const uint32
     EPCTX__TRY(epctx_npu__lower_nodes(c));
     for (i = 0; i < body->output_count; i++) {
         out[i] = epctx_npu__named(c, body->outputs[i].name);
-        if (out[i] == EPCTX_MAP_NONE || c->tensors[out[i]].elem == 0) {
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "its graph does not compute '%S'",
+        if (out[i] == EPCTX_MAP_NONE || c->tensors[out[i]].elem == 0)
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "'%S' is not computed",
                               &body->outputs[i].name);
-        }
     }
     return EPCTX_OK;
 }
@@ -12946,25 +12958,14 @@ static epctx_status epctx_npu__hand_out(epctx_npu__compiler *c, size_t i, uint32
     return epctx_npu__output(c, i, id);
 }
 
-static epctx_status epctx_npu__const_bool(epctx_npu__compiler *c, uint32_t id, bool *value) {
-    const void *data;
-    EPCTX__TRY(epctx_npu__want_constant(c, id, "condition"));
-    if (c->tensors[id].elem != EPCTX_ONNX_BOOL || c->tensors[id].count != 1)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "condition: expected one bool");
-    EPCTX__TRY(epctx_npu__data(c, id, &data));
-    *value = *(const uint8_t *)data != 0;
-    return EPCTX_OK;
-}
-
 /* Whether values at run time can fail a step: it must not run where ONNX does not run it. */
 static bool epctx_npu__may_fail(const epctx_npu__compiler *c, const epctx_npu__step *s) {
-    const uint32_t at = s->op == EPCTX_NPU__OP_RECURRENT ? 6 : 1;
+    const uint32_t at = s->op == EPCTX_NPU__OP_RECURRENT ? 6 : 1, kind = s->params.exact.kind;
     if (s->in[at] == EPCTX_NPU__NONE || c->tensors[s->in[at]].constant) return false;
     return s->op == EPCTX_NPU__OP_GATHER || s->op == EPCTX_NPU__OP_PICK ||
            s->op == EPCTX_NPU__OP_TUPLES || s->op == EPCTX_NPU__OP_RECURRENT ||
            (s->op == EPCTX_NPU__OP_EXACT && s->params.exact.type != EPCTX_ONNX_FLOAT &&
-            s->params.exact.kind >= EPCTX_NPU__EXACT_DIV &&
-            s->params.exact.kind <= EPCTX_NPU__EXACT_FMOD);
+            kind >= EPCTX_NPU__EXACT_DIV && kind <= EPCTX_NPU__EXACT_FMOD);
 }
 
 /* a or b, by a condition known only at run time. */
@@ -12986,31 +12987,26 @@ static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c) {
     static const char *const names[2] = {"else_branch", "then_branch"};
     const size_t count = c->node->output_count, start = c->step_count;
     const epctx_npu__shape scalar = {0, {0}};
+    uint32_t condition, out[2][EPCTX_NPU__MAX_VALUES], y, i;
     const epctx_graph *body;
-    uint32_t condition, *out[2] = {NULL, NULL}, i, y;
     bool known, value = false;
     size_t j;
     EPCTX__TRY(epctx_npu__input(c, 0, &condition));
     known = c->tensors[condition].constant;
-    if (known) EPCTX__TRY(epctx_npu__const_bool(c, condition, &value));
+    if (known) EPCTX__TRY(epctx_npu__const_bool(c, condition, "condition", &value));
     if (c->tensors[condition].count != 1)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "condition: expected one bool");
     EPCTX__TRY(epctx_npu__alias(c, condition, &scalar, 0, &condition));
-    for (i = 0; i < 2; i++) {
-        void *memory;
-        if (known && i != (uint32_t)value) continue;
+    for (i = known && value; i < (known && !value ? 1u : 2u); i++) {
         EPCTX__TRY(epctx_npu__body(c, names[i], &body));
         if (body->input_count != 0 || body->output_count != count)
             return epctx_npu__bad_attr(c, names[i], "a graph with the outputs of its node");
-        EPCTX__TRY(epctx_npu__alloc(c, count, sizeof *out[i], &memory));
-        out[i] = (uint32_t *)memory;
         EPCTX__TRY(epctx_npu__lower_body(c, body, NULL, out[i]));
     }
     for (j = start; !known && j < c->step_count; j++)
         if (epctx_npu__may_fail(c, &c->steps[j]))
-            return epctx_fail(
-                c->error, EPCTX_ERR_UNSUPPORTED,
-                "a branch checks indices or divisors, and the condition is not known");
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "expected a constant condition: a branch checks its indices");
     for (j = 0; j < count; j++) {
         y = out[value][j];
         if (!known) EPCTX__TRY(epctx_npu__emit_choice(c, condition, out[1][j], out[0][j], &y));
@@ -13020,158 +13016,133 @@ static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c) {
 }
 
 /* Tensors of one type and shape side by side along a new axis. */
-static epctx_status epctx_npu__emit_stack(epctx_npu__compiler *c, const uint32_t *parts,
-                                          size_t count, int64_t at, bool backwards, uint32_t *y) {
+static epctx_status epctx_npu__emit_stack(epctx_npu__compiler *c, uint32_t *parts, size_t count,
+                                          int64_t at, uint32_t *y) {
     epctx_npu__shape shape = c->tensors[parts[0]].shape;
-    uint32_t axis, id, i;
+    uint32_t axis, i;
     size_t k;
     EPCTX__TRY(epctx_npu__axis(c, at, shape.rank + 1, 0, &axis));
-    if (shape.rank == EPCTX_NPU_MAX_RANK)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected a result of rank <= %u",
-                          (uint64_t)EPCTX_NPU_MAX_RANK);
-    for (i = shape.rank++; i > axis; i--) shape.dims[i] = shape.dims[i - 1];
-    c->folding = true;
+    c->folding = shape.rank < EPCTX_NPU_MAX_RANK;
+    for (k = 0; k < count; k++) c->folding = c->folding && c->tensors[parts[k]].constant;
     for (k = 0; k < count; k++) {
-        c->folding = c->folding && c->tensors[parts[k]].constant;
-        if (c->tensors[parts[k]].elem != c->tensors[parts[0]].elem ||
-            !epctx_npu__same_shape(&c->tensors[parts[k]].shape, &c->tensors[parts[0]].shape))
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a result changes its shape");
+        shape = c->tensors[parts[k]].shape;
+        if (shape.rank == EPCTX_NPU_MAX_RANK)
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected a result of rank <= %u",
+                              (uint64_t)EPCTX_NPU_MAX_RANK);
+        for (i = shape.rank++; i > axis; i--) shape.dims[i] = shape.dims[i - 1];
+        shape.dims[axis] = 1;
+        EPCTX__TRY(epctx_npu__alias(c, parts[k], &shape, 0, &parts[k]));
     }
-    shape.dims[axis] = (int64_t)count;
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[parts[0]].elem, &shape, y));
-    shape.dims[axis] = 1;
-    for (k = 0; k < count; k++) {
-        EPCTX__TRY(epctx_npu__alias(c, parts[k], &shape, 0, &id));
-        EPCTX__TRY(epctx_npu__put_part(c, id, *y, axis, (int64_t)(backwards ? count - 1 - k : k)));
-    }
-    return EPCTX_OK;
+    return epctx_npu__emit_concat(c, parts, count, axis, y);
 }
 
-/* x at position `at` of an axis, which the result does not have. */
-static epctx_status epctx_npu__emit_slice(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                          int64_t at, uint32_t *y) {
-    int64_t start[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
-    epctx_npu__shape box = c->tensors[x].shape;
-    uint32_t i;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
-    box.dims[axis] = 1;
-    start[axis] = at;
-    c->folding = c->tensors[x].constant;
-    EPCTX__TRY(epctx_npu__take_box(c, x, &box, start, step, y));
-    for (i = axis + 1; i < box.rank; i++) box.dims[i - 1] = box.dims[i];
-    box.rank--;
-    return epctx_npu__alias(c, *y, &box, 0, y);
-}
-
-/* Loop and Scan under unrolling. */
+/* Loop or Scan under unrolling. */
 typedef struct epctx_npu__rounds {
     const epctx_graph *body;
-    bool scan;
-    size_t lead;           /* round and condition of Loop */
-    size_t carried;        /* values from one round to the next */
+    size_t lead, first;    /* inputs and outputs of Loop's body before those carried */
+    size_t carried;        /* values, from one round to the next */
     size_t slices, stacks; /* inputs cut and results joined, a part for each round */
     int64_t count;
-    int64_t *axes, *backwards; /* of slices, then stacks */
-    uint32_t *whole;           /* slices before they are cut */
-    uint32_t *in, *out;        /* of one round */
-    uint32_t *parts;           /* of stacks: EPCTX_NPU__MAX_ROUNDS each */
+    int64_t axes[2 * EPCTX_NPU__MAX_VALUES], backwards[2 * EPCTX_NPU__MAX_VALUES]; /* of both */
+    uint32_t whole[EPCTX_NPU__MAX_VALUES];                          /* slices before they are cut */
+    uint32_t in[EPCTX_NPU__MAX_VALUES], out[EPCTX_NPU__MAX_VALUES]; /* of one round */
+    uint32_t parts[EPCTX_NPU__MAX_VALUES][EPCTX_NPU__MAX_ROUNDS];   /* of stacks */
 } epctx_npu__rounds;
-
-/* How many rounds Loop has, or the length of what Scan cuts. */
-static epctx_status epctx_npu__count_rounds(epctx_npu__compiler *c, epctx_npu__rounds *r) {
-    uint32_t id, axis;
-    size_t i, count;
-    r->count = INT64_MAX;
-    EPCTX__TRY(epctx_npu__optional(c, 0, &id));
-    if (!r->scan && id != EPCTX_NPU__NONE)
-        EPCTX__TRY(epctx_npu__const_ints(c, id, "trip count", 1, &r->count, &count));
-    for (i = 0; i < r->slices; i++) {
-        EPCTX__TRY(epctx_npu__input(c, r->carried + i, &id));
-        EPCTX__TRY(epctx_npu__axis(c, r->axes[i], c->tensors[id].shape.rank, 0, &axis));
-        r->axes[i] = (int64_t)axis;
-        r->whole[i] = id;
-        if (i > 0 && c->tensors[id].shape.dims[axis] != r->count)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected scan inputs of one length");
-        r->count = c->tensors[id].shape.dims[axis];
-    }
-    return EPCTX_OK;
-}
 
 static epctx_status epctx_npu__begin_rounds(epctx_npu__compiler *c, epctx_npu__rounds *r) {
     const epctx_node *node = c->node;
-    const int64_t slices = epctx_node_int(node, "num_scan_inputs", 0);
-    const size_t first = r->scan ? 0 : 1;
-    void *memory;
-    size_t i;
+    const bool scan = c->variant != 0;
+    size_t inputs, outputs, i;
+    uint32_t axis;
     EPCTX__TRY(epctx_npu__body(c, "body", &r->body));
-    r->lead = r->scan ? 0 : 2;
-    if (node->version < (r->scan ? 9 : 1) || node->input_count > r->body->input_count ||
-        (r->scan && (slices < 1 || (uint64_t)slices > node->input_count)) ||
-        r->body->input_count < r->lead)
-        return epctx_npu__bad_attr(c, "body", "a graph with the inputs of its node");
-    r->slices = r->scan ? (size_t)slices : 0;
-    r->carried = r->body->input_count - r->lead - r->slices;
-    if (r->body->output_count < first + r->carried ||
-        node->output_count > r->body->output_count - first)
-        return epctx_npu__bad_attr(c, "body", "a graph with the outputs of its node");
-    r->stacks = r->body->output_count - first - r->carried;
-    EPCTX__TRY(epctx_npu__alloc(c, 2 * (r->slices + r->stacks), sizeof *r->axes, &memory));
-    r->axes = (int64_t *)memory;
-    r->backwards = r->axes + r->slices + r->stacks;
+    inputs = r->body->input_count;
+    outputs = r->body->output_count;
+    r->lead = scan ? 0 : 2;
+    r->first = scan ? 0 : 1;
+    r->slices = scan ? (size_t)epctx_node_int(node, "num_scan_inputs", 0) : 0;
+    r->carried = inputs - r->lead - r->slices;
+    r->stacks = outputs - r->first - r->carried;
+    if ((scan && (node->version < 9 || r->slices == 0)) || r->slices > inputs ||
+        r->carried > inputs || node->input_count > inputs || r->stacks > outputs ||
+        node->output_count > outputs - r->first)
+        return epctx_npu__bad_attr(c, "body", "a graph with inputs and outputs of its node");
     EPCTX__TRY(epctx_npu__ints(c, "scan_input_axes", r->slices, 0, r->axes));
     EPCTX__TRY(epctx_npu__ints(c, "scan_input_directions", r->slices, 0, r->backwards));
     EPCTX__TRY(epctx_npu__ints(c, "scan_output_axes", r->stacks, 0, r->axes + r->slices));
     EPCTX__TRY(
         epctx_npu__ints(c, "scan_output_directions", r->stacks, 0, r->backwards + r->slices));
-    EPCTX__TRY(epctx_npu__alloc(c,
-                                r->slices + r->body->input_count + r->body->output_count +
-                                    r->stacks * EPCTX_NPU__MAX_ROUNDS,
-                                sizeof *r->in, &memory));
-    r->whole = (uint32_t *)memory;
-    r->in = r->whole + r->slices;
-    r->out = r->in + r->body->input_count;
-    r->parts = r->out + r->body->output_count;
-    for (i = r->lead; i < r->lead + r->carried; i++) EPCTX__TRY(epctx_npu__input(c, i, &r->in[i]));
-    return epctx_npu__count_rounds(c, r);
+    for (i = 0; i < r->carried; i++)
+        EPCTX__TRY(epctx_npu__input(c, r->lead + i, &r->in[r->lead + i]));
+    for (i = 0; i < r->slices; i++) {
+        EPCTX__TRY(epctx_npu__input(c, r->carried + i, &r->whole[i]));
+        EPCTX__TRY(epctx_npu__axis(c, r->axes[i], c->tensors[r->whole[i]].shape.rank, 0, &axis));
+        r->axes[i] = (int64_t)axis;
+        if (i > 0 && c->tensors[r->whole[i]].shape.dims[axis] != r->count)
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected scan inputs of one length");
+        r->count = c->tensors[r->whole[i]].shape.dims[axis];
+    }
+    return EPCTX_OK;
 }
 
-/* Loop ends before its count only by a condition that is known. */
-static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c) {
-    epctx_npu__rounds r;
-    uint32_t condition, y;
-    bool going = true;
-    size_t first, i, k, n;
-    memset(&r, 0, sizeof r);
-    r.scan = c->variant != 0;
-    first = r.scan ? 0 : 1;
-    EPCTX__TRY(epctx_npu__begin_rounds(c, &r));
-    EPCTX__TRY(epctx_npu__optional(c, 1, &condition));
-    if (!r.scan && condition != EPCTX_NPU__NONE)
-        EPCTX__TRY(epctx_npu__const_bool(c, condition, &going));
-    for (n = 0; going && (int64_t)n < r.count; n++) {
-        if (n == EPCTX_NPU__MAX_ROUNDS)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected at most %u rounds",
-                              (uint64_t)EPCTX_NPU__MAX_ROUNDS);
-        if (!r.scan) {
-            EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)n, &r.in[0]));
-            EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &r.in[1]));
-        }
-        for (i = 0; i < r.slices; i++)
-            EPCTX__TRY(epctx_npu__emit_slice(
-                c, r.whole[i], (uint32_t)r.axes[i],
-                r.backwards[i] != 0 ? r.count - 1 - (int64_t)n : (int64_t)n, &r.in[r.carried + i]));
-        EPCTX__TRY(epctx_npu__lower_body(c, r.body, r.in, r.out));
-        if (!r.scan) EPCTX__TRY(epctx_npu__const_bool(c, r.out[0], &going));
-        for (i = 0; i < r.carried; i++) r.in[r.lead + i] = r.out[first + i];
-        for (k = 0; k < r.stacks; k++)
-            r.parts[k * EPCTX_NPU__MAX_ROUNDS + n] = r.out[first + r.carried + k];
+static epctx_status epctx_npu__lower_round(epctx_npu__compiler *c, epctx_npu__rounds *r, size_t n,
+                                           bool *going) {
+    uint32_t axis, y;
+    size_t i;
+    if (n == EPCTX_NPU__MAX_ROUNDS)
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected at most %u rounds",
+                          (uint64_t)EPCTX_NPU__MAX_ROUNDS);
+    if (r->lead != 0) {
+        EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)n, &r->in[0]));
+        EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &r->in[1]));
     }
-    for (i = 0; i < r.carried; i++) EPCTX__TRY(epctx_npu__hand_out(c, i, r.in[r.lead + i]));
-    if (n == 0) return epctx_npu__unused_outputs(c, r.carried);
-    for (k = 0; k < r.stacks; k++) {
-        EPCTX__TRY(epctx_npu__emit_stack(c, r.parts + k * EPCTX_NPU__MAX_ROUNDS, n,
-                                         r.axes[r.slices + k], r.backwards[r.slices + k] != 0, &y));
-        EPCTX__TRY(epctx_npu__output(c, r.carried + k, y));
+    for (i = 0; i < r->slices; i++) {
+        const int64_t at = r->backwards[i] != 0 ? r->count - 1 - (int64_t)n : (int64_t)n;
+        const uint32_t x = r->whole[i];
+        epctx_npu__shape shape = c->tensors[x].shape;
+        axis = (uint32_t)r->axes[i];
+        c->folding = c->tensors[x].constant;
+        EPCTX__TRY(epctx_npu__take_one(c, x, axis, at, 1, &y));
+        for (shape.rank--; axis < shape.rank; axis++) shape.dims[axis] = shape.dims[axis + 1];
+        EPCTX__TRY(epctx_npu__alias(c, y, &shape, 0, &r->in[r->carried + i]));
+    }
+    EPCTX__TRY(epctx_npu__lower_body(c, r->body, r->in, r->out));
+    if (r->lead != 0) EPCTX__TRY(epctx_npu__const_bool(c, r->out[0], "condition", going));
+    for (i = 0; i < r->carried; i++) r->in[r->lead + i] = r->out[r->first + i];
+    for (i = 0; i < r->stacks; i++) r->parts[i][n] = r->out[r->first + r->carried + i];
+    return EPCTX_OK;
+}
+
+/* A known number of rounds, one after the other; Loop ends earlier by a condition that is known. */
+static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c) {
+    epctx_npu__rounds *r;
+    uint32_t limit[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, y;
+    bool going = true;
+    size_t i, k, n;
+    void *memory;
+    EPCTX__TRY(epctx_npu__alloc(c, 1, sizeof *r, &memory));
+    r = (epctx_npu__rounds *)memory;
+    r->count = INT64_MAX;
+    if (c->variant == 0) {
+        EPCTX__TRY(epctx_npu__optional(c, 0, &limit[0]));
+        EPCTX__TRY(epctx_npu__optional(c, 1, &limit[1]));
+    }
+    if (limit[0] != EPCTX_NPU__NONE)
+        EPCTX__TRY(epctx_npu__const_ints(c, limit[0], "trip count", 1, &r->count, &n));
+    if (limit[1] != EPCTX_NPU__NONE)
+        EPCTX__TRY(epctx_npu__const_bool(c, limit[1], "condition", &going));
+    EPCTX__TRY(epctx_npu__begin_rounds(c, r));
+    for (n = 0; going && (int64_t)n < r->count; n++)
+        EPCTX__TRY(epctx_npu__lower_round(c, r, n, &going));
+    for (i = 0; i < r->carried; i++) EPCTX__TRY(epctx_npu__hand_out(c, i, r->in[r->lead + i]));
+    if (n == 0) return epctx_npu__unused_outputs(c, r->carried);
+    for (k = 0; k < r->stacks; k++) {
+        for (i = 0; r->backwards[r->slices + k] != 0 && i < n / 2; i++) {
+            y = r->parts[k][i];
+            r->parts[k][i] = r->parts[k][n - 1 - i];
+            r->parts[k][n - 1 - i] = y;
+        }
+        EPCTX__TRY(epctx_npu__emit_stack(c, r->parts[k], n, r->axes[r->slices + k], &y));
+        EPCTX__TRY(epctx_npu__output(c, r->carried + k, y));
     }
     return EPCTX_OK;
 }

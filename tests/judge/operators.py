@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import onnx_schema  # noqa: E402
 
 FLOAT, UINT8, INT8, INT32, INT64, BOOL = 1, 2, 3, 6, 7, 9
+GraphProto = type(onnx_schema.ModelProto().graph)
 CODES = {FLOAT: "f", UINT8: "B", INT8: "b", INT32: "i", INT64: "q", BOOL: "B"}
 EXTREMES = [0.0, -0.0, 1e-45, -1e-45, 1e-40, 1.1754944e-38, 1e-30, -1e-20, 1e-8, 0.1, 0.5, -0.5,
             0.9999999, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, 10.0, -10.0, 17.0, 40.0, 88.0, 88.8, -88.8,
@@ -83,6 +84,9 @@ class Case:
                 attr.type, attr.i = 2, value
             elif isinstance(value, str):
                 attr.type, attr.s = 3, value.encode()
+            elif isinstance(value, GraphProto):
+                attr.type = 5
+                attr.g.CopyFrom(value)
             elif value and isinstance(value[0], float):
                 attr.type = 6
                 attr.floats.extend(value)
@@ -861,7 +865,145 @@ def topk(r):
                 largest=r.choice([0, 1]), sorted=1)
 
 
-MAKERS = {"MaxUnpool": unpool, "Col2Im": col2im, "ReverseSequence": sequence, "TopK": topk,
+# -- bodies --
+
+class Body:
+    """A graph of random steps on values of one shape; `outer`: names it may read."""
+
+    def __init__(self, r, dims, outer=()):
+        self.r, self.dims, self.made, self.names = r, dims, 0, list(outer)
+        self.graph = GraphProto(name="body")
+
+    def value(self, field, name, elem_type=FLOAT, dims=None):
+        tensor = field.add(name=name).type.tensor_type
+        tensor.elem_type = elem_type
+        for dim in self.dims if dims is None else dims:
+            tensor.shape.dim.add(dim_value=dim)
+        tensor.shape.SetInParent()
+        return name
+
+    def input(self, name, elem_type=FLOAT, dims=None):
+        name = self.value(self.graph.input, name, elem_type, dims)
+        if elem_type == FLOAT:
+            self.names.append(name)
+        return name
+
+    def node(self, op, inputs, **attrs):
+        name = f"t{self.made}"  # the same in every body
+        self.made += 1
+        node = self.graph.node.add(op_type=op)
+        node.input.extend(inputs)
+        node.output.append(name)
+        for key, number in attrs.items():
+            node.attribute.add(name=key, type=2, i=number)
+        return name
+
+    def step(self):
+        if self.r.random() < 0.3:
+            name = f"k{self.made}"
+            self.graph.initializer.add(name=name, data_type=FLOAT, dims=self.dims).float_data.extend(
+                self.r.uniform(-1, 1) for _ in range(product(self.dims)))
+            self.names.append(name)
+        if self.r.random() < 0.4:
+            name = self.node(self.r.choice(["Tanh", "Sigmoid", "Relu", "Neg", "Identity"]),
+                             [self.r.choice(self.names)])
+        else:
+            name = self.node(self.r.choice(["Add", "Mul", "Sub", "Max"]),
+                             [self.r.choice(self.names) for _ in range(2)])
+        self.names.append(name)
+        return name
+
+    def output(self, name, elem_type=FLOAT, dims=None):
+        """A value may be an output only once."""
+        copy = self.node("Identity", [name])
+        return self.value(self.graph.output, copy, elem_type, dims)
+
+
+def branches(r):
+    """If: the condition is the first input; branches read sums of the others."""
+    dims = shape_of(r, 1, 3, 4)
+    count = r.randint(1, 3)
+    both = []
+    for _ in range(2):
+        body = Body(r, dims, ["v1", "v2"])
+        results = [body.step() for _ in range(r.randint(count, 6))]
+        for i in range(count):
+            body.output(results[-1 - i])
+        both.append(body.graph)
+    condition = BOOL, r.choice([[], [1]]), [r.randint(0, 1)], r.random() < 0.4
+    case = Bodies("If", 16, [condition, floats(r, dims), floats(r, dims, r.random() < 0.3)],
+                  [FLOAT] * count, 1e-4, 1e-5, then_branch=both[0], else_branch=both[1])
+    case.taken = 1
+    return case
+
+
+class Bodies(Case):
+    """Inputs from `taken` on are not the node's: its bodies read them."""
+    taken = None
+
+    def model(self):
+        model = onnx_schema.ModelProto.FromString(super().model())
+        if self.taken is not None:
+            del model.graph.node[0].input[self.taken:]
+            for i in range(self.taken, len(self.inputs)):  # steps that a body could be fused into
+                node = model.graph.node.add(op_type="Add")
+                node.input.extend([f"x{i}", f"x{self.taken}"])
+                node.output.append(f"v{i}")
+            nodes = list(model.graph.node)
+            del model.graph.node[:]
+            model.graph.node.extend(nodes[1:] + nodes[:1])
+        return model.SerializeToString()
+
+
+def loop(r):
+    dims = shape_of(r, 1, 3, 4)
+    carried, stacks, rounds = r.randint(0, 3), r.randint(1, 2), r.randint(1, 6)
+    body = Body(r, dims)
+    body.input("round", INT64, [])
+    going = body.input("going", BOOL, [])
+    if r.random() < 0.5:  # ends by its condition
+        body.graph.initializer.add(name="last", data_type=INT64, int64_data=[r.randint(0, 4)])
+        going = body.node("Less", ["round", "last"])
+    body.names.append(body.node("Cast", ["round"], to=FLOAT))
+    body.names = [body.node("Add", [body.names[0], body.node("Neg", [k])]) for k in [
+        body.input(f"c{i}") for i in range(carried)]] or [
+            body.node("Expand", [body.names[0], "wide"])]
+    body.graph.initializer.add(name="wide", data_type=INT64, dims=[len(dims)], int64_data=dims)
+    results = [body.step() for _ in range(carried + stacks + 1)]
+    body.output(going, BOOL, [])
+    for i in range(carried + stacks):
+        body.output(results[i])
+    count = INT64, r.choice([[], [1]]), [rounds], True
+    condition = (BOOL, [], [1], True) if r.random() < 0.5 else None
+    return Case("Loop", 16, [count, condition] + [floats(r, dims) for _ in range(carried)],
+                [FLOAT] * (carried + stacks), 1e-4, 1e-5, body=body.graph)
+
+
+def scan(r):
+    dims = shape_of(r, 1, 3, 4)
+    carried, slices, stacks = r.randint(0, 2), r.randint(1, 2), r.randint(0, 2)
+    stacks += carried + stacks == 0
+    length = r.randint(1, 6)
+    body = Body(r, dims)
+    for i in range(carried + slices):
+        body.input(f"c{i}")
+    results = [body.step() for _ in range(carried + stacks + 1)]
+    for i in range(carried + stacks):
+        body.output(results[i])
+    axes = [r.randint(0, len(dims)) for _ in range(slices + stacks)]
+    attrs = {"scan_input_axes": [a - len(dims) - 1 if r.random() < 0.3 else a
+                                 for a in axes[:slices]],
+             "scan_input_directions": [r.randint(0, 1) for _ in range(slices)]}
+    if stacks:
+        attrs.update(scan_output_axes=axes[slices:],
+                     scan_output_directions=[r.randint(0, 1) for _ in range(stacks)])
+    return Case("Scan", 16, [floats(r, dims) for _ in range(carried)] + [
+        floats(r, dims[:a] + [length] + dims[a:], r.random() < 0.2) for a in axes[:slices]],
+                [FLOAT] * (carried + stacks), 1e-4, 1e-5, body=body.graph,
+                num_scan_inputs=slices, **attrs)
+
+
+MAKERS = {"If": branches, "Loop": loop, "Scan": scan, "MaxUnpool": unpool, "Col2Im": col2im, "ReverseSequence": sequence, "TopK": topk,
           "TensorScatter": scatter_cache, "AffineGrid": affine_grid, "GridSample": grid_sample,
           "DeformConv": deform, "CumSum": cumsum, "BitwiseNot": bitwise_not,
           "CenterCropPad": center,
