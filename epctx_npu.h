@@ -8442,7 +8442,7 @@ static epctx_status epctx_npu__emit_concat(epctx_npu__compiler *c, const uint32_
             if (j != axis && t->shape.dims[j] != shape.dims[j]) break;
         if (j != shape.rank || t->elem != c->tensors[ids[0]].elem) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "value '%S': expected type and shape of the first one", &t->name);
+                              "input '%S': expected type and shape of the first one", &t->name);
         }
         shape.dims[axis] += t->shape.dims[axis];
     }
@@ -12397,6 +12397,175 @@ static epctx_status epctx_npu__lower_topk(epctx_npu__compiler *c) {
     return epctx_npu__output(c, 1, id);
 }
 
+/* -- signals: Fourier transforms are products with constant matrices -- */
+
+/* Cosine or sine of m/n turns, from integers: the same bits everywhere. */
+static float epctx_npu__wave(uint64_t m, uint64_t n, bool sine) {
+    const uint64_t turn = m % n * 4, quarter = turn / n + (sine ? 3 : 0);
+    const int64_t one = (int64_t)1 << 30, odd = (int64_t)(quarter & 1);
+    const uint64_t a = (((turn % n) << 32) / n * 3373259426u) >> 32; /* radians, 31 bits behind 1 */
+    const int64_t z = (int64_t)((a * a) >> 32);
+    int64_t p = one, k;
+    for (k = 14 + odd; k > 1; k -= 2) p = one - z * p / one / (k * (k - 1));
+    p = odd != 0 ? (int64_t)a * p / (2 * one) : p;
+    return epctx_npu__f_mul((float)(((quarter + 1) & 2) != 0 ? -p : p), 1.0f / 1073741824.0f);
+}
+
+/* The transform of `rows` samples of `parts` numbers (2: complex), `size` long: a matrix to `bins`
+ * complex numbers. */
+static epctx_status epctx_npu__waves(epctx_npu__compiler *c, int64_t rows, int64_t parts,
+                                     uint64_t size, int64_t bins, bool inverse, uint32_t *id) {
+    epctx_npu__shape shape = {2, {0}};
+    const float scale = inverse ? epctx_npu__f_div(1.0f, (float)size) : 1.0f;
+    float *w, *turn;
+    void *data;
+    uint64_t i, j, k;
+    shape.dims[0] = rows;
+    shape.dims[1] = (int64_t)epctx_npu__mul3((uint64_t)parts, (uint64_t)bins, 2);
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, id));
+    w = (float *)data;
+    EPCTX__TRY(epctx_npu__alloc(c, size, 2 * sizeof *turn, &data));
+    turn = (float *)data;
+    for (i = 0; i < size; i++) {
+        turn[2 * i] = epctx_npu__f_mul(epctx_npu__wave(i, size, false), scale);
+        turn[2 * i + 1] = epctx_npu__f_mul(epctx_npu__wave(i, size, true), inverse ? scale : -1.0f);
+    }
+    for (j = 0; j < (uint64_t)rows; j++)
+        for (i = 0; i < (uint64_t)parts; i++)
+            for (k = 0; k < (uint64_t)bins; k++, w += 2) {
+                const float *t = turn + j * k % size * 2;
+                w[0] = j >= size ? 0.0f : i == 0 ? t[0] : -t[1];
+                w[1] = j >= size ? 0.0f : t[1 - i];
+            }
+    return EPCTX_OK;
+}
+
+/* x[frames][samples * parts] as [outer][frames][bins][2]. */
+static epctx_status epctx_npu__emit_waves(epctx_npu__compiler *c, uint32_t x, uint32_t waves,
+                                          uint32_t parts, const epctx_npu__shape *result,
+                                          uint32_t *y) {
+    epctx_npu__shape shape = {2, {0}};
+    shape.dims[0] = c->tensors[waves].shape.dims[0] * (int64_t)parts;
+    shape.dims[1] = c->tensors[waves].shape.dims[1] / (int64_t)parts;
+    EPCTX__TRY(epctx_npu__alias(c, waves, &shape, 0, &waves));
+    shape.dims[1] = shape.dims[0];
+    shape.dims[0] = (int64_t)c->tensors[x].count / shape.dims[1];
+    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
+    EPCTX__TRY(epctx_npu__matmul_of(c, x, waves, y));
+    return epctx_npu__alias(c, *y, result, 0, y);
+}
+
+/* Samples of the transform: an input, or the default. */
+static epctx_status epctx_npu__wave_size(epctx_npu__compiler *c, size_t input, int64_t *size) {
+    uint32_t id;
+    size_t count;
+    EPCTX__TRY(epctx_npu__optional(c, input, &id));
+    if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "size", 1, size, &count));
+    return *size > 0 && *size <= EPCTX_NPU__MAX_BYTES / 16
+               ? EPCTX_OK
+               : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected a size above 0, found %d",
+                            *size);
+}
+
+static epctx_status epctx_npu__lower_dft(epctx_npu__compiler *c) {
+    const bool inverse = epctx_node_int(c->node, "inverse", 0) != 0;
+    const bool half = epctx_node_int(c->node, "onesided", 0) != 0;
+    int64_t at[1] = {c->node->version < 20 ? epctx_node_int(c->node, "axis", 1) : -2}, size;
+    int64_t turn[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape shape;
+    uint32_t x, y, axis, id, last, i;
+    size_t count;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &id));
+    if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "axis", 1, at, &count));
+    shape = c->tensors[x].shape;
+    last = shape.rank - 1;
+    EPCTX__TRY(epctx_npu__axis(c, at[0], shape.rank, 0, &axis));
+    if (axis == last || shape.dims[last] > 2 || (inverse && half))
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected real or complex numbers, and not inverse with onesided");
+    size = shape.dims[axis];
+    EPCTX__TRY(epctx_npu__wave_size(c, 1, &size));
+    for (i = 0; i <= last; i++) turn[i] = (int64_t)i; /* swaps the axis with the last but one */
+    turn[axis] = (int64_t)last - 1;
+    turn[last - 1] = (int64_t)axis;
+    EPCTX__TRY(epctx_npu__emit_transpose(c, x, turn, &x));
+    EPCTX__TRY(epctx_npu__waves(c, shape.dims[axis], shape.dims[last], (uint64_t)size,
+                                half ? size / 2 + 1 : size, inverse, &id));
+    shape = c->tensors[x].shape;
+    i = (uint32_t)shape.dims[last];
+    shape.dims[last - 1] = half ? size / 2 + 1 : size;
+    shape.dims[last] = 2;
+    EPCTX__TRY(epctx_npu__emit_waves(c, x, id, i, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_transpose(c, y, turn, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Frames that overlap are moved side by side; their window becomes part of the matrix. */
+static epctx_status epctx_npu__lower_stft(epctx_npu__compiler *c) {
+    const bool half = epctx_node_int(c->node, "onesided", 1) != 0;
+    int64_t step = 0, size = 0, from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape shape, column = {2, {0}};
+    uint32_t x, y, frames, window, id;
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &window));
+    EPCTX__TRY(epctx_npu__wave_size(c, 1, &step));
+    size = window != EPCTX_NPU__NONE ? (int64_t)c->tensors[window].count : 0;
+    EPCTX__TRY(epctx_npu__wave_size(c, 3, &size));
+    shape = c->tensors[x].shape;
+    if (shape.rank == 2) shape.dims[shape.rank++] = 1;
+    if (shape.rank != 3 || size > shape.dims[1] || shape.dims[2] > 2 ||
+        (window != EPCTX_NPU__NONE && c->tensors[window].count != (uint64_t)size))
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected [batch][samples][1 or 2] and a window of the frame's length");
+    from[0] = shape.dims[1] * shape.dims[2];
+    from[1] = step * shape.dims[2];
+    from[2] = 1;
+    shape.dims[1] = (shape.dims[1] - size) / step + 1;
+    id = (uint32_t)shape.dims[2];
+    shape.dims[2] *= size;
+    epctx_npu__dense(&shape, to);
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &frames));
+    EPCTX__TRY(epctx_npu__emit_move(c, x, frames, &shape, 0, 0, from, to));
+    shape.rank = 4;
+    shape.dims[2] = half ? size / 2 + 1 : size;
+    shape.dims[3] = 2;
+    EPCTX__TRY(epctx_npu__waves(c, size, (int64_t)id, (uint64_t)size, shape.dims[2], false, &y));
+    if (window != EPCTX_NPU__NONE) {
+        column.dims[0] = size;
+        column.dims[1] = 1;
+        EPCTX__TRY(epctx_npu__alias(c, window, &column, 0, &window));
+        c->folding = c->tensors[window].constant;
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, window, &y));
+        c->folding = c->tensors[x].constant;
+    }
+    EPCTX__TRY(epctx_npu__emit_waves(c, frames, y, id, &shape, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* HannWindow, HammingWindow and BlackmanWindow: a sum of cosines. */
+static epctx_status epctx_npu__lower_window(epctx_npu__compiler *c) {
+    static const float sums[3][3] = {
+        {0.5f, -0.5f, 0.0f}, {25.0f / 46, -21.0f / 46, 0.0f}, {0.42f, -0.5f, 0.08f}};
+    const float *f = sums[c->variant];
+    const int64_t type = epctx_node_int(c->node, "output_datatype", EPCTX_ONNX_FLOAT);
+    int64_t size = 0;
+    uint64_t turn, i;
+    uint32_t y;
+    float *w;
+    EPCTX__TRY(epctx_npu__wave_size(c, 0, &size));
+    turn = (uint64_t)size - (epctx_node_int(c->node, "periodic", 1) == 0 && size > 1);
+    EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)size, &w, &y));
+    for (i = 0; i < (uint64_t)size; i++)
+        w[i] = epctx_npu__f_add(
+            epctx_npu__f_add(f[0], epctx_npu__f_mul(f[1], epctx_npu__wave(i, turn, false))),
+            epctx_npu__f_mul(f[2], epctx_npu__wave(2 * i, turn, false)));
+    if (epctx_npu__stored_size(type) == 0)
+        return epctx_npu__bad_attr(c, "output_datatype", "floats of 16 to 64 bits or integers");
+    EPCTX__TRY(epctx_npu__emit_cast(c, y, (int32_t)type, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
 /* -- the table of operators -- */
 
 static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c); /* (>>bodies) */
@@ -12424,6 +12593,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Attention", epctx_npu__lower_attention, 0},
     {"AveragePool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE},
     {"BatchNormalization", epctx_npu__lower_batch_norm, 0},
+    {"BlackmanWindow", epctx_npu__lower_window, 2},
     {"BitShift", epctx_npu__lower_bit_shift, 0},
     {"BitwiseAnd", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
     {"BitwiseNot", epctx_npu__lower_bitwise_not, 0},
@@ -12445,6 +12615,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Cos", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
     {"Cosh", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
     {"CumSum", epctx_npu__lower_cumsum, 0},
+    {"DFT", epctx_npu__lower_dft, 0},
     {"DeformConv", epctx_npu__lower_deform_conv, 0},
     {"DepthToSpace", epctx_npu__lower_depth_to_space, 0},
     {"DequantizeLinear", epctx_npu__lower_dequantize, 0},
@@ -12472,6 +12643,8 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"GreaterOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL | EPCTX_NPU__SWAPPED},
     {"GridSample", epctx_npu__lower_grid_sample, 0},
     {"GroupNormalization", epctx_npu__lower_channel_norm, true},
+    {"HammingWindow", epctx_npu__lower_window, 1},
+    {"HannWindow", epctx_npu__lower_window, 0},
     {"HardSigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
     {"HardSwish", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
     {"Hardmax", epctx_npu__lower_hardmax, 0},
@@ -12531,6 +12704,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"ReverseSequence", epctx_npu__lower_reverse_sequence, 0},
     {"RotaryEmbedding", epctx_npu__lower_rotary, 0},
     {"Round", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
+    {"STFT", epctx_npu__lower_stft, 0},
     {"Scan", epctx_npu__lower_loop, true},
     {"Scatter", epctx_npu__lower_scatter_elements, 0},
     {"ScatterElements", epctx_npu__lower_scatter_elements, 0},
@@ -12802,7 +12976,9 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     const size_t more = sizeof epctx_npu__quantizeds / sizeof epctx_npu__quantizeds[0];
     const bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
     const epctx_str none = epctx_str_of("");
-    size_t i = standard ? 0 : count, j = 0, k;
+    const bool gelu = !standard && epctx_str_is(node->op_type, "Gelu") &&
+                      epctx_str_is(node->domain, "com.microsoft");
+    size_t i = standard || gelu ? 0 : count, j = 0, k;
     while (i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type)) i++;
     while (j < more && !epctx_str_is(node->op_type, epctx_npu__quantizeds[j].floats.op_type)) j++;
     if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft")))) {
@@ -15243,37 +15419,6 @@ static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena 
     return EPCTX_OK;
 }
 
-/* The type of the first output of some unsupported operators. */
-static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node *node,
-                                       int32_t *elem, epctx_npu__shape *shape) {
-    int64_t n[4] = {0, 0, 0, 0};
-    uint32_t x, other, i;
-    size_t count;
-    c->node = node;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    *elem = c->tensors[x].elem;
-    *shape = c->tensors[x].shape;
-    if (node->domain.size == 0 &&
-        epctx_str_is(node->op_type, "STFT")) { /* [batch][frames][bins][2] */
-        for (i = 1; i < 4; i++) {              /* frame_step, window, frame_length */
-            EPCTX__TRY(epctx_npu__optional(c, i, &other));
-            if (other != EPCTX_NPU__NONE && i == 2)
-                n[2] = (int64_t)c->tensors[other].count;
-            else if (other != EPCTX_NPU__NONE)
-                EPCTX__TRY(epctx_npu__const_ints(c, other, "frame size", 1, n + i, &count));
-        }
-        n[3] = n[3] != 0 ? n[3] : n[2];
-        if (shape->rank >= 2 && n[1] > 0 && n[3] > 0 && n[3] <= shape->dims[1]) {
-            shape->rank = 4;
-            shape->dims[1] = (shape->dims[1] - n[3]) / n[1] + 1;
-            shape->dims[2] = epctx_node_int(node, "onesided", 1) != 0 ? n[3] / 2 + 1 : n[3];
-            shape->dims[3] = 2;
-            return EPCTX_OK;
-        }
-    }
-    return EPCTX_ERR_UNSUPPORTED;
-}
-
 /* Sets the type of a value; false: out of memory, type unchanged. */
 static bool epctx_npu__tell(epctx_arena *arena, int32_t elem, const epctx_npu__shape *shape,
                             epctx_value *value) {
@@ -15287,31 +15432,21 @@ static bool epctx_npu__tell(epctx_arena *arena, int32_t elem, const epctx_npu__s
     return dims != NULL;
 }
 
-/* Infers the type of output `j` of an unsupported node if the model does not declare it. */
-static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, size_t j,
-                             epctx_value *value) {
+/* The type of output `j` of an If that is not taken: that of both branches if they agree. */
+static void epctx_npu__guess(const epctx_node *node, size_t j, epctx_value *value) {
     const epctx_attr *a = epctx_node_attr(node, "then_branch");
     const epctx_attr *b = epctx_node_attr(node, "else_branch");
     epctx_npu__shape shape, other;
-    epctx_error *error = c->error, ignored;
     const epctx_str name = value->name;
-    int32_t elem;
     if (epctx_npu__value_usable(value, &shape)) return;
-    if (epctx_str_is(node->op_type, "If")) { /* if both branches agree */
-        if (a != NULL && b != NULL && a->g != NULL && b->g != NULL && j < a->g->output_count &&
-            j < b->g->output_count && a->g->outputs[j].elem_type == b->g->outputs[j].elem_type &&
-            epctx_npu__value_usable(&a->g->outputs[j], &shape) &&
-            epctx_npu__value_usable(&b->g->outputs[j], &other) &&
-            epctx_npu__same_shape(&shape, &other)) {
-            *value = a->g->outputs[j];
-            value->name = name;
-        }
-        return;
+    if (a != NULL && b != NULL && a->g != NULL && b->g != NULL && j < a->g->output_count &&
+        j < b->g->output_count && a->g->outputs[j].elem_type == b->g->outputs[j].elem_type &&
+        epctx_npu__value_usable(&a->g->outputs[j], &shape) &&
+        epctx_npu__value_usable(&b->g->outputs[j], &other) &&
+        epctx_npu__same_shape(&shape, &other)) {
+        *value = a->g->outputs[j];
+        value->name = name;
     }
-    c->error = &ignored;
-    if (j == 0 && epctx_npu__type_of(c, node, &elem, &shape) == EPCTX_OK)
-        epctx_npu__tell(c->arena, elem, &shape, value);
-    c->error = error;
 }
 
 /* Determines which nodes of a graph compile; the result is in its arena. */
@@ -15369,7 +15504,7 @@ static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_gr
         for (j = 0; status != EPCTX_OK && j < node->output_count; j++) {
             epctx_value value = epctx_npu__known_value(&judging->values, node->outputs[j]);
             if (value.name.size > 0) {
-                epctx_npu__guess(&c, node, j, &value);
+                epctx_npu__guess(node, j, &value);
                 EPCTX__TRY(epctx_npu__import_value(&c, &value, EPCTX_NPU__INPUT, 0));
             }
         }

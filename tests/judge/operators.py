@@ -865,6 +865,54 @@ def topk(r):
                 largest=r.choice([0, 1]), sorted=1)
 
 
+# -- signals --
+
+def dft(r):
+    version = r.choice([17, 20])
+    dims = shape_of(r, 2, 4, 8) + [r.choice([1, 1, 2])]
+    axis = r.randrange(len(dims) - 1)
+    inverse = dims[-1] == 2 and r.random() < 0.4
+    attrs = {"inverse": int(inverse), "onesided": int(dims[-1] == 1 and r.random() < 0.5)}
+    length = (INT64, [], [r.randint(1, 10)], True) if r.random() < 0.5 else None
+    inputs = [floats(r, dims), length]
+    if version == 17:
+        attrs["axis"] = axis
+    else:
+        inputs.append((INT64, [], [axis - r.choice([0, len(dims)])], True))
+    return Case("DFT", version, inputs, [FLOAT], 1e-4, 1e-4, **attrs)
+
+
+def stft(r):
+    size, extra = r.randint(2, 16), r.randint(0, 30)
+    dims = [r.randint(1, 3), size + extra, 1]
+    window = floats(r, [size], r.random() < 0.7) if r.random() < 0.7 else None
+    length = (INT64, [], [size], True) if window is None or r.random() < 0.5 else None
+    return Case("STFT", 17, [floats(r, dims), (INT64, [], [r.randint(1, 9)], True), window, length],
+                [FLOAT], 1e-4, 1e-3, onesided=r.randint(0, 1))
+
+
+def window(op):
+    def make(r):
+        """Times a value, so that not all is constant."""
+        size = r.randint(1, 40)
+        case = Windows(op, 17, [(INT64, [], [size], True), floats(r, [size])], [FLOAT], 1e-5, 2e-6,
+                       periodic=r.choice([0, 1, None]))
+        return case
+    return make
+
+
+class Windows(Case):
+    def model(self):
+        model = onnx_schema.parse(super().model())
+        first = model.graph.node[0]
+        del first.input[1:]
+        first.output[0] = "w"
+        node = model.graph.node.add(op_type="Mul")
+        node.input.extend(["w", "x1"])
+        node.output.append("y0")
+        return model.SerializeToString()
+
+
 # -- bodies --
 
 class Body:
@@ -942,7 +990,7 @@ class Bodies(Case):
     taken = None
 
     def model(self):
-        model = onnx_schema.ModelProto.FromString(super().model())
+        model = onnx_schema.parse(super().model())
         if self.taken is not None:
             del model.graph.node[0].input[self.taken:]
             for i in range(self.taken, len(self.inputs)):  # steps that a body could be fused into
@@ -1003,7 +1051,7 @@ def scan(r):
                 num_scan_inputs=slices, **attrs)
 
 
-MAKERS = {"If": branches, "Loop": loop, "Scan": scan, "MaxUnpool": unpool, "Col2Im": col2im, "ReverseSequence": sequence, "TopK": topk,
+MAKERS = {"DFT": dft, "STFT": stft, "If": branches, "Loop": loop, "Scan": scan, "MaxUnpool": unpool, "Col2Im": col2im, "ReverseSequence": sequence, "TopK": topk,
           "TensorScatter": scatter_cache, "AffineGrid": affine_grid, "GridSample": grid_sample,
           "DeformConv": deform, "CumSum": cumsum, "BitwiseNot": bitwise_not,
           "CenterCropPad": center,
@@ -1025,6 +1073,7 @@ for names, maker in (
           "Where", "Clip", "DepthToSpace", "SpaceToDepth"], moves),
         (["LpNormalization", "GlobalLpPool"], lp), (["RNN", "GRU", "LSTM"], cells)):
     MAKERS.update((name, maker(name)) for name in names)
+MAKERS.update((name, window(name)) for name in ("HannWindow", "HammingWindow", "BlackmanWindow"))
 MAKERS.update(("QLinear" + name, quantized(name)) for name in (
     "Add", "Mul", "AveragePool", "GlobalAveragePool", "Concat", "Where", "Softmax", "Sigmoid",
     "LeakyRelu"))
