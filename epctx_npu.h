@@ -83,25 +83,27 @@
  *   or int64; float64 is moved, added, multiplied, compared and cast): Abs Acos Acosh Add
  *   AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization
  *   BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip
- *   Col2Im Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumSum
+ *   Col2Im Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumSum DFT
  *   DeformConv DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Elu Equal Erf Exp
  *   Expand EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool
  *   GlobalLpPool GlobalMaxPool Greater GreaterOrEqual GridSample GroupNormalization HardSigmoid
- *   HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization
- *   LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul MatMulInteger Max
+ *   HardSwish Hardmax Identity If InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization
+ *   LeakyRelu Less LessOrEqual Log LogSoftmax Loop LpNormalization LpPool MatMul MatMulInteger Max
  *   MaxPool MaxUnpool Mean MeanVarianceNormalization Min Mish Mod Mul Neg NegativeLogLikelihoodLoss
  *   Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN Range
  *   Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
  *   ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence RotaryEmbedding Round
- *   Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign SimplifiedLayerNormalization
- *   Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split Sqrt
- *   Squeeze Sub Sum Swish Tan Tanh TensorScatter ThresholdedRelu Tile TopK Transpose Trilu
- *   Unsqueeze Upsample Where Xor; of com.microsoft QGemm and QLinear with Add AveragePool Concat
- *   GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where. Shapes, axes and sizes must
- *   be constant or follow from constants. Between DequantizeLinear and QuantizeLinear of one scale,
- *   Conv, MatMul, Add, Sub, Mul, average pools, functions of one value and moves are computed on
- *   the bytes, the rest in float32. Other nodes are left to other EPs; an error names the node and
- *   the reason.
+ *   STFT Scan Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign
+ *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
+ *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh TensorScatter ThresholdedRelu
+ *   Tile TopK Transpose Trilu Unsqueeze Upsample Where Xor; of com.microsoft Gelu QGemm and QLinear
+ *   with Add AveragePool Concat GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where.
+ *   Shapes, axes and sizes must be constant or follow from constants. Loop and Scan are unrolled if
+ *   their rounds are known while compiling: at most 64, with 10,000 nodes. If the condition of If
+ *   is known, one branch is compiled, else both, which must give the same types and shapes and
+ *   check no indices. Between DequantizeLinear and QuantizeLinear of one scale, Conv, MatMul, Add,
+ *   Sub, Mul, average pools, functions of one value and moves are computed on the bytes, the rest
+ *   in float32. Other nodes are left to other EPs; an error names the node and the reason.
  *
  * MEMORY
  *   The compiler and the backend's load function use the allocator. epctx_npu_load uses only the
@@ -10753,10 +10755,9 @@ static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c) {
 /* One index of an axis; the axis remains, with one element. */
 static epctx_status epctx_npu__take_one(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
                                         int64_t index, int64_t count, uint32_t *y) {
-    int64_t start[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
+    int64_t start[EPCTX_NPU_MAX_RANK] = {0};
+    const int64_t step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
     epctx_npu__shape box = c->tensors[x].shape;
-    uint32_t i;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
     start[axis] = index;
     box.dims[axis] = count;
     return epctx_npu__take_box(c, x, &box, start, step, y);
@@ -12411,50 +12412,6 @@ static float epctx_npu__wave(uint64_t m, uint64_t n, bool sine) {
     return epctx_npu__f_mul((float)(((quarter + 1) & 2) != 0 ? -p : p), 1.0f / 1073741824.0f);
 }
 
-/* The transform of `rows` samples of `parts` numbers (2: complex), `size` long: a matrix to `bins`
- * complex numbers. */
-static epctx_status epctx_npu__waves(epctx_npu__compiler *c, int64_t rows, int64_t parts,
-                                     uint64_t size, int64_t bins, bool inverse, uint32_t *id) {
-    epctx_npu__shape shape = {2, {0}};
-    const float scale = inverse ? epctx_npu__f_div(1.0f, (float)size) : 1.0f;
-    float *w, *turn;
-    void *data;
-    uint64_t i, j, k;
-    shape.dims[0] = rows;
-    shape.dims[1] = (int64_t)epctx_npu__mul3((uint64_t)parts, (uint64_t)bins, 2);
-    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, id));
-    w = (float *)data;
-    EPCTX__TRY(epctx_npu__alloc(c, size, 2 * sizeof *turn, &data));
-    turn = (float *)data;
-    for (i = 0; i < size; i++) {
-        turn[2 * i] = epctx_npu__f_mul(epctx_npu__wave(i, size, false), scale);
-        turn[2 * i + 1] = epctx_npu__f_mul(epctx_npu__wave(i, size, true), inverse ? scale : -1.0f);
-    }
-    for (j = 0; j < (uint64_t)rows; j++)
-        for (i = 0; i < (uint64_t)parts; i++)
-            for (k = 0; k < (uint64_t)bins; k++, w += 2) {
-                const float *t = turn + j * k % size * 2;
-                w[0] = j >= size ? 0.0f : i == 0 ? t[0] : -t[1];
-                w[1] = j >= size ? 0.0f : t[1 - i];
-            }
-    return EPCTX_OK;
-}
-
-/* x[frames][samples * parts] as [outer][frames][bins][2]. */
-static epctx_status epctx_npu__emit_waves(epctx_npu__compiler *c, uint32_t x, uint32_t waves,
-                                          uint32_t parts, const epctx_npu__shape *result,
-                                          uint32_t *y) {
-    epctx_npu__shape shape = {2, {0}};
-    shape.dims[0] = c->tensors[waves].shape.dims[0] * (int64_t)parts;
-    shape.dims[1] = c->tensors[waves].shape.dims[1] / (int64_t)parts;
-    EPCTX__TRY(epctx_npu__alias(c, waves, &shape, 0, &waves));
-    shape.dims[1] = shape.dims[0];
-    shape.dims[0] = (int64_t)c->tensors[x].count / shape.dims[1];
-    EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
-    EPCTX__TRY(epctx_npu__matmul_of(c, x, waves, y));
-    return epctx_npu__alias(c, *y, result, 0, y);
-}
-
 /* Samples of the transform: an input, or the default. */
 static epctx_status epctx_npu__wave_size(epctx_npu__compiler *c, size_t input, int64_t *size) {
     uint32_t id;
@@ -12463,50 +12420,94 @@ static epctx_status epctx_npu__wave_size(epctx_npu__compiler *c, size_t input, i
     if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "size", 1, size, &count));
     return *size > 0 && *size <= EPCTX_NPU__MAX_BYTES / 16
                ? EPCTX_OK
-               : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected a size above 0, found %d",
-                            *size);
+               : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "size: found %d", *size);
+}
+
+/* The transform, `size` long, of x[..][rows][parts], where 2 parts are complex: `shape` is that of
+ * x with the bins in place of the rows, and becomes the result's. `window`: NONE or a factor for
+ * each row; it becomes part of the matrix. */
+static epctx_status epctx_npu__emit_waves(epctx_npu__compiler *c, uint32_t x, int64_t rows,
+                                          uint64_t size, bool inverse, uint32_t window,
+                                          epctx_npu__shape *shape, uint32_t *y) {
+    const uint64_t bins = (uint64_t)shape->dims[shape->rank - 2];
+    const uint64_t parts = (uint64_t)shape->dims[shape->rank - 1];
+    const float scale = inverse ? epctx_npu__f_div(1.0f, (float)size) : 1.0f;
+    epctx_npu__shape flat = {2, {rows, (int64_t)epctx_npu__mul3(parts, bins, 2)}};
+    const bool folding = c->folding;
+    float *w, *turn;
+    void *data;
+    uint64_t i, k;
+    uint32_t waves;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &waves));
+    w = (float *)data;
+    EPCTX__TRY(epctx_npu__alloc(c, size, 2 * sizeof *turn, &data));
+    turn = (float *)data;
+    for (i = 0; i < size; i++) {
+        turn[2 * i] = epctx_npu__f_mul(epctx_npu__wave(i, size, false), scale);
+        turn[2 * i + 1] = epctx_npu__f_mul(epctx_npu__wave(i, size, true), inverse ? scale : -1.0f);
+    }
+    for (i = 0; i < (uint64_t)rows * parts; i++) { /* rows behind the transform stay 0 */
+        for (k = 0; k < bins && i / parts < size; k++) {
+            const float *t = turn + i / parts * k % size * 2;
+            w[2 * (i * bins + k)] = i % parts == 0 ? t[0] : -t[1];
+            w[2 * (i * bins + k) + 1] = t[1 - i % parts];
+        }
+    }
+    if (window != EPCTX_NPU__NONE) {
+        const epctx_npu__shape column = {2, {rows, 1}};
+        EPCTX__TRY(epctx_npu__want_float(c, window));
+        EPCTX__TRY(epctx_npu__alias(c, window, &column, 0, &window));
+        c->folding = c->tensors[window].constant;
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, waves, window, &waves));
+        c->folding = folding;
+    }
+    flat.dims[0] *= (int64_t)parts;
+    flat.dims[1] /= (int64_t)parts;
+    EPCTX__TRY(epctx_npu__alias(c, waves, &flat, 0, &waves));
+    flat.dims[1] = flat.dims[0];
+    flat.dims[0] = (int64_t)c->tensors[x].count / flat.dims[1];
+    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__matmul_of(c, x, waves, y));
+    shape->dims[shape->rank - 1] = 2;
+    return epctx_npu__alias(c, *y, shape, 0, y);
 }
 
 static epctx_status epctx_npu__lower_dft(epctx_npu__compiler *c) {
     const bool inverse = epctx_node_int(c->node, "inverse", 0) != 0;
     const bool half = epctx_node_int(c->node, "onesided", 0) != 0;
-    int64_t at[1] = {c->node->version < 20 ? epctx_node_int(c->node, "axis", 1) : -2}, size;
+    int64_t at = c->node->version < 20 ? epctx_node_int(c->node, "axis", 1) : -2, size, rows;
     int64_t turn[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape;
     uint32_t x, y, axis, id, last, i;
     size_t count;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX__TRY(epctx_npu__optional(c, 2, &id));
-    if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "axis", 1, at, &count));
+    if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "axis", 1, &at, &count));
     shape = c->tensors[x].shape;
     last = shape.rank - 1;
-    EPCTX__TRY(epctx_npu__axis(c, at[0], shape.rank, 0, &axis));
-    if (axis == last || shape.dims[last] > 2 || (inverse && half))
+    EPCTX__TRY(epctx_npu__axis(c, at, shape.rank, 0, &axis));
+    if (axis == last || c->tensors[x].count == 0 || shape.dims[last] > 2 || (inverse && half))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected real or complex numbers, and not inverse with onesided");
-    size = shape.dims[axis];
+    rows = size = shape.dims[axis];
     EPCTX__TRY(epctx_npu__wave_size(c, 1, &size));
     for (i = 0; i <= last; i++) turn[i] = (int64_t)i; /* swaps the axis with the last but one */
     turn[axis] = (int64_t)last - 1;
     turn[last - 1] = (int64_t)axis;
     EPCTX__TRY(epctx_npu__emit_transpose(c, x, turn, &x));
-    EPCTX__TRY(epctx_npu__waves(c, shape.dims[axis], shape.dims[last], (uint64_t)size,
-                                half ? size / 2 + 1 : size, inverse, &id));
     shape = c->tensors[x].shape;
-    i = (uint32_t)shape.dims[last];
     shape.dims[last - 1] = half ? size / 2 + 1 : size;
-    shape.dims[last] = 2;
-    EPCTX__TRY(epctx_npu__emit_waves(c, x, id, i, &shape, &y));
+    EPCTX__TRY(
+        epctx_npu__emit_waves(c, x, rows, (uint64_t)size, inverse, EPCTX_NPU__NONE, &shape, &y));
     EPCTX__TRY(epctx_npu__emit_transpose(c, y, turn, &y));
     return epctx_npu__output(c, 0, y);
 }
 
-/* Frames that overlap are moved side by side; their window becomes part of the matrix. */
+/* Frames that overlap are moved side by side. */
 static epctx_status epctx_npu__lower_stft(epctx_npu__compiler *c) {
-    const bool half = epctx_node_int(c->node, "onesided", 1) != 0;
     int64_t step = 0, size = 0, from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    epctx_npu__shape shape, column = {2, {0}};
-    uint32_t x, y, frames, window, id;
+    epctx_npu__shape shape;
+    uint32_t x, y, window;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX__TRY(epctx_npu__optional(c, 2, &window));
     EPCTX__TRY(epctx_npu__wave_size(c, 1, &step));
@@ -12514,55 +12515,23 @@ static epctx_status epctx_npu__lower_stft(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__wave_size(c, 3, &size));
     shape = c->tensors[x].shape;
     if (shape.rank == 2) shape.dims[shape.rank++] = 1;
-    if (shape.rank != 3 || size > shape.dims[1] || shape.dims[2] > 2 ||
+    if (shape.rank != 3 || size > shape.dims[1] || shape.dims[2] < 1 || shape.dims[2] > 2 ||
         (window != EPCTX_NPU__NONE && c->tensors[window].count != (uint64_t)size))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected [batch][samples][1 or 2] and a window of the frame's length");
-    from[0] = shape.dims[1] * shape.dims[2];
-    from[1] = step * shape.dims[2];
-    from[2] = 1;
-    shape.dims[1] = (shape.dims[1] - size) / step + 1;
-    id = (uint32_t)shape.dims[2];
-    shape.dims[2] *= size;
-    epctx_npu__dense(&shape, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &frames));
-    EPCTX__TRY(epctx_npu__emit_move(c, x, frames, &shape, 0, 0, from, to));
     shape.rank = 4;
-    shape.dims[2] = half ? size / 2 + 1 : size;
-    shape.dims[3] = 2;
-    EPCTX__TRY(epctx_npu__waves(c, size, (int64_t)id, (uint64_t)size, shape.dims[2], false, &y));
-    if (window != EPCTX_NPU__NONE) {
-        column.dims[0] = size;
-        column.dims[1] = 1;
-        EPCTX__TRY(epctx_npu__alias(c, window, &column, 0, &window));
-        c->folding = c->tensors[window].constant;
-        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, window, &y));
-        c->folding = c->tensors[x].constant;
-    }
-    EPCTX__TRY(epctx_npu__emit_waves(c, frames, y, id, &shape, &y));
-    return epctx_npu__output(c, 0, y);
-}
-
-/* HannWindow, HammingWindow and BlackmanWindow: a sum of cosines. */
-static epctx_status epctx_npu__lower_window(epctx_npu__compiler *c) {
-    static const float sums[3][3] = {
-        {0.5f, -0.5f, 0.0f}, {25.0f / 46, -21.0f / 46, 0.0f}, {0.42f, -0.5f, 0.08f}};
-    const float *f = sums[c->variant];
-    const int64_t type = epctx_node_int(c->node, "output_datatype", EPCTX_ONNX_FLOAT);
-    int64_t size = 0;
-    uint64_t turn, i;
-    uint32_t y;
-    float *w;
-    EPCTX__TRY(epctx_npu__wave_size(c, 0, &size));
-    turn = (uint64_t)size - (epctx_node_int(c->node, "periodic", 1) == 0 && size > 1);
-    EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)size, &w, &y));
-    for (i = 0; i < (uint64_t)size; i++)
-        w[i] = epctx_npu__f_add(
-            epctx_npu__f_add(f[0], epctx_npu__f_mul(f[1], epctx_npu__wave(i, turn, false))),
-            epctx_npu__f_mul(f[2], epctx_npu__wave(2 * i, turn, false)));
-    if (epctx_npu__stored_size(type) == 0)
-        return epctx_npu__bad_attr(c, "output_datatype", "floats of 16 to 64 bits or integers");
-    EPCTX__TRY(epctx_npu__emit_cast(c, y, (int32_t)type, &y));
+    shape.dims[3] = shape.dims[2];
+    from[3] = 1;
+    from[2] = shape.dims[3];
+    from[1] = step * from[2];
+    from[0] = shape.dims[1] * from[2];
+    shape.dims[1] = (shape.dims[1] - size) / step + 1;
+    shape.dims[2] = size;
+    epctx_npu__dense(&shape, to);
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &shape, 0, 0, from, to));
+    if (epctx_node_int(c->node, "onesided", 1) != 0) shape.dims[2] = size / 2 + 1;
+    EPCTX__TRY(epctx_npu__emit_waves(c, y, size, (uint64_t)size, false, window, &shape, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -12593,7 +12562,6 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Attention", epctx_npu__lower_attention, 0},
     {"AveragePool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE},
     {"BatchNormalization", epctx_npu__lower_batch_norm, 0},
-    {"BlackmanWindow", epctx_npu__lower_window, 2},
     {"BitShift", epctx_npu__lower_bit_shift, 0},
     {"BitwiseAnd", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
     {"BitwiseNot", epctx_npu__lower_bitwise_not, 0},
@@ -12643,8 +12611,6 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"GreaterOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL | EPCTX_NPU__SWAPPED},
     {"GridSample", epctx_npu__lower_grid_sample, 0},
     {"GroupNormalization", epctx_npu__lower_channel_norm, true},
-    {"HammingWindow", epctx_npu__lower_window, 1},
-    {"HannWindow", epctx_npu__lower_window, 0},
     {"HardSigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
     {"HardSwish", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
     {"Hardmax", epctx_npu__lower_hardmax, 0},
@@ -13045,6 +13011,12 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
  * A branch of If, or one round of Loop and Scan: a scope of its own, within that of the node.
  * ============================================================ */
 
+/* The same tensor for other readers: no step is fused into the one that computes it. */
+static epctx_status epctx_npu__again(epctx_npu__compiler *c, uint32_t x, uint32_t *y) {
+    const epctx_npu__shape shape = c->tensors[x].shape;
+    return epctx_npu__alias(c, x, &shape, 0, y);
+}
+
 #define EPCTX_NPU__MAX_DEPTH    8
 #define EPCTX_NPU__MAX_ROUNDS   64
 #define EPCTX_NPU__MAX_VALUES   64    /* into a body or out of it */
@@ -13053,23 +13025,22 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
 /* A body of the node. Its outer values get more uses: no step is fused into theirs. */
 static epctx_status epctx_npu__body(epctx_npu__compiler *c, const char *name,
                                     const epctx_graph **body) {
-    const epctx_node *node = c->node;
-    const epctx_attr *attr = epctx_node_attr(node, name);
+    const epctx_attr *attr = epctx_node_attr(c->node, name);
     size_t i;
     *body = attr != NULL ? attr->g : NULL;
     if (*body == NULL || c->depth >= EPCTX_NPU__MAX_DEPTH ||
         (*body)->input_count > EPCTX_NPU__MAX_VALUES ||
-        (*body)->output_count > EPCTX_NPU__MAX_VALUES) {
-        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                   "expected a graph in at most %u others, with at most %u inputs and outputs",
-                   (uint64_t)EPCTX_NPU__MAX_DEPTH, (uint64_t)EPCTX_NPU__MAX_VALUES);
-        return epctx_npu__in_attr(c, name, EPCTX_ERR_UNSUPPORTED);
-    }
-    for (i = 0; i < node->capture_count; i++) {
-        const uint32_t id = epctx_npu__named(c, node->captures[i]);
+        (*body)->output_count > EPCTX_NPU__MAX_VALUES)
+        return epctx_npu__in_attr(
+            c, name,
+            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                       "expected a graph in at most %u others, with at most %u inputs and outputs",
+                       (uint64_t)EPCTX_NPU__MAX_DEPTH, (uint64_t)EPCTX_NPU__MAX_VALUES));
+    for (i = 0; i < c->node->capture_count; i++) {
+        const uint32_t id = epctx_npu__named(c, c->node->captures[i]);
         if (id == EPCTX_MAP_NONE) continue; /* fails where it is read */
         if (c->tensors[id].elem == 0)
-            return epctx_npu__refuse_value(c, &c->tensors[id], node->captures[i]);
+            return epctx_npu__refuse_value(c, &c->tensors[id], c->node->captures[i]);
         c->tensors[id].uses += 2;
     }
     c->unrolled = c->depth == 0 ? 0 : c->unrolled;
@@ -13087,8 +13058,7 @@ static epctx_status epctx_npu__lower_inside(epctx_npu__compiler *c, const uint32
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected at most %u nodes in bodies",
                           (uint64_t)EPCTX_NPU__MAX_UNROLLED);
     for (i = 0; i < body->input_count; i++) {
-        const epctx_npu__shape shape = c->tensors[in[i]].shape;
-        EPCTX__TRY(epctx_npu__alias(c, in[i], &shape, 0, &id));
+        EPCTX__TRY(epctx_npu__again(c, in[i], &id));
         c->tensors[id].name = body->inputs[i].name;
         if (epctx_map_put(&c->scope.names, body->inputs[i].name, id) != EPCTX_OK)
             return epctx_npu__nomem(c, c->arena->missing);
@@ -13096,10 +13066,11 @@ static epctx_status epctx_npu__lower_inside(epctx_npu__compiler *c, const uint32
     EPCTX__TRY(epctx_npu__import(c));
     EPCTX__TRY(epctx_npu__lower_nodes(c));
     for (i = 0; i < body->output_count; i++) {
-        out[i] = epctx_npu__named(c, body->outputs[i].name);
-        if (out[i] == EPCTX_MAP_NONE || c->tensors[out[i]].elem == 0)
+        id = epctx_npu__named(c, body->outputs[i].name);
+        if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "'%S' is not computed",
                               &body->outputs[i].name);
+        EPCTX__TRY(epctx_npu__again(c, id, &out[i]));
     }
     return EPCTX_OK;
 }
@@ -13125,13 +13096,6 @@ static epctx_status epctx_npu__lower_body(epctx_npu__compiler *c, const epctx_gr
     c->stored = true;
     c->narrow = 0;
     return status;
-}
-
-/* Output `i` of the node: a tensor that others may read, too. */
-static epctx_status epctx_npu__hand_out(epctx_npu__compiler *c, size_t i, uint32_t id) {
-    const epctx_npu__shape shape = c->tensors[id].shape;
-    EPCTX__TRY(epctx_npu__alias(c, id, &shape, 0, &id));
-    return epctx_npu__output(c, i, id);
 }
 
 /* Whether values at run time can fail a step: it must not run where ONNX does not run it. */
@@ -13186,7 +13150,7 @@ static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c) {
     for (j = 0; j < count; j++) {
         y = out[value][j];
         if (!known) EPCTX__TRY(epctx_npu__emit_choice(c, condition, out[1][j], out[0][j], &y));
-        EPCTX__TRY(epctx_npu__hand_out(c, j, y));
+        EPCTX__TRY(epctx_npu__output(c, j, y));
     }
     return EPCTX_OK;
 }
@@ -13194,17 +13158,16 @@ static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c) {
 /* Tensors of one type and shape side by side along a new axis. */
 static epctx_status epctx_npu__emit_stack(epctx_npu__compiler *c, uint32_t *parts, size_t count,
                                           int64_t at, uint32_t *y) {
-    epctx_npu__shape shape = c->tensors[parts[0]].shape;
     uint32_t axis, i;
     size_t k;
-    EPCTX__TRY(epctx_npu__axis(c, at, shape.rank + 1, 0, &axis));
-    c->folding = shape.rank < EPCTX_NPU_MAX_RANK;
-    for (k = 0; k < count; k++) c->folding = c->folding && c->tensors[parts[k]].constant;
+    EPCTX__TRY(epctx_npu__axis(c, at, c->tensors[parts[0]].shape.rank + 1, 0, &axis));
+    c->folding = true;
     for (k = 0; k < count; k++) {
-        shape = c->tensors[parts[k]].shape;
-        if (shape.rank == EPCTX_NPU_MAX_RANK)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected a result of rank <= %u",
-                              (uint64_t)EPCTX_NPU_MAX_RANK);
+        epctx_npu__shape shape = c->tensors[parts[k]].shape;
+        c->folding = c->folding && c->tensors[parts[k]].constant;
+        if (shape.rank == EPCTX_NPU_MAX_RANK || shape.rank < axis)
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "expected parts of one rank below %u", (uint64_t)EPCTX_NPU_MAX_RANK);
         for (i = shape.rank++; i > axis; i--) shape.dims[i] = shape.dims[i - 1];
         shape.dims[axis] = 1;
         EPCTX__TRY(epctx_npu__alias(c, parts[k], &shape, 0, &parts[k]));
@@ -13264,10 +13227,10 @@ static epctx_status epctx_npu__lower_round(epctx_npu__compiler *c, epctx_npu__ro
                                            bool *going) {
     uint32_t axis, y;
     size_t i;
-    if (n == EPCTX_NPU__MAX_ROUNDS)
+    if (n == EPCTX_NPU__MAX_ROUNDS || (r->slices > 0 && r->count > EPCTX_NPU__MAX_ROUNDS))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected at most %u rounds",
                           (uint64_t)EPCTX_NPU__MAX_ROUNDS);
-    if (r->lead != 0) {
+    if (r->lead != 0) { /* Loop */
         EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)n, &r->in[0]));
         EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &r->in[1]));
     }
@@ -13284,7 +13247,10 @@ static epctx_status epctx_npu__lower_round(epctx_npu__compiler *c, epctx_npu__ro
     EPCTX__TRY(epctx_npu__lower_body(c, r->body, r->in, r->out));
     if (r->lead != 0) EPCTX__TRY(epctx_npu__const_bool(c, r->out[0], "condition", going));
     for (i = 0; i < r->carried; i++) r->in[r->lead + i] = r->out[r->first + i];
-    for (i = 0; i < r->stacks; i++) r->parts[i][n] = r->out[r->first + r->carried + i];
+    for (i = 0; i < r->stacks; i++) {
+        const bool back = r->slices > 0 && r->backwards[r->slices + i] != 0;
+        r->parts[i][back ? (size_t)r->count - 1 - n : n] = r->out[r->first + r->carried + i];
+    }
     return EPCTX_OK;
 }
 
@@ -13293,7 +13259,7 @@ static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c) {
     epctx_npu__rounds *r;
     uint32_t limit[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, y;
     bool going = true;
-    size_t i, k, n;
+    size_t i, n;
     void *memory;
     EPCTX__TRY(epctx_npu__alloc(c, 1, sizeof *r, &memory));
     r = (epctx_npu__rounds *)memory;
@@ -13309,16 +13275,14 @@ static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__begin_rounds(c, r));
     for (n = 0; going && (int64_t)n < r->count; n++)
         EPCTX__TRY(epctx_npu__lower_round(c, r, n, &going));
-    for (i = 0; i < r->carried; i++) EPCTX__TRY(epctx_npu__hand_out(c, i, r->in[r->lead + i]));
+    for (i = 0; i < r->carried; i++) { /* without a round: an input */
+        EPCTX__TRY(epctx_npu__again(c, r->in[r->lead + i], &y));
+        EPCTX__TRY(epctx_npu__output(c, i, y));
+    }
     if (n == 0) return epctx_npu__unused_outputs(c, r->carried);
-    for (k = 0; k < r->stacks; k++) {
-        for (i = 0; r->backwards[r->slices + k] != 0 && i < n / 2; i++) {
-            y = r->parts[k][i];
-            r->parts[k][i] = r->parts[k][n - 1 - i];
-            r->parts[k][n - 1 - i] = y;
-        }
-        EPCTX__TRY(epctx_npu__emit_stack(c, r->parts[k], n, r->axes[r->slices + k], &y));
-        EPCTX__TRY(epctx_npu__output(c, r->carried + k, y));
+    for (i = 0; i < r->stacks; i++) {
+        EPCTX__TRY(epctx_npu__emit_stack(c, r->parts[i], n, r->axes[r->slices + i], &y));
+        EPCTX__TRY(epctx_npu__output(c, r->carried + i, y));
     }
     return EPCTX_OK;
 }
@@ -15438,8 +15402,8 @@ static void epctx_npu__guess(const epctx_node *node, size_t j, epctx_value *valu
     const epctx_attr *b = epctx_node_attr(node, "else_branch");
     epctx_npu__shape shape, other;
     const epctx_str name = value->name;
-    if (epctx_npu__value_usable(value, &shape)) return;
-    if (a != NULL && b != NULL && a->g != NULL && b->g != NULL && j < a->g->output_count &&
+    if (epctx_str_is(node->op_type, "If") && !epctx_npu__value_usable(value, &shape) && a != NULL &&
+        b != NULL && a->g != NULL && b->g != NULL && j < a->g->output_count &&
         j < b->g->output_count && a->g->outputs[j].elem_type == b->g->outputs[j].elem_type &&
         epctx_npu__value_usable(&a->g->outputs[j], &shape) &&
         epctx_npu__value_usable(&b->g->outputs[j], &other) &&

@@ -213,8 +213,8 @@ static const struct {
     {"x:f[2] z:l[2] c:b[2]", "Where/16 c,x,z", G, "two inputs of one type"},
     /* shapes */
     {"x:f[2] r:f[]=0.5 t:b[]=1", "Dropout/13 x,r,t", U, "training mode is not supported"},
-    {"x:f[2] r:f[]=0.5 t:f[]=0", "Dropout/13 x,r,t", U, "training mode is not supported"},
-    {"x:f[2] r:f[]=0.5 t:b[2]=0,0", "Dropout/13 x,r,t", U, "training mode is not supported"},
+    {"x:f[2] r:f[]=0.5 t:f[]=0", "Dropout/13 x,r,t", G, "training_mode: expected one bool"},
+    {"x:f[2] r:f[]=0.5 t:b[2]=0,0", "Dropout/13 x,r,t", G, "training_mode: expected one bool"},
     {"x:f[2]", "Dropout/6 x", U, "training mode is not supported"},
     {"x:f[2,3] s:l[10]=*", "Reshape/14 x,s", U, "found 10"},
     {"x:f[2,3]", "Reshape/1 x", U, "shape: expected at most"},

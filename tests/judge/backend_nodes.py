@@ -36,12 +36,11 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import onnx_schema  # noqa: E402
 
-# What cannot run with static shapes: control flow, sequences, results whose size depends on data,
+# What cannot run with static shapes: sequences, results whose size depends on data,
 # chance, training, text.
 OUTSIDE = set("""
-    Adagrad Adam Bernoulli Compress ConcatFromSequence Gradient If Loop Momentum NonMaxSuppression
-    NonZero OptionalGetElement OptionalHasElement RandomNormalLike RandomUniformLike Scan
-    SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength
+    Adagrad Adam Bernoulli Compress ConcatFromSequence Gradient Momentum NonMaxSuppression
+    NonZero OptionalGetElement OptionalHasElement RandomNormalLike RandomUniformLike SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength
     SequenceMap SplitToSequence StringNormalizer TfIdfVectorizer Unique""".split())
 
 # Expected outputs that a later ONNX corrected; ONNX Runtime gives the corrected ones.
@@ -55,7 +54,7 @@ SUPERSEDED = {"test_resize_downsample_scales_cubic_align_corners",
 # Input positions that hold parameters.
 PARAMETERS = {
     "BatchNormalization": (1, 2, 3, 4), "Clip": (1, 2), "ConstantOfShape": (0,), "Conv": (1, 2),
-    "ConvTranspose": (1, 2),
+    "ConvTranspose": (1, 2), "DFT": (1, 2), "Loop": (0, 1), "STFT": (1, 3),
     "ConvInteger": (1, 2, 3), "DequantizeLinear": (1, 2), "Dropout": (1, 2), "Expand": (1,),
     "GRU": (1, 2, 3), "Gemm": (1, 2),
     "LSTM": (1, 2, 3), "LayerNormalization": (1, 2), "MatMul": (1,), "CumSum": (1,),
@@ -72,7 +71,8 @@ PARAMETERS = {
 }
 # Those of them that decide about shapes: at run time they would make the results dynamic.
 SHAPES = {
-    "ConstantOfShape": (0,), "CumSum": (1,), "Expand": (1,), "MaxUnpool": (2,), "OneHot": (1,),
+    "ConstantOfShape": (0,), "CumSum": (1,), "DFT": (1, 2), "Loop": (0, 1), "STFT": (1, 3),
+    "Expand": (1,), "MaxUnpool": (2,), "OneHot": (1,),
     "Pad": (1, 3), "Range": (0, 1, 2),
     "ReduceL1": (1,), "ReduceL2": (1,), "ReduceLogSum": (1,), "ReduceLogSumExp": (1,),
     "ReduceMax": (1,), "ReduceMean": (1,), "ReduceMin": (1,), "ReduceProd": (1,),

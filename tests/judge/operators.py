@@ -891,28 +891,6 @@ def stft(r):
                 [FLOAT], 1e-4, 1e-3, onesided=r.randint(0, 1))
 
 
-def window(op):
-    def make(r):
-        """Times a value, so that not all is constant."""
-        size = r.randint(1, 40)
-        case = Windows(op, 17, [(INT64, [], [size], True), floats(r, [size])], [FLOAT], 1e-5, 2e-6,
-                       periodic=r.choice([0, 1, None]))
-        return case
-    return make
-
-
-class Windows(Case):
-    def model(self):
-        model = onnx_schema.parse(super().model())
-        first = model.graph.node[0]
-        del first.input[1:]
-        first.output[0] = "w"
-        node = model.graph.node.add(op_type="Mul")
-        node.input.extend(["w", "x1"])
-        node.output.append("y0")
-        return model.SerializeToString()
-
-
 # -- bodies --
 
 class Body:
@@ -1073,7 +1051,6 @@ for names, maker in (
           "Where", "Clip", "DepthToSpace", "SpaceToDepth"], moves),
         (["LpNormalization", "GlobalLpPool"], lp), (["RNN", "GRU", "LSTM"], cells)):
     MAKERS.update((name, maker(name)) for name in names)
-MAKERS.update((name, window(name)) for name in ("HannWindow", "HammingWindow", "BlackmanWindow"))
 MAKERS.update(("QLinear" + name, quantized(name)) for name in (
     "Add", "Mul", "AveragePool", "GlobalAveragePool", "Concat", "Where", "Softmax", "Sigmoid",
     "LeakyRelu"))
