@@ -546,9 +546,85 @@ TEST(pieces_that_crumble) {
     check_stages(EPCTX_NPU__ROUNDS, 0);
 }
 
+/* -- bodies -- */
+
+/* Whether the only node of a graph is taken. */
+static bool takes(const epctx_graph *graph) {
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_error error;
+    uint8_t take[GB_MAX];
+    return epctx_npu_init(&npu, NULL, &backend, &error) == EPCTX_OK &&
+           backend.capability_fn(backend.self, graph, take, &error) == EPCTX_OK && take[0] != 0;
+}
+
+/* If in If, so many deep; the innermost branches take x. */
+static bool takes_nested(size_t depth) {
+    static const int64_t one[1] = {1};
+    static const epctx_str captures[2] = {{"x", 1}, {"yes", 3}};
+    graph_builder *levels = calloc(depth + 1, sizeof *levels);
+    bool taken;
+    for (size_t i = 0; i <= depth; i++) {
+        graph_builder *b = &levels[i];
+        gb_init(b);
+        gb_node(b, i == 0 ? "Neg" : "If", 13, i == 0 ? "x" : "yes", "y");
+        if (i > 0) {
+            gb_attr(b, "then_branch", EPCTX_ATTR_GRAPH)->g = &levels[i - 1].graph;
+            gb_attr(b, "else_branch", EPCTX_ATTR_GRAPH)->g = &levels[0].graph;
+            b->nodes[0].captures = captures;
+            b->nodes[0].capture_count = 2;
+        }
+        gb_output(b, "y");
+    }
+    gb_input(&levels[depth], "x", 1, 1, one);
+    gb_input(&levels[depth], "yes", EPCTX_ONNX_BOOL, 1, one);
+    taken = takes(&levels[depth].graph);
+    for (size_t i = 0; i <= depth; i++) gb_free(&levels[i]);
+    free(levels);
+    return taken;
+}
+
+/* Loop of `rounds` with a body of `count` nodes, or of that loop. */
+static bool takes_rounds(int64_t rounds, size_t count, bool twice) {
+    static const int64_t one[1] = {1};
+    graph_builder *levels = calloc(3, sizeof *levels);
+    bool taken;
+    for (int i = 0; i < 3; i++) {
+        graph_builder *b = &levels[i];
+        gb_init(b);
+        if (i < 2) {
+            gb_input(b, "round", EPCTX_ONNX_INT64, 0, NULL);
+            gb_input(b, "going", EPCTX_ONNX_BOOL, 0, NULL);
+            gb_output(b, "going");
+        }
+        gb_input(b, "x", 1, 1, one);
+        for (size_t k = 0; i == 0 && k < count; k++) gb_node(b, "Neg", 13, "x", k == 0 ? "y" : "z");
+        if (i > 0) {
+            gb_ints(b, "rounds", 1, i == 2 || twice ? &rounds : one);
+            gb_node(b, "Loop", 13, "rounds,,x", "y");
+            gb_attr(b, "body", EPCTX_ATTR_GRAPH)->g = &levels[i - 1].graph;
+        }
+        gb_output(b, "y");
+    }
+    taken = takes(&levels[2].graph);
+    for (int i = 0; i < 3; i++) gb_free(&levels[i]);
+    free(levels);
+    return taken;
+}
+
+TEST(bodies_have_limits) {
+    CHECK(takes_nested(EPCTX_NPU__MAX_DEPTH), "nested as deep as allowed");
+    CHECK(!takes_nested(EPCTX_NPU__MAX_DEPTH + 1), "nested deeper");
+    CHECK(takes_rounds(EPCTX_NPU__MAX_ROUNDS, 1, false), "as many rounds as allowed");
+    CHECK(!takes_rounds(EPCTX_NPU__MAX_ROUNDS + 1, 1, false), "more rounds");
+    CHECK(takes_rounds(64, 1, true), "64 * (2 + 64 * 2) nodes");
+    CHECK(!takes_rounds(64, 2, true), "64 * (2 + 64 * 3) nodes");
+}
+
 /* -- types behind nodes of others -- */
 
-/* x[1,1000] -> STFT -> a -> Abs -> b; If with a branch that computes nothing -> f; Strange -> u (unknown) -> Abs -> v */
+/* x[1,1000] -> STFT -> a -> Abs -> b; If, whose branches compute nothing -> f;
+ * Strange -> u (unknown) -> Abs -> v */
 TEST(types_behind_others) {
     static const int64_t signal[2] = {1, 1000}, pair[2] = {2, 4}, step[1] = {160};
     static const int64_t frame[1] = {400}, one[1] = {1};
@@ -1120,6 +1196,7 @@ int main(int argc, char **argv) {
     RUN(plan_of_a_long_chain);
     RUN(plan_of_a_crowd);
     RUN(pieces_that_crumble);
+    RUN(bodies_have_limits);
     RUN(types_behind_others);
     RUN(same_bytes_everywhere);
     RUN(refuses);

@@ -836,7 +836,40 @@ TEST(subgraph) {
         CHECK_TRUE(g.nodes[0].capture_count > 0);
         for (size_t i = 0; i < g.nodes[0].capture_count; i++)
             CHECK_TRUE(epctx_str_is(g.nodes[0].captures[i], "outer"));
+        CHECK_TRUE(g.nodes[0].attrs[0].g != NULL);
+        CHECK_TRUE(epctx_str_is(g.nodes[0].attrs[0].g->name, "body"));
+        CHECK_INT(g.nodes[0].attrs[0].g->node_count, 1);
+        CHECK_TRUE(epctx_str_is(g.nodes[0].attrs[0].g->nodes[0].name, "inner"));
     }
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* Bodies in bodies are loaded, but no deeper than 8. Each has its own constants. */
+TEST(bodies_in_bodies) {
+    static const float one[1] = {1};
+    bytes graph = {0}, node, b;
+    epctx_model model;
+    epctx_graph g;
+    const epctx_graph *body;
+    epctx_error error;
+    int depth = 0;
+    for (int i = 0; i < 10; i++) {
+        bytes outer = {0};
+        add_floats(&outer, "w", one, 1);
+        node = new_node("If", "", "if", "c", "y");
+        add_attr_graph(&node, "then_branch", &graph);
+        put_child(&outer, 1, &node);
+        graph = outer;
+    }
+    b = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_OK(epctx_model_load_graph(&model, &g, &error), error);
+    for (body = &g; body != NULL; body = body->nodes[0].attrs[0].g, depth++) {
+        CHECK_INT(body->initializer_count, 1);
+        CHECK_INT(body->node_count, 1);
+    }
+    CHECK_INT(depth, 9);
     epctx_model_close(&model);
     bytes_free(&b);
 }
@@ -1552,6 +1585,7 @@ int main(int argc, char **argv) {
     RUN(allocator_fails);
     RUN(fixed_buffers);
     RUN(subgraph);
+    RUN(bodies_in_bodies);
     RUN(captures_are_exact);
     RUN(captures_without_memory);
     RUN(kinds_of_views);

@@ -36,11 +36,12 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import onnx_schema  # noqa: E402
 
-# What cannot run with static shapes: sequences, results whose size depends on data,
-# chance, training, text.
+# What cannot run with static shapes: sequences, results whose size depends on data, chance,
+# training, text.
 OUTSIDE = set("""
     Adagrad Adam Bernoulli Compress ConcatFromSequence Gradient Momentum NonMaxSuppression
-    NonZero OptionalGetElement OptionalHasElement RandomNormalLike RandomUniformLike SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength
+    NonZero OptionalGetElement OptionalHasElement RandomNormalLike RandomUniformLike
+    SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength
     SequenceMap SplitToSequence StringNormalizer TfIdfVectorizer Unique""".split())
 
 # Expected outputs that a later ONNX corrected; ONNX Runtime gives the corrected ones.

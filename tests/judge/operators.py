@@ -927,8 +927,8 @@ class Body:
     def step(self):
         if self.r.random() < 0.3:
             name = f"k{self.made}"
-            self.graph.initializer.add(name=name, data_type=FLOAT, dims=self.dims).float_data.extend(
-                self.r.uniform(-1, 1) for _ in range(product(self.dims)))
+            tensor = self.graph.initializer.add(name=name, data_type=FLOAT, dims=self.dims)
+            tensor.float_data.extend(self.r.uniform(-1, 1) for _ in range(product(self.dims)))
             self.names.append(name)
         if self.r.random() < 0.4:
             name = self.node(self.r.choice(["Tanh", "Sigmoid", "Relu", "Neg", "Identity"]),
@@ -1029,7 +1029,8 @@ def scan(r):
                 num_scan_inputs=slices, **attrs)
 
 
-MAKERS = {"DFT": dft, "STFT": stft, "If": branches, "Loop": loop, "Scan": scan, "MaxUnpool": unpool, "Col2Im": col2im, "ReverseSequence": sequence, "TopK": topk,
+MAKERS = {"DFT": dft, "STFT": stft, "If": branches, "Loop": loop, "Scan": scan,
+          "MaxUnpool": unpool, "Col2Im": col2im, "ReverseSequence": sequence, "TopK": topk,
           "TensorScatter": scatter_cache, "AffineGrid": affine_grid, "GridSample": grid_sample,
           "DeformConv": deform, "CumSum": cumsum, "BitwiseNot": bitwise_not,
           "CenterCropPad": center,
