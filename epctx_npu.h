@@ -13031,11 +13031,10 @@ static epctx_status epctx_npu__body(epctx_npu__compiler *c, const char *name,
     if (*body == NULL || c->depth >= EPCTX_NPU__MAX_DEPTH ||
         (*body)->input_count > EPCTX_NPU__MAX_VALUES ||
         (*body)->output_count > EPCTX_NPU__MAX_VALUES)
-        return epctx_npu__in_attr(
-            c, name,
-            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                       "expected a graph in at most %u others, with at most %u inputs and outputs",
-                       (uint64_t)EPCTX_NPU__MAX_DEPTH, (uint64_t)EPCTX_NPU__MAX_VALUES));
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "%s: expected a graph in at most %u others, with at most %u inputs and "
+                          "outputs",
+                          name, (uint64_t)EPCTX_NPU__MAX_DEPTH, (uint64_t)EPCTX_NPU__MAX_VALUES);
     for (i = 0; i < c->node->capture_count; i++) {
         const uint32_t id = epctx_npu__named(c, c->node->captures[i]);
         if (id == EPCTX_MAP_NONE) continue; /* fails where it is read */
@@ -13124,7 +13123,6 @@ static epctx_status epctx_npu__emit_choice(epctx_npu__compiler *c, uint32_t cond
 
 /* One branch if the condition is known, else both: they have no effects but their results. */
 static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c) {
-    static const char *const names[2] = {"else_branch", "then_branch"};
     const size_t count = c->node->output_count, start = c->step_count;
     const epctx_npu__shape scalar = {0, {0}};
     uint32_t condition, out[2][EPCTX_NPU__MAX_VALUES], y, i;
@@ -13138,9 +13136,9 @@ static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "condition: expected one bool");
     EPCTX__TRY(epctx_npu__alias(c, condition, &scalar, 0, &condition));
     for (i = known && value; i < (known && !value ? 1u : 2u); i++) {
-        EPCTX__TRY(epctx_npu__body(c, names[i], &body));
+        EPCTX__TRY(epctx_npu__body(c, i != 0 ? "then_branch" : "else_branch", &body));
         if (body->input_count != 0 || body->output_count != count)
-            return epctx_npu__bad_attr(c, names[i], "a graph with the outputs of its node");
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected branches with its outputs");
         EPCTX__TRY(epctx_npu__lower_body(c, body, NULL, out[i]));
     }
     for (j = start; !known && j < c->step_count; j++)
@@ -13192,6 +13190,7 @@ static epctx_status epctx_npu__begin_rounds(epctx_npu__compiler *c, epctx_npu__r
     const epctx_node *node = c->node;
     const bool scan = c->variant != 0;
     size_t inputs, outputs, i;
+    int64_t *back;
     uint32_t axis;
     EPCTX__TRY(epctx_npu__body(c, "body", &r->body));
     inputs = r->body->input_count;
@@ -13205,13 +13204,12 @@ static epctx_status epctx_npu__begin_rounds(epctx_npu__compiler *c, epctx_npu__r
         r->carried > inputs || node->input_count > inputs || r->stacks > outputs ||
         node->output_count > outputs - r->first)
         return epctx_npu__bad_attr(c, "body", "a graph with inputs and outputs of its node");
+    back = r->backwards + r->slices;
     EPCTX__TRY(epctx_npu__ints(c, "scan_input_axes", r->slices, 0, r->axes));
     EPCTX__TRY(epctx_npu__ints(c, "scan_input_directions", r->slices, 0, r->backwards));
     EPCTX__TRY(epctx_npu__ints(c, "scan_output_axes", r->stacks, 0, r->axes + r->slices));
-    EPCTX__TRY(
-        epctx_npu__ints(c, "scan_output_directions", r->stacks, 0, r->backwards + r->slices));
-    for (i = 0; i < r->carried; i++)
-        EPCTX__TRY(epctx_npu__input(c, r->lead + i, &r->in[r->lead + i]));
+    EPCTX__TRY(epctx_npu__ints(c, "scan_output_directions", r->stacks, 0, back));
+    for (i = r->lead; i < r->lead + r->carried; i++) EPCTX__TRY(epctx_npu__input(c, i, &r->in[i]));
     for (i = 0; i < r->slices; i++) {
         EPCTX__TRY(epctx_npu__input(c, r->carried + i, &r->whole[i]));
         EPCTX__TRY(epctx_npu__axis(c, r->axes[i], c->tensors[r->whole[i]].shape.rank, 0, &axis));
@@ -13257,29 +13255,24 @@ static epctx_status epctx_npu__lower_round(epctx_npu__compiler *c, epctx_npu__ro
 /* A known number of rounds, one after the other; Loop ends earlier by a condition that is known. */
 static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c) {
     epctx_npu__rounds *r;
-    uint32_t limit[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, y;
+    uint32_t y;
     bool going = true;
     size_t i, n;
     void *memory;
     EPCTX__TRY(epctx_npu__alloc(c, 1, sizeof *r, &memory));
     r = (epctx_npu__rounds *)memory;
     r->count = INT64_MAX;
-    if (c->variant == 0) {
-        EPCTX__TRY(epctx_npu__optional(c, 0, &limit[0]));
-        EPCTX__TRY(epctx_npu__optional(c, 1, &limit[1]));
-    }
-    if (limit[0] != EPCTX_NPU__NONE)
-        EPCTX__TRY(epctx_npu__const_ints(c, limit[0], "trip count", 1, &r->count, &n));
-    if (limit[1] != EPCTX_NPU__NONE)
-        EPCTX__TRY(epctx_npu__const_bool(c, limit[1], "condition", &going));
     EPCTX__TRY(epctx_npu__begin_rounds(c, r));
+    EPCTX__TRY(epctx_npu__optional(c, 0, &y));
+    if (r->lead != 0 && y != EPCTX_NPU__NONE) /* Loop */
+        EPCTX__TRY(epctx_npu__const_ints(c, y, "trip count", 1, &r->count, &n));
+    EPCTX__TRY(epctx_npu__optional(c, 1, &y));
+    if (r->lead != 0 && y != EPCTX_NPU__NONE)
+        EPCTX__TRY(epctx_npu__const_bool(c, y, "condition", &going));
     for (n = 0; going && (int64_t)n < r->count; n++)
         EPCTX__TRY(epctx_npu__lower_round(c, r, n, &going));
-    for (i = 0; i < r->carried; i++) { /* without a round: an input */
-        EPCTX__TRY(epctx_npu__again(c, r->in[r->lead + i], &y));
-        EPCTX__TRY(epctx_npu__output(c, i, y));
-    }
-    if (n == 0) return epctx_npu__unused_outputs(c, r->carried);
+    if (n == 0) return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected at least one round");
+    for (i = 0; i < r->carried; i++) EPCTX__TRY(epctx_npu__output(c, i, r->in[r->lead + i]));
     for (i = 0; i < r->stacks; i++) {
         EPCTX__TRY(epctx_npu__emit_stack(c, r->parts[i], n, r->axes[r->slices + i], &y));
         EPCTX__TRY(epctx_npu__output(c, r->carried + i, y));
