@@ -587,11 +587,10 @@ static void epctx_npu__copy_name(char *out, const uint8_t *data, size_t size) {
 static epctx_status epctx_npu__peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error) {
     const uint8_t *h = blob.data;
     memset(out, 0, sizeof *out);
-    if (h == NULL || blob.size < EPCTX_NPU_HEADER_SIZE) {
+    if (h == NULL || blob.size < EPCTX_NPU_HEADER_SIZE)
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "context binary: expected a header of %u bytes, found %u bytes",
                           (uint64_t)EPCTX_NPU_HEADER_SIZE, (uint64_t)blob.size);
-    }
     if (memcmp(h, epctx_npu__magic, 8) != 0) {
         char found[9];
         epctx_npu__copy_name(found, h, 8);
@@ -600,11 +599,10 @@ static epctx_status epctx_npu__peek(epctx_span blob, epctx_npu_blob *out, epctx_
                           found);
     }
     out->format = epctx_npu__get32(h + EPCTX_NPU__H_FORMAT);
-    if (out->format != EPCTX_NPU_FORMAT) {
+    if (out->format != EPCTX_NPU_FORMAT)
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "context binary: expected format version %u, found %u",
                           (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)out->format);
-    }
     out->size = epctx_npu__get64(h + EPCTX_NPU__H_SIZE);
     out->weight_size = epctx_npu__get64(h + EPCTX_NPU__H_WBYTES);
     out->graph_count = epctx_npu__get32(h + EPCTX_NPU__H_GRAPHS);
@@ -2110,10 +2108,9 @@ static EPCTX_NPU__INLINE void epctx_npu__tile_row_body(epctx_npu__level fast, co
     for (; k < depth; k++)
         for (j = 0; j < EPCTX_NPU__COLUMNS; j++)
             c[0][j] += a[k * step] * b[k * EPCTX_NPU__COLUMNS + j];
-    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+    for (j = 0; j < EPCTX_NPU__COLUMNS; j++)
         c[0][j] = ((c[0][j] + c[1][j]) + (c[2][j] + c[3][j])) +
                   ((c[4][j] + c[5][j]) + (c[6][j] + c[7][j]));
-    }
     epctx_npu__epilogue_tile(f, c[0]);
 }
 
@@ -2444,10 +2441,9 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
     const float divisor = epctx_npu__slide_divisor(s, t);
     int32_t ky, kx;
     size_t j;
-    for (j = 0; j < count; j++) {
+    for (j = 0; j < count; j++)
         sum[j] = kind == EPCTX_NPU__SLIDE_MAX ? epctx_npu__float_of(0xff800000u)
                                               : (s->bias != NULL ? s->bias[c + j] : 0.0f);
-    }
     for (ky = t->ky_low; ky < t->ky_high; ky++) {
         const size_t row = (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
         for (kx = t->kx_low; kx < t->kx_high; kx++) {
@@ -2521,10 +2517,9 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_
         int32_t ky, kx;
         if (s->bias != NULL) k = _mm512_maskz_loadu_ps(mask, s->bias + c);
         EPCTX_NPU__UNROLL
-        for (i = 0; i < 8; i++) {
+        for (i = 0; i < 8; i++)
             sum[i] =
                 kind == EPCTX_NPU__SLIDE_MAX ? _mm512_set1_ps(epctx_npu__float_of(0xff800000u)) : k;
-        }
         for (ky = t->ky_low; ky < t->ky_high; ky++) {
             const size_t row = (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
             const int32_t x = t->x + t->kx_low * (int32_t)w->dilation_w;
@@ -3068,11 +3063,10 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_strip(uint32_t kind, const float
             else
                 best[j] = epctx_npu__reduce_step(kind, best[j], x[j]);
     }
-    for (j = 0; j < width; j++) {
+    for (j = 0; j < width; j++)
         y[j] = kind == EPCTX_NPU__REDUCE_MAX || kind == EPCTX_NPU__REDUCE_MIN
                    ? best[j]
                    : (float)(sum[j] / divisor);
-    }
 }
 
 /* Combines 16 elements into the first one: `statement` takes in element j + half. Loops of constant
@@ -3208,11 +3202,10 @@ static epctx_status epctx_npu__run_reduce(const void *params, const epctx_npu__a
     }
     for (o = 0; o < p->outer; o++) {
         const size_t first = o * p->count * p->inner;
-        for (i = 0; i < p->inner; i++, n++) {
+        for (i = 0; i < p->inner; i++, n++)
             epctx_npu__store_int(
                 (uint8_t *)args->out[0], n, p->type,
                 epctx_npu__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
-        }
     }
     return EPCTX_OK;
 }
@@ -3355,11 +3348,10 @@ static epctx_status epctx_npu__run_gather(const void *params, const epctx_npu__a
         for (i = 0; i < p->count; i++) {
             /* read once: the caller's memory may change between the check and the use */
             int64_t index = epctx_npu__index((const uint8_t *)args->in[1], i, p->index_elem);
-            if (index < -(int64_t)p->axis || index >= (int64_t)p->axis) {
+            if (index < -(int64_t)p->axis || index >= (int64_t)p->axis)
                 return epctx_fail(error, EPCTX_ERR_ARG,
                                   "index %u of Gather: expected %d..%d, found %d", (uint64_t)i,
                                   -(int64_t)p->axis, (int64_t)p->axis - 1, index);
-            }
             index += index < 0 ? (int64_t)p->axis : 0;
             memcpy(y, x + (size_t)index * row, row);
             y += row;
@@ -3990,10 +3982,9 @@ static EPCTX_NPU__INLINE void epctx_npu__all_arg_body(epctx_npu__level fast, con
                                         epctx_npu__elem_size(p->type),
                                 y + i / inner * p->keep * inner + i % inner);
     } else if (p->type != EPCTX_ONNX_FLOAT) {
-        for (i = 0; i < p->outer * inner; i++) {
+        for (i = 0; i < p->outer * inner; i++)
             y[i] = epctx_npu__arg_ints(p, (const uint8_t *)args->in[0],
                                        i / inner * count * inner + i % inner);
-        }
     } else if (inner == 1) {
         EPCTX_NPU__STRIPS(n, p->outer, width,
                           epctx_npu__arg_strip(p, x + n * count, count, 1, width, y + n););
@@ -4166,10 +4157,9 @@ static void epctx_npu__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t
 static EPCTX_NPU__INLINE epctx_status epctx_npu__checked(int64_t index, uint32_t size, size_t *out,
                                                          epctx_error *error) {
     *out = 0;
-    if (index < -(int64_t)size || index >= (int64_t)size) {
+    if (index < -(int64_t)size || index >= (int64_t)size)
         return epctx_fail(error, EPCTX_ERR_ARG, "index: expected %d..%d, found %d", -(int64_t)size,
                           (int64_t)size - 1, index);
-    }
     *out = (size_t)(index < 0 ? index + (int64_t)size : index);
     return EPCTX_OK;
 }
@@ -4490,7 +4480,7 @@ EPCTX_NPU__WIDE static bool epctx_npu__resample_wide(const epctx_npu__resample *
     const int32_t high = _mm512_mask_reduce_max_epi32(used, at);
     const int32_t least = used == 0 ? 0 : low;
     const uint32_t left = p->in - (uint32_t)least; /* of the row, as every input is inside */
-    const __mmask16 there = left < 16 ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff;
+    const __mmask16 there = (__mmask16)(left < 16 ? (1u << left) - 1 : 0xffffu);
     const __m512i index = _mm512_sub_epi32(at, _mm512_set1_epi32(least));
     size_t o;
     if (used != 0 && high - low > 15) return false;
@@ -4711,10 +4701,9 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
                                    ? epctx_npu__index((const uint8_t *)args->in[6], b, 4)
                                    : (int64_t)p->time;
         float *h = last + b * n;
-        if (length < 0 || length > (int64_t)p->time) {
+        if (length < 0 || length > (int64_t)p->time)
             return epctx_fail(error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
                               (uint64_t)p->time, length);
-        }
         for (s = 0; s < (size_t)length; s++) {
             const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
             const float *x = in[0] + (t * p->batch + b) * gates * n;
@@ -4848,10 +4837,9 @@ static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x,
             epctx_npu__copy_run(to + (size_t)low * c, row + (size_t)(start + low) * c,
                                 (size_t)(high - low) * c);
         } else {
-            for (i = low; i < high; i++) {
+            for (i = low; i < high; i++)
                 epctx_npu__copy_run(to + (size_t)i * c,
                                     row + (size_t)(start + i * (int32_t)w.dilation_w) * c, c);
-            }
         }
     }
     while (to < patch + size) *to++ = 0;
@@ -4906,15 +4894,13 @@ static void epctx_npu__dots_portable(const epctx_npu__dots *d) {
                 const uint8_t *x = d->rows[r] + 4 * k;
                 const int32_t x0 = (int32_t)(x[0] ^ d->flip), x1 = (int32_t)(x[1] ^ d->flip);
                 const int32_t x2 = (int32_t)(x[2] ^ d->flip), x3 = (int32_t)(x[3] ^ d->flip);
-                for (j = 0; j < lane; j++) {
+                for (j = 0; j < lane; j++)
                     sum[j] += (uint32_t)(x0 * w[4 * j] + x1 * w[4 * j + 1] + x2 * w[4 * j + 2] +
                                          x3 * w[4 * j + 3]);
-                }
             }
-            for (j = 0; j < lane && n + j < d->columns; j++) {
+            for (j = 0; j < lane && n + j < d->columns; j++)
                 d->y[r * d->pitch + n + j] =
                     epctx_npu__requantize(d->steps, sum[j], d->scale[n + j]);
-            }
         }
     }
 }
@@ -5291,10 +5277,9 @@ static void epctx_npu__depthwise_row(const epctx_npu__integer_conv *p, const epc
     memset(fill, (int)p->fill, sizeof fill);
     l.p = p;
     for (t = ky = 0; few && ky < w->kernel_h; ky++) {
-        for (kx = 0; kx < w->kernel_w; kx++) {
+        for (kx = 0; kx < w->kernel_w; kx++)
             offsets[t++] =
                 ((size_t)ky * w->dilation_h * w->in_w + (size_t)kx * w->dilation_w) * channels;
-        }
     }
     for (ox = 0; ox < w->out_w; ox += pixels) {
         const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
@@ -5577,11 +5562,10 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
     epctx_npu_blob info;
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx_npu__peek(blob, &info, error));
-    if (!epctx_str_is(epctx_str_of(info.sdk_version), EPCTX_NPU_SDK_VERSION)) {
+    if (!epctx_str_is(epctx_str_of(info.sdk_version), EPCTX_NPU_SDK_VERSION))
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "context binary: expected SDK version %s, found \"%s\": recompile",
                           EPCTX_NPU_SDK_VERSION, info.sdk_version);
-    }
     out->words = epctx_npu__get64(h + EPCTX_NPU__H_WORDS);
     out->strings = epctx_npu__get64(h + EPCTX_NPU__H_STRINGS);
     out->string_bytes = epctx_npu__get64(h + EPCTX_NPU__H_STRBYTES);
@@ -5589,11 +5573,10 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
     out->weight_bytes = info.weight_size;
     out->graphs = info.graph_count;
     out->weight_count = info.weight_count;
-    if (info.size != blob.size) {
+    if (info.size != blob.size)
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "context binary: expected %u bytes, found %u: truncated or overwritten",
                           info.size, (uint64_t)blob.size);
-    }
     if (epctx_npu__get32(h + EPCTX_NPU__H_HEADER) != EPCTX_NPU_HEADER_SIZE ||
         out->words > blob.size / 4 || out->strings != EPCTX_NPU_HEADER_SIZE + out->words * 4 ||
         out->strings > blob.size || out->string_bytes > blob.size - out->strings ||
@@ -5611,11 +5594,10 @@ static epctx_status epctx_npu__check_arch(epctx_span blob, epctx_error *error) {
     const epctx_npu_arch *arch;
     EPCTX__TRY(epctx_npu__peek(blob, &info, error));
     arch = epctx_npu_arch_find(epctx_str_of(info.architecture));
-    if (arch == NULL || !arch->runnable) {
+    if (arch == NULL || !arch->runnable)
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "context binary: expected hardware architecture %s, found \"%s\"",
                           epctx_npu__archs[0].name, info.architecture);
-    }
     return EPCTX_OK;
 }
 
@@ -5646,11 +5628,10 @@ static epctx_status epctx_npu__parts_of(epctx_span blob, const epctx_npu__layout
             blob.data + EPCTX_NPU_HEADER_SIZE + (size_t)g * EPCTX_NPU__GRAPH_WORDS * 4;
         out->value_count += (uint64_t)epctx_npu__get32(record + 28) + epctx_npu__get32(record + 32);
     }
-    if (epctx_npu__mul(out->value_count, EPCTX_NPU__IO_WORDS) > layout->words) {
+    if (epctx_npu__mul(out->value_count, EPCTX_NPU__IO_WORDS) > layout->words)
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "context binary: %u graph inputs and outputs exceed its I/O tables",
                           out->value_count);
-    }
     out->graphs = epctx_npu__part(&out->total, layout->graphs * sizeof(epctx_npu_graph));
     out->values = epctx_npu__part(&out->total, out->value_count * sizeof(epctx_value));
     out->dims = epctx_npu__part(&out->total, out->value_count * 8 * sizeof(int64_t));
@@ -5701,11 +5682,10 @@ typedef struct epctx_npu__loader {
 static epctx_status epctx_npu__load_str(epctx_npu__loader *l, const uint32_t *words,
                                         epctx_str *out) {
     uint64_t offset = words[0], size = words[1];
-    if (size > l->string_bytes || offset > l->string_bytes - size) {
+    if (size > l->string_bytes || offset > l->string_bytes - size)
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: name at %u of %u bytes exceeds the %u bytes of strings",
                           offset, size, l->string_bytes);
-    }
     out->data = l->strings + offset;
     out->size = (size_t)size;
     return EPCTX_OK;
@@ -5728,10 +5708,9 @@ static epctx_status epctx_npu__load_value(epctx_npu__loader *l, const uint32_t *
     out->rank = words[3] <= EPCTX_NPU_MAX_RANK ? (int32_t)words[3] : 0;
     out->dims = dims;
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) dims[i] = words[4 + i];
-    if (words[3] > EPCTX_NPU_MAX_RANK || epctx_npu__value_bytes(out) == 0) {
+    if (words[3] > EPCTX_NPU_MAX_RANK || epctx_npu__value_bytes(out) == 0)
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: tensor '%S' has an invalid type or shape", &out->name);
-    }
     return EPCTX_OK;
 }
 
@@ -5740,20 +5719,18 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
     uint64_t left = c->weight_size; /* no overlaps: they could make copying take very long */
     uint32_t i;
     if (first > l->word_count ||
-        (uint64_t)c->weight_count * EPCTX_NPU__WEIGHT_WORDS > l->word_count - first) {
+        (uint64_t)c->weight_count * EPCTX_NPU__WEIGHT_WORDS > l->word_count - first)
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: the weight table exceeds the file");
-    }
     for (i = 0; i < c->weight_count; i++) {
         const uint32_t *w = l->words + first + (size_t)i * EPCTX_NPU__WEIGHT_WORDS;
         uint64_t offset = epctx_npu__pair(w), size = epctx_npu__pair(w + 2);
         if (size > left || offset > c->weight_size - size || offset % EPCTX_NPU_ALIGN != 0 ||
-            !(epctx_npu__elem_ok(w[4]) || w[4] == 2) || size % w[4] != 0) {
+            !(epctx_npu__elem_ok(w[4]) || w[4] == 2) || size % w[4] != 0)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: weight %u at %u of %u bytes is misaligned or "
                               "exceeds its section of %u bytes",
                               (uint64_t)i, offset, size, c->weight_size);
-        }
         left -= size;
     }
     return EPCTX_OK;
@@ -5862,11 +5839,10 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
     uint64_t at = 0;
     uint32_t i;
     if (first > l->word_count || size > l->word_count - first ||
-        size > l->word_count - l->command_words) {
+        size > l->word_count - l->command_words)
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: the commands of graph '%S' exceed the file",
                           &graph->info.name);
-    }
     l->command_words += size;
     graph->commands = l->words + first;
     graph->command_words = (uint32_t)size;
@@ -5874,33 +5850,28 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
         const uint32_t *w = l->words + first + at;
         const epctx_npu__op_info *op;
         epctx_str name;
-        if (size - at < EPCTX_NPU__COMMAND_WORDS || w[0] >= EPCTX_NPU__OP_COUNT ||
-            w[1] > size - at) {
+        if (size - at < EPCTX_NPU__COMMAND_WORDS || w[0] >= EPCTX_NPU__OP_COUNT || w[1] > size - at)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: command %u of graph '%S' is invalid", (uint64_t)i,
                               &graph->info.name);
-        }
         op = &epctx_npu__ops[w[0]];
         EPCTX__TRY(epctx_npu__load_str(l, w + 2, &name));
-        if (op->check_fn == NULL) {
+        if (op->check_fn == NULL)
             return epctx_fail(l->error, EPCTX_ERR_UNSUPPORTED,
                               "context binary: node '%S' of graph '%S' needs kernel %s, which "
                               "EPCTX_NPU_SELECT excludes",
                               &name, &graph->info.name, op->name);
-        }
-        if (w[1] != epctx_npu__command_size(op) || !epctx_npu__command_ok(graph, w)) {
+        if (w[1] != epctx_npu__command_size(op) || !epctx_npu__command_ok(graph, w))
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: command %u of graph '%S' (%s, node '%S') has "
                               "invalid operands or parameters",
                               (uint64_t)i, &graph->info.name, op->name, &name);
-        }
         at += w[1];
     }
-    if (at != size) {
+    if (at != size)
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: graph '%S': expected %u words of commands, found %u",
                           &graph->info.name, at, size);
-    }
     return EPCTX_OK;
 }
 
@@ -5912,15 +5883,13 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index) 
     uint64_t scratch = epctx_npu__pair(w + 4), i;
     EPCTX__TRY(epctx_npu__load_str(l, w, &graph->info.name));
     if (scratch > SIZE_MAX / 2 || values > l->value_count - l->values_used ||
-        table > l->word_count || values * EPCTX_NPU__IO_WORDS > l->word_count - table) {
+        table > l->word_count || values * EPCTX_NPU__IO_WORDS > l->word_count - table)
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: inputs, outputs or scratch of graph '%S' are too large",
                           &graph->info.name);
-    }
-    for (i = 0; i < values; i++) {
+    for (i = 0; i < values; i++)
         EPCTX__TRY(epctx_npu__load_value(l, l->words + table + i * EPCTX_NPU__IO_WORDS, &first[i],
                                          l->dims + (l->values_used + i) * EPCTX_NPU_MAX_RANK));
-    }
     l->values_used += values;
     graph->hash = epctx_npu__pair(w + 2);
     graph->context = l->context;
@@ -5931,12 +5900,11 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index) 
     graph->info.scratch_size = (size_t)scratch;
     graph->command_count = w[11];
     if (w[12] != 0) {
-        if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count) {
+        if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: graph '%S' gets its weights from graph %u, which "
                               "makes none",
                               &graph->info.name, (uint64_t)w[12]);
-        }
         graph->maker = &l->graphs[w[12] - 1];
         graph->made = &l->made[index];
     }
@@ -5948,10 +5916,9 @@ static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
     uint32_t ordinary = 0, i;
     for (i = 0; i < total; i++) {
         if (l->words[(size_t)i * EPCTX_NPU__GRAPH_WORDS + 13] == 0) {
-            if (i != ordinary) {
+            if (i != ordinary)
                 return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                                   "context binary: expected graphs that make weights last");
-            }
             ordinary++;
         }
     }
@@ -5979,12 +5946,11 @@ static epctx_status epctx_npu__check_names(const epctx_npu__loader *l) {
         if (bytes > l->string_bytes)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT, "context binary: graph names overlap");
         order = epctx_npu__name_order(l->graphs[i - 1].info.name, *name);
-        if (order >= 0) {
+        if (order >= 0)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               order == 0 ? "context binary: graph '%S' occurs twice"
                                          : "context binary: graph '%S' is out of order",
                               name);
-        }
     }
     return EPCTX_OK;
 }
@@ -6051,11 +6017,10 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     l.value_count = parts->value_count;
     l.error = error;
     sum = epctx_npu__meta_sum(header, words, word_bytes, strings, (size_t)layout->string_bytes);
-    if (sum != epctx_npu__get64(header + EPCTX_NPU__H_META_SUM)) {
+    if (sum != epctx_npu__get64(header + EPCTX_NPU__H_META_SUM))
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "context binary: expected checksum %x, found %x: damaged",
                           epctx_npu__get64(header + EPCTX_NPU__H_META_SUM), sum);
-    }
     epctx_npu__to_host(words, word_bytes, 4);
     context->graphs = l.graphs;
     context->blob = blob;
@@ -6086,11 +6051,10 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
     EPCTX__TRY(epctx_npu__survey(blob, &layout, &parts, error));
     if (memory == NULL || (uintptr_t)memory % 8 != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "context memory must be aligned to 8 bytes");
-    if (memory_size < parts.total) {
+    if (memory_size < parts.total)
         return epctx_fail(error, EPCTX_ERR_NOMEM,
                           "context binary: expected %u bytes of memory, found %u", parts.total,
                           (uint64_t)memory_size);
-    }
     memcpy(header, blob.data, sizeof header);
     status = epctx_npu__load_copy(context, blob, header, &layout, &parts, (uint8_t *)memory, error);
     if (status != EPCTX_OK) memset(context, 0, sizeof *context);
@@ -6102,11 +6066,10 @@ EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
     uint64_t sum;
     epctx_error_clear(error);
     sum = epctx_hash(context->blob.data + context->weight_offset, (size_t)context->weight_size, 0);
-    if (sum != context->weight_checksum) {
+    if (sum != context->weight_checksum)
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "context binary: expected weight checksum %x, found %x: damaged",
                           context->weight_checksum, sum);
-    }
     return EPCTX_OK;
 }
 
@@ -6160,12 +6123,11 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
             end = order < 0 ? end : at;
             continue;
         }
-        if (hash != 0 && hash != g->hash) {
+        if (hash != 0 && hash != g->hash)
             return epctx_fail(error, EPCTX_ERR_VERSION,
                               "context binary: graph '%S': expected hash %x, found %x: compiled "
                               "from another version of the model",
                               &name, hash, g->hash);
-        }
         *graph = g;
         return EPCTX_OK;
     }
@@ -6179,15 +6141,13 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
 static epctx_status epctx_npu__check_memory(const epctx_value *value, const char *what,
                                             const void *data, size_t size, epctx_error *error) {
     const uint64_t bytes = epctx_npu__value_bytes(value);
-    if (size != bytes) {
+    if (size != bytes)
         return epctx_fail(error, EPCTX_ERR_ARG, "%s '%S': expected %u bytes, found %u", what,
                           &value->name, bytes, (uint64_t)size);
-    }
-    if (data == NULL || (uintptr_t)data % epctx_npu__stored_size(value->elem_type) != 0) {
+    if (data == NULL || (uintptr_t)data % epctx_npu__stored_size(value->elem_type) != 0)
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "%s '%S': memory must be aligned to the element size", what,
                           &value->name);
-    }
     return EPCTX_OK;
 }
 
@@ -6196,27 +6156,22 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
                                           size_t scratch_size, epctx_error *error) {
     const epctx_graph_info *info = &graph->info;
     size_t i;
-    if (graph->maker != NULL && *graph->made == NULL) {
+    if (graph->maker != NULL && *graph->made == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "graph '%S' is weightless: pass its weights before running", &info->name);
-    }
-    for (i = 0; i < info->input_count; i++) {
+    for (i = 0; i < info->input_count; i++)
         EPCTX__TRY(epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data,
                                            inputs[i].size, error));
-    }
-    for (i = 0; i < info->output_count; i++) {
+    for (i = 0; i < info->output_count; i++)
         EPCTX__TRY(epctx_npu__check_memory(&info->outputs[i], "output", outputs[i].data,
                                            outputs[i].size, error));
-    }
-    if (scratch_size < info->scratch_size) {
+    if (scratch_size < info->scratch_size)
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "graph '%S': expected %u bytes of scratch, found %u", &info->name,
                           (uint64_t)info->scratch_size, (uint64_t)scratch_size);
-    }
-    if (info->scratch_size > 0 && (scratch == NULL || (uintptr_t)scratch % EPCTX_NPU_ALIGN != 0)) {
+    if (info->scratch_size > 0 && (scratch == NULL || (uintptr_t)scratch % EPCTX_NPU_ALIGN != 0))
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S': scratch must be aligned to %u bytes",
                           &info->name, (uint64_t)EPCTX_NPU_ALIGN);
-    }
     return EPCTX_OK;
 }
 
@@ -6479,11 +6434,10 @@ static void epctx_npu__run_part(void *work, uint32_t index) {
             args.in[i] = args.in[i] != NULL ? (const uint8_t *)args.in[i] + start * c->in[i] : NULL;
         args.out[0] = (uint8_t *)args.out[0] + start * c->out;
     }
-    if (c->window != 0) {
+    if (c->window != 0)
         args.in[0] =
             epctx_npu__cut_rows((epctx_npu__window *)(void *)epctx_npu__word_at(&params, c->window),
                                 start * c->unit, c->in_row, (const uint8_t *)args.in[0]);
-    }
     if (index > 0 && args.out[1] != NULL) args.out[1] = c->more + (index - 1) * c->temporary;
     (void)epctx_npu__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
 }
@@ -6583,11 +6537,10 @@ EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size
                epctx_npu__values_bytes(info->outputs, info->output_count);
         spare = epctx_npu__aligned(info->input_count * sizeof(epctx_span)) +
                 epctx_npu__values_bytes(info->inputs, info->input_count) + info->scratch_size;
-        if (keep > SIZE_MAX / 2 || spare > SIZE_MAX / 2) {
+        if (keep > SIZE_MAX / 2 || spare > SIZE_MAX / 2)
             return epctx_fail(error, EPCTX_ERR_NOMEM,
                               "weights of graph '%S': too large for this machine",
                               &graph->info.name);
-        }
         *kept = (size_t)keep;
         *temporary = (size_t)spare;
     }
@@ -6603,13 +6556,12 @@ static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx
     size_t i = 0;
     while (i < count && !epctx_str_eq(weights[i].name, want->name)) i++;
     if (i == count || weights[i].data == NULL || weights[i].size != bytes ||
-        weights[i].elem_type != want->elem_type) {
+        weights[i].elem_type != want->elem_type)
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "weight '%S': expected %u bytes of ONNX type %d, found %u of type %d",
                           &want->name, bytes, (int64_t)want->elem_type,
                           (uint64_t)(i < count ? weights[i].size : 0),
                           (int64_t)(i < count ? weights[i].elem_type : 0));
-    }
     out->data = weights[i].data;
     out->size = (size_t)bytes;
     if (epctx_npu__big_endian() || (uintptr_t)out->data % elem != 0) {
@@ -6644,10 +6596,9 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     spare = epctx_npu__aligned(info->input_count * sizeof *inputs);
     scratch = info->scratch_size > 0 ? (uint8_t *)temporary + spare : NULL;
     spare += info->scratch_size;
-    for (i = 0; i < info->input_count; i++) {
+    for (i = 0; i < info->input_count; i++)
         EPCTX__TRY(epctx_npu__weight_input(&info->inputs[i], weights, count, (uint8_t *)temporary,
                                            &spare, &inputs[i], error));
-    }
     EPCTX__TRY(epctx_npu_run(graph->maker, inputs, outputs, scratch, info->scratch_size, error));
     *graph->made = outputs;
     return EPCTX_OK;
@@ -6857,10 +6808,9 @@ static epctx_status epctx_npu__add_buffer(epctx_npu__compiler *c, uint64_t bytes
 static epctx_status epctx_npu__new_tensor(epctx_npu__compiler *c, int32_t elem,
                                           const epctx_npu__shape *shape, uint32_t *id) {
     uint64_t bytes = epctx_npu__mul(epctx_npu__count(shape), epctx_npu__stored_size(elem));
-    if (bytes > EPCTX_NPU__MAX_BYTES || (bytes == 0 && !c->folding)) {
+    if (bytes > EPCTX_NPU__MAX_BYTES || (bytes == 0 && !c->folding))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected 1..%u bytes, found %u",
                           (uint64_t)EPCTX_NPU__MAX_BYTES, bytes);
-    }
     return epctx_npu__add_tensor(c, elem, shape, id);
 }
 
@@ -6936,10 +6886,9 @@ static epctx_status epctx_npu__add_constant(epctx_npu__compiler *c, int32_t elem
                                             const epctx_npu__shape *shape, void **data,
                                             uint32_t *id) {
     uint64_t count = epctx_npu__count(shape);
-    if (epctx_npu__mul(count, epctx_npu__stored_size(elem)) > EPCTX_NPU__MAX_BYTES) {
+    if (epctx_npu__mul(count, epctx_npu__stored_size(elem)) > EPCTX_NPU__MAX_BYTES)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "constant too large: %u elements",
                           count);
-    }
     EPCTX__TRY(epctx_npu__alloc(c, count, epctx_npu__stored_size(elem), data));
     EPCTX__TRY(epctx_npu__add_tensor(c, elem, shape, id));
     c->tensors[*id].constant = true;
@@ -7178,10 +7127,9 @@ static epctx_status epctx_npu__broadcast(epctx_npu__compiler *c, const epctx_npu
         uint32_t back = out->rank - i;
         int64_t x = back <= a->rank ? a->dims[a->rank - back] : 1;
         int64_t y = back <= b->rank ? b->dims[b->rank - back] : 1;
-        if (x != y && x != 1 && y != 1) {
+        if (x != y && x != 1 && y != 1)
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "dimension %u: cannot broadcast %d and %d",
                               (uint64_t)i, x, y);
-        }
         out->dims[i] = x == 1 ? y : x;
     }
     return EPCTX_OK;
@@ -7306,35 +7254,30 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
                                             epctx_str name) {
     const epctx_value *value = &t->known;
     int32_t i = 0;
-    if (t->stored) {
+    if (t->stored)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "constant '%S': expected floats of 16 to 64 bits, integers or bool of "
                           "rank <= %u, with data, found %s of rank %d",
                           &name, (uint64_t)EPCTX_NPU_MAX_RANK, epctx_elem_name(value->elem_type),
                           (int64_t)value->rank);
-    }
-    if (value->elem_type != 0 && epctx_npu__stored_size(value->elem_type) == 0) {
+    if (value->elem_type != 0 && epctx_npu__stored_size(value->elem_type) == 0)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S': expected floats of 16 to 64 bits, integers or bool, "
                           "found %s",
                           &name, epctx_elem_name(value->elem_type));
-    }
     while (i < value->rank && value->dims[i] > 0) i++;
-    if (value->rank > EPCTX_NPU_MAX_RANK) {
+    if (value->rank > EPCTX_NPU_MAX_RANK)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S': expected rank <= %u, found %d", &name,
                           (uint64_t)EPCTX_NPU_MAX_RANK, (int64_t)value->rank);
-    }
-    if (i < value->rank) {
+    if (i < value->rank)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S': expected a fixed shape, dimension %d is not above 0", &name,
                           (int64_t)i);
-    }
-    if (t->given && (value->elem_type == 0 || value->rank < 0)) {
+    if (t->given && (value->elem_type == 0 || value->rank < 0))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "graph input '%S' has no %s in the model", &name,
                           value->elem_type == 0 ? "type" : "shape");
-    }
     if (value->elem_type == 0 || value->rank < 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S': unknown type or shape; the model does not declare them and "
@@ -7352,11 +7295,10 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     *id = EPCTX_NPU__NONE;
     if (!epctx_npu__has_input(node, i)) return EPCTX_OK;
     *id = c->given != NULL ? c->given[i] : epctx_npu__named(c, node->inputs[i]);
-    if (*id == EPCTX_MAP_NONE) {
+    if (*id == EPCTX_MAP_NONE)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "input '%S' is neither a constant nor the output of an earlier node",
                           &node->inputs[i]);
-    }
     t = &c->tensors[*id];
     if (t->elem == 0) return epctx_npu__refuse_value(c, t, node->inputs[i]);
     if (!c->stored && epctx_npu__computed_type(t->elem) != t->elem) {
@@ -7374,19 +7316,17 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
 
 static epctx_status epctx_npu__input(epctx_npu__compiler *c, size_t i, uint32_t *id) {
     EPCTX__TRY(epctx_npu__optional(c, i, id));
-    if (*id == EPCTX_NPU__NONE) {
+    if (*id == EPCTX_NPU__NONE)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected input %u, found %u inputs",
                           (uint64_t)i, (uint64_t)c->node->input_count);
-    }
     return EPCTX_OK;
 }
 
 static epctx_status epctx_npu__want_float(epctx_npu__compiler *c, uint32_t id) {
     const epctx_npu__tensor *t = &c->tensors[id];
-    if (t->elem != EPCTX_ONNX_FLOAT) {
+    if (t->elem != EPCTX_ONNX_FLOAT)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "input '%S': expected float32, found %s",
                           &t->name, epctx_elem_name(t->elem));
-    }
     return EPCTX_OK;
 }
 
@@ -7409,10 +7349,9 @@ static epctx_status epctx_npu__two_floats(epctx_npu__compiler *c, uint32_t *a, u
 static epctx_status epctx_npu__want_constant(epctx_npu__compiler *c, uint32_t id,
                                              const char *what) {
     const epctx_npu__tensor *t = &c->tensors[id];
-    if (!t->constant) {
+    if (!t->constant)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "%s '%S': expected a constant, found a run-time value", what, &t->name);
-    }
     return EPCTX_OK;
 }
 
@@ -7442,13 +7381,11 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
 /* Fails if an output from `first` on is used: the kernels do not compute it. */
 static epctx_status epctx_npu__unused_outputs(epctx_npu__compiler *c, size_t first) {
     size_t i;
-    for (i = first; i < c->node->output_count; i++) {
+    for (i = first; i < c->node->output_count; i++)
         if (c->node->outputs[i].size > 0 &&
-            epctx_map_get(&c->scope.uses, c->node->outputs[i]) != EPCTX_MAP_NONE) {
+            epctx_map_get(&c->scope.uses, c->node->outputs[i]) != EPCTX_MAP_NONE)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "output '%S' is not supported",
                               &c->node->outputs[i]);
-        }
-    }
     return EPCTX_OK;
 }
 
@@ -7467,12 +7404,11 @@ static epctx_status epctx_npu__ints(epctx_npu__compiler *c, const char *name, si
                                     int64_t fallback, int64_t *out) {
     const epctx_attr *attr = epctx_node_attr(c->node, name);
     size_t i;
-    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || attr->count != count)) {
+    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || attr->count != count))
         return epctx_npu__in_attr(c, name,
                                   epctx_fail(c->error, EPCTX_ERR_GRAPH,
                                              "expected %u integers, found %u", (uint64_t)count,
                                              (uint64_t)attr->count));
-    }
     for (i = 0; i < count; i++) out[i] = attr != NULL ? attr->ints[i] : fallback;
     return EPCTX_OK;
 }
@@ -7484,11 +7420,10 @@ static epctx_status epctx_npu__const_ints(epctx_npu__compiler *c, uint32_t id, c
     const void *data;
     size_t i;
     EPCTX__TRY(epctx_npu__want_constant(c, id, what));
-    if ((t->elem != EPCTX_ONNX_INT64 && t->elem != EPCTX_ONNX_INT32) || t->count > most) {
+    if ((t->elem != EPCTX_ONNX_INT64 && t->elem != EPCTX_ONNX_INT32) || t->count > most)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "%s '%S': expected at most %u integers, found %u of type %s", what,
                           &t->name, (uint64_t)most, t->count, epctx_elem_name(t->elem));
-    }
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     *count = (size_t)c->tensors[id].count;
     for (i = 0; i < *count; i++)
@@ -7524,10 +7459,9 @@ static epctx_status epctx_npu__const_float(epctx_npu__compiler *c, uint32_t id, 
     const void *data;
     EPCTX__TRY(epctx_npu__want_float(c, id));
     EPCTX__TRY(epctx_npu__want_constant(c, id, what));
-    if (c->tensors[id].count != 1) {
+    if (c->tensors[id].count != 1)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s '%S': expected one number, found %u", what,
                           &c->tensors[id].name, c->tensors[id].count);
-    }
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     memcpy(out, data, sizeof *out);
     return EPCTX_OK;
@@ -7549,10 +7483,9 @@ static epctx_status epctx_npu__const_bool(epctx_npu__compiler *c, uint32_t id, c
 static epctx_status epctx_npu__axis(epctx_npu__compiler *c, int64_t axis, uint32_t rank,
                                     uint32_t extra, uint32_t *out) {
     *out = 0;
-    if (axis < -(int64_t)rank || axis >= (int64_t)rank + extra) {
+    if (axis < -(int64_t)rank || axis >= (int64_t)rank + extra)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis: expected %d..%d, found %d",
                           -(int64_t)rank, (int64_t)rank + extra - 1, axis);
-    }
     *out = (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
     return EPCTX_OK;
 }
@@ -7626,10 +7559,9 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
     const uint32_t ids[2] = {a, b};
     int32_t *const strides[2] = {p->a, p->b};
     epctx_npu__shape shape;
-    if (c->tensors[b].elem != type) {
+    if (c->tensors[b].elem != type)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected inputs of one type, found %s and %s",
                           epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
-    }
     EPCTX__TRY(epctx_npu__no_uint64(
         c, c->narrow == EPCTX_ONNX_UINT64 &&
                ((kind >= EPCTX_NPU__EXACT_DIV && kind <= EPCTX_NPU__EXACT_FMOD) ||
@@ -7651,10 +7583,9 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
     const uint32_t ids[3] = {condition, a, b};
     int32_t *const strides[3] = {p->condition, p->a, p->b};
     epctx_npu__shape shape, both;
-    if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[a].elem != c->tensors[b].elem) {
+    if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[a].elem != c->tensors[b].elem)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected a bool condition and two inputs of one type");
-    }
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &both));
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[condition].shape, &both, &shape));
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
@@ -7712,10 +7643,9 @@ static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binar
 static epctx_status epctx_npu__lower_alias(epctx_npu__compiler *c, uint32_t x,
                                            const epctx_npu__shape *shape) {
     uint32_t y;
-    if (epctx_npu__count(shape) != c->tensors[x].count) {
+    if (epctx_npu__count(shape) != c->tensors[x].count)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: expected %u elements, found %u",
                           c->tensors[x].count, epctx_npu__count(shape));
-    }
     EPCTX__TRY(epctx_npu__alias(c, x, shape, 0, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -7758,26 +7688,23 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c) {
     bool found;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__ints_of(c, "shape", 1, 5, wanted, &count, &found));
-    if (!found || count > EPCTX_NPU_MAX_RANK) {
+    if (!found || count > EPCTX_NPU_MAX_RANK)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "shape: expected at most %u dimensions, found %u",
                           (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
-    }
     shape.rank = (uint32_t)count;
     for (i = 0; i < count; i++) {
         int64_t d = wanted[i];
         if (d == 0 && !allow_zero) {
-            if (i >= c->tensors[x].shape.rank) {
+            if (i >= c->tensors[x].shape.rank)
                 return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                                   "shape: 0 in dimension %u, which the input does not have",
                                   (uint64_t)i);
-            }
             d = c->tensors[x].shape.dims[i];
         }
-        if (d < -1 || (d == -1 && free_dim != EPCTX_NPU__NONE)) {
+        if (d < -1 || (d == -1 && free_dim != EPCTX_NPU__NONE))
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: invalid %d in dimension %u", d,
                               (uint64_t)i);
-        }
         shape.dims[i] = d == -1 ? 1 : d;
         if (d == -1)
             free_dim = i;
@@ -7785,11 +7712,10 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c) {
             known = epctx_npu__mul(known, (uint64_t)d);
     }
     if (free_dim != EPCTX_NPU__NONE) {
-        if (known == 0 || c->tensors[x].count % known != 0) {
+        if (known == 0 || c->tensors[x].count % known != 0)
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "shape: cannot infer -1, %u elements are not a multiple of %u",
                               c->tensors[x].count, known);
-        }
         shape.dims[free_dim] = (int64_t)(c->tensors[x].count / known);
     }
     return epctx_npu__lower_alias(c, x, &shape);
@@ -7833,10 +7759,9 @@ static epctx_status epctx_npu__lower_squeeze(epctx_npu__compiler *c) {
     in = &c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__mark_axes(c, axes, count, in->rank, marked));
     for (i = 0; i < in->rank; i++) {
-        if (found && marked[i] && in->dims[i] != 1) {
+        if (found && marked[i] && in->dims[i] != 1)
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u: expected dimension 1, found %d",
                               (uint64_t)i, in->dims[i]);
-        }
         if (found ? !marked[i] : in->dims[i] != 1) shape.dims[shape.rank++] = in->dims[i];
     }
     return epctx_npu__lower_alias(c, x, &shape);
@@ -7850,10 +7775,9 @@ static epctx_status epctx_npu__lower_unsqueeze(epctx_npu__compiler *c) {
     size_t count;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, 13, axes, &count, &found));
-    if (!found || c->tensors[x].shape.rank + count > EPCTX_NPU_MAX_RANK) {
+    if (!found || c->tensors[x].shape.rank + count > EPCTX_NPU_MAX_RANK)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "axes: expected a result of rank <= %u",
                           (uint64_t)EPCTX_NPU_MAX_RANK);
-    }
     shape.rank = c->tensors[x].shape.rank + (uint32_t)count;
     EPCTX__TRY(epctx_npu__mark_axes(c, axes, count, shape.rank, marked));
     for (i = 0; i < shape.rank; i++)
@@ -7872,17 +7796,15 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {0, {0}};
     void *data;
     uint32_t id;
-    if (a == NULL) {
+    if (a == NULL)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected one attribute, found %u",
                           (uint64_t)node->attr_count);
-    }
     if (a->type == EPCTX_ATTR_TENSOR && a->t != NULL) {
         EPCTX__TRY(epctx_npu__import_tensor(c, a->t, &id));
-        if (c->tensors[id].elem == 0) {
+        if (c->tensors[id].elem == 0)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "expected floats of 16 to 64 bits, integers or bool, found %s",
                               epctx_elem_name(a->t->elem_type));
-        }
         return epctx_npu__output(c, 0, id);
     }
     if (a->type == EPCTX_ATTR_INTS || a->type == EPCTX_ATTR_FLOATS) {
@@ -7911,16 +7833,14 @@ static epctx_status epctx_npu__shape_from(epctx_npu__compiler *c, const int64_t 
                                           epctx_npu__shape *shape) {
     size_t i;
     memset(shape, 0, sizeof *shape);
-    if (count > EPCTX_NPU_MAX_RANK) {
+    if (count > EPCTX_NPU_MAX_RANK)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank <= %u, found %u",
                           (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
-    }
     shape->rank = (uint32_t)count;
     for (i = 0; i < count; i++) {
-        if (dims[i] < 0) {
+        if (dims[i] < 0)
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "dimension %u: expected >= 0, found %d",
                               (uint64_t)i, dims[i]);
-        }
         shape->dims[i] = dims[i];
     }
     return EPCTX_OK;
@@ -8066,10 +7986,9 @@ static epctx_status epctx_npu__lower_act(epctx_npu__compiler *c) {
     size_t i;
     for (i = 0; i < sizeof epctx_npu__numbered_acts / sizeof epctx_npu__numbered_acts[0]; i++) {
         const epctx_npu__act_numbers *n = &epctx_npu__numbered_acts[i];
-        if (n->kind == kind) {
+        if (n->kind == kind)
             return epctx_npu__lower_act_of(c, kind, epctx_npu__number(c, n->a_name, n->a),
                                            epctx_npu__number(c, n->b_name, n->b));
-        }
     }
     return epctx_npu__lower_act_of(c, kind, 0.0f, 0.0f);
 }
@@ -8087,10 +8006,9 @@ static epctx_status epctx_npu__clip_ints(epctx_npu__compiler *c, uint32_t x) {
     uint32_t limit, y = x, i;
     for (i = 0; i < 2; i++) {
         EPCTX__TRY(epctx_npu__optional(c, i + 1, &limit));
-        if (limit != EPCTX_NPU__NONE) {
+        if (limit != EPCTX_NPU__NONE)
             EPCTX__TRY(epctx_npu__emit_exact(
                 c, i == 0 ? EPCTX_NPU__EXACT_MAX : EPCTX_NPU__EXACT_MIN, y, limit, &y));
-        }
     }
     return y == x ? epctx_npu__lower_identity(c) : epctx_npu__output(c, 0, y);
 }
@@ -8253,13 +8171,12 @@ static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__input(c, 1, &like));
         to = c->tensors[like].elem;
     }
-    if (epctx_npu__stored_size(to) == 0) {
+    if (epctx_npu__stored_size(to) == 0)
         return epctx_npu__in_attr(
             c, "to",
             epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                        "expected floats of 16 to 64 bits, integers or bool, found %s",
                        epctx_elem_name((int32_t)to)));
-    }
     if (to == c->tensors[x].elem) return epctx_npu__lower_identity(c);
     EPCTX__TRY(epctx_npu__emit_cast(c, x, (int32_t)to, &y));
     return epctx_npu__output(c, 0, y);
@@ -8442,10 +8359,9 @@ static epctx_status epctx_npu__emit_concat(epctx_npu__compiler *c, const uint32_
         const epctx_npu__tensor *t = &c->tensors[ids[i]];
         for (j = 0; j < shape.rank && t->shape.rank == shape.rank; j++)
             if (j != axis && t->shape.dims[j] != shape.dims[j]) break;
-        if (j != shape.rank || t->elem != c->tensors[ids[0]].elem) {
+        if (j != shape.rank || t->elem != c->tensors[ids[0]].elem)
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "input '%S': expected type and shape of the first one", &t->name);
-        }
         shape.dims[axis] += t->shape.dims[axis];
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[ids[0]].elem, &shape, y));
@@ -8525,19 +8441,17 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__ints_of(c, "steps", 4, 10, steps, &steps_count, &has_steps));
     box = c->tensors[x].shape;
     if (count != ends_count || (has_axes ? axes_count : box.rank) < count ||
-        (has_axes && axes_count != count) || (has_steps && steps_count != count)) {
+        (has_axes && axes_count != count) || (has_steps && steps_count != count))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "starts, ends, axes and steps: expected one length");
-    }
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
     for (i = 0; i < count; i++) {
         int64_t s = has_steps ? steps[i] : 1;
         EPCTX__TRY(epctx_npu__axis(c, has_axes ? axes[i] : (int64_t)i, box.rank, 0, &axis));
-        if (s == 0 || marked[axis]) {
+        if (s == 0 || marked[axis])
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "axis %u: expected once, with a step other than 0, found step %d",
                               (uint64_t)axis, s);
-        }
         marked[axis] = true;
         epctx_npu__slice_axis(box.dims[axis], starts[i], ends[i], s, &first[axis], &box.dims[axis]);
         step[axis] = box.dims[axis] > 1 ? s : 1;
@@ -8558,20 +8472,18 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c) {
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
     EPCTX__TRY(epctx_npu__ints_of(c, "split", 1, 13, sizes, &count, &found));
     total = c->tensors[x].shape.dims[axis];
-    if (parts == 0 || (found && count != parts)) {
+    if (parts == 0 || (found && count != parts))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "split: expected a size for each of %u outputs, found %u",
                           (uint64_t)parts, (uint64_t)count);
-    }
     even = (total + (int64_t)parts - 1) / (int64_t)parts; /* the last part may be smaller */
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
     for (i = 0; i < parts; i++) {
         epctx_npu__shape box = c->tensors[x].shape;
         int64_t left = total - first[axis], size = found ? sizes[i] : (even < left ? even : left);
-        if (size < 1 || size > left || (i + 1 == parts && size != left)) {
+        if (size < 1 || size > left || (i + 1 == parts && size != left))
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "split: part %u of %d elements, %d remain",
                               (uint64_t)i, size, left);
-        }
         box.dims[axis] = size;
         EPCTX__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
         EPCTX__TRY(epctx_npu__output(c, i, y));
@@ -8652,10 +8564,9 @@ static epctx_status epctx_npu__pad_boxes(epctx_npu__compiler *c, epctx_npu__pad_
             to_start += to * dense_out[i];
             strides[i] = step * dense_in[i];
         }
-        if (!empty) {
+        if (!empty)
             EPCTX__TRY(epctx_npu__emit_move(c, x, y, &box, (uint64_t)from_start, (uint64_t)to_start,
                                             strides, dense_out));
-        }
         if (mode == EPCTX_NPU__PAD_CONSTANT) return EPCTX_OK;
         for (i = in.rank; i > 0 && ++part[i - 1] == 3; i--) part[i - 1] = 0;
         if (i == 0) return EPCTX_OK;
@@ -8672,10 +8583,9 @@ static epctx_status epctx_npu__pads(epctx_npu__compiler *c, uint32_t rank, int64
     if (c->node->version >= 18)
         EPCTX__TRY(epctx_npu__ints_of(c, "axes", 3, 18, axes, &axes_count, &has_axes));
     axes_count = has_axes ? axes_count : rank;
-    if (!found || axes_count > rank || count != 2 * axes_count) {
+    if (!found || axes_count > rank || count != 2 * axes_count)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: expected %u integers, found %u", name,
                           (uint64_t)(2 * axes_count), (uint64_t)count);
-    }
     memset(pads, 0, 2 * EPCTX_NPU_MAX_RANK * sizeof *pads);
     if (has_axes) EPCTX__TRY(epctx_npu__mark_axes(c, axes, axes_count, rank, marked));
     for (i = 0; i < axes_count; i++) {
@@ -8698,11 +8608,10 @@ static epctx_status epctx_npu__pad_shape(epctx_npu__compiler *c, epctx_npu__pad_
                                                        : size - 1;
         int64_t least = mode == EPCTX_NPU__PAD_CONSTANT ? -size : 0;
         if (before < least || after < least || before > most || after > most ||
-            size + (before < 0 ? before : 0) + (after < 0 ? after : 0) < 0) {
+            size + (before < 0 ? before : 0) + (after < 0 ? after : 0) < 0)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "pads: invalid %d and %d for dimension %u of %d elements", before,
                               after, (uint64_t)i, size);
-        }
         shape->dims[i] = size + before + after;
     }
     return EPCTX_OK;
@@ -8714,11 +8623,10 @@ static epctx_status epctx_npu__pad_value(epctx_npu__compiler *c, uint32_t id, in
     const void *data;
     float f;
     EPCTX__TRY(epctx_npu__want_constant(c, id, "constant_value"));
-    if (c->tensors[id].count != 1 || c->tensors[id].elem != type) {
+    if (c->tensors[id].count != 1 || c->tensors[id].elem != type)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "constant_value '%S': expected one element of type %s",
                           &c->tensors[id].name, epctx_elem_name(type));
-    }
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     if (type == EPCTX_ONNX_FLOAT) {
         memcpy(&f, data, sizeof f);
@@ -8776,11 +8684,10 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
     in = &c->tensors[x].shape;
     index = &c->tensors[indices].shape;
     if (c->tensors[indices].elem == EPCTX_ONNX_FLOAT ||
-        in->rank + index->rank - 1 > EPCTX_NPU_MAX_RANK || c->tensors[x].count == 0) {
+        in->rank + index->rank - 1 > EPCTX_NPU_MAX_RANK || c->tensors[x].count == 0)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected integer indices and a result of rank <= %u",
                           (uint64_t)EPCTX_NPU_MAX_RANK);
-    }
     for (i = 0; i < in->rank; i++) {
         uint32_t j;
         if (i != axis) {
@@ -8802,10 +8709,9 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
         EPCTX__TRY(epctx_npu__data(c, indices, &data));
         for (n = 0; n < p->count; n++) {
             int64_t v = epctx_npu__index((const uint8_t *)data, (size_t)n, p->index_elem);
-            if (v < -(int64_t)p->axis || v >= (int64_t)p->axis) {
+            if (v < -(int64_t)p->axis || v >= (int64_t)p->axis)
                 return epctx_fail(c->error, EPCTX_ERR_GRAPH, "index: expected %d..%d, found %d",
                                   -(int64_t)p->axis, (int64_t)p->axis - 1, v);
-            }
         }
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
@@ -8833,19 +8739,17 @@ static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
     EPCTX__TRY(epctx_npu__const_ints(c, id, "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
     in = shape = c->tensors[x].shape;
-    if (count != in.rank) {
+    if (count != in.rank)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "repeats: expected %u integers, found %u",
                           (uint64_t)in.rank, (uint64_t)count);
-    }
     /* [n] repeated r times is a walk over [r][n]; if n or r is 1, one dimension is enough */
     for (i = 0; i < in.rank; i++) {
         const bool both = repeats[i] != 1 && in.dims[i] != 1;
         if (repeats[i] < 0 || repeats[i] > EPCTX_NPU__MAX_BYTES ||
-            walk.rank + (both ? 2u : 1u) > EPCTX_NPU_MAX_RANK) {
+            walk.rank + (both ? 2u : 1u) > EPCTX_NPU_MAX_RANK)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "repeats: %d of dimension %u is not supported", repeats[i],
                               (uint64_t)i);
-        }
         shape.dims[i] = in.dims[i] * repeats[i];
         if (both || in.dims[i] == 1) {
             source.dims[walk.rank] = 1;
@@ -8879,10 +8783,9 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__optional(c, 1, &id));
     if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
     shape = c->tensors[x].shape;
-    if (shape.rank < 2) {
+    if (shape.rank < 2)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 2, found %u",
                           (uint64_t)shape.rank);
-    }
     mask.dims[0] = shape.dims[shape.rank - 2];
     mask.dims[1] = shape.dims[shape.rank - 1];
     k[0] = k[0] > EPCTX_NPU__MAX_BYTES    ? EPCTX_NPU__MAX_BYTES
@@ -8920,11 +8823,10 @@ static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c) {
     } else {
         const int64_t top = INT64_MAX / 4;
         if (v[2] == 0 || v[0] > top || v[0] < -top || v[1] > top || v[1] < -top || v[2] > top ||
-            v[2] < -top) {
+            v[2] < -top)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "start %d, limit %d, delta %d: too large, or delta 0", v[0], v[1],
                               v[2]);
-        }
         n = (v[1] - v[0] + v[2] - (v[2] > 0 ? 1 : -1)) / v[2];
     }
     shape.dims[0] = n > 0 ? n : 0;
@@ -8948,11 +8850,10 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
-    if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__stored_size(type) == 0) {
+    if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__stored_size(type) == 0)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected rank 2, |k| <= 1000000 and a "
                           "type that the kernels support");
-    }
     c->folding = true; /* only the shape of the input matters */
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[1], 2, 1, &columns));
@@ -8998,10 +8899,9 @@ static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c) {
     uint32_t x;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
-    if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[2] % b != 0 || shape.dims[3] % b != 0) {
+    if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[2] % b != 0 || shape.dims[3] % b != 0)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected rank 4 and a plane divisible by blocksize %d", b);
-    }
     split.dims[0] = shape.dims[0];
     split.dims[1] = shape.dims[1];
     split.dims[2] = shape.dims[2] / b;
@@ -9017,11 +8917,10 @@ static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c) {
 
 static epctx_status epctx_npu__want_indices(epctx_npu__compiler *c, uint32_t id, bool wide) {
     const int32_t type = c->tensors[id].elem;
-    if (type != EPCTX_ONNX_INT64 && (wide || type != EPCTX_ONNX_INT32)) {
+    if (type != EPCTX_ONNX_INT64 && (wide || type != EPCTX_ONNX_INT32))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "indices '%S': expected %s, found %s",
                           &c->tensors[id].name, wide ? "int64" : "int32 or int64",
                           epctx_elem_name(type));
-    }
     return EPCTX_OK;
 }
 
@@ -9049,10 +8948,9 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
     EPCTX__TRY(epctx_npu__axis(c, axis, xs.rank, 0, &at));
     if (is.rank != xs.rank ||
         (scatter && (!epctx_npu__same_shape(&is, &c->tensors[updates].shape) ||
-                     c->tensors[updates].elem != c->tensors[x].elem))) {
+                     c->tensors[updates].elem != c->tensors[x].elem)))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "data, indices and updates: ranks, shapes or types do not match");
-    }
     epctx_npu__step_init(&s, EPCTX_NPU__OP_PICK, x, indices, 0);
     s.in[2] = updates;
     p->type = (uint32_t)c->tensors[x].elem;
@@ -9062,10 +8960,9 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
     p->rank = xs.rank;
     p->axis = at;
     for (i = 0; i < xs.rank; i++) {
-        if (i != at && is.dims[i] > xs.dims[i]) {
+        if (i != at && is.dims[i] > xs.dims[i])
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "indices: dimension %u is larger than that of data", (uint64_t)i);
-        }
         p->dims[i] = (uint32_t)is.dims[i];
         p->data_dims[i] = (uint32_t)xs.dims[i];
     }
@@ -9105,11 +9002,10 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     EPCTX__TRY(epctx_npu__want_indices(c, indices, true));
     if (depth < 1 || batch_dims + depth > xs.rank || batch_dims >= is.rank ||
         is.rank - 1 + xs.rank - batch_dims - (uint32_t)depth > EPCTX_NPU_MAX_RANK ||
-        c->tensors[x].count == 0) {
+        c->tensors[x].count == 0)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "indices: tuples of %d do not fit data of rank %u", depth,
                           (uint64_t)xs.rank);
-    }
     epctx_npu__step_init(&s, EPCTX_NPU__OP_TUPLES, x, indices, 0);
     s.in[2] = updates;
     p->type = (uint32_t)c->tensors[x].elem;
@@ -9175,11 +9071,10 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1),
                                c->tensors[indices].shape.rank + 1, 0, &axis));
     if (depth[0] < 1 || depth[0] > EPCTX_NPU__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
-        c->tensors[indices].shape.rank + 1 > EPCTX_NPU_MAX_RANK) {
+        c->tensors[indices].shape.rank + 1 > EPCTX_NPU_MAX_RANK)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected depth >= 1 and 2 values, found depth %d and %u values",
                           depth[0], c->tensors[values].count);
-    }
     EPCTX__TRY(epctx_npu__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
     in = &c->tensors[indices].shape;
     for (i = 0; i < in->rank + 1; i++)
@@ -9209,11 +9104,10 @@ static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c) {
     uint32_t x;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
-    if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[1] % (b * b) != 0) {
+    if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[1] % (b * b) != 0)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected rank 4 and channels divisible by the square of blocksize %d",
                           b);
-    }
     split.dims[0] = shape.dims[0];
     split.dims[is_crd ? 1 : 3] = shape.dims[1] / (b * b);
     split.dims[is_crd ? 2 : 1] = b;
@@ -9237,11 +9131,10 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
     int64_t reach, room;
     if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
         dilation > top || *before < 0 || *after < 0 || *before > top || *after > top || in > top ||
-        (reach = (kernel - 1) * dilation + 1) > top) {
+        (reach = (kernel - 1) * dilation + 1) > top)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "out of range: kernel %d, stride %d, dilation %d, pads %d and %d", kernel,
                           stride, dilation, *before, *after);
-    }
     if (epctx_str_is(*auto_pad, "SAME_UPPER") || epctx_str_is(*auto_pad, "SAME_LOWER")) {
         int64_t total;
         *out = (in + stride - 1) / stride;
@@ -9256,11 +9149,10 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
     else if (auto_pad->size > 0 && !epctx_str_is(*auto_pad, "NOTSET"))
         return epctx_npu__bad_attr(c, "auto_pad", "NOTSET, VALID, SAME_UPPER or SAME_LOWER");
     room = in + *before + *after - reach;
-    if (room < 0) {
+    if (room < 0)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "kernel of extent %d exceeds %d elements with pads %d and %d", reach, in,
                           *before, *after);
-    }
     *out = room / stride + 1;
     if (ceil && room % stride != 0 && *out * stride < in + *before)
         *out += 1; /* one more window if it starts inside the input or its left padding */
@@ -9286,10 +9178,9 @@ static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu
         after[shift + i] = pads[spatial + i];
         extent[shift + i] = in->dims[2 + i];
     }
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < 2; i++)
         EPCTX__TRY(epctx_npu__window_axis(c, extent[i], k[i], stride[i], dilation[i], &before[i],
                                           &after[i], &auto_pad, ceil, &out[i]));
-    }
     w->in_h = (uint32_t)extent[0];
     w->in_w = (uint32_t)extent[1];
     w->out_h = (uint32_t)out[0];
@@ -9304,20 +9195,18 @@ static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu
     w->left = (uint32_t)before[1];
     w->bottom = (uint32_t)after[0];
     w->right = (uint32_t)after[1];
-    if (!epctx_npu__window_ok(w)) {
+    if (!epctx_npu__window_ok(w))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d over %dx%d is too large",
                           k[0], k[1], extent[0], extent[1]);
-    }
     return EPCTX_OK;
 }
 
 static epctx_status epctx_npu__want_image(epctx_npu__compiler *c, uint32_t x) {
     uint32_t rank = c->tensors[x].shape.rank;
-    if (rank != 3 && rank != 4) {
+    if (rank != 3 && rank != 4)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S': expected rank 3 or 4, found %u", &c->tensors[x].name,
                           (uint64_t)rank);
-    }
     return EPCTX_OK;
 }
 
@@ -9396,10 +9285,9 @@ static epctx_status epctx_npu__emit_depthwise(epctx_npu__compiler *c, epctx_npu_
 static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channels, uint32_t bias) {
     if (bias == EPCTX_NPU__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__want_float(c, bias));
-    if (c->tensors[bias].count != (uint64_t)channels) {
+    if (c->tensors[bias].count != (uint64_t)channels)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "bias '%S': expected %d elements, found %u",
                           &c->tensors[bias].name, channels, c->tensors[bias].count);
-    }
     return EPCTX_OK;
 }
 
@@ -9415,12 +9303,11 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
     ws = c->tensors[w].shape;
     if (ws.rank != xs.rank || groups < 1 || ws.dims[0] < 1 || ws.dims[0] % groups != 0 ||
         ws.dims[1] < 1 || xs.dims[1] % groups != 0 || ws.dims[1] != xs.dims[1] / groups ||
-        c->tensors[w].count == 0) {
+        c->tensors[w].count == 0)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "weights '%S' of shape [%d, %d, ...] do not fit %d channels in %d groups",
                           &c->tensors[w].name, ws.rank > 0 ? ws.dims[0] : 0,
                           ws.rank > 1 ? ws.dims[1] : 0, xs.dims[1], groups);
-    }
     EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
     if (epctx_node_attr(c->node, "kernel_shape") == NULL)
         memcpy(kernel, ws.dims + 2, (size_t)(xs.rank - 2) * sizeof *kernel);
@@ -9466,11 +9353,10 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
     int64_t reach, full, total;
     if (kernel < 1 || stride < 1 || dilation < 1 || kernel > 4096 || stride > 4096 ||
         dilation > 4096 || in > top / 4096 || extra < 0 || extra > 4096 || *before < 0 ||
-        *after < 0 || *before > top || *after > top || wanted < 0 || wanted > top) {
+        *after < 0 || *before > top || *after > top || wanted < 0 || wanted > top)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "kernel %d, stride %d, dilation %d, their pads or output: out of range",
                           kernel, stride, dilation);
-    }
     reach = (kernel - 1) * dilation + 1;
     full = (in - 1) * stride + reach + extra;
     if (wanted > 0 || epctx_str_is(*auto_pad, "SAME_UPPER") ||
@@ -9485,10 +9371,9 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
     }
     *out = full - *before - *after;
     *after -= extra;
-    if (*out < 1 || *before > reach - 1 || *after > reach - 1) {
+    if (*out < 1 || *before > reach - 1 || *after > reach - 1)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "pads %d and %d: invalid for a kernel of %d", *before, *after, reach);
-    }
     return EPCTX_OK;
 }
 
@@ -9519,10 +9404,9 @@ static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_
     from[4] = -dense[4];
     c->folding = c->tensors[w].constant;
     status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, turned);
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK)
         status = epctx_npu__emit_move(c, w, *turned, &out,
                                       (uint64_t)(p->kernel[0] * p->kernel[1] - 1), 0, from, to);
-    }
     c->folding = folding;
     return status;
 }
@@ -9592,10 +9476,9 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     ws = c->tensors[weights].shape;
     p.groups = epctx_node_int(c->node, "group", 1);
     if (ws.rank != xs.rank || p.groups < 1 || xs.dims[1] % p.groups != 0 ||
-        ws.dims[0] != xs.dims[1] || c->tensors[weights].count == 0) {
+        ws.dims[0] != xs.dims[1] || c->tensors[weights].count == 0)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "weights '%S' do not fit %d channels",
                           &c->tensors[weights].name, xs.dims[1]);
-    }
     p.channels = xs.dims[1] / p.groups;
     p.outputs = ws.dims[1];
     EPCTX__TRY(epctx_npu__transposed_of(c, &xs, &ws, &p));
@@ -9617,10 +9500,9 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     w.left = (uint32_t)((p.kernel[1] - 1) * p.dilation[1] - p.before[1]);
     w.bottom = (uint32_t)((p.kernel[0] - 1) * p.dilation[0] - p.after[0]);
     w.right = (uint32_t)((p.kernel[1] - 1) * p.dilation[1] - p.after[1]);
-    if (!epctx_npu__window_ok(&w)) {
+    if (!epctx_npu__window_ok(&w))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d is too large", p.kernel[0],
                           p.kernel[1]);
-    }
     ys = epctx_npu__image(&xs, p.outputs * p.groups, &w);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, weights, y);
@@ -9735,10 +9617,9 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
     }
     /* an integer mean of means would round twice */
     divide = kind == EPCTX_NPU__REDUCE_MEAN && type != EPCTX_ONNX_FLOAT && runs > 1;
-    if (divide && (epctx_npu__stored_size(type) == 1 || total > INT32_MAX)) {
+    if (divide && (epctx_npu__stored_size(type) == 1 || total > INT32_MAX))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "mean of %u %s is not supported", total,
                           epctx_elem_name(type));
-    }
     kind = divide ? EPCTX_NPU__REDUCE_SUM : kind;
     for (end = shape.rank; end > 0;) {
         uint32_t first;
@@ -9949,10 +9830,9 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c) {
     uint32_t x, y, i;
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
-    if (shape.rank < 3) {
+    if (shape.rank < 3)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3, found %u",
                           (uint64_t)shape.rank);
-    }
     for (i = 2; i < shape.rank; i++) shape.dims[i] = 1;
     EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
                                       epctx_npu__product(&c->tensors[x].shape, 2, shape.rank), 1,
@@ -10046,11 +9926,10 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c) {
     as = &c->tensors[a].shape;
     bs = &c->tensors[b].shape;
     if (as->rank != 2 || bs->rank != 2 || as->dims[trans_a ? 0 : 1] != bs->dims[trans_b ? 1 : 0] ||
-        c->tensors[b].count == 0) {
+        c->tensors[b].count == 0)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected matrices with matching dimensions, found ranks %u and %u",
                           (uint64_t)as->rank, (uint64_t)bs->rank);
-    }
     m = as->dims[trans_a ? 1 : 0];
     k = as->dims[trans_a ? 0 : 1];
     n = bs->dims[trans_b ? 0 : 1];
@@ -10117,11 +9996,10 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
         EPCTX__TRY(epctx_npu__alias(c, b, &bs, 0, &b));
     }
     if (as.rank < 2 || bs.rank < 2 || as.dims[as.rank - 1] != bs.dims[bs.rank - 2] ||
-        c->tensors[a].count == 0 || c->tensors[b].count == 0) {
+        c->tensors[a].count == 0 || c->tensors[b].count == 0)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected matching inner dimensions, found ranks %u and %u",
                           (uint64_t)as.rank, (uint64_t)bs.rank);
-    }
     a_batch = as;
     a_batch.rank -= 2;
     b_batch = bs;
@@ -10281,18 +10159,16 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     if (epctx_node_int(c->node, "training_mode", 0) != 0 ||
         (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
-        epctx_node_int(c->node, "spatial", 1) == 0 || c->tensors[x].shape.rank < 2) {
+        epctx_node_int(c->node, "spatial", 1) == 0 || c->tensors[x].shape.rank < 2)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected inference mode, statistics per channel and rank >= 2");
-    }
     channels = (uint64_t)c->tensors[x].shape.dims[1];
     for (i = 0; i < 4; i++) {
         EPCTX__TRY(epctx_npu__float_input(c, i + 1, &ids[i]));
-        if (c->tensors[ids[i]].count != channels) {
+        if (c->tensors[ids[i]].count != channels)
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "input '%S': expected %u elements, found %u",
                               &c->tensors[ids[i]].name, channels, c->tensors[ids[i]].count);
-        }
         constant = constant && c->tensors[ids[i]].constant;
     }
     if (!constant) {
@@ -10324,11 +10200,10 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
     for (i = 0; i < 2; i++) {
         if (ids[i] == EPCTX_NPU__NONE) continue;
         EPCTX__TRY(epctx_npu__want_float(c, ids[i]));
-        if (c->tensors[ids[i]].count != n->channels) {
+        if (c->tensors[ids[i]].count != n->channels)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "scale and bias: expected %u elements, found %u", n->channels,
                               c->tensors[ids[i]].count);
-        }
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_NORM, x, scale, *y);
@@ -10350,10 +10225,9 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
     const uint64_t count = epctx_npu__product(&shape, axis, shape.rank);
     uint32_t mean, square, id, i;
     bool wanted = false;
-    for (i = 1; i < c->node->output_count; i++) {
+    for (i = 1; i < c->node->output_count; i++)
         wanted = wanted || (c->node->outputs[i].size > 0 &&
                             epctx_map_get(&c->scope.uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
-    }
     if (!wanted) return EPCTX_OK;
     for (i = axis; i < shape.rank; i++) shape.dims[i] = 1;
     EPCTX__TRY(
@@ -10400,10 +10274,9 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c) {
     uint32_t x, scale, shift, y;
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
     EPCTX__TRY(epctx_npu__float_input(c, 2, &shift));
-    if (c->tensors[x].shape.rank < 3 || groups < 1 || c->tensors[x].shape.dims[1] % groups != 0) {
+    if (c->tensors[x].shape.rank < 3 || groups < 1 || c->tensors[x].shape.dims[1] % groups != 0)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected rank >= 3 and channels divisible by %d groups", groups);
-    }
     channels = (uint64_t)c->tensors[x].shape.dims[1];
     plane = epctx_npu__product(&c->tensors[x].shape, 2, c->tensors[x].shape.rank);
     n.rows = (uint64_t)c->tensors[x].shape.dims[0] * (grouped ? (uint64_t)groups : channels);
@@ -10440,10 +10313,9 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c) {
     w->kernel_w = w->stride_h = w->stride_w = w->dilation_h = w->dilation_w = 1;
     w->top = (uint32_t)(size - 1) / 2;
     w->bottom = (uint32_t)(size - 1) - w->top;
-    if (!epctx_npu__window_ok(w)) {
+    if (!epctx_npu__window_ok(w))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window of %d channels is too large",
                           size);
-    }
     EPCTX__TRY(epctx_npu__emit(c, &s));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, y,
                                       epctx_node_float(c->node, "alpha", 1e-4f), &y));
@@ -10473,26 +10345,23 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
     p.inner = (uint32_t)c->tensors[x].count;
     if (channels != 1) {
         EPCTX__TRY(epctx_npu__axis(c, axis_or, shape.rank, 0, &axis));
-        if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1) {
+        if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "scale: expected 1 or %d elements, found %u", shape.dims[axis],
                               channels);
-        }
         p.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
         p.channels = (uint32_t)channels;
         p.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
     }
     if (type != EPCTX_ONNX_INT8 && type != EPCTX_ONNX_UINT8 &&
-        !(to_float && type == EPCTX_ONNX_INT32)) {
+        !(to_float && type == EPCTX_ONNX_INT32))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected int8 or uint8, found %s",
                           epctx_elem_name(type));
-    }
     EPCTX__TRY(epctx_npu__want_float(c, scale));
     if (zero != EPCTX_NPU__NONE &&
-        (c->tensors[zero].elem != type || c->tensors[zero].count != channels)) {
+        (c->tensors[zero].elem != type || c->tensors[zero].count != channels))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "zero point: expected the type of the tensor and the size of the scale");
-    }
     EPCTX__TRY(epctx_npu__new_tensor(c, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y));
     epctx_npu__step_init(&s, op, x, scale, *y);
     s.in[2] = zero;
@@ -10664,11 +10533,10 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     float *ones;
     EPCTX__TRY(epctx_npu__want_float(c, x));
     EPCTX__TRY(epctx_npu__want_indices(c, target, false));
-    if (xs.rank < 2 || ts.rank + 1 != xs.rank) {
+    if (xs.rank < 2 || ts.rank + 1 != xs.rank)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected targets of one rank less, found ranks %u (scores) and %u",
                           (uint64_t)xs.rank, (uint64_t)ts.rank);
-    }
     EPCTX__TRY(epctx_npu__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
     if (ignore != NULL) {
         if (ignore->i > 1000000 || ignore->i < -1000000)
@@ -10735,10 +10603,9 @@ static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__input(c, 1, &target));
     EPCTX__TRY(epctx_npu__optional(c, 2, &weight));
     shape = c->tensors[x].shape;
-    if (shape.rank < 2) {
+    if (shape.rank < 2)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "scores: expected rank >= 2, found %u",
                           (uint64_t)shape.rank);
-    }
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, y);
     s.params.softmax.log = 1;
@@ -10815,10 +10682,9 @@ static epctx_status epctx_npu__rnn_shape(epctx_npu__compiler *c, uint32_t id, ui
     const epctx_npu__shape *s;
     if (id == EPCTX_NPU__NONE) return EPCTX_OK;
     s = &c->tensors[id].shape;
-    if (s->rank != rank || s->dims[0] != d0 || s->dims[1] != d1 || (rank > 2 && s->dims[2] != d2)) {
+    if (s->rank != rank || s->dims[0] != d0 || s->dims[1] != d1 || (rank > 2 && s->dims[2] != d2))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input '%S': expected shape [%d, %d, %d]",
                           &c->tensors[id].name, d0, d1, d2);
-    }
     return epctx_npu__want_float(c, id);
 }
 
@@ -10839,10 +10705,9 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
     if (c->tensors[n->x].shape.rank != 3 || hidden < 1 || hidden > 65536 ||
         epctx_node_attr(c->node, "clip") != NULL ||
         epctx_node_attr(c->node, "activation_alpha") != NULL ||
-        epctx_node_int(c->node, "input_forget", 0) != 0) {
+        epctx_node_int(c->node, "input_forget", 0) != 0)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected X of rank 3 and no clip, activation_alpha or input_forget");
-    }
     if (n->batch_first) {
         epctx_npu__shape shape = c->tensors[n->x].shape, walk;
         int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[EPCTX_NPU_MAX_RANK];
@@ -10870,16 +10735,14 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
     EPCTX__TRY(epctx_npu__rnn_shape(c, n->r, 3, d, gates * hidden, hidden));
     EPCTX__TRY(epctx_npu__rnn_shape(c, n->b, 2, d, 2 * gates * hidden, 0));
     EPCTX__TRY(epctx_npu__rnn_shape(c, n->peep, 2, d, 3 * hidden, 0));
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < 2; i++)
         EPCTX__TRY(epctx_npu__rnn_shape(c, i == 0 ? n->first : n->cell, 3,
                                         n->batch_first ? batch : d, n->batch_first ? d : batch,
                                         hidden));
-    }
     if (n->lengths != EPCTX_NPU__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
-                                          c->tensors[n->lengths].count != (uint64_t)batch)) {
+                                          c->tensors[n->lengths].count != (uint64_t)batch))
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "sequence_lens: expected %d int32 elements",
                           batch);
-    }
     return EPCTX_OK;
 }
 
@@ -10999,10 +10862,9 @@ static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_np
         return epctx_npu__output(c, i, y);
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &y));
-    for (j = 0; j < d; j++) {
+    for (j = 0; j < d; j++)
         EPCTX__TRY(epctx_npu__emit_move(c, n->results[j], y, &walk, start,
                                         j * (uint64_t)dense[at[1]], from, to));
-    }
     return epctx_npu__output(c, i, y);
 }
 
@@ -11144,11 +11006,10 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
         taps += taps % 2; /* as many before as after */
     }
     table.dims[0] = p->out * taps;
-    if (p->out < 1 || p->out > EPCTX_NPU__MAX_BYTES || taps > EPCTX_NPU__MAX_BYTES) {
+    if (p->out < 1 || p->out > EPCTX_NPU__MAX_BYTES || taps > EPCTX_NPU__MAX_BYTES)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "resized axis: expected 1..%u elements and taps, found %d of %d taps",
                           (uint64_t)EPCTX_NPU__MAX_BYTES, p->out, taps);
-    }
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT32, &table, &at, &positions));
     EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
     for (i = 0; i < p->out; i++)
@@ -11176,10 +11037,9 @@ static epctx_status epctx_npu__const_floats(epctx_npu__compiler *c, size_t input
     if (id == EPCTX_NPU__NONE || c->tensors[id].count == 0) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__want_float(c, id));
     EPCTX__TRY(epctx_npu__want_constant(c, id, what));
-    if (c->tensors[id].count > most) {
+    if (c->tensors[id].count > most)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: expected at most %u numbers, found %u",
                           what, (uint64_t)most, c->tensors[id].count);
-    }
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     *count = (size_t)c->tensors[id].count;
     memcpy(out, data, *count * sizeof *out);
@@ -11301,19 +11161,17 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__const_floats(c, 1, "roi", 2 * EPCTX_NPU_MAX_RANK, roi, &roi_count));
         EPCTX__TRY(epctx_npu__const_floats(c, 2, "scales", EPCTX_NPU_MAX_RANK, scales, &count));
         EPCTX__TRY(epctx_npu__optional(c, 3, &id));
-        if (id != EPCTX_NPU__NONE) {
+        if (id != EPCTX_NPU__NONE)
             EPCTX__TRY(
                 epctx_npu__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes, &size_count));
-        }
     }
     by_size = size_count > 0;
     EPCTX__TRY(epctx_npu__mark_axes(c, axes, axes_count, shape.rank, marked));
     if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
-        (roi_count != 0 && roi_count != 2 * axes_count) || c->tensors[x].count == 0) {
+        (roi_count != 0 && roi_count != 2 * axes_count) || c->tensors[x].count == 0)
         return epctx_fail(
             c->error, EPCTX_ERR_GRAPH, "found %u scales, %u sizes and %u roi values for %u axes",
             (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count, (uint64_t)axes_count);
-    }
     if (by_size) EPCTX__TRY(epctx_npu__resize_policy(c, &shape, axes, axes_count, sizes, scales));
     for (i = 0; i < axes_count; i++) {
         const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
@@ -11322,17 +11180,15 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
         p.scale = scales[i];
         p.start = crop && roi_count > 0 ? roi[i] : 0.0f;
         p.end = crop && roi_count > 0 ? roi[axes_count + i] : 1.0f;
-        if (!(p.scale > 0.0f && p.scale < 1e6f)) {
+        if (!(p.scale > 0.0f && p.scale < 1e6f))
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %d: expected scale > 0 and < 1e6",
                               axes[i]);
-        }
         p.out = by_size ? sizes[i] : (int64_t)epctx_npu__floor(size);
         moved = p.scale != 1.0f || p.start != 0.0f || p.end != 1.0f;
-        if (p.out == p.in && moved && (crop || p.in != 1)) {
+        if (p.out == p.in && moved && (crop || p.in != 1))
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "axis %d keeps its %d elements but shifts them: runtimes differ",
                               axes[i], p.in);
-        }
         if (p.out == p.in) continue;
         EPCTX__TRY(epctx_npu__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
     }
@@ -11454,10 +11310,9 @@ static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: expected a size for each axis");
     for (i = 0; i < count; i++) {
         EPCTX__TRY(epctx_npu__axis(c, found ? axes[i] : (int64_t)i, shape.rank, 0, &axis));
-        if (sizes[i] < 1) {
+        if (sizes[i] < 1)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "shape: expected >= 1, found %d",
                               sizes[i]);
-        }
         before = (sizes[i] - shape.dims[axis]) / 2;
         if (sizes[i] < shape.dims[axis]) {
             EPCTX__TRY(
@@ -11489,10 +11344,9 @@ static epctx_status epctx_npu__heads(epctx_npu__compiler *c, uint32_t x, int64_t
         shape.dims[2] = heads;
         EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
     }
-    if (shape.rank != 4) {
+    if (shape.rank != 4)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected rank 4, or rank 3 and a number of heads that divides it");
-    }
     return epctx_npu__emit_transpose(c, x, perms[flat][turned], y);
 }
 
@@ -11525,11 +11379,10 @@ static epctx_status epctx_npu__history(epctx_npu__compiler *c, size_t input, siz
         epctx_npu__shape like = c->tensors[old].shape;
         const int64_t before = like.dims[2];
         like.dims[2] = shape.dims[2];
-        if (!epctx_npu__same_shape(&like, &shape) || c->tensors[old].elem != c->tensors[x].elem) {
+        if (!epctx_npu__same_shape(&like, &shape) || c->tensors[old].elem != c->tensors[x].elem)
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "input '%S': expected the shape of the new ones but for the length",
                               &c->node->inputs[past]);
-        }
         shape.dims[2] += before;
         EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
         EPCTX__TRY(epctx_npu__put_part(c, old, *y, 2, 0));
@@ -11542,10 +11395,9 @@ static epctx_status epctx_npu__history(epctx_npu__compiler *c, size_t input, siz
         *y = x;
         return EPCTX_OK;
     }
-    if (shape.dims[1] == 0 || queries % shape.dims[1] != 0) {
+    if (shape.dims[1] == 0 || queries % shape.dims[1] != 0)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%d heads do not serve %d", shape.dims[1],
                           queries);
-    }
     shape.rank = 5;
     shape.dims[4] = shape.dims[3];
     shape.dims[3] = shape.dims[2];
@@ -11668,10 +11520,9 @@ static epctx_status epctx_npu__angles(epctx_npu__compiler *c, size_t i, bool fla
     EPCTX__TRY(epctx_npu__optional(c, 3, &positions));
     if (positions != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__emit_gather(c, *y, positions, 0, y));
     shape = c->tensors[*y].shape;
-    if (shape.rank != 3) {
+    if (shape.rank != 3)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input '%S': expected rank %s",
                           &c->node->inputs[i], positions != EPCTX_NPU__NONE ? "2" : "3");
-    }
     shape.rank = 4;
     shape.dims[3] = shape.dims[2];
     shape.dims[2] = flat ? 1 : shape.dims[1];
@@ -11717,10 +11568,9 @@ static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c) {
             epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, halves[1], angles[1 - part], &b));
         EPCTX__TRY(epctx_npu__emit_binary(
             c, part == 0 ? EPCTX_NPU__BINARY_SUB : EPCTX_NPU__BINARY_ADD, a, b, &a));
-        if (!epctx_npu__same_shape(&c->tensors[a].shape, &box)) {
+        if (!epctx_npu__same_shape(&c->tensors[a].shape, &box))
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "cosines and sines do not fit the input's batch and length");
-        }
         epctx_npu__half(interleaved, part, width, &start[3], &step[3]);
         epctx_npu__dense(&box, from);
         dense[3] = step[3];
@@ -12838,18 +12688,16 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
     shape.rank = (uint32_t)from->rank;
     for (i = 0; i < from->rank; i++) {
         shape.dims[i] = from->dims[i];
-        if (from->dims[i] < 0) {
+        if (from->dims[i] < 0)
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "constant '%S': expected dimensions >= 0, found %d", &from->name,
                               from->dims[i]);
-        }
     }
     bytes = epctx_npu__mul(epctx_npu__count(&shape), epctx_npu__stored_size(from->elem_type));
-    if (bytes != from->size || bytes > EPCTX_NPU__MAX_BYTES) {
+    if (bytes != from->size || bytes > EPCTX_NPU__MAX_BYTES)
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "constant '%S': expected %u bytes for its shape, found %u", &from->name,
                           bytes, (uint64_t)from->size);
-    }
     EPCTX__TRY(epctx_npu__add_tensor(c, from->elem_type, &shape, id));
     c->tensors[*id].name = from->name;
     c->tensors[*id].constant = true;
@@ -12947,16 +12795,14 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     size_t i = standard || gelu ? 0 : count, j = 0, k;
     while (i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type)) i++;
     while (j < more && !epctx_str_is(node->op_type, epctx_npu__quantizeds[j].floats.op_type)) j++;
-    if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft")))) {
+    if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft"))))
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S%s%S is not supported",
                           &node->op_type, standard ? "" : " of domain ",
                           standard ? &none : &node->domain);
-    }
-    if (node->version < 1 || node->version > EPCTX_NPU__MAX_OPSET) {
+    if (node->version < 1 || node->version > EPCTX_NPU__MAX_OPSET)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "operator %S: expected opset 1..%d, found %d", &node->op_type,
                           (int64_t)EPCTX_NPU__MAX_OPSET, node->version);
-    }
     c->node = node;
     c->folding = true;
     for (k = 0; k < node->input_count && c->folding; k++) {
@@ -13730,11 +13576,10 @@ static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c) {
     for (i = 0; i < g->output_count; i++) {
         uint32_t id = epctx_map_get(&c->scope.names, g->outputs[i].name), copy;
         epctx_npu__tensor *t = id == EPCTX_MAP_NONE ? NULL : &c->tensors[id];
-        if (t == NULL || t->elem == 0 || t->count == 0) {
+        if (t == NULL || t->elem == 0 || t->count == 0)
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "graph output '%S': no node computes it, or its shape is not fixed",
                               &g->outputs[i].name);
-        }
         if (t->constant || c->buffers[t->buffer].place != EPCTX_NPU__SCRATCH || t->offset != 0 ||
             c->buffers[t->buffer].bytes != t->count * epctx_npu__stored_size(t->elem)) {
             EPCTX__TRY(epctx_npu__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
@@ -14761,13 +14606,12 @@ static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c) {
     size_t i;
     for (i = 0; i < c->graph->input_count; i++) {
         uint32_t id = epctx_map_get(&c->scope.names, c->graph->inputs[i].name);
-        if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant) {
+        if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant)
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "graph input '%S': expected floats of 16 to 64 bits, integers or "
                               "bool of fixed shape and rank <= %u, found %s",
                               &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK,
                               epctx_elem_name(c->graph->inputs[i].elem_type));
-        }
     }
     EPCTX__TRY(epctx_npu__lower_nodes(c));
     EPCTX__TRY(epctx_npu__bind_outputs(c));
@@ -15019,10 +14863,9 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
     EPCTX__TRY(epctx_npu__word(c, &b->words, (uint32_t)s->op));
     EPCTX__TRY(epctx_npu__word(c, &b->words, epctx_npu__command_size(op)));
     EPCTX__TRY(epctx_npu__name(c, b, s->name));
-    for (i = 0; i < op->in_count; i++) {
+    for (i = 0; i < op->in_count; i++)
         EPCTX__TRY(epctx_npu__is_weight(c, s, i) ? epctx_npu__write_weight(c, b, s, i)
                                                  : epctx_npu__write_operand(c, b, s->in[i]));
-    }
     EPCTX__TRY(epctx_npu__write_operand(c, b, s->out));
     if (op->out_count > 1) {
         EPCTX__TRY(epctx_npu__word(c, &b->words, EPCTX_NPU__SCRATCH));
@@ -15043,10 +14886,9 @@ static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__bu
     EPCTX__TRY(epctx_npu__name(c, b, name));
     EPCTX__TRY(epctx_npu__word(c, &b->words, (uint32_t)t->elem));
     EPCTX__TRY(epctx_npu__word(c, &b->words, t->shape.rank));
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
         EPCTX__TRY(
             epctx_npu__word(c, &b->words, i < t->shape.rank ? (uint64_t)t->shape.dims[i] : 0));
-    }
     return EPCTX_OK;
 }
 
@@ -15068,10 +14910,9 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
     r.outputs = (uint32_t)c->graph->output_count;
     for (i = 0; i < c->graph->input_count; i++)
         EPCTX__TRY(epctx_npu__write_value(c, b, c->graph->inputs[i].name, i));
-    for (i = 0; i < c->graph->output_count; i++) {
+    for (i = 0; i < c->graph->output_count; i++)
         EPCTX__TRY(
             epctx_npu__write_value(c, b, c->graph->outputs[i].name, c->graph->input_count + i));
-    }
     r.commands_at = (uint32_t)(b->words.size / 4);
     EPCTX__TRY(epctx_npu__reserve_weights(c, b));
     for (i = 0; i < c->step_count; i++) {
@@ -15787,12 +15628,11 @@ static epctx_status epctx_npu__check_work(const epctx_npu_context *context, uint
     size_t i;
     for (i = 0; i < context->total_count; i++) {
         const epctx_npu_graph *graph = &context->graphs[i];
-        if (graph->work > most) {
+        if (graph->work > most)
             return epctx_fail(error, EPCTX_ERR_LIMIT,
                               "context binary: graph '%S': expected at most %u operations per run "
                               "(max_work), found %u",
                               &graph->info.name, most, graph->work);
-        }
     }
     return EPCTX_OK;
 }
@@ -15809,10 +15649,9 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
     *context = NULL;
     EPCTX__TRY(epctx_npu_load_size(binary, &size, error));
     memory = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user, head + size);
-    if (memory == NULL) {
+    if (memory == NULL)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes",
                           (uint64_t)(head + size));
-    }
     loaded = (epctx_npu_context *)(void *)memory;
     status = epctx_npu_load(loaded, binary, memory + head, size, error);
     if (status == EPCTX_OK && npu->max_work > 0)
@@ -15909,11 +15748,10 @@ static epctx_status epctx_npu__check(void *self, const epctx_epnode *node, epctx
     const epctx_npu *npu = (const epctx_npu *)self;
     const epctx_npu_arch *arch = epctx_npu_arch_find(node->hardware_architecture);
     epctx_error_clear(error);
-    if (node->hardware_architecture.size > 0 && (arch == NULL || !arch->runnable)) {
+    if (node->hardware_architecture.size > 0 && (arch == NULL || !arch->runnable))
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "hardware architecture: expected '%s', found '%S'", npu->arch->name,
                           &node->hardware_architecture);
-    }
     return EPCTX_OK;
 }
 
@@ -15931,11 +15769,10 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
         return epctx_fail(error, EPCTX_ERR_ARG, "unknown hardware architecture '%s'", wanted);
     if (opts != NULL && (unsigned)opts->check_weights > EPCTX_NPU_CHECK_NEVER)
         return epctx_fail(error, EPCTX_ERR_ARG, "check_weights: expected an epctx_npu_check");
-    if (!npu->arch->runnable) {
+    if (!npu->arch->runnable)
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                           "hardware architecture: this build has kernels for '%s', not for '%s'",
                           epctx_npu__archs[0].name, wanted);
-    }
     epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL); /* selects the default */
     npu->allocator = arena.allocator;
     epctx_arena_free(&arena);
