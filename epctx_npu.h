@@ -12570,9 +12570,9 @@ typedef struct epctx_npu__quantized {
 static const epctx_npu__quantized epctx_npu__quantizeds[] = {
     {{"QGemm", epctx_npu__lower_gemm, 0}, 0, 2, 6, 7},
     {{"QLinearAdd", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD}, 0, 2, 0, 6},
-    {{"QLinearAveragePool", epctx_npu__lower_pool, true}, 0, 1, 0, 3},
+    {{"QLinearAveragePool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE}, 0, 1, 0, 3},
     {{"QLinearConcat", epctx_npu__lower_concat, 0}, 2, 0, 0, 0},
-    {{"QLinearConv", epctx_npu__lower_conv, 0}, 0, 2, 8, 6},
+    {{"QLinearConv", epctx_npu__lower_any_conv, 0}, 0, 2, 8, 6},
     {{"QLinearGlobalAveragePool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
      0,
      1,
