@@ -546,6 +546,31 @@ TEST(pieces_that_crumble) {
     check_stages(EPCTX_NPU__ROUNDS, 0);
 }
 
+/* -- quantized operators -- */
+
+/* Of images of 0 to 4 dimensions: the windows of many fit into no window of two. */
+TEST(quantized_pools_of_any_rank) {
+    static const int64_t dims[6] = {1, 1, 2, 2, 2, 2}, one[1] = {1};
+    static const float scale[1] = {0.5f};
+    static const uint8_t zero[1] = {3};
+    for (int rank = 2; rank <= 6; rank++) {
+        graph_builder b;
+        epctx_buffer blob;
+        epctx_error error;
+        gb_init(&b);
+        gb_input(&b, "x", EPCTX_ONNX_UINT8, rank, dims);
+        gb_floats(&b, "s", 0, one, scale);
+        gb_constant(&b, "z", EPCTX_ONNX_UINT8, 0, one, zero);
+        gb_node(&b, "QLinearAveragePool", 1, "x,s,z,s,z", "y")->domain =
+            epctx_str_of("com.microsoft");
+        gb_attr_ints(&b, "kernel_shape", (size_t)rank - 2, dims + 2);
+        gb_output(&b, "y");
+        CHECK_INT(gb_compile(&b, NULL, &blob, &error) == EPCTX_OK, rank > 2);
+        epctx_buffer_free(&blob);
+        gb_free(&b);
+    }
+}
+
 /* -- bodies -- */
 
 /* Whether the only node of a graph is taken. */
@@ -1196,6 +1221,7 @@ int main(int argc, char **argv) {
     RUN(plan_of_a_long_chain);
     RUN(plan_of_a_crowd);
     RUN(pieces_that_crumble);
+    RUN(quantized_pools_of_any_rank);
     RUN(bodies_have_limits);
     RUN(types_behind_others);
     RUN(same_bytes_everywhere);
