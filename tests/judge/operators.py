@@ -224,11 +224,14 @@ def unary(op):
         if op in ("Elu", "Celu", "LeakyRelu", "ThresholdedRelu",
                   "HardSigmoid") and r.random() < 0.5:
             attrs["alpha"] = array.array("f", [r.uniform(0.1, 2)])[0]
+        version, domain = UNARY[op], ""
         if op == "Gelu":
-            attrs["approximate"] = r.choice(["none", "tanh"])
+            attrs["approximate"] = r.choice(["none", "tanh", None])
+            if attrs["approximate"] is None and r.random() < 0.7:
+                version, domain = 1, "com.microsoft"
         wide = 10.0 ** r.choice([-3, 0, 0, 0.7, 2, 5])
-        return Case(op, UNARY[op], [floats(r, dims, extreme=0.4, low=-wide, high=wide)],
-                    [BOOL if op[:2] == "Is" else FLOAT], 2e-5, 1e-6, **attrs)
+        return Case(op, version, [floats(r, dims, extreme=0.4, low=-wide, high=wide)],
+                    [BOOL if op[:2] == "Is" else FLOAT], 2e-5, 1e-6, domain, **attrs)
     return make
 
 
