@@ -9342,7 +9342,7 @@ static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c) {
     return epctx_npu__output(c, 0, y);
 }
 
-/* -- ConvTranspose: a convolution of the zero-stuffed input with flipped weights -- */
+/* -- ConvTranspose: one Conv yields a channel per sub-pixel phase, a Move interleaves them -- */
 
 /* Output extent of one axis, and the padding of the result: negative if it grows. */
 static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t in, int64_t kernel,
@@ -9381,56 +9381,106 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
 typedef struct epctx_npu__transposed {
     int64_t groups, channels, outputs; /* of one group */
     int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
+    int64_t phases[2], taps[2]; /* taps of one phase */
 } epctx_npu__transposed;
 
-/* Weights [group][channel][output][ky][kx] to [group][output][channel][ky][kx]; flips ky and kx. */
+/* Weights [group][channel][output][ky][kx] to [group][output][phases][channel][taps], flipped. */
 static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_npu__transposed *p,
                                             uint32_t w, uint32_t *turned) {
     const bool folding = c->folding;
-    epctx_npu__shape in = {5, {0}}, out = {5, {0}};
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[5], to[EPCTX_NPU_MAX_RANK];
-    epctx_status status;
-    in.dims[0] = out.dims[0] = p->groups;
-    in.dims[1] = out.dims[2] = p->channels;
-    in.dims[2] = out.dims[1] = p->outputs;
-    in.dims[3] = out.dims[3] = p->kernel[0];
-    in.dims[4] = out.dims[4] = p->kernel[1];
-    epctx_npu__dense(&in, dense);
-    epctx_npu__dense(&out, to);
-    from[0] = dense[0];
-    from[1] = dense[2];
-    from[2] = dense[1];
-    from[3] = -dense[3];
-    from[4] = -dense[4];
+    const int64_t ty = p->taps[0], tx = p->taps[1], sy = p->phases[0], sx = p->phases[1];
+    const int64_t area = ty * sy * tx * sx;
+    const epctx_npu__shape all = {3, {p->groups * p->channels * p->outputs, ty * sy, tx * sx}};
+    const epctx_npu__shape out = {7, {p->groups, p->outputs, sy, sx, p->channels, ty, tx}};
+    const int64_t from[7] = {
+        p->channels * p->outputs * area, area, tx * sx, 1, p->outputs * area, -sy * tx * sx, -sx};
+    epctx_npu__shape given = all;
+    int64_t dense[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    uint32_t padded = w;
+    epctx_status status = EPCTX_OK;
     c->folding = c->tensors[w].constant;
-    status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, turned);
+    given.dims[1] = p->kernel[0];
+    given.dims[2] = p->kernel[1];
+    if (given.dims[1] != all.dims[1] || given.dims[2] != all.dims[2]) {
+        epctx_npu__dense(&given, dense);
+        epctx_npu__dense(&all, to);
+        status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &padded);
+        if (status == EPCTX_OK) status = epctx_npu__emit_fill(c, padded, 0);
+        if (status == EPCTX_OK)
+            status = epctx_npu__emit_move(c, w, padded, &given, 0, 0, dense, to);
+    }
+    epctx_npu__dense(&out, to);
+    if (status == EPCTX_OK) status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, turned);
     if (status == EPCTX_OK)
-        status = epctx_npu__emit_move(c, w, *turned, &out,
-                                      (uint64_t)(p->kernel[0] * p->kernel[1] - 1), 0, from, to);
+        status =
+            epctx_npu__emit_move(c, padded, *turned, &out,
+                                 (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx), 0, from, to);
     c->folding = folding;
     return status;
 }
 
-/* Inserts zeros between the elements of the input. */
+/* One bias per phase. */
+static epctx_status epctx_npu__turn_bias(epctx_npu__compiler *c, const epctx_npu__transposed *p,
+                                         uint32_t *bias) {
+    const int64_t phases = p->phases[0] * p->phases[1], from[2] = {1, 0}, to[2] = {phases, 1};
+    const epctx_npu__shape shape = {2, {p->groups * p->outputs, phases}};
+    const bool folding = c->folding;
+    const uint32_t x = *bias;
+    epctx_status status;
+    if (x == EPCTX_NPU__NONE || phases == 1) return EPCTX_OK;
+    c->folding = c->tensors[x].constant;
+    status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, bias);
+    if (status == EPCTX_OK) status = epctx_npu__emit_move(c, x, *bias, &shape, 0, 0, from, to);
+    c->folding = folding;
+    return status;
+}
+
+/* Images [plane][phases][row][column] to [plane][out]: each phase's points are a stride apart. */
+static epctx_status epctx_npu__interleave(epctx_npu__compiler *c, const epctx_npu__transposed *p,
+                                          const epctx_npu__window *w, const epctx_npu__shape *ys,
+                                          uint32_t x, uint32_t *y) {
+    const int64_t sy = p->phases[0], sx = p->phases[1], rows = w->out_h, columns = w->out_w;
+    const int64_t planes = ys->dims[0] * ys->dims[1], width = columns * sx;
+    const epctx_npu__shape all = {5, {planes, rows, sy, columns, sx}};
+    const epctx_npu__shape crop = {3, {planes, p->out[0], p->out[1]}};
+    const int64_t area = rows * columns;
+    const int64_t from[5] = {area * sy * sx, columns, area * sx, 1, area};
+    const int64_t wide[3] = {area * sy * sx, width, 1};
+    int64_t to[EPCTX_NPU_MAX_RANK];
+    *y = x;
+    if (sy * sx > 1) {
+        epctx_npu__dense(&all, to);
+        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, y));
+        EPCTX__TRY(epctx_npu__emit_move(c, x, *y, &all, 0, 0, from, to));
+    }
+    if (rows * sy == p->out[0] && width == p->out[1]) return epctx_npu__alias(c, *y, ys, 0, y);
+    x = *y;
+    epctx_npu__dense(&crop, to);
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, ys, y));
+    return epctx_npu__emit_move(
+        c, x, *y, &crop, (uint64_t)(p->before[0] % sy * width + p->before[1] % sx), 0, wide, to);
+}
+
+/* Inserts zeros between the elements of the input where phases do not do it. */
 static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__transposed *p,
                                       uint32_t x, int64_t planes, uint32_t *y) {
     epctx_npu__shape in = {3, {0}}, out = {3, {0}}, image = {4, {0}};
     int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     uint32_t i;
     *y = x;
-    if (p->stride[0] == 1 && p->stride[1] == 1) return EPCTX_OK;
+    if (p->stride[0] == p->phases[0] && p->stride[1] == p->phases[1]) return EPCTX_OK;
     in.dims[0] = out.dims[0] = planes;
     for (i = 0; i < 2; i++) {
         in.dims[i + 1] = p->in[i];
-        out.dims[i + 1] = (p->in[i] - 1) * p->stride[i] + 1;
+        out.dims[i + 1] = (p->in[i] - 1) * (p->stride[i] / p->phases[i]) + 1;
         image.dims[i + 2] = out.dims[i + 1];
     }
     image.dims[1] = p->groups * p->channels;
     image.dims[0] = planes / image.dims[1];
     epctx_npu__dense(&in, from);
     epctx_npu__dense(&out, to);
-    to[1] *= p->stride[0];
-    to[2] *= p->stride[1];
+    to[1] *= p->stride[0] / p->phases[0];
+    to[2] *= p->stride[1] / p->phases[1];
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &image, y));
     EPCTX__TRY(epctx_npu__emit_fill(c, *y, 0));
     return epctx_npu__emit_move(c, x, *y, &in, 0, 0, from, to);
@@ -9461,11 +9511,29 @@ static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx
                                               p->dilation[i], extra[i], wanted[i], &auto_pad,
                                               &p->before[i], &p->after[i], &p->out[i]));
     }
+    for (i = 0; i < 2; i++) { /* few zeros among the taps, and each phase has its own */
+        p->phases[i] = p->dilation[i] == 1 && p->stride[i] <= p->kernel[i] ? p->stride[i] : 1;
+        p->taps[i] = (p->kernel[i] + p->phases[i] - 1) / p->phases[i];
+    }
     return EPCTX_OK;
 }
 
+/* Window of one axis: as many places as the phases of the result need, or more. */
+static void epctx_npu__phase_axis(const epctx_npu__transposed *p, uint32_t axis, uint32_t *in,
+                                  uint32_t *out, uint32_t *low, uint32_t *high) {
+    const int64_t phases = p->phases[axis], reach = (p->taps[axis] - 1) * p->dilation[axis];
+    const int64_t size = (p->in[axis] - 1) * (p->stride[axis] / phases) + 1;
+    const int64_t first = reach - p->before[axis] / phases;
+    const int64_t places = (p->before[axis] % phases + p->out[axis] + phases - 1) / phases;
+    const int64_t last = places + reach - size - first;
+    *in = (uint32_t)size;
+    *low = (uint32_t)first;
+    *high = (uint32_t)(last < 0 ? 0 : last);
+    *out = *in + *low + *high - (uint32_t)reach;
+}
+
 static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
-    epctx_npu__shape xs, ws, ys;
+    epctx_npu__shape xs, ws, ys, image;
     epctx_npu__transposed p;
     epctx_npu__window w;
     epctx_npu__step s;
@@ -9487,31 +9555,31 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__turn_weights(c, &p, weights, &weights));
     EPCTX__TRY(epctx_npu__spread(c, &p, x, xs.dims[0] * xs.dims[1], &x));
     memset(&w, 0, sizeof w);
-    w.in_h = (uint32_t)((p.in[0] - 1) * p.stride[0] + 1);
-    w.in_w = (uint32_t)((p.in[1] - 1) * p.stride[1] + 1);
-    w.out_h = (uint32_t)p.out[0];
-    w.out_w = (uint32_t)p.out[1];
-    w.kernel_h = (uint32_t)p.kernel[0];
-    w.kernel_w = (uint32_t)p.kernel[1];
+    epctx_npu__phase_axis(&p, 0, &w.in_h, &w.out_h, &w.top, &w.bottom);
+    epctx_npu__phase_axis(&p, 1, &w.in_w, &w.out_w, &w.left, &w.right);
+    w.kernel_h = (uint32_t)p.taps[0];
+    w.kernel_w = (uint32_t)p.taps[1];
     w.stride_h = w.stride_w = 1;
     w.dilation_h = (uint32_t)p.dilation[0];
     w.dilation_w = (uint32_t)p.dilation[1];
-    w.top = (uint32_t)((p.kernel[0] - 1) * p.dilation[0] - p.before[0]);
-    w.left = (uint32_t)((p.kernel[1] - 1) * p.dilation[1] - p.before[1]);
-    w.bottom = (uint32_t)((p.kernel[0] - 1) * p.dilation[0] - p.after[0]);
-    w.right = (uint32_t)((p.kernel[1] - 1) * p.dilation[1] - p.after[1]);
-    if (!epctx_npu__window_ok(&w))
+    if (!epctx_npu__window_ok(&w)) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d is too large", p.kernel[0],
                           p.kernel[1]);
-    ys = epctx_npu__image(&xs, p.outputs * p.groups, &w);
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
+    }
+    EPCTX__TRY(epctx_npu__turn_bias(c, &p, &bias));
+    image = epctx_npu__image(&xs, p.outputs * p.groups * p.phases[0] * p.phases[1], &w);
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &image, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, weights, y);
     s.in[2] = bias;
     s.params.conv.batch = (uint32_t)xs.dims[0];
     s.params.conv.groups = (uint32_t)p.groups;
     s.params.conv.in_channels = (uint32_t)p.channels;
-    s.params.conv.out_channels = (uint32_t)p.outputs;
+    s.params.conv.out_channels = (uint32_t)(p.outputs * p.phases[0] * p.phases[1]);
     EPCTX__TRY(epctx_npu__emit_conv(c, &s, &w));
+    ys = xs;
+    ys.dims[1] = p.outputs * p.groups;
+    memcpy(ys.dims + 2, p.out + 4 - xs.rank, (xs.rank - 2) * sizeof *p.out);
+    EPCTX__TRY(epctx_npu__interleave(c, &p, &w, &ys, y, &y));
     return epctx_npu__output(c, 0, y);
 }
 

@@ -438,8 +438,12 @@ def conv(op):
         if op == "ConvTranspose":
             attrs.pop("auto_pad", None)
             w = [channels, outs // group] + kernel
-            return Case(op, 11, [floats(r, x), floats(r, w, r.random() < 0.8)], [FLOAT], 1e-4, 1e-3,
-                        **attrs)
+            bias = [floats(r, [outs], r.random() < 0.7)] if r.random() < 0.5 else []
+            if r.random() < 0.4:
+                attrs["output_padding"] = [r.randrange(n) for n in attrs.get("strides", kernel)]
+                attrs.setdefault("strides", kernel)
+            return Case(op, 11, [floats(r, x), floats(r, w, r.random() < 0.8)] + bias, [FLOAT],
+                        1e-4, 1e-3, **attrs)
         tx, edge = UINT8 if op == "ConvInteger" else r.choice([UINT8, INT8]), r.random() < 0.4
         tw = UINT8 if op == "ConvInteger" else r.choice([UINT8, INT8]) if tx == UINT8 else INT8
         xx, xw = bytes_of(r, x, tx, False, edge), bytes_of(r, w, tw, r.random() < 0.7, edge, tx)
