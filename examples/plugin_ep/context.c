@@ -30,6 +30,8 @@ static void aligned_free_fn(void *user, void *memory) {
     free(block);
 }
 
+const epctx_allocator ep_payload_allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
+
 /* The application's payload, copied if it is not aligned. */
 typedef struct given_bytes {
     ep_bytes bytes;
@@ -271,13 +273,12 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
                        OrtNodeComputeInfo **infos) {
     ep_context *context = l->context;
     ep_session *session = context->session;
-    const epctx_allocator allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
     epctx_load_opts opts;
     size_t i;
     memset(&opts, 0, sizeof opts);
     for (i = 0; i < l->count; i++) {
         EP_TRY(ep_record_read(&l->records[i], session->api, graphs[i], fused[i]));
-        epctx_buffer_init(&context->payloads[i], &allocator);
+        epctx_buffer_init(&context->payloads[i], &ep_payload_allocator);
         EP_TRY(ep_context_node_read(&l->records[i], 0, &context->payloads[i], &context->arena,
                                     &l->nodes[i]));
     }
@@ -417,7 +418,6 @@ static epctx_str weights_text(const epctx_node *node) {
 /* All pieces into one context, and the nodes that stand for them. */
 static OrtStatus *compile_pieces(ep_context *context, const ep_record *records, size_t count,
                                  const OrtNode **fused, const char *binary) {
-    const epctx_allocator allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
     const ep_session *session = context->session;
     epctx_ep_opts opts;
     epctx_error error;
@@ -429,7 +429,7 @@ static OrtStatus *compile_pieces(ep_context *context, const ep_record *records, 
     opts.binary = *binary ? binary : "context.bin"; /* not used in any model */
     opts.prepare_only = session->compile_only;
     opts.weightless = session->weightless;
-    opts.allocator = &allocator;
+    opts.allocator = &ep_payload_allocator;
     epctx_error_clear(&error);
     status =
         epctx_ep_begin(&context->made, &session->backend, &opts, count, &context->arena, &error);

@@ -68,6 +68,10 @@ typedef struct ep_stream_info {
     uint64_t copies, flushes, runs;
 } ep_stream_info;
 
+/* Memory for payloads, aligned like a mapped file. A backend that builds its payload with this
+ * allocator can hand the memory over instead of copying it. */
+extern const epctx_allocator ep_payload_allocator;
+
 const ep_device *ep_device_get(void);
 
 #ifdef __cplusplus

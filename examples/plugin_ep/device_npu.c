@@ -37,6 +37,7 @@ static epctx_status npu_open(const ep_options *options, epctx_backend *backend,
     session->hooks.cancel_fn = npu_cancelled;
     session->run.hooks = &session->hooks;
     opts.run = &session->run;
+    opts.allocator = &ep_payload_allocator;
     opts.architecture = ep_option_get(options, "hardware_architecture");
     status = epctx_npu_init(&session->npu, &opts, backend, error);
     if (status != EPCTX_OK) free(session);
