@@ -694,7 +694,7 @@ static EPCTX_NPU__INLINE int32_t epctx_npu__exp_split(float x, float *r) {
     return n;
 }
 
-/* 2^n for n in -126..127 */
+/* 2^n for n in -126..127; 0 for -127 */
 static EPCTX_NPU__INLINE float epctx_npu__pow2(int32_t n) {
     return epctx_npu__float_of((uint32_t)(n + 127) << 23);
 }
@@ -712,6 +712,13 @@ static EPCTX_NPU__INLINE float epctx_npu__exp(float x) {
     return epctx_npu__choose(x != x, x, y);
 }
 
+/* e^x of x <= 0; 0 instead of numbers that are not normal, and of NaN. */
+static EPCTX_NPU__INLINE float epctx_npu__exp_below(float x) {
+    float r;
+    const int32_t n = epctx_npu__exp_split(epctx_npu__choose(x > -88.0f, x, -88.0f), &r);
+    return (1.0f + epctx_npu__expm1_core(r)) * epctx_npu__pow2(n);
+}
+
 /* tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, formed without cancellation. */
 static EPCTX_NPU__INLINE float epctx_npu__tanh(float x) {
     const float a = epctx_npu__abs(x), c = epctx_npu__choose(a < 10.0f, a, 10.0f);
@@ -723,8 +730,8 @@ static EPCTX_NPU__INLINE float epctx_npu__tanh(float x) {
 }
 
 static EPCTX_NPU__INLINE float epctx_npu__sigmoid(float x) {
-    const float e = epctx_npu__exp(-epctx_npu__abs(x)), y = 1.0f / (1.0f + e);
-    return epctx_npu__choose(x < 0.0f, e * y, y);
+    const float e = epctx_npu__exp_below(-epctx_npu__abs(x)), y = 1.0f / (1.0f + e);
+    return epctx_npu__choose(x < 0.0f, e * y, epctx_npu__choose(x != x, x, y));
 }
 
 /* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
@@ -799,26 +806,18 @@ static float epctx_npu__sqrt(float x) {
 #endif
 }
 
-/* erf: power series below 1, else Abramowitz and Stegun 7.1.26, with a small relative error. */
+/* erf: x times a polynomial, interpolated at Chebyshev nodes of x^2 below 3.92^2; 1 from there. */
 static EPCTX_NPU__INLINE float epctx_npu__erf(float x) {
-    const float a = epctx_npu__abs(x), z = x * x;
-    float p, t, y;
-    p = 1.6462114e-6f - z * 1.6365845e-7f;
-    p = 1.4925650e-5f - z * p;
-    p = 1.2055333e-4f - z * p;
-    p = 8.5483270e-4f - z * p;
-    p = 5.2239776e-3f - z * p;
-    p = 2.6866171e-2f - z * p;
-    p = 1.1283792e-1f - z * p;
-    p = 3.7612639e-1f - z * p;
-    p = x * (1.1283792f - z * p);
-    t = 1.0f / (1.0f + 0.3275911f * a);
-    y = 1.061405429f * t - 1.453152027f;
-    y = y * t + 1.421413741f;
-    y = y * t - 0.284496736f;
-    y = y * t + 0.254829592f;
-    y = 1.0f - y * t * epctx_npu__exp(-z);
-    return epctx_npu__choose(a < 1.0f, p, epctx_npu__signed(y, x));
+    const float t = x * x * (2.0f / (3.92f * 3.92f)) - 1.0f;
+    float p = 2.12785811e-3f - 9.39271937e-4f * t;
+    p = (p * t - 1.04527792e-3f) * t + 1.82033039e-3f;
+    p = (p * t - 8.17048363e-3f) * t + 1.43435020e-2f;
+    p = (p * t - 1.96174905e-2f) * t + 2.96092122e-2f;
+    p = (p * t - 4.35857326e-2f) * t + 5.84258288e-2f;
+    p = (p * t - 7.39898905e-2f) * t + 9.05922130e-2f;
+    p = (p * t - 0.109181851f) * t + 0.134084836f;
+    p = (p * t - 0.180108562f) * t + 0.360736817f;
+    return epctx_npu__choose(epctx_npu__abs(x) >= 3.92f, epctx_npu__signed(1.0f, x), x * p);
 }
 
 /* Rounds towards zero; floats from 2^23 on are integers. */
@@ -835,22 +834,41 @@ static EPCTX_NPU__INLINE float epctx_npu__floor(float x) {
 
 /* Rounds to the nearest integer, ties to even. */
 static EPCTX_NPU__INLINE float epctx_npu__round(float x) {
-    const float t = epctx_npu__trunc(x), rest = x - t; /* exact */
-    const float away = epctx_npu__signed(1.0f, rest), size = epctx_npu__abs(rest);
-    const bool odd = t * 0.5f != epctx_npu__trunc(t * 0.5f);
-    return epctx_npu__choose((size > 0.5f) | ((size == 0.5f) & odd), t + away, t);
+    const bool small = epctx_npu__abs(x) < 8388608.0f;
+    const int32_t n = (int32_t)epctx_npu__choose(small, x, 0.0f);
+    const float t = epctx_npu__signed((float)n, x), rest = x - t; /* exact */
+    const float size = epctx_npu__abs(rest), y = t + epctx_npu__signed(1.0f, rest);
+    const float tie = epctx_npu__float_of(0x3effffffu + ((uint32_t)~n & 1)); /* 0.5 if even */
+    return epctx_npu__choose(small, epctx_npu__choose(size > tie, y, t), x);
 }
 
-/* sin(x + quarter * pi/2). x is m 2^e; in integers, m times the fraction bits of 2^(e-2) 2/pi gives
- * the last two bits of the quarter turns and 62 bits of their fraction. */
-static float epctx_npu__sine(float x, uint32_t quarter) {
+/* sin(x + shift * pi) of |x| < 2^20, shift 0, 0.5 (a cosine), 1 ...: x less a multiple of pi, which
+ * is in two parts, the first short enough that its multiples are exact. */
+static EPCTX_NPU__INLINE float epctx_npu__sine_near(double x, double shift) {
+    const double turns = x * 0.31830988618379067154 + shift;
+    const int32_t whole = (int32_t)(turns + (double)epctx_npu__signed(0.5f, (float)turns));
+    const double n = (double)whole - shift;
+    const double r = x - n * 3.1415926534682512 - n * 1.2154201013012384e-10, z = r * r;
+    double p = 1.0 / 39916800 - z * (1.0 / 6227020800);
+    p = 1.0 / 362880 - z * p;
+    p = 1.0 / 5040 - z * p;
+    p = 1.0 / 120 - z * p;
+    p = 1.0 / 6 - z * p;
+    p = r * (1.0 - z * p);
+    return epctx_npu__float_of(epctx_npu__bits_of((float)p) ^ ((uint32_t)whole & 1) << 31);
+}
+
+/* sin(x), or cos(x), at any distance. x is m 2^e; in integers, m times the fraction bits of
+ * 2^(e-2) 2/pi gives the last two bits of the quarter turns and 62 bits of their fraction. */
+static float epctx_npu__sine(float x, bool cosine) {
     static const uint32_t two_over_pi[8] = {/* 32 zeros, then the fraction */
                                             0u,          0xA2F9836Eu, 0x4E441529u, 0xFC2757D1u,
                                             0xF534DDC0u, 0xDB629599u, 0x3C439041u, 0xFE5163ABu};
     const uint32_t bits = epctx_npu__bits_of(x) & 0x7fffffffu;
-    double r = (double)x, z;
+    uint32_t quarter = cosine ? 1 : 0;
+    double r = (double)x;
     if (bits >= 0x7f800000u) return x - x; /* NaN */
-    if (bits >= 120u << 23) {              /* 2^-7 */
+    if (bits >= 147u << 23) {              /* 2^20 */
         const uint32_t skip = (bits >> 23) - 120, s = skip % 32, *w = two_over_pi + skip / 32;
         const uint64_t m = (bits & 0x7fffffu) | 0x800000u, middle = (uint64_t)w[2] << 32 | w[3];
         uint64_t rest = ((uint64_t)w[0] << 32 | w[1]) << s | ((uint64_t)w[2] << s >> 32), n;
@@ -860,14 +878,9 @@ static float epctx_npu__sine(float x, uint32_t quarter) {
         r = (rest >> 63 != 0 ? -(double)(0 - rest) : (double)rest) *
             (1.57079632679489661923 / 4611686018427387904.0);
         r = x < 0.0f ? -r : r;
-        quarter += (uint32_t)(x < 0.0f ? 4 - n : n);
+        quarter += (uint32_t)(x < 0.0f ? 4 - n : n) % 4;
     }
-    z = r * r;
-    if ((quarter & 1) != 0)
-        r = 1.0 - z * (0.5 - z * (1.0 / 24 - z * (1.0 / 720 - z * (1.0 / 40320 - z / 3628800))));
-    else
-        r *= 1.0 - z * (1.0 / 6 - z * (1.0 / 120 - z * (1.0 / 5040 - z * (1.0 / 362880))));
-    return (float)((quarter & 2) != 0 ? -r : r);
+    return epctx_npu__sine_near(r, 0.5 * (double)quarter);
 }
 
 /* -- in double, to ten digits or more: powers, and functions that would cancel in float -- */
@@ -886,50 +899,77 @@ static double epctx_npu__sqrt_wide(double x) {
     return root > 0.0 ? 0.5 * (root + x / root) : root;
 }
 
+/* log(m) for m in sqrt(1/2)..sqrt(2) */
+static EPCTX_NPU__INLINE double epctx_npu__log_core(double m) {
+    const double s = (m - 1.0) / (m + 1.0), z = s * s;
+    double p = 1.0 / 11 + z * (1.0 / 13);
+    p = 1.0 / 9 + z * p;
+    p = 1.0 / 7 + z * p;
+    p = 1.0 / 5 + z * p;
+    p = 1.0 / 3 + z * p;
+    return 2.0 * (s + s * z * p);
+}
+
 /* log(x) of a positive number. */
 static double epctx_npu__log_wide(double x) {
-    double s, z, p = 0.0;
     uint64_t bits;
-    int32_t n, k;
+    double m;
+    int32_t n;
     memcpy(&bits, &x, 8);
     n = (int32_t)(bits >> 52) - 1023;
     bits = (bits & 0xfffffffffffffu) | (uint64_t)1023 << 52;
-    memcpy(&s, &bits, 8);
-    if (s > 1.4142135) {
-        s *= 0.5;
+    memcpy(&m, &bits, 8);
+    if (m > 1.4142135) {
+        m *= 0.5;
         n++;
     }
-    s = (s - 1.0) / (s + 1.0);
-    z = s * s;
-    for (k = 15; k >= 1; k -= 2) p = p * z + 1.0 / (double)k;
-    return (double)n * 0.69314718055994530942 + 2.0 * s * p;
+    return (double)n * 0.69314718055994530942 + epctx_npu__log_core(m);
 }
 
-/* e^x; converting to float turns tiny results to 0 and huge ones to infinity. */
+/* e^x, x at most 110 and rounded `c`: tiny results turn to 0 and huge ones to infinity. */
+static EPCTX_NPU__INLINE double epctx_npu__exp_core(double x, float c) {
+    const int32_t n = (int32_t)(c * 1.44269504f + epctx_npu__signed(0.5f, c));
+    const double r = x - (double)n * 0.69314718055994530942;
+    double p = 1.0 / 40320 + r * (1.0 / 362880);
+    p = 1.0 / 5040 + r * p;
+    p = 1.0 / 720 + r * p;
+    p = 1.0 / 120 + r * p;
+    p = 1.0 / 24 + r * p;
+    p = 1.0 / 6 + r * p;
+    p = 0.5 + r * p;
+    p = 1.0 + r * p;
+    return (1.0 + r * p) * epctx_npu__pow2_wide(n);
+}
+
 static double epctx_npu__exp_wide(double x) {
-    double r, p = 1.0;
-    int32_t n, k;
     x = x < -110.0 ? -110.0 : (x > 110.0 ? 110.0 : x);
-    n = (int32_t)(x * 1.4426950408889634 + (x < 0.0 ? -0.5 : 0.5));
-    r = x - (double)n * 0.69314718055994530942;
-    for (k = 11; k >= 1; k--) p = 1.0 + p * r / (double)k;
-    return p * epctx_npu__pow2_wide(n);
+    return epctx_npu__exp_core(x, (float)x);
 }
 
-static float epctx_npu__pow(float x, float y) {
-    const float nan = epctx_npu__float_of(0x7fc00000u), a = epctx_npu__abs(x);
+/* Without branches, so that loops vectorize: the power of |x|, then what differs from it. */
+static EPCTX_NPU__INLINE float epctx_npu__pow(float x, float y) {
+    const float infinite = epctx_npu__float_of(0x7f800000u), a = epctx_npu__abs(x);
     const bool whole = y == epctx_npu__trunc(y);
-    const bool odd = whole && y * 0.5f != epctx_npu__trunc(y * 0.5f);
-    float r;
-    if (y == 0.0f || x == 1.0f) return 1.0f;
-    if (x != x || y != y || (x < 0.0f && a <= FLT_MAX && !whole)) return nan;
-    if (a == 0.0f || a > FLT_MAX)
-        r = (a == 0.0f) == (y < 0.0f) ? epctx_npu__float_of(0x7f800000u) : 0.0f;
-    else if (y > FLT_MAX || y < -FLT_MAX)
-        r = a == 1.0f ? 1.0f : ((a > 1.0f) == (y > 0.0f) ? epctx_npu__abs(y) : 0.0f);
-    else
-        r = (float)epctx_npu__exp_wide((double)y * epctx_npu__log_wide((double)a));
-    return odd ? epctx_npu__signed(r, x) : r;
+    const float half = y * 0.5f;
+    const bool odd = (int)whole & (int)(half != epctx_npu__trunc(half));
+    const int32_t tiny = a < FLT_MIN;
+    const uint32_t bits = epctx_npu__bits_of(epctx_npu__choose(a < FLT_MIN, a * 8388608.0f, a));
+    const float m = epctx_npu__float_of((bits & 0x7fffffu) | 0x3f800000u);
+    const int32_t more = m > 1.41421356f;
+    const int32_t n = (int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more;
+    const double log = (double)n * 0.69314718055994530942 +
+                       epctx_npu__log_core((double)epctx_npu__choose(m > 1.41421356f, m * 0.5f, m));
+    const double e = (double)y * log;
+    const float f = (float)e, c = epctx_npu__choose(f > -110.0f, f, -110.0f);
+    float r = (float)epctx_npu__exp_core(e, epctx_npu__choose(c < 110.0f, c, 110.0f));
+    r = epctx_npu__choose(f > 110.0f, infinite, epctx_npu__choose(f < -110.0f, 0.0f, r));
+    r = epctx_npu__choose((a == 0.0f) | (a > FLT_MAX),
+                          epctx_npu__choose((a == 0.0f) == (y < 0.0f), infinite, 0.0f), r);
+    r = epctx_npu__choose(odd, epctx_npu__signed(r, x), r);
+    r = epctx_npu__choose((x != x) | (y != y) | ((x < 0.0f) & (a <= FLT_MAX) & !whole),
+                          epctx_npu__float_of(0x7fc00000u), r);
+    return epctx_npu__choose(
+        (y == 0.0f) | (x == 1.0f) | ((a == 1.0f) & (epctx_npu__abs(y) > FLT_MAX)), 1.0f, r);
 }
 
 /* The remainder, with the sign of the dividend: exact, by long division. */
@@ -948,32 +988,35 @@ static float epctx_npu__fmod(float x, float y) {
     return epctx_npu__signed((float)((double)rest * epctx_npu__pow2_wide(low - 150)), x);
 }
 
-/* atan(x) for x >= 0: half-angle formula twice, then the power series. */
-static double epctx_npu__atan_wide(double x) {
-    double t = x > 1.0 ? 1.0 / x : x, z;
-    t = t / (1.0 + epctx_npu__sqrt_wide(1.0 + t * t));
-    t = t / (1.0 + epctx_npu__sqrt_wide(1.0 + t * t));
-    z = t * t;
-    t = 4.0 * t * (1.0 - z * (1.0 / 3 - z * (1.0 / 5 - z * (1.0 / 7 - z * (1.0 / 9 - z / 11)))));
-    return x > 1.0 ? 1.57079632679489661923 - t : t;
-}
-
-static float epctx_npu__atan(float x) {
-    return x != x ? x
-                  : epctx_npu__signed((float)epctx_npu__atan_wide((double)epctx_npu__abs(x)), x);
+/* atan(x): by differences of angles to 0, 45 or 90 degrees, of tangents up to tan(pi/8). */
+static EPCTX_NPU__INLINE float epctx_npu__atan(float x) {
+    const float a = epctx_npu__abs(x);
+    const bool middle = a > 0.41421356f, far = a > 2.41421356f;
+    const float above = epctx_npu__choose(middle, a - 1.0f, a);
+    const float below = epctx_npu__choose(middle, a + 1.0f, 1.0f);
+    const float u = epctx_npu__choose(far, -1.0f, above) / epctx_npu__choose(far, a, below);
+    const float z = u * u;
+    const float base = epctx_npu__choose(middle, 0.785398163f, 0.0f);
+    float p = 0.106004943f - z * 0.0609358775f;
+    p = -0.142445496f + z * p;
+    p = 0.199985340f + z * p;
+    p = -0.333333164f + z * p;
+    p = epctx_npu__choose(far, 1.57079633f, base) + (u + u * z * p);
+    return epctx_npu__choose(x != x, x, epctx_npu__signed(p, x));
 }
 
 /* asin(x), or acos(x) by the half angle: neither cancels near 1. NaN for |x| > 1. */
 static float epctx_npu__arc(float x, bool cosine) {
     const double a = (double)epctx_npu__abs(x), below = 1.0 - a, above = 1.0 + a;
-    double y;
+    float y;
     if (!(below >= 0.0)) return epctx_npu__float_of(0x7fc00000u);
-    if (!cosine) {
-        y = below > 0.0 ? a / epctx_npu__sqrt_wide(below * above) : FLT_MAX;
-        return epctx_npu__signed((float)epctx_npu__atan_wide(y), x);
-    }
-    y = 2.0 * epctx_npu__atan_wide(epctx_npu__sqrt_wide(below / above));
-    return (float)(x < 0.0f ? 3.14159265358979323846 - y : y);
+    if (!cosine)
+        return epctx_npu__signed(
+            epctx_npu__atan(below > 0.0 ? (float)(a / epctx_npu__sqrt_wide(below * above))
+                                        : FLT_MAX),
+            x);
+    y = 2.0f * epctx_npu__atan((float)epctx_npu__sqrt_wide(below / above));
+    return x < 0.0f ? 3.14159265f - y : y;
 }
 
 /* sinh(x) or cosh(x) */
@@ -1107,9 +1150,9 @@ static EPCTX_NPU__INLINE float epctx_npu__elu(float x, float width, float height
     X(FLOOR, epctx_npu__floor(v)) \
     X(CEIL, -epctx_npu__floor(-v)) \
     X(ROUND, epctx_npu__round(v)) \
-    X(SIN, epctx_npu__sine(v, 0)) \
-    X(COS, epctx_npu__sine(v, 1)) \
-    X(TAN, epctx_npu__sine(v, 0) / epctx_npu__sine(v, 1)) \
+    X(SIN, epctx_npu__sine(v, false)) \
+    X(COS, epctx_npu__sine(v, true)) \
+    X(TAN, epctx_npu__sine(v, false) / epctx_npu__sine(v, true)) \
     X(ASIN, epctx_npu__arc(v, false)) \
     X(ACOS, epctx_npu__arc(v, true)) \
     X(ATAN, epctx_npu__atan(v)) \
@@ -1509,12 +1552,35 @@ static bool epctx_npu__check_unary(const void *params, epctx_npu__needs *needs) 
 
 static epctx_npu__level epctx_npu__level_here(void);
 
+/* Are all numbers below 2^exponent? */
+static EPCTX_NPU__INLINE bool epctx_npu__all_near(const float *x, size_t count, uint32_t exponent) {
+    const uint32_t limit = (exponent + 127) << 23;
+    uint32_t far = 0;
+    EPCTX_NPU__EACH(i, count, far |= (epctx_npu__bits_of(x[i]) & 0x7fffffffu) >= limit ? 1 : 0;);
+    return far == 0;
+}
+
+/* Sines, cosines and tangents, none of a number from 2^20 on. False: it is something else. */
+static EPCTX_NPU__INLINE bool epctx_npu__waves_each(float *y, size_t count, uint32_t kind) {
+    const double shift = kind == EPCTX_NPU__ACT_COS ? 0.5 : 0.0;
+    if (EPCTX_NPU__ACT_SIN > EPCTX_NPU__ACT_LAST || kind < EPCTX_NPU__ACT_SIN ||
+        kind > EPCTX_NPU__ACT_TAN || !epctx_npu__all_near(y, count, 20))
+        return false;
+    if (kind == EPCTX_NPU__ACT_TAN)
+        EPCTX_NPU__EACH(i, count, const double v = (double)y[i];
+                        y[i] = epctx_npu__sine_near(v, 0.0) / epctx_npu__sine_near(v, 0.5););
+    else
+        EPCTX_NPU__EACH(i, count, y[i] = epctx_npu__sine_near((double)y[i], shift););
+    return true;
+}
+
 static EPCTX_NPU__INLINE void epctx_npu__act_each_body(epctx_npu__level fast, float *y,
                                                        size_t count, const epctx_npu__act *act) {
     const float a = act->a, b = act->b;
     (void)a;
     (void)b;
     (void)fast;
+    if (epctx_npu__waves_each(y, count, act->kind)) return;
     switch (act->kind) {
 #define EPCTX_NPU__ACT_CASE(name, value) \
     case EPCTX_NPU__ACT_##name: \
@@ -1755,14 +1821,14 @@ static bool epctx_npu__check_affine(const void *params, epctx_npu__needs *needs)
     return epctx_npu__act_ok(&p->act);
 }
 
-static epctx_status epctx_npu__run_affine(const void *params, const epctx_npu__args *args,
-                                          epctx_error *error) {
+static EPCTX_NPU__INLINE void epctx_npu__all_affine_body(epctx_npu__level fast, const void *params,
+                                                         const epctx_npu__args *args) {
     const epctx_npu__affine *p = (const epctx_npu__affine *)params;
     const float *x = (const float *)args->in[0];
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     float *y = (float *)args->out[0];
     size_t o, c;
-    (void)error;
+    (void)fast;
     for (o = 0; o < p->outer && p->inner == 1; o++) { /* channels last */
         EPCTX_NPU__EACH(j, p->channels, y[j] = x[j] * scale[j] + shift[j];);
         epctx_npu__activate(y, p->channels, &p->act);
@@ -1778,8 +1844,9 @@ static epctx_status epctx_npu__run_affine(const void *params, const epctx_npu__a
             y += p->inner;
         }
     }
-    return EPCTX_OK;
 }
+
+EPCTX_NPU__RUN(affine)
 
 /* -- Pack: a matrix in blocks of rows, [batch][row block][k][row in block], zero-padded -- */
 
@@ -3127,15 +3194,34 @@ static EPCTX_NPU__INLINE double epctx_npu__row_sum(const float *x, size_t count,
     return sum[0];
 }
 
+static EPCTX_NPU__INLINE float epctx_npu__row_product(const float *x, size_t count) {
+    double product[16];
+    size_t i, j;
+    for (j = 0; j < 16; j++) product[j] = 1.0;
+    for (i = 0; count - i >= 16; i += 16)
+        for (j = 0; j < 16; j++) product[j] *= (double)x[i + j];
+    for (; i < count; i++) product[i % 16] *= (double)x[i];
+    EPCTX_NPU__FOLD(j, half, product[j] *= product[j + half];);
+    return (float)product[0];
+}
+
 /* The maximum or minimum. */
 static EPCTX_NPU__INLINE float epctx_npu__row_best(uint32_t kind, const float *x, size_t count) {
+    const bool max = kind == EPCTX_NPU__REDUCE_MAX;
     float best[16];
+    uint32_t nan[16];
     size_t i, j;
     epctx_npu__row_end(x, count, x[0], best);
+    for (j = 0; j < 16; j++) nan[j] = best[j] != best[j];
     for (i = 0; count - i >= 16; i += 16)
-        for (j = 0; j < 16; j++) best[j] = epctx_npu__reduce_step(kind, best[j], x[i + j]);
-    EPCTX_NPU__FOLD(j, half, best[j] = epctx_npu__reduce_step(kind, best[j], best[j + half]););
-    return best[0];
+        for (j = 0; j < 16; j++) {
+            const float v = x[i + j];
+            best[j] = (max ? v > best[j] : v < best[j]) ? v : best[j];
+            nan[j] |= v != v;
+        }
+    EPCTX_NPU__FOLD(j, half, best[j] = epctx_npu__reduce_step(kind, best[j], best[j + half]);
+                    nan[j] |= nan[j + half];);
+    return nan[0] != 0 ? epctx_npu__float_of(0x7fc00000u) : best[0];
 }
 
 static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const epctx_npu__reduce *p,
@@ -3148,6 +3234,8 @@ static EPCTX_NPU__INLINE void epctx_npu__reduce_kind_of(uint32_t kind, const epc
             *y = (float)(epctx_npu__row_sum(x, p->count, 0.0f, false) / divisor);
         } else if (inner == 1 && kind <= EPCTX_NPU__REDUCE_MIN) {
             *y = epctx_npu__row_best(kind, x, p->count);
+        } else if (inner == 1) {
+            *y = epctx_npu__row_product(x, p->count);
         } else {
             EPCTX_NPU__STRIPS(
                 i, inner, width,
@@ -3223,14 +3311,16 @@ static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs
     return p->log <= 1 && p->count >= 1;
 }
 
-/* y = e^(x - top), added to sum. */
+/* y = e^(x - top), added to sum. `nan`: top may not tell of one. */
 static EPCTX_NPU__INLINE void epctx_npu__softmax_part(const float *EPCTX_NPU__RESTRICT x,
                                                       const float *EPCTX_NPU__RESTRICT top,
-                                                      size_t width, float *EPCTX_NPU__RESTRICT sum,
+                                                      bool nan, size_t width,
+                                                      float *EPCTX_NPU__RESTRICT sum,
                                                       float *EPCTX_NPU__RESTRICT y) {
     size_t j;
     for (j = 0; j < width; j++) {
-        y[j] = epctx_npu__exp(x[j] - top[j]);
+        const float d = x[j] - top[j], e = epctx_npu__exp_below(d);
+        y[j] = nan ? epctx_npu__choose(d != d, d, e) : e;
         sum[j] += y[j];
     }
 }
@@ -3244,7 +3334,7 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_strip(const float *x, float *y,
     for (i = 1; i < count; i++)
         for (j = 0; j < width; j++) top[j] = x[i * step + j] > top[j] ? x[i * step + j] : top[j];
     for (i = 0; i < count; i++)
-        epctx_npu__softmax_part(x + i * step, top, width, sum, y + i * step);
+        epctx_npu__softmax_part(x + i * step, top, true, width, sum, y + i * step);
     for (j = 0; j < width; j++) sum[j] = log ? epctx_npu__log(sum[j]) : 1.0f / sum[j];
     for (i = 0; i < count; i++) {
         float v[16];
@@ -3254,17 +3344,18 @@ static EPCTX_NPU__INLINE void epctx_npu__softmax_strip(const float *x, float *y,
     }
 }
 
-/* Adjacent elements. */
+/* Adjacent elements. Where the maximum is NaN or infinite, the sum is 0, and the results NaN. */
 static EPCTX_NPU__INLINE void epctx_npu__softmax_row(const float *x, float *y, size_t count,
                                                      bool log) {
     const float best = epctx_npu__row_best(EPCTX_NPU__REDUCE_MAX, x, count);
     float top[16], sum[16] = {0.0f}, end[16], scale;
     size_t i, j;
     for (j = 0; j < 16; j++) top[j] = best;
-    for (i = 0; count - i >= 16; i += 16) epctx_npu__softmax_part(x + i, top, 16, sum, y + i);
+    for (i = 0; count - i >= 16; i += 16)
+        epctx_npu__softmax_part(x + i, top, false, 16, sum, y + i);
     if (i < count) {
         epctx_npu__row_end(x, count, best, end);
-        for (j = 0; j < 16; j++) end[j] = epctx_npu__exp(end[j] - best);
+        for (j = 0; j < 16; j++) end[j] = epctx_npu__exp_below(end[j] - best);
         if (count >= 16) /* the overlapping ones again */
             memcpy(y + count - 16, end, sizeof end);
         else
@@ -3416,9 +3507,20 @@ static EPCTX_NPU__INLINE void epctx_npu__all_cast_body(epctx_npu__level fast, co
     const epctx_npu__cast *p = (const epctx_npu__cast *)params;
     const void *x = args->in[0];
     void *y = args->out[0];
+    size_t i;
     (void)fast;
     switch (p->from) {
-    case EPCTX_ONNX_FLOAT: epctx_npu__cast_float(p->to, (const float *)x, y, p->count); break;
+    case EPCTX_ONNX_FLOAT:
+        for (i = 0; i < p->count; i += 2048) {
+            const size_t count = p->count - i < 2048 ? p->count - i : 2048;
+            const float *f = (const float *)x + i;
+            void *to = (uint8_t *)y + i * epctx_npu__elem_size(p->to);
+            if (p->to == EPCTX_ONNX_INT64 && epctx_npu__all_near(f, count, 31))
+                EPCTX_NPU__EACH(j, count, ((int64_t *)to)[j] = (int32_t)f[j];);
+            else
+                epctx_npu__cast_float(p->to, f, to, count);
+        }
+        break;
     case EPCTX_ONNX_INT64: epctx_npu__cast_int64_t(p->to, (const int64_t *)x, y, p->count); break;
     case EPCTX_ONNX_INT32: epctx_npu__cast_int32_t(p->to, (const int32_t *)x, y, p->count); break;
     case EPCTX_ONNX_INT8: epctx_npu__cast_int8_t(p->to, (const int8_t *)x, y, p->count); break;
@@ -3670,13 +3772,31 @@ static bool epctx_npu__exact_each(const epctx_npu__exact *p, const void *const *
                                   size_t count) {
     const bool divides = p->kind == EPCTX_NPU__EXACT_DIV || p->kind == EPCTX_NPU__EXACT_MOD ||
                          p->kind == EPCTX_NPU__EXACT_FMOD;
+    const int64_t *const x = (const int64_t *)operands[0], *const z = (const int64_t *)operands[1];
     size_t i;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count && p->type == EPCTX_ONNX_INT64; i++) {
+        if (divides && z[i] == 0) return false;
+        ((int64_t *)y)[i] = epctx_npu__exact_int(p->kind, x[i], z[i]);
+    }
+    for (; i < count; i++) {
         const int64_t a = epctx_npu__load_int((const uint8_t *)operands[0], i, p->type);
         const int64_t b = epctx_npu__load_int((const uint8_t *)operands[1], i, p->type);
         if (divides && b == 0) return false;
         epctx_npu__store_int((uint8_t *)y, i, p->type, epctx_npu__exact_int(p->kind, a, b));
     }
+    return true;
+}
+
+/* Quotients of int32, exact in double. */
+static EPCTX_NPU__INLINE bool epctx_npu__exact_quotients(const void *const *operands, void *y,
+                                                         size_t count) {
+    const int32_t *const x = (const int32_t *)operands[0], *const z = (const int32_t *)operands[1];
+    int32_t zeros = 0;
+    EPCTX_NPU__EACH(i, count, zeros |= z[i] == 0;);
+    if (zeros != 0) return false;
+    EPCTX_NPU__EACH(i, count, const int32_t a = x[i]; const int32_t b = z[i] == -1 ? 1 : z[i];
+                    const int32_t q = (int32_t)((double)a / (double)b);
+                    ((int32_t *)y)[i] = z[i] == -1 ? (int32_t)(0 - (uint32_t)a) : q;);
     return true;
 }
 
@@ -3688,7 +3808,11 @@ static EPCTX_NPU__INLINE void epctx_npu__exact_fast_body(epctx_npu__level fast,
     switch (p->type) {
     case EPCTX_ONNX_FLOAT: *done = epctx_npu__exact_float(p->kind, operands, y, count); break;
     case EPCTX_ONNX_INT64: *done = epctx_npu__exact_int64_t(p->kind, operands, y, count); break;
-    case EPCTX_ONNX_INT32: *done = epctx_npu__exact_int32_t(p->kind, operands, y, count); break;
+    case EPCTX_ONNX_INT32:
+        *done = p->kind == EPCTX_NPU__EXACT_DIV
+                    ? epctx_npu__exact_quotients(operands, y, count)
+                    : epctx_npu__exact_int32_t(p->kind, operands, y, count);
+        break;
     case EPCTX_ONNX_INT8: *done = epctx_npu__exact_int8_t(p->kind, operands, y, count); break;
     default: *done = epctx_npu__exact_uint8_t(p->kind, operands, y, count); break;
     }
