@@ -2065,6 +2065,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_
                                                                     const float *b,
                                                                     const epctx_npu__epilogue *f,
                                                                     size_t rows, size_t blocks) {
+    const epctx_npu__epilogue end = *f; /* stores cannot change a copy */
     const float *const *at = a->at;
     const size_t next = a->runs * a->count * EPCTX_NPU__COLUMNS;
     __m512 c[EPCTX_NPU__MOST_ROWS][4], y[4];
@@ -2095,10 +2096,10 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_
     }
     EPCTX_NPU__UNROLL
     for (r = 0; r < EPCTX_NPU__MOST_ROWS; r++) {
-        if (r < rows && r < f->rows) {
+        if (r < rows && r < end.rows) {
             EPCTX_NPU__UNROLL
             for (j = 0; j < 4; j++)
-                if (j < blocks) epctx_npu__epilogue_wide(f, r, j * EPCTX_NPU__COLUMNS, c[r][j]);
+                if (j < blocks) epctx_npu__epilogue_wide(&end, r, j * EPCTX_NPU__COLUMNS, c[r][j]);
         }
     }
 }
@@ -2334,29 +2335,38 @@ typedef struct epctx_npu__conv_pixel {
     size_t slot;
 } epctx_npu__conv_pixel;
 
+/* Addresses of the taps of `count` output pixels of a line: rows of a tile. */
+static void epctx_npu__conv_line(const epctx_npu__conv_part *c, const epctx_npu__conv_pixel *at,
+                                 size_t count, const float **to) {
+    const epctx_npu__window *w = &c->p->window;
+    const uint32_t columns = (uint32_t)(c->rows.runs / w->kernel_h);
+    const size_t right = w->dilation_w * c->step, next = w->stride_w * c->step;
+    size_t slot = at->slot, r;
+    uint32_t ky, kx;
+    for (ky = 0; ky < w->kernel_h; ky++) {
+        const float *from = c->from + slot * c->width * c->step + at->ox * next;
+        for (kx = 0; kx < columns; kx++) {
+            for (r = 0; r < count; r++) to[r] = from + r * next;
+            from += right;
+            to += EPCTX_NPU__MOST_ROWS;
+        }
+        slot += w->dilation_h;
+        slot -= slot >= c->slots ? c->slots : 0;
+    }
+}
+
 /* Addresses of the taps of `rows` output pixels, the rows of a tile. */
 static void epctx_npu__conv_points(const epctx_npu__conv_part *c, epctx_npu__conv_pixel *at,
                                    size_t rows) {
     const epctx_npu__window *w = &c->p->window;
-    const uint32_t columns = (uint32_t)(c->rows.runs / w->kernel_h);
-    const size_t right = w->dilation_w * c->step, next = w->stride_w * c->step;
-    size_t r;
-    uint32_t ky, kx;
-    for (r = 0; r < rows; r++) {
-        const float *from = c->from + at->ox * next, **to = c->at + r;
-        size_t slot = at->slot;
-        for (ky = 0; ky < w->kernel_h; ky++) {
-            for (kx = 0; kx < columns; kx++) {
-                *to = from + slot * c->width * c->step + kx * right;
-                to += EPCTX_NPU__MOST_ROWS;
-            }
-            slot += w->dilation_h;
-            slot -= slot >= c->slots ? c->slots : 0;
-        }
-        if (++at->ox == w->out_w) {
-            at->ox = 0;
-            at->slot = ++at->oy * (size_t)w->stride_h % c->slots;
-        }
+    size_t r = 0, count;
+    for (; r < rows; r += count) {
+        count = rows - r < w->out_w - at->ox ? rows - r : w->out_w - at->ox;
+        epctx_npu__conv_line(c, at, count, c->at + r);
+        at->ox += (uint32_t)count;
+        if (at->ox < w->out_w) continue;
+        at->ox = 0;
+        at->slot = ++at->oy * (size_t)w->stride_h % c->slots;
     }
 }
 
@@ -2466,6 +2476,7 @@ typedef struct epctx_npu__slides {
     size_t row;                  /* floats from pixel to pixel of y */
     const float *x, *weights, *bias;
     float *y;
+    epctx_npu__act act;
 } epctx_npu__slides;
 
 /* The taps of a pixel: the first one, and the ky and kx inside the plane. */
@@ -2568,67 +2579,103 @@ EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__slides *s,
     epctx_npu__slide_kinds(s, t, ox, end, y);
 }
 
-/* One pixel, or 8 adjacent ones whose windows all lie within the columns of the image. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_wide(const epctx_npu__slides *s,
-                                                                    epctx_npu__slide_kind kind,
-                                                                    const epctx_npu__tap_range *t,
-                                                                    size_t pixels, float *y) {
+/* Three taps of a line for 8 pixels: each element is read once. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_three(const float *x, size_t pixel,
+                                                                     const float *taps,
+                                                                     __mmask16 mask, __m512 *sum) {
+    const __m512 k0 = _mm512_loadu_ps(taps), k1 = _mm512_loadu_ps(taps + 16);
+    const __m512 k2 = _mm512_loadu_ps(taps + 32);
+    size_t i;
+    EPCTX_NPU__UNROLL
+    for (i = 0; i < 10; i++) {
+        const __m512 v = _mm512_maskz_loadu_ps(mask, x);
+        if (i < 8) sum[i] = _mm512_fmadd_ps(k0, v, sum[i]);
+        if (i >= 1 && i < 9) sum[i - 1] = _mm512_fmadd_ps(k1, v, sum[i - 1]);
+        if (i >= 2) sum[i - 2] = _mm512_fmadd_ps(k2, v, sum[i - 2]);
+        x += pixel;
+    }
+}
+
+/* `groups` times one pixel, or 8 adjacent ones whose windows all lie within the columns of the
+ * image. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
+                      const epctx_npu__tap_range *t, size_t pixels, size_t groups, float *y) {
     const epctx_npu__window *w = s->window;
     const size_t taps = (size_t)w->kernel_h * w->kernel_w, step = w->stride_w * s->channels;
+    const size_t line = (size_t)w->dilation_h * w->in_w * s->channels, out = s->row;
+    const size_t right = w->dilation_w * s->channels, pixel = s->channels;
+    const int32_t rows = t->ky_high - t->ky_low, columns = t->kx_high - t->kx_low;
+    const bool any = rows > 0 && columns > 0;
+    const bool three = kind == EPCTX_NPU__SLIDE_PRODUCTS && pixels == 8 && columns == 3 &&
+                       w->kernel_w == 3 && w->dilation_w == 1 && w->stride_w == 1;
+    const size_t top = any ? (size_t)(t->y + t->ky_low * (int32_t)w->dilation_h) : 0;
+    const size_t left = any ? (size_t)(t->x + t->kx_low * (int32_t)w->dilation_w) : 0;
     const __m512 divisor = _mm512_set1_ps(epctx_npu__slide_divisor(s, t));
-    size_t c, i;
-    for (c = 0; c < s->channels; c += 16) {
-        const __mmask16 mask = epctx_npu__lanes(s->channels, c);
-        const float *tap = kind == EPCTX_NPU__SLIDE_PRODUCTS ? s->weights + c * taps : NULL;
-        __m512 sum[8], k = _mm512_setzero_ps();
-        int32_t ky, kx;
-        if (s->bias != NULL) k = _mm512_maskz_loadu_ps(mask, s->bias + c);
-        EPCTX_NPU__UNROLL
-        for (i = 0; i < 8; i++)
-            sum[i] =
-                kind == EPCTX_NPU__SLIDE_MAX ? _mm512_set1_ps(epctx_npu__float_of(0xff800000u)) : k;
-        for (ky = t->ky_low; ky < t->ky_high; ky++) {
-            const size_t row = (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
-            const int32_t x = t->x + t->kx_low * (int32_t)w->dilation_w;
-            const float *from = s->x + (row + (size_t)x) * s->channels + c;
-            for (kx = t->kx_low; kx < t->kx_high; kx++) {
-                if (kind == EPCTX_NPU__SLIDE_PRODUCTS)
-                    k = _mm512_loadu_ps(tap + ((size_t)ky * w->kernel_w + (size_t)kx) * 16);
-                EPCTX_NPU__UNROLL
-                for (i = 0; i < 8; i++) {
-                    if (i < pixels) {
-                        const __m512 v = _mm512_maskz_loadu_ps(mask, from + i * step);
-                        sum[i] = kind == EPCTX_NPU__SLIDE_MAX ? _mm512_max_ps(sum[i], v)
-                                 : kind != EPCTX_NPU__SLIDE_PRODUCTS
-                                     ? _mm512_add_ps(sum[i], v)
-                                     : _mm512_fmadd_ps(k, v, sum[i]);
+    size_t c, g, i;
+    for (c = 0; c < pixel; c += 16) {
+        const __mmask16 mask = epctx_npu__lanes(pixel, c);
+        const float *from = s->x + (top * w->in_w + left) * pixel + c;
+        const float *tap = NULL;
+        __m512 sum[8], first = _mm512_setzero_ps();
+        if (s->bias != NULL) first = _mm512_maskz_loadu_ps(mask, s->bias + c);
+        if (kind == EPCTX_NPU__SLIDE_MAX) first = _mm512_set1_ps(epctx_npu__float_of(0xff800000u));
+        if (kind == EPCTX_NPU__SLIDE_PRODUCTS)
+            tap = s->weights + c * taps +
+                  ((size_t)t->ky_low * w->kernel_w + (size_t)t->kx_low) * 16;
+        for (g = 0; g < groups; g++) {
+            const float *row = from, *k_row = tap;
+            float *to = y + g * pixels * out + c;
+            int32_t ky, kx;
+            EPCTX_NPU__UNROLL
+            for (i = 0; i < 8; i++) sum[i] = first;
+            for (ky = 0; ky < rows; ky++) {
+                const float *x = row, *k = k_row;
+                if (three) epctx_npu__slide_three(x, pixel, k, mask, sum);
+                for (kx = 0; kx < columns && !three; kx++) {
+                    const __m512 weight = kind == EPCTX_NPU__SLIDE_PRODUCTS
+                                              ? _mm512_loadu_ps(k + kx * 16)
+                                              : first;
+                    EPCTX_NPU__UNROLL
+                    for (i = 0; i < 8; i++) {
+                        if (i < pixels) {
+                            const __m512 v = _mm512_maskz_loadu_ps(mask, x + i * step);
+                            sum[i] = kind == EPCTX_NPU__SLIDE_MAX ? _mm512_max_ps(sum[i], v)
+                                     : kind != EPCTX_NPU__SLIDE_PRODUCTS
+                                         ? _mm512_add_ps(sum[i], v)
+                                         : _mm512_fmadd_ps(weight, v, sum[i]);
+                        }
                     }
+                    x += right;
                 }
-                from += w->dilation_w * s->channels;
+                row += line;
+                k_row += kind == EPCTX_NPU__SLIDE_PRODUCTS ? w->kernel_w * 16 : 0;
             }
-        }
-        EPCTX_NPU__UNROLL
-        for (i = 0; i < 8; i++) {
-            if (i < pixels) {
-                const __m512 v =
-                    kind == EPCTX_NPU__SLIDE_AVERAGE ? _mm512_div_ps(sum[i], divisor) : sum[i];
-                _mm512_mask_storeu_ps(y + i * s->row + c, mask, v);
+            EPCTX_NPU__UNROLL
+            for (i = 0; i < 8; i++) {
+                if (i < pixels) {
+                    const __m512 v =
+                        kind == EPCTX_NPU__SLIDE_AVERAGE ? _mm512_div_ps(sum[i], divisor) : sum[i];
+                    _mm512_mask_storeu_ps(to + i * out, mask, v);
+                }
             }
+            from += pixels * step;
         }
     }
 }
 
 EPCTX_NPU__WIDE static void epctx_npu__slide_run(const epctx_npu__slides *s,
-                                                 const epctx_npu__tap_range *t, bool eight,
+                                                 const epctx_npu__tap_range *t, size_t eights,
                                                  float *y) {
+    const size_t pixels = eights > 0 ? 8 : 1, groups = eights > 0 ? eights : 1;
     if (s->kind == EPCTX_NPU__SLIDE_MAX)
-        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_MAX, t, eight ? 8 : 1, y);
+        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_MAX, t, pixels, groups, y);
     else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS)
-        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_AVERAGE, t, eight ? 8 : 1, y);
-    else if (eight)
-        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 8, y);
+        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_AVERAGE, t, pixels, groups, y);
+    else if (eights > 0)
+        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 8, eights, y);
     else
-        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 1, y);
+        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 1, 1, y);
 }
 
 #endif /* EPCTX_NPU__AVX2 */
@@ -2648,9 +2695,12 @@ static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__sl
             whole = (uint32_t)room / w->stride_w + 1;
             whole = whole < left ? whole : left;
         }
-        epctx_npu__slide_run(s, t, whole >= 8, y + ox * s->row);
-        /* the last eight overlap those before */
-        return whole > 8 && whole < 16 ? ox + whole - 8 : ox + (whole >= 8 ? 8 : 1);
+        epctx_npu__slide_run(s, t, whole / 8, y + ox * s->row);
+        if (whole > 8 && whole % 8 != 0) { /* the last eight overlap those before */
+            epctx_npu__tap_columns(w, ox + whole - 8, t);
+            epctx_npu__slide_run(s, t, 1, y + (ox + whole - 8) * s->row);
+        }
+        return ox + (whole >= 8 ? whole : 1);
     }
     if (fast != EPCTX_NPU__PORTABLE) {
         epctx_npu__slide_avx2(s, t, ox, ox + 1, y);
@@ -2665,12 +2715,14 @@ static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__sl
 /* For every output pixel, the maximum of the taps, or the bias plus their sum. */
 static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__slides *s) {
     const epctx_npu__window *w = s->window;
+    const size_t line = w->out_w * s->row;
     epctx_npu__tap_range t;
     uint32_t oy, ox;
     for (oy = 0; oy < w->out_h; oy++) {
         epctx_npu__tap_rows(w, oy, &t);
         for (ox = 0; ox < w->out_w;)
-            ox = epctx_npu__slide_some(fast, s, &t, ox, s->y + (size_t)oy * w->out_w * s->row);
+            ox = epctx_npu__slide_some(fast, s, &t, ox, s->y + oy * line);
+        epctx_npu__activate(s->y + oy * line, line, &s->act);
     }
 }
 
@@ -2711,12 +2763,12 @@ static epctx_status epctx_npu__run_depthwise(const void *params, const epctx_npu
     s.row = s.channels * s.multiplier;
     s.weights = (const float *)args->in[1];
     s.bias = (const float *)args->in[2];
+    s.act = p->act;
     size = (size_t)w->out_h * w->out_w * s.row;
     for (n = 0; n < p->batch; n++) {
         s.x = (const float *)args->in[0] + n * in_size;
         s.y = (float *)args->out[0] + n * size;
         epctx_npu__slide(args->fast, &s);
-        epctx_npu__activate(s.y, size, &p->act);
     }
     return EPCTX_OK;
 }
