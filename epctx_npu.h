@@ -8889,6 +8889,16 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
                 return epctx_fail(c->error, EPCTX_ERR_GRAPH, "index: expected %d..%d, found %d",
                                   -(int64_t)p->axis, (int64_t)p->axis - 1, v);
         }
+        if (p->count == 1) { /* a part of the tensor */
+            const int64_t v = epctx_npu__index((const uint8_t *)data, 0, p->index_elem);
+            int64_t start[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
+            epctx_npu__shape box = *in;
+            for (i = 0; i < in->rank; i++) step[i] = 1;
+            start[axis] = v < 0 ? v + (int64_t)p->axis : v;
+            box.dims[axis] = 1;
+            EPCTX__TRY(epctx_npu__take_box(c, x, &box, start, step, y));
+            return epctx_npu__alias(c, *y, &shape, 0, y);
+        }
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
     s.out = *y;
@@ -13385,32 +13395,33 @@ static bool epctx_npu__is_last(const epctx_npu__compiler *c, uint32_t id) {
            c->buffers[c->tensors[id].buffer].channels != 0;
 }
 
-/* Turns the walk `which` over a dense image in ONNX's order into one over the same image with its
- * channels last; splits dimensions that run over both. False: that walk has no such form. */
-static bool epctx_npu__relay(const epctx_npu__view *v, uint64_t *start, uint32_t *rank,
+/* Where the elements of a dense tensor are elsewhere: digits of their index, the outermost first,
+ * with the strides here and there. */
+typedef struct epctx_npu__digits {
+    uint32_t count;
+    int64_t extent[EPCTX_NPU_MAX_RANK], old[EPCTX_NPU_MAX_RANK], wanted[EPCTX_NPU_MAX_RANK];
+} epctx_npu__digits;
+
+/* Turns the walk `which` over a tensor into one over its elements elsewhere; splits dimensions that
+ * run over several digits. False: that walk has no such form. */
+static bool epctx_npu__relay(const epctx_npu__digits *g, int64_t *start, uint32_t *rank,
                              int64_t *dims, int64_t (*strides)[EPCTX_NPU_MAX_RANK],
                              uint32_t which) {
-    const int64_t extent[3] = {INT64_MAX / 4, (int64_t)v->channels, (int64_t)v->plane};
-    const int64_t old[3] = {extent[1] * extent[2], extent[2], 1};
-    const int64_t wanted[3] = {old[0], 1, extent[1]};
-    int64_t first[3], last[3];
+    int64_t first[EPCTX_NPU_MAX_RANK], last[EPCTX_NPU_MAX_RANK];
     uint32_t i, j, a;
-    first[0] = (int64_t)*start / old[0];
-    first[1] = (int64_t)*start / old[1] % extent[1];
-    first[2] = (int64_t)*start % extent[2];
-    memcpy(last, first, sizeof last);
+    for (a = 0; a < g->count; a++) first[a] = last[a] = *start / g->old[a] % g->extent[a];
     for (i = 0; i < *rank;) {
         int64_t step = strides[which][i], period;
         if (step < 0) return false;
-        a = step % old[0] == 0 ? 0 : (step % old[1] == 0 ? 1 : 2);
-        step /= old[a];
-        if (last[a] + step * (dims[i] - 1) < extent[a]) {
+        for (a = 0; a + 1 < g->count && step % g->old[a] != 0;) a++;
+        step /= g->old[a];
+        if (last[a] + step * (dims[i] - 1) < g->extent[a]) {
             last[a] += step * (dims[i] - 1);
-            strides[which][i++] = step * wanted[a];
+            strides[which][i++] = step * g->wanted[a];
             continue;
         }
-        period = extent[a] / step;
-        if (*rank == EPCTX_NPU_MAX_RANK || extent[a] % step != 0 || first[a] >= step ||
+        period = g->extent[a] / step;
+        if (*rank == EPCTX_NPU_MAX_RANK || g->extent[a] % step != 0 || first[a] >= step ||
             dims[i] % period != 0 || dims[i] == period)
             return false;
         for (j = *rank; j > i; j--) {
@@ -13424,38 +13435,17 @@ static bool epctx_npu__relay(const epctx_npu__view *v, uint64_t *start, uint32_t
         strides[0][i] *= period;
         strides[1][i] *= period;
     }
-    *start = (uint64_t)(first[0] * wanted[0] + first[1] * wanted[1] + first[2] * wanted[2]);
+    for (*start = 0, a = 0; a < g->count; a++) *start += first[a] * g->wanted[a];
     return true;
 }
 
-/* The walks of a move, relaid where an end is (`from`, `to`) channels last. */
-static bool epctx_npu__relay_move(const epctx_npu__compiler *c, epctx_npu__step *s, bool from,
-                                  bool to) {
-    epctx_npu__move *p = &s->params.move;
-    const bool ends[2] = {from, to};
-    int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], swap;
-    uint64_t start[2];
-    uint32_t rank = p->rank, i, j, k;
-    start[0] = p->from_start;
-    start[1] = p->to_start;
-    memset(dims, 0, sizeof dims);
-    memset(strides, 0, sizeof strides);
-    for (i = 0; i < rank; i++) {
-        dims[i] = p->dims[i];
-        strides[0][i] = p->from[i];
-        strides[1][i] = p->to[i];
-    }
-    for (i = 0; i < 2; i++) {
-        const epctx_npu__tensor *t = &c->tensors[i == 0 ? s->in[0] : s->out];
-        epctx_npu__view v = epctx_npu__view_of(t);
-        if (i == 0 && from) { /* a reshaped image is still the image of its buffer */
-            v.channels = c->buffers[t->buffer].channels;
-            v.plane = c->buffers[t->buffer].plane;
-        }
-        if (ends[i] && !epctx_npu__relay(&v, &start[i], &rank, dims, strides, i)) return false;
-    }
-    for (i = 1; i < rank; i++) { /* writes in order of addresses */
-        for (j = i; j > 0 && strides[1][j - 1] < strides[1][j]; j--) {
+/* Sorts the dimensions of a walk by one of its strides. */
+static void epctx_npu__sort_walk(uint32_t rank, int64_t *dims,
+                                 int64_t (*strides)[EPCTX_NPU_MAX_RANK], uint32_t by) {
+    int64_t swap;
+    uint32_t i, j, k;
+    for (i = 1; i < rank; i++) {
+        for (j = i; j > 0 && strides[by][j - 1] < strides[by][j]; j--) {
             swap = dims[j];
             dims[j] = dims[j - 1];
             dims[j - 1] = swap;
@@ -13466,6 +13456,32 @@ static bool epctx_npu__relay_move(const epctx_npu__compiler *c, epctx_npu__step 
             }
         }
     }
+}
+
+/* Copies a move's walk. */
+static void epctx_npu__walk_of(const epctx_npu__move *p, int64_t *dims,
+                               int64_t (*strides)[EPCTX_NPU_MAX_RANK]) {
+    uint32_t i;
+    memset(dims, 0, EPCTX_NPU_MAX_RANK * sizeof *dims);
+    memset(strides, 0, 2 * sizeof *strides);
+    for (i = 0; i < p->rank; i++) {
+        dims[i] = p->dims[i];
+        strides[0][i] = p->from[i];
+        strides[1][i] = p->to[i];
+    }
+}
+
+/* Lets a move read from (`ends[0]`) or write (`ends[1]`) elsewhere; NULL: as before. */
+static bool epctx_npu__rewalk(epctx_npu__move *p, const epctx_npu__digits *const *ends) {
+    int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], start[2];
+    uint32_t rank = p->rank, i;
+    start[0] = p->from_start;
+    start[1] = p->to_start;
+    epctx_npu__walk_of(p, dims, strides);
+    for (i = 0; i < 2; i++)
+        if (ends[i] != NULL && !epctx_npu__relay(ends[i], &start[i], &rank, dims, strides, i))
+            return false;
+    epctx_npu__sort_walk(rank, dims, strides, 1); /* writes in order of addresses */
     p->rank = epctx_npu__collapse(dims, rank, strides, 2);
     p->from_start = (uint32_t)start[0];
     p->to_start = (uint32_t)start[1];
@@ -13475,6 +13491,31 @@ static bool epctx_npu__relay_move(const epctx_npu__compiler *c, epctx_npu__step 
         p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
     }
     return true;
+}
+
+/* An image in ONNX's order that lies channels last. */
+static epctx_npu__digits epctx_npu__image_digits(int64_t channels, int64_t plane) {
+    const epctx_npu__digits g = {3,
+                                 {INT64_MAX / 4, channels, plane},
+                                 {channels * plane, plane, 1},
+                                 {channels * plane, 1, channels}};
+    return g;
+}
+
+/* The walks of a move, relaid where an end is (`from`, `to`) channels last. */
+static bool epctx_npu__relay_move(const epctx_npu__compiler *c, epctx_npu__step *s, bool from,
+                                  bool to) {
+    const epctx_npu__buffer *b = from ? &c->buffers[c->tensors[s->in[0]].buffer] : NULL;
+    const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->out]);
+    const epctx_npu__digits target =
+        epctx_npu__image_digits((int64_t)v.channels, (int64_t)v.plane);
+    /* a reshaped image is still the image of its buffer */
+    const epctx_npu__digits source =
+        epctx_npu__image_digits(from ? b->channels : 1, from ? b->plane : 1);
+    const epctx_npu__digits *ends[2] = {NULL, NULL};
+    if (from) ends[0] = &source;
+    if (to) ends[1] = &target;
+    return epctx_npu__rewalk(&s->params.move, ends);
 }
 
 /* Whether a step can write its result channels last. */
@@ -13767,6 +13808,136 @@ static void epctx_npu__choose_orders(epctx_npu__compiler *c) {
     }
 }
 
+/* Dead-code elimination: drops steps with unused results. */
+static void epctx_npu__drop_dead(epctx_npu__compiler *c) {
+    size_t i;
+    uint32_t j;
+    for (i = c->step_count; i > 0; i--) {
+        epctx_npu__step *s = &c->steps[i - 1];
+        s->dead = !c->buffers[c->tensors[s->out].buffer].needed;
+        for (j = 0; j < EPCTX_NPU__MAX_IN && !s->dead; j++)
+            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant)
+                c->buffers[c->tensors[s->in[j]].buffer].needed = true;
+    }
+}
+
+/* The same after steps have changed. */
+static void epctx_npu__drop_unused(epctx_npu__compiler *c) {
+    size_t i;
+    for (i = 0; i < c->buffer_count; i++)
+        c->buffers[i].needed = c->buffers[i].place == EPCTX_NPU__OUTPUT;
+    epctx_npu__drop_dead(c);
+}
+
+/* Where a move that writes every element of a dense tensor, once, took them from. */
+static bool epctx_npu__digits_of(const epctx_npu__move *p, uint64_t count, epctx_npu__digits *g) {
+    int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], step = 1;
+    uint32_t i;
+    epctx_npu__walk_of(p, dims, strides);
+    epctx_npu__sort_walk(p->rank, dims, strides, 1);
+    g->count = p->rank;
+    for (i = p->rank; i-- > 0; step *= dims[i]) {
+        if (strides[1][i] != step) return false;
+        g->extent[i] = dims[i];
+        g->old[i] = step;
+        g->wanted[i] = strides[0][i];
+    }
+    return p->to_start == 0 && step == (int64_t)count;
+}
+
+/* What is known of a buffer: steps that write it, the last one; steps other than moves read it. */
+typedef struct epctx_npu__traffic {
+    size_t writers, last;
+    bool read;
+} epctx_npu__traffic;
+
+/* Lets a move that reads what another move has written read from where that took it. */
+static void epctx_npu__join_move(epctx_npu__compiler *c, size_t at,
+                                 const epctx_npu__traffic *traffic) {
+    epctx_npu__step *s = &c->steps[at];
+    const epctx_npu__tensor *x = &c->tensors[s->in[0]], *source;
+    const epctx_npu__traffic *t = &traffic[x->constant ? 0 : x->buffer];
+    const epctx_npu__step *a = &c->steps[t->last];
+    epctx_npu__move walk = s->params.move;
+    epctx_npu__digits g;
+    const epctx_npu__digits *ends[2] = {&g, NULL};
+    if (x->constant || t->writers != 1 || t->read || a->op != EPCTX_NPU__OP_MOVE ||
+        c->buffers[x->buffer].place != EPCTX_NPU__SCRATCH)
+        return;
+    source = &c->tensors[a->in[0]];
+    if (source->constant || a->params.move.elem != walk.elem || c->tensors[a->out].offset != 0 ||
+        traffic[source->buffer].last > t->last ||
+        epctx_npu__walk_count(walk.dims, walk.rank) >
+            epctx_npu__walk_count(a->params.move.dims, a->params.move.rank) ||
+        !epctx_npu__digits_of(&a->params.move, c->buffers[x->buffer].bytes / walk.elem, &g))
+        return;
+    walk.from_start += (uint32_t)(x->offset / walk.elem);
+    if (!epctx_npu__rewalk(&walk, ends)) return;
+    walk.from_start += a->params.move.from_start;
+    s->params.move = walk;
+    s->in[0] = a->in[0];
+}
+
+/* Copies parts of tensors that convolutions read: moves that can be joined, and write in any order.
+ */
+static epctx_status epctx_npu__copy_parts(epctx_npu__compiler *c) {
+    const epctx_npu__step *steps = c->steps;
+    const size_t count = c->step_count, tensors = c->tensor_count;
+    uint32_t *copies, j;
+    void *memory;
+    size_t i;
+    EPCTX__TRY(epctx_npu__alloc(c, tensors, sizeof *copies, &memory));
+    copies = (uint32_t *)memory; /* 0: none, or one more than the tensor */
+    c->steps = NULL;
+    c->step_count = c->step_room = 0;
+    for (i = 0; i < count; i++) {
+        epctx_npu__step s = steps[i];
+        for (j = 0; j < 4 && s.images && !s.dead; j += 3) {
+            const uint32_t id = s.in[j];
+            epctx_npu__shape shape;
+            uint32_t copy;
+            if (id == EPCTX_NPU__NONE || c->tensors[id].constant ||
+                epctx_npu__is_whole(c, &c->tensors[id]))
+                continue;
+            shape = c->tensors[id].shape;
+            if (copies[id] == 0) {
+                EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[id].elem, &shape, &copy));
+                EPCTX__TRY(epctx_npu__emit_copy(c, id, copy));
+                c->steps[c->step_count - 1].name = s.name;
+                copies[id] = copy + 1;
+            }
+            s.in[j] = copies[id] - 1;
+        }
+        if (!s.dead) EPCTX__TRY(epctx_npu__emit(c, &s));
+    }
+    return EPCTX_OK;
+}
+
+/* Joins moves of moves: Reshape, Transpose and Split of one tensor copy it once. */
+static epctx_status epctx_npu__join_moves(epctx_npu__compiler *c) {
+    epctx_npu__traffic *traffic;
+    void *memory;
+    size_t i;
+    uint32_t j;
+    EPCTX__TRY(epctx_npu__copy_parts(c));
+    EPCTX__TRY(epctx_npu__alloc(c, c->buffer_count, sizeof *traffic, &memory));
+    traffic = (epctx_npu__traffic *)memory;
+    for (i = 0; i < c->step_count; i++) {
+        const epctx_npu__step *s = &c->steps[i];
+        if (s->dead) continue;
+        traffic[c->tensors[s->out].buffer].writers++;
+        traffic[c->tensors[s->out].buffer].last = i;
+        for (j = 0; j < EPCTX_NPU__MAX_IN && s->op != EPCTX_NPU__OP_MOVE; j++)
+            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant)
+                traffic[c->tensors[s->in[j]].buffer].read = true;
+    }
+    for (i = 0; i < c->step_count; i++)
+        if (!c->steps[i].dead && c->steps[i].op == EPCTX_NPU__OP_MOVE)
+            epctx_npu__join_move(c, i, traffic);
+    epctx_npu__drop_unused(c);
+    return EPCTX_OK;
+}
+
 /* A convolution whose only output pixel covers the whole image is a matrix product. */
 static void epctx_npu__conv_to_gemm(epctx_npu__step *s) {
     const epctx_npu__conv p = s->params.conv;
@@ -13835,19 +14006,6 @@ static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c) {
         c->buffers[t->buffer].needed = true;
     }
     return EPCTX_OK;
-}
-
-/* Dead-code elimination: drops steps with unused results. */
-static void epctx_npu__drop_dead(epctx_npu__compiler *c) {
-    size_t i;
-    uint32_t j;
-    for (i = c->step_count; i > 0; i--) {
-        epctx_npu__step *s = &c->steps[i - 1];
-        s->dead = !c->buffers[c->tensors[s->out].buffer].needed;
-        for (j = 0; j < EPCTX_NPU__MAX_IN && !s->dead; j++)
-            if (s->in[j] != EPCTX_NPU__NONE && !c->tensors[s->in[j]].constant)
-                c->buffers[c->tensors[s->in[j]].buffer].needed = true;
-    }
 }
 
 /* Weights outside the blob are packed when the graph gets them. */
@@ -14839,9 +14997,7 @@ static epctx_status epctx_npu__to_integers(epctx_npu__compiler *c) {
         if (s->op == EPCTX_NPU__OP_QUANTIZE) EPCTX__TRY(epctx_npu__integer_step(&w, s, &done));
         if (!done) EPCTX__TRY(epctx_npu__emit(c, s));
     }
-    for (i = 0; i < c->buffer_count; i++)
-        c->buffers[i].needed = c->buffers[i].place == EPCTX_NPU__OUTPUT;
-    epctx_npu__drop_dead(c);
+    epctx_npu__drop_unused(c);
     return EPCTX_OK;
 }
 
@@ -14901,6 +15057,7 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c) {
     } passes[] = {{"import", epctx_npu__import},
                   {"lower", epctx_npu__lower_graph},
                   {"integers", epctx_npu__to_integers},
+                  {"moves", epctx_npu__join_moves},
                   {"layout", epctx_npu__lay_out},
                   {"pack", epctx_npu__pack_weights},
                   {"refine", epctx_npu__refine},
