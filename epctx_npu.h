@@ -1409,15 +1409,31 @@ static void epctx_npu__repeat(uint8_t *to, const uint8_t *element, size_t size, 
     }
 }
 
+#ifdef EPCTX_NPU__AVX2
+/* Every second of `count` floats; returns how many. */
+static size_t epctx_npu__move_halves(float *to, const float *from, size_t count) {
+    size_t i;
+    for (i = 0; i + 4 < count; i += 4) { /* does not read behind the last one */
+        const __m128 a = _mm_loadu_ps(from + 2 * i), b = _mm_loadu_ps(from + 2 * i + 4);
+        _mm_storeu_ps(to + i, _mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
+    }
+    return i;
+}
+#endif
+
 static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
                                 ptrdiff_t from_step, size_t elem) {
-    size_t i;
+    size_t i = 0;
+#ifdef EPCTX_NPU__AVX2
+    if (elem == 4 && to_step == 1 && from_step == 2)
+        i = epctx_npu__move_halves((float *)(void *)to, (const float *)(const void *)from, count);
+#endif
     if (to_step == 1 && from_step == 1)
         memcpy(to, from, count * elem);
     else if (to_step == 1 && from_step == 0)
         epctx_npu__repeat(to, from, count * elem, elem);
     else if (elem == 4)
-        for (i = 0; i < count; i++)
+        for (; i < count; i++)
             memcpy(to + (ptrdiff_t)i * to_step * 4, from + (ptrdiff_t)i * from_step * 4, 4);
     else if (elem == 1)
         for (i = 0; i < count; i++) to[(ptrdiff_t)i * to_step] = from[(ptrdiff_t)i * from_step];
@@ -1427,11 +1443,31 @@ static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, 
 }
 
 #ifdef EPCTX_NPU__AVX2
-/* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows and columns.
+/* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows, 3 columns.
  * Tiles of 4 by 4, the last ones overlap; strips of 32 columns stay in the cache. */
 static void epctx_npu__turn(float *to, const float *from, size_t rows, size_t columns,
                             ptrdiff_t to_step, ptrdiff_t from_step) {
     size_t first, r, c;
+    for (r = 0; columns == 3; r += 4) { /* a store writes one element of the row behind, too */
+        const float *x = from + r;
+        float *y = to + (ptrdiff_t)r * to_step;
+        __m128 v0, v1, v2, v3 = _mm_setzero_ps();
+        if (r + 4 >= rows || to_step != 3) {
+            for (; r < rows; r++)
+                for (c = 0; c < 3; c++)
+                    to[(ptrdiff_t)r * to_step + (ptrdiff_t)c] =
+                        from[(ptrdiff_t)c * from_step + (ptrdiff_t)r];
+            return;
+        }
+        v0 = _mm_loadu_ps(x);
+        v1 = _mm_loadu_ps(x + from_step);
+        v2 = _mm_loadu_ps(x + 2 * from_step);
+        _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
+        _mm_storeu_ps(y, v0);
+        _mm_storeu_ps(y + 3, v1);
+        _mm_storeu_ps(y + 6, v2);
+        _mm_storeu_ps(y + 9, v3);
+    }
     for (first = 0; first < columns; first += 32) {
         for (r = 0; r < rows; r += 4) {
             const size_t row = r + 4 <= rows ? r : rows - 4;
@@ -1475,7 +1511,7 @@ static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__arg
     (void)error;
     (void)step;
 #ifdef EPCTX_NPU__AVX2
-    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 4; i++) {
+    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
         if (p->from[i] == 1 && p->from[last] != 1 && p->dims[i] >= 4) {
             rows = p->dims[i];
             step = p->to[i];
@@ -2579,20 +2615,23 @@ EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__slides *s,
     epctx_npu__slide_kinds(s, t, ox, end, y);
 }
 
-/* Three taps of a line for 8 pixels: each element is read once. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_three(const float *x, size_t pixel,
-                                                                     const float *taps,
-                                                                     __mmask16 mask, __m512 *sum) {
-    const __m512 k0 = _mm512_loadu_ps(taps), k1 = _mm512_loadu_ps(taps + 16);
-    const __m512 k2 = _mm512_loadu_ps(taps + 32);
-    size_t i;
+/* `n` (3 or 5) taps of a line for 8 pixels: each element is read once. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_taps(const float *x, size_t pixel,
+                                                                    const float *taps, size_t n,
+                                                                    __mmask16 mask, __m512 *sum) {
+    __m512 k[5];
+    size_t i, t;
     EPCTX_NPU__UNROLL
-    for (i = 0; i < 10; i++) {
-        const __m512 v = _mm512_maskz_loadu_ps(mask, x);
-        if (i < 8) sum[i] = _mm512_fmadd_ps(k0, v, sum[i]);
-        if (i >= 1 && i < 9) sum[i - 1] = _mm512_fmadd_ps(k1, v, sum[i - 1]);
-        if (i >= 2) sum[i - 2] = _mm512_fmadd_ps(k2, v, sum[i - 2]);
-        x += pixel;
+    for (t = 0; t < 5; t++) k[t] = t < n ? _mm512_loadu_ps(taps + 16 * t) : _mm512_setzero_ps();
+    EPCTX_NPU__UNROLL
+    for (i = 0; i < 12; i++) {
+        if (i < 7 + n) {
+            const __m512 v = _mm512_maskz_loadu_ps(mask, x);
+            EPCTX_NPU__UNROLL
+            for (t = 0; t < 5; t++)
+                if (t < n && t <= i && i - t < 8) sum[i - t] = _mm512_fmadd_ps(k[t], v, sum[i - t]);
+            x += pixel;
+        }
     }
 }
 
@@ -2607,8 +2646,8 @@ epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
     const size_t right = w->dilation_w * s->channels, pixel = s->channels;
     const int32_t rows = t->ky_high - t->ky_low, columns = t->kx_high - t->kx_low;
     const bool any = rows > 0 && columns > 0;
-    const bool three = kind == EPCTX_NPU__SLIDE_PRODUCTS && pixels == 8 && columns == 3 &&
-                       w->kernel_w == 3 && w->dilation_w == 1 && w->stride_w == 1;
+    const bool dense = kind == EPCTX_NPU__SLIDE_PRODUCTS && pixels == 8 && w->dilation_w == 1 &&
+                       w->stride_w == 1 && (w->kernel_w == 3 || w->kernel_w == 5);
     const size_t top = any ? (size_t)(t->y + t->ky_low * (int32_t)w->dilation_h) : 0;
     const size_t left = any ? (size_t)(t->x + t->kx_low * (int32_t)w->dilation_w) : 0;
     const __m512 divisor = _mm512_set1_ps(epctx_npu__slide_divisor(s, t));
@@ -2621,8 +2660,8 @@ epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
         if (s->bias != NULL) first = _mm512_maskz_loadu_ps(mask, s->bias + c);
         if (kind == EPCTX_NPU__SLIDE_MAX) first = _mm512_set1_ps(epctx_npu__float_of(0xff800000u));
         if (kind == EPCTX_NPU__SLIDE_PRODUCTS)
-            tap = s->weights + c * taps +
-                  ((size_t)t->ky_low * w->kernel_w + (size_t)t->kx_low) * 16;
+            tap =
+                s->weights + c * taps + ((size_t)t->ky_low * w->kernel_w + (size_t)t->kx_low) * 16;
         for (g = 0; g < groups; g++) {
             const float *row = from, *k_row = tap;
             float *to = y + g * pixels * out + c;
@@ -2631,11 +2670,11 @@ epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
             for (i = 0; i < 8; i++) sum[i] = first;
             for (ky = 0; ky < rows; ky++) {
                 const float *x = row, *k = k_row;
-                if (three) epctx_npu__slide_three(x, pixel, k, mask, sum);
-                for (kx = 0; kx < columns && !three; kx++) {
-                    const __m512 weight = kind == EPCTX_NPU__SLIDE_PRODUCTS
-                                              ? _mm512_loadu_ps(k + kx * 16)
-                                              : first;
+                if (dense && w->kernel_w == 3) epctx_npu__slide_taps(x, pixel, k, 3, mask, sum);
+                if (dense && w->kernel_w == 5) epctx_npu__slide_taps(x, pixel, k, 5, mask, sum);
+                for (kx = 0; kx < columns && !dense; kx++) {
+                    const __m512 weight =
+                        kind == EPCTX_NPU__SLIDE_PRODUCTS ? _mm512_loadu_ps(k + kx * 16) : first;
                     EPCTX_NPU__UNROLL
                     for (i = 0; i < 8; i++) {
                         if (i < pixels) {
@@ -2720,8 +2759,7 @@ static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__slides *s) 
     uint32_t oy, ox;
     for (oy = 0; oy < w->out_h; oy++) {
         epctx_npu__tap_rows(w, oy, &t);
-        for (ox = 0; ox < w->out_w;)
-            ox = epctx_npu__slide_some(fast, s, &t, ox, s->y + oy * line);
+        for (ox = 0; ox < w->out_w;) ox = epctx_npu__slide_some(fast, s, &t, ox, s->y + oy * line);
         epctx_npu__activate(s->y + oy * line, line, &s->act);
     }
 }
@@ -13507,8 +13545,7 @@ static bool epctx_npu__relay_move(const epctx_npu__compiler *c, epctx_npu__step 
                                   bool to) {
     const epctx_npu__buffer *b = from ? &c->buffers[c->tensors[s->in[0]].buffer] : NULL;
     const epctx_npu__view v = epctx_npu__view_of(&c->tensors[s->out]);
-    const epctx_npu__digits target =
-        epctx_npu__image_digits((int64_t)v.channels, (int64_t)v.plane);
+    const epctx_npu__digits target = epctx_npu__image_digits((int64_t)v.channels, (int64_t)v.plane);
     /* a reshaped image is still the image of its buffer */
     const epctx_npu__digits source =
         epctx_npu__image_digits(from ? b->channels : 1, from ? b->plane : 1);
@@ -15054,14 +15091,10 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c) {
     static const struct {
         const char *name;
         epctx_status (*pass_fn)(epctx_npu__compiler *c);
-    } passes[] = {{"import", epctx_npu__import},
-                  {"lower", epctx_npu__lower_graph},
-                  {"integers", epctx_npu__to_integers},
-                  {"moves", epctx_npu__join_moves},
-                  {"layout", epctx_npu__lay_out},
-                  {"pack", epctx_npu__pack_weights},
-                  {"refine", epctx_npu__refine},
-                  {"plan", epctx_npu__plan}};
+    } passes[] = {{"import", epctx_npu__import},        {"lower", epctx_npu__lower_graph},
+                  {"integers", epctx_npu__to_integers}, {"moves", epctx_npu__join_moves},
+                  {"layout", epctx_npu__lay_out},       {"pack", epctx_npu__pack_weights},
+                  {"refine", epctx_npu__refine},        {"plan", epctx_npu__plan}};
     size_t i;
     for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         EPCTX__TRY(passes[i].pass_fn(c));
