@@ -327,6 +327,26 @@ def reshape(g, x):
     return g.node("Reshape", [x, g.ints(dims)], dims)
 
 
+def channel_shuffle(g, x):
+    """Channels of several groups take turns; then one part of them, or all."""
+    n, c, high, wide = g.dims(x)
+    groups = g.r.choice([2, 3, 4])
+    if c % groups or c == groups:
+        return None
+    each = c // groups
+    y = g.node("Reshape", [x, g.ints([n, groups, each, high * wide])],
+               [n, groups, each, high * wide])
+    y = g.node("Transpose", [y], [n, each, groups, high * wide], perm=[0, 2, 1, 3])
+    form = g.r.randrange(3)
+    if form == 0:
+        return g.node("Reshape", [y, g.ints([n, c, high, wide])], [n, c, high, wide])
+    axis = g.r.choice([1, 2])
+    left = [groups if axis == 1 else each, high * wide]
+    y = g.node("Gather", [y, g.constant(INT64, [], [g.r.randrange(-1, 2)])], [n] + left, axis=axis)
+    y = g.node("Reshape", [y, g.ints([n, left[0], high, wide])], [n, left[0], high, wide])
+    return conv(g, y) if form == 1 else y
+
+
 def shuffle(g, x):
     n, c, high, wide = g.dims(x)
     if c % 4 == 0 and g.r.random() < 0.5:
@@ -474,7 +494,8 @@ def joined(g, x):
 
 IMAGE = [conv] * 6 + [activation, activation, clip, pool, global_pool, batch_norm, join, join,
                       broadcast, gate, resize, concat, concat, cut, pad, transpose, shuffle,
-                      instance_norm, conv_transpose, reduce, softmax, reshape, gemm]
+                      channel_shuffle, channel_shuffle, instance_norm, conv_transpose, reduce,
+                      softmax, reshape, gemm]
 QUANTIZED = [quantized_conv] * 6 + [between(m) for m in (
     activation, clip, pool, global_pool, join, join, joined, gated, resize, concat, cut, pad,
     transpose, softmax, reduce, reshape)] + [activation, conv, quantized_gemm]
