@@ -6115,10 +6115,10 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index) 
     graph->command_count = w[11];
     if (w[12] != 0) {
         if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: graph '%S' gets its weights from graph %u, which "
-                              "makes none",
-                              &graph->info.name, (uint64_t)w[12]);
+            return epctx_fail(
+                l->error, EPCTX_ERR_CONTEXT,
+                "context binary: graph '%S' gets its weights from graph %u, which makes none",
+                &graph->info.name, (uint64_t)w[12]);
         graph->maker = &l->graphs[w[12] - 1];
         graph->made = &l->made[index];
     }
@@ -6930,6 +6930,10 @@ typedef struct epctx_npu__compiler {
     const epctx_npu *npu; /* whose trace_fn is called; NULL: none */
 } epctx_npu__compiler;
 
+/* Failures: the compiler lacks what the model asks for; the model breaks ONNX's rules. */
+#define EPCTX_NPU__REFUSE(c, ...)  epctx_fail((c)->error, EPCTX_ERR_UNSUPPORTED, __VA_ARGS__)
+#define EPCTX_NPU__INVALID(c, ...) epctx_fail((c)->error, EPCTX_ERR_GRAPH, __VA_ARGS__)
+
 /* The tensor of a name, here or around; NONE: there is none. */
 static uint32_t epctx_npu__named(const epctx_npu__compiler *c, epctx_str name) {
     const epctx_npu__scope *scope = &c->scope;
@@ -7023,8 +7027,8 @@ static epctx_status epctx_npu__new_tensor(epctx_npu__compiler *c, int32_t elem,
                                           const epctx_npu__shape *shape, uint32_t *id) {
     uint64_t bytes = epctx_npu__mul(epctx_npu__count(shape), epctx_npu__stored_size(elem));
     if (bytes > EPCTX_NPU__MAX_BYTES || (bytes == 0 && !c->folding))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected 1..%u bytes, found %u",
-                          (uint64_t)EPCTX_NPU__MAX_BYTES, bytes);
+        return EPCTX_NPU__REFUSE(c, "result: expected 1..%u bytes, found %u",
+                                 (uint64_t)EPCTX_NPU__MAX_BYTES, bytes);
     return epctx_npu__add_tensor(c, elem, shape, id);
 }
 
@@ -7101,8 +7105,7 @@ static epctx_status epctx_npu__add_constant(epctx_npu__compiler *c, int32_t elem
                                             uint32_t *id) {
     uint64_t count = epctx_npu__count(shape);
     if (epctx_npu__mul(count, epctx_npu__stored_size(elem)) > EPCTX_NPU__MAX_BYTES)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "constant too large: %u elements",
-                          count);
+        return EPCTX_NPU__REFUSE(c, "constant too large: %u elements", count);
     EPCTX__TRY(epctx_npu__alloc(c, count, epctx_npu__stored_size(elem), data));
     EPCTX__TRY(epctx_npu__add_tensor(c, elem, shape, id));
     c->tensors[*id].constant = true;
@@ -7222,12 +7225,11 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
     for (i = 0; i < EPCTX_NPU__MAX_IN; i++)
         if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].elem == EPCTX_ONNX_DOUBLE &&
             !op->check_fn(&s->params, &needs))
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "float64 is moved, added, multiplied, compared and cast only");
+            return EPCTX_NPU__REFUSE(c,
+                                     "float64 is moved, added, multiplied, compared and cast only");
     if (c->folding && !again && epctx_npu__foldable(s) && epctx_npu__all_constant(c, s))
         return epctx_npu__fold(c, s);
-    if (out->count == 0)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "result: expected at least one element");
+    if (out->count == 0) return EPCTX_NPU__REFUSE(c, "result: expected at least one element");
     if (!again) {
         uint32_t buffer;
         EPCTX__TRY(
@@ -7342,8 +7344,8 @@ static epctx_status epctx_npu__broadcast(epctx_npu__compiler *c, const epctx_npu
         int64_t x = back <= a->rank ? a->dims[a->rank - back] : 1;
         int64_t y = back <= b->rank ? b->dims[b->rank - back] : 1;
         if (x != y && x != 1 && y != 1)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "dimension %u: cannot broadcast %d and %d",
-                              (uint64_t)i, x, y);
+            return EPCTX_NPU__INVALID(c, "dimension %u: cannot broadcast %d and %d", (uint64_t)i, x,
+                                      y);
         out->dims[i] = x == 1 ? y : x;
     }
     return EPCTX_OK;
@@ -7431,8 +7433,7 @@ static epctx_status epctx_npu__emit_cast_once(epctx_npu__compiler *c, uint32_t x
 /* uint64 is computed as int64, which is the same for sums, products and bits. */
 static epctx_status epctx_npu__no_uint64(epctx_npu__compiler *c, bool used) {
     return !used ? EPCTX_OK
-                 : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "uint64 is not ordered, divided or converted to floats");
+                 : EPCTX_NPU__REFUSE(c, "uint64 is not ordered, divided or converted to floats");
 }
 
 /* From any type to any other, by way of the types that are computed. Integers of double have 64
@@ -7469,37 +7470,34 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
     const epctx_value *value = &t->known;
     int32_t i = 0;
     if (t->stored)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "constant '%S': expected floats of 16 to 64 bits, integers or bool of "
-                          "rank <= %u, with data, found %s of rank %d",
-                          &name, (uint64_t)EPCTX_NPU_MAX_RANK, epctx_elem_name(value->elem_type),
-                          (int64_t)value->rank);
+        return EPCTX_NPU__REFUSE(c,
+                                 "constant '%S': expected floats of 16 to 64 bits, integers or "
+                                 "bool of rank <= %u, with data, found %s of rank %d",
+                                 &name, (uint64_t)EPCTX_NPU_MAX_RANK,
+                                 epctx_elem_name(value->elem_type), (int64_t)value->rank);
     if (value->elem_type != 0 && epctx_npu__stored_size(value->elem_type) == 0)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S': expected floats of 16 to 64 bits, integers or bool, "
-                          "found %s",
-                          &name, epctx_elem_name(value->elem_type));
+        return EPCTX_NPU__REFUSE(
+            c, "input '%S': expected floats of 16 to 64 bits, integers or bool, found %s", &name,
+            epctx_elem_name(value->elem_type));
     while (i < value->rank && value->dims[i] > 0) i++;
     if (value->rank > EPCTX_NPU_MAX_RANK)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S': expected rank <= %u, found %d", &name,
-                          (uint64_t)EPCTX_NPU_MAX_RANK, (int64_t)value->rank);
+        return EPCTX_NPU__REFUSE(c, "input '%S': expected rank <= %u, found %d", &name,
+                                 (uint64_t)EPCTX_NPU_MAX_RANK, (int64_t)value->rank);
     if (i < value->rank)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S': expected a fixed shape, dimension %d is not above 0", &name,
-                          (int64_t)i);
+        return EPCTX_NPU__REFUSE(c,
+                                 "input '%S': expected a fixed shape, dimension %d is not above 0",
+                                 &name, (int64_t)i);
     if (t->given && (value->elem_type == 0 || value->rank < 0))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "graph input '%S' has no %s in the model", &name,
-                          value->elem_type == 0 ? "type" : "shape");
+        return EPCTX_NPU__REFUSE(c, "graph input '%S' has no %s in the model", &name,
+                                 value->elem_type == 0 ? "type" : "shape");
     if (value->elem_type == 0 || value->rank < 0) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S': unknown type or shape; the model does not declare them and "
-                          "the node that computes it does not compile",
-                          &name);
+        return EPCTX_NPU__REFUSE(c,
+                                 "input '%S': unknown type or shape; the model does not declare "
+                                 "them and the node that computes it does not compile",
+                                 &name);
     }
-    return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "input '%S': expected at most %u bytes",
-                      &name, (uint64_t)EPCTX_NPU__MAX_BYTES);
+    return EPCTX_NPU__REFUSE(c, "input '%S': expected at most %u bytes", &name,
+                             (uint64_t)EPCTX_NPU__MAX_BYTES);
 }
 
 /* Tensor of input `i`; NONE: omitted. */
@@ -7510,9 +7508,9 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     if (!epctx_npu__has_input(node, i)) return EPCTX_OK;
     *id = c->given != NULL ? c->given[i] : epctx_npu__named(c, node->inputs[i]);
     if (*id == EPCTX_MAP_NONE)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "input '%S' is neither a constant nor the output of an earlier node",
-                          &node->inputs[i]);
+        return EPCTX_NPU__INVALID(
+            c, "input '%S' is neither a constant nor the output of an earlier node",
+            &node->inputs[i]);
     t = &c->tensors[*id];
     if (t->elem == 0) return epctx_npu__refuse_value(c, t, node->inputs[i]);
     if (!c->stored && epctx_npu__computed_type(t->elem) != t->elem) {
@@ -7531,16 +7529,16 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
 static epctx_status epctx_npu__input(epctx_npu__compiler *c, size_t i, uint32_t *id) {
     EPCTX__TRY(epctx_npu__optional(c, i, id));
     if (*id == EPCTX_NPU__NONE)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected input %u, found %u inputs",
-                          (uint64_t)i, (uint64_t)c->node->input_count);
+        return EPCTX_NPU__INVALID(c, "expected input %u, found %u inputs", (uint64_t)i,
+                                  (uint64_t)c->node->input_count);
     return EPCTX_OK;
 }
 
 static epctx_status epctx_npu__want_float(epctx_npu__compiler *c, uint32_t id) {
     const epctx_npu__tensor *t = &c->tensors[id];
     if (t->elem != EPCTX_ONNX_FLOAT)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "input '%S': expected float32, found %s",
-                          &t->name, epctx_elem_name(t->elem));
+        return EPCTX_NPU__REFUSE(c, "input '%S': expected float32, found %s", &t->name,
+                                 epctx_elem_name(t->elem));
     return EPCTX_OK;
 }
 
@@ -7564,8 +7562,8 @@ static epctx_status epctx_npu__want_constant(epctx_npu__compiler *c, uint32_t id
                                              const char *what) {
     const epctx_npu__tensor *t = &c->tensors[id];
     if (!t->constant)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "%s '%S': expected a constant, found a run-time value", what, &t->name);
+        return EPCTX_NPU__REFUSE(c, "%s '%S': expected a constant, found a run-time value", what,
+                                 &t->name);
     return EPCTX_OK;
 }
 
@@ -7583,7 +7581,7 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
         EPCTX__TRY(epctx_npu__emit_cast(c, id, c->narrow, &id));
     if (epctx_map_get(&c->scope.names, node->outputs[i]) != EPCTX_MAP_NONE &&
         !epctx_str_is(node->op_type, "Constant")) /* the last Constant counts */
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' occurs twice", &node->outputs[i]);
+        return EPCTX_NPU__INVALID(c, "output '%S' occurs twice", &node->outputs[i]);
     uses = epctx_map_get(&c->scope.uses, node->outputs[i]);
     c->tensors[id].name = node->outputs[i];
     c->tensors[id].uses = uses == EPCTX_MAP_NONE ? 0 : uses;
@@ -7598,8 +7596,7 @@ static epctx_status epctx_npu__unused_outputs(epctx_npu__compiler *c, size_t fir
     for (i = first; i < c->node->output_count; i++)
         if (c->node->outputs[i].size > 0 &&
             epctx_map_get(&c->scope.uses, c->node->outputs[i]) != EPCTX_MAP_NONE)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "output '%S' is not supported",
-                              &c->node->outputs[i]);
+            return EPCTX_NPU__REFUSE(c, "output '%S' is not supported", &c->node->outputs[i]);
     return EPCTX_OK;
 }
 
@@ -7610,7 +7607,7 @@ static epctx_status epctx_npu__in_attr(epctx_npu__compiler *c, const char *name,
 }
 
 static epctx_status epctx_npu__bad_attr(epctx_npu__compiler *c, const char *name, const char *why) {
-    return epctx_npu__in_attr(c, name, epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %s", why));
+    return epctx_npu__in_attr(c, name, EPCTX_NPU__INVALID(c, "expected %s", why));
 }
 
 /* Attribute of `count` integers; absent: `fallback` for each. */
@@ -7620,9 +7617,8 @@ static epctx_status epctx_npu__ints(epctx_npu__compiler *c, const char *name, si
     size_t i;
     if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || attr->count != count))
         return epctx_npu__in_attr(c, name,
-                                  epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                                             "expected %u integers, found %u", (uint64_t)count,
-                                             (uint64_t)attr->count));
+                                  EPCTX_NPU__INVALID(c, "expected %u integers, found %u",
+                                                     (uint64_t)count, (uint64_t)attr->count));
     for (i = 0; i < count; i++) out[i] = attr != NULL ? attr->ints[i] : fallback;
     return EPCTX_OK;
 }
@@ -7635,9 +7631,9 @@ static epctx_status epctx_npu__const_ints(epctx_npu__compiler *c, uint32_t id, c
     size_t i;
     EPCTX__TRY(epctx_npu__want_constant(c, id, what));
     if ((t->elem != EPCTX_ONNX_INT64 && t->elem != EPCTX_ONNX_INT32) || t->count > most)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "%s '%S': expected at most %u integers, found %u of type %s", what,
-                          &t->name, (uint64_t)most, t->count, epctx_elem_name(t->elem));
+        return EPCTX_NPU__INVALID(c, "%s '%S': expected at most %u integers, found %u of type %s",
+                                  what, &t->name, (uint64_t)most, t->count,
+                                  epctx_elem_name(t->elem));
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     *count = (size_t)c->tensors[id].count;
     for (i = 0; i < *count; i++)
@@ -7674,8 +7670,8 @@ static epctx_status epctx_npu__const_float(epctx_npu__compiler *c, uint32_t id, 
     EPCTX__TRY(epctx_npu__want_float(c, id));
     EPCTX__TRY(epctx_npu__want_constant(c, id, what));
     if (c->tensors[id].count != 1)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s '%S': expected one number, found %u", what,
-                          &c->tensors[id].name, c->tensors[id].count);
+        return EPCTX_NPU__INVALID(c, "%s '%S': expected one number, found %u", what,
+                                  &c->tensors[id].name, c->tensors[id].count);
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     memcpy(out, data, sizeof *out);
     return EPCTX_OK;
@@ -7687,7 +7683,7 @@ static epctx_status epctx_npu__const_bool(epctx_npu__compiler *c, uint32_t id, c
     const void *data;
     EPCTX__TRY(epctx_npu__want_constant(c, id, what));
     if (c->tensors[id].elem != EPCTX_ONNX_BOOL || c->tensors[id].count != 1)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: expected one bool", what);
+        return EPCTX_NPU__INVALID(c, "%s: expected one bool", what);
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     *out = *(const uint8_t *)data != 0;
     return EPCTX_OK;
@@ -7698,8 +7694,8 @@ static epctx_status epctx_npu__axis(epctx_npu__compiler *c, int64_t axis, uint32
                                     uint32_t extra, uint32_t *out) {
     *out = 0;
     if (axis < -(int64_t)rank || axis >= (int64_t)rank + extra)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis: expected %d..%d, found %d",
-                          -(int64_t)rank, (int64_t)rank + extra - 1, axis);
+        return EPCTX_NPU__INVALID(c, "axis: expected %d..%d, found %d", -(int64_t)rank,
+                                  (int64_t)rank + extra - 1, axis);
     *out = (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
     return EPCTX_OK;
 }
@@ -7774,8 +7770,8 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
     int32_t *const strides[2] = {p->a, p->b};
     epctx_npu__shape shape;
     if (c->tensors[b].elem != type)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected inputs of one type, found %s and %s",
-                          epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
+        return EPCTX_NPU__INVALID(c, "expected inputs of one type, found %s and %s",
+                                  epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
     EPCTX__TRY(epctx_npu__no_uint64(
         c, c->narrow == EPCTX_ONNX_UINT64 &&
                ((kind >= EPCTX_NPU__EXACT_DIV && kind <= EPCTX_NPU__EXACT_FMOD) ||
@@ -7798,8 +7794,7 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
     int32_t *const strides[3] = {p->condition, p->a, p->b};
     epctx_npu__shape shape, both;
     if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[a].elem != c->tensors[b].elem)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected a bool condition and two inputs of one type");
+        return EPCTX_NPU__INVALID(c, "expected a bool condition and two inputs of one type");
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &both));
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[condition].shape, &both, &shape));
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
@@ -7841,7 +7836,7 @@ static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binar
         return epctx_npu__emit_binary(c, kind, a, b, out);
     for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (kinds[i].floats == kind) return epctx_npu__emit_exact(c, kinds[i].integers, a, b, out);
-    return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integer inputs are not supported");
+    return EPCTX_NPU__REFUSE(c, "integer inputs are not supported");
 }
 
 /* ============================================================
@@ -7858,8 +7853,8 @@ static epctx_status epctx_npu__lower_alias(epctx_npu__compiler *c, uint32_t x,
                                            const epctx_npu__shape *shape) {
     uint32_t y;
     if (epctx_npu__count(shape) != c->tensors[x].count)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: expected %u elements, found %u",
-                          c->tensors[x].count, epctx_npu__count(shape));
+        return EPCTX_NPU__INVALID(c, "shape: expected %u elements, found %u", c->tensors[x].count,
+                                  epctx_npu__count(shape));
     EPCTX__TRY(epctx_npu__alias(c, x, shape, 0, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -7881,7 +7876,7 @@ static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c) {
     if (mode != EPCTX_NPU__NONE)
         EPCTX__TRY(epctx_npu__const_bool(c, mode, "training_mode", &training));
     if (training || (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "training mode is not supported");
+        return EPCTX_NPU__REFUSE(c, "training mode is not supported");
     if (c->node->version < 12) {
         EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
     } else if (c->node->output_count > 1) {
@@ -7903,22 +7898,19 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__ints_of(c, "shape", 1, 5, wanted, &count, &found));
     if (!found || count > EPCTX_NPU_MAX_RANK)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "shape: expected at most %u dimensions, found %u",
-                          (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
+        return EPCTX_NPU__REFUSE(c, "shape: expected at most %u dimensions, found %u",
+                                 (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
     shape.rank = (uint32_t)count;
     for (i = 0; i < count; i++) {
         int64_t d = wanted[i];
         if (d == 0 && !allow_zero) {
             if (i >= c->tensors[x].shape.rank)
-                return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                                  "shape: 0 in dimension %u, which the input does not have",
-                                  (uint64_t)i);
+                return EPCTX_NPU__INVALID(
+                    c, "shape: 0 in dimension %u, which the input does not have", (uint64_t)i);
             d = c->tensors[x].shape.dims[i];
         }
         if (d < -1 || (d == -1 && free_dim != EPCTX_NPU__NONE))
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: invalid %d in dimension %u", d,
-                              (uint64_t)i);
+            return EPCTX_NPU__INVALID(c, "shape: invalid %d in dimension %u", d, (uint64_t)i);
         shape.dims[i] = d == -1 ? 1 : d;
         if (d == -1)
             free_dim = i;
@@ -7927,9 +7919,9 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c) {
     }
     if (free_dim != EPCTX_NPU__NONE) {
         if (known == 0 || c->tensors[x].count % known != 0)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "shape: cannot infer -1, %u elements are not a multiple of %u",
-                              c->tensors[x].count, known);
+            return EPCTX_NPU__INVALID(
+                c, "shape: cannot infer -1, %u elements are not a multiple of %u",
+                c->tensors[x].count, known);
         shape.dims[free_dim] = (int64_t)(c->tensors[x].count / known);
     }
     return epctx_npu__lower_alias(c, x, &shape);
@@ -7954,8 +7946,7 @@ static epctx_status epctx_npu__mark_axes(epctx_npu__compiler *c, const int64_t *
     for (i = 0; i < count; i++) {
         uint32_t axis;
         EPCTX__TRY(epctx_npu__axis(c, axes[i], rank, 0, &axis));
-        if (marked[axis])
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u occurs twice", (uint64_t)axis);
+        if (marked[axis]) return EPCTX_NPU__INVALID(c, "axis %u occurs twice", (uint64_t)axis);
         marked[axis] = true;
     }
     return EPCTX_OK;
@@ -7974,8 +7965,8 @@ static epctx_status epctx_npu__lower_squeeze(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__mark_axes(c, axes, count, in->rank, marked));
     for (i = 0; i < in->rank; i++) {
         if (found && marked[i] && in->dims[i] != 1)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u: expected dimension 1, found %d",
-                              (uint64_t)i, in->dims[i]);
+            return EPCTX_NPU__INVALID(c, "axis %u: expected dimension 1, found %d", (uint64_t)i,
+                                      in->dims[i]);
         if (found ? !marked[i] : in->dims[i] != 1) shape.dims[shape.rank++] = in->dims[i];
     }
     return epctx_npu__lower_alias(c, x, &shape);
@@ -7990,8 +7981,8 @@ static epctx_status epctx_npu__lower_unsqueeze(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, 13, axes, &count, &found));
     if (!found || c->tensors[x].shape.rank + count > EPCTX_NPU_MAX_RANK)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "axes: expected a result of rank <= %u",
-                          (uint64_t)EPCTX_NPU_MAX_RANK);
+        return EPCTX_NPU__REFUSE(c, "axes: expected a result of rank <= %u",
+                                 (uint64_t)EPCTX_NPU_MAX_RANK);
     shape.rank = c->tensors[x].shape.rank + (uint32_t)count;
     EPCTX__TRY(epctx_npu__mark_axes(c, axes, count, shape.rank, marked));
     for (i = 0; i < shape.rank; i++)
@@ -8011,22 +8002,21 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c) {
     void *data;
     uint32_t id;
     if (a == NULL)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected one attribute, found %u",
-                          (uint64_t)node->attr_count);
+        return EPCTX_NPU__INVALID(c, "expected one attribute, found %u",
+                                  (uint64_t)node->attr_count);
     if (a->type == EPCTX_ATTR_TENSOR && a->t != NULL) {
         EPCTX__TRY(epctx_npu__import_tensor(c, a->t, &id));
         if (c->tensors[id].elem == 0)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "expected floats of 16 to 64 bits, integers or bool, found %s",
-                              epctx_elem_name(a->t->elem_type));
+            return EPCTX_NPU__REFUSE(c,
+                                     "expected floats of 16 to 64 bits, integers or bool, found %s",
+                                     epctx_elem_name(a->t->elem_type));
         return epctx_npu__output(c, 0, id);
     }
     if (a->type == EPCTX_ATTR_INTS || a->type == EPCTX_ATTR_FLOATS) {
         shape.rank = 1;
         shape.dims[0] = (int64_t)a->count;
     } else if (a->type != EPCTX_ATTR_INT && a->type != EPCTX_ATTR_FLOAT) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "attribute '%S': expected numbers",
-                          &a->name);
+        return EPCTX_NPU__REFUSE(c, "attribute '%S': expected numbers", &a->name);
     }
     if (a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_INTS)
         EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
@@ -8048,13 +8038,13 @@ static epctx_status epctx_npu__shape_from(epctx_npu__compiler *c, const int64_t 
     size_t i;
     memset(shape, 0, sizeof *shape);
     if (count > EPCTX_NPU_MAX_RANK)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank <= %u, found %u",
-                          (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
+        return EPCTX_NPU__REFUSE(c, "expected rank <= %u, found %u", (uint64_t)EPCTX_NPU_MAX_RANK,
+                                 (uint64_t)count);
     shape->rank = (uint32_t)count;
     for (i = 0; i < count; i++) {
         if (dims[i] < 0)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "dimension %u: expected >= 0, found %d",
-                              (uint64_t)i, dims[i]);
+            return EPCTX_NPU__INVALID(c, "dimension %u: expected >= 0, found %d", (uint64_t)i,
+                                      dims[i]);
         shape->dims[i] = dims[i];
     }
     return EPCTX_OK;
@@ -8248,7 +8238,7 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c) {
         } else if (ids[i] != EPCTX_NPU__NONE) { /* run-time limits: Max, then Min */
             EPCTX__TRY(epctx_npu__want_float(c, ids[i]));
             if (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1)
-                return epctx_fail(c->error, EPCTX_ERR_GRAPH, "min and max: expected scalars");
+                return EPCTX_NPU__INVALID(c, "min and max: expected scalars");
             EPCTX__TRY(epctx_npu__emit_binary(
                 c, i == 0 ? EPCTX_NPU__BINARY_MAX : EPCTX_NPU__BINARY_MIN, x, ids[i], &x));
         }
@@ -8359,7 +8349,7 @@ static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c) {
     }
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_PRELU, x, slope, &y));
     if (!epctx_npu__same_shape(&c->tensors[x].shape, &c->tensors[y].shape))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "slope: cannot broadcast to the input");
+        return EPCTX_NPU__INVALID(c, "slope: cannot broadcast to the input");
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8388,9 +8378,8 @@ static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c) {
     if (epctx_npu__stored_size(to) == 0)
         return epctx_npu__in_attr(
             c, "to",
-            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                       "expected floats of 16 to 64 bits, integers or bool, found %s",
-                       epctx_elem_name((int32_t)to)));
+            EPCTX_NPU__REFUSE(c, "expected floats of 16 to 64 bits, integers or bool, found %s",
+                              epctx_elem_name((int32_t)to)));
     if (to == c->tensors[x].elem) return epctx_npu__lower_identity(c);
     EPCTX__TRY(epctx_npu__emit_cast(c, x, (int32_t)to, &y));
     return epctx_npu__output(c, 0, y);
@@ -8404,7 +8393,7 @@ static epctx_status epctx_npu__lower_exact_of(epctx_npu__compiler *c, epctx_npu_
     EPCTX__TRY(epctx_npu__input(c, swap ? 1 : 0, &a));
     EPCTX__TRY(epctx_npu__input(c, swap ? 0 : 1, &b));
     if (kind < EPCTX_NPU__EXACT_EQUAL && c->tensors[a].elem == EPCTX_ONNX_FLOAT)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected integers or bool, found float32");
+        return EPCTX_NPU__INVALID(c, "expected integers or bool, found float32");
     if (!swap) EPCTX__TRY(epctx_npu__old_broadcast(c, a, &b));
     EPCTX__TRY(epctx_npu__emit_exact(c, kind, a, b, &y));
     return epctx_npu__output(c, 0, y);
@@ -8574,8 +8563,8 @@ static epctx_status epctx_npu__emit_concat(epctx_npu__compiler *c, const uint32_
         for (j = 0; j < shape.rank && t->shape.rank == shape.rank; j++)
             if (j != axis && t->shape.dims[j] != shape.dims[j]) break;
         if (j != shape.rank || t->elem != c->tensors[ids[0]].elem)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "input '%S': expected type and shape of the first one", &t->name);
+            return EPCTX_NPU__INVALID(c, "input '%S': expected type and shape of the first one",
+                                      &t->name);
         shape.dims[axis] += t->shape.dims[axis];
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[ids[0]].elem, &shape, y));
@@ -8656,16 +8645,15 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c) {
     box = c->tensors[x].shape;
     if (count != ends_count || (has_axes ? axes_count : box.rank) < count ||
         (has_axes && axes_count != count) || (has_steps && steps_count != count))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "starts, ends, axes and steps: expected one length");
+        return EPCTX_NPU__INVALID(c, "starts, ends, axes and steps: expected one length");
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
     for (i = 0; i < count; i++) {
         int64_t s = has_steps ? steps[i] : 1;
         EPCTX__TRY(epctx_npu__axis(c, has_axes ? axes[i] : (int64_t)i, box.rank, 0, &axis));
         if (s == 0 || marked[axis])
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "axis %u: expected once, with a step other than 0, found step %d",
-                              (uint64_t)axis, s);
+            return EPCTX_NPU__INVALID(
+                c, "axis %u: expected once, with a step other than 0, found step %d",
+                (uint64_t)axis, s);
         marked[axis] = true;
         epctx_npu__slice_axis(box.dims[axis], starts[i], ends[i], s, &first[axis], &box.dims[axis]);
         step[axis] = box.dims[axis] > 1 ? s : 1;
@@ -8687,17 +8675,16 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__ints_of(c, "split", 1, 13, sizes, &count, &found));
     total = c->tensors[x].shape.dims[axis];
     if (parts == 0 || (found && count != parts))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "split: expected a size for each of %u outputs, found %u",
-                          (uint64_t)parts, (uint64_t)count);
+        return EPCTX_NPU__INVALID(c, "split: expected a size for each of %u outputs, found %u",
+                                  (uint64_t)parts, (uint64_t)count);
     even = (total + (int64_t)parts - 1) / (int64_t)parts; /* the last part may be smaller */
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
     for (i = 0; i < parts; i++) {
         epctx_npu__shape box = c->tensors[x].shape;
         int64_t left = total - first[axis], size = found ? sizes[i] : (even < left ? even : left);
         if (size < 1 || size > left || (i + 1 == parts && size != left))
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "split: part %u of %d elements, %d remain",
-                              (uint64_t)i, size, left);
+            return EPCTX_NPU__INVALID(c, "split: part %u of %d elements, %d remain", (uint64_t)i,
+                                      size, left);
         box.dims[axis] = size;
         EPCTX__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
         EPCTX__TRY(epctx_npu__output(c, i, y));
@@ -8798,8 +8785,8 @@ static epctx_status epctx_npu__pads(epctx_npu__compiler *c, uint32_t rank, int64
         EPCTX__TRY(epctx_npu__ints_of(c, "axes", 3, 18, axes, &axes_count, &has_axes));
     axes_count = has_axes ? axes_count : rank;
     if (!found || axes_count > rank || count != 2 * axes_count)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: expected %u integers, found %u", name,
-                          (uint64_t)(2 * axes_count), (uint64_t)count);
+        return EPCTX_NPU__INVALID(c, "%s: expected %u integers, found %u", name,
+                                  (uint64_t)(2 * axes_count), (uint64_t)count);
     memset(pads, 0, 2 * EPCTX_NPU_MAX_RANK * sizeof *pads);
     if (has_axes) EPCTX__TRY(epctx_npu__mark_axes(c, axes, axes_count, rank, marked));
     for (i = 0; i < axes_count; i++) {
@@ -8823,9 +8810,8 @@ static epctx_status epctx_npu__pad_shape(epctx_npu__compiler *c, epctx_npu__pad_
         int64_t least = mode == EPCTX_NPU__PAD_CONSTANT ? -size : 0;
         if (before < least || after < least || before > most || after > most ||
             size + (before < 0 ? before : 0) + (after < 0 ? after : 0) < 0)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "pads: invalid %d and %d for dimension %u of %d elements", before,
-                              after, (uint64_t)i, size);
+            return EPCTX_NPU__REFUSE(c, "pads: invalid %d and %d for dimension %u of %d elements",
+                                     before, after, (uint64_t)i, size);
         shape->dims[i] = size + before + after;
     }
     return EPCTX_OK;
@@ -8838,9 +8824,8 @@ static epctx_status epctx_npu__pad_value(epctx_npu__compiler *c, uint32_t id, in
     float f;
     EPCTX__TRY(epctx_npu__want_constant(c, id, "constant_value"));
     if (c->tensors[id].count != 1 || c->tensors[id].elem != type)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "constant_value '%S': expected one element of type %s",
-                          &c->tensors[id].name, epctx_elem_name(type));
+        return EPCTX_NPU__INVALID(c, "constant_value '%S': expected one element of type %s",
+                                  &c->tensors[id].name, epctx_elem_name(type));
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     if (type == EPCTX_ONNX_FLOAT) {
         memcpy(&f, data, sizeof f);
@@ -8866,10 +8851,9 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c) {
     } else if (attr != NULL && epctx_str_is(attr->s, "edge")) {
         mode = EPCTX_NPU__PAD_EDGE;
     } else if (attr != NULL && !epctx_str_is(attr->s, "constant")) {
-        return epctx_npu__in_attr(c, "mode",
-                                  epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                                             "expected constant, reflect or edge, found '%S'",
-                                             &attr->s));
+        return epctx_npu__in_attr(
+            c, "mode",
+            EPCTX_NPU__REFUSE(c, "expected constant, reflect or edge, found '%S'", &attr->s));
     }
     shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__pads(c, shape.rank, pads));
@@ -8899,9 +8883,8 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
     index = &c->tensors[indices].shape;
     if (c->tensors[indices].elem == EPCTX_ONNX_FLOAT ||
         in->rank + index->rank - 1 > EPCTX_NPU_MAX_RANK || c->tensors[x].count == 0)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected integer indices and a result of rank <= %u",
-                          (uint64_t)EPCTX_NPU_MAX_RANK);
+        return EPCTX_NPU__REFUSE(c, "expected integer indices and a result of rank <= %u",
+                                 (uint64_t)EPCTX_NPU_MAX_RANK);
     for (i = 0; i < in->rank; i++) {
         uint32_t j;
         if (i != axis) {
@@ -8924,8 +8907,8 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
         for (n = 0; n < p->count; n++) {
             int64_t v = epctx_npu__index((const uint8_t *)data, (size_t)n, p->index_elem);
             if (v < -(int64_t)p->axis || v >= (int64_t)p->axis)
-                return epctx_fail(c->error, EPCTX_ERR_GRAPH, "index: expected %d..%d, found %d",
-                                  -(int64_t)p->axis, (int64_t)p->axis - 1, v);
+                return EPCTX_NPU__INVALID(c, "index: expected %d..%d, found %d", -(int64_t)p->axis,
+                                          (int64_t)p->axis - 1, v);
         }
         if (p->count == 1) { /* a part of the tensor */
             const int64_t v = epctx_npu__index((const uint8_t *)data, 0, p->index_elem);
@@ -8964,16 +8947,15 @@ static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__const_ints(c, id, "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
     in = shape = c->tensors[x].shape;
     if (count != in.rank)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "repeats: expected %u integers, found %u",
-                          (uint64_t)in.rank, (uint64_t)count);
+        return EPCTX_NPU__INVALID(c, "repeats: expected %u integers, found %u", (uint64_t)in.rank,
+                                  (uint64_t)count);
     /* [n] repeated r times is a walk over [r][n]; if n or r is 1, one dimension is enough */
     for (i = 0; i < in.rank; i++) {
         const bool both = repeats[i] != 1 && in.dims[i] != 1;
         if (repeats[i] < 0 || repeats[i] > EPCTX_NPU__MAX_BYTES ||
             walk.rank + (both ? 2u : 1u) > EPCTX_NPU_MAX_RANK)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "repeats: %d of dimension %u is not supported", repeats[i],
-                              (uint64_t)i);
+            return EPCTX_NPU__REFUSE(c, "repeats: %d of dimension %u is not supported", repeats[i],
+                                     (uint64_t)i);
         shape.dims[i] = in.dims[i] * repeats[i];
         if (both || in.dims[i] == 1) {
             source.dims[walk.rank] = 1;
@@ -9008,8 +8990,7 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c) {
     if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
     shape = c->tensors[x].shape;
     if (shape.rank < 2)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 2, found %u",
-                          (uint64_t)shape.rank);
+        return EPCTX_NPU__INVALID(c, "expected rank >= 2, found %u", (uint64_t)shape.rank);
     mask.dims[0] = shape.dims[shape.rank - 2];
     mask.dims[1] = shape.dims[shape.rank - 1];
     k[0] = k[0] > EPCTX_NPU__MAX_BYTES    ? EPCTX_NPU__MAX_BYTES
@@ -9041,16 +9022,15 @@ static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c) {
     if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
         const double span = (double)epctx_npu__f_add(f[1], -f[0]) / (double)f[2];
         if (!(span < 1e9) || f[2] == 0.0f)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "step 0, NaN or too many steps");
+            return EPCTX_NPU__REFUSE(c, "step 0, NaN or too many steps");
         n = span > 0.0 ? (int64_t)span : 0;
         n += (double)n < span ? 1 : 0;
     } else {
         const int64_t top = INT64_MAX / 4;
         if (v[2] == 0 || v[0] > top || v[0] < -top || v[1] > top || v[1] < -top || v[2] > top ||
             v[2] < -top)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "start %d, limit %d, delta %d: too large, or delta 0", v[0], v[1],
-                              v[2]);
+            return EPCTX_NPU__REFUSE(c, "start %d, limit %d, delta %d: too large, or delta 0", v[0],
+                                     v[1], v[2]);
         n = (v[1] - v[0] + v[2] - (v[2] > 0 ? 1 : -1)) / v[2];
     }
     shape.dims[0] = n > 0 ? n : 0;
@@ -9075,9 +9055,8 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__stored_size(type) == 0)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected rank 2, |k| <= 1000000 and a "
-                          "type that the kernels support");
+        return EPCTX_NPU__REFUSE(
+            c, "expected rank 2, |k| <= 1000000 and a type that the kernels support");
     c->folding = true; /* only the shape of the input matters */
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[1], 2, 1, &columns));
@@ -9124,8 +9103,7 @@ static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[2] % b != 0 || shape.dims[3] % b != 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected rank 4 and a plane divisible by blocksize %d", b);
+        return EPCTX_NPU__INVALID(c, "expected rank 4 and a plane divisible by blocksize %d", b);
     split.dims[0] = shape.dims[0];
     split.dims[1] = shape.dims[1];
     split.dims[2] = shape.dims[2] / b;
@@ -9142,9 +9120,8 @@ static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__want_indices(epctx_npu__compiler *c, uint32_t id, bool wide) {
     const int32_t type = c->tensors[id].elem;
     if (type != EPCTX_ONNX_INT64 && (wide || type != EPCTX_ONNX_INT32))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "indices '%S': expected %s, found %s",
-                          &c->tensors[id].name, wide ? "int64" : "int32 or int64",
-                          epctx_elem_name(type));
+        return EPCTX_NPU__INVALID(c, "indices '%S': expected %s, found %s", &c->tensors[id].name,
+                                  wide ? "int64" : "int32 or int64", epctx_elem_name(type));
     return EPCTX_OK;
 }
 
@@ -9173,8 +9150,8 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
     if (is.rank != xs.rank ||
         (scatter && (!epctx_npu__same_shape(&is, &c->tensors[updates].shape) ||
                      c->tensors[updates].elem != c->tensors[x].elem)))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "data, indices and updates: ranks, shapes or types do not match");
+        return EPCTX_NPU__INVALID(c,
+                                  "data, indices and updates: ranks, shapes or types do not match");
     epctx_npu__step_init(&s, EPCTX_NPU__OP_PICK, x, indices, 0);
     s.in[2] = updates;
     p->type = (uint32_t)c->tensors[x].elem;
@@ -9185,8 +9162,8 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
     p->axis = at;
     for (i = 0; i < xs.rank; i++) {
         if (i != at && is.dims[i] > xs.dims[i])
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "indices: dimension %u is larger than that of data", (uint64_t)i);
+            return EPCTX_NPU__INVALID(c, "indices: dimension %u is larger than that of data",
+                                      (uint64_t)i);
         p->dims[i] = (uint32_t)is.dims[i];
         p->data_dims[i] = (uint32_t)xs.dims[i];
     }
@@ -9227,9 +9204,8 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     if (depth < 1 || batch_dims + depth > xs.rank || batch_dims >= is.rank ||
         is.rank - 1 + xs.rank - batch_dims - (uint32_t)depth > EPCTX_NPU_MAX_RANK ||
         c->tensors[x].count == 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "indices: tuples of %d do not fit data of rank %u", depth,
-                          (uint64_t)xs.rank);
+        return EPCTX_NPU__INVALID(c, "indices: tuples of %d do not fit data of rank %u", depth,
+                                  (uint64_t)xs.rank);
     epctx_npu__step_init(&s, EPCTX_NPU__OP_TUPLES, x, indices, 0);
     s.in[2] = updates;
     p->type = (uint32_t)c->tensors[x].elem;
@@ -9243,7 +9219,7 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     rows.rank = is.rank - 1;
     for (i = 0; i < xs.rank; i++) {
         if (i < batch_dims && xs.dims[i] != is.dims[i])
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "batch dimension %u differs", (uint64_t)i);
+            return EPCTX_NPU__INVALID(c, "batch dimension %u differs", (uint64_t)i);
         if (i >= batch_dims && i < batch_dims + depth)
             p->dims[i - batch_dims] = (uint32_t)xs.dims[i];
         else if (i >= batch_dims)
@@ -9251,7 +9227,7 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     }
     if (scatter && (!epctx_npu__same_shape(&rows, &c->tensors[updates].shape) ||
                     c->tensors[updates].elem != c->tensors[x].elem))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "updates: type or shape does not match");
+        return EPCTX_NPU__INVALID(c, "updates: type or shape does not match");
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &rows, y));
     s.out = *y;
     return epctx_npu__emit(c, &s);
@@ -9296,9 +9272,9 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c) {
                                c->tensors[indices].shape.rank + 1, 0, &axis));
     if (depth[0] < 1 || depth[0] > EPCTX_NPU__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
         c->tensors[indices].shape.rank + 1 > EPCTX_NPU_MAX_RANK)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected depth >= 1 and 2 values, found depth %d and %u values",
-                          depth[0], c->tensors[values].count);
+        return EPCTX_NPU__INVALID(c,
+                                  "expected depth >= 1 and 2 values, found depth %d and %u values",
+                                  depth[0], c->tensors[values].count);
     EPCTX__TRY(epctx_npu__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
     in = &c->tensors[indices].shape;
     for (i = 0; i < in->rank + 1; i++)
@@ -9329,9 +9305,8 @@ static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[1] % (b * b) != 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected rank 4 and channels divisible by the square of blocksize %d",
-                          b);
+        return EPCTX_NPU__INVALID(
+            c, "expected rank 4 and channels divisible by the square of blocksize %d", b);
     split.dims[0] = shape.dims[0];
     split.dims[is_crd ? 1 : 3] = shape.dims[1] / (b * b);
     split.dims[is_crd ? 2 : 1] = b;
@@ -9356,9 +9331,9 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
     if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
         dilation > top || *before < 0 || *after < 0 || *before > top || *after > top || in > top ||
         (reach = (kernel - 1) * dilation + 1) > top)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "out of range: kernel %d, stride %d, dilation %d, pads %d and %d", kernel,
-                          stride, dilation, *before, *after);
+        return EPCTX_NPU__REFUSE(c,
+                                 "out of range: kernel %d, stride %d, dilation %d, pads %d and %d",
+                                 kernel, stride, dilation, *before, *after);
     if (epctx_str_is(*auto_pad, "SAME_UPPER") || epctx_str_is(*auto_pad, "SAME_LOWER")) {
         int64_t total;
         *out = (in + stride - 1) / stride;
@@ -9374,9 +9349,8 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
         return epctx_npu__bad_attr(c, "auto_pad", "NOTSET, VALID, SAME_UPPER or SAME_LOWER");
     room = in + *before + *after - reach;
     if (room < 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "kernel of extent %d exceeds %d elements with pads %d and %d", reach, in,
-                          *before, *after);
+        return EPCTX_NPU__INVALID(c, "kernel of extent %d exceeds %d elements with pads %d and %d",
+                                  reach, in, *before, *after);
     *out = room / stride + 1;
     if (ceil && room % stride != 0 && *out * stride < in + *before)
         *out += 1; /* one more window if it starts inside the input or its left padding */
@@ -9420,17 +9394,16 @@ static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu
     w->bottom = (uint32_t)after[0];
     w->right = (uint32_t)after[1];
     if (!epctx_npu__window_ok(w))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d over %dx%d is too large",
-                          k[0], k[1], extent[0], extent[1]);
+        return EPCTX_NPU__REFUSE(c, "window %dx%d over %dx%d is too large", k[0], k[1], extent[0],
+                                 extent[1]);
     return EPCTX_OK;
 }
 
 static epctx_status epctx_npu__want_image(epctx_npu__compiler *c, uint32_t x) {
     uint32_t rank = c->tensors[x].shape.rank;
     if (rank != 3 && rank != 4)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S': expected rank 3 or 4, found %u", &c->tensors[x].name,
-                          (uint64_t)rank);
+        return EPCTX_NPU__REFUSE(c, "input '%S': expected rank 3 or 4, found %u",
+                                 &c->tensors[x].name, (uint64_t)rank);
     return EPCTX_OK;
 }
 
@@ -9475,7 +9448,7 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     p->window = *window;
     temporary = epctx_npu__conv_needs(p).bytes;
     if (temporary > EPCTX_NPU__MAX_BYTES)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "kernel too large: %u weights", depth);
+        return EPCTX_NPU__REFUSE(c, "kernel too large: %u weights", depth);
     EPCTX__TRY(epctx_npu__add_buffer(c, temporary, &s->temporary));
     pack.batch = p->groups;
     pack.rows = p->out_channels;
@@ -9510,8 +9483,8 @@ static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channe
     if (bias == EPCTX_NPU__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__want_float(c, bias));
     if (c->tensors[bias].count != (uint64_t)channels)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "bias '%S': expected %d elements, found %u",
-                          &c->tensors[bias].name, channels, c->tensors[bias].count);
+        return EPCTX_NPU__INVALID(c, "bias '%S': expected %d elements, found %u",
+                                  &c->tensors[bias].name, channels, c->tensors[bias].count);
     return EPCTX_OK;
 }
 
@@ -9528,10 +9501,10 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
     if (ws.rank != xs.rank || groups < 1 || ws.dims[0] < 1 || ws.dims[0] % groups != 0 ||
         ws.dims[1] < 1 || xs.dims[1] % groups != 0 || ws.dims[1] != xs.dims[1] / groups ||
         c->tensors[w].count == 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "weights '%S' of shape [%d, %d, ...] do not fit %d channels in %d groups",
-                          &c->tensors[w].name, ws.rank > 0 ? ws.dims[0] : 0,
-                          ws.rank > 1 ? ws.dims[1] : 0, xs.dims[1], groups);
+        return EPCTX_NPU__INVALID(
+            c, "weights '%S' of shape [%d, %d, ...] do not fit %d channels in %d groups",
+            &c->tensors[w].name, ws.rank > 0 ? ws.dims[0] : 0, ws.rank > 1 ? ws.dims[1] : 0,
+            xs.dims[1], groups);
     EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
     if (epctx_node_attr(c->node, "kernel_shape") == NULL)
         memcpy(kernel, ws.dims + 2, (size_t)(xs.rank - 2) * sizeof *kernel);
@@ -9578,9 +9551,9 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
     if (kernel < 1 || stride < 1 || dilation < 1 || kernel > 4096 || stride > 4096 ||
         dilation > 4096 || in > top / 4096 || extra < 0 || extra > 4096 || *before < 0 ||
         *after < 0 || *before > top || *after > top || wanted < 0 || wanted > top)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "kernel %d, stride %d, dilation %d, their pads or output: out of range",
-                          kernel, stride, dilation);
+        return EPCTX_NPU__REFUSE(
+            c, "kernel %d, stride %d, dilation %d, their pads or output: out of range", kernel,
+            stride, dilation);
     reach = (kernel - 1) * dilation + 1;
     full = (in - 1) * stride + reach + extra;
     if (wanted > 0 || epctx_str_is(*auto_pad, "SAME_UPPER") ||
@@ -9596,8 +9569,8 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
     *out = full - *before - *after;
     *after -= extra;
     if (*out < 1 || *before > reach - 1 || *after > reach - 1)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "pads %d and %d: invalid for a kernel of %d", *before, *after, reach);
+        return EPCTX_NPU__REFUSE(c, "pads %d and %d: invalid for a kernel of %d", *before, *after,
+                                 reach);
     return EPCTX_OK;
 }
 
@@ -9769,8 +9742,8 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     p.groups = epctx_node_int(c->node, "group", 1);
     if (ws.rank != xs.rank || p.groups < 1 || xs.dims[1] % p.groups != 0 ||
         ws.dims[0] != xs.dims[1] || c->tensors[weights].count == 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "weights '%S' do not fit %d channels",
-                          &c->tensors[weights].name, xs.dims[1]);
+        return EPCTX_NPU__INVALID(c, "weights '%S' do not fit %d channels",
+                                  &c->tensors[weights].name, xs.dims[1]);
     p.channels = xs.dims[1] / p.groups;
     p.outputs = ws.dims[1];
     EPCTX__TRY(epctx_npu__transposed_of(c, &xs, &ws, &p));
@@ -9786,10 +9759,8 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     w.stride_h = w.stride_w = 1;
     w.dilation_h = (uint32_t)p.dilation[0];
     w.dilation_w = (uint32_t)p.dilation[1];
-    if (!epctx_npu__window_ok(&w)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d is too large", p.kernel[0],
-                          p.kernel[1]);
-    }
+    if (!epctx_npu__window_ok(&w))
+        return EPCTX_NPU__REFUSE(c, "window %dx%d is too large", p.kernel[0], p.kernel[1]);
     EPCTX__TRY(epctx_npu__turn_bias(c, &p, &bias));
     image = epctx_npu__image(&xs, p.outputs * p.groups * p.phases[0] * p.phases[1], &w);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &image, &y));
@@ -9910,8 +9881,7 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
     /* an integer mean of means would round twice */
     divide = kind == EPCTX_NPU__REDUCE_MEAN && type != EPCTX_ONNX_FLOAT && runs > 1;
     if (divide && (epctx_npu__stored_size(type) == 1 || total > INT32_MAX))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "mean of %u %s is not supported", total,
-                          epctx_elem_name(type));
+        return EPCTX_NPU__REFUSE(c, "mean of %u %s is not supported", total, epctx_elem_name(type));
     kind = divide ? EPCTX_NPU__REDUCE_SUM : kind;
     for (end = shape.rank; end > 0;) {
         uint32_t first;
@@ -10123,8 +10093,7 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank < 3)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3, found %u",
-                          (uint64_t)shape.rank);
+        return EPCTX_NPU__INVALID(c, "expected rank >= 3, found %u", (uint64_t)shape.rank);
     for (i = 2; i < shape.rank; i++) shape.dims[i] = 1;
     EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
                                       epctx_npu__product(&c->tensors[x].shape, 2, shape.rank), 1,
@@ -10219,9 +10188,9 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c) {
     bs = &c->tensors[b].shape;
     if (as->rank != 2 || bs->rank != 2 || as->dims[trans_a ? 0 : 1] != bs->dims[trans_b ? 1 : 0] ||
         c->tensors[b].count == 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected matrices with matching dimensions, found ranks %u and %u",
-                          (uint64_t)as->rank, (uint64_t)bs->rank);
+        return EPCTX_NPU__INVALID(
+            c, "expected matrices with matching dimensions, found ranks %u and %u",
+            (uint64_t)as->rank, (uint64_t)bs->rank);
     m = as->dims[trans_a ? 1 : 0];
     k = as->dims[trans_a ? 0 : 1];
     n = bs->dims[trans_b ? 0 : 1];
@@ -10242,7 +10211,7 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__old_broadcast(c, a, &extra));
         EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[extra].shape, &ys, &both));
         if (!epctx_npu__same_shape(&both, &ys))
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "C: cannot broadcast to [%d, %d]", m, n);
+            return EPCTX_NPU__INVALID(c, "C: cannot broadcast to [%d, %d]", m, n);
         EPCTX__TRY(epctx_npu__gemm_bias(c, extra, beta, n, &bias));
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
@@ -10289,9 +10258,8 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
     }
     if (as.rank < 2 || bs.rank < 2 || as.dims[as.rank - 1] != bs.dims[bs.rank - 2] ||
         c->tensors[a].count == 0 || c->tensors[b].count == 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected matching inner dimensions, found ranks %u and %u",
-                          (uint64_t)as.rank, (uint64_t)bs.rank);
+        return EPCTX_NPU__INVALID(c, "expected matching inner dimensions, found ranks %u and %u",
+                                  (uint64_t)as.rank, (uint64_t)bs.rank);
     a_batch = as;
     a_batch.rank -= 2;
     b_batch = bs;
@@ -10452,15 +10420,14 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c) {
     if (epctx_node_int(c->node, "training_mode", 0) != 0 ||
         (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
         epctx_node_int(c->node, "spatial", 1) == 0 || c->tensors[x].shape.rank < 2)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected inference mode, statistics per channel and rank >= 2");
+        return EPCTX_NPU__REFUSE(c,
+                                 "expected inference mode, statistics per channel and rank >= 2");
     channels = (uint64_t)c->tensors[x].shape.dims[1];
     for (i = 0; i < 4; i++) {
         EPCTX__TRY(epctx_npu__float_input(c, i + 1, &ids[i]));
         if (c->tensors[ids[i]].count != channels)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "input '%S': expected %u elements, found %u",
-                              &c->tensors[ids[i]].name, channels, c->tensors[ids[i]].count);
+            return EPCTX_NPU__INVALID(c, "input '%S': expected %u elements, found %u",
+                                      &c->tensors[ids[i]].name, channels, c->tensors[ids[i]].count);
         constant = constant && c->tensors[ids[i]].constant;
     }
     if (!constant) {
@@ -10493,9 +10460,8 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
         if (ids[i] == EPCTX_NPU__NONE) continue;
         EPCTX__TRY(epctx_npu__want_float(c, ids[i]));
         if (c->tensors[ids[i]].count != n->channels)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "scale and bias: expected %u elements, found %u", n->channels,
-                              c->tensors[ids[i]].count);
+            return EPCTX_NPU__REFUSE(c, "scale and bias: expected %u elements, found %u",
+                                     n->channels, c->tensors[ids[i]].count);
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_NORM, x, scale, *y);
@@ -10567,8 +10533,8 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
     EPCTX__TRY(epctx_npu__float_input(c, 2, &shift));
     if (c->tensors[x].shape.rank < 3 || groups < 1 || c->tensors[x].shape.dims[1] % groups != 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected rank >= 3 and channels divisible by %d groups", groups);
+        return EPCTX_NPU__INVALID(c, "expected rank >= 3 and channels divisible by %d groups",
+                                  groups);
     channels = (uint64_t)c->tensors[x].shape.dims[1];
     plane = epctx_npu__product(&c->tensors[x].shape, 2, c->tensors[x].shape.rank);
     n.rows = (uint64_t)c->tensors[x].shape.dims[0] * (grouped ? (uint64_t)groups : channels);
@@ -10606,8 +10572,7 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c) {
     w->top = (uint32_t)(size - 1) / 2;
     w->bottom = (uint32_t)(size - 1) - w->top;
     if (!epctx_npu__window_ok(w))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window of %d channels is too large",
-                          size);
+        return EPCTX_NPU__REFUSE(c, "window of %d channels is too large", size);
     EPCTX__TRY(epctx_npu__emit(c, &s));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, y,
                                       epctx_node_float(c->node, "alpha", 1e-4f), &y));
@@ -10638,22 +10603,20 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
     if (channels != 1) {
         EPCTX__TRY(epctx_npu__axis(c, axis_or, shape.rank, 0, &axis));
         if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "scale: expected 1 or %d elements, found %u", shape.dims[axis],
-                              channels);
+            return EPCTX_NPU__REFUSE(c, "scale: expected 1 or %d elements, found %u",
+                                     shape.dims[axis], channels);
         p.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
         p.channels = (uint32_t)channels;
         p.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
     }
     if (type != EPCTX_ONNX_INT8 && type != EPCTX_ONNX_UINT8 &&
         !(to_float && type == EPCTX_ONNX_INT32))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected int8 or uint8, found %s",
-                          epctx_elem_name(type));
+        return EPCTX_NPU__REFUSE(c, "expected int8 or uint8, found %s", epctx_elem_name(type));
     EPCTX__TRY(epctx_npu__want_float(c, scale));
     if (zero != EPCTX_NPU__NONE &&
         (c->tensors[zero].elem != type || c->tensors[zero].count != channels))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "zero point: expected the type of the tensor and the size of the scale");
+        return EPCTX_NPU__INVALID(
+            c, "zero point: expected the type of the tensor and the size of the scale");
     EPCTX__TRY(epctx_npu__new_tensor(c, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y));
     epctx_npu__step_init(&s, op, x, scale, *y);
     s.in[2] = zero;
@@ -10666,7 +10629,7 @@ static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__two_inputs(c, &x, &scale));
     EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
     if (epctx_node_int(c->node, "block_size", 0) != 0)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocked quantization is not supported");
+        return EPCTX_NPU__REFUSE(c, "blocked quantization is not supported");
     EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero,
                                         epctx_node_int(c->node, "axis", 1), c->tensors[x].elem,
                                         &y));
@@ -10679,7 +10642,7 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
     EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
     if (epctx_node_int(c->node, "block_size", 0) != 0)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocked quantization is not supported");
+        return EPCTX_NPU__REFUSE(c, "blocked quantization is not supported");
     type = zero != EPCTX_NPU__NONE ? c->tensors[zero].elem : (type == 0 ? EPCTX_ONNX_UINT8 : type);
     EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero,
                                         epctx_node_int(c->node, "axis", 1), type, &y));
@@ -10781,7 +10744,7 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
     uint32_t sum;
     if (as.rank == 0 || (conv ? as.rank : bs.rank) <= along ||
         (slice && as.dims[conv ? 1 : as.rank - 1] != (int64_t)depth))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "the shapes of the inputs do not match");
+        return EPCTX_NPU__INVALID(c, "the shapes of the inputs do not match");
     do {
         const uint64_t count = whole - at < block ? whole - at : block;
         uint32_t part_a = a, part_b = b;
@@ -10826,9 +10789,9 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     EPCTX__TRY(epctx_npu__want_float(c, x));
     EPCTX__TRY(epctx_npu__want_indices(c, target, false));
     if (xs.rank < 2 || ts.rank + 1 != xs.rank)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected targets of one rank less, found ranks %u (scores) and %u",
-                          (uint64_t)xs.rank, (uint64_t)ts.rank);
+        return EPCTX_NPU__INVALID(
+            c, "expected targets of one rank less, found ranks %u (scores) and %u",
+            (uint64_t)xs.rank, (uint64_t)ts.rank);
     EPCTX__TRY(epctx_npu__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
     if (ignore != NULL) {
         if (ignore->i > 1000000 || ignore->i < -1000000)
@@ -10896,8 +10859,7 @@ static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__optional(c, 2, &weight));
     shape = c->tensors[x].shape;
     if (shape.rank < 2)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "scores: expected rank >= 2, found %u",
-                          (uint64_t)shape.rank);
+        return EPCTX_NPU__INVALID(c, "scores: expected rank >= 2, found %u", (uint64_t)shape.rank);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, y);
     s.params.softmax.log = 1;
@@ -10941,9 +10903,9 @@ static epctx_status epctx_npu__rnn_act(epctx_npu__compiler *c, epctx_str name,
     } else if (epctx_str_is(name, "Relu")) {
         act->kind = EPCTX_NPU__ACT_RELU;
     } else {
-        return epctx_npu__in_attr(c, "activations",
-                                  epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                                             "expected Sigmoid, Tanh or Relu, found '%S'", &name));
+        return epctx_npu__in_attr(
+            c, "activations",
+            EPCTX_NPU__REFUSE(c, "expected Sigmoid, Tanh or Relu, found '%S'", &name));
     }
     return EPCTX_OK;
 }
@@ -10975,8 +10937,8 @@ static epctx_status epctx_npu__rnn_shape(epctx_npu__compiler *c, uint32_t id, ui
     if (id == EPCTX_NPU__NONE) return EPCTX_OK;
     s = &c->tensors[id].shape;
     if (s->rank != rank || s->dims[0] != d0 || s->dims[1] != d1 || (rank > 2 && s->dims[2] != d2))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input '%S': expected shape [%d, %d, %d]",
-                          &c->tensors[id].name, d0, d1, d2);
+        return EPCTX_NPU__INVALID(c, "input '%S': expected shape [%d, %d, %d]",
+                                  &c->tensors[id].name, d0, d1, d2);
     return epctx_npu__want_float(c, id);
 }
 
@@ -10998,8 +10960,8 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
         epctx_node_attr(c->node, "clip") != NULL ||
         epctx_node_attr(c->node, "activation_alpha") != NULL ||
         epctx_node_int(c->node, "input_forget", 0) != 0)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected X of rank 3 and no clip, activation_alpha or input_forget");
+        return EPCTX_NPU__REFUSE(
+            c, "expected X of rank 3 and no clip, activation_alpha or input_forget");
     if (n->batch_first) {
         epctx_npu__shape shape = c->tensors[n->x].shape, walk;
         int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[EPCTX_NPU_MAX_RANK];
@@ -11033,8 +10995,7 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
                                         hidden));
     if (n->lengths != EPCTX_NPU__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
                                           c->tensors[n->lengths].count != (uint64_t)batch))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "sequence_lens: expected %d int32 elements",
-                          batch);
+        return EPCTX_NPU__INVALID(c, "sequence_lens: expected %d int32 elements", batch);
     return EPCTX_OK;
 }
 
@@ -11299,9 +11260,9 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     }
     table.dims[0] = p->out * taps;
     if (p->out < 1 || p->out > EPCTX_NPU__MAX_BYTES || taps > EPCTX_NPU__MAX_BYTES)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "resized axis: expected 1..%u elements and taps, found %d of %d taps",
-                          (uint64_t)EPCTX_NPU__MAX_BYTES, p->out, taps);
+        return EPCTX_NPU__REFUSE(
+            c, "resized axis: expected 1..%u elements and taps, found %d of %d taps",
+            (uint64_t)EPCTX_NPU__MAX_BYTES, p->out, taps);
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT32, &table, &at, &positions));
     EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
     for (i = 0; i < p->out; i++)
@@ -11330,8 +11291,8 @@ static epctx_status epctx_npu__const_floats(epctx_npu__compiler *c, size_t input
     EPCTX__TRY(epctx_npu__want_float(c, id));
     EPCTX__TRY(epctx_npu__want_constant(c, id, what));
     if (c->tensors[id].count > most)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: expected at most %u numbers, found %u",
-                          what, (uint64_t)most, c->tensors[id].count);
+        return EPCTX_NPU__INVALID(c, "%s: expected at most %u numbers, found %u", what,
+                                  (uint64_t)most, c->tensors[id].count);
     EPCTX__TRY(epctx_npu__data(c, id, &data));
     *count = (size_t)c->tensors[id].count;
     memcpy(out, data, *count * sizeof *out);
@@ -11461,9 +11422,9 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__mark_axes(c, axes, axes_count, shape.rank, marked));
     if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
         (roi_count != 0 && roi_count != 2 * axes_count) || c->tensors[x].count == 0)
-        return epctx_fail(
-            c->error, EPCTX_ERR_GRAPH, "found %u scales, %u sizes and %u roi values for %u axes",
-            (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count, (uint64_t)axes_count);
+        return EPCTX_NPU__INVALID(c, "found %u scales, %u sizes and %u roi values for %u axes",
+                                  (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count,
+                                  (uint64_t)axes_count);
     if (by_size) EPCTX__TRY(epctx_npu__resize_policy(c, &shape, axes, axes_count, sizes, scales));
     for (i = 0; i < axes_count; i++) {
         const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
@@ -11473,14 +11434,12 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
         p.start = crop && roi_count > 0 ? roi[i] : 0.0f;
         p.end = crop && roi_count > 0 ? roi[axes_count + i] : 1.0f;
         if (!(p.scale > 0.0f && p.scale < 1e6f))
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %d: expected scale > 0 and < 1e6",
-                              axes[i]);
+            return EPCTX_NPU__INVALID(c, "axis %d: expected scale > 0 and < 1e6", axes[i]);
         p.out = by_size ? sizes[i] : (int64_t)epctx_npu__floor(size);
         moved = p.scale != 1.0f || p.start != 0.0f || p.end != 1.0f;
         if (p.out == p.in && moved && (crop || p.in != 1))
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "axis %d keeps its %d elements but shifts them: runtimes differ",
-                              axes[i], p.in);
+            return EPCTX_NPU__REFUSE(
+                c, "axis %d keeps its %d elements but shifts them: runtimes differ", axes[i], p.in);
         if (p.out == p.in) continue;
         EPCTX__TRY(epctx_npu__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
     }
@@ -11495,7 +11454,7 @@ static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c) {
     uint32_t x, ones, y;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     if (c->tensors[x].elem == EPCTX_ONNX_FLOAT || c->tensors[x].elem == EPCTX_ONNX_BOOL)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected integers");
+        return EPCTX_NPU__INVALID(c, "expected integers");
     EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, -1, &ones));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, ones, &y));
     return epctx_npu__output(c, 0, y);
@@ -11599,12 +11558,10 @@ static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 0, INT64_MAX, axes, &axis_count, &found));
     if (count != (found ? axis_count : shape.rank))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape: expected a size for each axis");
+        return EPCTX_NPU__INVALID(c, "shape: expected a size for each axis");
     for (i = 0; i < count; i++) {
         EPCTX__TRY(epctx_npu__axis(c, found ? axes[i] : (int64_t)i, shape.rank, 0, &axis));
-        if (sizes[i] < 1)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "shape: expected >= 1, found %d",
-                              sizes[i]);
+        if (sizes[i] < 1) return EPCTX_NPU__REFUSE(c, "shape: expected >= 1, found %d", sizes[i]);
         before = (sizes[i] - shape.dims[axis]) / 2;
         if (sizes[i] < shape.dims[axis]) {
             EPCTX__TRY(
@@ -11637,8 +11594,8 @@ static epctx_status epctx_npu__heads(epctx_npu__compiler *c, uint32_t x, int64_t
         EPCTX__TRY(epctx_npu__alias(c, x, &shape, 0, &x));
     }
     if (shape.rank != 4)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected rank 4, or rank 3 and a number of heads that divides it");
+        return EPCTX_NPU__INVALID(
+            c, "expected rank 4, or rank 3 and a number of heads that divides it");
     return epctx_npu__emit_transpose(c, x, perms[flat][turned], y);
 }
 
@@ -11672,9 +11629,9 @@ static epctx_status epctx_npu__history(epctx_npu__compiler *c, size_t input, siz
         const int64_t before = like.dims[2];
         like.dims[2] = shape.dims[2];
         if (!epctx_npu__same_shape(&like, &shape) || c->tensors[old].elem != c->tensors[x].elem)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "input '%S': expected the shape of the new ones but for the length",
-                              &c->node->inputs[past]);
+            return EPCTX_NPU__INVALID(
+                c, "input '%S': expected the shape of the new ones but for the length",
+                &c->node->inputs[past]);
         shape.dims[2] += before;
         EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
         EPCTX__TRY(epctx_npu__put_part(c, old, *y, 2, 0));
@@ -11688,8 +11645,7 @@ static epctx_status epctx_npu__history(epctx_npu__compiler *c, size_t input, siz
         return EPCTX_OK;
     }
     if (shape.dims[1] == 0 || queries % shape.dims[1] != 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%d heads do not serve %d", shape.dims[1],
-                          queries);
+        return EPCTX_NPU__INVALID(c, "%d heads do not serve %d", shape.dims[1], queries);
     shape.rank = 5;
     shape.dims[4] = shape.dims[3];
     shape.dims[3] = shape.dims[2];
@@ -11754,7 +11710,7 @@ static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c) {
     bool flat;
     EPCTX__TRY(epctx_npu__unused_outputs(c, 4));
     if (c->node->input_count > 6 && c->node->inputs[6].size > 0)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "nonpad_kv_seqlen is not supported");
+        return EPCTX_NPU__REFUSE(c, "nonpad_kv_seqlen is not supported");
     if (mode < 0 || mode > 3) return epctx_npu__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
     EPCTX__TRY(epctx_npu__float_input(c, 0, &q));
     flat = c->tensors[q].shape.rank == 3;
@@ -11813,8 +11769,8 @@ static epctx_status epctx_npu__angles(epctx_npu__compiler *c, size_t i, bool fla
     if (positions != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__emit_gather(c, *y, positions, 0, y));
     shape = c->tensors[*y].shape;
     if (shape.rank != 3)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input '%S': expected rank %s",
-                          &c->node->inputs[i], positions != EPCTX_NPU__NONE ? "2" : "3");
+        return EPCTX_NPU__INVALID(c, "input '%S': expected rank %s", &c->node->inputs[i],
+                                  positions != EPCTX_NPU__NONE ? "2" : "3");
     shape.rank = 4;
     shape.dims[3] = shape.dims[2];
     shape.dims[2] = flat ? 1 : shape.dims[1];
@@ -11861,8 +11817,8 @@ static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__emit_binary(
             c, part == 0 ? EPCTX_NPU__BINARY_SUB : EPCTX_NPU__BINARY_ADD, a, b, &a));
         if (!epctx_npu__same_shape(&c->tensors[a].shape, &box))
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "cosines and sines do not fit the input's batch and length");
+            return EPCTX_NPU__INVALID(c,
+                                      "cosines and sines do not fit the input's batch and length");
         epctx_npu__half(interleaved, part, width, &start[3], &step[3]);
         epctx_npu__dense(&box, from);
         dense[3] = step[3];
@@ -11915,8 +11871,7 @@ static epctx_status epctx_npu__geometry_sizes(epctx_npu__compiler *c, epctx_npu_
         taps = epctx_npu__mul(taps, (uint64_t)g->kernel[i]);
     }
     if (epctx_npu__mul3(places, taps, sizeof(int64_t)) > EPCTX_NPU__MAX_BYTES)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "%u windows of %u: too large", places,
-                          taps);
+        return EPCTX_NPU__REFUSE(c, "%u windows of %u: too large", places, taps);
     g->points = (int64_t)points;
     g->places = (int64_t)places;
     g->taps = (int64_t)taps;
@@ -12140,9 +12095,8 @@ static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
     if (ws.rank != g->rank + 2 || groups < 1 || ws.dims[0] % groups != 0 ||
         shape.dims[1] % groups != 0 || ws.dims[1] != shape.dims[1] / groups ||
         c->tensors[w].count == 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "weights '%S' do not fit %d channels in %d groups", &c->tensors[w].name,
-                          shape.dims[1], groups);
+        return EPCTX_NPU__INVALID(c, "weights '%S' do not fit %d channels in %d groups",
+                                  &c->tensors[w].name, shape.dims[1], groups);
     flat = epctx_npu__shape4(n, groups, ws.dims[1] * g->taps, g->places);
     EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
     flat = epctx_npu__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g->taps);
@@ -12163,8 +12117,7 @@ static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
     xs = c->tensors[x].shape;
     if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv(c);
     if (xs.rank < 3 || c->tensors[w].shape.rank != xs.rank)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected input and weights of one rank, 3 or more");
+        return EPCTX_NPU__INVALID(c, "expected input and weights of one rank, 3 or more");
     epctx_npu__geometry_image(&g, &xs);
     memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
     EPCTX__TRY(epctx_npu__geometry_of(c, &g));
@@ -12191,8 +12144,8 @@ static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c) 
     if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv_transpose(c);
     if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || xs.dims[1] % groups != 0 ||
         ws.dims[0] != xs.dims[1] || c->tensors[w].count == 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "weights '%S' do not fit %d channels",
-                          &c->tensors[w].name, xs.rank < 3 ? 0 : xs.dims[1]);
+        return EPCTX_NPU__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[w].name,
+                                  xs.rank < 3 ? 0 : xs.dims[1]);
     epctx_npu__geometry_image(&g,
                               &xs); /* windows over the result: its places are the input's points */
     memcpy(g.out, g.in, sizeof g.out);
@@ -12235,13 +12188,13 @@ static epctx_status epctx_npu__lower_col2im(epctx_npu__compiler *c) {
     shape = c->tensors[x].shape;
     g.rank = (uint32_t)count;
     if (shape.rank != 3 || count != kernel_count)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected rank 3 and blocks of the image's rank, found %u, %u and %u",
-                          (uint64_t)shape.rank, (uint64_t)kernel_count, (uint64_t)count);
+        return EPCTX_NPU__INVALID(
+            c, "expected rank 3 and blocks of the image's rank, found %u, %u and %u",
+            (uint64_t)shape.rank, (uint64_t)kernel_count, (uint64_t)count);
     EPCTX__TRY(epctx_npu__geometry_of(c, &g));
     if (shape.dims[2] != g.places || shape.dims[1] % g.taps != 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %d blocks of %d elements, found %d",
-                          g.places, g.taps, shape.dims[2]);
+        return EPCTX_NPU__INVALID(c, "expected %d blocks of %d elements, found %d", g.places,
+                                  g.taps, shape.dims[2]);
     channels = shape.dims[1] / g.taps;
     EPCTX__TRY(epctx_npu__add_windows(c, x, shape.dims[0], channels, &g, &y));
     shape.rank = g.rank + 2;
@@ -12260,7 +12213,7 @@ static epctx_status epctx_npu__lower_max_unpool(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX__TRY(epctx_npu__input(c, 1, &indices));
     shape = c->tensors[x].shape;
-    if (shape.rank < 3) return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3");
+    if (shape.rank < 3) return EPCTX_NPU__INVALID(c, "expected rank >= 3");
     epctx_npu__geometry_image(&g, &shape);
     EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", g.rank, 1, g.kernel));
     EPCTX__TRY(epctx_npu__geometry_attrs(c, &g));
@@ -12300,8 +12253,7 @@ static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c) {
     shape = column = c->tensors[x].shape;
     if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
         c->tensors[lengths].count != (uint64_t)shape.dims[batch])
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected axes 0 and 1, and a length for each sequence");
+        return EPCTX_NPU__INVALID(c, "expected axes 0 and 1, and a length for each sequence");
     column.rank = 2;
     column.dims[time] = 1;
     EPCTX__TRY(epctx_npu__alias(c, lengths, &column, 0, &lengths));
@@ -12338,8 +12290,7 @@ static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c) {
         column = shape;
         for (i = 1; i < shape.rank; i++) column.dims[i] = 1;
         if (c->tensors[first].count != (uint64_t)shape.dims[0])
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected %d write_indices",
-                              shape.dims[0]);
+            return EPCTX_NPU__INVALID(c, "expected %d write_indices", shape.dims[0]);
         EPCTX__TRY(epctx_npu__alias(c, first, &column, 0, &first));
         EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, first, ramp, &ramp));
     }
@@ -12368,7 +12319,7 @@ static epctx_status epctx_npu__lower_affine_grid(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__const_ints(c, id, "size", 5, sizes, &count));
     EPCTX__TRY(epctx_npu__shape_from(c, sizes, count, &shape));
     if (count < 4 || c->tensors[theta].shape.rank != 3)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected size of 4 or 5, theta of rank 3");
+        return EPCTX_NPU__INVALID(c, "expected size of 4 or 5, theta of rank 3");
     rank = (uint32_t)count - 2;
     n = (int64_t)epctx_npu__product(&shape, 2, shape.rank);
     shape = epctx_npu__shape4(n, rank + 1, 1, 1);
@@ -12440,8 +12391,8 @@ static epctx_status epctx_npu__lower_grid_sample(epctx_npu__compiler *c) {
                                                                    : EPCTX_NPU__BY_EDGES;
     if (xs.rank < 4 || xs.rank > 5 || gs.rank != xs.rank || gs.dims[gs.rank - 1] != xs.rank - 2 ||
         gs.dims[0] != xs.dims[0] || (p.taps == 4 && xs.rank != 4))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected images of rank 4 or 5 (cubic: 4) and a grid that fits");
+        return EPCTX_NPU__REFUSE(c,
+                                 "expected images of rank 4 or 5 (cubic: 4) and a grid that fits");
     EPCTX__TRY(epctx_npu__emit_sample(c, x, grid, &p, &y));
     for (i = 2; i < xs.rank; i++) xs.dims[i] = gs.dims[i - 1];
     return epctx_npu__lower_alias(c, y, &xs);
@@ -12481,16 +12432,15 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__optional(c, 4, &mask));
     xs = c->tensors[x].shape;
     if (xs.rank != 4 || c->tensors[w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected images and weights of rank 4 and channels for %d groups",
-                          groups);
+        return EPCTX_NPU__INVALID(
+            c, "expected images and weights of rank 4 and channels for %d groups", groups);
     epctx_npu__geometry_image(&g, &xs);
     memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
     EPCTX__TRY(epctx_npu__geometry_of(c, &g));
     if (c->tensors[offset].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
         (mask != EPCTX_NPU__NONE && c->tensors[mask].count * 2 != c->tensors[offset].count))
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "offsets or mask do not fit %d windows of %d",
-                          g.places, g.taps);
+        return EPCTX_NPU__INVALID(c, "offsets or mask do not fit %d windows of %d", g.places,
+                                  g.taps);
     flat = epctx_npu__shape4(xs.dims[0] * groups, g.taps, 2, g.places);
     EPCTX__TRY(epctx_npu__alias(c, offset, &flat, 0, &offset));
     EPCTX__TRY(epctx_npu__emit_transpose(c, offset, turn, &offset));
@@ -12532,8 +12482,8 @@ static epctx_status epctx_npu__lower_topk(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), c->tensors[x].shape.rank, 0,
                                &axis));
     if (k[0] < 1 || k[0] > c->tensors[x].shape.dims[axis])
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "k: expected 1..%d, found %d",
-                          c->tensors[x].shape.dims[axis], k[0]);
+        return EPCTX_NPU__REFUSE(c, "k: expected 1..%d, found %d", c->tensors[x].shape.dims[axis],
+                                 k[0]);
     EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, false, k[0], &id));
     EPCTX__TRY(epctx_npu__emit_pick(c, x, id, EPCTX_NPU__NONE, (int64_t)axis, 0, &y));
     EPCTX__TRY(epctx_npu__output(c, 0, y));
@@ -12562,7 +12512,7 @@ static epctx_status epctx_npu__wave_size(epctx_npu__compiler *c, size_t input, i
     if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "size", 1, size, &count));
     return *size > 0 && *size <= EPCTX_NPU__MAX_BYTES / 16
                ? EPCTX_OK
-               : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "size: found %d", *size);
+               : EPCTX_NPU__REFUSE(c, "size: found %d", *size);
 }
 
 /* The transform, `size` long, of x[..][rows][parts], where 2 parts are complex: `shape` is that of
@@ -12629,8 +12579,8 @@ static epctx_status epctx_npu__lower_dft(epctx_npu__compiler *c) {
     last = shape.rank - 1;
     EPCTX__TRY(epctx_npu__axis(c, at, shape.rank, 0, &axis));
     if (axis == last || c->tensors[x].count == 0 || shape.dims[last] > 2 || (inverse && half))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected real or complex numbers, and not inverse with onesided");
+        return EPCTX_NPU__REFUSE(c,
+                                 "expected real or complex numbers, and not inverse with onesided");
     rows = size = shape.dims[axis];
     EPCTX__TRY(epctx_npu__wave_size(c, 1, &size));
     for (i = 0; i <= last; i++) turn[i] = (int64_t)i; /* swaps the axis with the last but one */
@@ -12659,8 +12609,8 @@ static epctx_status epctx_npu__lower_stft(epctx_npu__compiler *c) {
     if (shape.rank == 2) shape.dims[shape.rank++] = 1;
     if (shape.rank != 3 || size > shape.dims[1] || shape.dims[2] < 1 || shape.dims[2] > 2 ||
         (window != EPCTX_NPU__NONE && c->tensors[window].count != (uint64_t)size))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected [batch][samples][1 or 2] and a window of the frame's length");
+        return EPCTX_NPU__REFUSE(
+            c, "expected [batch][samples][1 or 2] and a window of the frame's length");
     shape.rank = 4;
     shape.dims[3] = shape.dims[2];
     from[3] = 1;
@@ -12912,8 +12862,8 @@ static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
     if (epctx_node_int(node, "channels_last", 0) != 0 ||
         (epctx_node_int(node, "ceil_mode", 0) != 0 &&
          epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected channels_last 0, and not ceil_mode with count_include_pad");
+        return EPCTX_NPU__REFUSE(
+            c, "expected channels_last 0, and not ceil_mode with count_include_pad");
     EPCTX__TRY(epctx_npu__alloc(c, count + 2, sizeof *given, &memory));
     given = (uint32_t *)memory;
     EPCTX__TRY(epctx_npu__alloc(c, count + 2, sizeof *names, &memory));
@@ -12981,15 +12931,13 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
     for (i = 0; i < from->rank; i++) {
         shape.dims[i] = from->dims[i];
         if (from->dims[i] < 0)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "constant '%S': expected dimensions >= 0, found %d", &from->name,
-                              from->dims[i]);
+            return EPCTX_NPU__INVALID(c, "constant '%S': expected dimensions >= 0, found %d",
+                                      &from->name, from->dims[i]);
     }
     bytes = epctx_npu__mul(epctx_npu__count(&shape), epctx_npu__stored_size(from->elem_type));
     if (bytes != from->size || bytes > EPCTX_NPU__MAX_BYTES)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "constant '%S': expected %u bytes for its shape, found %u", &from->name,
-                          bytes, (uint64_t)from->size);
+        return EPCTX_NPU__INVALID(c, "constant '%S': expected %u bytes for its shape, found %u",
+                                  &from->name, bytes, (uint64_t)from->size);
     EPCTX__TRY(epctx_npu__add_tensor(c, from->elem_type, &shape, id));
     c->tensors[*id].name = from->name;
     c->tensors[*id].constant = true;
@@ -13088,13 +13036,11 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     while (i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type)) i++;
     while (j < more && !epctx_str_is(node->op_type, epctx_npu__quantizeds[j].floats.op_type)) j++;
     if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft"))))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S%s%S is not supported",
-                          &node->op_type, standard ? "" : " of domain ",
-                          standard ? &none : &node->domain);
+        return EPCTX_NPU__REFUSE(c, "operator %S%s%S is not supported", &node->op_type,
+                                 standard ? "" : " of domain ", standard ? &none : &node->domain);
     if (node->version < 1 || node->version > EPCTX_NPU__MAX_OPSET)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "operator %S: expected opset 1..%d, found %d", &node->op_type,
-                          (int64_t)EPCTX_NPU__MAX_OPSET, node->version);
+        return EPCTX_NPU__REFUSE(c, "operator %S: expected opset 1..%d, found %d", &node->op_type,
+                                 (int64_t)EPCTX_NPU__MAX_OPSET, node->version);
     c->node = node;
     c->folding = true;
     for (k = 0; k < node->input_count && c->folding; k++) {
@@ -13169,10 +13115,9 @@ static epctx_status epctx_npu__body(epctx_npu__compiler *c, const char *name,
     if (*body == NULL || c->depth >= EPCTX_NPU__MAX_DEPTH ||
         (*body)->input_count > EPCTX_NPU__MAX_VALUES ||
         (*body)->output_count > EPCTX_NPU__MAX_VALUES)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "%s: expected a graph in at most %u others, with at most %u inputs and "
-                          "outputs",
-                          name, (uint64_t)EPCTX_NPU__MAX_DEPTH, (uint64_t)EPCTX_NPU__MAX_VALUES);
+        return EPCTX_NPU__REFUSE(
+            c, "%s: expected a graph in at most %u others, with at most %u inputs and outputs",
+            name, (uint64_t)EPCTX_NPU__MAX_DEPTH, (uint64_t)EPCTX_NPU__MAX_VALUES);
     for (i = 0; i < c->node->capture_count; i++) {
         const uint32_t id = epctx_npu__named(c, c->node->captures[i]);
         if (id == EPCTX_MAP_NONE) continue; /* fails where it is read */
@@ -13192,8 +13137,8 @@ static epctx_status epctx_npu__lower_inside(epctx_npu__compiler *c, const uint32
     size_t i;
     c->unrolled += body->node_count + 1;
     if (c->unrolled > EPCTX_NPU__MAX_UNROLLED)
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected at most %u nodes in bodies",
-                          (uint64_t)EPCTX_NPU__MAX_UNROLLED);
+        return EPCTX_NPU__REFUSE(c, "expected at most %u nodes in bodies",
+                                 (uint64_t)EPCTX_NPU__MAX_UNROLLED);
     for (i = 0; i < body->input_count; i++) {
         EPCTX__TRY(epctx_npu__again(c, in[i], &id));
         c->tensors[id].name = body->inputs[i].name;
@@ -13205,8 +13150,7 @@ static epctx_status epctx_npu__lower_inside(epctx_npu__compiler *c, const uint32
     for (i = 0; i < body->output_count; i++) {
         id = epctx_npu__named(c, body->outputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "'%S' is not computed",
-                              &body->outputs[i].name);
+            return EPCTX_NPU__REFUSE(c, "'%S' is not computed", &body->outputs[i].name);
         EPCTX__TRY(epctx_npu__again(c, id, &out[i]));
     }
     return EPCTX_OK;
@@ -13251,8 +13195,8 @@ static epctx_status epctx_npu__emit_choice(epctx_npu__compiler *c, uint32_t cond
     const int32_t type = c->tensors[a].elem;
     if (type != c->tensors[b].elem ||
         !epctx_npu__same_shape(&c->tensors[a].shape, &c->tensors[b].shape))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "expected a constant condition, or branches of one type and shape");
+        return EPCTX_NPU__REFUSE(
+            c, "expected a constant condition, or branches of one type and shape");
     EPCTX__TRY(epctx_npu__emit_cast(c, a, epctx_npu__computed_type(type), &a));
     EPCTX__TRY(epctx_npu__emit_cast(c, b, epctx_npu__computed_type(type), &b));
     EPCTX__TRY(epctx_npu__emit_where(c, condition, a, b, y));
@@ -13271,18 +13215,18 @@ static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c) {
     known = c->tensors[condition].constant;
     if (known) EPCTX__TRY(epctx_npu__const_bool(c, condition, "condition", &value));
     if (c->tensors[condition].count != 1)
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "condition: expected one bool");
+        return EPCTX_NPU__INVALID(c, "condition: expected one bool");
     EPCTX__TRY(epctx_npu__alias(c, condition, &scalar, 0, &condition));
     for (i = known && value; i < (known && !value ? 1u : 2u); i++) {
         EPCTX__TRY(epctx_npu__body(c, i != 0 ? "then_branch" : "else_branch", &body));
         if (body->input_count != 0 || body->output_count != count)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected branches with its outputs");
+            return EPCTX_NPU__INVALID(c, "expected branches with its outputs");
         EPCTX__TRY(epctx_npu__lower_body(c, body, NULL, out[i]));
     }
     for (j = start; !known && j < c->step_count; j++)
         if (epctx_npu__may_fail(c, &c->steps[j]))
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "expected a constant condition: a branch checks its indices");
+            return EPCTX_NPU__REFUSE(c,
+                                     "expected a constant condition: a branch checks its indices");
     for (j = 0; j < count; j++) {
         y = out[value][j];
         if (!known) EPCTX__TRY(epctx_npu__emit_choice(c, condition, out[1][j], out[0][j], &y));
@@ -13302,8 +13246,8 @@ static epctx_status epctx_npu__emit_stack(epctx_npu__compiler *c, uint32_t *part
         epctx_npu__shape shape = c->tensors[parts[k]].shape;
         c->folding = c->folding && c->tensors[parts[k]].constant;
         if (shape.rank == EPCTX_NPU_MAX_RANK || shape.rank < axis)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "expected parts of one rank below %u", (uint64_t)EPCTX_NPU_MAX_RANK);
+            return EPCTX_NPU__REFUSE(c, "expected parts of one rank below %u",
+                                     (uint64_t)EPCTX_NPU_MAX_RANK);
         for (i = shape.rank++; i > axis; i--) shape.dims[i] = shape.dims[i - 1];
         shape.dims[axis] = 1;
         EPCTX__TRY(epctx_npu__alias(c, parts[k], &shape, 0, &parts[k]));
@@ -13353,7 +13297,7 @@ static epctx_status epctx_npu__begin_rounds(epctx_npu__compiler *c, epctx_npu__r
         EPCTX__TRY(epctx_npu__axis(c, r->axes[i], c->tensors[r->whole[i]].shape.rank, 0, &axis));
         r->axes[i] = (int64_t)axis;
         if (i > 0 && c->tensors[r->whole[i]].shape.dims[axis] != r->count)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected scan inputs of one length");
+            return EPCTX_NPU__INVALID(c, "expected scan inputs of one length");
         r->count = c->tensors[r->whole[i]].shape.dims[axis];
     }
     return EPCTX_OK;
@@ -13364,8 +13308,7 @@ static epctx_status epctx_npu__lower_round(epctx_npu__compiler *c, epctx_npu__ro
     uint32_t axis, y;
     size_t i;
     if (n == EPCTX_NPU__MAX_ROUNDS || (r->slices > 0 && r->count > EPCTX_NPU__MAX_ROUNDS))
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected at most %u rounds",
-                          (uint64_t)EPCTX_NPU__MAX_ROUNDS);
+        return EPCTX_NPU__REFUSE(c, "expected at most %u rounds", (uint64_t)EPCTX_NPU__MAX_ROUNDS);
     if (r->lead != 0) { /* Loop */
         EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)n, &r->in[0]));
         EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &r->in[1]));
@@ -13409,7 +13352,7 @@ static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__const_bool(c, y, "condition", &going));
     for (n = 0; going && (int64_t)n < r->count; n++)
         EPCTX__TRY(epctx_npu__lower_round(c, r, n, &going));
-    if (n == 0) return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected at least one round");
+    if (n == 0) return EPCTX_NPU__REFUSE(c, "expected at least one round");
     for (i = 0; i < r->carried; i++) EPCTX__TRY(epctx_npu__output(c, i, r->in[r->lead + i]));
     for (i = 0; i < r->stacks; i++) {
         EPCTX__TRY(epctx_npu__emit_stack(c, r->parts[i], n, r->axes[r->slices + i], &y));
@@ -14029,9 +13972,9 @@ static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c) {
         uint32_t id = epctx_map_get(&c->scope.names, g->outputs[i].name), copy;
         epctx_npu__tensor *t = id == EPCTX_MAP_NONE ? NULL : &c->tensors[id];
         if (t == NULL || t->elem == 0 || t->count == 0)
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "graph output '%S': no node computes it, or its shape is not fixed",
-                              &g->outputs[i].name);
+            return EPCTX_NPU__INVALID(
+                c, "graph output '%S': no node computes it, or its shape is not fixed",
+                &g->outputs[i].name);
         if (t->constant || c->buffers[t->buffer].place != EPCTX_NPU__SCRATCH || t->offset != 0 ||
             c->buffers[t->buffer].bytes != t->count * epctx_npu__stored_size(t->elem)) {
             EPCTX__TRY(epctx_npu__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
@@ -15044,11 +14987,11 @@ static epctx_status epctx_npu__lower_graph(epctx_npu__compiler *c) {
     for (i = 0; i < c->graph->input_count; i++) {
         uint32_t id = epctx_map_get(&c->scope.names, c->graph->inputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant)
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "graph input '%S': expected floats of 16 to 64 bits, integers or "
-                              "bool of fixed shape and rank <= %u, found %s",
-                              &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK,
-                              epctx_elem_name(c->graph->inputs[i].elem_type));
+            return EPCTX_NPU__REFUSE(c,
+                                     "graph input '%S': expected floats of 16 to 64 bits, integers "
+                                     "or bool of fixed shape and rank <= %u, found %s",
+                                     &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK,
+                                     epctx_elem_name(c->graph->inputs[i].elem_type));
     }
     EPCTX__TRY(epctx_npu__lower_nodes(c));
     EPCTX__TRY(epctx_npu__bind_outputs(c));
