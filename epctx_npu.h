@@ -6915,6 +6915,7 @@ typedef struct epctx_npu__compiler {
     size_t unrolled; /* nodes lowered in bodies of one node of the graph */
     const epctx_node *node;
     uint32_t variant;      /* of the operator being lowered (epctx_npu__lower) */
+    uint32_t in[8], y;     /* its inputs; its output 0, NONE: assigned already */
     const uint32_t *given; /* its inputs and result within a quantized one; NULL: the node's */
     uint32_t *result;
     bool folding;   /* every input of the node is constant */
@@ -7548,11 +7549,6 @@ static epctx_status epctx_npu__float_input(epctx_npu__compiler *c, size_t i, uin
 }
 
 /* The first two inputs. */
-static epctx_status epctx_npu__two_inputs(epctx_npu__compiler *c, uint32_t *a, uint32_t *b) {
-    EPCTX__TRY(epctx_npu__input(c, 0, a));
-    return epctx_npu__input(c, 1, b);
-}
-
 static epctx_status epctx_npu__two_floats(epctx_npu__compiler *c, uint32_t *a, uint32_t *b) {
     EPCTX__TRY(epctx_npu__float_input(c, 0, a));
     return epctx_npu__float_input(c, 1, b);
@@ -7860,19 +7856,16 @@ static epctx_status epctx_npu__lower_alias(epctx_npu__compiler *c, uint32_t x,
 }
 
 static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c) {
-    uint32_t x;
+    uint32_t x = c->in[0];
     epctx_npu__shape shape;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
 /* The identity, as training_mode is false; the mask is all true. */
 static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c) {
-    uint32_t x, mode, mask;
+    uint32_t x = c->in[0], mode = c->in[2], mask;
     bool training = false;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &mode));
     if (mode != EPCTX_NPU__NONE)
         EPCTX__TRY(epctx_npu__const_bool(c, mode, "training_mode", &training));
     if (training || (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0))
@@ -7892,10 +7885,9 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c) {
     const bool allow_zero = epctx_node_int(c->node, "allowzero", 0) != 0;
     epctx_npu__shape shape = {0, {0}};
     uint64_t known = 1;
-    uint32_t x, free_dim = EPCTX_NPU__NONE, i;
+    uint32_t x = c->in[0], free_dim = EPCTX_NPU__NONE, i;
     size_t count;
     bool found;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__ints_of(c, "shape", 1, 5, wanted, &count, &found));
     if (!found || count > EPCTX_NPU_MAX_RANK)
         return EPCTX_NPU__REFUSE(c, "shape: expected at most %u dimensions, found %u",
@@ -7929,8 +7921,7 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c) {
 
 static epctx_status epctx_npu__lower_flatten(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {2, {0}};
-    uint32_t x, axis;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0], axis;
     EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", 1), c->tensors[x].shape.rank, 1, &axis));
     shape.dims[0] = (int64_t)epctx_npu__product(&c->tensors[x].shape, 0, axis);
@@ -7957,9 +7948,8 @@ static epctx_status epctx_npu__lower_squeeze(epctx_npu__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false}, found;
     epctx_npu__shape shape = {0, {0}};
     const epctx_npu__shape *in;
-    uint32_t x, i;
+    uint32_t x = c->in[0], i;
     size_t count;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, 13, axes, &count, &found));
     in = &c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__mark_axes(c, axes, count, in->rank, marked));
@@ -7976,9 +7966,8 @@ static epctx_status epctx_npu__lower_unsqueeze(epctx_npu__compiler *c) {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK];
     bool marked[EPCTX_NPU_MAX_RANK] = {false}, found;
     epctx_npu__shape shape = {0, {0}};
-    uint32_t x, i, from = 0;
+    uint32_t x = c->in[0], i, from = 0;
     size_t count;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, 13, axes, &count, &found));
     if (!found || c->tensors[x].shape.rank + count > EPCTX_NPU_MAX_RANK)
         return EPCTX_NPU__REFUSE(c, "axes: expected a result of rank <= %u",
@@ -8056,9 +8045,8 @@ static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c) {
     epctx_npu__shape shape;
     int32_t elem = EPCTX_ONNX_FLOAT;
     uint64_t bits = 0;
-    uint32_t id;
+    uint32_t id = c->in[0];
     size_t count;
-    EPCTX__TRY(epctx_npu__input(c, 0, &id));
     EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
     EPCTX__TRY(epctx_npu__shape_from(c, dims, count, &shape));
     if (value != NULL) {
@@ -8082,8 +8070,7 @@ static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c) {
     int64_t start = epctx_node_int(c->node, "start", 0), end, i, rank;
     int64_t *dims;
     void *data;
-    uint32_t x, id;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0], id;
     rank = (int64_t)c->tensors[x].shape.rank;
     end = epctx_node_int(c->node, "end", rank);
     start += start < 0 ? rank : 0;
@@ -8219,9 +8206,8 @@ static epctx_status epctx_npu__clip_ints(epctx_npu__compiler *c, uint32_t x) {
 
 static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c) {
     float limits[2] = {-FLT_MAX, FLT_MAX};
-    uint32_t ids[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, x, i;
+    uint32_t ids[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, x = c->in[0], i;
     bool constant = true;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) return epctx_npu__clip_ints(c, x);
     if (c->node->version < 11) {
         limits[0] = epctx_node_float(c->node, "min", limits[0]);
@@ -8329,17 +8315,14 @@ static epctx_status epctx_npu__emit_fused(epctx_npu__compiler *c, epctx_npu__bin
 
 static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c) {
     const epctx_npu__binary_kind kind = (epctx_npu__binary_kind)c->variant;
-    uint32_t a, b, y;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &a, &b));
+    uint32_t a = c->in[0], b = c->in[1];
     EPCTX__TRY(epctx_npu__old_broadcast(c, a, &b));
-    EPCTX__TRY(epctx_npu__emit_fused(c, kind, a, b, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_fused(c, kind, a, b, &c->y);
 }
 
 static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c) {
     epctx_npu__shape shape;
-    uint32_t x, slope, y, i;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &slope));
+    uint32_t x = c->in[0], slope = c->in[1], y, i;
     if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && c->tensors[x].shape.rank > 2) {
         shape = c->tensors[x].shape; /* old opsets: one slope per channel */
         shape.rank -= 1;
@@ -8356,9 +8339,8 @@ static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c) {
 /* Sum, Min, Max: any number of inputs, left to right. */
 static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c) {
     const epctx_npu__binary_kind kind = (epctx_npu__binary_kind)c->variant;
-    uint32_t y, b;
+    uint32_t y = c->in[0], b;
     size_t i;
-    EPCTX__TRY(epctx_npu__input(c, 0, &y));
     if (c->node->input_count == 1) return epctx_npu__lower_identity(c);
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX__TRY(epctx_npu__input(c, i, &b));
@@ -8369,8 +8351,7 @@ static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c) {
 
 static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c) {
     int64_t to = epctx_node_int(c->node, "to", 0);
-    uint32_t x, like, y;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0], like;
     if (c->variant != 0) { /* CastLike */
         EPCTX__TRY(epctx_npu__input(c, 1, &like));
         to = c->tensors[like].elem;
@@ -8381,8 +8362,7 @@ static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c) {
             EPCTX_NPU__REFUSE(c, "expected floats of 16 to 64 bits, integers or bool, found %s",
                               epctx_elem_name((int32_t)to)));
     if (to == c->tensors[x].elem) return epctx_npu__lower_identity(c);
-    EPCTX__TRY(epctx_npu__emit_cast(c, x, (int32_t)to, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_cast(c, x, (int32_t)to, &c->y);
 }
 
 /* -- comparisons, logic, selection -- */
@@ -8421,25 +8401,20 @@ static epctx_status epctx_npu__emit_not(epctx_npu__compiler *c, uint32_t x, uint
 }
 
 static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c) {
-    uint32_t x, y;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__emit_not(c, x, &y));
-    return epctx_npu__output(c, 0, y);
+    uint32_t x = c->in[0];
+    return epctx_npu__emit_not(c, x, &c->y);
 }
 
 /* Only NaN does not equal itself. */
 static epctx_status epctx_npu__lower_is_nan(epctx_npu__compiler *c) {
-    uint32_t x, y;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    uint32_t x = c->in[0], y;
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, x, &y));
-    EPCTX__TRY(epctx_npu__emit_not(c, y, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_not(c, y, &c->y);
 }
 
 static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c) {
     const char *names[2] = {"detect_negative", "detect_positive"};
-    uint32_t x, y = EPCTX_NPU__NONE, i;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    uint32_t x = c->in[0], y = EPCTX_NPU__NONE, i;
     for (i = 0; i < 2; i++) {
         float *limit;
         uint32_t id, part;
@@ -8455,16 +8430,12 @@ static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c) {
 }
 
 static epctx_status epctx_npu__lower_where(epctx_npu__compiler *c) {
-    uint32_t condition, a, b, y;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &condition, &a));
-    EPCTX__TRY(epctx_npu__input(c, 2, &b));
-    EPCTX__TRY(epctx_npu__emit_where(c, condition, a, b, &y));
-    return epctx_npu__output(c, 0, y);
+    uint32_t condition = c->in[0], a = c->in[1], b = c->in[2];
+    return epctx_npu__emit_where(c, condition, a, b, &c->y);
 }
 
 static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c) {
-    uint32_t a, b, y;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &a, &b));
+    uint32_t a = c->in[0], b = c->in[1], y;
     if (epctx_node_int(c->node, "fmod", 0) != 0)
         EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_FMOD, a, b, &y));
     else
@@ -8474,32 +8445,26 @@ static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c) {
 
 /* Common constant exponents become cheaper steps. */
 static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c) {
-    uint32_t x, e, y;
+    uint32_t x = c->in[0], e = c->in[1], y;
     float exponent;
     int32_t type;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &e));
     type = c->tensors[x].elem;
     EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     EPCTX__TRY(epctx_npu__emit_cast(c, e, EPCTX_ONNX_FLOAT, &e));
     if (c->tensors[e].constant && c->tensors[e].count == 1 && c->tensors[e].shape.rank <= 1 &&
         type == EPCTX_ONNX_FLOAT && c->tensors[x].shape.rank >= c->tensors[e].shape.rank) {
         EPCTX__TRY(epctx_npu__const_float(c, e, "exponent", &exponent));
-        if (exponent == 2.0f) {
-            EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &y));
-            return epctx_npu__output(c, 0, y);
-        }
+        if (exponent == 2.0f) return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &c->y);
         if (exponent == 0.5f || exponent == -1.0f || exponent == 3.0f) {
-            EPCTX__TRY(epctx_npu__emit_act(c, x,
-                                           exponent == 0.5f   ? EPCTX_NPU__ACT_SQRT
-                                           : exponent == 3.0f ? EPCTX_NPU__ACT_CUBE
-                                                              : EPCTX_NPU__ACT_RECIPROCAL,
-                                           0.0f, 0.0f, &y));
-            return epctx_npu__output(c, 0, y);
+            return epctx_npu__emit_act(c, x,
+                                       exponent == 0.5f   ? EPCTX_NPU__ACT_SQRT
+                                       : exponent == 3.0f ? EPCTX_NPU__ACT_CUBE
+                                                          : EPCTX_NPU__ACT_RECIPROCAL,
+                                       0.0f, 0.0f, &c->y);
         }
     }
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_POW, x, e, &y));
-    EPCTX__TRY(epctx_npu__emit_cast(c, y, type, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_cast(c, y, type, &c->y);
 }
 
 /* -- moving data -- */
@@ -8530,15 +8495,13 @@ static epctx_status epctx_npu__emit_transpose(epctx_npu__compiler *c, uint32_t x
 static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c) {
     int64_t perm[EPCTX_NPU_MAX_RANK];
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x, y, i, rank;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0], i, rank;
     rank = c->tensors[x].shape.rank;
     EPCTX__TRY(epctx_npu__ints(c, "perm", rank, 0, perm));
     for (i = 0; i < rank && epctx_node_attr(c->node, "perm") == NULL; i++)
         perm[i] = (int64_t)(rank - 1 - i);
     EPCTX__TRY(epctx_npu__mark_axes(c, perm, rank, rank, marked));
-    EPCTX__TRY(epctx_npu__emit_transpose(c, x, perm, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_transpose(c, x, perm, &c->y);
 }
 
 /* Copies `x` into `y`, from place `at` of an axis on. */
@@ -8577,7 +8540,7 @@ static epctx_status epctx_npu__emit_concat(epctx_npu__compiler *c, const uint32_
 }
 
 static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c) {
-    uint32_t *ids, y, axis;
+    uint32_t *ids, axis;
     void *memory;
     size_t i;
     EPCTX__TRY(epctx_npu__alloc(c, c->node->input_count, sizeof *ids, &memory));
@@ -8586,8 +8549,7 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", c->node->version < 4 ? 1 : 0),
                                c->tensors[ids[0]].shape.rank, 0, &axis));
     for (i = 1; i < c->node->input_count; i++) EPCTX__TRY(epctx_npu__input(c, i, &ids[i]));
-    EPCTX__TRY(epctx_npu__emit_concat(c, ids, c->node->input_count, axis, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_concat(c, ids, c->node->input_count, axis, &c->y);
 }
 
 /* A strided box of a tensor. A box that is contiguous in memory is not copied. */
@@ -8636,8 +8598,7 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false}, found, has_axes, has_steps;
     epctx_npu__shape box;
     size_t count, ends_count, axes_count, steps_count, i;
-    uint32_t x, y, axis;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0], axis;
     EPCTX__TRY(epctx_npu__ints_of(c, "starts", 1, 10, starts, &count, &found));
     EPCTX__TRY(epctx_npu__ints_of(c, "ends", 2, 10, ends, &ends_count, &found));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 3, 10, axes, &axes_count, &has_axes));
@@ -8658,8 +8619,7 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c) {
         epctx_npu__slice_axis(box.dims[axis], starts[i], ends[i], s, &first[axis], &box.dims[axis]);
         step[axis] = box.dims[axis] > 1 ? s : 1;
     }
-    EPCTX__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__take_box(c, x, &box, first, step, &c->y);
 }
 
 static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c) {
@@ -8667,9 +8627,8 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c) {
     int64_t sizes[2 * EPCTX_NPU_MAX_RANK], first[EPCTX_NPU_MAX_RANK] = {0};
     int64_t step[EPCTX_NPU_MAX_RANK], total, even;
     size_t count, i;
-    uint32_t x, y, axis;
+    uint32_t x = c->in[0], y, axis;
     bool found;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
     EPCTX__TRY(epctx_npu__ints_of(c, "split", 1, 13, sizes, &count, &found));
@@ -8705,14 +8664,12 @@ static epctx_status epctx_npu__expand_to(epctx_npu__compiler *c, uint32_t x,
 static epctx_status epctx_npu__lower_expand(epctx_npu__compiler *c) {
     int64_t dims[2 * EPCTX_NPU_MAX_RANK];
     epctx_npu__shape wanted, shape;
-    uint32_t x, y, id;
+    uint32_t x = c->in[0], id = c->in[1];
     size_t count;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
     EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
     EPCTX__TRY(epctx_npu__shape_from(c, dims, count, &wanted));
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[x].shape, &wanted, &shape));
-    EPCTX__TRY(epctx_npu__expand_to(c, x, &shape, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__expand_to(c, x, &shape, &c->y);
 }
 
 typedef enum epctx_npu__pad_mode {
@@ -8844,8 +8801,7 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c) {
     float old = epctx_node_float(c->node, "value", 0.0f);
     uint64_t value = epctx_npu__bits_of(old);
     bool none = true;
-    uint32_t x, y, id, i;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0], y, id, i;
     if (attr != NULL && epctx_str_is(attr->s, "reflect")) {
         mode = EPCTX_NPU__PAD_REFLECT;
     } else if (attr != NULL && epctx_str_is(attr->s, "edge")) {
@@ -8927,12 +8883,10 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
 }
 
 static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c) {
-    uint32_t x, indices, y, axis;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    uint32_t x = c->in[0], indices = c->in[1], axis;
     EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
-    EPCTX__TRY(epctx_npu__emit_gather(c, x, indices, axis, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_gather(c, x, indices, axis, &c->y);
 }
 
 /* -- more data movement -- */
@@ -8941,9 +8895,8 @@ static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c) {
     int64_t repeats[EPCTX_NPU_MAX_RANK], dense[EPCTX_NPU_MAX_RANK];
     int64_t from[EPCTX_NPU_MAX_RANK] = {0}, to[EPCTX_NPU_MAX_RANK] = {0};
     epctx_npu__shape in, shape, walk = {0, {0}}, source = {0, {0}}, target = {0, {0}};
-    uint32_t x, y, id, i;
+    uint32_t x = c->in[0], y, id = c->in[1], i;
     size_t count;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
     EPCTX__TRY(epctx_npu__const_ints(c, id, "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
     in = shape = c->tensors[x].shape;
     if (count != in.rank)
@@ -8981,12 +8934,10 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c) {
     const bool upper = epctx_node_int(c->node, "upper", 1) != 0;
     epctx_npu__shape shape, mask = {2, {0}};
     int64_t k[1] = {0}, i, j;
-    uint32_t x, y, id, zero;
+    uint32_t x = c->in[0], id = c->in[1], zero;
     size_t count;
     uint8_t *bits;
     void *data;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__optional(c, 1, &id));
     if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
     shape = c->tensors[x].shape;
     if (shape.rank < 2)
@@ -9001,8 +8952,7 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c) {
     for (i = 0; i < mask.dims[0]; i++)
         for (j = 0; j < mask.dims[1]; j++) *bits++ = upper ? j - i >= k[0] : j - i <= k[0];
     EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, 0, &zero));
-    EPCTX__TRY(epctx_npu__emit_where(c, id, x, zero, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_where(c, id, x, zero, &c->y);
 }
 
 static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c) {
@@ -9050,8 +9000,7 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
     const int64_t k = epctx_node_int(c->node, "k", 0);
     epctx_npu__shape shape;
     int32_t type;
-    uint32_t x, rows, columns, shift, y;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0], rows, columns, shift, y;
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__stored_size(type) == 0)
@@ -9063,15 +9012,13 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)k, &shift));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, rows, shift, &rows));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, rows, columns, &y));
-    EPCTX__TRY(epctx_npu__emit_cast(c, y, type, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_cast(c, y, type, &c->y);
 }
 
 static epctx_status epctx_npu__lower_size(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {0, {0}};
-    uint32_t x, y;
+    uint32_t x = c->in[0], y;
     void *data;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &y));
     memcpy(data, &c->tensors[x].count, 8);
     return epctx_npu__output(c, 0, y);
@@ -9099,8 +9046,7 @@ static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c) {
     static const uint8_t order[6] = {0, 3, 5, 1, 2, 4};
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
     epctx_npu__shape split = {6, {0}}, shape;
-    uint32_t x;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0];
     shape = c->tensors[x].shape;
     if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[2] % b != 0 || shape.dims[3] % b != 0)
         return EPCTX_NPU__INVALID(c, "expected rank 4 and a plane divisible by blocksize %d", b);
@@ -9173,21 +9119,16 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
 }
 
 static epctx_status epctx_npu__lower_gather_elements(epctx_npu__compiler *c) {
-    uint32_t x, indices, y;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
-    EPCTX__TRY(epctx_npu__emit_pick(c, x, indices, EPCTX_NPU__NONE,
-                                    epctx_node_int(c->node, "axis", 0), 0, &y));
-    return epctx_npu__output(c, 0, y);
+    uint32_t x = c->in[0], indices = c->in[1];
+    return epctx_npu__emit_pick(c, x, indices, EPCTX_NPU__NONE, epctx_node_int(c->node, "axis", 0),
+                                0, &c->y);
 }
 
 static epctx_status epctx_npu__lower_scatter_elements(epctx_npu__compiler *c) {
-    uint32_t x, indices, updates, join, y;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
-    EPCTX__TRY(epctx_npu__input(c, 2, &updates));
+    uint32_t x = c->in[0], indices = c->in[1], updates = c->in[2], join;
     EPCTX__TRY(epctx_npu__join_of(c, &join));
-    EPCTX__TRY(
-        epctx_npu__emit_pick(c, x, indices, updates, epctx_node_int(c->node, "axis", 0), join, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_pick(c, x, indices, updates, epctx_node_int(c->node, "axis", 0), join,
+                                &c->y);
 }
 
 static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
@@ -9235,21 +9176,16 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
 
 static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c) {
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
-    uint32_t x, indices, y;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    uint32_t x = c->in[0], indices = c->in[1];
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK)
         return epctx_npu__bad_attr(c, "batch_dims", "a number in 0..7");
-    EPCTX__TRY(epctx_npu__emit_tuples(c, x, indices, EPCTX_NPU__NONE, (uint32_t)batch_dims, 0, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_tuples(c, x, indices, EPCTX_NPU__NONE, (uint32_t)batch_dims, 0, &c->y);
 }
 
 static epctx_status epctx_npu__lower_scatter_nd(epctx_npu__compiler *c) {
-    uint32_t x, indices, updates, join, y;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
-    EPCTX__TRY(epctx_npu__input(c, 2, &updates));
+    uint32_t x = c->in[0], indices = c->in[1], updates = c->in[2], join;
     EPCTX__TRY(epctx_npu__join_of(c, &join));
-    EPCTX__TRY(epctx_npu__emit_tuples(c, x, indices, updates, 0, join, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_tuples(c, x, indices, updates, 0, join, &c->y);
 }
 
 /* Equal to a ramp, then one of two values. */
@@ -9258,10 +9194,8 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c) {
     const epctx_npu__shape *in;
     int64_t depth[1];
     float number;
-    uint32_t indices, id, values, on, off, ramp, size, axis, i, y;
+    uint32_t indices = c->in[0], id = c->in[1], values = c->in[2], on, off, ramp, size, axis, i;
     size_t count;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &indices, &id));
-    EPCTX__TRY(epctx_npu__input(c, 2, &values));
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
         EPCTX__TRY(epctx_npu__const_float(c, id, "depth", &number));
         depth[0] = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
@@ -9290,8 +9224,7 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_OR, on, off, &id));
     EPCTX__TRY(epctx_npu__alias(c, values, &part, 1, &on));
     EPCTX__TRY(epctx_npu__alias(c, values, &part, 0, &off));
-    EPCTX__TRY(epctx_npu__emit_where(c, id, on, off, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_where(c, id, on, off, &c->y);
 }
 
 /* A transpose between two reshapes. */
@@ -9301,8 +9234,7 @@ static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c) {
     const bool is_crd = mode != NULL && epctx_str_is(mode->s, "CRD");
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
     epctx_npu__shape split = {6, {0}}, shape;
-    uint32_t x;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0];
     shape = c->tensors[x].shape;
     if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[1] % (b * b) != 0)
         return EPCTX_NPU__INVALID(
@@ -9927,12 +9859,10 @@ static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c) {
     const int64_t since = kind == EPCTX_NPU__REDUCE_SUM ? 13 : 18;
     const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
     bool marked[EPCTX_NPU_MAX_RANK], noop;
-    uint32_t x, y;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0];
     EPCTX__TRY(epctx_npu__reduce_axes(c, x, since, marked, &noop));
     if (noop) return epctx_npu__lower_identity(c);
-    EPCTX__TRY(epctx_npu__reduce_over(c, kind, x, marked, keep, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__reduce_over(c, kind, x, marked, keep, &c->y);
 }
 
 /* -- reductions made of several steps -- */
@@ -9948,9 +9878,8 @@ typedef enum epctx_npu__reduce_form {
 static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c) {
     const epctx_npu__reduce_form form = (epctx_npu__reduce_form)c->variant;
     bool marked[EPCTX_NPU_MAX_RANK], keep = false, noop;
-    uint32_t x, y, top = EPCTX_NPU__NONE, zero;
+    uint32_t x = c->in[0], y, top = EPCTX_NPU__NONE, zero;
     int32_t type;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     EPCTX__TRY(epctx_npu__reduce_axes(c, x, 18, marked, &noop));
     type = c->tensors[x].elem;
     switch (form) {
@@ -10013,8 +9942,7 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c) {
     const bool smallest = c->variant != 0;
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
     epctx_npu__shape shape;
-    uint32_t x, y, axis, i;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0], y, axis, i;
     EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
     EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, 1, &y));
@@ -10031,8 +9959,7 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c) {
     const bool old = c->node->version < 13;
     epctx_npu__shape shape, flat;
-    uint32_t x, y, axis, ramp;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    uint32_t x = c->in[0], y, axis, ramp;
     shape = flat = c->tensors[x].shape;
     EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), shape.rank, 0, &axis));
@@ -10052,16 +9979,13 @@ static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c) {
 
 /* Mean of several tensors. */
 static epctx_status epctx_npu__lower_mean(epctx_npu__compiler *c) {
-    uint32_t y, b;
+    uint32_t y = c->in[0], b;
     size_t i;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &y));
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX__TRY(epctx_npu__float_input(c, i, &b));
         EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, b, &y));
     }
-    EPCTX__TRY(
-        epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, y, (float)c->node->input_count, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, y, (float)c->node->input_count, &c->y);
 }
 
 /* (x - mean) / (sqrt(mean square of that) + 1e-9) */
@@ -10069,8 +9993,7 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c) {
     const epctx_attr *attr = epctx_node_attr(c->node, "axes");
     static const int64_t usual[3] = {0, 2, 3};
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x, mean, square;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    uint32_t x = c->in[0], mean, square;
     if (attr != NULL && attr->type != EPCTX_ATTR_INTS)
         return epctx_npu__bad_attr(c, "axes", "a list of integers");
     EPCTX__TRY(epctx_npu__mark_axes(c, attr != NULL ? attr->ints : usual,
@@ -10082,23 +10005,20 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, square, marked, true, &square));
     EPCTX__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, 1e-9f, &square));
-    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, square, &x));
-    return epctx_npu__output(c, 0, x);
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, square, &c->y);
 }
 
 static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c) {
     const epctx_npu__reduce_kind kind = (epctx_npu__reduce_kind)c->variant;
     epctx_npu__shape shape;
-    uint32_t x, y, i;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    uint32_t x = c->in[0], i;
     shape = c->tensors[x].shape;
     if (shape.rank < 3)
         return EPCTX_NPU__INVALID(c, "expected rank >= 3, found %u", (uint64_t)shape.rank);
     for (i = 2; i < shape.rank; i++) shape.dims[i] = 1;
-    EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
-                                      epctx_npu__product(&c->tensors[x].shape, 2, shape.rank), 1,
-                                      &shape, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
+                                  epctx_npu__product(&c->tensors[x].shape, 2, shape.rank), 1,
+                                  &shape, &c->y);
 }
 
 /* Over axes `axis` to `end`. */
@@ -10117,13 +10037,11 @@ static epctx_status epctx_npu__emit_softmax(epctx_npu__compiler *c, uint32_t x, 
 
 static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c) {
     const bool old = c->node->version < 13; /* flattens from the axis on */
-    uint32_t x, y, axis, rank;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    uint32_t x = c->in[0], axis, rank;
     rank = c->tensors[x].shape.rank;
     EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), rank, old ? 1 : 0,
                                &axis));
-    EPCTX__TRY(epctx_npu__emit_softmax(c, x, axis, old ? rank : axis + 1, c->variant != 0, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_softmax(c, x, axis, old ? rank : axis + 1, c->variant != 0, &c->y);
 }
 
 /* -- matrices -- */
@@ -10180,10 +10098,8 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c) {
     epctx_npu__shape ys = {2, {0}};
     const epctx_npu__shape *as, *bs;
     epctx_npu__gemm p;
-    uint32_t a, b, extra, bias = EPCTX_NPU__NONE, y;
+    uint32_t a = c->in[0], b = c->in[1], extra = c->in[2], bias = EPCTX_NPU__NONE, y;
     int64_t m, n, k;
-    EPCTX__TRY(epctx_npu__two_floats(c, &a, &b));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &extra));
     as = &c->tensors[a].shape;
     bs = &c->tensors[b].shape;
     if (as->rank != 2 || bs->rank != 2 || as->dims[trans_a ? 0 : 1] != bs->dims[trans_b ? 1 : 0] ||
@@ -10292,10 +10208,8 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
 }
 
 static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c) {
-    uint32_t a, b, y;
-    EPCTX__TRY(epctx_npu__two_floats(c, &a, &b));
-    EPCTX__TRY(epctx_npu__matmul_of(c, a, b, &y));
-    return epctx_npu__output(c, 0, y);
+    uint32_t a = c->in[0], b = c->in[1];
+    return epctx_npu__matmul_of(c, a, b, &c->y);
 }
 
 /* -- BatchNormalization: y = x * f + g, f = scale / sqrt(var + epsilon), g = shift - mean * f -- */
@@ -10412,11 +10326,10 @@ static epctx_status epctx_npu__emit_affine(epctx_npu__compiler *c, uint32_t x, u
 }
 
 static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c) {
-    uint32_t x, y, ids[4], i, factor, offset;
+    uint32_t x = c->in[0], y, ids[4], i, factor, offset;
     bool constant = true, done = false;
     uint64_t channels;
     EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     if (epctx_node_int(c->node, "training_mode", 0) != 0 ||
         (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
         epctx_node_int(c->node, "spatial", 1) == 0 || c->tensors[x].shape.rank < 2)
@@ -10430,10 +10343,7 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c) {
                                       &c->tensors[ids[i]].name, channels, c->tensors[ids[i]].count);
         constant = constant && c->tensors[ids[i]].constant;
     }
-    if (!constant) {
-        EPCTX__TRY(epctx_npu__emit_norm(c, x, ids, channels, &y));
-        return epctx_npu__output(c, 0, y);
-    }
+    if (!constant) return epctx_npu__emit_norm(c, x, ids, channels, &c->y);
     EPCTX__TRY(epctx_npu__norm_factors(c, ids, channels, &factor, &offset));
     EPCTX__TRY(epctx_npu__fuse_norm(c, x, channels, factor, offset, &done));
     y = x;
@@ -10505,9 +10415,8 @@ static epctx_status epctx_npu__lower_layer_norm(epctx_npu__compiler *c) {
     const bool centred = c->variant != 0;
     const float epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
     epctx_npu__norm_shape n;
-    uint32_t x, scale, shift = EPCTX_NPU__NONE, y, axis;
+    uint32_t x = c->in[0], scale = c->in[1], shift = EPCTX_NPU__NONE, y, axis;
     const epctx_npu__shape *shape;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
     if (centred)
         EPCTX__TRY(epctx_npu__optional(c, 2, &shift));
     else
@@ -10529,9 +10438,7 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c) {
     const int64_t groups = epctx_node_int(c->node, "num_groups", 1);
     epctx_npu__norm_shape n;
     uint64_t plane, channels;
-    uint32_t x, scale, shift, y;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
-    EPCTX__TRY(epctx_npu__float_input(c, 2, &shift));
+    uint32_t x = c->in[0], scale = c->in[1], shift = c->in[2];
     if (c->tensors[x].shape.rank < 3 || groups < 1 || c->tensors[x].shape.dims[1] % groups != 0)
         return EPCTX_NPU__INVALID(c, "expected rank >= 3 and channels divisible by %d groups",
                                   groups);
@@ -10542,9 +10449,8 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c) {
     n.channels = grouped && c->node->version < 21 ? (uint64_t)groups : channels;
     n.inner = grouped && c->node->version < 21 ? n.count : plane;
     n.centred = true;
-    EPCTX__TRY(epctx_npu__emit_rows(c, x, scale, shift, &n,
-                                    epctx_node_float(c->node, "epsilon", 1e-5f), &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_rows(c, x, scale, shift, &n, epctx_node_float(c->node, "epsilon", 1e-5f),
+                                &c->y);
 }
 
 /* x / (bias + alpha * mean square of nearby channels) ^ beta; the mean is a pool over channels. */
@@ -10553,8 +10459,7 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c) {
     epctx_npu__shape shape;
     epctx_npu__step s;
     epctx_npu__window *w = &s.params.pool.window;
-    uint32_t x, y, id;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    uint32_t x = c->in[0], y, id;
     shape = c->tensors[x].shape;
     if (shape.rank < 3 || size < 1 || size > 4096)
         return epctx_npu__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
@@ -10580,8 +10485,7 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c) {
                                       epctx_node_float(c->node, "bias", 1.0f), &y));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, y,
                                       epctx_node_float(c->node, "beta", 0.75f), &y));
-    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &c->y);
 }
 
 /* -- quantization -- */
@@ -10625,9 +10529,7 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
 }
 
 static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c) {
-    uint32_t x, scale, zero, y;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &scale));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
+    uint32_t x = c->in[0], scale = c->in[1], zero = c->in[2], y;
     if (epctx_node_int(c->node, "block_size", 0) != 0)
         return EPCTX_NPU__REFUSE(c, "blocked quantization is not supported");
     EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero,
@@ -10637,23 +10539,19 @@ static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c) {
 }
 
 static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c) {
-    uint32_t x, scale, zero, y;
+    uint32_t x = c->in[0], scale = c->in[1], zero = c->in[2];
     int32_t type = (int32_t)epctx_node_int(c->node, "output_dtype", EPCTX_ONNX_UINT8);
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
     if (epctx_node_int(c->node, "block_size", 0) != 0)
         return EPCTX_NPU__REFUSE(c, "blocked quantization is not supported");
     type = zero != EPCTX_NPU__NONE ? c->tensors[zero].elem : (type == 0 ? EPCTX_ONNX_UINT8 : type);
-    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero,
-                                        epctx_node_int(c->node, "axis", 1), type, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero,
+                                    epctx_node_int(c->node, "axis", 1), type, &c->y);
 }
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
 static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {0, {0}};
-    uint32_t x, zero, low, high, scale, point, y;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    uint32_t x = c->in[0], zero, low, high, scale, point, y;
     EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
     EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MIN, x, 1, c->tensors[x].count, 1,
                                       &shape, &low));
@@ -10769,11 +10667,10 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
 /* ConvInteger and MatMulInteger. */
 static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c) {
     const bool conv = c->variant != 0;
-    uint32_t a, b, y = EPCTX_NPU__NONE;
+    uint32_t a, b = EPCTX_NPU__NONE;
     EPCTX__TRY(epctx_npu__floats_of(c, 0, EPCTX_NPU__NONE, 2, conv ? 0 : -2, &a));
     EPCTX__TRY(epctx_npu__floats_of(c, 1, EPCTX_NPU__NONE, 3, conv ? 0 : -1, &b));
-    EPCTX__TRY(epctx_npu__integer_sums(c, conv, a, b, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__integer_sums(c, conv, a, b, &c->y);
 }
 
 /* -- losses: minus the selected element, weighted; some exported models contain them -- */
@@ -10843,20 +10740,14 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
 }
 
 static epctx_status epctx_npu__lower_likelihood(epctx_npu__compiler *c) {
-    uint32_t x, target, weight;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__input(c, 1, &target));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &weight));
+    uint32_t x = c->in[0], target = c->in[1], weight = c->in[2];
     return epctx_npu__emit_loss(c, x, target, weight);
 }
 
 static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c) {
     epctx_npu__step s;
     epctx_npu__shape shape;
-    uint32_t x, target, weight, y;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__input(c, 1, &target));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &weight));
+    uint32_t x = c->in[0], target = c->in[1], weight = c->in[2], y;
     shape = c->tensors[x].shape;
     if (shape.rank < 2)
         return EPCTX_NPU__INVALID(c, "scores: expected rank >= 2, found %u", (uint64_t)shape.rank);
@@ -11403,8 +11294,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
     size_t count = 0, size_count = 0, roi_count = 0, axes_count, i;
     epctx_npu__axis_plan p;
     epctx_npu__shape shape;
-    uint32_t x, id;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    uint32_t x = c->in[0], id;
     shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__resize_attrs(c, &p));
     EPCTX__TRY(epctx_npu__resize_axes(c, shape.rank, axes, &axes_count));
@@ -11451,13 +11341,11 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
 /* -- operators composed of others -- */
 
 static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c) {
-    uint32_t x, ones, y;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t x = c->in[0], ones;
     if (c->tensors[x].elem == EPCTX_ONNX_FLOAT || c->tensors[x].elem == EPCTX_ONNX_BOOL)
         return EPCTX_NPU__INVALID(c, "expected integers");
     EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, -1, &ones));
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, ones, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, ones, &c->y);
 }
 
 /* |x|^p */
@@ -11483,9 +11371,8 @@ static epctx_status epctx_npu__p_attr(epctx_npu__compiler *c, int64_t *p) {
 
 static epctx_status epctx_npu__lower_lp_norm(epctx_npu__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x, y, axis;
+    uint32_t x = c->in[0], y, axis;
     int64_t p;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX__TRY(epctx_npu__p_attr(c, &p));
     EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), c->tensors[x].shape.rank, 0,
                                &axis));
@@ -11495,21 +11382,18 @@ static epctx_status epctx_npu__lower_lp_norm(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__root(c, y, p, &y));
     EPCTX__TRY(/* zeros stay zeros */
                epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MAX, y, FLT_MIN, &y));
-    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &c->y);
 }
 
 static epctx_status epctx_npu__lower_global_lp_pool(epctx_npu__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK];
-    uint32_t x, y, i;
+    uint32_t x = c->in[0], y, i;
     int64_t p;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX__TRY(epctx_npu__p_attr(c, &p));
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = i >= 2 && i < c->tensors[x].shape.rank;
     EPCTX__TRY(epctx_npu__powers(c, x, p, &y));
     EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, y, marked, true, &y));
-    EPCTX__TRY(epctx_npu__root(c, y, p, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__root(c, y, p, &c->y);
 }
 
 /* Running sums in log2(n) rounds: each adds to every sum the one `by` places before it. */
@@ -11518,9 +11402,8 @@ static epctx_status epctx_npu__lower_cumsum(epctx_npu__compiler *c) {
     bool move = epctx_node_int(c->node, "exclusive", 0) != 0; /* the first round only moves */
     int64_t given[1], n, by;
     epctx_npu__shape shape;
-    uint32_t x, y, sums, part, late, axis, id;
+    uint32_t x = c->in[0], y, sums, part, late, axis, id = c->in[1];
     size_t count;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
     EPCTX__TRY(epctx_npu__const_ints(c, id, "axis", 1, given, &count));
     shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__axis(c, count == 1 ? given[0] : INT64_MAX, shape.rank, 0, &axis));
@@ -11550,10 +11433,9 @@ static epctx_status epctx_npu__lower_cumsum(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c) {
     int64_t sizes[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK], before;
     epctx_npu__shape shape;
-    uint32_t x, y, id, axis;
+    uint32_t x = c->in[0], y, id = c->in[1], axis;
     size_t count, axis_count, i;
     bool found;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
     shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 0, INT64_MAX, axes, &axis_count, &found));
@@ -11703,7 +11585,7 @@ static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c) {
     static const int64_t turn[4] = {0, 1, 3, 2};
     const float cap = epctx_node_float(c->node, "softcap", 0.0f);
     const int64_t mode = epctx_node_int(c->node, "qk_matmul_output_mode", 0);
-    uint32_t q, k, v, past, scores, shown[4];
+    uint32_t q = c->in[0], k, v, past = c->in[4], scores, shown[4];
     epctx_npu__shape shape;
     int64_t heads, before;
     float scale;
@@ -11712,7 +11594,6 @@ static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c) {
     if (c->node->input_count > 6 && c->node->inputs[6].size > 0)
         return EPCTX_NPU__REFUSE(c, "nonpad_kv_seqlen is not supported");
     if (mode < 0 || mode > 3) return epctx_npu__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &q));
     flat = c->tensors[q].shape.rank == 3;
     EPCTX__TRY(epctx_npu__heads(c, q, epctx_node_int(c->node, "q_num_heads", 0), false, &q));
     heads = c->tensors[q].shape.dims[1];
@@ -11732,7 +11613,6 @@ static epctx_status epctx_npu__lower_attention(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, scores, cap, &scores));
     }
     shown[1] = scores;
-    EPCTX__TRY(epctx_npu__optional(c, 4, &past));
     before = past != EPCTX_NPU__NONE ? c->tensors[past].shape.dims[2] : 0;
     if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
         (before == 0 || c->tensors[q].shape.dims[2] > 1)) /* as ONNX Runtime: it is the newest */
@@ -11783,9 +11663,8 @@ static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c) {
     const int64_t heads = epctx_node_int(c->node, "num_heads", 0);
     int64_t start[4] = {0, 0, 0, 0}, step[4] = {1, 1, 1, 1}, dense[4], from[4], width, part;
     epctx_npu__shape shape, given, box;
-    uint32_t x, y, angles[2], halves[2], a, b;
+    uint32_t x = c->in[0], y, angles[2], halves[2], a, b;
     bool flat;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = given = c->tensors[x].shape;
     flat = shape.rank == 3;
     if (flat && heads > 0 && shape.dims[2] % heads == 0) {
@@ -12031,10 +11910,9 @@ static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c) {
     const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
     epctx_npu__shape shape;
     epctx_npu__geometry g;
-    uint32_t x, windows, y, i;
+    uint32_t x = c->in[0], windows, y, i;
     int64_t p = 1;
     int32_t type;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (!indices && !lp && (shape.rank == 3 || shape.rank == 4)) return epctx_npu__lower_pool(c);
     epctx_error_clear(c->error);
@@ -12112,8 +11990,7 @@ static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
     static const int64_t turn[4] = {0, 1, 3, 2};
     epctx_npu__shape xs, flat;
     epctx_npu__geometry g;
-    uint32_t x, w;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    uint32_t x = c->in[0], w = c->in[1];
     xs = c->tensors[x].shape;
     if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv(c);
     if (xs.rank < 3 || c->tensors[w].shape.rank != xs.rank)
@@ -12137,8 +12014,7 @@ static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c) 
     int64_t extra[EPCTX_NPU_MAX_RANK], wanted[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape xs, ws, flat;
     epctx_npu__geometry g;
-    uint32_t x, w, y, i;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    uint32_t x = c->in[0], w = c->in[1], y, i;
     xs = c->tensors[x].shape;
     ws = c->tensors[w].shape;
     if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv_transpose(c);
@@ -12176,11 +12052,9 @@ static epctx_status epctx_npu__lower_col2im(epctx_npu__compiler *c) {
     int64_t channels;
     epctx_npu__shape shape;
     epctx_npu__geometry g;
-    uint32_t x, id, y;
+    uint32_t x = c->in[0], id = c->in[1], y;
     size_t count, kernel_count;
     memset(&g, 0, sizeof g);
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__input(c, 1, &id));
     EPCTX__TRY(epctx_npu__const_ints(c, id, "image_shape", EPCTX_NPU_MAX_RANK - 2, g.in, &count));
     EPCTX__TRY(epctx_npu__input(c, 2, &id));
     EPCTX__TRY(epctx_npu__const_ints(c, id, "block_shape", EPCTX_NPU_MAX_RANK - 2, g.kernel,
@@ -12208,10 +12082,8 @@ static epctx_status epctx_npu__lower_max_unpool(epctx_npu__compiler *c) {
     int64_t sizes[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape, flat = {1, {0}}, wide;
     epctx_npu__geometry g;
-    uint32_t x, indices, id, y, i;
+    uint32_t x = c->in[0], indices = c->in[1], id = c->in[2], y, i;
     size_t count;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__input(c, 1, &indices));
     shape = c->tensors[x].shape;
     if (shape.rank < 3) return EPCTX_NPU__INVALID(c, "expected rank >= 3");
     epctx_npu__geometry_image(&g, &shape);
@@ -12227,7 +12099,6 @@ static epctx_status epctx_npu__lower_max_unpool(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, &y));
     EPCTX__TRY(epctx_npu__emit_fill(c, y, 0));
     EPCTX__TRY(epctx_npu__emit_pick(c, y, indices, x, 0, EPCTX_NPU__JOIN_NONE, &y));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &id));
     if (id == EPCTX_NPU__NONE) return epctx_npu__lower_alias(c, y, &shape);
     EPCTX__TRY(epctx_npu__const_ints(c, id, "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
     EPCTX__TRY(epctx_npu__shape_from(c, sizes, count, &wide));
@@ -12248,8 +12119,7 @@ static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c) {
     const int64_t time = epctx_node_int(c->node, "time_axis", 0);
     const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
     epctx_npu__shape shape, column;
-    uint32_t x, lengths, ramp, one, back, inside, y;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &lengths));
+    uint32_t x = c->in[0], lengths = c->in[1], ramp, one, back, inside, y;
     shape = column = c->tensors[x].shape;
     if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
         c->tensors[lengths].count != (uint64_t)shape.dims[batch])
@@ -12270,8 +12140,7 @@ static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c) {
         column.dims[inside] = 1;
     EPCTX__TRY(epctx_npu__alias(c, y, &column, 0, &y));
     EPCTX__TRY(epctx_npu__expand_to(c, y, &shape, &y));
-    EPCTX__TRY(epctx_npu__emit_pick(c, x, y, EPCTX_NPU__NONE, time, 0, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_pick(c, x, y, EPCTX_NPU__NONE, time, 0, &c->y);
 }
 
 /* A cache, overwritten from write_indices[b] on. */
@@ -12279,9 +12148,7 @@ static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c) {
     static const char *const modes[] = {"linear", "circular", NULL};
     epctx_npu__shape shape, column;
     epctx_str mode;
-    uint32_t x, update, first, ramp, size, axis, i, y;
-    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &update));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &first));
+    uint32_t x = c->in[0], update = c->in[1], first = c->in[2], ramp, size, axis, i;
     EPCTX__TRY(epctx_npu__text_attr(c, "mode", "linear", modes, &mode));
     shape = c->tensors[update].shape;
     EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -2), shape.rank, 0, &axis));
@@ -12300,8 +12167,7 @@ static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, ramp, size, &ramp));
     }
     EPCTX__TRY(epctx_npu__expand_to(c, ramp, &shape, &ramp));
-    EPCTX__TRY(epctx_npu__emit_pick(c, x, ramp, update, (int64_t)axis, EPCTX_NPU__JOIN_NONE, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_pick(c, x, ramp, update, (int64_t)axis, EPCTX_NPU__JOIN_NONE, &c->y);
 }
 
 /* The grid of GridSample for affine transformations: positions in -1..1 times theta. */
@@ -12310,12 +12176,10 @@ static epctx_status epctx_npu__lower_affine_grid(epctx_npu__compiler *c) {
     const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
     int64_t sizes[EPCTX_NPU_MAX_RANK], n, at, rest;
     epctx_npu__shape shape = {2, {0}};
-    uint32_t theta, id, base, y, i, rank;
+    uint32_t theta = c->in[0], id = c->in[1], base, y, i, rank;
     size_t count;
     void *data;
     float *v;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &theta));
-    EPCTX__TRY(epctx_npu__input(c, 1, &id));
     EPCTX__TRY(epctx_npu__const_ints(c, id, "size", 5, sizes, &count));
     EPCTX__TRY(epctx_npu__shape_from(c, sizes, count, &shape));
     if (count < 4 || c->tensors[theta].shape.rank != 3)
@@ -12376,8 +12240,7 @@ static epctx_status epctx_npu__lower_grid_sample(epctx_npu__compiler *c) {
     epctx_npu__sample p;
     epctx_npu__shape xs, gs;
     epctx_str mode, padding;
-    uint32_t x, grid, y, i;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &grid));
+    uint32_t x = c->in[0], grid = c->in[1], y, i;
     EPCTX__TRY(epctx_npu__text_attr(c, "mode", "linear", modes, &mode));
     EPCTX__TRY(epctx_npu__text_attr(c, "padding_mode", "zeros", paddings, &padding));
     xs = c->tensors[x].shape;
@@ -12426,10 +12289,7 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
     epctx_npu__geometry g;
     epctx_npu__sample p;
     epctx_npu__shape xs, flat;
-    uint32_t x, w, offset, mask, base;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
-    EPCTX__TRY(epctx_npu__float_input(c, 2, &offset));
-    EPCTX__TRY(epctx_npu__optional(c, 4, &mask));
+    uint32_t x = c->in[0], w = c->in[1], offset = c->in[2], mask = c->in[4], base;
     xs = c->tensors[x].shape;
     if (xs.rank != 4 || c->tensors[w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
         return EPCTX_NPU__INVALID(
@@ -12471,9 +12331,8 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__lower_topk(epctx_npu__compiler *c) {
     const bool smallest = epctx_node_int(c->node, "largest", 1) == 0;
     int64_t k[1] = {0};
-    uint32_t x, id, axis, y;
+    uint32_t x = c->in[0], id, axis, y;
     size_t count;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     k[0] = epctx_node_int(c->node, "k", 0);
     if (c->node->version >= 10) {
         EPCTX__TRY(epctx_npu__input(c, 1, &id));
@@ -12570,10 +12429,8 @@ static epctx_status epctx_npu__lower_dft(epctx_npu__compiler *c) {
     int64_t at = c->node->version < 20 ? epctx_node_int(c->node, "axis", 1) : -2, size, rows;
     int64_t turn[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape;
-    uint32_t x, y, axis, id, last, i;
+    uint32_t x = c->in[0], y, axis, id = c->in[2], last, i;
     size_t count;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &id));
     if (id != EPCTX_NPU__NONE) EPCTX__TRY(epctx_npu__const_ints(c, id, "axis", 1, &at, &count));
     shape = c->tensors[x].shape;
     last = shape.rank - 1;
@@ -12591,17 +12448,14 @@ static epctx_status epctx_npu__lower_dft(epctx_npu__compiler *c) {
     shape.dims[last - 1] = half ? size / 2 + 1 : size;
     EPCTX__TRY(
         epctx_npu__emit_waves(c, x, rows, (uint64_t)size, inverse, EPCTX_NPU__NONE, &shape, &y));
-    EPCTX__TRY(epctx_npu__emit_transpose(c, y, turn, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_transpose(c, y, turn, &c->y);
 }
 
 /* Frames that overlap are moved side by side. */
 static epctx_status epctx_npu__lower_stft(epctx_npu__compiler *c) {
     int64_t step = 0, size = 0, from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape;
-    uint32_t x, y, window;
-    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX__TRY(epctx_npu__optional(c, 2, &window));
+    uint32_t x = c->in[0], y, window = c->in[2];
     EPCTX__TRY(epctx_npu__wave_size(c, 1, &step));
     size = window != EPCTX_NPU__NONE ? (int64_t)c->tensors[window].count : 0;
     EPCTX__TRY(epctx_npu__wave_size(c, 3, &size));
@@ -12623,8 +12477,7 @@ static epctx_status epctx_npu__lower_stft(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     EPCTX__TRY(epctx_npu__emit_move(c, x, y, &shape, 0, 0, from, to));
     if (epctx_node_int(c->node, "onesided", 1) != 0) shape.dims[2] = size / 2 + 1;
-    EPCTX__TRY(epctx_npu__emit_waves(c, y, size, (uint64_t)size, false, window, &shape, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_waves(c, y, size, (uint64_t)size, false, window, &shape, &c->y);
 }
 
 /* -- the table of operators -- */
@@ -12634,172 +12487,174 @@ static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c);
 
 typedef struct epctx_npu__lower {
     const char *op_type;
+    const char *inputs; /* those to fetch: x of any type, f floats, X optional, - none */
     epctx_status (*lower_fn)(epctx_npu__compiler *c);
     uint32_t variant; /* for lower_fn: the operator among those it lowers */
 } epctx_npu__lower;
 
 static const epctx_npu__lower epctx_npu__lowers[] = {
-    {"Abs", epctx_npu__lower_act, EPCTX_NPU__ACT_ABS},
-    {"Acos", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOS},
-    {"Acosh", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOSH},
-    {"Add", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD},
-    {"AffineGrid", epctx_npu__lower_affine_grid, 0},
-    {"And", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
-    {"ArgMax", epctx_npu__lower_arg, false},
-    {"ArgMin", epctx_npu__lower_arg, true},
-    {"Asin", epctx_npu__lower_act, EPCTX_NPU__ACT_ASIN},
-    {"Asinh", epctx_npu__lower_act, EPCTX_NPU__ACT_ASINH},
-    {"Atan", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
-    {"Atanh", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
-    {"Attention", epctx_npu__lower_attention, 0},
-    {"AveragePool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE},
-    {"BatchNormalization", epctx_npu__lower_batch_norm, 0},
-    {"BitShift", epctx_npu__lower_bit_shift, 0},
-    {"BitwiseAnd", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
-    {"BitwiseNot", epctx_npu__lower_bitwise_not, 0},
-    {"BitwiseOr", epctx_npu__lower_exact, EPCTX_NPU__EXACT_OR},
-    {"BitwiseXor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
-    {"Cast", epctx_npu__lower_cast, false},
-    {"CastLike", epctx_npu__lower_cast, true},
-    {"Ceil", epctx_npu__lower_act, EPCTX_NPU__ACT_CEIL},
-    {"Celu", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
-    {"CenterCropPad", epctx_npu__lower_center_crop_pad, 0},
-    {"Clip", epctx_npu__lower_clip, 0},
-    {"Col2Im", epctx_npu__lower_col2im, 0},
-    {"Concat", epctx_npu__lower_concat, 0},
-    {"Constant", epctx_npu__lower_constant, 0},
-    {"ConstantOfShape", epctx_npu__lower_constant_of_shape, 0},
-    {"Conv", epctx_npu__lower_any_conv, 0},
-    {"ConvInteger", epctx_npu__lower_integer, true},
-    {"ConvTranspose", epctx_npu__lower_any_conv_transpose, 0},
-    {"Cos", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
-    {"Cosh", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
-    {"CumSum", epctx_npu__lower_cumsum, 0},
-    {"DFT", epctx_npu__lower_dft, 0},
-    {"DeformConv", epctx_npu__lower_deform_conv, 0},
-    {"DepthToSpace", epctx_npu__lower_depth_to_space, 0},
-    {"DequantizeLinear", epctx_npu__lower_dequantize, 0},
-    {"Div", epctx_npu__lower_binary, EPCTX_NPU__BINARY_DIV},
-    {"Dropout", epctx_npu__lower_dropout, 0},
-    {"DynamicQuantizeLinear", epctx_npu__lower_dynamic_quantize, 0},
-    {"Elu", epctx_npu__lower_act, EPCTX_NPU__ACT_ELU},
-    {"Equal", epctx_npu__lower_exact, EPCTX_NPU__EXACT_EQUAL},
-    {"Erf", epctx_npu__lower_act, EPCTX_NPU__ACT_ERF},
-    {"Exp", epctx_npu__lower_act, EPCTX_NPU__ACT_EXP},
-    {"Expand", epctx_npu__lower_expand, 0},
-    {"EyeLike", epctx_npu__lower_eye_like, 0},
-    {"Flatten", epctx_npu__lower_flatten, 0},
-    {"Floor", epctx_npu__lower_act, EPCTX_NPU__ACT_FLOOR},
-    {"GRU", epctx_npu__lower_cell, EPCTX_NPU__CELL_GRU},
-    {"Gather", epctx_npu__lower_gather, 0},
-    {"GatherElements", epctx_npu__lower_gather_elements, 0},
-    {"GatherND", epctx_npu__lower_gather_nd, 0},
-    {"Gelu", epctx_npu__lower_gelu, 0},
-    {"Gemm", epctx_npu__lower_gemm, 0},
-    {"GlobalAveragePool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
-    {"GlobalLpPool", epctx_npu__lower_global_lp_pool, 0},
-    {"GlobalMaxPool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MAX},
-    {"Greater", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS | EPCTX_NPU__SWAPPED},
-    {"GreaterOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL | EPCTX_NPU__SWAPPED},
-    {"GridSample", epctx_npu__lower_grid_sample, 0},
-    {"GroupNormalization", epctx_npu__lower_channel_norm, true},
-    {"HardSigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
-    {"HardSwish", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
-    {"Hardmax", epctx_npu__lower_hardmax, 0},
-    {"Identity", epctx_npu__lower_identity, 0},
-    {"If", epctx_npu__lower_if, 0},
-    {"InstanceNormalization", epctx_npu__lower_channel_norm, false},
-    {"IsInf", epctx_npu__lower_is_inf, 0},
-    {"IsNaN", epctx_npu__lower_is_nan, 0},
-    {"LRN", epctx_npu__lower_lrn, 0},
-    {"LSTM", epctx_npu__lower_cell, EPCTX_NPU__CELL_LSTM},
-    {"LayerNormalization", epctx_npu__lower_layer_norm, true},
-    {"LeakyRelu", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY},
-    {"Less", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS},
-    {"LessOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL},
-    {"Log", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
-    {"LogSoftmax", epctx_npu__lower_softmax, true},
-    {"Loop", epctx_npu__lower_loop, false},
-    {"LpNormalization", epctx_npu__lower_lp_norm, 0},
-    {"LpPool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_LP},
-    {"MatMul", epctx_npu__lower_matmul, 0},
-    {"MatMulInteger", epctx_npu__lower_integer, false},
-    {"Max", epctx_npu__lower_many, EPCTX_NPU__BINARY_MAX},
-    {"MaxPool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_MAX},
-    {"MaxUnpool", epctx_npu__lower_max_unpool, 0},
-    {"Mean", epctx_npu__lower_mean, 0},
-    {"MeanVarianceNormalization", epctx_npu__lower_mean_variance, 0},
-    {"Min", epctx_npu__lower_many, EPCTX_NPU__BINARY_MIN},
-    {"Mish", epctx_npu__lower_act, EPCTX_NPU__ACT_MISH},
-    {"Mod", epctx_npu__lower_mod, 0},
-    {"Mul", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL},
-    {"Neg", epctx_npu__lower_act, EPCTX_NPU__ACT_NEG},
-    {"NegativeLogLikelihoodLoss", epctx_npu__lower_likelihood, 0},
-    {"Not", epctx_npu__lower_not, 0},
-    {"OneHot", epctx_npu__lower_one_hot, 0},
-    {"Or", epctx_npu__lower_exact, EPCTX_NPU__EXACT_OR},
-    {"PRelu", epctx_npu__lower_prelu, 0},
-    {"Pad", epctx_npu__lower_pad, 0},
-    {"Pow", epctx_npu__lower_pow, 0},
-    {"QuantizeLinear", epctx_npu__lower_quantize, 0},
-    {"RMSNormalization", epctx_npu__lower_layer_norm, false},
-    {"RNN", epctx_npu__lower_cell, EPCTX_NPU__CELL_RNN},
-    {"Range", epctx_npu__lower_range, 0},
-    {"Reciprocal", epctx_npu__lower_act, EPCTX_NPU__ACT_RECIPROCAL},
-    {"ReduceL1", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_L1},
-    {"ReduceL2", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_L2},
-    {"ReduceLogSum", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_LOG},
-    {"ReduceLogSumExp", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_LOG_EXP},
-    {"ReduceMax", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MAX},
-    {"ReduceMean", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MEAN},
-    {"ReduceMin", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MIN},
-    {"ReduceProd", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_PROD},
-    {"ReduceSum", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_SUM},
-    {"ReduceSumSquare", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_SQUARE},
-    {"Relu", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
-    {"Reshape", epctx_npu__lower_reshape, 0},
-    {"Resize", epctx_npu__lower_resize, 0},
-    {"ReverseSequence", epctx_npu__lower_reverse_sequence, 0},
-    {"RotaryEmbedding", epctx_npu__lower_rotary, 0},
-    {"Round", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
-    {"STFT", epctx_npu__lower_stft, 0},
-    {"Scan", epctx_npu__lower_loop, true},
-    {"Scatter", epctx_npu__lower_scatter_elements, 0},
-    {"ScatterElements", epctx_npu__lower_scatter_elements, 0},
-    {"ScatterND", epctx_npu__lower_scatter_nd, 0},
-    {"Selu", epctx_npu__lower_act, EPCTX_NPU__ACT_SELU},
-    {"Shape", epctx_npu__lower_shape, 0},
-    {"Shrink", epctx_npu__lower_act, EPCTX_NPU__ACT_SHRINK},
-    {"Sigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID},
-    {"Sign", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGN},
-    {"SimplifiedLayerNormalization", epctx_npu__lower_layer_norm, false},
-    {"Sin", epctx_npu__lower_act, EPCTX_NPU__ACT_SIN},
-    {"Sinh", epctx_npu__lower_act, EPCTX_NPU__ACT_SINH},
-    {"Size", epctx_npu__lower_size, 0},
-    {"Slice", epctx_npu__lower_slice, 0},
-    {"Softmax", epctx_npu__lower_softmax, false},
-    {"SoftmaxCrossEntropyLoss", epctx_npu__lower_cross_entropy, 0},
-    {"Softplus", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTPLUS},
-    {"Softsign", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTSIGN},
-    {"SpaceToDepth", epctx_npu__lower_space_to_depth, 0},
-    {"Split", epctx_npu__lower_split, 0},
-    {"Sqrt", epctx_npu__lower_act, EPCTX_NPU__ACT_SQRT},
-    {"Squeeze", epctx_npu__lower_squeeze, 0},
-    {"Sub", epctx_npu__lower_binary, EPCTX_NPU__BINARY_SUB},
-    {"Sum", epctx_npu__lower_many, EPCTX_NPU__BINARY_ADD},
-    {"Swish", epctx_npu__lower_act, EPCTX_NPU__ACT_SWISH},
-    {"Tan", epctx_npu__lower_act, EPCTX_NPU__ACT_TAN},
-    {"Tanh", epctx_npu__lower_act, EPCTX_NPU__ACT_TANH},
-    {"TensorScatter", epctx_npu__lower_tensor_scatter, 0},
-    {"ThresholdedRelu", epctx_npu__lower_act, EPCTX_NPU__ACT_THRESHOLD},
-    {"Tile", epctx_npu__lower_tile, 0},
-    {"TopK", epctx_npu__lower_topk, 0},
-    {"Transpose", epctx_npu__lower_transpose, 0},
-    {"Trilu", epctx_npu__lower_trilu, 0},
-    {"Unsqueeze", epctx_npu__lower_unsqueeze, 0},
-    {"Upsample", epctx_npu__lower_resize, 0},
-    {"Where", epctx_npu__lower_where, 0},
-    {"Xor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
+    {"Abs", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ABS},
+    {"Acos", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOS},
+    {"Acosh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOSH},
+    {"Add", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD},
+    {"AffineGrid", "fx", epctx_npu__lower_affine_grid, 0},
+    {"And", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
+    {"ArgMax", "x", epctx_npu__lower_arg, false},
+    {"ArgMin", "x", epctx_npu__lower_arg, true},
+    {"Asin", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ASIN},
+    {"Asinh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ASINH},
+    {"Atan", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
+    {"Atanh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
+    {"Attention", "f---X", epctx_npu__lower_attention, 0},
+    {"AveragePool", "x", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE},
+    {"BatchNormalization", "f", epctx_npu__lower_batch_norm, 0},
+    {"BitShift", "", epctx_npu__lower_bit_shift, 0},
+    {"BitwiseAnd", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
+    {"BitwiseNot", "x", epctx_npu__lower_bitwise_not, 0},
+    {"BitwiseOr", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_OR},
+    {"BitwiseXor", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
+    {"Cast", "x", epctx_npu__lower_cast, false},
+    {"CastLike", "x", epctx_npu__lower_cast, true},
+    {"Ceil", "", epctx_npu__lower_act, EPCTX_NPU__ACT_CEIL},
+    {"Celu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
+    {"CenterCropPad", "xx", epctx_npu__lower_center_crop_pad, 0},
+    {"Clip", "x", epctx_npu__lower_clip, 0},
+    {"Col2Im", "fx", epctx_npu__lower_col2im, 0},
+    {"Concat", "", epctx_npu__lower_concat, 0},
+    {"Constant", "", epctx_npu__lower_constant, 0},
+    {"ConstantOfShape", "x", epctx_npu__lower_constant_of_shape, 0},
+    {"Conv", "ff", epctx_npu__lower_any_conv, 0},
+    {"ConvInteger", "", epctx_npu__lower_integer, true},
+    {"ConvTranspose", "ff", epctx_npu__lower_any_conv_transpose, 0},
+    {"Cos", "", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
+    {"Cosh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
+    {"CumSum", "xx", epctx_npu__lower_cumsum, 0},
+    {"DFT", "f-X", epctx_npu__lower_dft, 0},
+    {"DeformConv", "fff-X", epctx_npu__lower_deform_conv, 0},
+    {"DepthToSpace", "x", epctx_npu__lower_depth_to_space, 0},
+    {"DequantizeLinear", "xxX", epctx_npu__lower_dequantize, 0},
+    {"Div", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_DIV},
+    {"Dropout", "x-X", epctx_npu__lower_dropout, 0},
+    {"DynamicQuantizeLinear", "f", epctx_npu__lower_dynamic_quantize, 0},
+    {"Elu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ELU},
+    {"Equal", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_EQUAL},
+    {"Erf", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ERF},
+    {"Exp", "", epctx_npu__lower_act, EPCTX_NPU__ACT_EXP},
+    {"Expand", "xx", epctx_npu__lower_expand, 0},
+    {"EyeLike", "x", epctx_npu__lower_eye_like, 0},
+    {"Flatten", "x", epctx_npu__lower_flatten, 0},
+    {"Floor", "", epctx_npu__lower_act, EPCTX_NPU__ACT_FLOOR},
+    {"GRU", "", epctx_npu__lower_cell, EPCTX_NPU__CELL_GRU},
+    {"Gather", "xx", epctx_npu__lower_gather, 0},
+    {"GatherElements", "xx", epctx_npu__lower_gather_elements, 0},
+    {"GatherND", "xx", epctx_npu__lower_gather_nd, 0},
+    {"Gelu", "", epctx_npu__lower_gelu, 0},
+    {"Gemm", "ffX", epctx_npu__lower_gemm, 0},
+    {"GlobalAveragePool", "f", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
+    {"GlobalLpPool", "f", epctx_npu__lower_global_lp_pool, 0},
+    {"GlobalMaxPool", "f", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MAX},
+    {"Greater", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS | EPCTX_NPU__SWAPPED},
+    {"GreaterOrEqual", "", epctx_npu__lower_exact,
+     EPCTX_NPU__EXACT_LESS_EQUAL | EPCTX_NPU__SWAPPED},
+    {"GridSample", "ff", epctx_npu__lower_grid_sample, 0},
+    {"GroupNormalization", "fff", epctx_npu__lower_channel_norm, true},
+    {"HardSigmoid", "", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
+    {"HardSwish", "", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
+    {"Hardmax", "f", epctx_npu__lower_hardmax, 0},
+    {"Identity", "x", epctx_npu__lower_identity, 0},
+    {"If", "x", epctx_npu__lower_if, 0},
+    {"InstanceNormalization", "fff", epctx_npu__lower_channel_norm, false},
+    {"IsInf", "f", epctx_npu__lower_is_inf, 0},
+    {"IsNaN", "f", epctx_npu__lower_is_nan, 0},
+    {"LRN", "f", epctx_npu__lower_lrn, 0},
+    {"LSTM", "", epctx_npu__lower_cell, EPCTX_NPU__CELL_LSTM},
+    {"LayerNormalization", "ff", epctx_npu__lower_layer_norm, true},
+    {"LeakyRelu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY},
+    {"Less", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS},
+    {"LessOrEqual", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL},
+    {"Log", "", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
+    {"LogSoftmax", "f", epctx_npu__lower_softmax, true},
+    {"Loop", "X", epctx_npu__lower_loop, false},
+    {"LpNormalization", "f", epctx_npu__lower_lp_norm, 0},
+    {"LpPool", "x", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_LP},
+    {"MatMul", "ff", epctx_npu__lower_matmul, 0},
+    {"MatMulInteger", "", epctx_npu__lower_integer, false},
+    {"Max", "x", epctx_npu__lower_many, EPCTX_NPU__BINARY_MAX},
+    {"MaxPool", "x", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_MAX},
+    {"MaxUnpool", "fxX", epctx_npu__lower_max_unpool, 0},
+    {"Mean", "f", epctx_npu__lower_mean, 0},
+    {"MeanVarianceNormalization", "f", epctx_npu__lower_mean_variance, 0},
+    {"Min", "x", epctx_npu__lower_many, EPCTX_NPU__BINARY_MIN},
+    {"Mish", "", epctx_npu__lower_act, EPCTX_NPU__ACT_MISH},
+    {"Mod", "xx", epctx_npu__lower_mod, 0},
+    {"Mul", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL},
+    {"Neg", "", epctx_npu__lower_act, EPCTX_NPU__ACT_NEG},
+    {"NegativeLogLikelihoodLoss", "fxX", epctx_npu__lower_likelihood, 0},
+    {"Not", "x", epctx_npu__lower_not, 0},
+    {"OneHot", "xxx", epctx_npu__lower_one_hot, 0},
+    {"Or", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_OR},
+    {"PRelu", "ff", epctx_npu__lower_prelu, 0},
+    {"Pad", "x", epctx_npu__lower_pad, 0},
+    {"Pow", "xx", epctx_npu__lower_pow, 0},
+    {"QuantizeLinear", "ffX", epctx_npu__lower_quantize, 0},
+    {"RMSNormalization", "ff", epctx_npu__lower_layer_norm, false},
+    {"RNN", "", epctx_npu__lower_cell, EPCTX_NPU__CELL_RNN},
+    {"Range", "", epctx_npu__lower_range, 0},
+    {"Reciprocal", "", epctx_npu__lower_act, EPCTX_NPU__ACT_RECIPROCAL},
+    {"ReduceL1", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_L1},
+    {"ReduceL2", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_L2},
+    {"ReduceLogSum", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_LOG},
+    {"ReduceLogSumExp", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_LOG_EXP},
+    {"ReduceMax", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MAX},
+    {"ReduceMean", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MEAN},
+    {"ReduceMin", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MIN},
+    {"ReduceProd", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_PROD},
+    {"ReduceSum", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_SUM},
+    {"ReduceSumSquare", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_SQUARE},
+    {"Relu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
+    {"Reshape", "x", epctx_npu__lower_reshape, 0},
+    {"Resize", "f", epctx_npu__lower_resize, 0},
+    {"ReverseSequence", "xx", epctx_npu__lower_reverse_sequence, 0},
+    {"RotaryEmbedding", "f", epctx_npu__lower_rotary, 0},
+    {"Round", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
+    {"STFT", "f-X", epctx_npu__lower_stft, 0},
+    {"Scan", "X", epctx_npu__lower_loop, true},
+    {"Scatter", "xxx", epctx_npu__lower_scatter_elements, 0},
+    {"ScatterElements", "xxx", epctx_npu__lower_scatter_elements, 0},
+    {"ScatterND", "xxx", epctx_npu__lower_scatter_nd, 0},
+    {"Selu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SELU},
+    {"Shape", "x", epctx_npu__lower_shape, 0},
+    {"Shrink", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SHRINK},
+    {"Sigmoid", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID},
+    {"Sign", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGN},
+    {"SimplifiedLayerNormalization", "ff", epctx_npu__lower_layer_norm, false},
+    {"Sin", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIN},
+    {"Sinh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SINH},
+    {"Size", "x", epctx_npu__lower_size, 0},
+    {"Slice", "x", epctx_npu__lower_slice, 0},
+    {"Softmax", "f", epctx_npu__lower_softmax, false},
+    {"SoftmaxCrossEntropyLoss", "fxX", epctx_npu__lower_cross_entropy, 0},
+    {"Softplus", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTPLUS},
+    {"Softsign", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTSIGN},
+    {"SpaceToDepth", "x", epctx_npu__lower_space_to_depth, 0},
+    {"Split", "x", epctx_npu__lower_split, 0},
+    {"Sqrt", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SQRT},
+    {"Squeeze", "x", epctx_npu__lower_squeeze, 0},
+    {"Sub", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_SUB},
+    {"Sum", "x", epctx_npu__lower_many, EPCTX_NPU__BINARY_ADD},
+    {"Swish", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SWISH},
+    {"Tan", "", epctx_npu__lower_act, EPCTX_NPU__ACT_TAN},
+    {"Tanh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_TANH},
+    {"TensorScatter", "xxX", epctx_npu__lower_tensor_scatter, 0},
+    {"ThresholdedRelu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_THRESHOLD},
+    {"Tile", "xx", epctx_npu__lower_tile, 0},
+    {"TopK", "x", epctx_npu__lower_topk, 0},
+    {"Transpose", "x", epctx_npu__lower_transpose, 0},
+    {"Trilu", "xX", epctx_npu__lower_trilu, 0},
+    {"Unsqueeze", "x", epctx_npu__lower_unsqueeze, 0},
+    {"Upsample", "f", epctx_npu__lower_resize, 0},
+    {"Where", "xxx", epctx_npu__lower_where, 0},
+    {"Xor", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
 };
 
 /* An operator on quantized tensors: that of floats between Dequantize and Quantize. */
@@ -12810,23 +12665,23 @@ typedef struct epctx_npu__quantized {
 } epctx_npu__quantized;
 
 static const epctx_npu__quantized epctx_npu__quantizeds[] = {
-    {{"QGemm", epctx_npu__lower_gemm, 0}, 0, 2, 6, 7},
-    {{"QLinearAdd", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD}, 0, 2, 0, 6},
-    {{"QLinearAveragePool", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE}, 0, 1, 0, 3},
-    {{"QLinearConcat", epctx_npu__lower_concat, 0}, 2, 0, 0, 0},
-    {{"QLinearConv", epctx_npu__lower_any_conv, 0}, 0, 2, 8, 6},
-    {{"QLinearGlobalAveragePool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
+    {{"QGemm", "ffX", epctx_npu__lower_gemm, 0}, 0, 2, 6, 7},
+    {{"QLinearAdd", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD}, 0, 2, 0, 6},
+    {{"QLinearAveragePool", "x", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE}, 0, 1, 0, 3},
+    {{"QLinearConcat", "", epctx_npu__lower_concat, 0}, 2, 0, 0, 0},
+    {{"QLinearConv", "ff", epctx_npu__lower_any_conv, 0}, 0, 2, 8, 6},
+    {{"QLinearGlobalAveragePool", "f", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
      0,
      1,
      0,
      3},
-    {{"QLinearLeakyRelu", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY}, 0, 1, 0, 3},
-    {{"QLinearMatMul", epctx_npu__lower_matmul, 0}, 0, 2, 0, 6},
-    {{"QLinearMul", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL}, 0, 2, 0, 6},
-    {{"QLinearReduceMean", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MEAN}, 0, 1, 0, 3},
-    {{"QLinearSigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID}, 0, 1, 0, 3},
-    {{"QLinearSoftmax", epctx_npu__lower_softmax, false}, 0, 1, 0, 3},
-    {{"QLinearWhere", epctx_npu__lower_where, 0}, 1, 2, 0, 7},
+    {{"QLinearLeakyRelu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY}, 0, 1, 0, 3},
+    {{"QLinearMatMul", "ff", epctx_npu__lower_matmul, 0}, 0, 2, 0, 6},
+    {{"QLinearMul", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL}, 0, 2, 0, 6},
+    {{"QLinearReduceMean", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MEAN}, 0, 1, 0, 3},
+    {{"QLinearSigmoid", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID}, 0, 1, 0, 3},
+    {{"QLinearSoftmax", "f", epctx_npu__lower_softmax, false}, 0, 1, 0, 3},
+    {{"QLinearWhere", "xxx", epctx_npu__lower_where, 0}, 1, 2, 0, 7},
 };
 
 /* The bias of a product counts in the product of both scales. */
@@ -12844,6 +12699,25 @@ static epctx_status epctx_npu__floats_of_bias(epctx_npu__compiler *c, size_t i, 
         EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, scale, alpha, &scale));
     c->folding = folding;
     return epctx_npu__floats_of(c, i, scale, SIZE_MAX, rank > 0 ? -1 : 0, y);
+}
+
+/* Fetches the inputs into c->in and calls the function; c->y is output 0, unless it is set. */
+static epctx_status epctx_npu__lower_by(epctx_npu__compiler *c, const epctx_npu__lower *lower) {
+    uint32_t y;
+    size_t i;
+    for (i = 0; lower->inputs[i] != '\0'; i++) {
+        if (lower->inputs[i] == 'X')
+            EPCTX__TRY(epctx_npu__optional(c, i, &c->in[i]));
+        else if (lower->inputs[i] != '-')
+            EPCTX__TRY(epctx_npu__input(c, i, &c->in[i]));
+        if (lower->inputs[i] == 'f') EPCTX__TRY(epctx_npu__want_float(c, c->in[i]));
+    }
+    c->y = EPCTX_NPU__NONE;
+    c->variant = lower->variant;
+    EPCTX__TRY(lower->lower_fn(c));
+    y = c->y;
+    c->y = EPCTX_NPU__NONE; /* of the node whose body this one is in */
+    return y != EPCTX_NPU__NONE ? epctx_npu__output(c, 0, y) : EPCTX_OK;
 }
 
 static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
@@ -12890,8 +12764,7 @@ static epctx_status epctx_npu__lower_quantized(epctx_npu__compiler *c,
     c->node = &inner;
     c->given = given;
     c->result = &y;
-    c->variant = q->floats.variant;
-    status = q->floats.lower_fn(c);
+    status = epctx_npu__lower_by(c, &q->floats);
     c->node = node;
     c->given = NULL;
     c->result = NULL;
@@ -13050,10 +12923,9 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     c->narrow = 0;
     c->stored = false;
     if (i == count) return epctx_npu__lower_quantized(c, &epctx_npu__quantizeds[j]);
-    c->variant = epctx_npu__lowers[i].variant;
     for (k = 0; k < sizeof epctx_npu__storing / sizeof epctx_npu__storing[0]; k++)
         c->stored = c->stored || epctx_npu__lowers[i].lower_fn == epctx_npu__storing[k];
-    return epctx_npu__lowers[i].lower_fn(c);
+    return epctx_npu__lower_by(c, &epctx_npu__lowers[i]);
 }
 
 /* Adds the node's name, or else its first output, to the error just set. */
@@ -13207,11 +13079,10 @@ static epctx_status epctx_npu__emit_choice(epctx_npu__compiler *c, uint32_t cond
 static epctx_status epctx_npu__lower_if(epctx_npu__compiler *c) {
     const size_t count = c->node->output_count, start = c->step_count;
     const epctx_npu__shape scalar = {0, {0}};
-    uint32_t condition, out[2][EPCTX_NPU__MAX_VALUES], y, i;
+    uint32_t condition = c->in[0], out[2][EPCTX_NPU__MAX_VALUES], y, i;
     const epctx_graph *body;
     bool known, value = false;
     size_t j;
-    EPCTX__TRY(epctx_npu__input(c, 0, &condition));
     known = c->tensors[condition].constant;
     if (known) EPCTX__TRY(epctx_npu__const_bool(c, condition, "condition", &value));
     if (c->tensors[condition].count != 1)
@@ -13336,7 +13207,7 @@ static epctx_status epctx_npu__lower_round(epctx_npu__compiler *c, epctx_npu__ro
 /* A known number of rounds, one after the other; Loop ends earlier by a condition that is known. */
 static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c) {
     epctx_npu__rounds *r;
-    uint32_t y;
+    uint32_t y = c->in[0];
     bool going = true;
     size_t i, n;
     void *memory;
@@ -13344,7 +13215,6 @@ static epctx_status epctx_npu__lower_loop(epctx_npu__compiler *c) {
     r = (epctx_npu__rounds *)memory;
     r->count = INT64_MAX;
     EPCTX__TRY(epctx_npu__begin_rounds(c, r));
-    EPCTX__TRY(epctx_npu__optional(c, 0, &y));
     if (r->lead != 0 && y != EPCTX_NPU__NONE) /* Loop */
         EPCTX__TRY(epctx_npu__const_ints(c, y, "trip count", 1, &r->count, &n));
     EPCTX__TRY(epctx_npu__optional(c, 1, &y));
