@@ -7862,14 +7862,18 @@ static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c) {
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
-/* The identity, as training_mode is false; the mask is all true. */
+/* The identity, as nothing is dropped; the mask is all true. */
 static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], mode = c->in[2], mask;
+    uint32_t x = c->in[0], rate = c->in[1], mode = c->in[2], mask;
+    float ratio = 0.5f;
     bool training = false;
     if (mode != EPCTX_NPU__NONE)
         EPCTX__TRY(epctx_npu__const_bool(c, mode, "training_mode", &training));
-    if (training || (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0))
-        return EPCTX_NPU__REFUSE(c, "training mode is not supported");
+    if (training && rate != EPCTX_NPU__NONE)
+        EPCTX__TRY(epctx_npu__const_float(c, rate, "ratio", &ratio));
+    if ((training && ratio != 0.0f) ||
+        (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0))
+        return EPCTX_NPU__REFUSE(c, "training mode, which drops elements, is not supported");
     if (c->node->version < 12) {
         EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
     } else if (c->node->output_count > 1) {
@@ -10325,16 +10329,41 @@ static epctx_status epctx_npu__emit_affine(epctx_npu__compiler *c, uint32_t x, u
     return epctx_npu__emit(c, &s);
 }
 
+/* The mean and variance of each channel of `x` as outputs 1 and 2, smoothed; in ids[2] and ids[3]
+ * instead of the given ones. */
+static epctx_status epctx_npu__channel_statistics(epctx_npu__compiler *c, uint32_t x,
+                                                  uint32_t *ids) {
+    const float momentum = epctx_node_float(c->node, "momentum", 0.9f);
+    bool marked[EPCTX_NPU_MAX_RANK];
+    uint32_t mean, old, part, i;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = i != 1;
+    EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, x, marked, true, &mean));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &part));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, part, part, &part));
+    EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, part, marked, true, &part));
+    for (i = 2; i < 4; i++) {
+        old = ids[i];
+        EPCTX__TRY(epctx_npu__alias(c, i == 2 ? mean : part, &c->tensors[old].shape, 0, &ids[i]));
+        EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, old, momentum, &old));
+        EPCTX__TRY(
+            epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, ids[i], 1.0f - momentum, &mean));
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, old, mean, &old));
+        EPCTX__TRY(epctx_npu__output(c, i - 1, old));
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c) {
+    const bool training = epctx_node_int(c->node, "training_mode", 0) != 0;
     uint32_t x = c->in[0], y, ids[4], i, factor, offset;
-    bool constant = true, done = false;
+    bool constant = !training, done = false;
     uint64_t channels;
-    EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
-    if (epctx_node_int(c->node, "training_mode", 0) != 0 ||
-        (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
+    if (!training) EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
+    if ((c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
         epctx_node_int(c->node, "spatial", 1) == 0 || c->tensors[x].shape.rank < 2)
         return EPCTX_NPU__REFUSE(c,
-                                 "expected inference mode, statistics per channel and rank >= 2");
+                                 "expected statistics per channel, of inference or as of opset 14, "
+                                 "and rank >= 2");
     channels = (uint64_t)c->tensors[x].shape.dims[1];
     for (i = 0; i < 4; i++) {
         EPCTX__TRY(epctx_npu__float_input(c, i + 1, &ids[i]));
@@ -10343,6 +10372,7 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c) {
                                       &c->tensors[ids[i]].name, channels, c->tensors[ids[i]].count);
         constant = constant && c->tensors[ids[i]].constant;
     }
+    if (training) EPCTX__TRY(epctx_npu__channel_statistics(c, x, ids));
     if (!constant) return epctx_npu__emit_norm(c, x, ids, channels, &c->y);
     EPCTX__TRY(epctx_npu__norm_factors(c, ids, channels, &factor, &offset));
     EPCTX__TRY(epctx_npu__fuse_norm(c, x, channels, factor, offset, &done));
@@ -11050,6 +11080,7 @@ typedef struct epctx_npu__axis_plan {
     float cubic;
     bool exclude, antialias;
     float start, end; /* of the region of tf_crop_and_resize */
+    float outside;    /* the value outside of the input, whose positions are all -1 */
 } epctx_npu__axis_plan;
 
 /* Input coordinate of output position `i`. */
@@ -11141,8 +11172,8 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     epctx_npu__shape shape = c->tensors[x].shape, table = {1, {0}};
     int64_t taps = p->filter == EPCTX_NPU__NEAREST ? 1 : p->filter == EPCTX_NPU__LINEAR ? 2 : 4;
     epctx_npu__step s;
-    uint32_t positions, weights;
-    void *at;
+    uint32_t positions, weights, id;
+    void *at, *outside;
     float *w;
     int64_t i;
     if (p->antialias && p->scale < 1.0f && p->out > 0 && p->filter != EPCTX_NPU__NEAREST) {
@@ -11168,7 +11199,15 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     shape.dims[axis] = p->out;
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
     s.out = *y;
-    return epctx_npu__emit(c, &s);
+    EPCTX__TRY(epctx_npu__emit(c, &s));
+    if (p->outside == 0.0f || !epctx_str_is(p->transform, "tf_crop_and_resize")) return EPCTX_OK;
+    table.rank = shape.rank - axis;
+    for (i = 0; i < table.rank; i++) table.dims[i] = i == 0 ? p->out : 1;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &table, &outside, &id));
+    for (i = 0; i < p->out; i++)
+        ((float *)outside)[i] =
+            epctx_npu__index((const uint8_t *)at, (size_t)(i * taps), 4) < 0 ? p->outside : 0.0f;
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, *y, id, y);
 }
 
 /* Floats of an optional constant input; an empty one counts as absent. */
@@ -11240,9 +11279,7 @@ static epctx_status epctx_npu__resize_attrs(epctx_npu__compiler *c, epctx_npu__a
     p->exclude = epctx_node_int(c->node, "exclude_outside", 0) != 0;
     p->antialias = epctx_node_int(c->node, "antialias", 0) != 0;
     p->end = 1.0f;
-    if (epctx_str_is(p->transform, "tf_crop_and_resize") &&
-        epctx_node_float(c->node, "extrapolation_value", 0.0f) != 0.0f)
-        return epctx_npu__bad_attr(c, "extrapolation_value", "0");
+    p->outside = epctx_node_float(c->node, "extrapolation_value", 0.0f);
     return EPCTX_OK;
 }
 
@@ -12261,6 +12298,141 @@ static epctx_status epctx_npu__lower_grid_sample(epctx_npu__compiler *c) {
     return epctx_npu__lower_alias(c, y, &xs);
 }
 
+/* One coordinate of the points that RoiAlign samples, `grid` to each of `bins` of a region:
+ * [region][bins * grid]; with the regions' `low` and `high` ends of shape [region][1]. */
+static epctx_status epctx_npu__region_points(epctx_npu__compiler *c, uint32_t low, uint32_t high,
+                                             int64_t bins, int64_t grid, bool half, uint32_t *y) {
+    const float scale = epctx_node_float(c->node, "spatial_scale", 1.0f);
+    epctx_npu__shape shape = {2, {1, bins * grid}};
+    uint32_t ramp, size;
+    void *data;
+    int64_t i;
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ramp));
+    for (i = 0; i < bins * grid; i++)
+        ((float *)data)[i] = epctx_npu__f_div((float)(2 * i + 1), (float)(2 * bins * grid));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, low, scale, &low));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, high, scale, &high));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, high, low, &size));
+    if (half)
+        EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_SUB, low, 0.5f, &low));
+    else
+        EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MAX, size, 1.0f, &size));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, size, ramp, y));
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, *y, low, y);
+}
+
+/* 1 for points up to one element outside of an axis of `size`, 0 for those farther away. */
+static epctx_status epctx_npu__near_points(epctx_npu__compiler *c, uint32_t points, int64_t size,
+                                           uint32_t *y) {
+    uint32_t low, high, above;
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, -1, &low));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, (int32_t)size, &high));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_LESS_EQUAL, low, points, &above));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_LESS_EQUAL, points, high, y));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_AND, above, *y, y));
+    return epctx_npu__emit_cast(c, *y, EPCTX_ONNX_FLOAT, y);
+}
+
+/* Means of bilinear samples of the regions of images. */
+static epctx_status epctx_npu__lower_roi_align(epctx_npu__compiler *c) {
+    static const char *const transforms[] = {"half_pixel", "output_half_pixel", NULL};
+    static const char *const modes[] = {"avg", NULL};
+    const int64_t grid = epctx_node_int(c->node, "sampling_ratio", 0);
+    const int64_t bins[2] = {epctx_node_int(c->node, "output_height", 1),
+                             epctx_node_int(c->node, "output_width", 1)};
+    const bool old = c->node->version < 16;
+    uint32_t x = c->in[0], rois = c->in[1], batch = c->in[2], ends[4], points[2], near[2], i, y;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false, false, false, true, false, true};
+    epctx_npu__sample form;
+    epctx_npu__shape xs, shape;
+    int64_t regions, all[2];
+    epctx_str transform, mode;
+    EPCTX__TRY(epctx_npu__text_attr(c, "coordinate_transformation_mode", transforms[old ? 1 : 0],
+                                    transforms, &transform));
+    EPCTX__TRY(epctx_npu__text_attr(c, "mode", "avg", modes, &mode));
+    xs = c->tensors[x].shape;
+    shape = c->tensors[rois].shape;
+    if (xs.rank != 4 || shape.rank != 2 || shape.dims[1] != 4 || grid < 1 || grid > 1024 ||
+        bins[0] < 1 || bins[1] < 1 || bins[0] > 65536 || bins[1] > 65536 ||
+        c->tensors[batch].count != (uint64_t)shape.dims[0])
+        return EPCTX_NPU__REFUSE(c, "expected images of rank 4, regions [n][4], n batch_indices, "
+                                    "and sampling_ratio 1 to 1024");
+    regions = shape.dims[0];
+    for (i = 0; i < 4; i++) EPCTX__TRY(epctx_npu__take_one(c, rois, 1, i, 1, &ends[i]));
+    for (i = 0; i < 2; i++) {
+        all[i] = bins[i] * grid;
+        EPCTX__TRY(epctx_npu__region_points(c, ends[1 - i], ends[3 - i], bins[i], grid,
+                                            epctx_str_is(transform, "half_pixel"), &points[i]));
+        EPCTX__TRY(epctx_npu__near_points(c, points[i], xs.dims[2 + i], &near[i]));
+    }
+    shape = epctx_npu__shape4(regions, all[0], all[1], 2);
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    for (i = 0; i < 2; i++) { /* the column first */
+        epctx_npu__shape part =
+            epctx_npu__shape4(regions, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1], 1);
+        EPCTX__TRY(epctx_npu__alias(c, points[i], &part, 0, &points[i]));
+        part = epctx_npu__shape4(regions, 1, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1]);
+        EPCTX__TRY(epctx_npu__alias(c, near[i], &part, 0, &near[i]));
+        part = epctx_npu__shape4(regions, all[0], all[1], 1);
+        EPCTX__TRY(epctx_npu__expand_to(c, points[i], &part, &points[i]));
+        EPCTX__TRY(epctx_npu__put_part(c, points[i], y, 3, 1 - (int64_t)i));
+    }
+    EPCTX__TRY(epctx_npu__emit_gather(c, x, batch, 0, &x));
+    memset(&form, 0, sizeof form);
+    form.taps = 2;
+    form.outside = EPCTX_NPU__OUTSIDE_BORDER;
+    form.positions = EPCTX_NPU__BY_ELEMENTS;
+    EPCTX__TRY(epctx_npu__emit_sample(c, x, y, &form, &y));
+    shape = epctx_npu__shape4(regions, xs.dims[1], all[0], all[1]);
+    EPCTX__TRY(epctx_npu__alias(c, y, &shape, 0, &y));
+    for (i = 0; i < 2; i++)
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, near[i], &y));
+    shape.rank = 6;
+    shape.dims[2] = bins[0];
+    shape.dims[4] = bins[1];
+    shape.dims[3] = shape.dims[5] = grid;
+    EPCTX__TRY(epctx_npu__alias(c, y, &shape, 0, &y));
+    return epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, y, marked, false, &c->y);
+}
+
+/* The sum of the signed products of all permutations. */
+static epctx_status epctx_npu__lower_det(epctx_npu__compiler *c) {
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape, flat = {2, {0}}, table = {2, {1, 0}};
+    const bool square = shape.rank >= 2 && shape.dims[shape.rank - 1] == shape.dims[shape.rank - 2];
+    const int64_t n = square ? shape.dims[shape.rank - 1] : 0;
+    int64_t *index, digit, rest, used, k, i, j;
+    uint32_t x, indices, signs, y;
+    void *data;
+    float *sign;
+    if (n < 1 || n > 6) return EPCTX_NPU__REFUSE(c, "expected square matrices of 1 to 6 rows");
+    for (table.dims[1] = i = n; i > 0; i--) table.dims[0] *= i;
+    shape.rank -= 2;
+    flat.dims[0] = (int64_t)epctx_npu__count(&shape);
+    flat.dims[1] = n * n;
+    EPCTX__TRY(epctx_npu__alias(c, c->in[0], &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &table, &data, &indices));
+    index = (int64_t *)data;
+    EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)table.dims[0], &sign, &signs));
+    for (k = 0; k < table.dims[0]; k++) { /* the digits of k select columns that are left */
+        sign[k] = 1.0f;
+        for (i = 0, rest = k, used = 0; i < n; i++, rest /= n - i + 1) {
+            for (digit = rest % (n - i), j = 0; digit > 0 || (used >> j & 1) != 0; j++)
+                digit -= (used >> j & 1) == 0 ? 1 : 0;
+            used |= (int64_t)1 << j;
+            *index++ = i * n + j;
+            sign[k] = rest % (n - i) % 2 != 0 ? -sign[k] : sign[k];
+        }
+    }
+    EPCTX__TRY(epctx_npu__emit_gather(c, x, indices, 1, &x));
+    table.dims[1] = table.dims[0];
+    table.dims[0] = flat.dims[0];
+    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_PROD, x, epctx_npu__count(&table),
+                                      (uint64_t)n, 1, &table, &y));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, signs, &y));
+    return epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, y, (uint64_t)table.dims[0],
+                                  (uint64_t)table.dims[1], 1, &shape, &c->y);
+}
+
 /* Positions of all taps without offsets: [tap][place][2], the column first. */
 static epctx_status epctx_npu__tap_positions(epctx_npu__compiler *c, const epctx_npu__geometry *g,
                                              uint32_t *id) {
@@ -12361,6 +12533,36 @@ static float epctx_npu__wave(uint64_t m, uint64_t n, bool sine) {
     for (k = 14 + odd; k > 1; k -= 2) p = one - z * p / one / (k * (k - 1));
     p = odd != 0 ? (int64_t)a * p / (2 * one) : p;
     return epctx_npu__f_mul((float)(((quarter + 1) & 2) != 0 ? -p : p), 1.0f / 1073741824.0f);
+}
+
+typedef enum epctx_npu__window_form {
+    EPCTX_NPU__WINDOW_HANN = 0,
+    EPCTX_NPU__WINDOW_HAMMING,
+    EPCTX_NPU__WINDOW_BLACKMAN
+} epctx_npu__window_form;
+
+/* Sums of cosines. */
+static epctx_status epctx_npu__lower_window(epctx_npu__compiler *c) {
+    static const float terms[3][3] = {
+        {0.5f, 0.5f, 0.0f}, {25.0f / 46.0f, 21.0f / 46.0f, 0.0f}, {0.42f, 0.5f, 0.08f}};
+    const float *const a = terms[c->variant];
+    const bool periodic = epctx_node_int(c->node, "periodic", 1) != 0;
+    int64_t size = 0;
+    uint64_t i, turn;
+    uint32_t y;
+    size_t count;
+    float *w;
+    EPCTX__TRY(epctx_npu__const_ints(c, c->in[0], "size", 1, &size, &count));
+    if (size < 1 || size > EPCTX_NPU__MAX_BYTES / 4)
+        return EPCTX_NPU__REFUSE(c, "size: found %d", size);
+    EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)size, &w, &y));
+    turn = (uint64_t)size - (periodic || size == 1 ? 0 : 1);
+    for (i = 0; i < (uint64_t)size; i++)
+        w[i] = epctx_npu__f_add(
+            epctx_npu__f_add(a[0], -epctx_npu__f_mul(a[1], epctx_npu__wave(i, turn, false))),
+            epctx_npu__f_mul(a[2], epctx_npu__wave(2 * i, turn, false)));
+    return epctx_npu__emit_cast(
+        c, y, (int32_t)epctx_node_int(c->node, "output_datatype", EPCTX_ONNX_FLOAT), &c->y);
 }
 
 /* Samples of the transform: an input, or the default. */
@@ -12513,6 +12715,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"BitwiseNot", "x", epctx_npu__lower_bitwise_not, 0},
     {"BitwiseOr", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_OR},
     {"BitwiseXor", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
+    {"BlackmanWindow", "x", epctx_npu__lower_window, EPCTX_NPU__WINDOW_BLACKMAN},
     {"Cast", "x", epctx_npu__lower_cast, false},
     {"CastLike", "x", epctx_npu__lower_cast, true},
     {"Ceil", "", epctx_npu__lower_act, EPCTX_NPU__ACT_CEIL},
@@ -12533,8 +12736,9 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"DeformConv", "fff-X", epctx_npu__lower_deform_conv, 0},
     {"DepthToSpace", "x", epctx_npu__lower_depth_to_space, 0},
     {"DequantizeLinear", "xxX", epctx_npu__lower_dequantize, 0},
+    {"Det", "f", epctx_npu__lower_det, 0},
     {"Div", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_DIV},
-    {"Dropout", "x-X", epctx_npu__lower_dropout, 0},
+    {"Dropout", "xXX", epctx_npu__lower_dropout, 0},
     {"DynamicQuantizeLinear", "f", epctx_npu__lower_dynamic_quantize, 0},
     {"Elu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ELU},
     {"Equal", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_EQUAL},
@@ -12558,6 +12762,8 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
      EPCTX_NPU__EXACT_LESS_EQUAL | EPCTX_NPU__SWAPPED},
     {"GridSample", "ff", epctx_npu__lower_grid_sample, 0},
     {"GroupNormalization", "fff", epctx_npu__lower_channel_norm, true},
+    {"HammingWindow", "x", epctx_npu__lower_window, EPCTX_NPU__WINDOW_HAMMING},
+    {"HannWindow", "x", epctx_npu__lower_window, EPCTX_NPU__WINDOW_HANN},
     {"HardSigmoid", "", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
     {"HardSwish", "", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
     {"Hardmax", "f", epctx_npu__lower_hardmax, 0},
@@ -12614,6 +12820,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Relu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
     {"Reshape", "x", epctx_npu__lower_reshape, 0},
     {"Resize", "f", epctx_npu__lower_resize, 0},
+    {"RoiAlign", "ffx", epctx_npu__lower_roi_align, 0},
     {"ReverseSequence", "xx", epctx_npu__lower_reverse_sequence, 0},
     {"RotaryEmbedding", "f", epctx_npu__lower_rotary, 0},
     {"Round", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},

@@ -58,6 +58,7 @@ PARAMETERS = {
     "ConvTranspose": (1, 2), "DFT": (1, 2), "Loop": (0, 1), "STFT": (1, 3),
     "ConvInteger": (1, 2, 3), "DequantizeLinear": (1, 2), "Dropout": (1, 2), "Expand": (1,),
     "GRU": (1, 2, 3), "Gemm": (1, 2),
+    "BlackmanWindow": (0,), "HammingWindow": (0,), "HannWindow": (0,),
     "LSTM": (1, 2, 3), "LayerNormalization": (1, 2), "MatMul": (1,), "CumSum": (1,),
     "MatMulInteger": (1, 2, 3), "MaxUnpool": (2,),
     "OneHot": (1, 2),
@@ -72,6 +73,7 @@ PARAMETERS = {
 }
 # Those of them that decide about shapes: at run time they would make the results dynamic.
 SHAPES = {
+    "BlackmanWindow": (0,), "HammingWindow": (0,), "HannWindow": (0,),
     "ConstantOfShape": (0,), "CumSum": (1,), "DFT": (1, 2), "Loop": (0, 1), "STFT": (1, 3),
     "Expand": (1,), "MaxUnpool": (2,), "OneHot": (1,),
     "Pad": (1, 3), "Range": (0, 1, 2),
