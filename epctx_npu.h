@@ -82,22 +82,23 @@
  *   where ONNX allows them (float16 and bfloat16 are computed in float32, other integers in int32
  *   or int64; float64 is moved, added, multiplied, compared and cast): Abs Acos Acosh Add
  *   AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization
- *   BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip
- *   Col2Im Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumSum DFT
- *   DeformConv DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Elu Equal Erf Exp
- *   Expand EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool
- *   GlobalLpPool GlobalMaxPool Greater GreaterOrEqual GridSample GroupNormalization HardSigmoid
- *   HardSwish Hardmax Identity If InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization
- *   LeakyRelu Less LessOrEqual Log LogSoftmax Loop LpNormalization LpPool MatMul MatMulInteger Max
- *   MaxPool MaxUnpool Mean MeanVarianceNormalization Min Mish Mod Mul Neg NegativeLogLikelihoodLoss
- *   Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN Range
- *   Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
- *   ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence RotaryEmbedding Round
- *   STFT Scan Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign
- *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
- *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh TensorScatter ThresholdedRelu
- *   Tile TopK Transpose Trilu Unsqueeze Upsample Where Xor; of com.microsoft Gelu QGemm and QLinear
- *   with Add AveragePool Concat GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where.
+ *   BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow Cast CastLike Ceil Celu
+ *   CenterCropPad Clip Col2Im Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos
+ *   Cosh CumSum DFT DeformConv DepthToSpace DequantizeLinear Det Div Dropout DynamicQuantizeLinear
+ *   Elu Equal Erf Exp Expand EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm
+ *   GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual GridSample
+ *   GroupNormalization HammingWindow HannWindow HardSigmoid HardSwish Hardmax Identity If
+ *   InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log
+ *   LogSoftmax Loop LpNormalization LpPool MatMul MatMulInteger Max MaxPool MaxUnpool Mean
+ *   MeanVarianceNormalization Min Mish Mod Mul Neg NegativeLogLikelihoodLoss Not OneHot Or PRelu
+ *   Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN Range Reciprocal ReduceL1
+ *   ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+ *   ReduceSumSquare Relu Reshape Resize ReverseSequence RoiAlign RotaryEmbedding Round STFT Scan
+ *   Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign SimplifiedLayerNormalization
+ *   Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split Sqrt
+ *   Squeeze Sub Sum Swish Tan Tanh TensorScatter ThresholdedRelu Tile TopK Transpose Trilu
+ *   Unsqueeze Upsample Where Xor; of com.microsoft Gelu QGemm and QLinear with Add AveragePool
+ *   Concat GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where.
  *   Shapes, axes and sizes must be constant or follow from constants. Loop and Scan are unrolled if
  *   their rounds are known while compiling: at most 64, with 10,000 nodes. If the condition of If
  *   is known, one branch is compiled, else both, which must give the same types and shapes and
