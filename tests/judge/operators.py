@@ -848,6 +848,39 @@ def grid_sample(r):
                 padding_mode=r.choice(["zeros", "border", "reflection"]))
 
 
+def regions(r):
+    x = [r.randint(1, 3), r.randint(1, 3), r.randint(1, 9), r.randint(1, 9)]
+    count = r.randint(1, 4)
+    rois = []
+    for _ in range(count):
+        left, top = r.uniform(-3, 12), r.uniform(-3, 12)
+        rois += [left, top, left + r.uniform(0, 9), top + r.uniform(0, 9)]
+    return Case("RoiAlign", 16, [floats(r, x), (FLOAT, [count, 4], rois, False),
+                                 ints(r, INT64, [count], 0, x[0] - 1)], [FLOAT], 1e-4, 1e-4,
+                coordinate_transformation_mode=r.choice(["half_pixel", "output_half_pixel"]),
+                output_height=r.randint(1, 4), output_width=r.randint(1, 4),
+                sampling_ratio=r.randint(1, 3), spatial_scale=r.choice([0.5, 1.0, 2.0]))
+
+
+def det(r):
+    n = r.randint(1, 6)
+    return Case("Det", 11, [floats(r, shape_of(r, 0, 2) + [n, n], low=-2, high=2)], [FLOAT],
+                1e-3, 1e-4)
+
+
+def window(r):
+    return Case(r.choice(["HannWindow", "HammingWindow", "BlackmanWindow"]), 17,
+                [(INT64, [], [r.randint(2, 40)], True)], [FLOAT], 1e-5, 1e-5,
+                periodic=r.choice([0, 1]))
+
+
+def training_norm(r):
+    x = shape_of(r, 2, 4)
+    return Case("BatchNormalization", 15, [floats(r, x)] + [
+        floats(r, [x[1]], r.random() < 0.5, low=0.5, high=2) for _ in range(4)], [FLOAT] * 3,
+        1e-3, 1e-4, training_mode=1, momentum=r.choice([0.9, 0.5]))
+
+
 def deform(r):
     group, parts = r.choice([1, 1, 2]), r.choice([1, 1, 2])
     x = [r.randint(1, 2), 2 * r.randint(1, 3)] + [r.randint(3, 6) for _ in range(2)]
@@ -1039,6 +1072,7 @@ def scan(r):
 MAKERS = {"DFT": dft, "STFT": stft, "If": branches, "Loop": loop, "Scan": scan,
           "MaxUnpool": unpool, "Col2Im": col2im, "ReverseSequence": sequence, "TopK": topk,
           "TensorScatter": scatter_cache, "AffineGrid": affine_grid, "GridSample": grid_sample,
+          "RoiAlign": regions, "Det": det, "Window": window, "BatchNormalization in training": training_norm,
           "DeformConv": deform, "CumSum": cumsum, "BitwiseNot": bitwise_not,
           "CenterCropPad": center,
           "RotaryEmbedding": rotary, "Attention": attention, "Resize": resize, "Gemm": gemm,
