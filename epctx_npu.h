@@ -11328,8 +11328,8 @@ static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank
 static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size, moved;
-    size_t count = 0, size_count = 0, roi_count = 0, axes_count, i;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size, moved, larger;
+    size_t count = 0, size_count = 0, roi_count = 0, axes_count, n;
     epctx_npu__axis_plan p;
     epctx_npu__shape shape;
     uint32_t x = c->in[0], id;
@@ -11354,8 +11354,10 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
                                   (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count,
                                   (uint64_t)axes_count);
     if (by_size) EPCTX__TRY(epctx_npu__resize_policy(c, &shape, axes, axes_count, sizes, scales));
-    for (i = 0; i < axes_count; i++) {
+    larger = axes_count > 0 && scales[axes_count - 1] > 1.0f;
+    for (n = 0; n < axes_count; n++) { /* the fewest elements in between: larger rows come first */
         const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
+        const size_t i = larger ? axes_count - 1 - n : n;
         const float size = epctx_npu__f_mul((float)shape.dims[axes[i]], scales[i]);
         p.in = shape.dims[axes[i]];
         p.scale = scales[i];
