@@ -2689,7 +2689,7 @@ epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
                     x += right;
                 }
                 row += line;
-                k_row += kind == EPCTX_NPU__SLIDE_PRODUCTS ? w->kernel_w * 16 : 0;
+                if (kind == EPCTX_NPU__SLIDE_PRODUCTS) k_row += (size_t)w->kernel_w * 16;
             }
             EPCTX_NPU__UNROLL
             for (i = 0; i < 8; i++) {
@@ -5035,9 +5035,18 @@ static void epctx_npu__patch(const epctx_npu__integer_conv *p, const uint8_t *x,
     const uint8_t fill = (uint8_t)p->fill;
     const size_t c = p->in_channels, run = w.kernel_w * c;
     const int32_t start = (int32_t)(ox * w.stride_w) - (int32_t)w.left;
+    const uint32_t top = oy * w.stride_h - w.top, reach = (w.kernel_h - 1) * w.dilation_h;
     uint8_t *to = patch;
     int32_t low, high, i;
     uint32_t ky;
+    if (start >= 0 && start + (int32_t)w.kernel_w <= (int32_t)w.in_w && w.dilation_w == 1 &&
+        top < w.in_h && top + reach < w.in_h) { /* no padding */
+        const size_t line = (size_t)w.dilation_h * w.in_w * c;
+        x += ((size_t)top * w.in_w + (size_t)start) * c;
+        for (ky = 0; ky < w.kernel_h; ky++, x += line, to += run) epctx_npu__copy_run(to, x, run);
+        while (to < patch + size) *to++ = 0;
+        return;
+    }
     epctx_npu__inside(start, (int32_t)w.dilation_w, (int32_t)w.kernel_w, (int32_t)w.in_w, &low,
                       &high);
     for (ky = 0; ky < w.kernel_h; ky++, to += run) {
