@@ -7706,6 +7706,12 @@ static epctx_status epctx_npu__axis(epctx_npu__compiler *c, int64_t axis, uint32
     return EPCTX_OK;
 }
 
+/* Attribute `axis`. */
+static epctx_status epctx_npu__axis_attr(epctx_npu__compiler *c, int64_t fallback, uint32_t rank,
+                                         uint32_t extra, uint32_t *out) {
+    return epctx_npu__axis(c, epctx_node_int(c->node, "axis", fallback), rank, extra, out);
+}
+
 /* One rounding each, also where the C compiler contracts or keeps excess precision. */
 static float epctx_npu__f_mul(float a, float b) {
     volatile float r = a * b;
@@ -7936,8 +7942,7 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__lower_flatten(epctx_npu__compiler *c) {
     epctx_npu__shape shape = {2, {0}};
     uint32_t x = c->in[0], axis;
-    EPCTX__TRY(
-        epctx_npu__axis(c, epctx_node_int(c->node, "axis", 1), c->tensors[x].shape.rank, 1, &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, 1, c->tensors[x].shape.rank, 1, &axis));
     shape.dims[0] = (int64_t)epctx_npu__product(&c->tensors[x].shape, 0, axis);
     shape.dims[1] =
         (int64_t)epctx_npu__product(&c->tensors[x].shape, axis, c->tensors[x].shape.rank);
@@ -8560,8 +8565,8 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__alloc(c, c->node->input_count, sizeof *ids, &memory));
     ids = (uint32_t *)memory;
     EPCTX__TRY(epctx_npu__input(c, 0, &ids[0]));
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", c->node->version < 4 ? 1 : 0),
-                               c->tensors[ids[0]].shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, c->node->version < 4 ? 1 : 0, c->tensors[ids[0]].shape.rank,
+                                    0, &axis));
     for (i = 1; i < c->node->input_count; i++) EPCTX__TRY(epctx_npu__input(c, i, &ids[i]));
     return epctx_npu__emit_concat(c, ids, c->node->input_count, axis, &c->y);
 }
@@ -8587,6 +8592,17 @@ static epctx_status epctx_npu__take_box(epctx_npu__compiler *c, uint32_t x,
     epctx_npu__dense(box, to);
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, box, y));
     return epctx_npu__emit_move(c, x, *y, box, first, 0, from, to);
+}
+
+/* Elements `index` to `index` + `count` of an axis. */
+static epctx_status epctx_npu__take_one(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
+                                        int64_t index, int64_t count, uint32_t *y) {
+    int64_t start[EPCTX_NPU_MAX_RANK] = {0};
+    const int64_t step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    epctx_npu__shape box = c->tensors[x].shape;
+    start[axis] = index;
+    box.dims[axis] = count;
+    return epctx_npu__take_box(c, x, &box, start, step, y);
 }
 
 /* One axis of Slice, by ONNX rules: negative values count from the end, then all are clamped. */
@@ -8638,30 +8654,25 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c) {
 
 static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c) {
     const size_t parts = c->node->output_count;
-    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], first[EPCTX_NPU_MAX_RANK] = {0};
-    int64_t step[EPCTX_NPU_MAX_RANK], total, even;
+    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], first = 0, total, even;
     size_t count, i;
     uint32_t x = c->in[0], y, axis;
     bool found;
-    EPCTX__TRY(
-        epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, 0, c->tensors[x].shape.rank, 0, &axis));
     EPCTX__TRY(epctx_npu__ints_of(c, "split", 1, 13, sizes, &count, &found));
     total = c->tensors[x].shape.dims[axis];
     if (parts == 0 || (found && count != parts))
         return EPCTX_NPU__INVALID(c, "split: expected a size for each of %u outputs, found %u",
                                   (uint64_t)parts, (uint64_t)count);
     even = (total + (int64_t)parts - 1) / (int64_t)parts; /* the last part may be smaller */
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
     for (i = 0; i < parts; i++) {
-        epctx_npu__shape box = c->tensors[x].shape;
-        int64_t left = total - first[axis], size = found ? sizes[i] : (even < left ? even : left);
+        int64_t left = total - first, size = found ? sizes[i] : (even < left ? even : left);
         if (size < 1 || size > left || (i + 1 == parts && size != left))
             return EPCTX_NPU__INVALID(c, "split: part %u of %d elements, %d remain", (uint64_t)i,
                                       size, left);
-        box.dims[axis] = size;
-        EPCTX__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
+        EPCTX__TRY(epctx_npu__take_one(c, x, axis, first, size, &y));
         EPCTX__TRY(epctx_npu__output(c, i, y));
-        first[axis] += size;
+        first += size;
     }
     return EPCTX_OK;
 }
@@ -8882,12 +8893,7 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
         }
         if (p->count == 1) { /* a part of the tensor */
             const int64_t v = epctx_npu__index((const uint8_t *)data, 0, p->index_elem);
-            int64_t start[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
-            epctx_npu__shape box = *in;
-            for (i = 0; i < in->rank; i++) step[i] = 1;
-            start[axis] = v < 0 ? v + (int64_t)p->axis : v;
-            box.dims[axis] = 1;
-            EPCTX__TRY(epctx_npu__take_box(c, x, &box, start, step, y));
+            EPCTX__TRY(epctx_npu__take_one(c, x, axis, v < 0 ? v + (int64_t)p->axis : v, 1, y));
             return epctx_npu__alias(c, *y, &shape, 0, y);
         }
     }
@@ -8898,8 +8904,7 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
 
 static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c) {
     uint32_t x = c->in[0], indices = c->in[1], axis;
-    EPCTX__TRY(
-        epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, 0, c->tensors[x].shape.rank, 0, &axis));
     return epctx_npu__emit_gather(c, x, indices, axis, &c->y);
 }
 
@@ -9216,8 +9221,7 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c) {
     } else {
         EPCTX__TRY(epctx_npu__const_ints(c, id, "depth", 1, depth, &count));
     }
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1),
-                               c->tensors[indices].shape.rank + 1, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, -1, c->tensors[indices].shape.rank + 1, 0, &axis));
     if (depth[0] < 1 || depth[0] > EPCTX_NPU__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
         c->tensors[indices].shape.rank + 1 > EPCTX_NPU_MAX_RANK)
         return EPCTX_NPU__INVALID(c,
@@ -9957,8 +9961,7 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c) {
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
     epctx_npu__shape shape;
     uint32_t x = c->in[0], y, axis, i;
-    EPCTX__TRY(
-        epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, 0, c->tensors[x].shape.rank, 0, &axis));
     EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, 1, &y));
     if (epctx_node_int(c->node, "keepdims", 1) == 0) {
         shape = c->tensors[y].shape;
@@ -9975,8 +9978,7 @@ static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c) {
     epctx_npu__shape shape, flat;
     uint32_t x = c->in[0], y, axis, ramp;
     shape = flat = c->tensors[x].shape;
-    EPCTX__TRY(
-        epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, old ? 1 : -1, shape.rank, 0, &axis));
     if (old) {
         flat.rank = 2;
         flat.dims[0] = (int64_t)epctx_npu__product(&shape, 0, axis);
@@ -10053,8 +10055,7 @@ static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c) {
     const bool old = c->node->version < 13; /* flattens from the axis on */
     uint32_t x = c->in[0], axis, rank;
     rank = c->tensors[x].shape.rank;
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), rank, old ? 1 : 0,
-                               &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, old ? 1 : -1, rank, old ? 1 : 0, &axis));
     return epctx_npu__emit_softmax(c, x, axis, old ? rank : axis + 1, c->variant != 0, &c->y);
 }
 
@@ -10462,7 +10463,7 @@ static epctx_status epctx_npu__lower_layer_norm(epctx_npu__compiler *c) {
     else
         EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
     shape = &c->tensors[x].shape;
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), shape->rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, -1, shape->rank, 0, &axis));
     n.rows = epctx_npu__product(shape, 0, axis);
     n.count = n.channels = epctx_npu__product(shape, axis, shape->rank);
     n.inner = 1;
@@ -10638,19 +10639,6 @@ static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint3
     return status;
 }
 
-/* Elements `first` to `first` + `count` of an axis. */
-static epctx_status epctx_npu__range(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                     int64_t first, int64_t count, uint32_t *y) {
-    int64_t firsts[EPCTX_NPU_MAX_RANK] = {0}, steps[EPCTX_NPU_MAX_RANK];
-    epctx_npu__shape box = c->tensors[x].shape;
-    uint32_t i;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) steps[i] = 1;
-    firsts[axis] = first;
-    box.dims[axis] = count;
-    c->folding = c->tensors[x].constant;
-    return epctx_npu__take_box(c, x, &box, firsts, steps, y);
-}
-
 /* The weights `first` to `first` + `count` of every output channel; the others are 0. */
 static epctx_status epctx_npu__mask(epctx_npu__compiler *c, uint32_t w, uint64_t first,
                                     uint64_t count, uint32_t *y) {
@@ -10687,9 +10675,11 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
         const uint64_t count = whole - at < block ? whole - at : block;
         uint32_t part_a = a, part_b = b;
         if (whole > block && slice) {
-            EPCTX__TRY(epctx_npu__range(c, a, conv ? 1 : as.rank - 1, (int64_t)at, (int64_t)count,
-                                        &part_a));
-            EPCTX__TRY(epctx_npu__range(c, b, along, (int64_t)at, (int64_t)count, &part_b));
+            c->folding = c->tensors[a].constant;
+            EPCTX__TRY(epctx_npu__take_one(c, a, conv ? 1 : as.rank - 1, (int64_t)at,
+                                           (int64_t)count, &part_a));
+            c->folding = c->tensors[b].constant;
+            EPCTX__TRY(epctx_npu__take_one(c, b, along, (int64_t)at, (int64_t)count, &part_b));
         } else if (whole > block) {
             EPCTX__TRY(epctx_npu__mask(c, b, at, count, &part_b));
         }
@@ -10715,20 +10705,23 @@ static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c) {
 
 /* -- losses: minus the selected element, weighted; some exported models contain them -- */
 
-static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uint32_t target,
-                                         uint32_t weight) {
+static epctx_status epctx_npu__lower_loss(epctx_npu__compiler *c) {
     const epctx_attr *reduction = epctx_node_attr(c->node, "reduction");
     const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
+    uint32_t x = c->in[0], target = c->in[1], weight = c->in[2];
     const epctx_npu__shape xs = c->tensors[x].shape, ts = c->tensors[target].shape;
     epctx_npu__shape column = ts, scalar = {0, {0}};
     uint32_t ignored = EPCTX_NPU__NONE, id, zero, w = EPCTX_NPU__NONE, y, i;
     float *ones;
-    EPCTX__TRY(epctx_npu__want_float(c, x));
     EPCTX__TRY(epctx_npu__want_indices(c, target, false));
     if (xs.rank < 2 || ts.rank + 1 != xs.rank)
         return EPCTX_NPU__INVALID(
             c, "expected targets of one rank less, found ranks %u (scores) and %u",
             (uint64_t)xs.rank, (uint64_t)ts.rank);
+    if (c->variant != 0) { /* cross entropy: output 1 are the logarithms of a softmax */
+        EPCTX__TRY(epctx_npu__emit_softmax(c, x, 1, 2, true, &x));
+        EPCTX__TRY(epctx_npu__output(c, 1, x));
+    }
     EPCTX__TRY(epctx_npu__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
     if (ignore != NULL) {
         if (ignore->i > 1000000 || ignore->i < -1000000)
@@ -10779,41 +10772,7 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_likelihood(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], target = c->in[1], weight = c->in[2];
-    return epctx_npu__emit_loss(c, x, target, weight);
-}
-
-static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c) {
-    epctx_npu__step s;
-    epctx_npu__shape shape;
-    uint32_t x = c->in[0], target = c->in[1], weight = c->in[2], y;
-    shape = c->tensors[x].shape;
-    if (shape.rank < 2)
-        return EPCTX_NPU__INVALID(c, "scores: expected rank >= 2, found %u", (uint64_t)shape.rank);
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, y);
-    s.params.softmax.log = 1;
-    s.params.softmax.outer = (uint32_t)shape.dims[0];
-    s.params.softmax.count = (uint32_t)shape.dims[1];
-    s.params.softmax.inner = (uint32_t)epctx_npu__product(&shape, 2, shape.rank);
-    EPCTX__TRY(epctx_npu__emit(c, &s));
-    EPCTX__TRY(epctx_npu__output(c, 1, y));
-    return epctx_npu__emit_loss(c, y, target, weight);
-}
-
 /* -- recurrent networks -- */
-
-/* One index of an axis; the axis remains, with one element. */
-static epctx_status epctx_npu__take_one(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
-                                        int64_t index, int64_t count, uint32_t *y) {
-    int64_t start[EPCTX_NPU_MAX_RANK] = {0};
-    const int64_t step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
-    epctx_npu__shape box = c->tensors[x].shape;
-    start[axis] = index;
-    box.dims[axis] = count;
-    return epctx_npu__take_box(c, x, &box, start, step, y);
-}
 
 /* Common state of the operators RNN, GRU and LSTM. */
 typedef struct epctx_npu__rnn {
@@ -10876,6 +10835,7 @@ static epctx_status epctx_npu__rnn_shape(epctx_npu__compiler *c, uint32_t id, ui
 static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn *n) {
     const epctx_attr *direction = epctx_node_attr(c->node, "direction");
     const epctx_npu__shape *xs;
+    static const int64_t turn[3] = {1, 0, 2};
     int64_t d, batch, hidden, gates = n->gates;
     uint32_t *const optional[6] = {&n->b, &n->lengths, &n->first, &n->cell, &n->peep, NULL};
     uint32_t i;
@@ -10893,22 +10853,7 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
         epctx_node_int(c->node, "input_forget", 0) != 0)
         return EPCTX_NPU__REFUSE(
             c, "expected X of rank 3 and no clip, activation_alpha or input_forget");
-    if (n->batch_first) {
-        epctx_npu__shape shape = c->tensors[n->x].shape, walk;
-        int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[EPCTX_NPU_MAX_RANK];
-        uint32_t y;
-        epctx_npu__dense(&shape, dense);
-        walk = shape;
-        walk.dims[0] = shape.dims[1];
-        walk.dims[1] = shape.dims[0];
-        from[0] = dense[1];
-        from[1] = dense[0];
-        from[2] = 1;
-        epctx_npu__dense(&walk, to);
-        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &walk, &y));
-        EPCTX__TRY(epctx_npu__emit_move(c, n->x, y, &walk, 0, 0, from, to));
-        n->x = y;
-    }
+    if (n->batch_first) EPCTX__TRY(epctx_npu__emit_transpose(c, n->x, turn, &n->x));
     xs = &c->tensors[n->x].shape;
     d = n->directions;
     batch = xs->dims[1];
@@ -11423,8 +11368,7 @@ static epctx_status epctx_npu__lower_lp_norm(epctx_npu__compiler *c) {
     uint32_t x = c->in[0], y, axis;
     int64_t p;
     EPCTX__TRY(epctx_npu__p_attr(c, &p));
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), c->tensors[x].shape.rank, 0,
-                               &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, -1, c->tensors[x].shape.rank, 0, &axis));
     marked[axis] = true;
     EPCTX__TRY(epctx_npu__powers(c, x, p, &y));
     EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, y, marked, true, &y));
@@ -12200,7 +12144,7 @@ static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c) {
     uint32_t x = c->in[0], update = c->in[1], first = c->in[2], ramp, size, axis, i;
     EPCTX__TRY(epctx_npu__text_attr(c, "mode", "linear", modes, &mode));
     shape = c->tensors[update].shape;
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -2), shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, -2, shape.rank, 0, &axis));
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[axis], shape.rank, axis, &ramp));
     if (first != EPCTX_NPU__NONE) {
         column = shape;
@@ -12522,8 +12466,7 @@ static epctx_status epctx_npu__lower_topk(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__input(c, 1, &id));
         EPCTX__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
     }
-    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), c->tensors[x].shape.rank, 0,
-                               &axis));
+    EPCTX__TRY(epctx_npu__axis_attr(c, -1, c->tensors[x].shape.rank, 0, &axis));
     if (k[0] < 1 || k[0] > c->tensors[x].shape.dims[axis])
         return EPCTX_NPU__REFUSE(c, "k: expected 1..%d, found %d", c->tensors[x].shape.dims[axis],
                                  k[0]);
@@ -12807,7 +12750,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Mod", "xx", epctx_npu__lower_mod, 0},
     {"Mul", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL},
     {"Neg", "", epctx_npu__lower_act, EPCTX_NPU__ACT_NEG},
-    {"NegativeLogLikelihoodLoss", "fxX", epctx_npu__lower_likelihood, 0},
+    {"NegativeLogLikelihoodLoss", "fxX", epctx_npu__lower_loss, false},
     {"Not", "x", epctx_npu__lower_not, 0},
     {"OneHot", "xxx", epctx_npu__lower_one_hot, 0},
     {"Or", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_OR},
@@ -12852,7 +12795,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Size", "x", epctx_npu__lower_size, 0},
     {"Slice", "x", epctx_npu__lower_slice, 0},
     {"Softmax", "f", epctx_npu__lower_softmax, false},
-    {"SoftmaxCrossEntropyLoss", "fxX", epctx_npu__lower_cross_entropy, 0},
+    {"SoftmaxCrossEntropyLoss", "fxX", epctx_npu__lower_loss, true},
     {"Softplus", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTPLUS},
     {"Softsign", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTSIGN},
     {"SpaceToDepth", "x", epctx_npu__lower_space_to_depth, 0},

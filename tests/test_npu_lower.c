@@ -452,7 +452,8 @@ static const struct {
      "attribute 'ignore_index': expected -1000000..1000000"},
     {"x:f[3,4] t:l[3]", "NegativeLogLikelihoodLoss/13 x,t ignore_index:i=-2000000", G,
      "attribute 'ignore_index': expected -1000000..1000000"},
-    {"x:f[3] t:l[3]", "SoftmaxCrossEntropyLoss/13 x,t", G, "scores: expected rank >= 2, found 1"},
+    {"x:f[3] t:l[3]", "SoftmaxCrossEntropyLoss/13 x,t", G,
+     "expected targets of one rank less, found ranks 1 (scores) and 1"},
 /* recurrent */
 #define RNN "x:f[2,1,3] w:f[1,4,3]=* r:f[1,4,4]=* "
     {RNN, "RNN/14 x,w,r activations:S=Softsign", U, "found 'Softsign'"},
