@@ -2046,11 +2046,74 @@ static void epctx_npu__tile_part(const epctx_npu__left *a, const float *b, float
 
 #ifdef EPCTX_NPU__AVX2
 
+/* The lanes of `columns` columns from `column` on. */
+static EPCTX_NPU__INLINE __mmask16 epctx_npu__lanes(size_t columns, size_t column) {
+    const size_t left = columns > column ? columns - column : 0;
+    return (__mmask16)(left >= 16 ? 0xffffu : (1u << left) - 1);
+}
+
+/* The first `count` floats of a vector; the mask is that of `count`. */
+typedef __m256i epctx_npu__mask_256;
+typedef __mmask16 epctx_npu__mask_512;
+
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256i epctx_npu__mask_of_256(size_t count) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)(count < 8 ? count : 8)),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __mmask16 epctx_npu__mask_of_512(size_t count) {
+    return epctx_npu__lanes(count, 0);
+}
+
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE __m256 epctx_npu__floats_256(__m256i mask,
+                                                                        const float *x) {
+    return _mm256_maskload_ps(x, mask);
+}
+
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__floats_512(__mmask16 mask,
+                                                                      const float *x) {
+    return _mm512_maskz_loadu_ps(mask, x);
+}
+
+EPCTX_NPU__TARGET static EPCTX_NPU__INLINE void epctx_npu__store_256(__m256i mask, size_t count,
+                                                                     float *y, __m256 v) {
+    if (count >= 8) /* stores with a mask are slow */
+        _mm256_storeu_ps(y, v);
+    else
+        _mm256_maskstore_ps(y, mask, v);
+}
+
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__store_512(__mmask16 mask, size_t count,
+                                                                   float *y, __m512 v) {
+    (void)count;
+    _mm512_mask_storeu_ps(y, mask, v);
+}
+
+/* The epilogue of a vector of columns of row `r`. */
+#define EPCTX_NPU__EPILOGUE_FORM(bits, target) \
+    target static EPCTX_NPU__INLINE void epctx_npu__epilogue_##bits( \
+        const epctx_npu__epilogue *f, size_t r, size_t column, __m##bits v) { \
+        const size_t count = f->columns > column ? f->columns - column : 0; \
+        const epctx_npu__mask_##bits mask = epctx_npu__mask_of_##bits(count); \
+        const size_t at = r * f->row + column; \
+        v = _mm##bits##_mul_ps(v, _mm##bits##_set1_ps(f->scale)); \
+        if (f->bias != NULL) \
+            v = _mm##bits##_add_ps(v, epctx_npu__floats_##bits(mask, f->bias + column)); \
+        if (f->add != NULL) \
+            v = _mm##bits##_add_ps(v, epctx_npu__floats_##bits(mask, f->add + at)); \
+        v = _mm##bits##_min_ps(_mm##bits##_set1_ps(f->high), v); \
+        v = _mm##bits##_max_ps(_mm##bits##_set1_ps(f->low), v); \
+        epctx_npu__store_##bits(mask, count, f->y + at, v); \
+    }
+
+EPCTX_NPU__EPILOGUE_FORM(256, EPCTX_NPU__TARGET)
+EPCTX_NPU__EPILOGUE_FORM(512, EPCTX_NPU__WIDE)
+
 /* 6 rows by one block of columns. */
 EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const epctx_npu__left *a, const float *b,
                                                    const epctx_npu__epilogue *f) {
     const float *const *at = a->at;
-    float tile[6 * EPCTX_NPU__COLUMNS];
+    const epctx_npu__epilogue end = *f; /* stores cannot change a copy */
     __m256 c[6], d[6];
     size_t t, k, r;
     EPCTX_NPU__UNROLL
@@ -2073,28 +2136,11 @@ EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const epctx_npu__left *a, con
     }
     EPCTX_NPU__UNROLL
     for (r = 0; r < 6; r++) {
-        _mm256_storeu_ps(tile + r * EPCTX_NPU__COLUMNS, c[r]);
-        _mm256_storeu_ps(tile + r * EPCTX_NPU__COLUMNS + 8, d[r]);
+        if (r < end.rows) {
+            epctx_npu__epilogue_256(&end, r, 0, c[r]);
+            if (end.columns > 8) epctx_npu__epilogue_256(&end, r, 8, d[r]);
+        }
     }
-    epctx_npu__epilogue_tile(f, tile);
-}
-
-/* The lanes of `columns` columns from `column` on. */
-static EPCTX_NPU__INLINE __mmask16 epctx_npu__lanes(size_t columns, size_t column) {
-    const size_t left = columns > column ? columns - column : 0;
-    return (__mmask16)(left >= 16 ? 0xffffu : (1u << left) - 1);
-}
-
-/* The epilogue of 16 columns of row `r`. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, __m512 v) {
-    const __mmask16 mask = epctx_npu__lanes(f->columns, column);
-    v = _mm512_mul_ps(v, _mm512_set1_ps(f->scale));
-    if (f->bias != NULL) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->bias + column));
-    if (f->add != NULL)
-        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->add + r * f->row + column));
-    v = _mm512_max_ps(_mm512_set1_ps(f->low), _mm512_min_ps(_mm512_set1_ps(f->high), v));
-    _mm512_mask_storeu_ps(f->y + r * f->row + column, mask, v);
 }
 
 /* `rows` rows by `blocks` blocks of columns. */
@@ -2136,7 +2182,7 @@ EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__tiles_wide(const epctx_
         if (r < rows && r < end.rows) {
             EPCTX_NPU__UNROLL
             for (j = 0; j < 4; j++)
-                if (j < blocks) epctx_npu__epilogue_wide(&end, r, j * EPCTX_NPU__COLUMNS, c[r][j]);
+                if (j < blocks) epctx_npu__epilogue_512(&end, r, j * EPCTX_NPU__COLUMNS, c[r][j]);
         }
     }
 }
@@ -2610,115 +2656,139 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__slides *s,
 
 #ifdef EPCTX_NPU__AVX2
 
+/* With a multiplier. */
 EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__slides *s,
                                                     epctx_npu__tap_range *t, uint32_t ox,
                                                     uint32_t end, float *y) {
     epctx_npu__slide_kinds(s, t, ox, end, y);
 }
 
-/* `n` (3 or 5) taps of a line for 8 pixels: each element is read once. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__slide_taps(const float *x, size_t pixel,
-                                                                    const float *taps, size_t n,
-                                                                    __mmask16 mask, __m512 *sum) {
-    __m512 k[5];
-    size_t i, t;
-    EPCTX_NPU__UNROLL
-    for (t = 0; t < 5; t++) k[t] = t < n ? _mm512_loadu_ps(taps + 16 * t) : _mm512_setzero_ps();
-    EPCTX_NPU__UNROLL
-    for (i = 0; i < 12; i++) {
-        if (i < 7 + n) {
-            const __m512 v = _mm512_maskz_loadu_ps(mask, x);
-            EPCTX_NPU__UNROLL
-            for (t = 0; t < 5; t++)
-                if (t < n && t <= i && i - t < 8) sum[i - t] = _mm512_fmadd_ps(k[t], v, sum[i - t]);
-            x += pixel;
-        }
+/* On vectors of 256 and of 512 bits:
+ * slide_taps: `n` (3 or 5) taps of a line for 8 pixels; each element is read once.
+ * slide_wide: `groups` times one pixel, or 8 adjacent ones whose windows all lie within the columns
+ * of the image. */
+#define EPCTX_NPU__SLIDE_FORM(bits, target) \
+    target static EPCTX_NPU__INLINE void epctx_npu__slide_taps_##bits( \
+        const float *x, size_t pixel, const float *taps, size_t n, epctx_npu__mask_##bits mask, \
+        __m##bits *sum) { \
+        __m##bits k[5]; \
+        size_t i, t; \
+        EPCTX_NPU__UNROLL \
+        for (t = 0; t < 5; t++) \
+            k[t] = t < n ? _mm##bits##_loadu_ps(taps + 16 * t) : _mm##bits##_setzero_ps(); \
+        EPCTX_NPU__UNROLL \
+        for (i = 0; i < 12; i++) { \
+            if (i < 7 + n) { \
+                const __m##bits v = epctx_npu__floats_##bits(mask, x); \
+                EPCTX_NPU__UNROLL \
+                for (t = 0; t < 5; t++) \
+                    if (t < n && t <= i && i - t < 8) \
+                        sum[i - t] = _mm##bits##_fmadd_ps(k[t], v, sum[i - t]); \
+                x += pixel; \
+            } \
+        } \
+    } \
+\
+    target static EPCTX_NPU__INLINE void epctx_npu__slide_wide_##bits( \
+        const epctx_npu__slides *s, epctx_npu__slide_kind kind, const epctx_npu__tap_range *t, \
+        size_t pixels, size_t groups, float *y) { \
+        const epctx_npu__window *w = s->window; \
+        const size_t taps = (size_t)w->kernel_h * w->kernel_w, step = w->stride_w * s->channels; \
+        const size_t line = (size_t)w->dilation_h * w->in_w * s->channels, out = s->row; \
+        const size_t right = w->dilation_w * s->channels, pixel = s->channels; \
+        const int32_t rows = t->ky_high - t->ky_low, columns = t->kx_high - t->kx_low; \
+        const bool any = rows > 0 && columns > 0; \
+        const bool dense = kind == EPCTX_NPU__SLIDE_PRODUCTS && pixels == 8 && \
+                           w->dilation_w == 1 && w->stride_w == 1 && \
+                           (w->kernel_w == 3 || w->kernel_w == 5); \
+        const size_t top = any ? (size_t)(t->y + t->ky_low * (int32_t)w->dilation_h) : 0; \
+        const size_t left = any ? (size_t)(t->x + t->kx_low * (int32_t)w->dilation_w) : 0; \
+        const __m##bits divisor = _mm##bits##_set1_ps(epctx_npu__slide_divisor(s, t)); \
+        size_t c, g, i; \
+        for (c = 0; c < pixel; c += bits / 32) { \
+            const epctx_npu__mask_##bits mask = epctx_npu__mask_of_##bits(pixel - c); \
+            const float *from = s->x + (top * w->in_w + left) * pixel + c; \
+            const float *tap = NULL; \
+            __m##bits sum[8], first = _mm##bits##_setzero_ps(); \
+            if (s->bias != NULL) first = epctx_npu__floats_##bits(mask, s->bias + c); \
+            if (kind == EPCTX_NPU__SLIDE_MAX) \
+                first = _mm##bits##_set1_ps(epctx_npu__float_of(0xff800000u)); \
+            if (kind == EPCTX_NPU__SLIDE_PRODUCTS) \
+                tap = s->weights + c / 16 * 16 * taps + c % 16 + \
+                      ((size_t)t->ky_low * w->kernel_w + (size_t)t->kx_low) * 16; \
+            for (g = 0; g < groups; g++) { \
+                const float *row = from, *k_row = tap; \
+                float *to = y + g * pixels * out + c; \
+                int32_t ky, kx; \
+                EPCTX_NPU__UNROLL \
+                for (i = 0; i < 8; i++) sum[i] = first; \
+                for (ky = 0; ky < rows; ky++) { \
+                    const float *x = row, *k = k_row; \
+                    if (dense && w->kernel_w == 3) \
+                        epctx_npu__slide_taps_##bits(x, pixel, k, 3, mask, sum); \
+                    if (dense && w->kernel_w == 5) \
+                        epctx_npu__slide_taps_##bits(x, pixel, k, 5, mask, sum); \
+                    for (kx = 0; kx < columns && !dense; kx++) { \
+                        const __m##bits weight = kind == EPCTX_NPU__SLIDE_PRODUCTS \
+                                                     ? _mm##bits##_loadu_ps(k + kx * 16) \
+                                                     : first; \
+                        EPCTX_NPU__UNROLL \
+                        for (i = 0; i < 8; i++) { \
+                            if (i < pixels) { \
+                                const __m##bits v = epctx_npu__floats_##bits(mask, x + i * step); \
+                                sum[i] = kind == EPCTX_NPU__SLIDE_MAX \
+                                             ? _mm##bits##_max_ps(sum[i], v) \
+                                         : kind != EPCTX_NPU__SLIDE_PRODUCTS \
+                                             ? _mm##bits##_add_ps(sum[i], v) \
+                                             : _mm##bits##_fmadd_ps(weight, v, sum[i]); \
+                            } \
+                        } \
+                        x += right; \
+                    } \
+                    row += line; \
+                    if (kind == EPCTX_NPU__SLIDE_PRODUCTS) k_row += (size_t)w->kernel_w * 16; \
+                } \
+                EPCTX_NPU__UNROLL \
+                for (i = 0; i < 8; i++) { \
+                    if (i < pixels) { \
+                        const __m##bits v = kind == EPCTX_NPU__SLIDE_AVERAGE \
+                                                ? _mm##bits##_div_ps(sum[i], divisor) \
+                                                : sum[i]; \
+                        epctx_npu__store_##bits(mask, pixel - c, to + i * out, v); \
+                    } \
+                } \
+                from += pixels * step; \
+            } \
+        } \
+    } \
+\
+    target static void epctx_npu__slide_run_##bits( \
+        const epctx_npu__slides *s, const epctx_npu__tap_range *t, size_t eights, float *y) { \
+        const size_t pixels = eights > 0 ? 8 : 1, groups = eights > 0 ? eights : 1; \
+        if (s->kind == EPCTX_NPU__SLIDE_MAX) \
+            epctx_npu__slide_wide_##bits(s, EPCTX_NPU__SLIDE_MAX, t, pixels, groups, y); \
+        else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS) \
+            epctx_npu__slide_wide_##bits(s, EPCTX_NPU__SLIDE_AVERAGE, t, pixels, groups, y); \
+        else if (eights > 0) \
+            epctx_npu__slide_wide_##bits(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 8, eights, y); \
+        else \
+            epctx_npu__slide_wide_##bits(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 1, 1, y); \
     }
-}
 
-/* `groups` times one pixel, or 8 adjacent ones whose windows all lie within the columns of the
- * image. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__slide_wide(const epctx_npu__slides *s, epctx_npu__slide_kind kind,
-                      const epctx_npu__tap_range *t, size_t pixels, size_t groups, float *y) {
-    const epctx_npu__window *w = s->window;
-    const size_t taps = (size_t)w->kernel_h * w->kernel_w, step = w->stride_w * s->channels;
-    const size_t line = (size_t)w->dilation_h * w->in_w * s->channels, out = s->row;
-    const size_t right = w->dilation_w * s->channels, pixel = s->channels;
-    const int32_t rows = t->ky_high - t->ky_low, columns = t->kx_high - t->kx_low;
-    const bool any = rows > 0 && columns > 0;
-    const bool dense = kind == EPCTX_NPU__SLIDE_PRODUCTS && pixels == 8 && w->dilation_w == 1 &&
-                       w->stride_w == 1 && (w->kernel_w == 3 || w->kernel_w == 5);
-    const size_t top = any ? (size_t)(t->y + t->ky_low * (int32_t)w->dilation_h) : 0;
-    const size_t left = any ? (size_t)(t->x + t->kx_low * (int32_t)w->dilation_w) : 0;
-    const __m512 divisor = _mm512_set1_ps(epctx_npu__slide_divisor(s, t));
-    size_t c, g, i;
-    for (c = 0; c < pixel; c += 16) {
-        const __mmask16 mask = epctx_npu__lanes(pixel, c);
-        const float *from = s->x + (top * w->in_w + left) * pixel + c;
-        const float *tap = NULL;
-        __m512 sum[8], first = _mm512_setzero_ps();
-        if (s->bias != NULL) first = _mm512_maskz_loadu_ps(mask, s->bias + c);
-        if (kind == EPCTX_NPU__SLIDE_MAX) first = _mm512_set1_ps(epctx_npu__float_of(0xff800000u));
-        if (kind == EPCTX_NPU__SLIDE_PRODUCTS)
-            tap =
-                s->weights + c * taps + ((size_t)t->ky_low * w->kernel_w + (size_t)t->kx_low) * 16;
-        for (g = 0; g < groups; g++) {
-            const float *row = from, *k_row = tap;
-            float *to = y + g * pixels * out + c;
-            int32_t ky, kx;
-            EPCTX_NPU__UNROLL
-            for (i = 0; i < 8; i++) sum[i] = first;
-            for (ky = 0; ky < rows; ky++) {
-                const float *x = row, *k = k_row;
-                if (dense && w->kernel_w == 3) epctx_npu__slide_taps(x, pixel, k, 3, mask, sum);
-                if (dense && w->kernel_w == 5) epctx_npu__slide_taps(x, pixel, k, 5, mask, sum);
-                for (kx = 0; kx < columns && !dense; kx++) {
-                    const __m512 weight =
-                        kind == EPCTX_NPU__SLIDE_PRODUCTS ? _mm512_loadu_ps(k + kx * 16) : first;
-                    EPCTX_NPU__UNROLL
-                    for (i = 0; i < 8; i++) {
-                        if (i < pixels) {
-                            const __m512 v = _mm512_maskz_loadu_ps(mask, x + i * step);
-                            sum[i] = kind == EPCTX_NPU__SLIDE_MAX ? _mm512_max_ps(sum[i], v)
-                                     : kind != EPCTX_NPU__SLIDE_PRODUCTS
-                                         ? _mm512_add_ps(sum[i], v)
-                                         : _mm512_fmadd_ps(weight, v, sum[i]);
-                        }
-                    }
-                    x += right;
-                }
-                row += line;
-                if (kind == EPCTX_NPU__SLIDE_PRODUCTS) k_row += (size_t)w->kernel_w * 16;
-            }
-            EPCTX_NPU__UNROLL
-            for (i = 0; i < 8; i++) {
-                if (i < pixels) {
-                    const __m512 v =
-                        kind == EPCTX_NPU__SLIDE_AVERAGE ? _mm512_div_ps(sum[i], divisor) : sum[i];
-                    _mm512_mask_storeu_ps(to + i * out, mask, v);
-                }
-            }
-            from += pixels * step;
-        }
-    }
-}
-
-EPCTX_NPU__WIDE static void epctx_npu__slide_run(const epctx_npu__slides *s,
-                                                 const epctx_npu__tap_range *t, size_t eights,
-                                                 float *y) {
-    const size_t pixels = eights > 0 ? 8 : 1, groups = eights > 0 ? eights : 1;
-    if (s->kind == EPCTX_NPU__SLIDE_MAX)
-        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_MAX, t, pixels, groups, y);
-    else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS)
-        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_AVERAGE, t, pixels, groups, y);
-    else if (eights > 0)
-        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 8, eights, y);
-    else
-        epctx_npu__slide_wide(s, EPCTX_NPU__SLIDE_PRODUCTS, t, 1, 1, y);
-}
+EPCTX_NPU__SLIDE_FORM(256, EPCTX_NPU__TARGET)
+EPCTX_NPU__SLIDE_FORM(512, EPCTX_NPU__WIDE)
 
 #endif /* EPCTX_NPU__AVX2 */
+
+#ifdef EPCTX_NPU__AVX2
+static void epctx_npu__slide_run(epctx_npu__level fast, const epctx_npu__slides *s,
+                                 const epctx_npu__tap_range *t, size_t eights, float *y) {
+    if (fast == EPCTX_NPU__LEVEL_AVX512)
+        epctx_npu__slide_run_512(s, t, eights, y);
+    else
+        epctx_npu__slide_run_256(s, t, eights, y);
+}
+#endif
 
 /* The pixels of row t from ox on that one call computes; returns the next ox. */
 static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__slides *s,
@@ -2726,7 +2796,7 @@ static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__sl
     const epctx_npu__window *w = s->window;
 #ifdef EPCTX_NPU__AVX2
     epctx_npu__tap_columns(w, ox, t);
-    if (fast == EPCTX_NPU__LEVEL_AVX512 && s->multiplier == 1) {
+    if (fast != EPCTX_NPU__PORTABLE && s->multiplier == 1) {
         const int32_t room =
             (int32_t)w->in_w - 1 - t->x - (int32_t)((w->kernel_w - 1) * w->dilation_w);
         const uint32_t left = w->out_w - ox;
@@ -2735,16 +2805,16 @@ static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__sl
             whole = (uint32_t)room / w->stride_w + 1;
             whole = whole < left ? whole : left;
         }
-        epctx_npu__slide_run(s, t, whole / 8, y + ox * s->row);
+        epctx_npu__slide_run(fast, s, t, whole / 8, y + ox * s->row);
         if (whole > 8 && whole % 8 != 0) { /* the last eight overlap those before */
             epctx_npu__tap_columns(w, ox + whole - 8, t);
-            epctx_npu__slide_run(s, t, 1, y + (ox + whole - 8) * s->row);
+            epctx_npu__slide_run(fast, s, t, 1, y + (ox + whole - 8) * s->row);
         }
         return ox + (whole >= 8 ? whole : 1);
     }
     if (fast != EPCTX_NPU__PORTABLE) {
-        epctx_npu__slide_avx2(s, t, ox, ox + 1, y);
-        return ox + 1;
+        epctx_npu__slide_avx2(s, t, ox, w->out_w, y);
+        return w->out_w;
     }
 #endif
     (void)fast;
