@@ -6966,6 +6966,12 @@ static epctx_status epctx_npu__alloc(epctx_npu__compiler *c, uint64_t count, siz
     return *out != NULL ? EPCTX_OK : epctx_npu__nomem(c, epctx_npu__mul(count, size));
 }
 
+static epctx_status epctx_npu__put(epctx_npu__compiler *c, epctx_map *map, epctx_str name,
+                                   uint32_t value) {
+    return epctx_map_put(map, name, value) == EPCTX_OK ? EPCTX_OK
+                                                       : epctx_npu__nomem(c, c->arena->missing);
+}
+
 /* Makes room for one more element of an array in the arena; doubles. */
 static epctx_status epctx_npu__grow(epctx_npu__compiler *c, void **array, size_t count,
                                     size_t *room, size_t size) {
@@ -7258,6 +7264,14 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
     return EPCTX_OK;
 }
 
+/* The same for a step whose result is a new tensor. */
+static epctx_status epctx_npu__emit_new(epctx_npu__compiler *c, epctx_npu__step *s, int32_t elem,
+                                        const epctx_npu__shape *shape, uint32_t *y) {
+    EPCTX__TRY(epctx_npu__new_tensor(c, elem, shape, y));
+    s->out = *y;
+    return epctx_npu__emit(c, s);
+}
+
 /* The step that computes `tensor`, if it may still change: nothing else reads its result. */
 static epctx_npu__step *epctx_npu__producer(epctx_npu__compiler *c, uint32_t tensor) {
     const epctx_npu__tensor *t = &c->tensors[tensor];
@@ -7336,6 +7350,16 @@ static epctx_status epctx_npu__emit_move(epctx_npu__compiler *c, uint32_t from, 
     return epctx_npu__emit(c, &s);
 }
 
+/* A new tensor from elements of `x`: from `start` on, by these strides. */
+static epctx_status epctx_npu__emit_picked(epctx_npu__compiler *c, uint32_t x,
+                                           const epctx_npu__shape *shape, uint64_t start,
+                                           const int64_t *from, uint32_t *y) {
+    int64_t to[EPCTX_NPU_MAX_RANK];
+    epctx_npu__dense(shape, to);
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
+    return epctx_npu__emit_move(c, x, *y, shape, start, 0, from, to);
+}
+
 /* Copies all of `from` in order. */
 static epctx_status epctx_npu__emit_copy(epctx_npu__compiler *c, uint32_t from, uint32_t to) {
     int64_t strides[EPCTX_NPU_MAX_RANK];
@@ -7401,11 +7425,10 @@ static epctx_status epctx_npu__emit_binary(epctx_npu__compiler *c, epctx_npu__bi
     int32_t *const strides[2] = {p->a, p->b};
     epctx_npu__shape shape;
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, out));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_BINARY, a, b, *out);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_BINARY, a, b, 0);
     p->kind = (uint32_t)kind;
     p->rank = epctx_npu__walk(c, &shape, ids, 2, p->dims, strides);
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, out);
 }
 
 static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, uint64_t bits) {
@@ -7426,8 +7449,7 @@ static epctx_status epctx_npu__emit_cast_once(epctx_npu__compiler *c, uint32_t x
     const int32_t from = c->tensors[x].elem;
     *y = x;
     if (from == to) return EPCTX_OK;
-    EPCTX__TRY(epctx_npu__new_tensor(c, to, &shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, *y);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, 0);
     s.params.cast.count = (uint32_t)c->tensors[x].count;
     s.params.cast.from = (uint32_t)from;
     s.params.cast.to = (uint32_t)to;
@@ -7438,7 +7460,7 @@ static epctx_status epctx_npu__emit_cast_once(epctx_npu__compiler *c, uint32_t x
         s.params.convert.from = (uint32_t)from;
         s.params.convert.to = (uint32_t)to;
     }
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, to, &shape, y);
 }
 
 /* uint64 is computed as int64, which is the same for sums, products and bits. */
@@ -7526,12 +7548,11 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     if (t->elem == 0) return epctx_npu__refuse_value(c, t, node->inputs[i]);
     if (!c->stored && epctx_npu__computed_type(t->elem) != t->elem) {
         const bool folding = c->folding;
-        epctx_status status;
         c->narrow = c->narrow == 0 ? t->elem : c->narrow;
         c->folding = t->constant;
-        status = epctx_npu__emit_cast(c, *id, epctx_npu__computed_type(t->elem), id);
+        EPCTX__TRY(epctx_npu__emit_cast(c, *id, epctx_npu__computed_type(t->elem), id));
         c->folding = folding;
-        return status;
+        return EPCTX_OK;
     }
     if (c->narrow == 0 && t->elem == EPCTX_ONNX_FLOAT) c->narrow = EPCTX_ONNX_FLOAT;
     return EPCTX_OK;
@@ -7591,9 +7612,7 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
     uses = epctx_map_get(&c->scope.uses, node->outputs[i]);
     c->tensors[id].name = node->outputs[i];
     c->tensors[id].uses = uses == EPCTX_MAP_NONE ? 0 : uses;
-    if (epctx_map_put(&c->scope.names, node->outputs[i], id) != EPCTX_OK)
-        return epctx_npu__nomem(c, c->arena->missing);
-    return EPCTX_OK;
+    return epctx_npu__put(c, &c->scope.names, node->outputs[i], id);
 }
 
 /* Fails if an output from `first` on is used: the kernels do not compute it. */
@@ -7734,13 +7753,12 @@ static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x,
                                         epctx_npu__act_kind kind, float a, float b, uint32_t *y) {
     epctx_npu__step s;
     epctx_npu__shape shape = c->tensors[x].shape;
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, x, EPCTX_NPU__NONE, *y);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, x, EPCTX_NPU__NONE, 0);
     s.params.unary.count = (uint32_t)c->tensors[x].count;
     s.params.unary.act.kind = (uint32_t)kind;
     s.params.unary.act.a = a;
     s.params.unary.act.b = b;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
 /* A constant scalar of any type with a small integer value. */
@@ -7789,13 +7807,12 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
                ((kind >= EPCTX_NPU__EXACT_DIV && kind <= EPCTX_NPU__EXACT_FMOD) ||
                 kind > EPCTX_NPU__EXACT_EQUAL)));
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
-    EPCTX__TRY(epctx_npu__new_tensor(
-        c, (int32_t)epctx_npu__exact_type((uint32_t)kind, (uint32_t)type), &shape, out));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_EXACT, a, b, *out);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_EXACT, a, b, 0);
     p->kind = (uint32_t)kind;
     p->type = (uint32_t)type;
     p->rank = epctx_npu__walk(c, &shape, ids, 2, p->dims, strides);
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(
+        c, &s, (int32_t)epctx_npu__exact_type((uint32_t)kind, (uint32_t)type), &shape, out);
 }
 
 static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condition, uint32_t a,
@@ -7809,12 +7826,11 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
         return EPCTX_NPU__INVALID(c, "expected a bool condition and two inputs of one type");
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &both));
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[condition].shape, &both, &shape));
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_WHERE, condition, a, *out);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_WHERE, condition, a, 0);
     s.in[2] = b;
     p->elem = epctx_npu__stored_size(c->tensors[a].elem);
     p->rank = epctx_npu__walk(c, &shape, ids, 3, p->dims, strides);
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, c->tensors[a].elem, &shape, out);
 }
 
 /* x combined with one number. */
@@ -7872,10 +7888,8 @@ static epctx_status epctx_npu__lower_alias(epctx_npu__compiler *c, uint32_t x,
 }
 
 static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0];
-    epctx_npu__shape shape;
-    shape = c->tensors[x].shape;
-    return epctx_npu__lower_alias(c, x, &shape);
+    const epctx_npu__shape shape = c->tensors[c->in[0]].shape;
+    return epctx_npu__lower_alias(c, c->in[0], &shape);
 }
 
 /* The identity, as nothing is dropped; the mask is all true. */
@@ -8085,22 +8099,20 @@ static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c) {
 }
 
 static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c) {
+    const epctx_npu__shape in = c->tensors[c->in[0]].shape;
+    const int64_t rank = (int64_t)in.rank;
     epctx_npu__shape shape = {1, {0}};
-    int64_t start = epctx_node_int(c->node, "start", 0), end, i, rank;
-    int64_t *dims;
+    int64_t start = epctx_node_int(c->node, "start", 0);
+    int64_t end = epctx_node_int(c->node, "end", rank);
     void *data;
-    uint32_t x = c->in[0], id;
-    rank = (int64_t)c->tensors[x].shape.rank;
-    end = epctx_node_int(c->node, "end", rank);
     start += start < 0 ? rank : 0;
     end += end < 0 ? rank : 0;
     start = start < 0 ? 0 : (start > rank ? rank : start);
     end = end < start ? start : (end > rank ? rank : end);
     shape.dims[0] = end - start;
-    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
-    dims = (int64_t *)data;
-    for (i = start; i < end; i++) dims[i - start] = c->tensors[x].shape.dims[i];
-    return epctx_npu__output(c, 0, id);
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &c->y));
+    memcpy(data, in.dims + start, (size_t)shape.dims[0] * sizeof *in.dims);
+    return EPCTX_OK;
 }
 
 /* -- element-wise -- */
@@ -8333,10 +8345,8 @@ static epctx_status epctx_npu__emit_fused(epctx_npu__compiler *c, epctx_npu__bin
 }
 
 static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c) {
-    const epctx_npu__binary_kind kind = (epctx_npu__binary_kind)c->variant;
-    uint32_t a = c->in[0], b = c->in[1];
-    EPCTX__TRY(epctx_npu__old_broadcast(c, a, &b));
-    return epctx_npu__emit_fused(c, kind, a, b, &c->y);
+    EPCTX__TRY(epctx_npu__old_broadcast(c, c->in[0], &c->in[1]));
+    return epctx_npu__emit_fused(c, (epctx_npu__binary_kind)c->variant, c->in[0], c->in[1], &c->y);
 }
 
 static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c) {
@@ -8420,14 +8430,13 @@ static epctx_status epctx_npu__emit_not(epctx_npu__compiler *c, uint32_t x, uint
 }
 
 static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0];
-    return epctx_npu__emit_not(c, x, &c->y);
+    return epctx_npu__emit_not(c, c->in[0], &c->y);
 }
 
 /* Only NaN does not equal itself. */
 static epctx_status epctx_npu__lower_is_nan(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], y;
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, x, &y));
+    uint32_t y;
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, c->in[0], c->in[0], &y));
     return epctx_npu__emit_not(c, y, &c->y);
 }
 
@@ -8449,17 +8458,13 @@ static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c) {
 }
 
 static epctx_status epctx_npu__lower_where(epctx_npu__compiler *c) {
-    uint32_t condition = c->in[0], a = c->in[1], b = c->in[2];
-    return epctx_npu__emit_where(c, condition, a, b, &c->y);
+    return epctx_npu__emit_where(c, c->in[0], c->in[1], c->in[2], &c->y);
 }
 
 static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c) {
-    uint32_t a = c->in[0], b = c->in[1], y;
-    if (epctx_node_int(c->node, "fmod", 0) != 0)
-        EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_FMOD, a, b, &y));
-    else
-        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, a, b, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_node_int(c->node, "fmod", 0) != 0
+               ? epctx_npu__emit_any(c, EPCTX_NPU__BINARY_FMOD, c->in[0], c->in[1], &c->y)
+               : epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, c->in[0], c->in[1], &c->y);
 }
 
 /* Common constant exponents become cheaper steps. */
@@ -8491,7 +8496,7 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c) {
 /* Axis i of the result is axis perm[i] of `x`. */
 static epctx_status epctx_npu__emit_transpose(epctx_npu__compiler *c, uint32_t x,
                                               const int64_t *perm, uint32_t *y) {
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape = c->tensors[x].shape;
     uint32_t i, last = 0;
     bool moves = false;
@@ -8505,10 +8510,8 @@ static epctx_status epctx_npu__emit_transpose(epctx_npu__compiler *c, uint32_t x
             last = axis;
         }
     }
-    if (!moves) return epctx_npu__alias(c, x, &shape, 0, y);
-    epctx_npu__dense(&shape, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
-    return epctx_npu__emit_move(c, x, *y, &shape, 0, 0, from, to);
+    return moves ? epctx_npu__emit_picked(c, x, &shape, 0, from, y)
+                 : epctx_npu__alias(c, x, &shape, 0, y);
 }
 
 static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c) {
@@ -8575,23 +8578,20 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__take_box(epctx_npu__compiler *c, uint32_t x,
                                         const epctx_npu__shape *box, const int64_t *start,
                                         const int64_t *step, uint32_t *y) {
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK];
     const epctx_npu__shape in = c->tensors[x].shape;
     uint64_t first = 0;
     bool whole = epctx_npu__count(box) > 0, inner_full = true;
-    uint32_t i;
+    uint32_t d;
     epctx_npu__dense(&in, dense);
-    for (i = in.rank; i > 0; i--) {
-        uint32_t d = i - 1;
+    for (d = in.rank; d-- > 0;) {
         from[d] = dense[d] * step[d];
         first += (uint64_t)(start[d] * dense[d]);
         if (box->dims[d] > 1 && (step[d] != 1 || !inner_full)) whole = false;
         inner_full = inner_full && box->dims[d] == in.dims[d];
     }
     if (whole) return epctx_npu__alias(c, x, box, first, y);
-    epctx_npu__dense(box, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, box, y));
-    return epctx_npu__emit_move(c, x, *y, box, first, 0, from, to);
+    return epctx_npu__emit_picked(c, x, box, first, from, y);
 }
 
 /* Elements `index` to `index` + `count` of an axis. */
@@ -8679,11 +8679,9 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c) {
 
 static epctx_status epctx_npu__expand_to(epctx_npu__compiler *c, uint32_t x,
                                          const epctx_npu__shape *shape, uint32_t *y) {
-    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    int64_t from[EPCTX_NPU_MAX_RANK];
     epctx_npu__broadcast_strides(&c->tensors[x].shape, shape, from);
-    epctx_npu__dense(shape, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
-    return epctx_npu__emit_move(c, x, *y, shape, 0, 0, from, to);
+    return epctx_npu__emit_picked(c, x, shape, 0, from, y);
 }
 
 static epctx_status epctx_npu__lower_expand(epctx_npu__compiler *c) {
@@ -8897,15 +8895,13 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
             return epctx_npu__alias(c, *y, &shape, 0, y);
         }
     }
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, c->tensors[x].elem, &shape, y);
 }
 
 static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], indices = c->in[1], axis;
-    EPCTX__TRY(epctx_npu__axis_attr(c, 0, c->tensors[x].shape.rank, 0, &axis));
-    return epctx_npu__emit_gather(c, x, indices, axis, &c->y);
+    uint32_t axis;
+    EPCTX__TRY(epctx_npu__axis_attr(c, 0, c->tensors[c->in[0]].shape.rank, 0, &axis));
+    return epctx_npu__emit_gather(c, c->in[0], c->in[1], axis, &c->y);
 }
 
 /* -- more data movement -- */
@@ -9035,12 +9031,11 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
 }
 
 static epctx_status epctx_npu__lower_size(epctx_npu__compiler *c) {
-    epctx_npu__shape shape = {0, {0}};
-    uint32_t x = c->in[0], y;
+    const epctx_npu__shape scalar = {0, {0}};
     void *data;
-    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &y));
-    memcpy(data, &c->tensors[x].count, 8);
-    return epctx_npu__output(c, 0, y);
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &scalar, &data, &c->y));
+    memcpy(data, &c->tensors[c->in[0]].count, 8);
+    return EPCTX_OK;
 }
 
 /* Reshapes `x` to `split`, transposes by `order`, and reshapes to `shape`: output 0. */
@@ -9132,22 +9127,19 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
         p->dims[i] = (uint32_t)is.dims[i];
         p->data_dims[i] = (uint32_t)xs.dims[i];
     }
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &is, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, c->tensors[x].elem, scatter ? &xs : &is, y);
 }
 
 static epctx_status epctx_npu__lower_gather_elements(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], indices = c->in[1];
-    return epctx_npu__emit_pick(c, x, indices, EPCTX_NPU__NONE, epctx_node_int(c->node, "axis", 0),
-                                0, &c->y);
+    return epctx_npu__emit_pick(c, c->in[0], c->in[1], EPCTX_NPU__NONE,
+                                epctx_node_int(c->node, "axis", 0), 0, &c->y);
 }
 
 static epctx_status epctx_npu__lower_scatter_elements(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], indices = c->in[1], updates = c->in[2], join;
+    uint32_t join;
     EPCTX__TRY(epctx_npu__join_of(c, &join));
-    return epctx_npu__emit_pick(c, x, indices, updates, epctx_node_int(c->node, "axis", 0), join,
-                                &c->y);
+    return epctx_npu__emit_pick(c, c->in[0], c->in[1], c->in[2], epctx_node_int(c->node, "axis", 0),
+                                join, &c->y);
 }
 
 static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
@@ -9188,23 +9180,21 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     if (scatter && (!epctx_npu__same_shape(&rows, &c->tensors[updates].shape) ||
                     c->tensors[updates].elem != c->tensors[x].elem))
         return EPCTX_NPU__INVALID(c, "updates: type or shape does not match");
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &rows, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, c->tensors[x].elem, scatter ? &xs : &rows, y);
 }
 
 static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c) {
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
-    uint32_t x = c->in[0], indices = c->in[1];
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK)
         return epctx_npu__bad_attr(c, "batch_dims", "a number in 0..7");
-    return epctx_npu__emit_tuples(c, x, indices, EPCTX_NPU__NONE, (uint32_t)batch_dims, 0, &c->y);
+    return epctx_npu__emit_tuples(c, c->in[0], c->in[1], EPCTX_NPU__NONE, (uint32_t)batch_dims, 0,
+                                  &c->y);
 }
 
 static epctx_status epctx_npu__lower_scatter_nd(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], indices = c->in[1], updates = c->in[2], join;
+    uint32_t join;
     EPCTX__TRY(epctx_npu__join_of(c, &join));
-    return epctx_npu__emit_tuples(c, x, indices, updates, 0, join, &c->y);
+    return epctx_npu__emit_tuples(c, c->in[0], c->in[1], c->in[2], 0, join, &c->y);
 }
 
 /* Equal to a ramp, then one of two values. */
@@ -9544,42 +9534,33 @@ static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_
     epctx_npu__shape given = all;
     int64_t dense[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     uint32_t padded = w;
-    epctx_status status = EPCTX_OK;
     c->folding = c->tensors[w].constant;
     given.dims[1] = p->kernel[0];
     given.dims[2] = p->kernel[1];
     if (given.dims[1] != all.dims[1] || given.dims[2] != all.dims[2]) {
         epctx_npu__dense(&given, dense);
         epctx_npu__dense(&all, to);
-        status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &padded);
-        if (status == EPCTX_OK) status = epctx_npu__emit_fill(c, padded, 0);
-        if (status == EPCTX_OK)
-            status = epctx_npu__emit_move(c, w, padded, &given, 0, 0, dense, to);
+        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &padded));
+        EPCTX__TRY(epctx_npu__emit_fill(c, padded, 0));
+        EPCTX__TRY(epctx_npu__emit_move(c, w, padded, &given, 0, 0, dense, to));
     }
-    epctx_npu__dense(&out, to);
-    if (status == EPCTX_OK) status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, turned);
-    if (status == EPCTX_OK)
-        status =
-            epctx_npu__emit_move(c, padded, *turned, &out,
-                                 (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx), 0, from, to);
+    EPCTX__TRY(epctx_npu__emit_picked(
+        c, padded, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx), from, turned));
     c->folding = folding;
-    return status;
+    return EPCTX_OK;
 }
 
 /* One bias per phase. */
 static epctx_status epctx_npu__turn_bias(epctx_npu__compiler *c, const epctx_npu__transposed *p,
                                          uint32_t *bias) {
-    const int64_t phases = p->phases[0] * p->phases[1], from[2] = {1, 0}, to[2] = {phases, 1};
+    const int64_t phases = p->phases[0] * p->phases[1], from[2] = {1, 0};
     const epctx_npu__shape shape = {2, {p->groups * p->outputs, phases}};
     const bool folding = c->folding;
-    const uint32_t x = *bias;
-    epctx_status status;
-    if (x == EPCTX_NPU__NONE || phases == 1) return EPCTX_OK;
-    c->folding = c->tensors[x].constant;
-    status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, bias);
-    if (status == EPCTX_OK) status = epctx_npu__emit_move(c, x, *bias, &shape, 0, 0, from, to);
+    if (*bias == EPCTX_NPU__NONE || phases == 1) return EPCTX_OK;
+    c->folding = c->tensors[*bias].constant;
+    EPCTX__TRY(epctx_npu__emit_picked(c, *bias, &shape, 0, from, bias));
     c->folding = folding;
-    return status;
+    return EPCTX_OK;
 }
 
 /* Images [plane][phases][row][column] to [plane][out]: each phase's points are a stride apart. */
@@ -9595,11 +9576,7 @@ static epctx_status epctx_npu__interleave(epctx_npu__compiler *c, const epctx_np
     const int64_t wide[3] = {area * sy * sx, width, 1};
     int64_t to[EPCTX_NPU_MAX_RANK];
     *y = x;
-    if (sy * sx > 1) {
-        epctx_npu__dense(&all, to);
-        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, y));
-        EPCTX__TRY(epctx_npu__emit_move(c, x, *y, &all, 0, 0, from, to));
-    }
+    if (sy * sx > 1) EPCTX__TRY(epctx_npu__emit_picked(c, x, &all, 0, from, y));
     if (rows * sy == p->out[0] && width == p->out[1]) return epctx_npu__alias(c, *y, ys, 0, y);
     x = *y;
     epctx_npu__dense(&crop, to);
@@ -9800,20 +9777,27 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c) {
 
 /* -- reductions -- */
 
+/* Over axes `axis` to `end`. */
 static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__reduce_kind kind,
-                                           uint32_t x, uint64_t outer, uint64_t count,
-                                           uint64_t inner, const epctx_npu__shape *shape,
-                                           uint32_t *y) {
+                                           uint32_t x, uint32_t axis, uint32_t end,
+                                           const epctx_npu__shape *shape, uint32_t *y) {
+    const epctx_npu__shape in = c->tensors[x].shape;
     epctx_npu__step s;
     EPCTX__TRY(epctx_npu__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_REDUCE, x, EPCTX_NPU__NONE, *y);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_REDUCE, x, EPCTX_NPU__NONE, 0);
     s.params.reduce.kind = (uint32_t)kind;
     s.params.reduce.type = (uint32_t)c->tensors[x].elem;
-    s.params.reduce.outer = (uint32_t)outer;
-    s.params.reduce.count = (uint32_t)count;
-    s.params.reduce.inner = (uint32_t)inner;
-    return epctx_npu__emit(c, &s);
+    s.params.reduce.outer = (uint32_t)epctx_npu__product(&in, 0, axis);
+    s.params.reduce.count = (uint32_t)epctx_npu__product(&in, axis, end);
+    s.params.reduce.inner = (uint32_t)epctx_npu__product(&in, end, in.rank);
+    return epctx_npu__emit_new(c, &s, c->tensors[x].elem, shape, y);
+}
+
+/* All elements to one number. */
+static epctx_status epctx_npu__emit_total(epctx_npu__compiler *c, epctx_npu__reduce_kind kind,
+                                          uint32_t x, uint32_t *y) {
+    const epctx_npu__shape scalar = {0, {0}};
+    return epctx_npu__emit_reduce(c, kind, x, 0, c->tensors[x].shape.rank, &scalar, y);
 }
 
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
@@ -9835,18 +9819,14 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
     kind = divide ? EPCTX_NPU__REDUCE_SUM : kind;
     for (end = shape.rank; end > 0;) {
         uint32_t first;
-        uint64_t outer, n, inner;
         if (!marked[end - 1]) {
             end--;
             continue;
         }
         for (first = end - 1; first > 0 && marked[first - 1]; first--) {
         }
-        outer = epctx_npu__product(&shape, 0, first);
-        n = epctx_npu__product(&shape, first, end);
-        inner = epctx_npu__product(&shape, end, shape.rank);
         for (i = first; i < end; i++) shape.dims[i] = 1;
-        EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, outer, n, inner, &shape, &x));
+        EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, first, end, &shape, &x));
         end = first;
     }
     if (divide) {
@@ -9874,13 +9854,12 @@ static epctx_status epctx_npu__reduce_axes(epctx_npu__compiler *c, uint32_t x, i
 
 static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c) {
     const epctx_npu__reduce_kind kind = (epctx_npu__reduce_kind)c->variant;
-    const int64_t since = kind == EPCTX_NPU__REDUCE_SUM ? 13 : 18;
     const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
     bool marked[EPCTX_NPU_MAX_RANK], noop;
-    uint32_t x = c->in[0];
-    EPCTX__TRY(epctx_npu__reduce_axes(c, x, since, marked, &noop));
-    if (noop) return epctx_npu__lower_identity(c);
-    return epctx_npu__reduce_over(c, kind, x, marked, keep, &c->y);
+    EPCTX__TRY(epctx_npu__reduce_axes(c, c->in[0], kind == EPCTX_NPU__REDUCE_SUM ? 13 : 18, marked,
+                                      &noop));
+    return noop ? epctx_npu__lower_identity(c)
+                : epctx_npu__reduce_over(c, kind, c->in[0], marked, keep, &c->y);
 }
 
 /* -- reductions made of several steps -- */
@@ -9951,9 +9930,7 @@ static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint
     s.params.arg.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
     s.params.arg.keep = (uint32_t)keep;
     shape.dims[axis] = keep;
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_INT64, &shape, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_INT64, &shape, y);
 }
 
 static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c) {
@@ -10025,15 +10002,12 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c) {
 }
 
 static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c) {
-    const epctx_npu__reduce_kind kind = (epctx_npu__reduce_kind)c->variant;
-    epctx_npu__shape shape;
-    uint32_t x = c->in[0], i;
-    shape = c->tensors[x].shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
+    uint32_t i;
     if (shape.rank < 3)
         return EPCTX_NPU__INVALID(c, "expected rank >= 3, found %u", (uint64_t)shape.rank);
     for (i = 2; i < shape.rank; i++) shape.dims[i] = 1;
-    return epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
-                                  epctx_npu__product(&c->tensors[x].shape, 2, shape.rank), 1,
+    return epctx_npu__emit_reduce(c, (epctx_npu__reduce_kind)c->variant, c->in[0], 2, shape.rank,
                                   &shape, &c->y);
 }
 
@@ -10042,13 +10016,12 @@ static epctx_status epctx_npu__emit_softmax(epctx_npu__compiler *c, uint32_t x, 
                                             uint32_t end, bool log, uint32_t *y) {
     const epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, *y);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, 0);
     s.params.softmax.log = log;
     s.params.softmax.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
     s.params.softmax.count = (uint32_t)epctx_npu__product(&shape, axis, end);
     s.params.softmax.inner = (uint32_t)epctx_npu__product(&shape, end, shape.rank);
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
 static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c) {
@@ -10223,8 +10196,7 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
 }
 
 static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c) {
-    uint32_t a = c->in[0], b = c->in[1];
-    return epctx_npu__matmul_of(c, a, b, &c->y);
+    return epctx_npu__matmul_of(c, c->in[0], c->in[1], &c->y);
 }
 
 /* -- BatchNormalization: y = x * f + g, f = scale / sqrt(var + epsilon), g = shift - mean * f -- */
@@ -10252,20 +10224,18 @@ static epctx_status epctx_npu__norm_factors(epctx_npu__compiler *c, const uint32
 static epctx_status epctx_npu__scale_weights(epctx_npu__compiler *c, uint32_t w, uint64_t channels,
                                              uint32_t factor, uint32_t *out) {
     const bool folding = c->folding;
-    epctx_npu__shape rows = {2, {0}}, column = {2, {0}};
+    const epctx_npu__shape rows = {2,
+                                   {(int64_t)channels, (int64_t)(c->tensors[w].count / channels)}};
+    const epctx_npu__shape column = {2, {(int64_t)channels, 1}};
     uint32_t a, b;
     float *unused;
-    epctx_status status;
     if (c->judging) return epctx_npu__add_floats(c, c->tensors[w].count, &unused, out);
-    rows.dims[0] = column.dims[0] = (int64_t)channels;
-    rows.dims[1] = (int64_t)(c->tensors[w].count / channels);
-    column.dims[1] = 1;
     EPCTX__TRY(epctx_npu__alias(c, w, &rows, 0, &a));
     EPCTX__TRY(epctx_npu__alias(c, factor, &column, 0, &b));
     c->folding = true;
-    status = epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, out);
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, out));
     c->folding = folding;
-    return status;
+    return EPCTX_OK;
 }
 
 /* Scales weights and bias of the previous convolution by `factor` and adds `offset` to the bias. */
@@ -10307,7 +10277,6 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
 static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, const uint32_t *ids,
                                          uint64_t channels, uint32_t *y) {
     epctx_npu__shape shape = c->tensors[x].shape;
-    epctx_npu__step s;
     uint32_t v[4], id, i;
     shape.rank -= 1;
     shape.dims[0] = (int64_t)channels;
@@ -10315,11 +10284,7 @@ static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, con
     for (i = 0; i < 4; i++) EPCTX__TRY(epctx_npu__alias(c, ids[i], &shape, 0, &v[i]));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, v[3],
                                       epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, v[3], EPCTX_NPU__NONE, id);
-    s.params.unary.count = (uint32_t)channels;
-    s.params.unary.act.kind = EPCTX_NPU__ACT_SQRT;
-    EPCTX__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__emit_act(c, v[3], EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &id));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, v[2], &x));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, id, &x));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, v[0], &x));
@@ -10335,9 +10300,7 @@ static epctx_status epctx_npu__emit_affine(epctx_npu__compiler *c, uint32_t x, u
     s.params.affine.outer = (uint32_t)shape->dims[0];
     s.params.affine.channels = (uint32_t)channels;
     s.params.affine.inner = (uint32_t)epctx_npu__product(shape, 2, shape->rank);
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, shape, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, shape, y);
 }
 
 /* The mean and variance of each channel of `x` as outputs 1 and 2, smoothed; in ids[2] and ids[3]
@@ -10414,8 +10377,7 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
             return EPCTX_NPU__REFUSE(c, "scale and bias: expected %u elements, found %u",
                                      n->channels, c->tensors[ids[i]].count);
     }
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_NORM, x, scale, *y);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_NORM, x, scale, 0);
     s.in[2] = shift;
     s.params.norm.rows = (uint32_t)n->rows;
     s.params.norm.count = (uint32_t)n->count;
@@ -10423,15 +10385,13 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
     s.params.norm.inner = (uint32_t)n->inner;
     s.params.norm.channels = (uint32_t)n->channels;
     s.params.norm.epsilon = epsilon;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
 /* LayerNormalization's optional outputs: mean and inverse standard deviation. */
 static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
                                             float epsilon) {
     epctx_npu__shape shape = c->tensors[x].shape;
-    const uint64_t outer = epctx_npu__product(&shape, 0, axis);
-    const uint64_t count = epctx_npu__product(&shape, axis, shape.rank);
     uint32_t mean, square, id, i;
     bool wanted = false;
     for (i = 1; i < c->node->output_count; i++)
@@ -10440,11 +10400,11 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
     if (!wanted) return EPCTX_OK;
     for (i = axis; i < shape.rank; i++) shape.dims[i] = 1;
     EPCTX__TRY(
-        epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, x, outer, count, 1, &shape, &mean));
+        epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, x, axis, shape.rank, &shape, &mean));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &id));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, id, id, &id));
     EPCTX__TRY(
-        epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, id, outer, count, 1, &shape, &square));
+        epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, id, axis, shape.rank, &shape, &square));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, epsilon, &square));
     EPCTX__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
     EPCTX__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f, &square));
@@ -10562,21 +10522,18 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
         (c->tensors[zero].elem != type || c->tensors[zero].count != channels))
         return EPCTX_NPU__INVALID(
             c, "zero point: expected the type of the tensor and the size of the scale");
-    EPCTX__TRY(epctx_npu__new_tensor(c, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y));
-    epctx_npu__step_init(&s, op, x, scale, *y);
+    epctx_npu__step_init(&s, op, x, scale, 0);
     s.in[2] = zero;
     s.params.quantize = p;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y);
 }
 
 static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], scale = c->in[1], zero = c->in[2], y;
     if (epctx_node_int(c->node, "block_size", 0) != 0)
         return EPCTX_NPU__REFUSE(c, "blocked quantization is not supported");
-    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero,
-                                        epctx_node_int(c->node, "axis", 1), c->tensors[x].elem,
-                                        &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, c->in[0], c->in[1], c->in[2],
+                                    epctx_node_int(c->node, "axis", 1), c->tensors[c->in[0]].elem,
+                                    &c->y);
 }
 
 static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c) {
@@ -10591,13 +10548,10 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c) {
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
 static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c) {
-    epctx_npu__shape shape = {0, {0}};
     uint32_t x = c->in[0], zero, low, high, scale, point, y;
     EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MIN, x, 1, c->tensors[x].count, 1,
-                                      &shape, &low));
-    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MAX, x, 1, c->tensors[x].count, 1,
-                                      &shape, &high));
+    EPCTX__TRY(epctx_npu__emit_total(c, EPCTX_NPU__REDUCE_MIN, x, &low));
+    EPCTX__TRY(epctx_npu__emit_total(c, EPCTX_NPU__REDUCE_MAX, x, &high));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MIN, low, zero, &low));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MAX, high, zero, &high));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, high, low, &scale));
@@ -10621,7 +10575,6 @@ static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint3
                                          size_t zero_at, int64_t axis, uint32_t *y) {
     const bool folding = c->folding;
     uint32_t x, zero;
-    epctx_status status;
     uint64_t count, j;
     float *data;
     EPCTX__TRY(epctx_npu__input(c, i, &x));
@@ -10633,10 +10586,10 @@ static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint3
     }
     c->folding = c->tensors[x].constant && c->tensors[scale].constant &&
                  (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
-    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero, axis,
-                                      c->tensors[x].elem, y);
+    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero, axis,
+                                        c->tensors[x].elem, y));
     c->folding = folding;
-    return status;
+    return EPCTX_OK;
 }
 
 /* The weights `first` to `first` + `count` of every output channel; the others are 0. */
@@ -10708,9 +10661,10 @@ static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__lower_loss(epctx_npu__compiler *c) {
     const epctx_attr *reduction = epctx_node_attr(c->node, "reduction");
     const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
+    const bool mean = reduction == NULL || epctx_str_is(reduction->s, "mean");
     uint32_t x = c->in[0], target = c->in[1], weight = c->in[2];
     const epctx_npu__shape xs = c->tensors[x].shape, ts = c->tensors[target].shape;
-    epctx_npu__shape column = ts, scalar = {0, {0}};
+    epctx_npu__shape column = ts;
     uint32_t ignored = EPCTX_NPU__NONE, id, zero, w = EPCTX_NPU__NONE, y, i;
     float *ones;
     EPCTX__TRY(epctx_npu__want_indices(c, target, false));
@@ -10758,18 +10712,12 @@ static epctx_status epctx_npu__lower_loss(epctx_npu__compiler *c) {
     if (w != EPCTX_NPU__NONE)
         EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, w, &y));
     if (reduction != NULL && epctx_str_is(reduction->s, "none")) return epctx_npu__output(c, 0, y);
-    EPCTX__TRY(epctx_npu__emit_reduce(
-        c,
-        w == EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))
-            ? EPCTX_NPU__REDUCE_MEAN
-            : EPCTX_NPU__REDUCE_SUM,
-        y, 1, c->tensors[y].count, 1, &scalar, &y));
-    if (w != EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))) {
-        EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, w, 1, c->tensors[w].count, 1,
-                                          &scalar, &w));
-        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, w, &y));
-    }
-    return epctx_npu__output(c, 0, y);
+    if (w == EPCTX_NPU__NONE || !mean)
+        return epctx_npu__emit_total(c, mean ? EPCTX_NPU__REDUCE_MEAN : EPCTX_NPU__REDUCE_SUM, y,
+                                     &c->y);
+    EPCTX__TRY(epctx_npu__emit_total(c, EPCTX_NPU__REDUCE_SUM, y, &y));
+    EPCTX__TRY(epctx_npu__emit_total(c, EPCTX_NPU__REDUCE_SUM, w, &w));
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, w, &c->y);
 }
 
 /* -- recurrent networks -- */
@@ -11152,9 +11100,7 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     s.params.resample.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
     s.params.resample.taps = (uint32_t)taps;
     shape.dims[axis] = p->out;
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-    s.out = *y;
-    EPCTX__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y));
     if (p->outside == 0.0f || !epctx_str_is(p->transform, "tf_crop_and_resize")) return EPCTX_OK;
     table.rank = shape.rank - axis;
     for (i = 0; i < table.rank; i++) table.dims[i] = i == 0 ? p->out : 1;
@@ -12222,9 +12168,7 @@ static epctx_status epctx_npu__emit_sample(epctx_npu__compiler *c, uint32_t x, u
     for (i = 0; i < 3; i++) p->in[i] = i + p->rank < 3 ? 1 : (uint32_t)in.dims[2 + i + p->rank - 3];
     shape.rank = 3;
     shape.dims[2] = p->places;
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
 static epctx_status epctx_npu__lower_grid_sample(epctx_npu__compiler *c) {
@@ -12382,11 +12326,9 @@ static epctx_status epctx_npu__lower_det(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__emit_gather(c, x, indices, 1, &x));
     table.dims[1] = table.dims[0];
     table.dims[0] = flat.dims[0];
-    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_PROD, x, epctx_npu__count(&table),
-                                      (uint64_t)n, 1, &table, &y));
+    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_PROD, x, 2, 3, &table, &y));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, signs, &y));
-    return epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, y, (uint64_t)table.dims[0],
-                                  (uint64_t)table.dims[1], 1, &shape, &c->y);
+    return epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, y, 1, 2, &shape, &c->y);
 }
 
 /* Positions of all taps without offsets: [tap][place][2], the column first. */
@@ -12610,7 +12552,7 @@ static epctx_status epctx_npu__lower_dft(epctx_npu__compiler *c) {
 
 /* Frames that overlap are moved side by side. */
 static epctx_status epctx_npu__lower_stft(epctx_npu__compiler *c) {
-    int64_t step = 0, size = 0, from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    int64_t step = 0, size = 0, from[4];
     epctx_npu__shape shape;
     uint32_t x = c->in[0], y, window = c->in[2];
     EPCTX__TRY(epctx_npu__wave_size(c, 1, &step));
@@ -12630,9 +12572,7 @@ static epctx_status epctx_npu__lower_stft(epctx_npu__compiler *c) {
     from[0] = shape.dims[1] * from[2];
     shape.dims[1] = (shape.dims[1] - size) / step + 1;
     shape.dims[2] = size;
-    epctx_npu__dense(&shape, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &shape, 0, 0, from, to));
+    EPCTX__TRY(epctx_npu__emit_picked(c, x, &shape, 0, from, &y));
     if (epctx_node_int(c->node, "onesided", 1) != 0) shape.dims[2] = size / 2 + 1;
     return epctx_npu__emit_waves(c, y, size, (uint64_t)size, false, window, &shape, &c->y);
 }
@@ -13011,17 +12951,13 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     t->buffer = buffer;
     c->buffers[buffer].place = place;
     c->buffers[buffer].index = index;
-    return epctx_map_put(&c->scope.names, value->name, id) == EPCTX_OK
-               ? EPCTX_OK
-               : epctx_npu__nomem(c, c->arena->missing);
+    return epctx_npu__put(c, &c->scope.names, value->name, id);
 }
 
 static epctx_status epctx_npu__count_use(epctx_npu__compiler *c, epctx_str name) {
     uint32_t uses = epctx_map_get(&c->scope.uses, name);
     if (name.size == 0) return EPCTX_OK;
-    return epctx_map_put(&c->scope.uses, name, uses == EPCTX_MAP_NONE ? 1 : uses + 1) == EPCTX_OK
-               ? EPCTX_OK
-               : epctx_npu__nomem(c, c->arena->missing);
+    return epctx_npu__put(c, &c->scope.uses, name, uses == EPCTX_MAP_NONE ? 1 : uses + 1);
 }
 
 /* Imports constants and inputs, and counts the uses of every value. */
@@ -13049,8 +12985,7 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c) {
             c->tensors[id].constant && from->size >= EPCTX_NPU__OUTSIDE && c->depth == 0 &&
             (c->weightless == EPCTX_WEIGHTLESS_ALL ||
              (c->weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && from->location.size > 0));
-        if (epctx_map_put(&c->scope.names, g->initializers[i].name, id) != EPCTX_OK)
-            return epctx_npu__nomem(c, c->arena->missing);
+        EPCTX__TRY(epctx_npu__put(c, &c->scope.names, g->initializers[i].name, id));
     }
     for (i = 0; i < g->input_count; i++) {
         const size_t id = c->tensor_count;
@@ -13176,8 +13111,7 @@ static epctx_status epctx_npu__lower_inside(epctx_npu__compiler *c, const uint32
     for (i = 0; i < body->input_count; i++) {
         EPCTX__TRY(epctx_npu__again(c, in[i], &id));
         c->tensors[id].name = body->inputs[i].name;
-        if (epctx_map_put(&c->scope.names, body->inputs[i].name, id) != EPCTX_OK)
-            return epctx_npu__nomem(c, c->arena->missing);
+        EPCTX__TRY(epctx_npu__put(c, &c->scope.names, body->inputs[i].name, id));
     }
     EPCTX__TRY(epctx_npu__import(c));
     EPCTX__TRY(epctx_npu__lower_nodes(c));
