@@ -7833,6 +7833,14 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
     return epctx_npu__emit_new(c, &s, c->tensors[a].elem, &shape, out);
 }
 
+/* x combined with one small integer of its type. */
+static epctx_status epctx_npu__emit_integer(epctx_npu__compiler *c, epctx_npu__exact_kind kind,
+                                            uint32_t x, int32_t number, uint32_t *y) {
+    uint32_t id;
+    EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, number, &id));
+    return epctx_npu__emit_exact(c, kind, x, id, y);
+}
+
 /* x combined with one number. */
 static epctx_status epctx_npu__emit_number(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
                                            uint32_t x, float number, uint32_t *out) {
@@ -8423,21 +8431,17 @@ static epctx_status epctx_npu__lower_bit_shift(epctx_npu__compiler *c) {
     return epctx_npu__lower_exact_of(c, EPCTX_NPU__EXACT_LEFT, false);
 }
 
-static epctx_status epctx_npu__emit_not(epctx_npu__compiler *c, uint32_t x, uint32_t *y) {
-    uint32_t one;
-    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &one));
-    return epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, one, y);
-}
-
 static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c) {
-    return epctx_npu__emit_not(c, c->in[0], &c->y);
+    uint32_t one;
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &one)); /* x may be of another type */
+    return epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, c->in[0], one, &c->y);
 }
 
 /* Only NaN does not equal itself. */
 static epctx_status epctx_npu__lower_is_nan(epctx_npu__compiler *c) {
     uint32_t y;
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, c->in[0], c->in[0], &y));
-    return epctx_npu__emit_not(c, y, &c->y);
+    return epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_XOR, y, 1, &c->y);
 }
 
 static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c) {
@@ -9015,7 +9019,7 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
     const int64_t k = epctx_node_int(c->node, "k", 0);
     epctx_npu__shape shape;
     int32_t type;
-    uint32_t x = c->in[0], rows, columns, shift, y;
+    uint32_t x = c->in[0], rows, columns, y;
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__stored_size(type) == 0)
@@ -9024,8 +9028,7 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
     c->folding = true; /* only the shape of the input matters */
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[1], 2, 1, &columns));
-    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)k, &shift));
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, rows, shift, &rows));
+    EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_ADD, rows, (int32_t)k, &rows));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, rows, columns, &y));
     return epctx_npu__emit_cast(c, y, type, &c->y);
 }
@@ -9297,45 +9300,84 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
     return EPCTX_OK;
 }
 
-/* Reads strides, dilations, pads, auto_pad and ceil_mode. 1-D windows become 2-D with height 1. */
+/* Windows over an image of `points` elements: `places`, each of `taps`. Arrays: spatial axes. */
+typedef struct epctx_npu__geometry {
+    uint32_t rank;
+    int64_t in[EPCTX_NPU_MAX_RANK], out[EPCTX_NPU_MAX_RANK], kernel[EPCTX_NPU_MAX_RANK];
+    int64_t stride[EPCTX_NPU_MAX_RANK], dilation[EPCTX_NPU_MAX_RANK], before[EPCTX_NPU_MAX_RANK];
+    int64_t after[EPCTX_NPU_MAX_RANK], points, places, taps;
+} epctx_npu__geometry;
+
+static void epctx_npu__geometry_image(epctx_npu__geometry *g, const epctx_npu__shape *shape) {
+    memset(g, 0, sizeof *g);
+    g->rank = shape->rank - 2;
+    memcpy(g->in, shape->dims + 2, g->rank * sizeof *g->in);
+}
+
+/* Reads strides, dilations and pads; the caller has set rank, in and kernel. */
+static epctx_status epctx_npu__geometry_attrs(epctx_npu__compiler *c, epctx_npu__geometry *g) {
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx_npu__ints(c, "strides", g->rank, 1, g->stride));
+    EPCTX__TRY(epctx_npu__ints(c, "dilations", g->rank, 1, g->dilation));
+    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * g->rank, 0, pads));
+    memcpy(g->before, pads, g->rank * sizeof *pads);
+    memcpy(g->after, pads + g->rank, g->rank * sizeof *pads);
+    return EPCTX_OK;
+}
+
+static epctx_str epctx_npu__auto_pad(const epctx_npu__compiler *c) {
+    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
+    return mode != NULL ? mode->s : epctx_str_of(NULL);
+}
+
+/* The same, and auto_pad and ceil_mode: the places, and the padding that is left. */
+static epctx_status epctx_npu__geometry_axes(epctx_npu__compiler *c, epctx_npu__geometry *g) {
+    const epctx_str auto_pad = epctx_npu__auto_pad(c);
+    const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
+    uint32_t i;
+    EPCTX__TRY(epctx_npu__geometry_attrs(c, g));
+    for (i = 0; i < g->rank; i++)
+        EPCTX__TRY(epctx_npu__window_axis(c, g->in[i], g->kernel[i], g->stride[i], g->dilation[i],
+                                          &g->before[i], &g->after[i], &auto_pad, ceil,
+                                          &g->out[i]));
+    return EPCTX_OK;
+}
+
+/* 1-D windows become 2-D with height 1. */
+static void epctx_npu__geometry_plane(epctx_npu__geometry *g) {
+    int64_t *const axes[7] = {g->in,       g->out,    g->kernel, g->stride,
+                              g->dilation, g->before, g->after};
+    uint32_t i;
+    for (i = 0; g->rank == 1 && i < 7; i++) {
+        axes[i][1] = axes[i][0];
+        axes[i][0] = i < 5 ? 1 : 0;
+    }
+}
+
 static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu__shape *in,
                                          const int64_t *kernel, epctx_npu__window *w) {
-    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
-    const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
-    const uint32_t spatial = in->rank - 2, shift = 2 - spatial;
-    epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
-    int64_t k[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1}, pads[4] = {0, 0, 0, 0};
-    int64_t before[2] = {0, 0}, after[2] = {0, 0}, extent[2] = {1, 1}, out[2];
-    uint32_t i;
-    EPCTX__TRY(epctx_npu__ints(c, "strides", spatial, 1, stride + shift));
-    EPCTX__TRY(epctx_npu__ints(c, "dilations", spatial, 1, dilation + shift));
-    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * spatial, 0, pads));
-    for (i = 0; i < spatial; i++) {
-        k[shift + i] = kernel[i];
-        before[shift + i] = pads[i];
-        after[shift + i] = pads[spatial + i];
-        extent[shift + i] = in->dims[2 + i];
-    }
-    for (i = 0; i < 2; i++)
-        EPCTX__TRY(epctx_npu__window_axis(c, extent[i], k[i], stride[i], dilation[i], &before[i],
-                                          &after[i], &auto_pad, ceil, &out[i]));
-    w->in_h = (uint32_t)extent[0];
-    w->in_w = (uint32_t)extent[1];
-    w->out_h = (uint32_t)out[0];
-    w->out_w = (uint32_t)out[1];
-    w->kernel_h = (uint32_t)k[0];
-    w->kernel_w = (uint32_t)k[1];
-    w->stride_h = (uint32_t)stride[0];
-    w->stride_w = (uint32_t)stride[1];
-    w->dilation_h = (uint32_t)dilation[0];
-    w->dilation_w = (uint32_t)dilation[1];
-    w->top = (uint32_t)before[0];
-    w->left = (uint32_t)before[1];
-    w->bottom = (uint32_t)after[0];
-    w->right = (uint32_t)after[1];
+    epctx_npu__geometry g;
+    epctx_npu__geometry_image(&g, in);
+    memcpy(g.kernel, kernel, g.rank * sizeof *kernel);
+    EPCTX__TRY(epctx_npu__geometry_axes(c, &g));
+    epctx_npu__geometry_plane(&g);
+    w->in_h = (uint32_t)g.in[0];
+    w->in_w = (uint32_t)g.in[1];
+    w->out_h = (uint32_t)g.out[0];
+    w->out_w = (uint32_t)g.out[1];
+    w->kernel_h = (uint32_t)g.kernel[0];
+    w->kernel_w = (uint32_t)g.kernel[1];
+    w->stride_h = (uint32_t)g.stride[0];
+    w->stride_w = (uint32_t)g.stride[1];
+    w->dilation_h = (uint32_t)g.dilation[0];
+    w->dilation_w = (uint32_t)g.dilation[1];
+    w->top = (uint32_t)g.before[0];
+    w->left = (uint32_t)g.before[1];
+    w->bottom = (uint32_t)g.after[0];
+    w->right = (uint32_t)g.after[1];
     if (!epctx_npu__window_ok(w))
-        return EPCTX_NPU__REFUSE(c, "window %dx%d over %dx%d is too large", k[0], k[1], extent[0],
-                                 extent[1]);
+        return EPCTX_NPU__REFUSE(c, "window %dx%d over %dx%d is too large", g.kernel[0],
+                                 g.kernel[1], g.in[0], g.in[1]);
     return EPCTX_OK;
 }
 
@@ -9517,8 +9559,8 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
 /* Parameters of a transposed convolution; arrays: the two spatial axes. */
 typedef struct epctx_npu__transposed {
     int64_t groups, channels, outputs; /* of one group */
-    int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
-    int64_t phases[2], taps[2]; /* taps of one phase */
+    epctx_npu__geometry g;             /* of the plane: `in` and `out` as those of the node */
+    int64_t phases[2], taps[2];        /* taps of one phase */
 } epctx_npu__transposed;
 
 /* Weights [group][channel][output][ky][kx] to [group][output][phases][channel][taps], flipped. */
@@ -9535,8 +9577,8 @@ static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_
     int64_t dense[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     uint32_t padded = w;
     c->folding = c->tensors[w].constant;
-    given.dims[1] = p->kernel[0];
-    given.dims[2] = p->kernel[1];
+    given.dims[1] = p->g.kernel[0];
+    given.dims[2] = p->g.kernel[1];
     if (given.dims[1] != all.dims[1] || given.dims[2] != all.dims[2]) {
         epctx_npu__dense(&given, dense);
         epctx_npu__dense(&all, to);
@@ -9570,19 +9612,20 @@ static epctx_status epctx_npu__interleave(epctx_npu__compiler *c, const epctx_np
     const int64_t sy = p->phases[0], sx = p->phases[1], rows = w->out_h, columns = w->out_w;
     const int64_t planes = ys->dims[0] * ys->dims[1], width = columns * sx;
     const epctx_npu__shape all = {5, {planes, rows, sy, columns, sx}};
-    const epctx_npu__shape crop = {3, {planes, p->out[0], p->out[1]}};
+    const epctx_npu__shape crop = {3, {planes, p->g.out[0], p->g.out[1]}};
     const int64_t area = rows * columns;
     const int64_t from[5] = {area * sy * sx, columns, area * sx, 1, area};
     const int64_t wide[3] = {area * sy * sx, width, 1};
     int64_t to[EPCTX_NPU_MAX_RANK];
     *y = x;
     if (sy * sx > 1) EPCTX__TRY(epctx_npu__emit_picked(c, x, &all, 0, from, y));
-    if (rows * sy == p->out[0] && width == p->out[1]) return epctx_npu__alias(c, *y, ys, 0, y);
+    if (rows * sy == p->g.out[0] && width == p->g.out[1]) return epctx_npu__alias(c, *y, ys, 0, y);
     x = *y;
     epctx_npu__dense(&crop, to);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, ys, y));
-    return epctx_npu__emit_move(
-        c, x, *y, &crop, (uint64_t)(p->before[0] % sy * width + p->before[1] % sx), 0, wide, to);
+    return epctx_npu__emit_move(c, x, *y, &crop,
+                                (uint64_t)(p->g.before[0] % sy * width + p->g.before[1] % sx), 0,
+                                wide, to);
 }
 
 /* Inserts zeros between the elements of the input where phases do not do it. */
@@ -9592,52 +9635,50 @@ static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__t
     int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     uint32_t i;
     *y = x;
-    if (p->stride[0] == p->phases[0] && p->stride[1] == p->phases[1]) return EPCTX_OK;
+    if (p->g.stride[0] == p->phases[0] && p->g.stride[1] == p->phases[1]) return EPCTX_OK;
     in.dims[0] = out.dims[0] = planes;
     for (i = 0; i < 2; i++) {
-        in.dims[i + 1] = p->in[i];
-        out.dims[i + 1] = (p->in[i] - 1) * (p->stride[i] / p->phases[i]) + 1;
+        in.dims[i + 1] = p->g.in[i];
+        out.dims[i + 1] = (p->g.in[i] - 1) * (p->g.stride[i] / p->phases[i]) + 1;
         image.dims[i + 2] = out.dims[i + 1];
     }
     image.dims[1] = p->groups * p->channels;
     image.dims[0] = planes / image.dims[1];
     epctx_npu__dense(&in, from);
     epctx_npu__dense(&out, to);
-    to[1] *= p->stride[0] / p->phases[0];
-    to[2] *= p->stride[1] / p->phases[1];
+    to[1] *= p->g.stride[0] / p->phases[0];
+    to[2] *= p->g.stride[1] / p->phases[1];
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &image, y));
     EPCTX__TRY(epctx_npu__emit_fill(c, *y, 0));
     return epctx_npu__emit_move(c, x, *y, &in, 0, 0, from, to);
 }
 
+/* Reads the attributes; the caller has set rank, in and kernel. */
+static epctx_status epctx_npu__transposed_axes(epctx_npu__compiler *c, epctx_npu__geometry *g) {
+    const epctx_str auto_pad = epctx_npu__auto_pad(c);
+    int64_t extra[EPCTX_NPU_MAX_RANK], wanted[EPCTX_NPU_MAX_RANK];
+    uint32_t i;
+    EPCTX__TRY(epctx_npu__geometry_attrs(c, g));
+    EPCTX__TRY(epctx_npu__ints(c, "output_padding", g->rank, 0, extra));
+    EPCTX__TRY(epctx_npu__ints(c, "output_shape", g->rank, 0, wanted));
+    for (i = 0; i < g->rank; i++)
+        EPCTX__TRY(epctx_npu__transposed_axis(c, g->in[i], g->kernel[i], g->stride[i],
+                                              g->dilation[i], extra[i], wanted[i], &auto_pad,
+                                              &g->before[i], &g->after[i], &g->out[i]));
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx_npu__shape *xs,
                                              const epctx_npu__shape *ws, epctx_npu__transposed *p) {
-    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
-    const uint32_t spatial = xs->rank - 2, shift = 2 - spatial;
-    epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
-    int64_t pads[4] = {0, 0, 0, 0}, extra[2] = {0, 0}, wanted[2] = {0, 0};
+    epctx_npu__geometry *g = &p->g;
     uint32_t i;
-    for (i = 0; i < 2; i++) {
-        p->in[i] = p->kernel[i] = p->stride[i] = p->dilation[i] = p->out[i] = 1;
-        p->before[i] = p->after[i] = 0;
-    }
-    EPCTX__TRY(epctx_npu__ints(c, "strides", spatial, 1, p->stride + shift));
-    EPCTX__TRY(epctx_npu__ints(c, "dilations", spatial, 1, p->dilation + shift));
-    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * spatial, 0, pads));
-    EPCTX__TRY(epctx_npu__ints(c, "output_padding", spatial, 0, extra + shift));
-    EPCTX__TRY(epctx_npu__ints(c, "output_shape", spatial, 0, wanted + shift));
-    for (i = shift; i < 2; i++) {
-        p->in[i] = xs->dims[2 + i - shift];
-        p->kernel[i] = ws->dims[2 + i - shift];
-        p->before[i] = pads[i - shift];
-        p->after[i] = pads[spatial + i - shift];
-        EPCTX__TRY(epctx_npu__transposed_axis(c, p->in[i], p->kernel[i], p->stride[i],
-                                              p->dilation[i], extra[i], wanted[i], &auto_pad,
-                                              &p->before[i], &p->after[i], &p->out[i]));
-    }
+    epctx_npu__geometry_image(g, xs);
+    memcpy(g->kernel, ws->dims + 2, g->rank * sizeof *g->kernel);
+    EPCTX__TRY(epctx_npu__transposed_axes(c, g));
+    epctx_npu__geometry_plane(g);
     for (i = 0; i < 2; i++) { /* few zeros among the taps, and each phase has its own */
-        p->phases[i] = p->dilation[i] == 1 && p->stride[i] <= p->kernel[i] ? p->stride[i] : 1;
-        p->taps[i] = (p->kernel[i] + p->phases[i] - 1) / p->phases[i];
+        p->phases[i] = g->dilation[i] == 1 && g->stride[i] <= g->kernel[i] ? g->stride[i] : 1;
+        p->taps[i] = (g->kernel[i] + p->phases[i] - 1) / p->phases[i];
     }
     return EPCTX_OK;
 }
@@ -9645,10 +9686,10 @@ static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx
 /* Window of one axis: as many places as the phases of the result need, or more. */
 static void epctx_npu__phase_axis(const epctx_npu__transposed *p, uint32_t axis, uint32_t *in,
                                   uint32_t *out, uint32_t *low, uint32_t *high) {
-    const int64_t phases = p->phases[axis], reach = (p->taps[axis] - 1) * p->dilation[axis];
-    const int64_t size = (p->in[axis] - 1) * (p->stride[axis] / phases) + 1;
-    const int64_t first = reach - p->before[axis] / phases;
-    const int64_t places = (p->before[axis] % phases + p->out[axis] + phases - 1) / phases;
+    const int64_t phases = p->phases[axis], reach = (p->taps[axis] - 1) * p->g.dilation[axis];
+    const int64_t size = (p->g.in[axis] - 1) * (p->g.stride[axis] / phases) + 1;
+    const int64_t first = reach - p->g.before[axis] / phases;
+    const int64_t places = (p->g.before[axis] % phases + p->g.out[axis] + phases - 1) / phases;
     const int64_t last = places + reach - size - first;
     *in = (uint32_t)size;
     *low = (uint32_t)first;
@@ -9684,10 +9725,10 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     w.kernel_h = (uint32_t)p.taps[0];
     w.kernel_w = (uint32_t)p.taps[1];
     w.stride_h = w.stride_w = 1;
-    w.dilation_h = (uint32_t)p.dilation[0];
-    w.dilation_w = (uint32_t)p.dilation[1];
+    w.dilation_h = (uint32_t)p.g.dilation[0];
+    w.dilation_w = (uint32_t)p.g.dilation[1];
     if (!epctx_npu__window_ok(&w))
-        return EPCTX_NPU__REFUSE(c, "window %dx%d is too large", p.kernel[0], p.kernel[1]);
+        return EPCTX_NPU__REFUSE(c, "window %dx%d is too large", p.g.kernel[0], p.g.kernel[1]);
     EPCTX__TRY(epctx_npu__turn_bias(c, &p, &bias));
     image = epctx_npu__image(&xs, p.outputs * p.groups * p.phases[0] * p.phases[1], &w);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &image, &y));
@@ -9700,7 +9741,7 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__emit_conv(c, &s, &w));
     ys = xs;
     ys.dims[1] = p.outputs * p.groups;
-    memcpy(ys.dims + 2, p.out + 4 - xs.rank, (xs.rank - 2) * sizeof *p.out);
+    memcpy(ys.dims + 2, p.g.out + 4 - xs.rank, (xs.rank - 2) * sizeof *p.g.out);
     EPCTX__TRY(epctx_npu__interleave(c, &p, &w, &ys, y, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -9806,7 +9847,7 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
     epctx_npu__shape shape = c->tensors[x].shape, last = {0, {0}};
     const int32_t type = c->tensors[x].elem;
     uint64_t total = 1;
-    uint32_t i, end, divisor, runs = 0;
+    uint32_t i, end, runs = 0;
     bool divide;
     for (i = 0; i < shape.rank; i++) {
         total = epctx_npu__mul(total, marked[i] ? (uint64_t)shape.dims[i] : 1);
@@ -9829,10 +9870,7 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
         EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, first, end, &shape, &x));
         end = first;
     }
-    if (divide) {
-        EPCTX__TRY(epctx_npu__scalar(c, type, (int32_t)total, &divisor));
-        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_DIV, x, divisor, &x));
-    }
+    if (divide) EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_DIV, x, (int32_t)total, &x));
     for (i = 0; i < shape.rank; i++)
         if (keep || !marked[i]) last.dims[last.rank++] = shape.dims[i];
     return epctx_npu__alias(c, x, &last, 0, y);
@@ -11281,11 +11319,10 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
 /* -- operators composed of others -- */
 
 static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], ones;
+    uint32_t x = c->in[0];
     if (c->tensors[x].elem == EPCTX_ONNX_FLOAT || c->tensors[x].elem == EPCTX_ONNX_BOOL)
         return EPCTX_NPU__INVALID(c, "expected integers");
-    EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, -1, &ones));
-    return epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, ones, &c->y);
+    return epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_XOR, x, -1, &c->y);
 }
 
 /* |x|^p */
@@ -11651,32 +11688,14 @@ static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c) {
 
 /* -- windows of any rank: their elements are taken, or added up, by constant indices -- */
 
-/* Windows over an image of `points` elements: `places`, each of `taps`. Arrays: spatial axes. */
-typedef struct epctx_npu__geometry {
-    uint32_t rank;
-    int64_t in[EPCTX_NPU_MAX_RANK], out[EPCTX_NPU_MAX_RANK], kernel[EPCTX_NPU_MAX_RANK];
-    int64_t stride[EPCTX_NPU_MAX_RANK], dilation[EPCTX_NPU_MAX_RANK], before[EPCTX_NPU_MAX_RANK];
-    int64_t after[EPCTX_NPU_MAX_RANK], points, places, taps;
-} epctx_npu__geometry;
-
 static epctx_npu__shape epctx_npu__shape4(int64_t a, int64_t b, int64_t c, int64_t d) {
-    epctx_npu__shape shape = {4, {0}};
-    shape.dims[0] = a;
-    shape.dims[1] = b;
-    shape.dims[2] = c;
-    shape.dims[3] = d;
+    const epctx_npu__shape shape = {4, {a, b, c, d}};
     return shape;
 }
 
-/* Reads strides, dilations and pads; the caller has set rank, in and kernel. */
-static epctx_status epctx_npu__geometry_attrs(epctx_npu__compiler *c, epctx_npu__geometry *g) {
-    int64_t pads[2 * EPCTX_NPU_MAX_RANK];
-    EPCTX__TRY(epctx_npu__ints(c, "strides", g->rank, 1, g->stride));
-    EPCTX__TRY(epctx_npu__ints(c, "dilations", g->rank, 1, g->dilation));
-    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * g->rank, 0, pads));
-    memcpy(g->before, pads, g->rank * sizeof *pads);
-    memcpy(g->after, pads + g->rank, g->rank * sizeof *pads);
-    return EPCTX_OK;
+static epctx_status epctx_npu__reshape(epctx_npu__compiler *c, uint32_t *x,
+                                       epctx_npu__shape shape) {
+    return epctx_npu__alias(c, *x, &shape, 0, x);
 }
 
 /* Sizes from the axes. */
@@ -11697,15 +11716,7 @@ static epctx_status epctx_npu__geometry_sizes(epctx_npu__compiler *c, epctx_npu_
 }
 
 static epctx_status epctx_npu__geometry_of(epctx_npu__compiler *c, epctx_npu__geometry *g) {
-    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
-    const epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
-    const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
-    uint32_t i;
-    EPCTX__TRY(epctx_npu__geometry_attrs(c, g));
-    for (i = 0; i < g->rank; i++)
-        EPCTX__TRY(epctx_npu__window_axis(c, g->in[i], g->kernel[i], g->stride[i], g->dilation[i],
-                                          &g->before[i], &g->after[i], &auto_pad, ceil,
-                                          &g->out[i]));
+    EPCTX__TRY(epctx_npu__geometry_axes(c, g));
     return epctx_npu__geometry_sizes(c, g);
 }
 
@@ -11816,11 +11827,10 @@ static epctx_status epctx_npu__pool_indices(epctx_npu__compiler *c, const epctx_
                                             uint32_t windows, const epctx_npu__shape *shape) {
     const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
     epctx_npu__shape flat = c->tensors[windows].shape;
-    uint32_t at, ramp, scale, points;
+    uint32_t at, ramp, points;
     EPCTX__TRY(epctx_npu__emit_arg(c, windows, 2, false, false, 1, &at));
     EPCTX__TRY(epctx_npu__ramp(c, g->places, 3, 1, &ramp));
-    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)g->taps, &scale));
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MUL, ramp, scale, &ramp));
+    EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_MUL, ramp, (int32_t)g->taps, &ramp));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, at, ramp, &at));
     EPCTX__TRY(epctx_npu__points(c, g, false, columns, &points));
     EPCTX__TRY(epctx_npu__ramp(c, flat.dims[0], 3, 0, &ramp));
@@ -11828,17 +11838,10 @@ static epctx_status epctx_npu__pool_indices(epctx_npu__compiler *c, const epctx_
     flat.dims[0] = g->places * g->taps;
     EPCTX__TRY(epctx_npu__alias(c, points, &flat, 0, &points));
     EPCTX__TRY(epctx_npu__emit_gather(c, points, at, 0, &at));
-    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)g->points, &scale));
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MUL, ramp, scale, &ramp));
+    EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_MUL, ramp, (int32_t)g->points, &ramp));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, at, ramp, &at));
     EPCTX__TRY(epctx_npu__alias(c, at, shape, 0, &at));
     return epctx_npu__output(c, 1, at);
-}
-
-static void epctx_npu__geometry_image(epctx_npu__geometry *g, const epctx_npu__shape *shape) {
-    memset(g, 0, sizeof *g);
-    g->rank = shape->rank - 2;
-    memcpy(g->in, shape->dims + 2, g->rank * sizeof *g->in);
 }
 
 /* Pools that the command does not compute: of other ranks, with indices, of powers. */
@@ -11904,7 +11907,7 @@ static epctx_status epctx_npu__biased(epctx_npu__compiler *c, uint32_t y, size_t
 static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
                                              const epctx_npu__geometry *g, size_t bias_input) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx_npu__shape shape = c->tensors[x].shape, ws, flat;
+    epctx_npu__shape shape = c->tensors[x].shape, ws;
     const int64_t n = shape.dims[0];
     uint32_t w, y;
     EPCTX__TRY(epctx_npu__float_input(c, 1, &w));
@@ -11914,10 +11917,10 @@ static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
         c->tensors[w].count == 0)
         return EPCTX_NPU__INVALID(c, "weights '%S' do not fit %d channels in %d groups",
                                   &c->tensors[w].name, shape.dims[1], groups);
-    flat = epctx_npu__shape4(n, groups, ws.dims[1] * g->taps, g->places);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
-    flat = epctx_npu__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g->taps);
-    EPCTX__TRY(epctx_npu__alias(c, w, &flat, 0, &w));
+    EPCTX__TRY(
+        epctx_npu__reshape(c, &x, epctx_npu__shape4(n, groups, ws.dims[1] * g->taps, g->places)));
+    EPCTX__TRY(epctx_npu__reshape(
+        c, &w, epctx_npu__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g->taps)));
     EPCTX__TRY(epctx_npu__matmul_of(c, w, x, &y));
     shape.rank = g->rank + 2;
     shape.dims[1] = ws.dims[0];
@@ -11927,7 +11930,7 @@ static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
 
 static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
     static const int64_t turn[4] = {0, 1, 3, 2};
-    epctx_npu__shape xs, flat;
+    epctx_npu__shape xs;
     epctx_npu__geometry g;
     uint32_t x = c->in[0], w = c->in[1];
     xs = c->tensors[x].shape;
@@ -11938,8 +11941,8 @@ static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
     memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
     EPCTX__TRY(epctx_npu__geometry_of(c, &g));
     EPCTX__TRY(epctx_npu__take_windows(c, x, &g, 0.0f, &x));
-    flat = epctx_npu__shape4(xs.dims[0], xs.dims[1], g.places, g.taps);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(
+        epctx_npu__reshape(c, &x, epctx_npu__shape4(xs.dims[0], xs.dims[1], g.places, g.taps)));
     EPCTX__TRY(epctx_npu__emit_transpose(c, x, turn, &x));
     return epctx_npu__times_weights(c, x, &g, 2);
 }
@@ -11947,13 +11950,10 @@ static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
 /* Transposed ones: the products of all places are added up. */
 static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c) {
     static const int64_t turn[3] = {0, 2, 1};
-    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
-    const epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    int64_t extra[EPCTX_NPU_MAX_RANK], wanted[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape xs, ws, flat;
     epctx_npu__geometry g;
-    uint32_t x = c->in[0], w = c->in[1], y, i;
+    uint32_t x = c->in[0], w = c->in[1], y;
     xs = c->tensors[x].shape;
     ws = c->tensors[w].shape;
     if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv_transpose(c);
@@ -11961,24 +11961,18 @@ static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c) 
         ws.dims[0] != xs.dims[1] || c->tensors[w].count == 0)
         return EPCTX_NPU__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[w].name,
                                   xs.rank < 3 ? 0 : xs.dims[1]);
-    epctx_npu__geometry_image(&g,
-                              &xs); /* windows over the result: its places are the input's points */
-    memcpy(g.out, g.in, sizeof g.out);
+    epctx_npu__geometry_image(&g, &xs);
     memcpy(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel);
-    EPCTX__TRY(epctx_npu__geometry_attrs(c, &g));
-    EPCTX__TRY(epctx_npu__ints(c, "output_padding", g.rank, 0, extra));
-    EPCTX__TRY(epctx_npu__ints(c, "output_shape", g.rank, 0, wanted));
-    for (i = 0; i < g.rank; i++)
-        EPCTX__TRY(epctx_npu__transposed_axis(c, g.out[i], g.kernel[i], g.stride[i], g.dilation[i],
-                                              extra[i], wanted[i], &auto_pad, &g.before[i],
-                                              &g.after[i], &g.in[i]));
+    EPCTX__TRY(epctx_npu__transposed_axes(c, &g));
+    memcpy(g.in, g.out, sizeof g.in); /* windows over the result: its places are x's points */
+    memcpy(g.out, xs.dims + 2, g.rank * sizeof *g.out);
     EPCTX__TRY(epctx_npu__geometry_sizes(c, &g));
     flat = epctx_npu__shape4(groups, xs.dims[1] / groups, ws.dims[1] * g.taps, 1);
     flat.rank = 3;
     EPCTX__TRY(epctx_npu__alias(c, w, &flat, 0, &w));
     EPCTX__TRY(epctx_npu__emit_transpose(c, w, turn, &w));
-    flat = epctx_npu__shape4(xs.dims[0], groups, xs.dims[1] / groups, g.places);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__reshape(
+        c, &x, epctx_npu__shape4(xs.dims[0], groups, xs.dims[1] / groups, g.places)));
     EPCTX__TRY(epctx_npu__matmul_of(c, w, x, &y));
     EPCTX__TRY(epctx_npu__add_windows(c, y, xs.dims[0], groups * ws.dims[1], &g, &y));
     memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
@@ -12058,7 +12052,7 @@ static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c) {
     const int64_t time = epctx_node_int(c->node, "time_axis", 0);
     const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
     epctx_npu__shape shape, column;
-    uint32_t x = c->in[0], lengths = c->in[1], ramp, one, back, inside, y;
+    uint32_t x = c->in[0], lengths = c->in[1], ramp, back, inside, y;
     shape = column = c->tensors[x].shape;
     if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
         c->tensors[lengths].count != (uint64_t)shape.dims[batch])
@@ -12068,9 +12062,8 @@ static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__alias(c, lengths, &column, 0, &lengths));
     EPCTX__TRY(epctx_npu__emit_cast(c, lengths, EPCTX_ONNX_INT64, &lengths));
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[time], 2, (uint32_t)time, &ramp));
-    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, 1, &one));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_LESS, ramp, lengths, &inside));
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_SUB, lengths, one, &back));
+    EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_SUB, lengths, 1, &back));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_SUB, back, ramp, &back));
     EPCTX__TRY(epctx_npu__emit_where(c, inside, back, ramp, &y));
     /* every element has an index of its own */
@@ -12087,7 +12080,7 @@ static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c) {
     static const char *const modes[] = {"linear", "circular", NULL};
     epctx_npu__shape shape, column;
     epctx_str mode;
-    uint32_t x = c->in[0], update = c->in[1], first = c->in[2], ramp, size, axis, i;
+    uint32_t x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis, i;
     EPCTX__TRY(epctx_npu__text_attr(c, "mode", "linear", modes, &mode));
     shape = c->tensors[update].shape;
     EPCTX__TRY(epctx_npu__axis_attr(c, -2, shape.rank, 0, &axis));
@@ -12100,11 +12093,9 @@ static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__alias(c, first, &column, 0, &first));
         EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, first, ramp, &ramp));
     }
-    if (epctx_str_is(mode, "circular") && c->tensors[x].shape.rank > axis) {
-        EPCTX__TRY(
-            epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)c->tensors[x].shape.dims[axis], &size));
-        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, ramp, size, &ramp));
-    }
+    if (epctx_str_is(mode, "circular") && c->tensors[x].shape.rank > axis)
+        EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_MOD, ramp,
+                                           (int32_t)c->tensors[x].shape.dims[axis], &ramp));
     EPCTX__TRY(epctx_npu__expand_to(c, ramp, &shape, &ramp));
     return epctx_npu__emit_pick(c, x, ramp, update, (int64_t)axis, EPCTX_NPU__JOIN_NONE, &c->y);
 }
@@ -12271,8 +12262,8 @@ static epctx_status epctx_npu__lower_roi_align(epctx_npu__compiler *c) {
         epctx_npu__shape part =
             epctx_npu__shape4(regions, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1], 1);
         EPCTX__TRY(epctx_npu__alias(c, points[i], &part, 0, &points[i]));
-        part = epctx_npu__shape4(regions, 1, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1]);
-        EPCTX__TRY(epctx_npu__alias(c, near[i], &part, 0, &near[i]));
+        EPCTX__TRY(epctx_npu__reshape(
+            c, &near[i], epctx_npu__shape4(regions, 1, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1])));
         part = epctx_npu__shape4(regions, all[0], all[1], 1);
         EPCTX__TRY(epctx_npu__expand_to(c, points[i], &part, &points[i]));
         EPCTX__TRY(epctx_npu__put_part(c, points[i], y, 3, 1 - (int64_t)i));
@@ -12371,8 +12362,8 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
         (mask != EPCTX_NPU__NONE && c->tensors[mask].count * 2 != c->tensors[offset].count))
         return EPCTX_NPU__INVALID(c, "offsets or mask do not fit %d windows of %d", g.places,
                                   g.taps);
-    flat = epctx_npu__shape4(xs.dims[0] * groups, g.taps, 2, g.places);
-    EPCTX__TRY(epctx_npu__alias(c, offset, &flat, 0, &offset));
+    EPCTX__TRY(epctx_npu__reshape(c, &offset,
+                                  epctx_npu__shape4(xs.dims[0] * groups, g.taps, 2, g.places)));
     EPCTX__TRY(epctx_npu__emit_transpose(c, offset, turn, &offset));
     flat = c->tensors[offset].shape;
     EPCTX__TRY(epctx_npu__take_box(c, offset, &flat, first, step, &offset));
@@ -12381,8 +12372,9 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
     memset(&p, 0, sizeof p);
     p.taps = 2;
     p.positions = EPCTX_NPU__BY_ELEMENTS;
-    flat = epctx_npu__shape4(xs.dims[0] * groups, xs.dims[1] / groups, xs.dims[2], xs.dims[3]);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__reshape(
+        c, &x,
+        epctx_npu__shape4(xs.dims[0] * groups, xs.dims[1] / groups, xs.dims[2], xs.dims[3])));
     EPCTX__TRY(epctx_npu__emit_sample(c, x, offset, &p, &x));
     if (mask != EPCTX_NPU__NONE) {
         EPCTX__TRY(epctx_npu__want_float(c, mask));
@@ -12391,8 +12383,8 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__alias(c, mask, &flat, 0, &mask));
         EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, mask, &x));
     }
-    flat = epctx_npu__shape4(xs.dims[0], xs.dims[1], g.taps, g.places);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(
+        epctx_npu__reshape(c, &x, epctx_npu__shape4(xs.dims[0], xs.dims[1], g.taps, g.places)));
     return epctx_npu__times_weights(c, x, &g, 3);
 }
 
