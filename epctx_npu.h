@@ -7579,12 +7579,6 @@ static epctx_status epctx_npu__float_input(epctx_npu__compiler *c, size_t i, uin
     return epctx_npu__want_float(c, *id);
 }
 
-/* The first two inputs. */
-static epctx_status epctx_npu__two_floats(epctx_npu__compiler *c, uint32_t *a, uint32_t *b) {
-    EPCTX__TRY(epctx_npu__float_input(c, 0, a));
-    return epctx_npu__float_input(c, 1, b);
-}
-
 static epctx_status epctx_npu__want_constant(epctx_npu__compiler *c, uint32_t id,
                                              const char *what) {
     const epctx_npu__tensor *t = &c->tensors[id];
@@ -8169,21 +8163,18 @@ static epctx_status epctx_npu__lower_int_act(epctx_npu__compiler *c, epctx_npu__
 
 static epctx_status epctx_npu__lower_act_of(epctx_npu__compiler *c, epctx_npu__act_kind kind,
                                             float a, float b) {
+    epctx_npu__step *before = epctx_npu__producer(c, c->in[0]);
     epctx_npu__act act;
-    epctx_npu__step *before;
-    uint32_t x, y;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) return epctx_npu__lower_int_act(c, kind, x);
+    if (c->tensors[c->in[0]].elem != EPCTX_ONNX_FLOAT)
+        return epctx_npu__lower_int_act(c, kind, c->in[0]);
     act.kind = (uint32_t)kind;
     act.a = a;
     act.b = b;
-    before = epctx_npu__producer(c, x);
-    if (before != NULL && epctx_npu__set_act(before, &act)) {
-        c->stats.fused++;
-        return epctx_npu__output(c, 0, x);
-    }
-    EPCTX__TRY(epctx_npu__emit_act(c, x, kind, a, b, &y));
-    return epctx_npu__output(c, 0, y);
+    if (before == NULL || !epctx_npu__set_act(before, &act))
+        return epctx_npu__emit_act(c, c->in[0], kind, a, b, &c->y);
+    c->stats.fused++;
+    c->y = c->in[0];
+    return EPCTX_OK;
 }
 
 /* Activations with parameters: attributes (NULL: a constant) and their defaults. */
@@ -9017,10 +9008,9 @@ static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c) {
 
 static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
     const int64_t k = epctx_node_int(c->node, "k", 0);
-    epctx_npu__shape shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
     int32_t type;
     uint32_t x = c->in[0], rows, columns, y;
-    shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__stored_size(type) == 0)
         return EPCTX_NPU__REFUSE(
@@ -9514,11 +9504,9 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
 }
 
 static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c) {
-    uint32_t x, w, bias, y;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    uint32_t bias;
     EPCTX__TRY(epctx_npu__optional(c, 2, &bias));
-    EPCTX__TRY(epctx_npu__conv_of(c, x, w, bias, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__conv_of(c, c->in[0], c->in[1], bias, &c->y);
 }
 
 /* -- ConvTranspose: one Conv yields a channel per sub-pixel phase, a Move interleaves them -- */
@@ -9702,8 +9690,7 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     epctx_npu__transposed p;
     epctx_npu__window w;
     epctx_npu__step s;
-    uint32_t x, weights, bias, y;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &weights));
+    uint32_t x = c->in[0], weights = c->in[1], bias, y;
     EPCTX__TRY(epctx_npu__want_image(c, x));
     xs = c->tensors[x].shape;
     ws = c->tensors[weights].shape;
@@ -9784,10 +9771,8 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c) {
     epctx_npu__step s;
     epctx_npu__pool *p = &s.params.pool;
     const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
-    uint32_t x, y;
-    int32_t type;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    type = c->tensors[x].elem;
+    uint32_t x = c->in[0], y;
+    const int32_t type = c->tensors[x].elem;
     if (!average && epctx_npu__stored_size(type) == 1) /* float represents bytes exactly */
         EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     EPCTX__TRY(epctx_npu__want_float(c, x));
@@ -10495,11 +10480,10 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c) {
 /* x / (bias + alpha * mean square of nearby channels) ^ beta; the mean is a pool over channels. */
 static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c) {
     const int64_t size = epctx_node_int(c->node, "size", 0);
-    epctx_npu__shape shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
     epctx_npu__step s;
     epctx_npu__window *w = &s.params.pool.window;
     uint32_t x = c->in[0], y, id;
-    shape = c->tensors[x].shape;
     if (shape.rank < 3 || size < 1 || size > 4096)
         return epctx_npu__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &id));
@@ -11269,9 +11253,8 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size, moved, larger;
     size_t count = 0, size_count = 0, roi_count = 0, axes_count, n;
     epctx_npu__axis_plan p;
-    epctx_npu__shape shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], id;
-    shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__resize_attrs(c, &p));
     EPCTX__TRY(epctx_npu__resize_axes(c, shape.rank, axes, &axes_count));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
@@ -11408,11 +11391,10 @@ static epctx_status epctx_npu__lower_cumsum(epctx_npu__compiler *c) {
 
 static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c) {
     int64_t sizes[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK], before;
-    epctx_npu__shape shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], y, id = c->in[1], axis;
     size_t count, axis_count, i;
     bool found;
-    shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 0, INT64_MAX, axes, &axis_count, &found));
     if (count != (found ? axis_count : shape.rank))
@@ -11850,12 +11832,11 @@ static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c) {
     const bool indices = max && epctx_npu__unused_outputs(c, 1) != EPCTX_OK;
     bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true};
     const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
-    epctx_npu__shape shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
     epctx_npu__geometry g;
     uint32_t x = c->in[0], windows, y, i;
     int64_t p = 1;
     int32_t type;
-    shape = c->tensors[x].shape;
     if (!indices && !lp && (shape.rank == 3 || shape.rank == 4)) return epctx_npu__lower_pool(c);
     epctx_error_clear(c->error);
     type = c->tensors[x].elem;
@@ -11930,10 +11911,9 @@ static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
 
 static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
     static const int64_t turn[4] = {0, 1, 3, 2};
-    epctx_npu__shape xs;
+    epctx_npu__shape xs = c->tensors[c->in[0]].shape;
     epctx_npu__geometry g;
     uint32_t x = c->in[0], w = c->in[1];
-    xs = c->tensors[x].shape;
     if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv(c);
     if (xs.rank < 3 || c->tensors[w].shape.rank != xs.rank)
         return EPCTX_NPU__INVALID(c, "expected input and weights of one rank, 3 or more");
@@ -11951,10 +11931,9 @@ static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c) {
     static const int64_t turn[3] = {0, 2, 1};
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx_npu__shape xs, ws, flat;
+    epctx_npu__shape xs = c->tensors[c->in[0]].shape, ws, flat;
     epctx_npu__geometry g;
     uint32_t x = c->in[0], w = c->in[1], y;
-    xs = c->tensors[x].shape;
     ws = c->tensors[w].shape;
     if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv_transpose(c);
     if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || xs.dims[1] % groups != 0 ||
@@ -12013,11 +11992,10 @@ static epctx_status epctx_npu__lower_col2im(epctx_npu__compiler *c) {
 /* Zeros but at the indices that MaxPool gave. */
 static epctx_status epctx_npu__lower_max_unpool(epctx_npu__compiler *c) {
     int64_t sizes[EPCTX_NPU_MAX_RANK];
-    epctx_npu__shape shape, flat = {1, {0}}, wide;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape, flat = {1, {0}}, wide;
     epctx_npu__geometry g;
     uint32_t x = c->in[0], indices = c->in[1], id = c->in[2], y, i;
     size_t count;
-    shape = c->tensors[x].shape;
     if (shape.rank < 3) return EPCTX_NPU__INVALID(c, "expected rank >= 3");
     epctx_npu__geometry_image(&g, &shape);
     EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", g.rank, 1, g.kernel));
@@ -12349,9 +12327,8 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
     const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
     epctx_npu__geometry g;
     epctx_npu__sample p;
-    epctx_npu__shape xs, flat;
+    epctx_npu__shape xs = c->tensors[c->in[0]].shape, flat;
     uint32_t x = c->in[0], w = c->in[1], offset = c->in[2], mask = c->in[4], base;
-    xs = c->tensors[x].shape;
     if (xs.rank != 4 || c->tensors[w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
         return EPCTX_NPU__INVALID(
             c, "expected images and weights of rank 4 and channels for %d groups", groups);
@@ -12582,18 +12559,18 @@ typedef struct epctx_npu__lower {
 } epctx_npu__lower;
 
 static const epctx_npu__lower epctx_npu__lowers[] = {
-    {"Abs", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ABS},
-    {"Acos", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOS},
-    {"Acosh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOSH},
+    {"Abs", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ABS},
+    {"Acos", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOS},
+    {"Acosh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOSH},
     {"Add", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD},
     {"AffineGrid", "fx", epctx_npu__lower_affine_grid, 0},
     {"And", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
     {"ArgMax", "x", epctx_npu__lower_arg, false},
     {"ArgMin", "x", epctx_npu__lower_arg, true},
-    {"Asin", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ASIN},
-    {"Asinh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ASINH},
-    {"Atan", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
-    {"Atanh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
+    {"Asin", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ASIN},
+    {"Asinh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ASINH},
+    {"Atan", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
+    {"Atanh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
     {"Attention", "f---X", epctx_npu__lower_attention, 0},
     {"AveragePool", "x", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE},
     {"BatchNormalization", "f", epctx_npu__lower_batch_norm, 0},
@@ -12605,8 +12582,8 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"BlackmanWindow", "x", epctx_npu__lower_window, EPCTX_NPU__WINDOW_BLACKMAN},
     {"Cast", "x", epctx_npu__lower_cast, false},
     {"CastLike", "x", epctx_npu__lower_cast, true},
-    {"Ceil", "", epctx_npu__lower_act, EPCTX_NPU__ACT_CEIL},
-    {"Celu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
+    {"Ceil", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_CEIL},
+    {"Celu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
     {"CenterCropPad", "xx", epctx_npu__lower_center_crop_pad, 0},
     {"Clip", "x", epctx_npu__lower_clip, 0},
     {"Col2Im", "fx", epctx_npu__lower_col2im, 0},
@@ -12616,8 +12593,8 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Conv", "ff", epctx_npu__lower_any_conv, 0},
     {"ConvInteger", "", epctx_npu__lower_integer, true},
     {"ConvTranspose", "ff", epctx_npu__lower_any_conv_transpose, 0},
-    {"Cos", "", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
-    {"Cosh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
+    {"Cos", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
+    {"Cosh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
     {"CumSum", "xx", epctx_npu__lower_cumsum, 0},
     {"DFT", "f-X", epctx_npu__lower_dft, 0},
     {"DeformConv", "fff-X", epctx_npu__lower_deform_conv, 0},
@@ -12627,19 +12604,19 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Div", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_DIV},
     {"Dropout", "xXX", epctx_npu__lower_dropout, 0},
     {"DynamicQuantizeLinear", "f", epctx_npu__lower_dynamic_quantize, 0},
-    {"Elu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ELU},
+    {"Elu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ELU},
     {"Equal", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_EQUAL},
-    {"Erf", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ERF},
-    {"Exp", "", epctx_npu__lower_act, EPCTX_NPU__ACT_EXP},
+    {"Erf", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ERF},
+    {"Exp", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_EXP},
     {"Expand", "xx", epctx_npu__lower_expand, 0},
     {"EyeLike", "x", epctx_npu__lower_eye_like, 0},
     {"Flatten", "x", epctx_npu__lower_flatten, 0},
-    {"Floor", "", epctx_npu__lower_act, EPCTX_NPU__ACT_FLOOR},
+    {"Floor", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_FLOOR},
     {"GRU", "", epctx_npu__lower_cell, EPCTX_NPU__CELL_GRU},
     {"Gather", "xx", epctx_npu__lower_gather, 0},
     {"GatherElements", "xx", epctx_npu__lower_gather_elements, 0},
     {"GatherND", "xx", epctx_npu__lower_gather_nd, 0},
-    {"Gelu", "", epctx_npu__lower_gelu, 0},
+    {"Gelu", "x", epctx_npu__lower_gelu, 0},
     {"Gemm", "ffX", epctx_npu__lower_gemm, 0},
     {"GlobalAveragePool", "f", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
     {"GlobalLpPool", "f", epctx_npu__lower_global_lp_pool, 0},
@@ -12651,8 +12628,8 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"GroupNormalization", "fff", epctx_npu__lower_channel_norm, true},
     {"HammingWindow", "x", epctx_npu__lower_window, EPCTX_NPU__WINDOW_HAMMING},
     {"HannWindow", "x", epctx_npu__lower_window, EPCTX_NPU__WINDOW_HANN},
-    {"HardSigmoid", "", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
-    {"HardSwish", "", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
+    {"HardSigmoid", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
+    {"HardSwish", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
     {"Hardmax", "f", epctx_npu__lower_hardmax, 0},
     {"Identity", "x", epctx_npu__lower_identity, 0},
     {"If", "x", epctx_npu__lower_if, 0},
@@ -12662,10 +12639,10 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"LRN", "f", epctx_npu__lower_lrn, 0},
     {"LSTM", "", epctx_npu__lower_cell, EPCTX_NPU__CELL_LSTM},
     {"LayerNormalization", "ff", epctx_npu__lower_layer_norm, true},
-    {"LeakyRelu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY},
+    {"LeakyRelu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY},
     {"Less", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS},
     {"LessOrEqual", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL},
-    {"Log", "", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
+    {"Log", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
     {"LogSoftmax", "f", epctx_npu__lower_softmax, true},
     {"Loop", "X", epctx_npu__lower_loop, false},
     {"LpNormalization", "f", epctx_npu__lower_lp_norm, 0},
@@ -12678,10 +12655,10 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Mean", "f", epctx_npu__lower_mean, 0},
     {"MeanVarianceNormalization", "f", epctx_npu__lower_mean_variance, 0},
     {"Min", "x", epctx_npu__lower_many, EPCTX_NPU__BINARY_MIN},
-    {"Mish", "", epctx_npu__lower_act, EPCTX_NPU__ACT_MISH},
+    {"Mish", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_MISH},
     {"Mod", "xx", epctx_npu__lower_mod, 0},
     {"Mul", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL},
-    {"Neg", "", epctx_npu__lower_act, EPCTX_NPU__ACT_NEG},
+    {"Neg", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_NEG},
     {"NegativeLogLikelihoodLoss", "fxX", epctx_npu__lower_loss, false},
     {"Not", "x", epctx_npu__lower_not, 0},
     {"OneHot", "xxx", epctx_npu__lower_one_hot, 0},
@@ -12693,7 +12670,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"RMSNormalization", "ff", epctx_npu__lower_layer_norm, false},
     {"RNN", "", epctx_npu__lower_cell, EPCTX_NPU__CELL_RNN},
     {"Range", "", epctx_npu__lower_range, 0},
-    {"Reciprocal", "", epctx_npu__lower_act, EPCTX_NPU__ACT_RECIPROCAL},
+    {"Reciprocal", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_RECIPROCAL},
     {"ReduceL1", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_L1},
     {"ReduceL2", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_L2},
     {"ReduceLogSum", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_LOG},
@@ -12704,43 +12681,43 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"ReduceProd", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_PROD},
     {"ReduceSum", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_SUM},
     {"ReduceSumSquare", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_SQUARE},
-    {"Relu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
+    {"Relu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
     {"Reshape", "x", epctx_npu__lower_reshape, 0},
     {"Resize", "f", epctx_npu__lower_resize, 0},
     {"RoiAlign", "ffx", epctx_npu__lower_roi_align, 0},
     {"ReverseSequence", "xx", epctx_npu__lower_reverse_sequence, 0},
     {"RotaryEmbedding", "f", epctx_npu__lower_rotary, 0},
-    {"Round", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
+    {"Round", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
     {"STFT", "f-X", epctx_npu__lower_stft, 0},
     {"Scan", "X", epctx_npu__lower_loop, true},
     {"Scatter", "xxx", epctx_npu__lower_scatter_elements, 0},
     {"ScatterElements", "xxx", epctx_npu__lower_scatter_elements, 0},
     {"ScatterND", "xxx", epctx_npu__lower_scatter_nd, 0},
-    {"Selu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SELU},
+    {"Selu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SELU},
     {"Shape", "x", epctx_npu__lower_shape, 0},
-    {"Shrink", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SHRINK},
-    {"Sigmoid", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID},
-    {"Sign", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGN},
+    {"Shrink", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SHRINK},
+    {"Sigmoid", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID},
+    {"Sign", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGN},
     {"SimplifiedLayerNormalization", "ff", epctx_npu__lower_layer_norm, false},
-    {"Sin", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIN},
-    {"Sinh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SINH},
+    {"Sin", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SIN},
+    {"Sinh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SINH},
     {"Size", "x", epctx_npu__lower_size, 0},
     {"Slice", "x", epctx_npu__lower_slice, 0},
     {"Softmax", "f", epctx_npu__lower_softmax, false},
     {"SoftmaxCrossEntropyLoss", "fxX", epctx_npu__lower_loss, true},
-    {"Softplus", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTPLUS},
-    {"Softsign", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTSIGN},
+    {"Softplus", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTPLUS},
+    {"Softsign", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTSIGN},
     {"SpaceToDepth", "x", epctx_npu__lower_space_to_depth, 0},
     {"Split", "x", epctx_npu__lower_split, 0},
-    {"Sqrt", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SQRT},
+    {"Sqrt", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SQRT},
     {"Squeeze", "x", epctx_npu__lower_squeeze, 0},
     {"Sub", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_SUB},
     {"Sum", "x", epctx_npu__lower_many, EPCTX_NPU__BINARY_ADD},
-    {"Swish", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SWISH},
-    {"Tan", "", epctx_npu__lower_act, EPCTX_NPU__ACT_TAN},
-    {"Tanh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_TANH},
+    {"Swish", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SWISH},
+    {"Tan", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_TAN},
+    {"Tanh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_TANH},
     {"TensorScatter", "xxX", epctx_npu__lower_tensor_scatter, 0},
-    {"ThresholdedRelu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_THRESHOLD},
+    {"ThresholdedRelu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_THRESHOLD},
     {"Tile", "xx", epctx_npu__lower_tile, 0},
     {"TopK", "x", epctx_npu__lower_topk, 0},
     {"Transpose", "x", epctx_npu__lower_transpose, 0},
@@ -12769,11 +12746,11 @@ static const epctx_npu__quantized epctx_npu__quantizeds[] = {
      1,
      0,
      3},
-    {{"QLinearLeakyRelu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY}, 0, 1, 0, 3},
+    {{"QLinearLeakyRelu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY}, 0, 1, 0, 3},
     {{"QLinearMatMul", "ff", epctx_npu__lower_matmul, 0}, 0, 2, 0, 6},
     {{"QLinearMul", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL}, 0, 2, 0, 6},
     {{"QLinearReduceMean", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MEAN}, 0, 1, 0, 3},
-    {{"QLinearSigmoid", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID}, 0, 1, 0, 3},
+    {{"QLinearSigmoid", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID}, 0, 1, 0, 3},
     {{"QLinearSoftmax", "f", epctx_npu__lower_softmax, false}, 0, 1, 0, 3},
     {{"QLinearWhere", "xxx", epctx_npu__lower_where, 0}, 1, 2, 0, 7},
 };
