@@ -835,8 +835,7 @@ TEST(refuses) {
     gb_output(&b, "y");
     REFUSED(EPCTX_ERR_GRAPH, "Relu_01", "'nothing'");
     add_conv(&b);
-    gb_node(&b, "BatchNormalization", 15, "t,c,c,c,c", "y");
-    gb_attr_int(&b, "training_mode", 1);
+    gb_node(&b, "BatchNormalization", 6, "t,c,c,c,c", "y");
     gb_output(&b, "y");
     REFUSED(EPCTX_ERR_UNSUPPORTED, "BatchNormalization_01", "inference");
     add_conv(&b);

@@ -144,13 +144,14 @@ import sys
 sys.path.insert(0, "tests/judge")
 import make_model
 model = make_model.make("plain")
-# The NPU has no Det; ORT's CPU has.
-model.graph.node.add(op_type="Det", name="not for the NPU", input=["y"], output=["z"])
+# The NPU has no Einsum; ORT's CPU has.
+left = model.graph.node.add(op_type="Einsum", name="not for the NPU", input=["y"], output=["z"])
+left.attribute.add(name="equation", type=3, s=b"...ij->...")
 model.graph.output[0].name = "z"
 del model.graph.output[0].type.tensor_type.shape.dim[2:]
 open(sys.argv[1], "wb").write(model.SerializeToString())
 END
-# A constant that is computed, for the NPU and for Det.
+# A constant that is computed, for the NPU and for Einsum.
 "${PYTHON:-/usr/bin/python3}" - $work/constant.onnx <<'END'
 import sys
 sys.path.insert(0, "tests/judge")
@@ -166,7 +167,8 @@ weights(graph, "scale", FLOAT, ())
 graph.initializer.add(name="q", data_type=3, dims=(2, 2), raw_data=b"\x01\xfe\x03\x04")
 node(graph, "DequantizeLinear", "for both", ("q", "scale"), ("w",))
 node(graph, "Add", "for the NPU", ("x", "w"), ("y",))
-node(graph, "Det", "not for the NPU", ("w",), ("z",))
+left = node(graph, "Einsum", "not for the NPU", ("w",), ("z",))
+left.attribute.add(name="equation", type=3, s=b"...ij->...")
 open(sys.argv[1], "wb").write(model.SerializeToString())
 END
 # MatMul and Add, which ORT joins to a Gemm: the device of five operators does not know it.
@@ -195,10 +197,10 @@ five="$build/libfive_ep.so FiveExecutionProvider"
     try "--try with a free dimension" 1 "no node ran" $five $work/joined.onnx
     try "--try with a wrong dimension" 2 "usage" --dim rows=0 $five $work/joined.onnx
     try "--try" 0 "embedded: generated, reloaded: 1 EPContext node," $npu $work/m.onnx
-    try "--try tells why a node is left" 0 "Det 'not for the NPU' is left to other EPs: " \
+    try "--try tells why a node is left" 0 "Einsum 'not for the NPU' is left to other EPs: " \
         $npu $work/half.onnx
     try "--try --strict" 0 "outputs as on the CPU" --strict $npu $work/m.onnx
-    try "--try --strict with a node left" 1 "Det 'not for the NPU' is left to other EPs: " \
+    try "--try --strict with a node left" 1 "Einsum 'not for the NPU' is left to other EPs: " \
         --strict $npu $work/half.onnx
     try "--try with a constant node left" 0 \
         "is left to other EPs: all its inputs are constant" \
