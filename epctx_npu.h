@@ -7036,6 +7036,12 @@ static epctx_status epctx_npu__alloc(epctx_npu__compiler *c, uint64_t count, siz
     return *out != NULL ? EPCTX_OK : epctx_npu__nomem(c, epctx_npu__mul(count, size));
 }
 
+static epctx_status epctx_npu__put(epctx_npu__compiler *c, epctx_map *map, epctx_str name,
+                                   uint32_t value) {
+    return epctx_map_put(map, name, value) == EPCTX_OK ? EPCTX_OK
+                                                       : epctx_npu__nomem(c, c->arena->missing);
+}
+
 /* Makes room for one more element of an array in the arena; doubles. */
 static epctx_status epctx_npu__grow(epctx_npu__compiler *c, void **array, size_t count,
                                     size_t *room, size_t size) {
@@ -7328,6 +7334,14 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
     return EPCTX_OK;
 }
 
+/* The same for a step whose result is a new tensor. */
+static epctx_status epctx_npu__emit_new(epctx_npu__compiler *c, epctx_npu__step *s, int32_t elem,
+                                        const epctx_npu__shape *shape, uint32_t *y) {
+    EPCTX__TRY(epctx_npu__new_tensor(c, elem, shape, y));
+    s->out = *y;
+    return epctx_npu__emit(c, s);
+}
+
 /* The step that computes `tensor`, if it may still change: nothing else reads its result. */
 static epctx_npu__step *epctx_npu__producer(epctx_npu__compiler *c, uint32_t tensor) {
     const epctx_npu__tensor *t = &c->tensors[tensor];
@@ -7406,6 +7420,16 @@ static epctx_status epctx_npu__emit_move(epctx_npu__compiler *c, uint32_t from, 
     return epctx_npu__emit(c, &s);
 }
 
+/* A new tensor from elements of `x`: from `start` on, by these strides. */
+static epctx_status epctx_npu__emit_picked(epctx_npu__compiler *c, uint32_t x,
+                                           const epctx_npu__shape *shape, uint64_t start,
+                                           const int64_t *from, uint32_t *y) {
+    int64_t to[EPCTX_NPU_MAX_RANK];
+    epctx_npu__dense(shape, to);
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
+    return epctx_npu__emit_move(c, x, *y, shape, start, 0, from, to);
+}
+
 /* Copies all of `from` in order. */
 static epctx_status epctx_npu__emit_copy(epctx_npu__compiler *c, uint32_t from, uint32_t to) {
     int64_t strides[EPCTX_NPU_MAX_RANK];
@@ -7471,11 +7495,10 @@ static epctx_status epctx_npu__emit_binary(epctx_npu__compiler *c, epctx_npu__bi
     int32_t *const strides[2] = {p->a, p->b};
     epctx_npu__shape shape;
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, out));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_BINARY, a, b, *out);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_BINARY, a, b, 0);
     p->kind = (uint32_t)kind;
     p->rank = epctx_npu__walk(c, &shape, ids, 2, p->dims, strides);
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, out);
 }
 
 static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, uint64_t bits) {
@@ -7496,8 +7519,7 @@ static epctx_status epctx_npu__emit_cast_once(epctx_npu__compiler *c, uint32_t x
     const int32_t from = c->tensors[x].elem;
     *y = x;
     if (from == to) return EPCTX_OK;
-    EPCTX__TRY(epctx_npu__new_tensor(c, to, &shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, *y);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, 0);
     s.params.cast.count = (uint32_t)c->tensors[x].count;
     s.params.cast.from = (uint32_t)from;
     s.params.cast.to = (uint32_t)to;
@@ -7508,7 +7530,7 @@ static epctx_status epctx_npu__emit_cast_once(epctx_npu__compiler *c, uint32_t x
         s.params.convert.from = (uint32_t)from;
         s.params.convert.to = (uint32_t)to;
     }
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, to, &shape, y);
 }
 
 /* uint64 is computed as int64, which is the same for sums, products and bits. */
@@ -7596,12 +7618,11 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     if (t->elem == 0) return epctx_npu__refuse_value(c, t, node->inputs[i]);
     if (!c->stored && epctx_npu__computed_type(t->elem) != t->elem) {
         const bool folding = c->folding;
-        epctx_status status;
         c->narrow = c->narrow == 0 ? t->elem : c->narrow;
         c->folding = t->constant;
-        status = epctx_npu__emit_cast(c, *id, epctx_npu__computed_type(t->elem), id);
+        EPCTX__TRY(epctx_npu__emit_cast(c, *id, epctx_npu__computed_type(t->elem), id));
         c->folding = folding;
-        return status;
+        return EPCTX_OK;
     }
     if (c->narrow == 0 && t->elem == EPCTX_ONNX_FLOAT) c->narrow = EPCTX_ONNX_FLOAT;
     return EPCTX_OK;
@@ -7626,12 +7647,6 @@ static epctx_status epctx_npu__want_float(epctx_npu__compiler *c, uint32_t id) {
 static epctx_status epctx_npu__float_input(epctx_npu__compiler *c, size_t i, uint32_t *id) {
     EPCTX__TRY(epctx_npu__input(c, i, id));
     return epctx_npu__want_float(c, *id);
-}
-
-/* The first two inputs. */
-static epctx_status epctx_npu__two_floats(epctx_npu__compiler *c, uint32_t *a, uint32_t *b) {
-    EPCTX__TRY(epctx_npu__float_input(c, 0, a));
-    return epctx_npu__float_input(c, 1, b);
 }
 
 static epctx_status epctx_npu__want_constant(epctx_npu__compiler *c, uint32_t id,
@@ -7661,9 +7676,7 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
     uses = epctx_map_get(&c->scope.uses, node->outputs[i]);
     c->tensors[id].name = node->outputs[i];
     c->tensors[id].uses = uses == EPCTX_MAP_NONE ? 0 : uses;
-    if (epctx_map_put(&c->scope.names, node->outputs[i], id) != EPCTX_OK)
-        return epctx_npu__nomem(c, c->arena->missing);
-    return EPCTX_OK;
+    return epctx_npu__put(c, &c->scope.names, node->outputs[i], id);
 }
 
 /* Fails if an output from `first` on is used: the kernels do not compute it. */
@@ -7804,13 +7817,12 @@ static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x,
                                         epctx_npu__act_kind kind, float a, float b, uint32_t *y) {
     epctx_npu__step s;
     epctx_npu__shape shape = c->tensors[x].shape;
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, x, EPCTX_NPU__NONE, *y);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, x, EPCTX_NPU__NONE, 0);
     s.params.unary.count = (uint32_t)c->tensors[x].count;
     s.params.unary.act.kind = (uint32_t)kind;
     s.params.unary.act.a = a;
     s.params.unary.act.b = b;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
 /* A constant scalar of any type with a small integer value. */
@@ -7859,13 +7871,12 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
                ((kind >= EPCTX_NPU__EXACT_DIV && kind <= EPCTX_NPU__EXACT_FMOD) ||
                 kind > EPCTX_NPU__EXACT_EQUAL)));
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
-    EPCTX__TRY(epctx_npu__new_tensor(
-        c, (int32_t)epctx_npu__exact_type((uint32_t)kind, (uint32_t)type), &shape, out));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_EXACT, a, b, *out);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_EXACT, a, b, 0);
     p->kind = (uint32_t)kind;
     p->type = (uint32_t)type;
     p->rank = epctx_npu__walk(c, &shape, ids, 2, p->dims, strides);
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(
+        c, &s, (int32_t)epctx_npu__exact_type((uint32_t)kind, (uint32_t)type), &shape, out);
 }
 
 static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condition, uint32_t a,
@@ -7879,12 +7890,19 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
         return EPCTX_NPU__INVALID(c, "expected a bool condition and two inputs of one type");
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &both));
     EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[condition].shape, &both, &shape));
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_WHERE, condition, a, *out);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_WHERE, condition, a, 0);
     s.in[2] = b;
     p->elem = epctx_npu__stored_size(c->tensors[a].elem);
     p->rank = epctx_npu__walk(c, &shape, ids, 3, p->dims, strides);
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, c->tensors[a].elem, &shape, out);
+}
+
+/* x combined with one small integer of its type. */
+static epctx_status epctx_npu__emit_integer(epctx_npu__compiler *c, epctx_npu__exact_kind kind,
+                                            uint32_t x, int32_t number, uint32_t *y) {
+    uint32_t id;
+    EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, number, &id));
+    return epctx_npu__emit_exact(c, kind, x, id, y);
 }
 
 /* x combined with one number. */
@@ -7942,10 +7960,8 @@ static epctx_status epctx_npu__lower_alias(epctx_npu__compiler *c, uint32_t x,
 }
 
 static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0];
-    epctx_npu__shape shape;
-    shape = c->tensors[x].shape;
-    return epctx_npu__lower_alias(c, x, &shape);
+    const epctx_npu__shape shape = c->tensors[c->in[0]].shape;
+    return epctx_npu__lower_alias(c, c->in[0], &shape);
 }
 
 /* The identity, as nothing is dropped; the mask is all true. */
@@ -8155,22 +8171,20 @@ static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c) {
 }
 
 static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c) {
+    const epctx_npu__shape in = c->tensors[c->in[0]].shape;
+    const int64_t rank = (int64_t)in.rank;
     epctx_npu__shape shape = {1, {0}};
-    int64_t start = epctx_node_int(c->node, "start", 0), end, i, rank;
-    int64_t *dims;
+    int64_t start = epctx_node_int(c->node, "start", 0);
+    int64_t end = epctx_node_int(c->node, "end", rank);
     void *data;
-    uint32_t x = c->in[0], id;
-    rank = (int64_t)c->tensors[x].shape.rank;
-    end = epctx_node_int(c->node, "end", rank);
     start += start < 0 ? rank : 0;
     end += end < 0 ? rank : 0;
     start = start < 0 ? 0 : (start > rank ? rank : start);
     end = end < start ? start : (end > rank ? rank : end);
     shape.dims[0] = end - start;
-    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
-    dims = (int64_t *)data;
-    for (i = start; i < end; i++) dims[i - start] = c->tensors[x].shape.dims[i];
-    return epctx_npu__output(c, 0, id);
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &c->y));
+    memcpy(data, in.dims + start, (size_t)shape.dims[0] * sizeof *in.dims);
+    return EPCTX_OK;
 }
 
 /* -- element-wise -- */
@@ -8219,21 +8233,18 @@ static epctx_status epctx_npu__lower_int_act(epctx_npu__compiler *c, epctx_npu__
 
 static epctx_status epctx_npu__lower_act_of(epctx_npu__compiler *c, epctx_npu__act_kind kind,
                                             float a, float b) {
+    epctx_npu__step *before = epctx_npu__producer(c, c->in[0]);
     epctx_npu__act act;
-    epctx_npu__step *before;
-    uint32_t x, y;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) return epctx_npu__lower_int_act(c, kind, x);
+    if (c->tensors[c->in[0]].elem != EPCTX_ONNX_FLOAT)
+        return epctx_npu__lower_int_act(c, kind, c->in[0]);
     act.kind = (uint32_t)kind;
     act.a = a;
     act.b = b;
-    before = epctx_npu__producer(c, x);
-    if (before != NULL && epctx_npu__set_act(before, &act)) {
-        c->stats.fused++;
-        return epctx_npu__output(c, 0, x);
-    }
-    EPCTX__TRY(epctx_npu__emit_act(c, x, kind, a, b, &y));
-    return epctx_npu__output(c, 0, y);
+    if (before == NULL || !epctx_npu__set_act(before, &act))
+        return epctx_npu__emit_act(c, c->in[0], kind, a, b, &c->y);
+    c->stats.fused++;
+    c->y = c->in[0];
+    return EPCTX_OK;
 }
 
 /* Activations with parameters: attributes (NULL: a constant) and their defaults. */
@@ -8403,10 +8414,8 @@ static epctx_status epctx_npu__emit_fused(epctx_npu__compiler *c, epctx_npu__bin
 }
 
 static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c) {
-    const epctx_npu__binary_kind kind = (epctx_npu__binary_kind)c->variant;
-    uint32_t a = c->in[0], b = c->in[1];
-    EPCTX__TRY(epctx_npu__old_broadcast(c, a, &b));
-    return epctx_npu__emit_fused(c, kind, a, b, &c->y);
+    EPCTX__TRY(epctx_npu__old_broadcast(c, c->in[0], &c->in[1]));
+    return epctx_npu__emit_fused(c, (epctx_npu__binary_kind)c->variant, c->in[0], c->in[1], &c->y);
 }
 
 static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c) {
@@ -8483,22 +8492,17 @@ static epctx_status epctx_npu__lower_bit_shift(epctx_npu__compiler *c) {
     return epctx_npu__lower_exact_of(c, EPCTX_NPU__EXACT_LEFT, false);
 }
 
-static epctx_status epctx_npu__emit_not(epctx_npu__compiler *c, uint32_t x, uint32_t *y) {
-    uint32_t one;
-    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &one));
-    return epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, one, y);
-}
-
 static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0];
-    return epctx_npu__emit_not(c, x, &c->y);
+    uint32_t one;
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &one)); /* x may be of another type */
+    return epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, c->in[0], one, &c->y);
 }
 
 /* Only NaN does not equal itself. */
 static epctx_status epctx_npu__lower_is_nan(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], y;
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, x, &y));
-    return epctx_npu__emit_not(c, y, &c->y);
+    uint32_t y;
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, c->in[0], c->in[0], &y));
+    return epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_XOR, y, 1, &c->y);
 }
 
 static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c) {
@@ -8519,17 +8523,13 @@ static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c) {
 }
 
 static epctx_status epctx_npu__lower_where(epctx_npu__compiler *c) {
-    uint32_t condition = c->in[0], a = c->in[1], b = c->in[2];
-    return epctx_npu__emit_where(c, condition, a, b, &c->y);
+    return epctx_npu__emit_where(c, c->in[0], c->in[1], c->in[2], &c->y);
 }
 
 static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c) {
-    uint32_t a = c->in[0], b = c->in[1], y;
-    if (epctx_node_int(c->node, "fmod", 0) != 0)
-        EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_FMOD, a, b, &y));
-    else
-        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, a, b, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_node_int(c->node, "fmod", 0) != 0
+               ? epctx_npu__emit_any(c, EPCTX_NPU__BINARY_FMOD, c->in[0], c->in[1], &c->y)
+               : epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, c->in[0], c->in[1], &c->y);
 }
 
 /* Common constant exponents become cheaper steps. */
@@ -8561,7 +8561,7 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c) {
 /* Axis i of the result is axis perm[i] of `x`. */
 static epctx_status epctx_npu__emit_transpose(epctx_npu__compiler *c, uint32_t x,
                                               const int64_t *perm, uint32_t *y) {
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape = c->tensors[x].shape;
     uint32_t i, last = 0;
     bool moves = false;
@@ -8575,10 +8575,8 @@ static epctx_status epctx_npu__emit_transpose(epctx_npu__compiler *c, uint32_t x
             last = axis;
         }
     }
-    if (!moves) return epctx_npu__alias(c, x, &shape, 0, y);
-    epctx_npu__dense(&shape, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
-    return epctx_npu__emit_move(c, x, *y, &shape, 0, 0, from, to);
+    return moves ? epctx_npu__emit_picked(c, x, &shape, 0, from, y)
+                 : epctx_npu__alias(c, x, &shape, 0, y);
 }
 
 static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c) {
@@ -8645,23 +8643,20 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__take_box(epctx_npu__compiler *c, uint32_t x,
                                         const epctx_npu__shape *box, const int64_t *start,
                                         const int64_t *step, uint32_t *y) {
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK];
     const epctx_npu__shape in = c->tensors[x].shape;
     uint64_t first = 0;
     bool whole = epctx_npu__count(box) > 0, inner_full = true;
-    uint32_t i;
+    uint32_t d;
     epctx_npu__dense(&in, dense);
-    for (i = in.rank; i > 0; i--) {
-        uint32_t d = i - 1;
+    for (d = in.rank; d-- > 0;) {
         from[d] = dense[d] * step[d];
         first += (uint64_t)(start[d] * dense[d]);
         if (box->dims[d] > 1 && (step[d] != 1 || !inner_full)) whole = false;
         inner_full = inner_full && box->dims[d] == in.dims[d];
     }
     if (whole) return epctx_npu__alias(c, x, box, first, y);
-    epctx_npu__dense(box, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, box, y));
-    return epctx_npu__emit_move(c, x, *y, box, first, 0, from, to);
+    return epctx_npu__emit_picked(c, x, box, first, from, y);
 }
 
 /* Elements `index` to `index` + `count` of an axis. */
@@ -8749,11 +8744,9 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c) {
 
 static epctx_status epctx_npu__expand_to(epctx_npu__compiler *c, uint32_t x,
                                          const epctx_npu__shape *shape, uint32_t *y) {
-    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    int64_t from[EPCTX_NPU_MAX_RANK];
     epctx_npu__broadcast_strides(&c->tensors[x].shape, shape, from);
-    epctx_npu__dense(shape, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
-    return epctx_npu__emit_move(c, x, *y, shape, 0, 0, from, to);
+    return epctx_npu__emit_picked(c, x, shape, 0, from, y);
 }
 
 static epctx_status epctx_npu__lower_expand(epctx_npu__compiler *c) {
@@ -8967,15 +8960,13 @@ static epctx_status epctx_npu__emit_gather(epctx_npu__compiler *c, uint32_t x, u
             return epctx_npu__alias(c, *y, &shape, 0, y);
         }
     }
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, c->tensors[x].elem, &shape, y);
 }
 
 static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], indices = c->in[1], axis;
-    EPCTX__TRY(epctx_npu__axis_attr(c, 0, c->tensors[x].shape.rank, 0, &axis));
-    return epctx_npu__emit_gather(c, x, indices, axis, &c->y);
+    uint32_t axis;
+    EPCTX__TRY(epctx_npu__axis_attr(c, 0, c->tensors[c->in[0]].shape.rank, 0, &axis));
+    return epctx_npu__emit_gather(c, c->in[0], c->in[1], axis, &c->y);
 }
 
 /* -- more data movement -- */
@@ -9087,10 +9078,9 @@ static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c) {
 
 static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
     const int64_t k = epctx_node_int(c->node, "k", 0);
-    epctx_npu__shape shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
     int32_t type;
-    uint32_t x = c->in[0], rows, columns, shift, y;
-    shape = c->tensors[x].shape;
+    uint32_t x = c->in[0], rows, columns, y;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__stored_size(type) == 0)
         return EPCTX_NPU__REFUSE(
@@ -9098,19 +9088,17 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c) {
     c->folding = true; /* only the shape of the input matters */
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[1], 2, 1, &columns));
-    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)k, &shift));
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, rows, shift, &rows));
+    EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_ADD, rows, (int32_t)k, &rows));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, rows, columns, &y));
     return epctx_npu__emit_cast(c, y, type, &c->y);
 }
 
 static epctx_status epctx_npu__lower_size(epctx_npu__compiler *c) {
-    epctx_npu__shape shape = {0, {0}};
-    uint32_t x = c->in[0], y;
+    const epctx_npu__shape scalar = {0, {0}};
     void *data;
-    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &y));
-    memcpy(data, &c->tensors[x].count, 8);
-    return epctx_npu__output(c, 0, y);
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &scalar, &data, &c->y));
+    memcpy(data, &c->tensors[c->in[0]].count, 8);
+    return EPCTX_OK;
 }
 
 /* Reshapes `x` to `split`, transposes by `order`, and reshapes to `shape`: output 0. */
@@ -9202,22 +9190,19 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
         p->dims[i] = (uint32_t)is.dims[i];
         p->data_dims[i] = (uint32_t)xs.dims[i];
     }
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &is, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, c->tensors[x].elem, scatter ? &xs : &is, y);
 }
 
 static epctx_status epctx_npu__lower_gather_elements(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], indices = c->in[1];
-    return epctx_npu__emit_pick(c, x, indices, EPCTX_NPU__NONE, epctx_node_int(c->node, "axis", 0),
-                                0, &c->y);
+    return epctx_npu__emit_pick(c, c->in[0], c->in[1], EPCTX_NPU__NONE,
+                                epctx_node_int(c->node, "axis", 0), 0, &c->y);
 }
 
 static epctx_status epctx_npu__lower_scatter_elements(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], indices = c->in[1], updates = c->in[2], join;
+    uint32_t join;
     EPCTX__TRY(epctx_npu__join_of(c, &join));
-    return epctx_npu__emit_pick(c, x, indices, updates, epctx_node_int(c->node, "axis", 0), join,
-                                &c->y);
+    return epctx_npu__emit_pick(c, c->in[0], c->in[1], c->in[2], epctx_node_int(c->node, "axis", 0),
+                                join, &c->y);
 }
 
 static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
@@ -9258,23 +9243,21 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     if (scatter && (!epctx_npu__same_shape(&rows, &c->tensors[updates].shape) ||
                     c->tensors[updates].elem != c->tensors[x].elem))
         return EPCTX_NPU__INVALID(c, "updates: type or shape does not match");
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &rows, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, c->tensors[x].elem, scatter ? &xs : &rows, y);
 }
 
 static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c) {
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
-    uint32_t x = c->in[0], indices = c->in[1];
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK)
         return epctx_npu__bad_attr(c, "batch_dims", "a number in 0..7");
-    return epctx_npu__emit_tuples(c, x, indices, EPCTX_NPU__NONE, (uint32_t)batch_dims, 0, &c->y);
+    return epctx_npu__emit_tuples(c, c->in[0], c->in[1], EPCTX_NPU__NONE, (uint32_t)batch_dims, 0,
+                                  &c->y);
 }
 
 static epctx_status epctx_npu__lower_scatter_nd(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], indices = c->in[1], updates = c->in[2], join;
+    uint32_t join;
     EPCTX__TRY(epctx_npu__join_of(c, &join));
-    return epctx_npu__emit_tuples(c, x, indices, updates, 0, join, &c->y);
+    return epctx_npu__emit_tuples(c, c->in[0], c->in[1], c->in[2], 0, join, &c->y);
 }
 
 /* Equal to a ramp, then one of two values. */
@@ -9377,45 +9360,84 @@ static epctx_status epctx_npu__window_axis(epctx_npu__compiler *c, int64_t in, i
     return EPCTX_OK;
 }
 
-/* Reads strides, dilations, pads, auto_pad and ceil_mode. 1-D windows become 2-D with height 1. */
+/* Windows over an image of `points` elements: `places`, each of `taps`. Arrays: spatial axes. */
+typedef struct epctx_npu__geometry {
+    uint32_t rank;
+    int64_t in[EPCTX_NPU_MAX_RANK], out[EPCTX_NPU_MAX_RANK], kernel[EPCTX_NPU_MAX_RANK];
+    int64_t stride[EPCTX_NPU_MAX_RANK], dilation[EPCTX_NPU_MAX_RANK], before[EPCTX_NPU_MAX_RANK];
+    int64_t after[EPCTX_NPU_MAX_RANK], points, places, taps;
+} epctx_npu__geometry;
+
+static void epctx_npu__geometry_image(epctx_npu__geometry *g, const epctx_npu__shape *shape) {
+    memset(g, 0, sizeof *g);
+    g->rank = shape->rank - 2;
+    memcpy(g->in, shape->dims + 2, g->rank * sizeof *g->in);
+}
+
+/* Reads strides, dilations and pads; the caller has set rank, in and kernel. */
+static epctx_status epctx_npu__geometry_attrs(epctx_npu__compiler *c, epctx_npu__geometry *g) {
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx_npu__ints(c, "strides", g->rank, 1, g->stride));
+    EPCTX__TRY(epctx_npu__ints(c, "dilations", g->rank, 1, g->dilation));
+    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * g->rank, 0, pads));
+    memcpy(g->before, pads, g->rank * sizeof *pads);
+    memcpy(g->after, pads + g->rank, g->rank * sizeof *pads);
+    return EPCTX_OK;
+}
+
+static epctx_str epctx_npu__auto_pad(const epctx_npu__compiler *c) {
+    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
+    return mode != NULL ? mode->s : epctx_str_of(NULL);
+}
+
+/* The same, and auto_pad and ceil_mode: the places, and the padding that is left. */
+static epctx_status epctx_npu__geometry_axes(epctx_npu__compiler *c, epctx_npu__geometry *g) {
+    const epctx_str auto_pad = epctx_npu__auto_pad(c);
+    const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
+    uint32_t i;
+    EPCTX__TRY(epctx_npu__geometry_attrs(c, g));
+    for (i = 0; i < g->rank; i++)
+        EPCTX__TRY(epctx_npu__window_axis(c, g->in[i], g->kernel[i], g->stride[i], g->dilation[i],
+                                          &g->before[i], &g->after[i], &auto_pad, ceil,
+                                          &g->out[i]));
+    return EPCTX_OK;
+}
+
+/* 1-D windows become 2-D with height 1. */
+static void epctx_npu__geometry_plane(epctx_npu__geometry *g) {
+    int64_t *const axes[7] = {g->in,       g->out,    g->kernel, g->stride,
+                              g->dilation, g->before, g->after};
+    uint32_t i;
+    for (i = 0; g->rank == 1 && i < 7; i++) {
+        axes[i][1] = axes[i][0];
+        axes[i][0] = i < 5 ? 1 : 0;
+    }
+}
+
 static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu__shape *in,
                                          const int64_t *kernel, epctx_npu__window *w) {
-    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
-    const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
-    const uint32_t spatial = in->rank - 2, shift = 2 - spatial;
-    epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
-    int64_t k[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1}, pads[4] = {0, 0, 0, 0};
-    int64_t before[2] = {0, 0}, after[2] = {0, 0}, extent[2] = {1, 1}, out[2];
-    uint32_t i;
-    EPCTX__TRY(epctx_npu__ints(c, "strides", spatial, 1, stride + shift));
-    EPCTX__TRY(epctx_npu__ints(c, "dilations", spatial, 1, dilation + shift));
-    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * spatial, 0, pads));
-    for (i = 0; i < spatial; i++) {
-        k[shift + i] = kernel[i];
-        before[shift + i] = pads[i];
-        after[shift + i] = pads[spatial + i];
-        extent[shift + i] = in->dims[2 + i];
-    }
-    for (i = 0; i < 2; i++)
-        EPCTX__TRY(epctx_npu__window_axis(c, extent[i], k[i], stride[i], dilation[i], &before[i],
-                                          &after[i], &auto_pad, ceil, &out[i]));
-    w->in_h = (uint32_t)extent[0];
-    w->in_w = (uint32_t)extent[1];
-    w->out_h = (uint32_t)out[0];
-    w->out_w = (uint32_t)out[1];
-    w->kernel_h = (uint32_t)k[0];
-    w->kernel_w = (uint32_t)k[1];
-    w->stride_h = (uint32_t)stride[0];
-    w->stride_w = (uint32_t)stride[1];
-    w->dilation_h = (uint32_t)dilation[0];
-    w->dilation_w = (uint32_t)dilation[1];
-    w->top = (uint32_t)before[0];
-    w->left = (uint32_t)before[1];
-    w->bottom = (uint32_t)after[0];
-    w->right = (uint32_t)after[1];
+    epctx_npu__geometry g;
+    epctx_npu__geometry_image(&g, in);
+    memcpy(g.kernel, kernel, g.rank * sizeof *kernel);
+    EPCTX__TRY(epctx_npu__geometry_axes(c, &g));
+    epctx_npu__geometry_plane(&g);
+    w->in_h = (uint32_t)g.in[0];
+    w->in_w = (uint32_t)g.in[1];
+    w->out_h = (uint32_t)g.out[0];
+    w->out_w = (uint32_t)g.out[1];
+    w->kernel_h = (uint32_t)g.kernel[0];
+    w->kernel_w = (uint32_t)g.kernel[1];
+    w->stride_h = (uint32_t)g.stride[0];
+    w->stride_w = (uint32_t)g.stride[1];
+    w->dilation_h = (uint32_t)g.dilation[0];
+    w->dilation_w = (uint32_t)g.dilation[1];
+    w->top = (uint32_t)g.before[0];
+    w->left = (uint32_t)g.before[1];
+    w->bottom = (uint32_t)g.after[0];
+    w->right = (uint32_t)g.after[1];
     if (!epctx_npu__window_ok(w))
-        return EPCTX_NPU__REFUSE(c, "window %dx%d over %dx%d is too large", k[0], k[1], extent[0],
-                                 extent[1]);
+        return EPCTX_NPU__REFUSE(c, "window %dx%d over %dx%d is too large", g.kernel[0],
+                                 g.kernel[1], g.in[0], g.in[1]);
     return EPCTX_OK;
 }
 
@@ -9552,11 +9574,9 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
 }
 
 static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c) {
-    uint32_t x, w, bias, y;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    uint32_t bias;
     EPCTX__TRY(epctx_npu__optional(c, 2, &bias));
-    EPCTX__TRY(epctx_npu__conv_of(c, x, w, bias, &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__conv_of(c, c->in[0], c->in[1], bias, &c->y);
 }
 
 /* -- ConvTranspose: one Conv yields a channel per sub-pixel phase, a Move interleaves them -- */
@@ -9597,8 +9617,8 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
 /* Parameters of a transposed convolution; arrays: the two spatial axes. */
 typedef struct epctx_npu__transposed {
     int64_t groups, channels, outputs; /* of one group */
-    int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
-    int64_t phases[2], taps[2]; /* taps of one phase */
+    epctx_npu__geometry g;             /* of the plane: `in` and `out` as those of the node */
+    int64_t phases[2], taps[2];        /* taps of one phase */
 } epctx_npu__transposed;
 
 /* Weights [group][channel][output][ky][kx] to [group][output][phases][channel][taps], flipped. */
@@ -9614,42 +9634,33 @@ static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_
     epctx_npu__shape given = all;
     int64_t dense[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     uint32_t padded = w;
-    epctx_status status = EPCTX_OK;
     c->folding = c->tensors[w].constant;
-    given.dims[1] = p->kernel[0];
-    given.dims[2] = p->kernel[1];
+    given.dims[1] = p->g.kernel[0];
+    given.dims[2] = p->g.kernel[1];
     if (given.dims[1] != all.dims[1] || given.dims[2] != all.dims[2]) {
         epctx_npu__dense(&given, dense);
         epctx_npu__dense(&all, to);
-        status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &padded);
-        if (status == EPCTX_OK) status = epctx_npu__emit_fill(c, padded, 0);
-        if (status == EPCTX_OK)
-            status = epctx_npu__emit_move(c, w, padded, &given, 0, 0, dense, to);
+        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &padded));
+        EPCTX__TRY(epctx_npu__emit_fill(c, padded, 0));
+        EPCTX__TRY(epctx_npu__emit_move(c, w, padded, &given, 0, 0, dense, to));
     }
-    epctx_npu__dense(&out, to);
-    if (status == EPCTX_OK) status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, turned);
-    if (status == EPCTX_OK)
-        status =
-            epctx_npu__emit_move(c, padded, *turned, &out,
-                                 (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx), 0, from, to);
+    EPCTX__TRY(epctx_npu__emit_picked(
+        c, padded, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx), from, turned));
     c->folding = folding;
-    return status;
+    return EPCTX_OK;
 }
 
 /* One bias per phase. */
 static epctx_status epctx_npu__turn_bias(epctx_npu__compiler *c, const epctx_npu__transposed *p,
                                          uint32_t *bias) {
-    const int64_t phases = p->phases[0] * p->phases[1], from[2] = {1, 0}, to[2] = {phases, 1};
+    const int64_t phases = p->phases[0] * p->phases[1], from[2] = {1, 0};
     const epctx_npu__shape shape = {2, {p->groups * p->outputs, phases}};
     const bool folding = c->folding;
-    const uint32_t x = *bias;
-    epctx_status status;
-    if (x == EPCTX_NPU__NONE || phases == 1) return EPCTX_OK;
-    c->folding = c->tensors[x].constant;
-    status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, bias);
-    if (status == EPCTX_OK) status = epctx_npu__emit_move(c, x, *bias, &shape, 0, 0, from, to);
+    if (*bias == EPCTX_NPU__NONE || phases == 1) return EPCTX_OK;
+    c->folding = c->tensors[*bias].constant;
+    EPCTX__TRY(epctx_npu__emit_picked(c, *bias, &shape, 0, from, bias));
     c->folding = folding;
-    return status;
+    return EPCTX_OK;
 }
 
 /* Images [plane][phases][row][column] to [plane][out]: each phase's points are a stride apart. */
@@ -9659,23 +9670,20 @@ static epctx_status epctx_npu__interleave(epctx_npu__compiler *c, const epctx_np
     const int64_t sy = p->phases[0], sx = p->phases[1], rows = w->out_h, columns = w->out_w;
     const int64_t planes = ys->dims[0] * ys->dims[1], width = columns * sx;
     const epctx_npu__shape all = {5, {planes, rows, sy, columns, sx}};
-    const epctx_npu__shape crop = {3, {planes, p->out[0], p->out[1]}};
+    const epctx_npu__shape crop = {3, {planes, p->g.out[0], p->g.out[1]}};
     const int64_t area = rows * columns;
     const int64_t from[5] = {area * sy * sx, columns, area * sx, 1, area};
     const int64_t wide[3] = {area * sy * sx, width, 1};
     int64_t to[EPCTX_NPU_MAX_RANK];
     *y = x;
-    if (sy * sx > 1) {
-        epctx_npu__dense(&all, to);
-        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, y));
-        EPCTX__TRY(epctx_npu__emit_move(c, x, *y, &all, 0, 0, from, to));
-    }
-    if (rows * sy == p->out[0] && width == p->out[1]) return epctx_npu__alias(c, *y, ys, 0, y);
+    if (sy * sx > 1) EPCTX__TRY(epctx_npu__emit_picked(c, x, &all, 0, from, y));
+    if (rows * sy == p->g.out[0] && width == p->g.out[1]) return epctx_npu__alias(c, *y, ys, 0, y);
     x = *y;
     epctx_npu__dense(&crop, to);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, ys, y));
-    return epctx_npu__emit_move(
-        c, x, *y, &crop, (uint64_t)(p->before[0] % sy * width + p->before[1] % sx), 0, wide, to);
+    return epctx_npu__emit_move(c, x, *y, &crop,
+                                (uint64_t)(p->g.before[0] % sy * width + p->g.before[1] % sx), 0,
+                                wide, to);
 }
 
 /* Inserts zeros between the elements of the input where phases do not do it. */
@@ -9685,52 +9693,50 @@ static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__t
     int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     uint32_t i;
     *y = x;
-    if (p->stride[0] == p->phases[0] && p->stride[1] == p->phases[1]) return EPCTX_OK;
+    if (p->g.stride[0] == p->phases[0] && p->g.stride[1] == p->phases[1]) return EPCTX_OK;
     in.dims[0] = out.dims[0] = planes;
     for (i = 0; i < 2; i++) {
-        in.dims[i + 1] = p->in[i];
-        out.dims[i + 1] = (p->in[i] - 1) * (p->stride[i] / p->phases[i]) + 1;
+        in.dims[i + 1] = p->g.in[i];
+        out.dims[i + 1] = (p->g.in[i] - 1) * (p->g.stride[i] / p->phases[i]) + 1;
         image.dims[i + 2] = out.dims[i + 1];
     }
     image.dims[1] = p->groups * p->channels;
     image.dims[0] = planes / image.dims[1];
     epctx_npu__dense(&in, from);
     epctx_npu__dense(&out, to);
-    to[1] *= p->stride[0] / p->phases[0];
-    to[2] *= p->stride[1] / p->phases[1];
+    to[1] *= p->g.stride[0] / p->phases[0];
+    to[2] *= p->g.stride[1] / p->phases[1];
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &image, y));
     EPCTX__TRY(epctx_npu__emit_fill(c, *y, 0));
     return epctx_npu__emit_move(c, x, *y, &in, 0, 0, from, to);
 }
 
+/* Reads the attributes; the caller has set rank, in and kernel. */
+static epctx_status epctx_npu__transposed_axes(epctx_npu__compiler *c, epctx_npu__geometry *g) {
+    const epctx_str auto_pad = epctx_npu__auto_pad(c);
+    int64_t extra[EPCTX_NPU_MAX_RANK], wanted[EPCTX_NPU_MAX_RANK];
+    uint32_t i;
+    EPCTX__TRY(epctx_npu__geometry_attrs(c, g));
+    EPCTX__TRY(epctx_npu__ints(c, "output_padding", g->rank, 0, extra));
+    EPCTX__TRY(epctx_npu__ints(c, "output_shape", g->rank, 0, wanted));
+    for (i = 0; i < g->rank; i++)
+        EPCTX__TRY(epctx_npu__transposed_axis(c, g->in[i], g->kernel[i], g->stride[i],
+                                              g->dilation[i], extra[i], wanted[i], &auto_pad,
+                                              &g->before[i], &g->after[i], &g->out[i]));
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx_npu__shape *xs,
                                              const epctx_npu__shape *ws, epctx_npu__transposed *p) {
-    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
-    const uint32_t spatial = xs->rank - 2, shift = 2 - spatial;
-    epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
-    int64_t pads[4] = {0, 0, 0, 0}, extra[2] = {0, 0}, wanted[2] = {0, 0};
+    epctx_npu__geometry *g = &p->g;
     uint32_t i;
-    for (i = 0; i < 2; i++) {
-        p->in[i] = p->kernel[i] = p->stride[i] = p->dilation[i] = p->out[i] = 1;
-        p->before[i] = p->after[i] = 0;
-    }
-    EPCTX__TRY(epctx_npu__ints(c, "strides", spatial, 1, p->stride + shift));
-    EPCTX__TRY(epctx_npu__ints(c, "dilations", spatial, 1, p->dilation + shift));
-    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * spatial, 0, pads));
-    EPCTX__TRY(epctx_npu__ints(c, "output_padding", spatial, 0, extra + shift));
-    EPCTX__TRY(epctx_npu__ints(c, "output_shape", spatial, 0, wanted + shift));
-    for (i = shift; i < 2; i++) {
-        p->in[i] = xs->dims[2 + i - shift];
-        p->kernel[i] = ws->dims[2 + i - shift];
-        p->before[i] = pads[i - shift];
-        p->after[i] = pads[spatial + i - shift];
-        EPCTX__TRY(epctx_npu__transposed_axis(c, p->in[i], p->kernel[i], p->stride[i],
-                                              p->dilation[i], extra[i], wanted[i], &auto_pad,
-                                              &p->before[i], &p->after[i], &p->out[i]));
-    }
+    epctx_npu__geometry_image(g, xs);
+    memcpy(g->kernel, ws->dims + 2, g->rank * sizeof *g->kernel);
+    EPCTX__TRY(epctx_npu__transposed_axes(c, g));
+    epctx_npu__geometry_plane(g);
     for (i = 0; i < 2; i++) { /* few zeros among the taps, and each phase has its own */
-        p->phases[i] = p->dilation[i] == 1 && p->stride[i] <= p->kernel[i] ? p->stride[i] : 1;
-        p->taps[i] = (p->kernel[i] + p->phases[i] - 1) / p->phases[i];
+        p->phases[i] = g->dilation[i] == 1 && g->stride[i] <= g->kernel[i] ? g->stride[i] : 1;
+        p->taps[i] = (g->kernel[i] + p->phases[i] - 1) / p->phases[i];
     }
     return EPCTX_OK;
 }
@@ -9738,10 +9744,10 @@ static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx
 /* Window of one axis: as many places as the phases of the result need, or more. */
 static void epctx_npu__phase_axis(const epctx_npu__transposed *p, uint32_t axis, uint32_t *in,
                                   uint32_t *out, uint32_t *low, uint32_t *high) {
-    const int64_t phases = p->phases[axis], reach = (p->taps[axis] - 1) * p->dilation[axis];
-    const int64_t size = (p->in[axis] - 1) * (p->stride[axis] / phases) + 1;
-    const int64_t first = reach - p->before[axis] / phases;
-    const int64_t places = (p->before[axis] % phases + p->out[axis] + phases - 1) / phases;
+    const int64_t phases = p->phases[axis], reach = (p->taps[axis] - 1) * p->g.dilation[axis];
+    const int64_t size = (p->g.in[axis] - 1) * (p->g.stride[axis] / phases) + 1;
+    const int64_t first = reach - p->g.before[axis] / phases;
+    const int64_t places = (p->g.before[axis] % phases + p->g.out[axis] + phases - 1) / phases;
     const int64_t last = places + reach - size - first;
     *in = (uint32_t)size;
     *low = (uint32_t)first;
@@ -9754,8 +9760,7 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     epctx_npu__transposed p;
     epctx_npu__window w;
     epctx_npu__step s;
-    uint32_t x, weights, bias, y;
-    EPCTX__TRY(epctx_npu__two_floats(c, &x, &weights));
+    uint32_t x = c->in[0], weights = c->in[1], bias, y;
     EPCTX__TRY(epctx_npu__want_image(c, x));
     xs = c->tensors[x].shape;
     ws = c->tensors[weights].shape;
@@ -9777,10 +9782,10 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     w.kernel_h = (uint32_t)p.taps[0];
     w.kernel_w = (uint32_t)p.taps[1];
     w.stride_h = w.stride_w = 1;
-    w.dilation_h = (uint32_t)p.dilation[0];
-    w.dilation_w = (uint32_t)p.dilation[1];
+    w.dilation_h = (uint32_t)p.g.dilation[0];
+    w.dilation_w = (uint32_t)p.g.dilation[1];
     if (!epctx_npu__window_ok(&w))
-        return EPCTX_NPU__REFUSE(c, "window %dx%d is too large", p.kernel[0], p.kernel[1]);
+        return EPCTX_NPU__REFUSE(c, "window %dx%d is too large", p.g.kernel[0], p.g.kernel[1]);
     EPCTX__TRY(epctx_npu__turn_bias(c, &p, &bias));
     image = epctx_npu__image(&xs, p.outputs * p.groups * p.phases[0] * p.phases[1], &w);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &image, &y));
@@ -9793,7 +9798,7 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__emit_conv(c, &s, &w));
     ys = xs;
     ys.dims[1] = p.outputs * p.groups;
-    memcpy(ys.dims + 2, p.out + 4 - xs.rank, (xs.rank - 2) * sizeof *p.out);
+    memcpy(ys.dims + 2, p.g.out + 4 - xs.rank, (xs.rank - 2) * sizeof *p.g.out);
     EPCTX__TRY(epctx_npu__interleave(c, &p, &w, &ys, y, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -9836,10 +9841,8 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c) {
     epctx_npu__step s;
     epctx_npu__pool *p = &s.params.pool;
     const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
-    uint32_t x, y;
-    int32_t type;
-    EPCTX__TRY(epctx_npu__input(c, 0, &x));
-    type = c->tensors[x].elem;
+    uint32_t x = c->in[0], y;
+    const int32_t type = c->tensors[x].elem;
     if (!average && epctx_npu__stored_size(type) == 1) /* float represents bytes exactly */
         EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     EPCTX__TRY(epctx_npu__want_float(c, x));
@@ -9870,20 +9873,27 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c) {
 
 /* -- reductions -- */
 
+/* Over axes `axis` to `end`. */
 static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__reduce_kind kind,
-                                           uint32_t x, uint64_t outer, uint64_t count,
-                                           uint64_t inner, const epctx_npu__shape *shape,
-                                           uint32_t *y) {
+                                           uint32_t x, uint32_t axis, uint32_t end,
+                                           const epctx_npu__shape *shape, uint32_t *y) {
+    const epctx_npu__shape in = c->tensors[x].shape;
     epctx_npu__step s;
     EPCTX__TRY(epctx_npu__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_REDUCE, x, EPCTX_NPU__NONE, *y);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_REDUCE, x, EPCTX_NPU__NONE, 0);
     s.params.reduce.kind = (uint32_t)kind;
     s.params.reduce.type = (uint32_t)c->tensors[x].elem;
-    s.params.reduce.outer = (uint32_t)outer;
-    s.params.reduce.count = (uint32_t)count;
-    s.params.reduce.inner = (uint32_t)inner;
-    return epctx_npu__emit(c, &s);
+    s.params.reduce.outer = (uint32_t)epctx_npu__product(&in, 0, axis);
+    s.params.reduce.count = (uint32_t)epctx_npu__product(&in, axis, end);
+    s.params.reduce.inner = (uint32_t)epctx_npu__product(&in, end, in.rank);
+    return epctx_npu__emit_new(c, &s, c->tensors[x].elem, shape, y);
+}
+
+/* All elements to one number. */
+static epctx_status epctx_npu__emit_total(epctx_npu__compiler *c, epctx_npu__reduce_kind kind,
+                                          uint32_t x, uint32_t *y) {
+    const epctx_npu__shape scalar = {0, {0}};
+    return epctx_npu__emit_reduce(c, kind, x, 0, c->tensors[x].shape.rank, &scalar, y);
 }
 
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
@@ -9892,7 +9902,7 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
     epctx_npu__shape shape = c->tensors[x].shape, last = {0, {0}};
     const int32_t type = c->tensors[x].elem;
     uint64_t total = 1;
-    uint32_t i, end, divisor, runs = 0;
+    uint32_t i, end, runs = 0;
     bool divide;
     for (i = 0; i < shape.rank; i++) {
         total = epctx_npu__mul(total, marked[i] ? (uint64_t)shape.dims[i] : 1);
@@ -9905,24 +9915,17 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
     kind = divide ? EPCTX_NPU__REDUCE_SUM : kind;
     for (end = shape.rank; end > 0;) {
         uint32_t first;
-        uint64_t outer, n, inner;
         if (!marked[end - 1]) {
             end--;
             continue;
         }
         for (first = end - 1; first > 0 && marked[first - 1]; first--) {
         }
-        outer = epctx_npu__product(&shape, 0, first);
-        n = epctx_npu__product(&shape, first, end);
-        inner = epctx_npu__product(&shape, end, shape.rank);
         for (i = first; i < end; i++) shape.dims[i] = 1;
-        EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, outer, n, inner, &shape, &x));
+        EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, first, end, &shape, &x));
         end = first;
     }
-    if (divide) {
-        EPCTX__TRY(epctx_npu__scalar(c, type, (int32_t)total, &divisor));
-        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_DIV, x, divisor, &x));
-    }
+    if (divide) EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_DIV, x, (int32_t)total, &x));
     for (i = 0; i < shape.rank; i++)
         if (keep || !marked[i]) last.dims[last.rank++] = shape.dims[i];
     return epctx_npu__alias(c, x, &last, 0, y);
@@ -9944,13 +9947,12 @@ static epctx_status epctx_npu__reduce_axes(epctx_npu__compiler *c, uint32_t x, i
 
 static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c) {
     const epctx_npu__reduce_kind kind = (epctx_npu__reduce_kind)c->variant;
-    const int64_t since = kind == EPCTX_NPU__REDUCE_SUM ? 13 : 18;
     const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
     bool marked[EPCTX_NPU_MAX_RANK], noop;
-    uint32_t x = c->in[0];
-    EPCTX__TRY(epctx_npu__reduce_axes(c, x, since, marked, &noop));
-    if (noop) return epctx_npu__lower_identity(c);
-    return epctx_npu__reduce_over(c, kind, x, marked, keep, &c->y);
+    EPCTX__TRY(epctx_npu__reduce_axes(c, c->in[0], kind == EPCTX_NPU__REDUCE_SUM ? 13 : 18, marked,
+                                      &noop));
+    return noop ? epctx_npu__lower_identity(c)
+                : epctx_npu__reduce_over(c, kind, c->in[0], marked, keep, &c->y);
 }
 
 /* -- reductions made of several steps -- */
@@ -10021,9 +10023,7 @@ static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint
     s.params.arg.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
     s.params.arg.keep = (uint32_t)keep;
     shape.dims[axis] = keep;
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_INT64, &shape, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_INT64, &shape, y);
 }
 
 static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c) {
@@ -10095,15 +10095,12 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c) {
 }
 
 static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c) {
-    const epctx_npu__reduce_kind kind = (epctx_npu__reduce_kind)c->variant;
-    epctx_npu__shape shape;
-    uint32_t x = c->in[0], i;
-    shape = c->tensors[x].shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
+    uint32_t i;
     if (shape.rank < 3)
         return EPCTX_NPU__INVALID(c, "expected rank >= 3, found %u", (uint64_t)shape.rank);
     for (i = 2; i < shape.rank; i++) shape.dims[i] = 1;
-    return epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
-                                  epctx_npu__product(&c->tensors[x].shape, 2, shape.rank), 1,
+    return epctx_npu__emit_reduce(c, (epctx_npu__reduce_kind)c->variant, c->in[0], 2, shape.rank,
                                   &shape, &c->y);
 }
 
@@ -10112,13 +10109,12 @@ static epctx_status epctx_npu__emit_softmax(epctx_npu__compiler *c, uint32_t x, 
                                             uint32_t end, bool log, uint32_t *y) {
     const epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, *y);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, 0);
     s.params.softmax.log = log;
     s.params.softmax.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
     s.params.softmax.count = (uint32_t)epctx_npu__product(&shape, axis, end);
     s.params.softmax.inner = (uint32_t)epctx_npu__product(&shape, end, shape.rank);
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
 static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c) {
@@ -10293,8 +10289,7 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
 }
 
 static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c) {
-    uint32_t a = c->in[0], b = c->in[1];
-    return epctx_npu__matmul_of(c, a, b, &c->y);
+    return epctx_npu__matmul_of(c, c->in[0], c->in[1], &c->y);
 }
 
 /* -- BatchNormalization: y = x * f + g, f = scale / sqrt(var + epsilon), g = shift - mean * f -- */
@@ -10322,20 +10317,18 @@ static epctx_status epctx_npu__norm_factors(epctx_npu__compiler *c, const uint32
 static epctx_status epctx_npu__scale_weights(epctx_npu__compiler *c, uint32_t w, uint64_t channels,
                                              uint32_t factor, uint32_t *out) {
     const bool folding = c->folding;
-    epctx_npu__shape rows = {2, {0}}, column = {2, {0}};
+    const epctx_npu__shape rows = {2,
+                                   {(int64_t)channels, (int64_t)(c->tensors[w].count / channels)}};
+    const epctx_npu__shape column = {2, {(int64_t)channels, 1}};
     uint32_t a, b;
     float *unused;
-    epctx_status status;
     if (c->judging) return epctx_npu__add_floats(c, c->tensors[w].count, &unused, out);
-    rows.dims[0] = column.dims[0] = (int64_t)channels;
-    rows.dims[1] = (int64_t)(c->tensors[w].count / channels);
-    column.dims[1] = 1;
     EPCTX__TRY(epctx_npu__alias(c, w, &rows, 0, &a));
     EPCTX__TRY(epctx_npu__alias(c, factor, &column, 0, &b));
     c->folding = true;
-    status = epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, out);
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, out));
     c->folding = folding;
-    return status;
+    return EPCTX_OK;
 }
 
 /* Scales weights and bias of the previous convolution by `factor` and adds `offset` to the bias. */
@@ -10377,7 +10370,6 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
 static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, const uint32_t *ids,
                                          uint64_t channels, uint32_t *y) {
     epctx_npu__shape shape = c->tensors[x].shape;
-    epctx_npu__step s;
     uint32_t v[4], id, i;
     shape.rank -= 1;
     shape.dims[0] = (int64_t)channels;
@@ -10385,11 +10377,7 @@ static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, con
     for (i = 0; i < 4; i++) EPCTX__TRY(epctx_npu__alias(c, ids[i], &shape, 0, &v[i]));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, v[3],
                                       epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, v[3], EPCTX_NPU__NONE, id);
-    s.params.unary.count = (uint32_t)channels;
-    s.params.unary.act.kind = EPCTX_NPU__ACT_SQRT;
-    EPCTX__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__emit_act(c, v[3], EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &id));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, v[2], &x));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, id, &x));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, v[0], &x));
@@ -10405,9 +10393,7 @@ static epctx_status epctx_npu__emit_affine(epctx_npu__compiler *c, uint32_t x, u
     s.params.affine.outer = (uint32_t)shape->dims[0];
     s.params.affine.channels = (uint32_t)channels;
     s.params.affine.inner = (uint32_t)epctx_npu__product(shape, 2, shape->rank);
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, shape, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, shape, y);
 }
 
 /* The mean and variance of each channel of `x` as outputs 1 and 2, smoothed; in ids[2] and ids[3]
@@ -10484,8 +10470,7 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
             return EPCTX_NPU__REFUSE(c, "scale and bias: expected %u elements, found %u",
                                      n->channels, c->tensors[ids[i]].count);
     }
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_NORM, x, scale, *y);
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_NORM, x, scale, 0);
     s.in[2] = shift;
     s.params.norm.rows = (uint32_t)n->rows;
     s.params.norm.count = (uint32_t)n->count;
@@ -10493,15 +10478,13 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
     s.params.norm.inner = (uint32_t)n->inner;
     s.params.norm.channels = (uint32_t)n->channels;
     s.params.norm.epsilon = epsilon;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
 /* LayerNormalization's optional outputs: mean and inverse standard deviation. */
 static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
                                             float epsilon) {
     epctx_npu__shape shape = c->tensors[x].shape;
-    const uint64_t outer = epctx_npu__product(&shape, 0, axis);
-    const uint64_t count = epctx_npu__product(&shape, axis, shape.rank);
     uint32_t mean, square, id, i;
     bool wanted = false;
     for (i = 1; i < c->node->output_count; i++)
@@ -10510,11 +10493,11 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
     if (!wanted) return EPCTX_OK;
     for (i = axis; i < shape.rank; i++) shape.dims[i] = 1;
     EPCTX__TRY(
-        epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, x, outer, count, 1, &shape, &mean));
+        epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, x, axis, shape.rank, &shape, &mean));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &id));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, id, id, &id));
     EPCTX__TRY(
-        epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, id, outer, count, 1, &shape, &square));
+        epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, id, axis, shape.rank, &shape, &square));
     EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, epsilon, &square));
     EPCTX__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
     EPCTX__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f, &square));
@@ -10567,11 +10550,10 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c) {
 /* x / (bias + alpha * mean square of nearby channels) ^ beta; the mean is a pool over channels. */
 static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c) {
     const int64_t size = epctx_node_int(c->node, "size", 0);
-    epctx_npu__shape shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
     epctx_npu__step s;
     epctx_npu__window *w = &s.params.pool.window;
     uint32_t x = c->in[0], y, id;
-    shape = c->tensors[x].shape;
     if (shape.rank < 3 || size < 1 || size > 4096)
         return epctx_npu__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &id));
@@ -10632,21 +10614,18 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
         (c->tensors[zero].elem != type || c->tensors[zero].count != channels))
         return EPCTX_NPU__INVALID(
             c, "zero point: expected the type of the tensor and the size of the scale");
-    EPCTX__TRY(epctx_npu__new_tensor(c, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y));
-    epctx_npu__step_init(&s, op, x, scale, *y);
+    epctx_npu__step_init(&s, op, x, scale, 0);
     s.in[2] = zero;
     s.params.quantize = p;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y);
 }
 
 static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], scale = c->in[1], zero = c->in[2], y;
     if (epctx_node_int(c->node, "block_size", 0) != 0)
         return EPCTX_NPU__REFUSE(c, "blocked quantization is not supported");
-    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero,
-                                        epctx_node_int(c->node, "axis", 1), c->tensors[x].elem,
-                                        &y));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, c->in[0], c->in[1], c->in[2],
+                                    epctx_node_int(c->node, "axis", 1), c->tensors[c->in[0]].elem,
+                                    &c->y);
 }
 
 static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c) {
@@ -10661,13 +10640,10 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c) {
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
 static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c) {
-    epctx_npu__shape shape = {0, {0}};
     uint32_t x = c->in[0], zero, low, high, scale, point, y;
     EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MIN, x, 1, c->tensors[x].count, 1,
-                                      &shape, &low));
-    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MAX, x, 1, c->tensors[x].count, 1,
-                                      &shape, &high));
+    EPCTX__TRY(epctx_npu__emit_total(c, EPCTX_NPU__REDUCE_MIN, x, &low));
+    EPCTX__TRY(epctx_npu__emit_total(c, EPCTX_NPU__REDUCE_MAX, x, &high));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MIN, low, zero, &low));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MAX, high, zero, &high));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, high, low, &scale));
@@ -10691,7 +10667,6 @@ static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint3
                                          size_t zero_at, int64_t axis, uint32_t *y) {
     const bool folding = c->folding;
     uint32_t x, zero;
-    epctx_status status;
     uint64_t count, j;
     float *data;
     EPCTX__TRY(epctx_npu__input(c, i, &x));
@@ -10703,10 +10678,10 @@ static epctx_status epctx_npu__floats_of(epctx_npu__compiler *c, size_t i, uint3
     }
     c->folding = c->tensors[x].constant && c->tensors[scale].constant &&
                  (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
-    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero, axis,
-                                      c->tensors[x].elem, y);
+    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero, axis,
+                                        c->tensors[x].elem, y));
     c->folding = folding;
-    return status;
+    return EPCTX_OK;
 }
 
 /* The weights `first` to `first` + `count` of every output channel; the others are 0. */
@@ -10778,9 +10753,10 @@ static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c) {
 static epctx_status epctx_npu__lower_loss(epctx_npu__compiler *c) {
     const epctx_attr *reduction = epctx_node_attr(c->node, "reduction");
     const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
+    const bool mean = reduction == NULL || epctx_str_is(reduction->s, "mean");
     uint32_t x = c->in[0], target = c->in[1], weight = c->in[2];
     const epctx_npu__shape xs = c->tensors[x].shape, ts = c->tensors[target].shape;
-    epctx_npu__shape column = ts, scalar = {0, {0}};
+    epctx_npu__shape column = ts;
     uint32_t ignored = EPCTX_NPU__NONE, id, zero, w = EPCTX_NPU__NONE, y, i;
     float *ones;
     EPCTX__TRY(epctx_npu__want_indices(c, target, false));
@@ -10828,18 +10804,12 @@ static epctx_status epctx_npu__lower_loss(epctx_npu__compiler *c) {
     if (w != EPCTX_NPU__NONE)
         EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, w, &y));
     if (reduction != NULL && epctx_str_is(reduction->s, "none")) return epctx_npu__output(c, 0, y);
-    EPCTX__TRY(epctx_npu__emit_reduce(
-        c,
-        w == EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))
-            ? EPCTX_NPU__REDUCE_MEAN
-            : EPCTX_NPU__REDUCE_SUM,
-        y, 1, c->tensors[y].count, 1, &scalar, &y));
-    if (w != EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))) {
-        EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, w, 1, c->tensors[w].count, 1,
-                                          &scalar, &w));
-        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, w, &y));
-    }
-    return epctx_npu__output(c, 0, y);
+    if (w == EPCTX_NPU__NONE || !mean)
+        return epctx_npu__emit_total(c, mean ? EPCTX_NPU__REDUCE_MEAN : EPCTX_NPU__REDUCE_SUM, y,
+                                     &c->y);
+    EPCTX__TRY(epctx_npu__emit_total(c, EPCTX_NPU__REDUCE_SUM, y, &y));
+    EPCTX__TRY(epctx_npu__emit_total(c, EPCTX_NPU__REDUCE_SUM, w, &w));
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, w, &c->y);
 }
 
 /* -- recurrent networks -- */
@@ -11222,9 +11192,7 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     s.params.resample.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
     s.params.resample.taps = (uint32_t)taps;
     shape.dims[axis] = p->out;
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-    s.out = *y;
-    EPCTX__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y));
     if (p->outside == 0.0f || !epctx_str_is(p->transform, "tf_crop_and_resize")) return EPCTX_OK;
     table.rank = shape.rank - axis;
     for (i = 0; i < table.rank; i++) table.dims[i] = i == 0 ? p->out : 1;
@@ -11355,9 +11323,8 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size, moved, larger;
     size_t count = 0, size_count = 0, roi_count = 0, axes_count, n;
     epctx_npu__axis_plan p;
-    epctx_npu__shape shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], id;
-    shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__resize_attrs(c, &p));
     EPCTX__TRY(epctx_npu__resize_axes(c, shape.rank, axes, &axes_count));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
@@ -11405,11 +11372,10 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c) {
 /* -- operators composed of others -- */
 
 static epctx_status epctx_npu__lower_bitwise_not(epctx_npu__compiler *c) {
-    uint32_t x = c->in[0], ones;
+    uint32_t x = c->in[0];
     if (c->tensors[x].elem == EPCTX_ONNX_FLOAT || c->tensors[x].elem == EPCTX_ONNX_BOOL)
         return EPCTX_NPU__INVALID(c, "expected integers");
-    EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, -1, &ones));
-    return epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, ones, &c->y);
+    return epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_XOR, x, -1, &c->y);
 }
 
 /* |x|^p */
@@ -11495,11 +11461,10 @@ static epctx_status epctx_npu__lower_cumsum(epctx_npu__compiler *c) {
 
 static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c) {
     int64_t sizes[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK], before;
-    epctx_npu__shape shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], y, id = c->in[1], axis;
     size_t count, axis_count, i;
     bool found;
-    shape = c->tensors[x].shape;
     EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
     EPCTX__TRY(epctx_npu__ints_of(c, "axes", 0, INT64_MAX, axes, &axis_count, &found));
     if (count != (found ? axis_count : shape.rank))
@@ -11775,32 +11740,14 @@ static epctx_status epctx_npu__lower_rotary(epctx_npu__compiler *c) {
 
 /* -- windows of any rank: their elements are taken, or added up, by constant indices -- */
 
-/* Windows over an image of `points` elements: `places`, each of `taps`. Arrays: spatial axes. */
-typedef struct epctx_npu__geometry {
-    uint32_t rank;
-    int64_t in[EPCTX_NPU_MAX_RANK], out[EPCTX_NPU_MAX_RANK], kernel[EPCTX_NPU_MAX_RANK];
-    int64_t stride[EPCTX_NPU_MAX_RANK], dilation[EPCTX_NPU_MAX_RANK], before[EPCTX_NPU_MAX_RANK];
-    int64_t after[EPCTX_NPU_MAX_RANK], points, places, taps;
-} epctx_npu__geometry;
-
 static epctx_npu__shape epctx_npu__shape4(int64_t a, int64_t b, int64_t c, int64_t d) {
-    epctx_npu__shape shape = {4, {0}};
-    shape.dims[0] = a;
-    shape.dims[1] = b;
-    shape.dims[2] = c;
-    shape.dims[3] = d;
+    const epctx_npu__shape shape = {4, {a, b, c, d}};
     return shape;
 }
 
-/* Reads strides, dilations and pads; the caller has set rank, in and kernel. */
-static epctx_status epctx_npu__geometry_attrs(epctx_npu__compiler *c, epctx_npu__geometry *g) {
-    int64_t pads[2 * EPCTX_NPU_MAX_RANK];
-    EPCTX__TRY(epctx_npu__ints(c, "strides", g->rank, 1, g->stride));
-    EPCTX__TRY(epctx_npu__ints(c, "dilations", g->rank, 1, g->dilation));
-    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * g->rank, 0, pads));
-    memcpy(g->before, pads, g->rank * sizeof *pads);
-    memcpy(g->after, pads + g->rank, g->rank * sizeof *pads);
-    return EPCTX_OK;
+static epctx_status epctx_npu__reshape(epctx_npu__compiler *c, uint32_t *x,
+                                       epctx_npu__shape shape) {
+    return epctx_npu__alias(c, *x, &shape, 0, x);
 }
 
 /* Sizes from the axes. */
@@ -11821,15 +11768,7 @@ static epctx_status epctx_npu__geometry_sizes(epctx_npu__compiler *c, epctx_npu_
 }
 
 static epctx_status epctx_npu__geometry_of(epctx_npu__compiler *c, epctx_npu__geometry *g) {
-    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
-    const epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
-    const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
-    uint32_t i;
-    EPCTX__TRY(epctx_npu__geometry_attrs(c, g));
-    for (i = 0; i < g->rank; i++)
-        EPCTX__TRY(epctx_npu__window_axis(c, g->in[i], g->kernel[i], g->stride[i], g->dilation[i],
-                                          &g->before[i], &g->after[i], &auto_pad, ceil,
-                                          &g->out[i]));
+    EPCTX__TRY(epctx_npu__geometry_axes(c, g));
     return epctx_npu__geometry_sizes(c, g);
 }
 
@@ -11940,11 +11879,10 @@ static epctx_status epctx_npu__pool_indices(epctx_npu__compiler *c, const epctx_
                                             uint32_t windows, const epctx_npu__shape *shape) {
     const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
     epctx_npu__shape flat = c->tensors[windows].shape;
-    uint32_t at, ramp, scale, points;
+    uint32_t at, ramp, points;
     EPCTX__TRY(epctx_npu__emit_arg(c, windows, 2, false, false, 1, &at));
     EPCTX__TRY(epctx_npu__ramp(c, g->places, 3, 1, &ramp));
-    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)g->taps, &scale));
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MUL, ramp, scale, &ramp));
+    EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_MUL, ramp, (int32_t)g->taps, &ramp));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, at, ramp, &at));
     EPCTX__TRY(epctx_npu__points(c, g, false, columns, &points));
     EPCTX__TRY(epctx_npu__ramp(c, flat.dims[0], 3, 0, &ramp));
@@ -11952,17 +11890,10 @@ static epctx_status epctx_npu__pool_indices(epctx_npu__compiler *c, const epctx_
     flat.dims[0] = g->places * g->taps;
     EPCTX__TRY(epctx_npu__alias(c, points, &flat, 0, &points));
     EPCTX__TRY(epctx_npu__emit_gather(c, points, at, 0, &at));
-    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)g->points, &scale));
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MUL, ramp, scale, &ramp));
+    EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_MUL, ramp, (int32_t)g->points, &ramp));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, at, ramp, &at));
     EPCTX__TRY(epctx_npu__alias(c, at, shape, 0, &at));
     return epctx_npu__output(c, 1, at);
-}
-
-static void epctx_npu__geometry_image(epctx_npu__geometry *g, const epctx_npu__shape *shape) {
-    memset(g, 0, sizeof *g);
-    g->rank = shape->rank - 2;
-    memcpy(g->in, shape->dims + 2, g->rank * sizeof *g->in);
 }
 
 /* Pools that the command does not compute: of other ranks, with indices, of powers. */
@@ -11971,12 +11902,11 @@ static epctx_status epctx_npu__lower_any_pool(epctx_npu__compiler *c) {
     const bool indices = max && epctx_npu__unused_outputs(c, 1) != EPCTX_OK;
     bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true};
     const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
-    epctx_npu__shape shape;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape;
     epctx_npu__geometry g;
     uint32_t x = c->in[0], windows, y, i;
     int64_t p = 1;
     int32_t type;
-    shape = c->tensors[x].shape;
     if (!indices && !lp && (shape.rank == 3 || shape.rank == 4)) return epctx_npu__lower_pool(c);
     epctx_error_clear(c->error);
     type = c->tensors[x].elem;
@@ -12028,7 +11958,7 @@ static epctx_status epctx_npu__biased(epctx_npu__compiler *c, uint32_t y, size_t
 static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
                                              const epctx_npu__geometry *g, size_t bias_input) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx_npu__shape shape = c->tensors[x].shape, ws, flat;
+    epctx_npu__shape shape = c->tensors[x].shape, ws;
     const int64_t n = shape.dims[0];
     uint32_t w, y;
     EPCTX__TRY(epctx_npu__float_input(c, 1, &w));
@@ -12038,10 +11968,10 @@ static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
         c->tensors[w].count == 0)
         return EPCTX_NPU__INVALID(c, "weights '%S' do not fit %d channels in %d groups",
                                   &c->tensors[w].name, shape.dims[1], groups);
-    flat = epctx_npu__shape4(n, groups, ws.dims[1] * g->taps, g->places);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
-    flat = epctx_npu__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g->taps);
-    EPCTX__TRY(epctx_npu__alias(c, w, &flat, 0, &w));
+    EPCTX__TRY(
+        epctx_npu__reshape(c, &x, epctx_npu__shape4(n, groups, ws.dims[1] * g->taps, g->places)));
+    EPCTX__TRY(epctx_npu__reshape(
+        c, &w, epctx_npu__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g->taps)));
     EPCTX__TRY(epctx_npu__matmul_of(c, w, x, &y));
     shape.rank = g->rank + 2;
     shape.dims[1] = ws.dims[0];
@@ -12051,10 +11981,9 @@ static epctx_status epctx_npu__times_weights(epctx_npu__compiler *c, uint32_t x,
 
 static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
     static const int64_t turn[4] = {0, 1, 3, 2};
-    epctx_npu__shape xs, flat;
+    epctx_npu__shape xs = c->tensors[c->in[0]].shape;
     epctx_npu__geometry g;
     uint32_t x = c->in[0], w = c->in[1];
-    xs = c->tensors[x].shape;
     if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv(c);
     if (xs.rank < 3 || c->tensors[w].shape.rank != xs.rank)
         return EPCTX_NPU__INVALID(c, "expected input and weights of one rank, 3 or more");
@@ -12062,8 +11991,8 @@ static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
     memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
     EPCTX__TRY(epctx_npu__geometry_of(c, &g));
     EPCTX__TRY(epctx_npu__take_windows(c, x, &g, 0.0f, &x));
-    flat = epctx_npu__shape4(xs.dims[0], xs.dims[1], g.places, g.taps);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(
+        epctx_npu__reshape(c, &x, epctx_npu__shape4(xs.dims[0], xs.dims[1], g.places, g.taps)));
     EPCTX__TRY(epctx_npu__emit_transpose(c, x, turn, &x));
     return epctx_npu__times_weights(c, x, &g, 2);
 }
@@ -12071,38 +12000,28 @@ static epctx_status epctx_npu__lower_any_conv(epctx_npu__compiler *c) {
 /* Transposed ones: the products of all places are added up. */
 static epctx_status epctx_npu__lower_any_conv_transpose(epctx_npu__compiler *c) {
     static const int64_t turn[3] = {0, 2, 1};
-    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
-    const epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    int64_t extra[EPCTX_NPU_MAX_RANK], wanted[EPCTX_NPU_MAX_RANK];
-    epctx_npu__shape xs, ws, flat;
+    epctx_npu__shape xs = c->tensors[c->in[0]].shape, ws, flat;
     epctx_npu__geometry g;
-    uint32_t x = c->in[0], w = c->in[1], y, i;
-    xs = c->tensors[x].shape;
+    uint32_t x = c->in[0], w = c->in[1], y;
     ws = c->tensors[w].shape;
     if (xs.rank == 3 || xs.rank == 4) return epctx_npu__lower_conv_transpose(c);
     if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || xs.dims[1] % groups != 0 ||
         ws.dims[0] != xs.dims[1] || c->tensors[w].count == 0)
         return EPCTX_NPU__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[w].name,
                                   xs.rank < 3 ? 0 : xs.dims[1]);
-    epctx_npu__geometry_image(&g,
-                              &xs); /* windows over the result: its places are the input's points */
-    memcpy(g.out, g.in, sizeof g.out);
+    epctx_npu__geometry_image(&g, &xs);
     memcpy(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel);
-    EPCTX__TRY(epctx_npu__geometry_attrs(c, &g));
-    EPCTX__TRY(epctx_npu__ints(c, "output_padding", g.rank, 0, extra));
-    EPCTX__TRY(epctx_npu__ints(c, "output_shape", g.rank, 0, wanted));
-    for (i = 0; i < g.rank; i++)
-        EPCTX__TRY(epctx_npu__transposed_axis(c, g.out[i], g.kernel[i], g.stride[i], g.dilation[i],
-                                              extra[i], wanted[i], &auto_pad, &g.before[i],
-                                              &g.after[i], &g.in[i]));
+    EPCTX__TRY(epctx_npu__transposed_axes(c, &g));
+    memcpy(g.in, g.out, sizeof g.in); /* windows over the result: its places are x's points */
+    memcpy(g.out, xs.dims + 2, g.rank * sizeof *g.out);
     EPCTX__TRY(epctx_npu__geometry_sizes(c, &g));
     flat = epctx_npu__shape4(groups, xs.dims[1] / groups, ws.dims[1] * g.taps, 1);
     flat.rank = 3;
     EPCTX__TRY(epctx_npu__alias(c, w, &flat, 0, &w));
     EPCTX__TRY(epctx_npu__emit_transpose(c, w, turn, &w));
-    flat = epctx_npu__shape4(xs.dims[0], groups, xs.dims[1] / groups, g.places);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__reshape(
+        c, &x, epctx_npu__shape4(xs.dims[0], groups, xs.dims[1] / groups, g.places)));
     EPCTX__TRY(epctx_npu__matmul_of(c, w, x, &y));
     EPCTX__TRY(epctx_npu__add_windows(c, y, xs.dims[0], groups * ws.dims[1], &g, &y));
     memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
@@ -12143,11 +12062,10 @@ static epctx_status epctx_npu__lower_col2im(epctx_npu__compiler *c) {
 /* Zeros but at the indices that MaxPool gave. */
 static epctx_status epctx_npu__lower_max_unpool(epctx_npu__compiler *c) {
     int64_t sizes[EPCTX_NPU_MAX_RANK];
-    epctx_npu__shape shape, flat = {1, {0}}, wide;
+    epctx_npu__shape shape = c->tensors[c->in[0]].shape, flat = {1, {0}}, wide;
     epctx_npu__geometry g;
     uint32_t x = c->in[0], indices = c->in[1], id = c->in[2], y, i;
     size_t count;
-    shape = c->tensors[x].shape;
     if (shape.rank < 3) return EPCTX_NPU__INVALID(c, "expected rank >= 3");
     epctx_npu__geometry_image(&g, &shape);
     EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", g.rank, 1, g.kernel));
@@ -12182,7 +12100,7 @@ static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c) {
     const int64_t time = epctx_node_int(c->node, "time_axis", 0);
     const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
     epctx_npu__shape shape, column;
-    uint32_t x = c->in[0], lengths = c->in[1], ramp, one, back, inside, y;
+    uint32_t x = c->in[0], lengths = c->in[1], ramp, back, inside, y;
     shape = column = c->tensors[x].shape;
     if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
         c->tensors[lengths].count != (uint64_t)shape.dims[batch])
@@ -12192,9 +12110,8 @@ static epctx_status epctx_npu__lower_reverse_sequence(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__alias(c, lengths, &column, 0, &lengths));
     EPCTX__TRY(epctx_npu__emit_cast(c, lengths, EPCTX_ONNX_INT64, &lengths));
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[time], 2, (uint32_t)time, &ramp));
-    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, 1, &one));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_LESS, ramp, lengths, &inside));
-    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_SUB, lengths, one, &back));
+    EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_SUB, lengths, 1, &back));
     EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_SUB, back, ramp, &back));
     EPCTX__TRY(epctx_npu__emit_where(c, inside, back, ramp, &y));
     /* every element has an index of its own */
@@ -12211,7 +12128,7 @@ static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c) {
     static const char *const modes[] = {"linear", "circular", NULL};
     epctx_npu__shape shape, column;
     epctx_str mode;
-    uint32_t x = c->in[0], update = c->in[1], first = c->in[2], ramp, size, axis, i;
+    uint32_t x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis, i;
     EPCTX__TRY(epctx_npu__text_attr(c, "mode", "linear", modes, &mode));
     shape = c->tensors[update].shape;
     EPCTX__TRY(epctx_npu__axis_attr(c, -2, shape.rank, 0, &axis));
@@ -12224,11 +12141,9 @@ static epctx_status epctx_npu__lower_tensor_scatter(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__alias(c, first, &column, 0, &first));
         EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, first, ramp, &ramp));
     }
-    if (epctx_str_is(mode, "circular") && c->tensors[x].shape.rank > axis) {
-        EPCTX__TRY(
-            epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)c->tensors[x].shape.dims[axis], &size));
-        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, ramp, size, &ramp));
-    }
+    if (epctx_str_is(mode, "circular") && c->tensors[x].shape.rank > axis)
+        EPCTX__TRY(epctx_npu__emit_integer(c, EPCTX_NPU__EXACT_MOD, ramp,
+                                           (int32_t)c->tensors[x].shape.dims[axis], &ramp));
     EPCTX__TRY(epctx_npu__expand_to(c, ramp, &shape, &ramp));
     return epctx_npu__emit_pick(c, x, ramp, update, (int64_t)axis, EPCTX_NPU__JOIN_NONE, &c->y);
 }
@@ -12292,9 +12207,7 @@ static epctx_status epctx_npu__emit_sample(epctx_npu__compiler *c, uint32_t x, u
     for (i = 0; i < 3; i++) p->in[i] = i + p->rank < 3 ? 1 : (uint32_t)in.dims[2 + i + p->rank - 3];
     shape.rank = 3;
     shape.dims[2] = p->places;
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-    s.out = *y;
-    return epctx_npu__emit(c, &s);
+    return epctx_npu__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
 static epctx_status epctx_npu__lower_grid_sample(epctx_npu__compiler *c) {
@@ -12397,8 +12310,8 @@ static epctx_status epctx_npu__lower_roi_align(epctx_npu__compiler *c) {
         epctx_npu__shape part =
             epctx_npu__shape4(regions, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1], 1);
         EPCTX__TRY(epctx_npu__alias(c, points[i], &part, 0, &points[i]));
-        part = epctx_npu__shape4(regions, 1, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1]);
-        EPCTX__TRY(epctx_npu__alias(c, near[i], &part, 0, &near[i]));
+        EPCTX__TRY(epctx_npu__reshape(
+            c, &near[i], epctx_npu__shape4(regions, 1, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1])));
         part = epctx_npu__shape4(regions, all[0], all[1], 1);
         EPCTX__TRY(epctx_npu__expand_to(c, points[i], &part, &points[i]));
         EPCTX__TRY(epctx_npu__put_part(c, points[i], y, 3, 1 - (int64_t)i));
@@ -12452,11 +12365,9 @@ static epctx_status epctx_npu__lower_det(epctx_npu__compiler *c) {
     EPCTX__TRY(epctx_npu__emit_gather(c, x, indices, 1, &x));
     table.dims[1] = table.dims[0];
     table.dims[0] = flat.dims[0];
-    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_PROD, x, epctx_npu__count(&table),
-                                      (uint64_t)n, 1, &table, &y));
+    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_PROD, x, 2, 3, &table, &y));
     EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, signs, &y));
-    return epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, y, (uint64_t)table.dims[0],
-                                  (uint64_t)table.dims[1], 1, &shape, &c->y);
+    return epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, y, 1, 2, &shape, &c->y);
 }
 
 /* Positions of all taps without offsets: [tap][place][2], the column first. */
@@ -12486,9 +12397,8 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
     const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
     epctx_npu__geometry g;
     epctx_npu__sample p;
-    epctx_npu__shape xs, flat;
+    epctx_npu__shape xs = c->tensors[c->in[0]].shape, flat;
     uint32_t x = c->in[0], w = c->in[1], offset = c->in[2], mask = c->in[4], base;
-    xs = c->tensors[x].shape;
     if (xs.rank != 4 || c->tensors[w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
         return EPCTX_NPU__INVALID(
             c, "expected images and weights of rank 4 and channels for %d groups", groups);
@@ -12499,8 +12409,8 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
         (mask != EPCTX_NPU__NONE && c->tensors[mask].count * 2 != c->tensors[offset].count))
         return EPCTX_NPU__INVALID(c, "offsets or mask do not fit %d windows of %d", g.places,
                                   g.taps);
-    flat = epctx_npu__shape4(xs.dims[0] * groups, g.taps, 2, g.places);
-    EPCTX__TRY(epctx_npu__alias(c, offset, &flat, 0, &offset));
+    EPCTX__TRY(epctx_npu__reshape(c, &offset,
+                                  epctx_npu__shape4(xs.dims[0] * groups, g.taps, 2, g.places)));
     EPCTX__TRY(epctx_npu__emit_transpose(c, offset, turn, &offset));
     flat = c->tensors[offset].shape;
     EPCTX__TRY(epctx_npu__take_box(c, offset, &flat, first, step, &offset));
@@ -12509,8 +12419,9 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
     memset(&p, 0, sizeof p);
     p.taps = 2;
     p.positions = EPCTX_NPU__BY_ELEMENTS;
-    flat = epctx_npu__shape4(xs.dims[0] * groups, xs.dims[1] / groups, xs.dims[2], xs.dims[3]);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(epctx_npu__reshape(
+        c, &x,
+        epctx_npu__shape4(xs.dims[0] * groups, xs.dims[1] / groups, xs.dims[2], xs.dims[3])));
     EPCTX__TRY(epctx_npu__emit_sample(c, x, offset, &p, &x));
     if (mask != EPCTX_NPU__NONE) {
         EPCTX__TRY(epctx_npu__want_float(c, mask));
@@ -12519,8 +12430,8 @@ static epctx_status epctx_npu__lower_deform_conv(epctx_npu__compiler *c) {
         EPCTX__TRY(epctx_npu__alias(c, mask, &flat, 0, &mask));
         EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, mask, &x));
     }
-    flat = epctx_npu__shape4(xs.dims[0], xs.dims[1], g.taps, g.places);
-    EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    EPCTX__TRY(
+        epctx_npu__reshape(c, &x, epctx_npu__shape4(xs.dims[0], xs.dims[1], g.taps, g.places)));
     return epctx_npu__times_weights(c, x, &g, 3);
 }
 
@@ -12680,7 +12591,7 @@ static epctx_status epctx_npu__lower_dft(epctx_npu__compiler *c) {
 
 /* Frames that overlap are moved side by side. */
 static epctx_status epctx_npu__lower_stft(epctx_npu__compiler *c) {
-    int64_t step = 0, size = 0, from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    int64_t step = 0, size = 0, from[4];
     epctx_npu__shape shape;
     uint32_t x = c->in[0], y, window = c->in[2];
     EPCTX__TRY(epctx_npu__wave_size(c, 1, &step));
@@ -12700,9 +12611,7 @@ static epctx_status epctx_npu__lower_stft(epctx_npu__compiler *c) {
     from[0] = shape.dims[1] * from[2];
     shape.dims[1] = (shape.dims[1] - size) / step + 1;
     shape.dims[2] = size;
-    epctx_npu__dense(&shape, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &shape, 0, 0, from, to));
+    EPCTX__TRY(epctx_npu__emit_picked(c, x, &shape, 0, from, &y));
     if (epctx_node_int(c->node, "onesided", 1) != 0) shape.dims[2] = size / 2 + 1;
     return epctx_npu__emit_waves(c, y, size, (uint64_t)size, false, window, &shape, &c->y);
 }
@@ -12720,18 +12629,18 @@ typedef struct epctx_npu__lower {
 } epctx_npu__lower;
 
 static const epctx_npu__lower epctx_npu__lowers[] = {
-    {"Abs", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ABS},
-    {"Acos", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOS},
-    {"Acosh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOSH},
+    {"Abs", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ABS},
+    {"Acos", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOS},
+    {"Acosh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOSH},
     {"Add", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD},
     {"AffineGrid", "fx", epctx_npu__lower_affine_grid, 0},
     {"And", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
     {"ArgMax", "x", epctx_npu__lower_arg, false},
     {"ArgMin", "x", epctx_npu__lower_arg, true},
-    {"Asin", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ASIN},
-    {"Asinh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ASINH},
-    {"Atan", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
-    {"Atanh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
+    {"Asin", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ASIN},
+    {"Asinh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ASINH},
+    {"Atan", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
+    {"Atanh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
     {"Attention", "f---X", epctx_npu__lower_attention, 0},
     {"AveragePool", "x", epctx_npu__lower_any_pool, EPCTX_NPU__POOL_AVERAGE},
     {"BatchNormalization", "f", epctx_npu__lower_batch_norm, 0},
@@ -12743,8 +12652,8 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"BlackmanWindow", "x", epctx_npu__lower_window, EPCTX_NPU__WINDOW_BLACKMAN},
     {"Cast", "x", epctx_npu__lower_cast, false},
     {"CastLike", "x", epctx_npu__lower_cast, true},
-    {"Ceil", "", epctx_npu__lower_act, EPCTX_NPU__ACT_CEIL},
-    {"Celu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
+    {"Ceil", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_CEIL},
+    {"Celu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
     {"CenterCropPad", "xx", epctx_npu__lower_center_crop_pad, 0},
     {"Clip", "x", epctx_npu__lower_clip, 0},
     {"Col2Im", "fx", epctx_npu__lower_col2im, 0},
@@ -12754,8 +12663,8 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Conv", "ff", epctx_npu__lower_any_conv, 0},
     {"ConvInteger", "", epctx_npu__lower_integer, true},
     {"ConvTranspose", "ff", epctx_npu__lower_any_conv_transpose, 0},
-    {"Cos", "", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
-    {"Cosh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
+    {"Cos", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
+    {"Cosh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
     {"CumSum", "xx", epctx_npu__lower_cumsum, 0},
     {"DFT", "f-X", epctx_npu__lower_dft, 0},
     {"DeformConv", "fff-X", epctx_npu__lower_deform_conv, 0},
@@ -12765,19 +12674,19 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Div", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_DIV},
     {"Dropout", "xXX", epctx_npu__lower_dropout, 0},
     {"DynamicQuantizeLinear", "f", epctx_npu__lower_dynamic_quantize, 0},
-    {"Elu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ELU},
+    {"Elu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ELU},
     {"Equal", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_EQUAL},
-    {"Erf", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ERF},
-    {"Exp", "", epctx_npu__lower_act, EPCTX_NPU__ACT_EXP},
+    {"Erf", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ERF},
+    {"Exp", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_EXP},
     {"Expand", "xx", epctx_npu__lower_expand, 0},
     {"EyeLike", "x", epctx_npu__lower_eye_like, 0},
     {"Flatten", "x", epctx_npu__lower_flatten, 0},
-    {"Floor", "", epctx_npu__lower_act, EPCTX_NPU__ACT_FLOOR},
+    {"Floor", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_FLOOR},
     {"GRU", "", epctx_npu__lower_cell, EPCTX_NPU__CELL_GRU},
     {"Gather", "xx", epctx_npu__lower_gather, 0},
     {"GatherElements", "xx", epctx_npu__lower_gather_elements, 0},
     {"GatherND", "xx", epctx_npu__lower_gather_nd, 0},
-    {"Gelu", "", epctx_npu__lower_gelu, 0},
+    {"Gelu", "x", epctx_npu__lower_gelu, 0},
     {"Gemm", "ffX", epctx_npu__lower_gemm, 0},
     {"GlobalAveragePool", "f", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
     {"GlobalLpPool", "f", epctx_npu__lower_global_lp_pool, 0},
@@ -12789,8 +12698,8 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"GroupNormalization", "fff", epctx_npu__lower_channel_norm, true},
     {"HammingWindow", "x", epctx_npu__lower_window, EPCTX_NPU__WINDOW_HAMMING},
     {"HannWindow", "x", epctx_npu__lower_window, EPCTX_NPU__WINDOW_HANN},
-    {"HardSigmoid", "", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
-    {"HardSwish", "", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
+    {"HardSigmoid", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
+    {"HardSwish", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
     {"Hardmax", "f", epctx_npu__lower_hardmax, 0},
     {"Identity", "x", epctx_npu__lower_identity, 0},
     {"If", "x", epctx_npu__lower_if, 0},
@@ -12800,10 +12709,10 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"LRN", "f", epctx_npu__lower_lrn, 0},
     {"LSTM", "", epctx_npu__lower_cell, EPCTX_NPU__CELL_LSTM},
     {"LayerNormalization", "ff", epctx_npu__lower_layer_norm, true},
-    {"LeakyRelu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY},
+    {"LeakyRelu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY},
     {"Less", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS},
     {"LessOrEqual", "", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL},
-    {"Log", "", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
+    {"Log", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
     {"LogSoftmax", "f", epctx_npu__lower_softmax, true},
     {"Loop", "X", epctx_npu__lower_loop, false},
     {"LpNormalization", "f", epctx_npu__lower_lp_norm, 0},
@@ -12816,10 +12725,10 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Mean", "f", epctx_npu__lower_mean, 0},
     {"MeanVarianceNormalization", "f", epctx_npu__lower_mean_variance, 0},
     {"Min", "x", epctx_npu__lower_many, EPCTX_NPU__BINARY_MIN},
-    {"Mish", "", epctx_npu__lower_act, EPCTX_NPU__ACT_MISH},
+    {"Mish", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_MISH},
     {"Mod", "xx", epctx_npu__lower_mod, 0},
     {"Mul", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL},
-    {"Neg", "", epctx_npu__lower_act, EPCTX_NPU__ACT_NEG},
+    {"Neg", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_NEG},
     {"NegativeLogLikelihoodLoss", "fxX", epctx_npu__lower_loss, false},
     {"Not", "x", epctx_npu__lower_not, 0},
     {"OneHot", "xxx", epctx_npu__lower_one_hot, 0},
@@ -12831,7 +12740,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"RMSNormalization", "ff", epctx_npu__lower_layer_norm, false},
     {"RNN", "", epctx_npu__lower_cell, EPCTX_NPU__CELL_RNN},
     {"Range", "", epctx_npu__lower_range, 0},
-    {"Reciprocal", "", epctx_npu__lower_act, EPCTX_NPU__ACT_RECIPROCAL},
+    {"Reciprocal", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_RECIPROCAL},
     {"ReduceL1", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_L1},
     {"ReduceL2", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_L2},
     {"ReduceLogSum", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_LOG},
@@ -12842,43 +12751,43 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"ReduceProd", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_PROD},
     {"ReduceSum", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_SUM},
     {"ReduceSumSquare", "x", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_SQUARE},
-    {"Relu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
+    {"Relu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
     {"Reshape", "x", epctx_npu__lower_reshape, 0},
     {"Resize", "f", epctx_npu__lower_resize, 0},
     {"RoiAlign", "ffx", epctx_npu__lower_roi_align, 0},
     {"ReverseSequence", "xx", epctx_npu__lower_reverse_sequence, 0},
     {"RotaryEmbedding", "f", epctx_npu__lower_rotary, 0},
-    {"Round", "", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
+    {"Round", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
     {"STFT", "f-X", epctx_npu__lower_stft, 0},
     {"Scan", "X", epctx_npu__lower_loop, true},
     {"Scatter", "xxx", epctx_npu__lower_scatter_elements, 0},
     {"ScatterElements", "xxx", epctx_npu__lower_scatter_elements, 0},
     {"ScatterND", "xxx", epctx_npu__lower_scatter_nd, 0},
-    {"Selu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SELU},
+    {"Selu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SELU},
     {"Shape", "x", epctx_npu__lower_shape, 0},
-    {"Shrink", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SHRINK},
-    {"Sigmoid", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID},
-    {"Sign", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGN},
+    {"Shrink", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SHRINK},
+    {"Sigmoid", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID},
+    {"Sign", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGN},
     {"SimplifiedLayerNormalization", "ff", epctx_npu__lower_layer_norm, false},
-    {"Sin", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIN},
-    {"Sinh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SINH},
+    {"Sin", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SIN},
+    {"Sinh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SINH},
     {"Size", "x", epctx_npu__lower_size, 0},
     {"Slice", "x", epctx_npu__lower_slice, 0},
     {"Softmax", "f", epctx_npu__lower_softmax, false},
     {"SoftmaxCrossEntropyLoss", "fxX", epctx_npu__lower_loss, true},
-    {"Softplus", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTPLUS},
-    {"Softsign", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTSIGN},
+    {"Softplus", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTPLUS},
+    {"Softsign", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTSIGN},
     {"SpaceToDepth", "x", epctx_npu__lower_space_to_depth, 0},
     {"Split", "x", epctx_npu__lower_split, 0},
-    {"Sqrt", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SQRT},
+    {"Sqrt", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SQRT},
     {"Squeeze", "x", epctx_npu__lower_squeeze, 0},
     {"Sub", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_SUB},
     {"Sum", "x", epctx_npu__lower_many, EPCTX_NPU__BINARY_ADD},
-    {"Swish", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SWISH},
-    {"Tan", "", epctx_npu__lower_act, EPCTX_NPU__ACT_TAN},
-    {"Tanh", "", epctx_npu__lower_act, EPCTX_NPU__ACT_TANH},
+    {"Swish", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SWISH},
+    {"Tan", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_TAN},
+    {"Tanh", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_TANH},
     {"TensorScatter", "xxX", epctx_npu__lower_tensor_scatter, 0},
-    {"ThresholdedRelu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_THRESHOLD},
+    {"ThresholdedRelu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_THRESHOLD},
     {"Tile", "xx", epctx_npu__lower_tile, 0},
     {"TopK", "x", epctx_npu__lower_topk, 0},
     {"Transpose", "x", epctx_npu__lower_transpose, 0},
@@ -12907,11 +12816,11 @@ static const epctx_npu__quantized epctx_npu__quantizeds[] = {
      1,
      0,
      3},
-    {{"QLinearLeakyRelu", "", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY}, 0, 1, 0, 3},
+    {{"QLinearLeakyRelu", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY}, 0, 1, 0, 3},
     {{"QLinearMatMul", "ff", epctx_npu__lower_matmul, 0}, 0, 2, 0, 6},
     {{"QLinearMul", "xx", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL}, 0, 2, 0, 6},
     {{"QLinearReduceMean", "x", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MEAN}, 0, 1, 0, 3},
-    {{"QLinearSigmoid", "", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID}, 0, 1, 0, 3},
+    {{"QLinearSigmoid", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID}, 0, 1, 0, 3},
     {{"QLinearSoftmax", "f", epctx_npu__lower_softmax, false}, 0, 1, 0, 3},
     {{"QLinearWhere", "xxx", epctx_npu__lower_where, 0}, 1, 2, 0, 7},
 };
@@ -13081,17 +12990,13 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     t->buffer = buffer;
     c->buffers[buffer].place = place;
     c->buffers[buffer].index = index;
-    return epctx_map_put(&c->scope.names, value->name, id) == EPCTX_OK
-               ? EPCTX_OK
-               : epctx_npu__nomem(c, c->arena->missing);
+    return epctx_npu__put(c, &c->scope.names, value->name, id);
 }
 
 static epctx_status epctx_npu__count_use(epctx_npu__compiler *c, epctx_str name) {
     uint32_t uses = epctx_map_get(&c->scope.uses, name);
     if (name.size == 0) return EPCTX_OK;
-    return epctx_map_put(&c->scope.uses, name, uses == EPCTX_MAP_NONE ? 1 : uses + 1) == EPCTX_OK
-               ? EPCTX_OK
-               : epctx_npu__nomem(c, c->arena->missing);
+    return epctx_npu__put(c, &c->scope.uses, name, uses == EPCTX_MAP_NONE ? 1 : uses + 1);
 }
 
 /* Imports constants and inputs, and counts the uses of every value. */
@@ -13119,8 +13024,7 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c) {
             c->tensors[id].constant && from->size >= EPCTX_NPU__OUTSIDE && c->depth == 0 &&
             (c->weightless == EPCTX_WEIGHTLESS_ALL ||
              (c->weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && from->location.size > 0));
-        if (epctx_map_put(&c->scope.names, g->initializers[i].name, id) != EPCTX_OK)
-            return epctx_npu__nomem(c, c->arena->missing);
+        EPCTX__TRY(epctx_npu__put(c, &c->scope.names, g->initializers[i].name, id));
     }
     for (i = 0; i < g->input_count; i++) {
         const size_t id = c->tensor_count;
@@ -13246,8 +13150,7 @@ static epctx_status epctx_npu__lower_inside(epctx_npu__compiler *c, const uint32
     for (i = 0; i < body->input_count; i++) {
         EPCTX__TRY(epctx_npu__again(c, in[i], &id));
         c->tensors[id].name = body->inputs[i].name;
-        if (epctx_map_put(&c->scope.names, body->inputs[i].name, id) != EPCTX_OK)
-            return epctx_npu__nomem(c, c->arena->missing);
+        EPCTX__TRY(epctx_npu__put(c, &c->scope.names, body->inputs[i].name, id));
     }
     EPCTX__TRY(epctx_npu__import(c));
     EPCTX__TRY(epctx_npu__lower_nodes(c));
