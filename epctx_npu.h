@@ -3574,6 +3574,75 @@ static EPCTX_NPU__INLINE void epctx_npu__all_softmax_body(epctx_npu__level fast,
 
 EPCTX_NPU__RUN(softmax)
 
+/* -- Running: sums of what came before, over the middle of [outer][count][inner] -- */
+
+typedef struct epctx_npu__running {
+    uint32_t type, outer, count, inner;
+    uint32_t exclusive, reverse; /* without the element itself; from the last one on */
+} epctx_npu__running;
+
+static bool epctx_npu__check_running(const void *params, epctx_npu__needs *needs) {
+    const epctx_npu__running *p = (const epctx_npu__running *)params;
+    needs->in[0] = needs->out[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->count, p->inner),
+                                                    epctx_npu__stored_size(p->type));
+    return p->count >= 1 && p->exclusive <= 1 && p->reverse <= 1 &&
+           (p->type == EPCTX_ONNX_FLOAT || p->type == EPCTX_ONNX_DOUBLE ||
+            p->type == EPCTX_ONNX_INT32 || p->type == EPCTX_ONNX_INT64);
+}
+
+/* Defines the function of a type; integers are added without sign, as they wrap around. */
+#define EPCTX_NPU__RUNNING(T) \
+    static EPCTX_NPU__INLINE void epctx_npu__running_##T(const epctx_npu__running *p, const T *x, \
+                                                         T *y) { \
+        const ptrdiff_t step = p->reverse != 0 ? -(ptrdiff_t)p->inner : (ptrdiff_t)p->inner; \
+        const size_t first = p->reverse != 0 ? (size_t)(p->count - 1) * p->inner : 0; \
+        size_t o, i, n; \
+        for (o = 0; o < p->outer; o++, x += (size_t)p->count * p->inner) { \
+            T *to = y + o * p->count * p->inner + first, sum = 0; \
+            const T *from = x + first; \
+            for (i = 0; i < p->count && p->inner == 1; i++) { \
+                const T v = from[(ptrdiff_t)i * step]; \
+                to[(ptrdiff_t)i * step] = p->exclusive != 0 ? sum : (T)(sum + v); \
+                sum = (T)(sum + v); \
+            } \
+            for (; i < p->count; i++) { \
+                T *const row = to + (ptrdiff_t)i * step; \
+                const T *const v = from + (ptrdiff_t)(i - (i > 0 ? p->exclusive : 0)) * step; \
+                const T *const before = i > 0 ? row - step : row; \
+                n = p->inner; \
+                if (i > 0) \
+                    EPCTX_NPU__EACH(j, n, row[j] = (T)(before[j] + v[j]);); \
+                else if (p->exclusive != 0) \
+                    memset(row, 0, n * sizeof *row); \
+                else \
+                    memcpy(row, v, n * sizeof *row); \
+            } \
+        } \
+    }
+
+EPCTX_NPU__RUNNING(float)
+EPCTX_NPU__RUNNING(double)
+EPCTX_NPU__RUNNING(uint32_t)
+EPCTX_NPU__RUNNING(uint64_t)
+
+static EPCTX_NPU__INLINE void epctx_npu__all_running_body(epctx_npu__level fast, const void *params,
+                                                          const epctx_npu__args *args) {
+    const epctx_npu__running *p = (const epctx_npu__running *)params;
+    const void *x = args->in[0];
+    void *y = args->out[0];
+    (void)fast;
+    switch (p->type) {
+    case EPCTX_ONNX_FLOAT: epctx_npu__running_float(p, (const float *)x, (float *)y); break;
+    case EPCTX_ONNX_DOUBLE: epctx_npu__running_double(p, (const double *)x, (double *)y); break;
+    case EPCTX_ONNX_INT32:
+        epctx_npu__running_uint32_t(p, (const uint32_t *)x, (uint32_t *)y);
+        break;
+    default: epctx_npu__running_uint64_t(p, (const uint64_t *)x, (uint64_t *)y); break;
+    }
+}
+
+EPCTX_NPU__RUN(running)
+
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
 typedef struct epctx_npu__gather_params {
@@ -5762,7 +5831,8 @@ static epctx_status epctx_npu__run_lookup(const void *params, const epctx_npu__a
     X(LOOKUP, "Lookup", 2, 1, 3, epctx_npu__lookup, lookup) \
     X(SAMPLE, "Sample", 2, 1, 3, epctx_npu__sample, sample) \
     X(CONVERT, "Convert", 1, 1, 1, epctx_npu__convert, convert) \
-    X(WINOGRAD, "Winograd", 4, 2, 3, epctx_npu__conv, winograd)
+    X(WINOGRAD, "Winograd", 4, 2, 3, epctx_npu__conv, winograd) \
+    X(RUNNING, "Running", 1, 1, 1, epctx_npu__running, running)
 
 typedef enum epctx_npu__opcode {
 #define EPCTX_NPU__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX_NPU__OP_##id,
@@ -7233,6 +7303,9 @@ static bool epctx_npu__foldable(const epctx_npu__step *s) {
         return s->params.reduce.type != EPCTX_ONNX_FLOAT ||
                s->params.reduce.kind == EPCTX_NPU__REDUCE_MAX ||
                s->params.reduce.kind == EPCTX_NPU__REDUCE_MIN;
+    case EPCTX_NPU__OP_RUNNING:
+        return s->params.running.type == EPCTX_ONNX_INT32 ||
+               s->params.running.type == EPCTX_ONNX_INT64;
     case EPCTX_NPU__OP_UNARY:
         return (EPCTX_NPU__FOLDABLE_ACTS >> s->params.unary.act.kind & 1) != 0;
     default: return (EPCTX_NPU__FOLDABLE >> s->op & 1) != 0;
@@ -11425,38 +11498,24 @@ static epctx_status epctx_npu__lower_global_lp_pool(epctx_npu__compiler *c) {
     return epctx_npu__root(c, y, p, &c->y);
 }
 
-/* Running sums in log2(n) rounds: each adds to every sum the one `by` places before it. */
 static epctx_status epctx_npu__lower_cumsum(epctx_npu__compiler *c) {
-    const bool reverse = epctx_node_int(c->node, "reverse", 0) != 0;
-    bool move = epctx_node_int(c->node, "exclusive", 0) != 0; /* the first round only moves */
-    int64_t given[1], n, by;
-    epctx_npu__shape shape;
-    uint32_t x = c->in[0], y, sums, part, late, axis, id = c->in[1];
+    const epctx_npu__shape shape = c->tensors[c->in[0]].shape;
+    const int32_t type = c->tensors[c->in[0]].elem;
+    int64_t given[1];
+    uint32_t axis;
     size_t count;
-    EPCTX__TRY(epctx_npu__const_ints(c, id, "axis", 1, given, &count));
-    shape = c->tensors[x].shape;
+    epctx_npu__step s;
+    EPCTX__TRY(epctx_npu__const_ints(c, c->in[1], "axis", 1, given, &count));
     EPCTX__TRY(epctx_npu__axis(c, count == 1 ? given[0] : INT64_MAX, shape.rank, 0, &axis));
-    n = shape.dims[axis];
-    y = x;
-    for (by = 1; by < n || move; by *= move ? 1 : 2, move = false) {
-        EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &sums));
-        if (move) {
-            EPCTX__TRY(epctx_npu__emit_fill(c, sums, 0));
-        } else {
-            EPCTX__TRY(epctx_npu__take_one(c, y, axis, reverse ? n - by : 0, by, &part));
-            EPCTX__TRY(epctx_npu__put_part(c, part, sums, axis, reverse ? n - by : 0));
-        }
-        if (by < n) {
-            EPCTX__TRY(epctx_npu__take_one(c, y, axis, reverse ? by : 0, n - by, &part));
-            if (!move) {
-                EPCTX__TRY(epctx_npu__take_one(c, y, axis, reverse ? 0 : by, n - by, &late));
-                EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_ADD, late, part, &part));
-            }
-            EPCTX__TRY(epctx_npu__put_part(c, part, sums, axis, reverse ? 0 : by));
-        }
-        y = sums;
-    }
-    return epctx_npu__lower_alias(c, y, &shape);
+    EPCTX__TRY(epctx_npu__new_tensor(c, type, &shape, &c->y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_RUNNING, c->in[0], EPCTX_NPU__NONE, c->y);
+    s.params.running.type = (uint32_t)type;
+    s.params.running.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
+    s.params.running.count = (uint32_t)shape.dims[axis];
+    s.params.running.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
+    s.params.running.exclusive = epctx_node_int(c->node, "exclusive", 0) != 0;
+    s.params.running.reverse = epctx_node_int(c->node, "reverse", 0) != 0;
+    return epctx_npu__emit(c, &s);
 }
 
 static epctx_status epctx_npu__lower_center_crop_pad(epctx_npu__compiler *c) {
