@@ -4017,16 +4017,23 @@ static bool epctx_npu__exact_each(const epctx_npu__exact *p, const void *const *
     return true;
 }
 
-/* Quotients of int32, exact in double. */
+/* Quotients of int32: exact in float below 2^23, else in double. False: a divisor is 0. */
 static EPCTX_NPU__INLINE bool epctx_npu__exact_quotients(const void *const *operands, void *y,
                                                          size_t count) {
     const int32_t *const x = (const int32_t *)operands[0], *const z = (const int32_t *)operands[1];
-    int32_t zeros = 0;
-    EPCTX_NPU__EACH(i, count, zeros |= z[i] == 0;);
+    int32_t *const q = (int32_t *)y;
+    const uint32_t half = 1u << 23;
+    uint32_t zeros = 0, far = 0;
+    EPCTX_NPU__EACH(i, count, zeros |= z[i] == 0 ? 1 : 0;
+                    far |= ((uint32_t)x[i] + half) | ((uint32_t)z[i] + half););
     if (zeros != 0) return false;
+    if (far >> 24 == 0) {
+        EPCTX_NPU__EACH(i, count, q[i] = (int32_t)((float)x[i] / (float)z[i]););
+        return true;
+    }
     EPCTX_NPU__EACH(i, count, const int32_t a = x[i]; const int32_t b = z[i] == -1 ? 1 : z[i];
-                    const int32_t q = (int32_t)((double)a / (double)b);
-                    ((int32_t *)y)[i] = z[i] == -1 ? (int32_t)(0 - (uint32_t)a) : q;);
+                    const int32_t v = (int32_t)((double)a / (double)b);
+                    q[i] = z[i] == -1 ? (int32_t)(0 - (uint32_t)a) : v;);
     return true;
 }
 
