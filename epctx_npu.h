@@ -2555,8 +2555,7 @@ typedef enum epctx_npu__slide_kind {
 typedef struct epctx_npu__slides {
     const epctx_npu__window *window;
     epctx_npu__slide_kind kind;
-    size_t channels, multiplier; /* of the input; output channels for each */
-    size_t row;                  /* floats from pixel to pixel of y */
+    size_t channels, row; /* floats of a pixel of x; from pixel to pixel of y */
     const float *x, *weights, *bias;
     float *y;
     epctx_npu__act act;
@@ -2616,10 +2615,7 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixel(const epctx_npu__slides *s,
                 for (j = 0; j < count; j++) sum[j] += from[c + j];
             } else {
                 const float *tap = k + ((size_t)ky * w->kernel_w + (size_t)kx) * EPCTX_NPU__COLUMNS;
-                if (s->multiplier == 1)
-                    for (j = 0; j < count; j++) sum[j] += tap[j] * from[c + j];
-                else
-                    for (j = 0; j < count; j++) sum[j] += tap[j] * from[(c + j) / s->multiplier];
+                for (j = 0; j < count; j++) sum[j] += tap[j] * from[c + j];
             }
         }
     }
@@ -2631,21 +2627,19 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_columns(const epctx_npu__slides *
                                                        epctx_npu__slide_kind kind,
                                                        epctx_npu__tap_range *t, uint32_t ox,
                                                        uint32_t end, float *y) {
-    const size_t outputs = s->channels * s->multiplier;
     size_t c;
     for (; ox < end; ox++) {
         epctx_npu__tap_columns(s->window, ox, t);
-        for (c = 0; c < outputs; c += EPCTX_NPU__COLUMNS)
-            if (outputs - c >= EPCTX_NPU__COLUMNS)
+        for (c = 0; c < s->channels; c += EPCTX_NPU__COLUMNS)
+            if (s->channels - c >= EPCTX_NPU__COLUMNS)
                 epctx_npu__slide_pixel(s, kind, t, c, EPCTX_NPU__COLUMNS, y + ox * s->row);
             else
-                epctx_npu__slide_pixel(s, kind, t, c, outputs - c, y + ox * s->row);
+                epctx_npu__slide_pixel(s, kind, t, c, s->channels - c, y + ox * s->row);
     }
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__slides *s,
-                                                     epctx_npu__tap_range *t, uint32_t ox,
-                                                     uint32_t end, float *y) {
+static void epctx_npu__slide_kinds(const epctx_npu__slides *s, epctx_npu__tap_range *t, uint32_t ox,
+                                   uint32_t end, float *y) {
     if (s->kind == EPCTX_NPU__SLIDE_MAX)
         epctx_npu__slide_columns(s, EPCTX_NPU__SLIDE_MAX, t, ox, end, y);
     else if (s->kind != EPCTX_NPU__SLIDE_PRODUCTS)
@@ -2655,13 +2649,6 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__slides *s,
 }
 
 #ifdef EPCTX_NPU__AVX2
-
-/* With a multiplier. */
-EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__slides *s,
-                                                    epctx_npu__tap_range *t, uint32_t ox,
-                                                    uint32_t end, float *y) {
-    epctx_npu__slide_kinds(s, t, ox, end, y);
-}
 
 /* On vectors of 256 and of 512 bits:
  * slide_taps: `n` (3 or 5) taps of a line for 8 pixels; each element is read once.
@@ -2796,7 +2783,7 @@ static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__sl
     const epctx_npu__window *w = s->window;
 #ifdef EPCTX_NPU__AVX2
     epctx_npu__tap_columns(w, ox, t);
-    if (fast != EPCTX_NPU__PORTABLE && s->multiplier == 1) {
+    if (fast != EPCTX_NPU__PORTABLE) {
         const int32_t room =
             (int32_t)w->in_w - 1 - t->x - (int32_t)((w->kernel_w - 1) * w->dilation_w);
         const uint32_t left = w->out_w - ox;
@@ -2811,10 +2798,6 @@ static uint32_t epctx_npu__slide_some(epctx_npu__level fast, const epctx_npu__sl
             epctx_npu__slide_run(fast, s, t, 1, y + (ox + whole - 8) * s->row);
         }
         return ox + (whole >= 8 ? whole : 1);
-    }
-    if (fast != EPCTX_NPU__PORTABLE) {
-        epctx_npu__slide_avx2(s, t, ox, w->out_w, y);
-        return w->out_w;
     }
 #endif
     (void)fast;
@@ -2835,10 +2818,10 @@ static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__slides *s) 
     }
 }
 
-/* -- Depthwise: a convolution in which every output channel reads one input channel -- */
+/* -- Depthwise: a convolution in which every channel of the output reads that of the input -- */
 
 typedef struct epctx_npu__depthwise {
-    uint32_t batch, channels, multiplier; /* output channels per input channel */
+    uint32_t batch, channels;
     epctx_npu__window window;
     epctx_npu__act act;
 } epctx_npu__depthwise;
@@ -2846,13 +2829,12 @@ typedef struct epctx_npu__depthwise {
 static bool epctx_npu__check_depthwise(const void *params, epctx_npu__needs *needs) {
     const epctx_npu__depthwise *p = (const epctx_npu__depthwise *)params;
     const epctx_npu__window *w = &p->window;
-    uint64_t outputs = epctx_npu__mul(p->channels, p->multiplier);
     needs->in[0] = epctx_npu__floats(epctx_npu__mul4(p->batch, p->channels, w->in_h, w->in_w));
     needs->in[1] = epctx_npu__floats(epctx_npu__packed(
-        1, outputs, epctx_npu__mul(w->kernel_h, w->kernel_w), EPCTX_NPU__COLUMNS));
-    needs->in[2] = epctx_npu__floats(outputs);
-    needs->out[0] = epctx_npu__floats(epctx_npu__mul4(p->batch, outputs, w->out_h, w->out_w));
-    needs->work = epctx_npu__mul3(epctx_npu__mul4(p->batch, outputs, w->out_h, w->out_w),
+        1, p->channels, epctx_npu__mul(w->kernel_h, w->kernel_w), EPCTX_NPU__COLUMNS));
+    needs->in[2] = epctx_npu__floats(p->channels);
+    needs->out[0] = epctx_npu__floats(epctx_npu__mul4(p->batch, p->channels, w->out_h, w->out_w));
+    needs->work = epctx_npu__mul3(epctx_npu__mul4(p->batch, p->channels, w->out_h, w->out_w),
                                   w->kernel_h, w->kernel_w);
     return epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
@@ -2867,9 +2849,7 @@ static epctx_status epctx_npu__run_depthwise(const void *params, const epctx_npu
     (void)error;
     s.window = w;
     s.kind = EPCTX_NPU__SLIDE_PRODUCTS;
-    s.channels = p->channels;
-    s.multiplier = p->multiplier;
-    s.row = s.channels * s.multiplier;
+    s.channels = s.row = p->channels;
     s.weights = (const float *)args->in[1];
     s.bias = (const float *)args->in[2];
     s.act = p->act;
@@ -3230,7 +3210,6 @@ static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__arg
     s.window = w;
     s.kind = (epctx_npu__slide_kind)p->kind;
     s.channels = p->channels;
-    s.multiplier = 1;
     s.row = p->row;
     for (n = 0; n < p->batch; n++) {
         s.x = (const float *)args->in[0] + (size_t)n * w->in_h * w->in_w * p->channels;
@@ -9559,6 +9538,28 @@ static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__st
     return epctx_npu__emit(c, s);
 }
 
+/* Weights [channel][tap] packed as [block][tap]. */
+static epctx_status epctx_npu__emit_depthwise(epctx_npu__compiler *c, epctx_npu__step *s,
+                                              uint32_t batch, uint32_t channels,
+                                              const epctx_npu__window *window) {
+    epctx_npu__depthwise *p = &s->params.depthwise;
+    epctx_npu__pack pack;
+    s->op = EPCTX_NPU__OP_DEPTHWISE;
+    p->batch = batch;
+    p->channels = channels;
+    p->window = *window;
+    pack.batch = 1;
+    pack.rows = p->channels;
+    pack.depth = pack.row_stride = p->window.kernel_h * p->window.kernel_w;
+    pack.block = c->arch->columns;
+    pack.batch_stride = 0;
+    pack.depth_stride = 1;
+    pack.inner = 1;
+    pack.inner_stride = 0;
+    s->images = true;
+    return epctx_npu__emit_packed(c, s, &pack);
+}
+
 /* Weights [group][output][channel][tap] packed as [group][block][tap][channel]. */
 static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step *s,
                                          const epctx_npu__window *window) {
@@ -9567,6 +9568,8 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     const uint64_t depth = epctx_npu__mul(p->in_channels, taps);
     epctx_npu__pack pack;
     uint64_t temporary;
+    if (p->in_channels == 1 && p->out_channels == 1 && p->groups > 1)
+        return epctx_npu__emit_depthwise(c, s, p->batch, p->groups, window);
     p->window = *window;
     temporary = epctx_npu__conv_needs(p).bytes;
     if (temporary > EPCTX_NPU__MAX_BYTES)
@@ -9585,22 +9588,6 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     return epctx_npu__emit_packed(c, s, &pack);
 }
 
-/* Weights [channel][tap] packed as [block][tap]. */
-static epctx_status epctx_npu__emit_depthwise(epctx_npu__compiler *c, epctx_npu__step *s) {
-    const epctx_npu__depthwise *p = &s->params.depthwise;
-    epctx_npu__pack pack;
-    pack.batch = 1;
-    pack.rows = p->channels * p->multiplier;
-    pack.depth = pack.row_stride = p->window.kernel_h * p->window.kernel_w;
-    pack.block = c->arch->columns;
-    pack.batch_stride = 0;
-    pack.depth_stride = 1;
-    pack.inner = 1;
-    pack.inner_stride = 0;
-    s->images = true;
-    return epctx_npu__emit_packed(c, s, &pack);
-}
-
 static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channels, uint32_t bias) {
     if (bias == EPCTX_NPU__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__want_float(c, bias));
@@ -9610,9 +9597,23 @@ static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channe
     return EPCTX_OK;
 }
 
+static epctx_status epctx_npu__repeat_channels(epctx_npu__compiler *c, uint32_t *x, int64_t times) {
+    epctx_npu__shape image = c->tensors[*x].shape, split = {4, {0}};
+    const int64_t plane = image.dims[2] * (image.rank == 4 ? image.dims[3] : 1);
+    const int64_t from[4] = {image.dims[1] * plane, plane, 0, 1};
+    if (times == 1) return EPCTX_OK;
+    split.dims[0] = image.dims[0];
+    split.dims[1] = image.dims[1];
+    split.dims[2] = times;
+    split.dims[3] = plane;
+    image.dims[1] *= times;
+    EPCTX__TRY(epctx_npu__emit_picked(c, *x, &split, 0, from, x));
+    return epctx_npu__alias(c, *x, &image, 0, x);
+}
+
 static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint32_t w,
                                        uint32_t bias, uint32_t *y) {
-    const int64_t groups = epctx_node_int(c->node, "group", 1);
+    int64_t groups = epctx_node_int(c->node, "group", 1);
     epctx_npu__shape xs, ws, ys;
     epctx_npu__window window;
     epctx_npu__step s;
@@ -9634,18 +9635,14 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
         return epctx_npu__bad_attr(c, "kernel_shape", "the shape of the weights");
     EPCTX__TRY(epctx_npu__check_bias(c, ws.dims[0], bias));
     EPCTX__TRY(epctx_npu__window_of(c, &xs, kernel, &window));
+    if (ws.dims[1] == 1 && groups > 1) { /* each channel as often as it is read: Depthwise */
+        EPCTX__TRY(epctx_npu__repeat_channels(c, &x, ws.dims[0] / groups));
+        groups = ws.dims[0];
+    }
     ys = epctx_npu__image(&xs, ws.dims[0], &window);
     EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, w, *y);
     s.in[2] = bias;
-    if (ws.dims[1] == 1 && groups > 1) {
-        s.op = EPCTX_NPU__OP_DEPTHWISE;
-        s.params.depthwise.batch = (uint32_t)xs.dims[0];
-        s.params.depthwise.channels = (uint32_t)groups;
-        s.params.depthwise.multiplier = (uint32_t)(ws.dims[0] / groups);
-        s.params.depthwise.window = window;
-        return epctx_npu__emit_depthwise(c, &s);
-    }
     s.params.conv.batch = (uint32_t)xs.dims[0];
     s.params.conv.groups = (uint32_t)groups;
     s.params.conv.in_channels = (uint32_t)ws.dims[1];
@@ -9809,13 +9806,17 @@ static epctx_status epctx_npu__transposed_axes(epctx_npu__compiler *c, epctx_npu
 static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx_npu__shape *xs,
                                              const epctx_npu__shape *ws, epctx_npu__transposed *p) {
     epctx_npu__geometry *g = &p->g;
+    bool spread;
     uint32_t i;
     epctx_npu__geometry_image(g, xs);
     memcpy(g->kernel, ws->dims + 2, g->rank * sizeof *g->kernel);
     EPCTX__TRY(epctx_npu__transposed_axes(c, g));
     epctx_npu__geometry_plane(g);
-    for (i = 0; i < 2; i++) { /* few zeros among the taps, and each phase has its own */
-        p->phases[i] = g->dilation[i] == 1 && g->stride[i] <= g->kernel[i] ? g->stride[i] : 1;
+    spread = p->groups > 1 && p->channels == 1 && p->outputs == 1 && g->stride[0] <= 2 &&
+             g->stride[1] <= 2; /* Depthwise pays for a zero less than for a phase */
+    for (i = 0; i < 2; i++) {   /* few zeros among the taps, and each phase has its own */
+        p->phases[i] =
+            g->dilation[i] == 1 && g->stride[i] <= g->kernel[i] && !spread ? g->stride[i] : 1;
         p->taps[i] = (g->kernel[i] + p->phases[i] - 1) / p->phases[i];
     }
     return EPCTX_OK;
@@ -14815,7 +14816,7 @@ static bool epctx_npu__as_product(const epctx_npu__compiler *c, const epctx_npu_
     o->row = o->taps * (o->depthwise ? 1 : o->p.in_channels);
     return s->op == EPCTX_NPU__OP_CONV
                ? s->packs && s->params.conv.groups == 1 && s->in[3] == EPCTX_NPU__NONE
-               : s->params.depthwise.multiplier == 1 && s->params.depthwise.batch >= 1;
+               : s->params.depthwise.batch >= 1;
 }
 
 static epctx_status epctx_npu__product_step(epctx_npu__integers *w, const epctx_npu__step *s,
