@@ -10664,6 +10664,20 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c) {
 
 /* -- quantization -- */
 
+/* A constant zero point of nothing but zeros says what none says. */
+static epctx_status epctx_npu__drop_zeros(epctx_npu__compiler *c, uint32_t *zero) {
+    const epctx_npu__tensor *t = &c->tensors[*zero != EPCTX_NPU__NONE ? *zero : 0];
+    const void *data;
+    uint64_t i;
+    if (*zero == EPCTX_NPU__NONE || !t->constant || t->outside) return EPCTX_OK;
+    EPCTX__TRY(epctx_npu__data(c, *zero, &data));
+    for (i = 0; i < t->count; i++)
+        if (epctx_npu__load_int((const uint8_t *)data, (size_t)i, (uint32_t)t->elem) != 0)
+            return EPCTX_OK;
+    *zero = EPCTX_NPU__NONE;
+    return EPCTX_OK;
+}
+
 /* Per-tensor or per-axis scale and zero point. */
 static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__opcode op,
                                              uint32_t x, uint32_t scale, uint32_t zero,
@@ -10695,6 +10709,7 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
         (c->tensors[zero].elem != type || c->tensors[zero].count != channels))
         return EPCTX_NPU__INVALID(
             c, "zero point: expected the type of the tensor and the size of the scale");
+    EPCTX__TRY(epctx_npu__drop_zeros(c, &zero));
     epctx_npu__step_init(&s, op, x, scale, 0);
     s.in[2] = zero;
     s.params.quantize = p;
