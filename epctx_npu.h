@@ -90,15 +90,15 @@
  *   GroupNormalization HammingWindow HannWindow HardSigmoid HardSwish Hardmax Identity If
  *   InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log
  *   LogSoftmax Loop LpNormalization LpPool MatMul MatMulInteger Max MaxPool MaxUnpool Mean
- *   MeanVarianceNormalization Min Mish Mod Mul Neg NegativeLogLikelihoodLoss Not OneHot Or PRelu
- *   Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN Range Reciprocal ReduceL1
- *   ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
- *   ReduceSumSquare Relu Reshape Resize ReverseSequence RoiAlign RotaryEmbedding Round STFT Scan
- *   Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign SimplifiedLayerNormalization
- *   Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split Sqrt
- *   Squeeze Sub Sum Swish Tan Tanh TensorScatter ThresholdedRelu Tile TopK Transpose Trilu
- *   Unsqueeze Upsample Where Xor; of com.microsoft Gelu QGemm and QLinear with Add AveragePool
- *   Concat GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where.
+ *   MeanVarianceNormalization MelWeightMatrix Min Mish Mod Mul Neg NegativeLogLikelihoodLoss Not
+ *   OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN Range
+ *   Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
+ *   ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence RoiAlign
+ *   RotaryEmbedding Round STFT Scan Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid
+ *   Sign SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
+ *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh TensorScatter ThresholdedRelu
+ *   Tile TopK Transpose Trilu Unsqueeze Upsample Where Xor; of com.microsoft Gelu QGemm and QLinear
+ *   with Add AveragePool Concat GlobalAveragePool LeakyRelu Mul ReduceMean Sigmoid Softmax Where.
  *   Shapes, axes and sizes must be constant or follow from constants. Loop and Scan are unrolled if
  *   their rounds are known while compiling: at most 64, with 10,000 nodes. If the condition of If
  *   is known, one branch is compiled, else both, which must give the same types and shapes and
@@ -12583,6 +12583,57 @@ static epctx_status epctx_npu__lower_window(epctx_npu__compiler *c) {
         c, y, (int32_t)epctx_node_int(c->node, "output_datatype", EPCTX_ONNX_FLOAT), &c->y);
 }
 
+/* The bin of a transform of `length` samples, `rate` a second, that holds `part` of the way from
+ * edges[0] to edges[1] (hertz) on the mel scale. */
+static int64_t epctx_npu__mel_bin(const float *edges, double part, int64_t length, int64_t rate) {
+    const double low = epctx_npu__log_wide(1.0 + (double)edges[0] / 700.0);
+    const double high = epctx_npu__log_wide(1.0 + (double)edges[1] / 700.0);
+    const double hertz = 700.0 * (epctx_npu__exp_wide(low + (high - low) * part) - 1.0);
+    return (int64_t)((double)(length + 1) * hertz / (double)rate);
+}
+
+/* Triangles that overlap by half, one for each mel band: [bins][bands]. */
+static epctx_status epctx_npu__lower_mel(epctx_npu__compiler *c) {
+    static const char *const names[3] = {"num_mel_bins", "dft_length", "sample_rate"};
+    epctx_npu__shape shape = {2, {0}};
+    int64_t sizes[3] = {0}, bins, i, j;
+    float edges[2] = {0}, *w;
+    void *memory;
+    uint32_t y;
+    size_t count;
+    for (i = 0; i < 3; i++)
+        EPCTX__TRY(epctx_npu__const_ints(c, c->in[i], names[i], 1, &sizes[i], &count));
+    EPCTX__TRY(epctx_npu__const_float(c, c->in[3], "lower_edge_hertz", &edges[0]));
+    EPCTX__TRY(epctx_npu__const_float(c, c->in[4], "upper_edge_hertz", &edges[1]));
+    for (i = 0; i < 3; i++)
+        if (sizes[i] < 1 || sizes[i] > 1 << 24)
+            return EPCTX_NPU__REFUSE(c, "%s: found %d", names[i], sizes[i]);
+    bins = sizes[1] / 2 + 1;
+    if (!(edges[0] >= 0.0f && edges[1] >= edges[0] && edges[1] <= (float)sizes[2]) ||
+        epctx_npu__mel_bin(edges, 1.0, sizes[1], sizes[2]) >= bins)
+        return EPCTX_NPU__REFUSE(c, "edges: expected rising ones, at most half of sample_rate");
+    shape.dims[0] = bins;
+    shape.dims[1] = sizes[0];
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &memory, &y));
+    w = (float *)memory;
+    memset(w, 0, (size_t)(bins * sizes[0]) * sizeof *w);
+    for (i = 0; i < sizes[0]; i++) {
+        int64_t at[3];
+        for (j = 0; j < 3; j++) {
+            const double part = (double)(i + j) / (double)(sizes[0] + 2);
+            at[j] = epctx_npu__mel_bin(edges, part, sizes[1], sizes[2]);
+            if (at[j] >= bins) at[j] = bins - 1; /* rounding could lift it */
+        }
+        for (j = at[0]; j < at[2]; j++)
+            w[j * sizes[0] + i] =
+                j < at[1] ? epctx_npu__f_div((float)(j - at[0]), (float)(at[1] - at[0]))
+                          : epctx_npu__f_div((float)(at[2] - j), (float)(at[2] - at[1]));
+        w[at[1] * sizes[0] + i] = 1.0f;
+    }
+    return epctx_npu__emit_cast(
+        c, y, (int32_t)epctx_node_int(c->node, "output_datatype", EPCTX_ONNX_FLOAT), &c->y);
+}
+
 /* Samples of the transform: an input, or the default. */
 static epctx_status epctx_npu__wave_size(epctx_npu__compiler *c, size_t input, int64_t *size) {
     uint32_t id;
@@ -12806,6 +12857,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"MaxUnpool", "fxX", epctx_npu__lower_max_unpool, 0},
     {"Mean", "f", epctx_npu__lower_mean, 0},
     {"MeanVarianceNormalization", "f", epctx_npu__lower_mean_variance, 0},
+    {"MelWeightMatrix", "xxxxx", epctx_npu__lower_mel, 0},
     {"Min", "x", epctx_npu__lower_many, EPCTX_NPU__BINARY_MIN},
     {"Mish", "x", epctx_npu__lower_act, EPCTX_NPU__ACT_MISH},
     {"Mod", "xx", epctx_npu__lower_mod, 0},

@@ -60,6 +60,7 @@ PARAMETERS = {
     "GRU": (1, 2, 3), "Gemm": (1, 2),
     "BlackmanWindow": (0,), "HammingWindow": (0,), "HannWindow": (0,),
     "LSTM": (1, 2, 3), "LayerNormalization": (1, 2), "MatMul": (1,), "CumSum": (1,),
+    "MelWeightMatrix": (0, 1, 2, 3, 4),
     "MatMulInteger": (1, 2, 3), "MaxUnpool": (2,),
     "OneHot": (1, 2),
     "Pad": (1, 2, 3), "QLinearConv": (1, 2, 3, 4, 5, 6, 7, 8),
@@ -75,7 +76,7 @@ PARAMETERS = {
 SHAPES = {
     "BlackmanWindow": (0,), "HammingWindow": (0,), "HannWindow": (0,),
     "ConstantOfShape": (0,), "CumSum": (1,), "DFT": (1, 2), "Loop": (0, 1), "STFT": (1, 3),
-    "Expand": (1,), "MaxUnpool": (2,), "OneHot": (1,),
+    "Expand": (1,), "MaxUnpool": (2,), "MelWeightMatrix": (0, 1, 2, 3, 4), "OneHot": (1,),
     "Pad": (1, 3), "Range": (0, 1, 2),
     "ReduceL1": (1,), "ReduceL2": (1,), "ReduceLogSum": (1,), "ReduceLogSumExp": (1,),
     "ReduceMax": (1,), "ReduceMean": (1,), "ReduceMin": (1,), "ReduceProd": (1,),

@@ -877,6 +877,14 @@ def window(r):
                 periodic=r.choice([0, 1]))
 
 
+def mel(r):
+    rate = r.choice([8000, 16000, 44100])
+    low, high = r.choice([0, r.uniform(1, 400)]), r.uniform(500, rate / 2 - 10)
+    return Case("MelWeightMatrix", 17,
+                [(INT64, [], [v], True) for v in (r.randint(1, 40), r.randint(2, 400), rate)]
+                + [(FLOAT, [], [v], True) for v in (low, high)], [FLOAT], 1e-5, 1e-5)
+
+
 def training_norm(r):
     x = shape_of(r, 2, 4)
     return Case("BatchNormalization", 15, [floats(r, x)] + [
@@ -1075,7 +1083,7 @@ def scan(r):
 MAKERS = {"DFT": dft, "STFT": stft, "If": branches, "Loop": loop, "Scan": scan,
           "MaxUnpool": unpool, "Col2Im": col2im, "ReverseSequence": sequence, "TopK": topk,
           "TensorScatter": scatter_cache, "AffineGrid": affine_grid, "GridSample": grid_sample,
-          "RoiAlign": regions, "Det": det, "Window": window,
+          "RoiAlign": regions, "Det": det, "Window": window, "MelWeightMatrix": mel,
           "BatchNormalization in training": training_norm,
           "DeformConv": deform, "CumSum": cumsum, "BitwiseNot": bitwise_not,
           "CenterCropPad": center,
