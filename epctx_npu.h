@@ -1592,9 +1592,18 @@ static epctx_npu__level epctx_npu__level_here(void);
 /* Are all numbers below 2^exponent? */
 static EPCTX_NPU__INLINE bool epctx_npu__all_near(const float *x, size_t count, uint32_t exponent) {
     const uint32_t limit = (exponent + 127) << 23;
-    uint32_t far = 0;
-    EPCTX_NPU__EACH(i, count, far |= (epctx_npu__bits_of(x[i]) & 0x7fffffffu) >= limit ? 1 : 0;);
-    return far == 0;
+    uint32_t far[16] = {0}, most = 0;
+    size_t i, j;
+    for (i = 0; i + 16 <= count; i += 16)
+        for (j = 0; j < 16; j++) {
+            const uint32_t bits = epctx_npu__bits_of(x[i + j]) & 0x7fffffffu;
+            far[j] = bits > far[j] ? bits : far[j];
+        }
+    for (j = 0; j < 16; j++) most = far[j] > most ? far[j] : most;
+    for (; i < count; i++)
+        if ((epctx_npu__bits_of(x[i]) & 0x7fffffffu) > most)
+            most = epctx_npu__bits_of(x[i]) & 0x7fffffffu;
+    return most < limit;
 }
 
 /* Sines, cosines and tangents, none of a number from 2^20 on. False: it is something else. */
@@ -3690,9 +3699,9 @@ static EPCTX_NPU__INLINE int32_t epctx_npu__to_narrow(float f) {
 }
 
 /* Defines a function that casts from T, whose integer is `wide` as int64, `narrow` as int32. */
-#define EPCTX_NPU__CAST_FROM(T, wide, narrow) \
-    static EPCTX_NPU__INLINE void epctx_npu__cast_##T(uint32_t to, const T *x, void *y, \
-                                                      size_t count) { \
+#define EPCTX_NPU__CAST_FROM(name, T, wide, narrow) \
+    static EPCTX_NPU__INLINE void epctx_npu__cast_##name(uint32_t to, const T *x, void *y, \
+                                                         size_t count) { \
         if (to == EPCTX_ONNX_FLOAT) \
             EPCTX_NPU__EACH(i, count, ((float *)y)[i] = (float)x[i];); \
         else if (to == EPCTX_ONNX_INT64) \
@@ -3705,11 +3714,12 @@ static EPCTX_NPU__INLINE int32_t epctx_npu__to_narrow(float f) {
             EPCTX_NPU__EACH(i, count, ((uint8_t *)y)[i] = (uint8_t)((narrow)&0xff);); \
     }
 
-EPCTX_NPU__CAST_FROM(float, epctx_npu__to_wide(x[i]), epctx_npu__to_narrow(x[i]))
-EPCTX_NPU__CAST_FROM(int64_t, x[i], (int32_t)(uint32_t)((uint64_t)x[i] & UINT32_MAX))
-EPCTX_NPU__CAST_FROM(int32_t, x[i], x[i])
-EPCTX_NPU__CAST_FROM(int8_t, x[i], x[i])
-EPCTX_NPU__CAST_FROM(uint8_t, x[i], x[i])
+EPCTX_NPU__CAST_FROM(float, float, epctx_npu__to_wide(x[i]), epctx_npu__to_narrow(x[i]))
+EPCTX_NPU__CAST_FROM(near, float, (int32_t)x[i], (int32_t)x[i])
+EPCTX_NPU__CAST_FROM(int64, int64_t, x[i], (int32_t)(uint32_t)((uint64_t)x[i] & UINT32_MAX))
+EPCTX_NPU__CAST_FROM(int32, int32_t, x[i], x[i])
+EPCTX_NPU__CAST_FROM(int8, int8_t, x[i], x[i])
+EPCTX_NPU__CAST_FROM(uint8, uint8_t, x[i], x[i])
 
 static EPCTX_NPU__INLINE void epctx_npu__all_cast_body(epctx_npu__level fast, const void *params,
                                                        const epctx_npu__args *args) {
@@ -3724,16 +3734,17 @@ static EPCTX_NPU__INLINE void epctx_npu__all_cast_body(epctx_npu__level fast, co
             const size_t count = p->count - i < 2048 ? p->count - i : 2048;
             const float *f = (const float *)x + i;
             void *to = (uint8_t *)y + i * epctx_npu__elem_size(p->to);
-            if (p->to == EPCTX_ONNX_INT64 && epctx_npu__all_near(f, count, 31))
-                EPCTX_NPU__EACH(j, count, ((int64_t *)to)[j] = (int32_t)f[j];);
+            if (p->to != EPCTX_ONNX_BOOL && p->to != EPCTX_ONNX_INT32 &&
+                epctx_npu__all_near(f, count, 31))
+                epctx_npu__cast_near(p->to, f, to, count);
             else
                 epctx_npu__cast_float(p->to, f, to, count);
         }
         break;
-    case EPCTX_ONNX_INT64: epctx_npu__cast_int64_t(p->to, (const int64_t *)x, y, p->count); break;
-    case EPCTX_ONNX_INT32: epctx_npu__cast_int32_t(p->to, (const int32_t *)x, y, p->count); break;
-    case EPCTX_ONNX_INT8: epctx_npu__cast_int8_t(p->to, (const int8_t *)x, y, p->count); break;
-    default: epctx_npu__cast_uint8_t(p->to, (const uint8_t *)x, y, p->count); break;
+    case EPCTX_ONNX_INT64: epctx_npu__cast_int64(p->to, (const int64_t *)x, y, p->count); break;
+    case EPCTX_ONNX_INT32: epctx_npu__cast_int32(p->to, (const int32_t *)x, y, p->count); break;
+    case EPCTX_ONNX_INT8: epctx_npu__cast_int8(p->to, (const int8_t *)x, y, p->count); break;
+    default: epctx_npu__cast_uint8(p->to, (const uint8_t *)x, y, p->count); break;
     }
 }
 
