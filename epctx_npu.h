@@ -1600,9 +1600,10 @@ static EPCTX_NPU__INLINE bool epctx_npu__all_near(const float *x, size_t count, 
             far[j] = bits > far[j] ? bits : far[j];
         }
     for (j = 0; j < 16; j++) most = far[j] > most ? far[j] : most;
-    for (; i < count; i++)
-        if ((epctx_npu__bits_of(x[i]) & 0x7fffffffu) > most)
-            most = epctx_npu__bits_of(x[i]) & 0x7fffffffu;
+    for (; i < count; i++) {
+        const uint32_t bits = epctx_npu__bits_of(x[i]) & 0x7fffffffu;
+        most = bits > most ? bits : most;
+    }
     return most < limit;
 }
 
@@ -9610,7 +9611,7 @@ static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channe
 
 static epctx_status epctx_npu__repeat_channels(epctx_npu__compiler *c, uint32_t *x, int64_t times) {
     epctx_npu__shape image = c->tensors[*x].shape, split = {4, {0}};
-    const int64_t plane = image.dims[2] * (image.rank == 4 ? image.dims[3] : 1);
+    const int64_t plane = (int64_t)epctx_npu__product(&image, 2, image.rank);
     const int64_t from[4] = {image.dims[1] * plane, plane, 0, 1};
     if (times == 1) return EPCTX_OK;
     split.dims[0] = image.dims[0];
@@ -10677,10 +10678,12 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c) {
 
 /* A constant zero point of nothing but zeros says what none says. */
 static epctx_status epctx_npu__drop_zeros(epctx_npu__compiler *c, uint32_t *zero) {
-    const epctx_npu__tensor *t = &c->tensors[*zero != EPCTX_NPU__NONE ? *zero : 0];
+    const epctx_npu__tensor *t;
     const void *data;
     uint64_t i;
-    if (*zero == EPCTX_NPU__NONE || !t->constant || t->outside) return EPCTX_OK;
+    if (*zero == EPCTX_NPU__NONE) return EPCTX_OK;
+    t = &c->tensors[*zero];
+    if (!t->constant || t->outside) return EPCTX_OK;
     EPCTX__TRY(epctx_npu__data(c, *zero, &data));
     for (i = 0; i < t->count; i++)
         if (epctx_npu__load_int((const uint8_t *)data, (size_t)i, (uint32_t)t->elem) != 0)
@@ -12594,20 +12597,17 @@ static epctx_status epctx_npu__lower_window(epctx_npu__compiler *c) {
         c, y, (int32_t)epctx_node_int(c->node, "output_datatype", EPCTX_ONNX_FLOAT), &c->y);
 }
 
-/* The bin of a transform of `length` samples, `rate` a second, that holds `part` of the way from
- * edges[0] to edges[1] (hertz) on the mel scale. */
-static int64_t epctx_npu__mel_bin(const float *edges, double part, int64_t length, int64_t rate) {
-    const double low = epctx_npu__log_wide(1.0 + (double)edges[0] / 700.0);
-    const double high = epctx_npu__log_wide(1.0 + (double)edges[1] / 700.0);
-    const double hertz = 700.0 * (epctx_npu__exp_wide(low + (high - low) * part) - 1.0);
-    return (int64_t)((double)(length + 1) * hertz / (double)rate);
+/* The bin of a frequency on the mel scale; `bins`: those for each hertz. */
+static int64_t epctx_npu__mel_bin(double mel, double bins) {
+    return (int64_t)(700.0 * (epctx_npu__exp_wide(mel) - 1.0) * bins);
 }
 
 /* Triangles that overlap by half, one for each mel band: [bins][bands]. */
 static epctx_status epctx_npu__lower_mel(epctx_npu__compiler *c) {
     static const char *const names[3] = {"num_mel_bins", "dft_length", "sample_rate"};
     epctx_npu__shape shape = {2, {0}};
-    int64_t sizes[3] = {0}, bins, i, j;
+    int64_t sizes[3] = {0}, at[3] = {0}, bins, i, j;
+    double low, high, each;
     float edges[2] = {0}, *w;
     void *memory;
     uint32_t y;
@@ -12620,21 +12620,23 @@ static epctx_status epctx_npu__lower_mel(epctx_npu__compiler *c) {
         if (sizes[i] < 1 || sizes[i] > 1 << 24)
             return EPCTX_NPU__REFUSE(c, "%s: found %d", names[i], sizes[i]);
     bins = sizes[1] / 2 + 1;
-    if (!(edges[0] >= 0.0f && edges[1] >= edges[0] && edges[1] <= (float)sizes[2]) ||
-        epctx_npu__mel_bin(edges, 1.0, sizes[1], sizes[2]) >= bins)
+    each = (double)(sizes[1] + 1) / (double)sizes[2];
+    if (!(edges[0] >= 0.0f && edges[1] >= edges[0] && (double)edges[1] * each < (double)bins))
         return EPCTX_NPU__REFUSE(c, "edges: expected rising ones, at most half of sample_rate");
+    low = epctx_npu__log_wide(1.0 + (double)edges[0] / 700.0);
+    high = epctx_npu__log_wide(1.0 + (double)edges[1] / 700.0);
     shape.dims[0] = bins;
     shape.dims[1] = sizes[0];
     EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &memory, &y));
     w = (float *)memory;
     memset(w, 0, (size_t)(bins * sizes[0]) * sizeof *w);
-    for (i = 0; i < sizes[0]; i++) {
-        int64_t at[3];
-        for (j = 0; j < 3; j++) {
-            const double part = (double)(i + j) / (double)(sizes[0] + 2);
-            at[j] = epctx_npu__mel_bin(edges, part, sizes[1], sizes[2]);
-            if (at[j] >= bins) at[j] = bins - 1; /* rounding could lift it */
-        }
+    for (i = -2; i < sizes[0]; i++) { /* a band from the bins before, at and behind its centre */
+        const double part = (double)(i + 2) / (double)(sizes[0] + 2);
+        at[0] = at[1];
+        at[1] = at[2];
+        at[2] = epctx_npu__mel_bin(low + (high - low) * part, each);
+        if (at[2] >= bins) at[2] = bins - 1; /* rounding could lift it */
+        if (i < 0) continue;
         for (j = at[0]; j < at[2]; j++)
             w[j * sizes[0] + i] =
                 j < at[1] ? epctx_npu__f_div((float)(j - at[0]), (float)(at[1] - at[0]))

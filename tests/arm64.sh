@@ -13,19 +13,19 @@ export EPCTX_DEMO_MODEL
 
 # ORT reads /proc/cpuinfo while it is loaded, and dies of that of another processor, which qemu 7
 # has in its place: in front of the system there is a folder with one of a Neoverse N1.
-mkdir "$work/root" "$work/root/proc"
-ln -s /usr/aarch64-linux-gnu/lib "$work/root/lib"
+mkdir "$work/system" "$work/system/proc"
+ln -s /usr/aarch64-linux-gnu/lib "$work/system/lib"
 for n in 0 1; do
     printf '%s\t: %s\n' processor $n Features 'fp asimd aes pmull sha1 sha2 crc32 atomics asimddp' \
         'CPU implementer' 0x41 'CPU architecture' 8 'CPU variant' 0x3 \
         'CPU part' 0xd0c 'CPU revision' 1
     echo
-done >"$work/root/proc/cpuinfo"
+done >"$work/system/proc/cpuinfo"
 EPCTX_TEST_RUNNER=$work/arm64
 export EPCTX_TEST_RUNNER
 cat >"$EPCTX_TEST_RUNNER" <<END
 #!/bin/sh
-EPCTX_ORT_LIBRARY='$library' exec qemu-aarch64 -L '$work/root' "\$@"
+EPCTX_ORT_LIBRARY='$library' exec qemu-aarch64 -L '$work/system' "\$@"
 END
 chmod +x "$EPCTX_TEST_RUNNER"
 

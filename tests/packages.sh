@@ -23,15 +23,15 @@ deb=tree/build/deb
 works "lintian" lintian --allow-root --fail-on error,warning \
     "$deb/epctx_$version"-*.changes
 for package in "$deb"/epctx_*.deb "$deb"/libepctx-dev_*.deb; do
-    works "unpack ${package##*/}" dpkg-deb -x "$package" root
+    works "unpack ${package##*/}" dpkg-deb -x "$package" unpacked
 done
-works "packaged tool" root/usr/bin/epctx --version
+works "packaged tool" unpacked/usr/bin/epctx --version
 # shellcheck disable=SC2046 # a list of flags
-works "packaged headers" gcc -O0 -Iroot/usr/include -o by_deb main.c epctx.c \
-    $(PKG_CONFIG_PATH=root/usr/share/pkgconfig pkg-config --libs epctx)
+works "packaged headers" gcc -O0 -Iunpacked/usr/include -o by_deb main.c epctx.c \
+    $(PKG_CONFIG_PATH=unpacked/usr/share/pkgconfig pkg-config --libs epctx)
 works "packaged headers: program" ./by_deb
-if [ -e root/usr/share/man/man1/epctx.1.gz ] && [ -e root/usr/share/doc/epctx/copyright ] &&
-    [ -e root/usr/share/zsh/vendor-completions/_epctx ]; then ok "packaged files"
+if [ -e unpacked/usr/share/man/man1/epctx.1.gz ] && [ -e unpacked/usr/share/doc/epctx/copyright ] &&
+    [ -e unpacked/usr/share/zsh/vendor-completions/_epctx ]; then ok "packaged files"
 else fail "packaged files" "man page, copyright or completion is missing"; fi
 
 # -- the tool without libsodium --
@@ -139,7 +139,7 @@ works "Conan recipe: headers" gcc -fsyntax-only -Iconan_package/include main.c
 
 # -- completions --
 mkdir bin
-ln -s "$work/root/usr/bin/epctx" bin/epctx
+ln -s "$work/unpacked/usr/bin/epctx" bin/epctx
 PATH=$work/bin:$PATH
 fish=$top/examples/epctx/completion/epctx.fish
 works "fish" fish --no-config -c "source $fish; complete -C 'epctx li'; \

@@ -571,6 +571,43 @@ TEST(quantized_pools_of_any_rank) {
     }
 }
 
+/* A zero point of zeros, on input, weights and int32 bias, changes no byte of the binary: the
+ * convolution is one of integers with it and without. */
+TEST(zero_points_of_zeros) {
+    static const int64_t dims[4] = {1, 2, 4, 4}, shape[4] = {4, 2, 1, 1}, four[1] = {4};
+    static const float step = 0.5f;
+    static const int8_t bytes[8] = {1, -2, 3, -4, 5, -6, 7, -8}, zero = 0;
+    static const int32_t biases[4] = {1, -2, 3, -4}, zeros[4] = {0};
+    static const float units[4] = {0.25f, 0.25f, 0.25f, 0.25f};
+    epctx_buffer blobs[2];
+    for (int with = 0; with < 2; with++) {
+        graph_builder b;
+        epctx_error error;
+        epctx_npu_stats stats;
+        gb_init(&b);
+        gb_input(&b, "x", EPCTX_ONNX_INT8, 4, dims);
+        gb_constant(&b, "w", EPCTX_ONNX_INT8, 4, shape, bytes);
+        gb_constant(&b, "b", EPCTX_ONNX_INT32, 1, four, biases);
+        gb_floats(&b, "s", 0, NULL, &step);
+        gb_floats(&b, "u", 1, four, units);
+        gb_constant(&b, "z", EPCTX_ONNX_INT8, 0, NULL, &zero);
+        gb_constant(&b, "zb", EPCTX_ONNX_INT32, 1, four, zeros);
+        gb_node(&b, "DequantizeLinear", 13, with ? "x,s,z" : "x,s", "xf");
+        gb_node(&b, "DequantizeLinear", 13, with ? "w,s,z" : "w,s", "wf");
+        gb_node(&b, "DequantizeLinear", 13, with ? "b,u,zb" : "b,u", "bf");
+        gb_attr_int(&b, "axis", 0);
+        gb_node(&b, "Conv", 13, "xf,wf,bf", "c");
+        gb_node(&b, "QuantizeLinear", 13, "c,s,z", "y");
+        gb_output(&b, "y");
+        CHECK_OK(gb_compile(&b, &stats, &blobs[with], &error), error);
+        CHECK_INT(stats.commands, 3); /* the convolution between two transposes */
+        gb_free(&b);
+    }
+    CHECK_MEM(blobs[1].data, blobs[1].size, blobs[0].data, blobs[0].size);
+    epctx_buffer_free(&blobs[0]);
+    epctx_buffer_free(&blobs[1]);
+}
+
 /* -- bodies -- */
 
 /* Whether the only node of a graph is taken. */
@@ -635,42 +672,6 @@ static bool takes_rounds(int64_t rounds, size_t count, bool twice) {
     for (int i = 0; i < 3; i++) gb_free(&levels[i]);
     free(levels);
     return taken;
-}
-
-/* A zero point of zeros, on input, weights and int32 bias, changes no byte of the binary: the
- * convolution is one of integers with it and without. */
-TEST(zero_points_of_zeros) {
-    static const int64_t dims[4] = {1, 2, 4, 4}, shape[4] = {4, 2, 1, 1}, four[1] = {4};
-    static const float step = 0.5f;
-    static const int8_t bytes[8] = {1, -2, 3, -4, 5, -6, 7, -8}, zero = 0;
-    static const int32_t biases[4] = {1, -2, 3, -4}, zeros[4] = {0};
-    static const float units[4] = {0.25f, 0.25f, 0.25f, 0.25f};
-    epctx_buffer blobs[2];
-    for (int with = 0; with < 2; with++) {
-        graph_builder b;
-        epctx_error error;
-        epctx_npu_stats stats;
-        gb_init(&b);
-        gb_input(&b, "x", EPCTX_ONNX_INT8, 4, dims);
-        gb_constant(&b, "w", EPCTX_ONNX_INT8, 4, shape, bytes);
-        gb_constant(&b, "b", EPCTX_ONNX_INT32, 1, four, biases);
-        gb_floats(&b, "s", 0, NULL, &step);
-        gb_floats(&b, "u", 1, four, units);
-        gb_constant(&b, "z", EPCTX_ONNX_INT8, 0, NULL, &zero);
-        gb_constant(&b, "zb", EPCTX_ONNX_INT32, 1, four, zeros);
-        gb_node(&b, "DequantizeLinear", 13, with ? "x,s,z" : "x,s", "xf");
-        gb_node(&b, "DequantizeLinear", 13, with ? "w,s,z" : "w,s", "wf");
-        gb_node(&b, "DequantizeLinear", 13, with ? "b,u,zb" : "b,u", "bf");
-        gb_attr_int(&b, "axis", 0);
-        gb_node(&b, "Conv", 13, "xf,wf,bf", "c");
-        gb_node(&b, "QuantizeLinear", 13, "c,s,z", "y");
-        gb_output(&b, "y");
-        CHECK_OK(gb_compile(&b, &stats, &blobs[with], &error), error);
-        gb_free(&b);
-    }
-    CHECK_MEM(blobs[1].data, blobs[1].size, blobs[0].data, blobs[0].size);
-    epctx_buffer_free(&blobs[0]);
-    epctx_buffer_free(&blobs[1]);
 }
 
 TEST(bodies_have_limits) {
