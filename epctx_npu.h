@@ -7482,6 +7482,7 @@ static epctx_status epctx_npu__emit_move(epctx_npu__compiler *c, uint32_t from, 
     if (p->elem == 2) { /* elements that are only stored are copied whole, as bytes */
         p->elem = 1;
         dims[0] *= 2;
+        strides[0][0] = strides[1][0] = 1; /* the two of a single element, too */
     }
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) { /* fits: sizes are below the limit */
         p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;

@@ -311,6 +311,29 @@ TEST(keeps_values_with_other_uses) {
 
 /* -- boundaries -- */
 
+/* Nothing computes with int16; a single one has no strides that say where its second byte lies. */
+TEST(values_of_two_bytes_pass_whole) {
+    int rank;
+    for (rank = 0; rank < 2; rank++) {
+        const int64_t one[1] = {1};
+        const int16_t x = -12345;
+        int16_t y = 0;
+        const void *in[1];
+        void *out[1];
+        graph_builder b;
+        epctx_error error;
+        gb_init(&b);
+        gb_input(&b, "x", EPCTX_ONNX_INT16, rank, one);
+        gb_node(&b, "Identity", 14, "x", "y");
+        gb_output(&b, "y");
+        in[0] = &x;
+        out[0] = &y;
+        CHECK_OK(gb_run(&b, in, out, &error), error);
+        CHECK_INT(y, x);
+        gb_free(&b);
+    }
+}
+
 TEST(outputs_of_every_kind) {
     /* an input, a constant, the same value twice, a reshaped one */
     const int64_t dims[2] = {2, 3}, flat[1] = {6};
@@ -1257,6 +1280,7 @@ int main(int argc, char **argv) {
     RUN(pools_of_what_others_read);
     RUN(powers_keep_ranks);
     RUN(keeps_values_with_other_uses);
+    RUN(values_of_two_bytes_pass_whole);
     RUN(outputs_of_every_kind);
     RUN(drops_dead_nodes);
     RUN(plan_has_no_overlaps);
