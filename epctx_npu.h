@@ -7123,12 +7123,16 @@ static epctx_status epctx_npu__grow(epctx_npu__compiler *c, void **array, size_t
     return EPCTX_OK;
 }
 
+/* Elements; of an empty tensor whose other dimensions could not be multiplied, too many. */
 static uint64_t epctx_npu__count(const epctx_npu__shape *shape) {
     uint64_t count = 1;
+    bool empty = false;
     uint32_t i;
-    for (i = 0; i < shape->rank; i++)
-        count = epctx_npu__mul(count, shape->dims[i] > 0 ? (uint64_t)shape->dims[i] : 0);
-    return count;
+    for (i = 0; i < shape->rank; i++) {
+        empty = empty || shape->dims[i] < 1;
+        if (shape->dims[i] > 1) count = epctx_npu__mul(count, (uint64_t)shape->dims[i]);
+    }
+    return empty && count <= EPCTX_NPU__MAX_BYTES ? 0 : count;
 }
 
 static uint64_t epctx_npu__product(const epctx_npu__shape *shape, uint32_t first, uint32_t end) {
