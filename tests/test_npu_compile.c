@@ -423,22 +423,21 @@ TEST(plan_has_no_overlaps) {
         graph_builder b;
         epctx_arena arena = {0};
         epctx_error error;
-        epctx_npu__compiler c;
+        epctx__compiler c;
         random_graph(&b, seed, 40);
         epctx_arena_init(&arena, NULL);
         epctx_error_clear(&error);
-        c = epctx_npu__compiler_of(&b.graph, epctx_npu_arch_list(&i), &arena, &error);
-        CHECK(epctx_npu__compile_graph(&c) == EPCTX_OK, "seed %u: %s", (unsigned)seed,
-              error.message);
+        c = epctx__compiler_of(&b.graph, epctx_npu_arch_list(&i), &arena, &error);
+        CHECK(epctx__compile_graph(&c) == EPCTX_OK, "seed %u: %s", (unsigned)seed, error.message);
         for (i = 0; i < c.buffer_count; i++) {
-            const epctx_npu__buffer *x = &c.buffers[i];
-            if (!epctx_npu__in_scratch(x)) continue;
+            const epctx__buffer *x = &c.buffers[i];
+            if (!epctx__in_scratch(x)) continue;
             placed++;
             CHECK_TRUE(x->offset % 64 == 0 && x->offset + x->bytes <= c.stats.scratch_size);
             for (j = 0; j < i; j++) {
-                const epctx_npu__buffer *y = &c.buffers[j];
+                const epctx__buffer *y = &c.buffers[j];
                 const bool together =
-                    epctx_npu__in_scratch(y) && x->first <= y->last && y->first <= x->last;
+                    epctx__in_scratch(y) && x->first <= y->last && y->first <= x->last;
                 CHECK(!together || x->offset + x->bytes <= y->offset ||
                           y->offset + y->bytes <= x->offset,
                       "seed %u: buffers %zu and %zu overlap", (unsigned)seed, i, j);
@@ -452,8 +451,8 @@ TEST(plan_has_no_overlaps) {
 }
 
 /* Plans `count` buffers of 256 bytes; number i is in use from step i to step i + life. */
-static void plan_of_equals(size_t count, uint32_t life, epctx_npu__planner *p, uint64_t **offsets) {
-    epctx_npu__compiler c;
+static void plan_of_equals(size_t count, uint32_t life, epctx__planner *p, uint64_t **offsets) {
+    epctx__compiler c;
     epctx_arena arena;
     size_t i;
     memset(&c, 0, sizeof c);
@@ -463,32 +462,32 @@ static void plan_of_equals(size_t count, uint32_t life, epctx_npu__planner *p, u
     c.buffers = epctx_arena_array(&arena, count, sizeof *c.buffers);
     c.buffer_count = count;
     for (i = 0; i < count; i++) {
-        c.buffers[i].place = EPCTX_NPU__SCRATCH;
+        c.buffers[i].place = EPCTX__SCRATCH;
         c.buffers[i].bytes = 256;
         c.buffers[i].first = (uint32_t)i;
         c.buffers[i].last = (uint32_t)i + life;
     }
-    CHECK_TRUE(epctx_npu__new_planner(&c, p) == EPCTX_OK);
-    epctx_npu__try_order(&c, p, EPCTX_NPU__BY_SIZE);
+    CHECK_TRUE(epctx__new_planner(&c, p) == EPCTX_OK);
+    epctx__try_order(&c, p, EPCTX__BY_SIZE);
     *offsets = malloc(count * sizeof **offsets);
     for (i = 0; i < count; i++) (*offsets)[i] = c.buffers[i].offset;
     epctx_arena_free(&arena);
 }
 
 TEST(plan_of_a_long_chain) {
-    epctx_npu__planner p;
+    epctx__planner p;
     uint64_t *offsets;
     plan_of_equals(100000, 1, &p, &offsets);
     CHECK_INT(p.size, 2 * 256);
-    CHECK(EPCTX_NPU__PLAN_PAIRS - p.pairs < 100000,
-          "%zu pairs were looked at for 99,999 neighbours", EPCTX_NPU__PLAN_PAIRS - p.pairs);
+    CHECK(EPCTX__PLAN_PAIRS - p.pairs < 100000, "%zu pairs were looked at for 99,999 neighbours",
+          EPCTX__PLAN_PAIRS - p.pairs);
     free(offsets);
 }
 
 /* More pairs than the plan looks at: the first are placed tightly, the others on top of all. */
 TEST(plan_of_a_crowd) {
     const size_t count = 9000, life = 1000;
-    epctx_npu__planner p;
+    epctx__planner p;
     uint64_t *offsets;
     size_t i, j, reused = 0;
     plan_of_equals(count, (uint32_t)life, &p, &offsets);
@@ -565,8 +564,8 @@ static void check_stages(int stages, int want) {
 /* A graph that crumbles takes a round for each piece; after 50 the CPU gets it all. */
 TEST(pieces_that_crumble) {
     check_stages(1, 2);
-    check_stages(EPCTX_NPU__ROUNDS - 1, EPCTX_NPU__ROUNDS);
-    check_stages(EPCTX_NPU__ROUNDS, 0);
+    check_stages(EPCTX__ROUNDS - 1, EPCTX__ROUNDS);
+    check_stages(EPCTX__ROUNDS, 0);
 }
 
 /* -- quantized operators -- */
@@ -698,10 +697,10 @@ static bool takes_rounds(int64_t rounds, size_t count, bool twice) {
 }
 
 TEST(bodies_have_limits) {
-    CHECK(takes_nested(EPCTX_NPU__MAX_DEPTH), "nested as deep as allowed");
-    CHECK(!takes_nested(EPCTX_NPU__MAX_DEPTH + 1), "nested deeper");
-    CHECK(takes_rounds(EPCTX_NPU__MAX_ROUNDS, 1, false), "as many rounds as allowed");
-    CHECK(!takes_rounds(EPCTX_NPU__MAX_ROUNDS + 1, 1, false), "more rounds");
+    CHECK(takes_nested(EPCTX__MAX_DEPTH), "nested as deep as allowed");
+    CHECK(!takes_nested(EPCTX__MAX_DEPTH + 1), "nested deeper");
+    CHECK(takes_rounds(EPCTX__MAX_ROUNDS, 1, false), "as many rounds as allowed");
+    CHECK(!takes_rounds(EPCTX__MAX_ROUNDS + 1, 1, false), "more rounds");
     CHECK(takes_rounds(64, 1, true), "64 * (2 + 64 * 2) nodes");
     CHECK(!takes_rounds(64, 2, true), "64 * (2 + 64 * 3) nodes");
 }

@@ -2063,7 +2063,7 @@ TEST(integer_gemm) {
     }
 }
 
-#ifdef EPCTX_NPU__AVX2
+#ifdef EPCTX__AVX2
 
 /* Runs the vector forms `form` 0 (AVX2), 1 (AVX-VNNI) and 2 (AVX-512) on the same operands. */
 static bool has_form(int form) {
@@ -2072,19 +2072,19 @@ static bool has_form(int form) {
 #else
     const bool vnni = __builtin_cpu_supports("avxvnni");
 #endif
-    return form == 0 ? epctx_npu__level_here() != EPCTX_NPU__PORTABLE
-                     : (form == 1 ? vnni : epctx_npu__has_vnni(EPCTX_NPU__LEVEL_AVX512));
+    return form == 0 ? epctx__level_here() != EPCTX__PORTABLE
+                     : (form == 1 ? vnni : epctx__has_vnni(EPCTX__LEVEL_AVX512));
 }
 
 static void dots_case(int form) {
     enum { DEPTH = 4 * 40 };
-    uint8_t x[EPCTX_NPU__DOT_ROWS * DEPTH], want[EPCTX_NPU__DOT_ROWS * 64];
+    uint8_t x[EPCTX__DOT_ROWS * DEPTH], want[EPCTX__DOT_ROWS * 64];
     uint8_t got[sizeof want];
     int8_t w[64 * DEPTH];
     int32_t bias[64];
     float scale[64];
-    epctx_npu__requant y = {EPCTX_ONNX_INT8, -3, -128, 127};
-    epctx_npu__dots d;
+    epctx__requant y = {EPCTX_ONNX_INT8, -3, -128, 127};
+    epctx__dots d;
     size_t i;
     memset(&d, 0, sizeof d);
     for (i = 0; i < sizeof x; i++) x[i] = (uint8_t)pick(256);
@@ -2094,7 +2094,7 @@ static void dots_case(int form) {
         scale[i] = 0.0005f * (float)(1 + pick(9));
     }
     if (pick(2) == 0) y.type = EPCTX_ONNX_UINT8, y.zero = 100, y.low = 0, y.high = 255;
-    d.count = 1 + (size_t)pick(EPCTX_NPU__DOT_ROWS);
+    d.count = 1 + (size_t)pick(EPCTX__DOT_ROWS);
     d.columns = 1 + (size_t)pick(64);
     d.fours = 1 + (size_t)pick(DEPTH / 4);
     d.pitch = 64;
@@ -2103,27 +2103,27 @@ static void dots_case(int form) {
     d.w = w;
     d.bias = bias;
     d.scale = scale;
-    for (i = 0; i < EPCTX_NPU__DOT_ROWS; i++) d.rows[i] = x + (i < d.count ? i : 0) * DEPTH;
+    for (i = 0; i < EPCTX__DOT_ROWS; i++) d.rows[i] = x + (i < d.count ? i : 0) * DEPTH;
     memset(want, 7, sizeof want);
     memset(got, 7, sizeof got);
     d.y = want;
-    epctx_npu__dots_portable(&d);
+    epctx__dots_portable(&d);
     d.y = got;
     if (form == 2)
-        epctx_npu__dots_wide(&d);
+        epctx__dots_wide(&d);
     else
-        epctx_npu__dots_half(&d, form == 1);
+        epctx__dots_half(&d, form == 1);
     CHECK(memcmp(got, want, sizeof got) == 0, "form %d: %u rows, %u columns, depth %u", form,
           (unsigned)d.count, (unsigned)d.columns, (unsigned)d.fours * 4);
 }
 
 static void channels_case(int form) {
-    uint8_t x[EPCTX_NPU__TAPS][64], want[64], got[64];
-    int8_t w[EPCTX_NPU__TAPS * 64];
+    uint8_t x[EPCTX__TAPS][64], want[64], got[64];
+    int8_t w[EPCTX__TAPS * 64];
     int32_t bias[64], sum[64];
     float scale[64];
-    epctx_npu__integer_conv p;
-    epctx_npu__channels l;
+    epctx__integer_conv p;
+    epctx__channels l;
     size_t i, t;
     memset(&p, 0, sizeof p);
     memset(&l, 0, sizeof l);
@@ -2133,9 +2133,9 @@ static void channels_case(int form) {
     p.flip = pick(2) == 0 ? 0x80 : 0;
     l.p = &p;
     l.count = 1 + (size_t)pick(64);
-    l.tap_count = 4 * (1 + (size_t)pick(EPCTX_NPU__TAPS / 4));
+    l.tap_count = 4 * (1 + (size_t)pick(EPCTX__TAPS / 4));
     l.last = pick(4) != 0;
-    for (t = 0; t < EPCTX_NPU__TAPS; t++) {
+    for (t = 0; t < EPCTX__TAPS; t++) {
         l.taps[t] = x[t];
         for (i = 0; i < 64; i++) {
             x[t][i] = (uint8_t)pick(256);
@@ -2152,18 +2152,18 @@ static void channels_case(int form) {
     l.from = bias;
     l.scale = scale;
     l.y = want;
-    epctx_npu__channels_portable(&l);
+    epctx__channels_portable(&l);
     memcpy(sum, l.sum, sizeof sum);
     memset(l.sum, 0, sizeof l.sum);
     l.y = got;
     if (form == 2)
-        epctx_npu__channels_wide(&l);
+        epctx__channels_wide(&l);
     else
-        epctx_npu__channels_half(&l, form == 1);
+        epctx__channels_half(&l, form == 1);
     CHECK(memcmp(got, want, sizeof got) == 0, "form %d: %u channels, %u taps", form,
           (unsigned)l.count, (unsigned)l.tap_count);
     for (i = 0; i < l.count && !l.last; i++) {
-        const size_t at = epctx_npu__interleaved(i);
+        const size_t at = epctx__interleaved(i);
         CHECK(l.sum[at] == sum[at], "form %d: sum of channel %u", form, (unsigned)i);
     }
 }
@@ -2404,7 +2404,7 @@ int main(int argc, char **argv) {
     RUN(quantize_rows);
     RUN(integer_conv);
     RUN(integer_gemm);
-#ifdef EPCTX_NPU__AVX2
+#ifdef EPCTX__AVX2
     RUN(integer_forms);
 #endif
     RUN(integer_sums);

@@ -151,8 +151,8 @@ def main():
 
     ours = {p: page for p, page in pages.items() if not p.startswith(GIVEN_PAGES)}
     inner = {f"{p}: {word}" for p, page in ours.items()
-             for word in re.findall(r"\bepctx_(?:npu_)?_\w+", "".join(page.text), re.I)}
-    inner |= {label for label in found if re.match(r"epctx(_npu)?__", label, re.I)}
+             for word in re.findall(r"\bepctx__\w+", "".join(page.text), re.I)}
+    inner |= {label for label in found if re.match(r"epctx__", label, re.I)}
     say("no internal name is shown", sorted(inner), len(ours))
 
 

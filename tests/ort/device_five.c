@@ -10,7 +10,7 @@
 static epctx_status five_capability(void *self, const epctx_graph *graph, uint8_t *take,
                                     epctx_error *error) {
     static const char *const known[] = {"Add", "Sub", "Mul", "Relu", "MatMul"};
-    const epctx_status status = epctx_npu__capability(self, graph, take, error);
+    const epctx_status status = epctx__capability(self, graph, take, error);
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) {
         for (k = 0; k < 5 && !epctx_str_is(graph->nodes[i].op_type, known[k]); k++) {

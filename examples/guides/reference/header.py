@@ -409,7 +409,7 @@ def join(words):
 def hide_private(declaration, comment):
     """Obeys what the comment of a struct says about private members."""
     for member in declaration.members:
-        if "epctx__" in member.code or "epctx_npu__" in member.code:
+        if "epctx__" in member.code:
             member.private = True
     for sentence in re.split(r"(?<=\.)\s+", " ".join(comment.lines) if comment else ""):
         if not re.search(r"\b[Pp]rivate\b", sentence):
