@@ -1215,11 +1215,12 @@ typedef struct epctx__args {
     const void *in[EPCTX__MAX_IN];
     void *out[EPCTX__MAX_OUT];
     epctx__level fast;
+    epctx_error *error; /* or NULL */
 } epctx__args;
 
-/* Defines name(fast, ...), which calls name_body, compiled for each instruction set. */
+/* Defines `name`, which calls name_body, compiled for each instruction set, by the level `fast`. */
 #ifdef EPCTX__AVX2
-#define EPCTX__FORMS(name, parameters, arguments) \
+#define EPCTX__FORMS(fast, name, parameters, arguments) \
     EPCTX__FUSED EPCTX__TARGET static void name##_avx2 parameters { \
         name##_body arguments; \
     } \
@@ -1227,29 +1228,26 @@ typedef struct epctx__args {
         name##_body arguments; \
     } \
     static void name parameters { \
-        if (fast == EPCTX__LEVEL_AVX512) \
+        if ((fast) == EPCTX__LEVEL_AVX512) \
             name##_wide arguments; \
-        else if (fast == EPCTX__LEVEL_AVX2) \
+        else if ((fast) == EPCTX__LEVEL_AVX2) \
             name##_avx2 arguments; \
         else \
             name##_body arguments; \
     }
 #else
-#define EPCTX__FORMS(name, parameters, arguments) \
+#define EPCTX__FORMS(fast, name, parameters, arguments) \
     static void name parameters { \
         name##_body arguments; \
     }
 #endif
 
-/* Defines epctx__run_name, from epctx__all_name_body(fast, params, args). */
+/* Defines epctx__run_name, from epctx__all_name_body(params, args). */
 #define EPCTX__RUN(name) \
-    EPCTX__FORMS(epctx__all_##name, \
-                 (epctx__level fast, const void *params, const epctx__args *args), \
-                 (fast, params, args)) \
-    static epctx_status epctx__run_##name(const void *params, const epctx__args *args, \
-                                          epctx_error *error) { \
-        (void)error; \
-        epctx__all_##name(args->fast, params, args); \
+    EPCTX__FORMS(args->fast, epctx__all_##name, (const void *params, const epctx__args *args), \
+                 (params, args)) \
+    static epctx_status epctx__run_##name(const void *params, const epctx__args *args) { \
+        epctx__all_##name(params, args); \
         return EPCTX_OK; \
     }
 
@@ -1492,8 +1490,7 @@ static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     p->to[j] = to;
 }
 
-static epctx_status epctx__run_move(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_move(const void *params, const epctx__args *args) {
     epctx__move walk = *(const epctx__move *)params, *p = &walk;
     const uint32_t last = p->rank - 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
@@ -1501,7 +1498,6 @@ static epctx_status epctx__run_move(const void *params, const epctx__args *args,
     uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
     uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i;
     ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
-    (void)error;
     (void)step;
 #ifdef EPCTX__AVX2
     for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
@@ -1552,14 +1548,12 @@ static bool epctx__check_fill(const void *params, epctx__needs *needs) {
     return epctx__elem_ok(p->elem);
 }
 
-static epctx_status epctx__run_fill(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_fill(const void *params, const epctx__args *args) {
     const epctx__fill *p = (const epctx__fill *)params;
     const uint64_t wide = p->low | (uint64_t)p->high << 32;
     const uint8_t byte = (uint8_t)(p->low & 0xff);
     const void *element =
         p->elem == 8 ? (const void *)&wide : (p->elem == 4 ? (const void *)&p->low : &byte);
-    (void)error;
     if (p->count > 0)
         epctx__repeat((uint8_t *)args->out[0], (const uint8_t *)element, (size_t)p->count * p->elem,
                       p->elem);
@@ -1613,12 +1607,10 @@ static EPCTX__INLINE bool epctx__waves_each(float *y, size_t count, uint32_t kin
     return true;
 }
 
-static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, float *y, size_t count,
-                                               const epctx__act *act) {
+static EPCTX__INLINE void epctx__act_each_body(float *y, size_t count, const epctx__act *act) {
     const float a = act->a, b = act->b;
     (void)a;
     (void)b;
-    (void)fast;
     if (epctx__waves_each(y, count, act->kind)) return;
     switch (act->kind) {
 #define EPCTX__ACT_CASE(name, value) \
@@ -1632,14 +1624,15 @@ static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, float *y, size
     }
 }
 
-EPCTX__FORMS(epctx__act_each, (epctx__level fast, float *y, size_t count, const epctx__act *act),
-             (fast, y, count, act))
+EPCTX__FORMS(epctx__level_here(), epctx__act_each, (float *y, size_t count, const epctx__act *act),
+             (y, count, act))
 
 #ifdef EPCTX__AVX2
 
 /* A multiple of 8 elements. The instruction gives other NaNs than epctx__sqrt. */
-EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
+EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count, const epctx__act *act) {
     size_t i;
+    (void)act;
     for (i = 0; i < count; i += 8) {
         const __m256 v = _mm256_loadu_ps(y + i);
         const __m256 below = _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_LT_OQ);
@@ -1654,32 +1647,25 @@ EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
 static void epctx__activate(float *y, size_t count, const epctx__act *act) {
     const epctx__level fast = epctx__level_here();
     const size_t rest = fast != EPCTX__PORTABLE ? count % 16 : 0, whole = count - rest;
+    void (*each_fn)(float *, size_t, const epctx__act *) = epctx__act_each;
     float last[16] = {0.0f};
     if (act->kind == EPCTX__ACT_NONE) return;
 #ifdef EPCTX__AVX2
-    if (act->kind == EPCTX__ACT_SQRT && fast != EPCTX__PORTABLE) {
-        memcpy(last, y + whole, rest * sizeof *y);
-        epctx__sqrt_avx2(y, whole);
-        epctx__sqrt_avx2(last, 16);
-        memcpy(y + whole, last, rest * sizeof *y);
-        return;
-    }
+    if (act->kind == EPCTX__ACT_SQRT && fast != EPCTX__PORTABLE) each_fn = epctx__sqrt_avx2;
 #endif
-    epctx__act_each(fast, y, whole, act);
+    each_fn(y, whole, act);
     if (rest > 0) { /* a whole vector at once */
         memcpy(last, y + whole, rest * sizeof *y);
-        epctx__act_each(fast, last, 16, act);
+        each_fn(last, 16, act);
         memcpy(y + whole, last, rest * sizeof *y);
     }
 }
 
-static epctx_status epctx__run_unary(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
+static epctx_status epctx__run_unary(const void *params, const epctx__args *args) {
     const epctx__unary *p = (const epctx__unary *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t i;
-    (void)error;
     for (i = 0; i < p->count; i += 2048) { /* in the cache from the copy to the function */
         const size_t count = p->count - i < 2048 ? p->count - i : 2048;
         memcpy(y + i, x + i, count * sizeof *y);
@@ -1725,42 +1711,62 @@ typedef struct epctx__rows {
     uint32_t elem[EPCTX__WALKED], out_elem; /* bytes */
 } epctx__rows;
 
-/* Computes `count` elements from operands that lie side by side. False: a divisor is 0. */
-typedef bool (*epctx__row_fn)(epctx__level fast, const void *params, const void *const *operands,
-                              void *y, size_t count);
+/* Some elements, the operands side by side. */
+typedef struct epctx__row {
+    epctx__level fast;
+    bool fails; /* a divisor is 0 */
+    const void *params;
+    const void *in[EPCTX__WALKED];
+    void *out;
+    size_t count;
+} epctx__row;
+
+static bool epctx__check_rows(const epctx__rows *w, epctx__needs *needs) {
+    const uint64_t count = epctx__walk_count(w->dims, w->rank);
+    uint64_t span;
+    uint32_t k;
+    for (k = 0; k < w->inputs; k++) {
+        if (count == 0 || !epctx__span_of(w->dims, w->strides[k], w->rank, 0, &span)) return false;
+        needs->in[k] = epctx__items(span, w->elem[k]);
+    }
+    needs->out[0] = epctx__items(count, w->out_elem);
+    return true;
+}
 
 /* Calls `row_fn` for every row, for a block of it where operands do not lie side by side and are
  * copied. */
-static bool epctx__walk_rows(const epctx__rows *w, const epctx__args *args, const void *params,
-                             epctx__row_fn row_fn) {
+static epctx_status epctx__walk_rows(const epctx__rows *w, const epctx__args *args,
+                                     const void *params, void (*row_fn)(epctx__row *r)) {
     const uint32_t last = w->rank - 1;
     const size_t count = w->dims[last];
     uint64_t room[EPCTX__WALKED][128];
-    const void *operands[EPCTX__WALKED];
+    epctx__row r = {args->fast, false, params, {NULL}, NULL, 0};
     ptrdiff_t position[EPCTX__WALKED] = {0};
     uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, k;
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t block = count, i, n;
+    size_t block = count, i;
     for (k = 0; k < w->inputs; k++) {
         const size_t most = w->strides[k][last] != 1 ? sizeof room[k] / w->elem[k] : count;
         block = block < most ? block : most;
     }
     do {
-        for (i = 0; i < count; i += n) {
-            n = count - i < block ? count - i : block;
+        for (i = 0; i < count; i += r.count) {
+            r.count = count - i < block ? count - i : block;
             for (k = 0; k < w->inputs; k++) {
                 const ptrdiff_t step = w->strides[k][last], elem = (ptrdiff_t)w->elem[k];
                 const uint8_t *x =
                     (const uint8_t *)args->in[k] + (position[k] + (ptrdiff_t)i * step) * elem;
                 if (step != 1 && (step != 0 || i == 0)) /* the first block is the longest */
-                    epctx__move_row((uint8_t *)room[k], x, n, 1, step, w->elem[k]);
-                operands[k] = step == 1 ? (const void *)x : room[k];
+                    epctx__move_row((uint8_t *)room[k], x, r.count, 1, step, w->elem[k]);
+                r.in[k] = step == 1 ? (const void *)x : room[k];
             }
-            if (!row_fn(args->fast, params, operands, y, n)) return false;
-            y += n * w->out_elem;
+            r.out = y;
+            row_fn(&r);
+            if (r.fails) return epctx_fail(args->error, EPCTX_ERR_ARG, "division by 0");
+            y += r.count * w->out_elem;
         }
     } while (epctx__advance(w->dims, last, at, w->strides, position, w->inputs));
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- Binary: element-wise, with broadcasting -- */
@@ -1792,24 +1798,23 @@ typedef struct epctx__binary {
     epctx__act act;
 } epctx__binary;
 
-static bool epctx__check_binary(const void *params, epctx__needs *needs) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t a, b;
-    if (count == 0 || p->kind >= EPCTX__BINARY_COUNT ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__floats(a);
-    needs->in[1] = epctx__floats(b);
-    needs->out[0] = epctx__floats(count);
-    return epctx__act_ok(&p->act);
+static epctx__rows epctx__rows_binary(const epctx__binary *p) {
+    const epctx__rows w = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
+    return w;
 }
 
-static EPCTX__INLINE void epctx__binary_row_body(epctx__level fast, uint32_t kind, float *y,
-                                                 const float *x, const float *z, size_t count) {
-    (void)fast;
-    switch (kind) {
+static bool epctx__check_binary(const void *params, epctx__needs *needs) {
+    const epctx__binary *p = (const epctx__binary *)params;
+    const epctx__rows w = epctx__rows_binary(p);
+    return p->kind < EPCTX__BINARY_COUNT && epctx__act_ok(&p->act) && epctx__check_rows(&w, needs);
+}
+
+static EPCTX__INLINE void epctx__binary_row_body(epctx__row *r) {
+    const epctx__binary *p = (const epctx__binary *)r->params;
+    const float *x = (const float *)r->in[0], *z = (const float *)r->in[1];
+    const size_t count = r->count;
+    float *y = (float *)r->out;
+    switch (p->kind) {
 #define EPCTX__BINARY_CASE(name, value) \
     case EPCTX__BINARY_##name: \
         EPCTX__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;); \
@@ -1818,29 +1823,14 @@ static EPCTX__INLINE void epctx__binary_row_body(epctx__level fast, uint32_t kin
 #undef EPCTX__BINARY_CASE
     default: break;
     }
+    epctx__activate(y, count, &p->act);
 }
 
-EPCTX__FORMS(epctx__binary_row,
-             (epctx__level fast, uint32_t kind, float *y, const float *x, const float *z,
-              size_t count),
-             (fast, kind, y, x, z, count))
+EPCTX__FORMS(r->fast, epctx__binary_row, (epctx__row * r), (r))
 
-static bool epctx__binary_block(epctx__level fast, const void *params, const void *const *operands,
-                                void *y, size_t count) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    epctx__binary_row(fast, p->kind, (float *)y, (const float *)operands[0],
-                      (const float *)operands[1], count);
-    epctx__activate((float *)y, count, &p->act);
-    return true;
-}
-
-static epctx_status epctx__run_binary(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    const epctx__rows rows = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
-    (void)error;
-    epctx__walk_rows(&rows, args, params, epctx__binary_block);
-    return EPCTX_OK;
+static epctx_status epctx__run_binary(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_binary((const epctx__binary *)params);
+    return epctx__walk_rows(&w, args, params, epctx__binary_row);
 }
 
 /* -- Affine: y = x * scale[channel] + shift[channel]; BatchNormalization -- */
@@ -1857,14 +1847,12 @@ static bool epctx__check_affine(const void *params, epctx__needs *needs) {
     return epctx__act_ok(&p->act);
 }
 
-static EPCTX__INLINE void epctx__all_affine_body(epctx__level fast, const void *params,
-                                                 const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_affine_body(const void *params, const epctx__args *args) {
     const epctx__affine *p = (const epctx__affine *)params;
     const float *x = (const float *)args->in[0];
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     float *y = (float *)args->out[0];
     size_t o, c;
-    (void)fast;
     for (o = 0; o < p->outer && p->inner == 1; o++) { /* channels last */
         EPCTX__EACH(j, p->channels, y[j] = x[j] * scale[j] + shift[j];);
         epctx__activate(y, p->channels, &p->act);
@@ -1914,12 +1902,10 @@ static bool epctx__check_pack(const void *params, epctx__needs *needs) {
 }
 
 /* The compiler packs from a model, where floats lie unaligned. */
-static epctx_status epctx__run_pack(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pack(const void *params, const epctx__args *args) {
     const epctx__pack *p = (const epctx__pack *)params;
     float *y = (float *)args->out[0];
     size_t g, r, k, i, j;
-    (void)error;
     for (g = 0; g < p->batch; g++) {
         const uint8_t *x = (const uint8_t *)args->in[0] + g * p->batch_stride * sizeof *y;
         for (r = 0; r < p->rows; r += p->block) {
@@ -1964,10 +1950,12 @@ typedef struct epctx__epilogue {
     size_t row;
     size_t rows, columns; /* valid ones of the tile */
     float scale, low, high;
+    epctx__level fast; /* of the tile */
 } epctx__epilogue;
 
-static void epctx__epilogue_plain(epctx__epilogue *f) {
+static void epctx__epilogue_plain(epctx__epilogue *f, epctx__level fast) {
     memset(f, 0, sizeof *f);
+    f->fast = fast;
     f->scale = 1.0f;
     f->low = epctx__float_of(0xff800000u);
     f->high = epctx__float_of(0x7f800000u);
@@ -2208,18 +2196,12 @@ static size_t epctx__most_rows(epctx__level fast, size_t columns) {
 
 /* Applies f to the products of f->rows rows and f->columns columns, in consecutive blocks. The
  * addresses of rows beyond f->rows must be readable, too. */
-static void epctx__tile(epctx__level fast, const epctx__left *a, const float *b,
-                        const epctx__epilogue *f) {
+static void epctx__tile(const epctx__left *a, const float *b, const epctx__epilogue *f) {
     float tile[EPCTX__ROWS * EPCTX__COLUMNS];
     size_t c;
-    (void)fast;
 #ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512) {
-        epctx__tile_wide(a, b, f);
-        return;
-    }
-    if (fast != EPCTX__PORTABLE) {
-        epctx__tile_avx2(a, b, f);
+    if (f->fast != EPCTX__PORTABLE) {
+        (f->fast == EPCTX__LEVEL_AVX512 ? epctx__tile_wide : epctx__tile_avx2)(a, b, f);
         return;
     }
 #endif
@@ -2229,12 +2211,10 @@ static void epctx__tile(epctx__level fast, const epctx__left *a, const float *b,
 
 /* One row by one block of columns. Eight partial sums, each of every eighth step, hide the latency
  * of the additions. */
-static EPCTX__INLINE void epctx__tile_row_body(epctx__level fast, const float *a, size_t step,
-                                               const float *b, size_t depth,
-                                               const epctx__epilogue *f) {
+static EPCTX__INLINE void epctx__tile_row_body(const float *a, size_t step, const float *b,
+                                               size_t depth, const epctx__epilogue *f) {
     float c[8][EPCTX__COLUMNS];
     size_t k, j, u;
-    (void)fast;
     EPCTX__UNROLL
     for (u = 0; u < 8; u++)
         for (j = 0; j < EPCTX__COLUMNS; j++) c[u][j] = 0.0f;
@@ -2253,10 +2233,9 @@ static EPCTX__INLINE void epctx__tile_row_body(epctx__level fast, const float *a
     epctx__epilogue_tile(f, c[0]);
 }
 
-EPCTX__FORMS(epctx__tile_row,
-             (epctx__level fast, const float *a, size_t step, const float *b, size_t depth,
-              const epctx__epilogue *f),
-             (fast, a, step, b, depth, f))
+EPCTX__FORMS(f->fast, epctx__tile_row,
+             (const float *a, size_t step, const float *b, size_t depth, const epctx__epilogue *f),
+             (a, step, b, depth, f))
 
 /* -- Conv: 2-D convolution, channels last -- */
 
@@ -2446,7 +2425,7 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
     epctx__conv_pixel at = {0, 0, 0};
     epctx__epilogue f;
     size_t pixel, n, r, copied = 0, end;
-    epctx__epilogue_plain(&f);
+    epctx__epilogue_plain(&f, c->fast);
     epctx__epilogue_limits(&f, &p->act);
     f.row = (size_t)p->groups * p->out_channels;
     for (pixel = 0; pixel < pixels; pixel += rows) {
@@ -2462,7 +2441,7 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
             f.bias = c->bias != NULL ? c->bias + n : NULL;
             f.add = c->add != NULL ? c->add + pixel * f.row + n : NULL;
             f.y = c->y + pixel * f.row + n;
-            epctx__tile(c->fast, &c->rows, c->weights + n * depth, &f);
+            epctx__tile(&c->rows, c->weights + n * depth, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
             epctx__activate(c->y + (pixel + r) * f.row + first, columns, &p->act);
@@ -2483,8 +2462,7 @@ static void epctx__conv_group(const epctx__conv_part *c) {
     if (n < all) epctx__conv_pass(c, n, all - n);
 }
 
-static epctx_status epctx__run_conv(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_conv(const void *params, const epctx__args *args) {
     const epctx__conv *p = (const epctx__conv *)params;
     const epctx__window *w = &p->window;
     const epctx__conv_space space = epctx__conv_needs(p);
@@ -2494,7 +2472,6 @@ static epctx_status epctx__run_conv(const void *params, const epctx__args *args,
     const size_t in_size = (size_t)w->in_h * w->in_w * p->groups * p->in_channels;
     epctx__conv_part c;
     size_t n, g;
-    (void)error;
     memset(&c, 0, sizeof c);
     c.p = p;
     c.fast = args->fast;
@@ -2815,14 +2792,12 @@ static bool epctx__check_depthwise(const void *params, epctx__needs *needs) {
     return epctx__window_ok(w) && epctx__act_ok(&p->act);
 }
 
-static epctx_status epctx__run_depthwise(const void *params, const epctx__args *args,
-                                         epctx_error *error) {
+static epctx_status epctx__run_depthwise(const void *params, const epctx__args *args) {
     const epctx__depthwise *p = (const epctx__depthwise *)params;
     const epctx__window *w = &p->window;
     const size_t in_size = (size_t)w->in_h * w->in_w * p->channels;
     epctx__slides s;
     size_t n, size;
-    (void)error;
     s.window = w;
     s.kind = EPCTX__SLIDE_PRODUCTS;
     s.channels = s.row = p->channels;
@@ -2871,7 +2846,7 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
     rows.at = at;
     rows.count = p->k;
     rows.step = p->a_step;
-    epctx__epilogue_plain(&f);
+    epctx__epilogue_plain(&f, fast);
     epctx__epilogue_limits(&f, &p->act);
     f.row = p->n;
     f.scale = p->alpha;
@@ -2884,28 +2859,26 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
         if (f.rows == 1) {
             for (n = 0; n < columns; n += EPCTX__COLUMNS) {
                 f.columns = columns - n < EPCTX__COLUMNS ? columns - n : EPCTX__COLUMNS;
-                epctx__tile_row(fast, row, p->a_step, b + n * p->k, p->k, &f);
+                epctx__tile_row(row, p->a_step, b + n * p->k, p->k, &f);
                 f.y += EPCTX__COLUMNS;
                 f.bias = f.bias != NULL ? f.bias + EPCTX__COLUMNS : NULL;
             }
         } else {
             for (r = 0; r < EPCTX__MOST_ROWS; r++) at[r] = row + (r < f.rows ? r : 0) * p->a_row;
-            epctx__tile(fast, &rows, b, &f);
+            epctx__tile(&rows, b, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
             epctx__activate(y + (m + r) * p->n, columns, &p->act);
     }
 }
 
-static epctx_status epctx__run_gemm(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_gemm(const void *params, const epctx__args *args) {
     const epctx__gemm *p = (const epctx__gemm *)params;
     const size_t most = epctx__most_columns(args->fast);
     const float *b = (const float *)args->in[1], *bias = (const float *)args->in[2];
     const size_t b_size = (size_t)epctx__packed(1, p->n, p->k, EPCTX__COLUMNS);
     float *y = (float *)args->out[0];
     size_t g, n;
-    (void)error;
     for (g = 0; g < p->batch; g++) {
         const float *a = (const float *)args->in[0] + g * p->a_batch;
         for (n = 0; n < p->n; n += most) {
@@ -3069,7 +3042,7 @@ static EPCTX__INLINE void epctx__store_tile(const epctx__winograd_run *c, size_t
     const size_t ox = 4 * (tile % (size_t)c->s.across);
     epctx__epilogue f;
     size_t i, n;
-    epctx__epilogue_plain(&f);
+    epctx__epilogue_plain(&f, EPCTX__PORTABLE);
     epctx__epilogue_limits(&f, &c->p->act);
     f.rows = 1;
     for (i = 0; i < 16; i++) {
@@ -3091,11 +3064,10 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     const uint32_t row = (uint32_t)(columns + 15) / 16 * 16, even = (uint32_t)(tiles + 1) / 2 * 2;
     const uint32_t depth = c->p->in_channels, step = (uint32_t)c->s.matrix;
     const epctx__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
-    const epctx__args args = {{c->input, c->taps}, {c->products}, fast};
+    const epctx__args args = {{c->input, c->taps}, {c->products}, fast, NULL};
     const size_t matrix = (size_t)even * row;
-    epctx_error ignored;
     size_t n, k;
-    (void)epctx__run_gemm(&gemm, &args, &ignored); /* it cannot fail */
+    (void)epctx__run_gemm(&gemm, &args); /* it cannot fail */
     for (n = 0; n < tiles; n++) {
         float *sums = c->products + n * row;
         for (k = 0; k < 6; k++)
@@ -3108,8 +3080,7 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     }
 }
 
-static EPCTX__INLINE void epctx__all_winograd_body(epctx__level fast, const void *params,
-                                                   const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_winograd_body(const void *params, const epctx__args *args) {
     const epctx__conv *p = (const epctx__conv *)params;
     const size_t row = (size_t)p->window.out_w * p->out_channels, channels = p->in_channels;
     const size_t size = p->window.out_h * row;
@@ -3142,7 +3113,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(epctx__level fast, const void
                 if (image + c.first == 0 || count < p->out_channels) /* else they still are there */
                     epctx__turn_taps(&c, (const float *)args->in[1] + n * 9 * channels,
                                      (count + 15) / 16 * 16 * channels);
-                epctx__turn_products(&c, fast, tiles, n, count);
+                epctx__turn_products(&c, args->fast, tiles, n, count);
             }
         }
         epctx__activate(c.y, p->act.kind > EPCTX__ACT_CLIP ? size : 0, &p->act);
@@ -3170,13 +3141,11 @@ static bool epctx__check_pool(const void *params, epctx__needs *needs) {
     return p->kind < EPCTX__SLIDE_PRODUCTS && p->row >= p->channels && epctx__window_ok(w);
 }
 
-static epctx_status epctx__run_pool(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pool(const void *params, const epctx__args *args) {
     const epctx__pool *p = (const epctx__pool *)params;
     const epctx__window *w = &p->window;
     epctx__slides s;
     uint32_t n;
-    (void)error;
     memset(&s, 0, sizeof s);
     s.window = w;
     s.kind = (epctx__slide_kind)p->kind;
@@ -3352,22 +3321,6 @@ static EPCTX__INLINE void epctx__reduce_kind_of(uint32_t kind, const epctx__redu
     }
 }
 
-static EPCTX__INLINE void epctx__reduce_floats_body(epctx__level fast, const epctx__reduce *p,
-                                                    const float *x, float *y) {
-    (void)fast;
-    if (p->kind <= EPCTX__REDUCE_MEAN) /* constants, so that the loops vectorize */
-        epctx__reduce_kind_of(EPCTX__REDUCE_SUM, p, x, y);
-    else if (p->kind == EPCTX__REDUCE_MAX)
-        epctx__reduce_kind_of(EPCTX__REDUCE_MAX, p, x, y);
-    else if (p->kind == EPCTX__REDUCE_MIN)
-        epctx__reduce_kind_of(EPCTX__REDUCE_MIN, p, x, y);
-    else
-        epctx__reduce_kind_of(EPCTX__REDUCE_PROD, p, x, y);
-}
-
-EPCTX__FORMS(epctx__reduce_floats,
-             (epctx__level fast, const epctx__reduce *p, const float *x, float *y), (fast, p, x, y))
-
 static int64_t epctx__reduce_ints(const epctx__reduce *p, const uint8_t *x, size_t first) {
     int64_t result = epctx__load_int(x, first, p->type);
     size_t i;
@@ -3383,23 +3336,28 @@ static int64_t epctx__reduce_ints(const epctx__reduce *p, const uint8_t *x, size
     return p->kind == EPCTX__REDUCE_MEAN ? result / (int64_t)p->count : result;
 }
 
-static epctx_status epctx__run_reduce(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static EPCTX__INLINE void epctx__all_reduce_body(const void *params, const epctx__args *args) {
     const epctx__reduce *p = (const epctx__reduce *)params;
-    size_t o, i, n = 0;
-    (void)error;
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        epctx__reduce_floats(args->fast, p, (const float *)args->in[0], (float *)args->out[0]);
-        return EPCTX_OK;
+    const float *x = (const float *)args->in[0];
+    float *y = (float *)args->out[0];
+    size_t i;
+    if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < (size_t)p->outer * p->inner; i++)
+            epctx__store_int((uint8_t *)args->out[0], i, p->type,
+                             epctx__reduce_ints(p, (const uint8_t *)args->in[0],
+                                                i / p->inner * p->count * p->inner + i % p->inner));
+    } else if (p->kind <= EPCTX__REDUCE_MEAN) { /* constants, so that the loops vectorize */
+        epctx__reduce_kind_of(EPCTX__REDUCE_SUM, p, x, y);
+    } else if (p->kind == EPCTX__REDUCE_MAX) {
+        epctx__reduce_kind_of(EPCTX__REDUCE_MAX, p, x, y);
+    } else if (p->kind == EPCTX__REDUCE_MIN) {
+        epctx__reduce_kind_of(EPCTX__REDUCE_MIN, p, x, y);
+    } else {
+        epctx__reduce_kind_of(EPCTX__REDUCE_PROD, p, x, y);
     }
-    for (o = 0; o < p->outer; o++) {
-        const size_t first = o * p->count * p->inner;
-        for (i = 0; i < p->inner; i++, n++)
-            epctx__store_int((uint8_t *)args->out[0], n, p->type,
-                             epctx__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
-    }
-    return EPCTX_OK;
 }
+
+EPCTX__RUN(reduce)
 
 /* -- Softmax over the middle of [outer][count][inner] -- */
 
@@ -3485,13 +3443,11 @@ static EPCTX__INLINE void epctx__softmax_short(const float *x, float *y, size_t 
         for (i = 0; i < count; i++) y[j * count + i] = out[i * 16 + j];
 }
 
-static EPCTX__INLINE void epctx__all_softmax_body(epctx__level fast, const void *params,
-                                                  const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_softmax_body(const void *params, const epctx__args *args) {
     const epctx__softmax *p = (const epctx__softmax *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o;
-    (void)fast;
     if (p->inner == 1 && p->count < 16) {
         EPCTX__STRIPS(i, p->outer, width,
                       epctx__softmax_short(x + i * p->count, y + i * p->count, p->count, width,
@@ -3563,12 +3519,10 @@ EPCTX__RUNNING(double)
 EPCTX__RUNNING(uint32_t)
 EPCTX__RUNNING(uint64_t)
 
-static EPCTX__INLINE void epctx__all_running_body(epctx__level fast, const void *params,
-                                                  const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_running_body(const void *params, const epctx__args *args) {
     const epctx__running *p = (const epctx__running *)params;
     const void *x = args->in[0];
     void *y = args->out[0];
-    (void)fast;
     switch (p->type) {
     case EPCTX_ONNX_FLOAT: epctx__running_float(p, (const float *)x, (float *)y); break;
     case EPCTX_ONNX_DOUBLE: epctx__running_double(p, (const double *)x, (double *)y); break;
@@ -3594,8 +3548,7 @@ static bool epctx__check_gather(const void *params, epctx__needs *needs) {
     return epctx__elem_ok(p->elem) && (p->index_elem == 4 || p->index_elem == 8);
 }
 
-static epctx_status epctx__run_gather(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_gather(const void *params, const epctx__args *args) {
     const epctx__gather_params *p = (const epctx__gather_params *)params;
     const size_t row = (size_t)p->inner * p->elem;
     const uint8_t *x = (const uint8_t *)args->in[0];
@@ -3606,7 +3559,7 @@ static epctx_status epctx__run_gather(const void *params, const epctx__args *arg
             /* read once: the caller's memory may change between the check and the use */
             int64_t index = epctx__index((const uint8_t *)args->in[1], i, p->index_elem);
             if (index < -(int64_t)p->axis || index >= (int64_t)p->axis)
-                return epctx_fail(error, EPCTX_ERR_ARG,
+                return epctx_fail(args->error, EPCTX_ERR_ARG,
                                   "index %u of Gather: expected %d..%d, found %d", (uint64_t)i,
                                   -(int64_t)p->axis, (int64_t)p->axis - 1, index);
             index += index < 0 ? (int64_t)p->axis : 0;
@@ -3668,13 +3621,11 @@ EPCTX__CAST_FROM(int32, int32_t, x[i], x[i])
 EPCTX__CAST_FROM(int8, int8_t, x[i], x[i])
 EPCTX__CAST_FROM(uint8, uint8_t, x[i], x[i])
 
-static EPCTX__INLINE void epctx__all_cast_body(epctx__level fast, const void *params,
-                                               const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_cast_body(const void *params, const epctx__args *args) {
     const epctx__cast *p = (const epctx__cast *)params;
     const void *x = args->in[0];
     void *y = args->out[0];
     size_t i;
-    (void)fast;
     switch (p->from) {
     case EPCTX_ONNX_FLOAT:
         for (i = 0; i < p->count; i += 2048) {
@@ -3802,14 +3753,12 @@ static void epctx__convert_to(const epctx__conversion *p, const uint8_t *x, size
            size);
 }
 
-static epctx_status epctx__run_convert(const void *params, const epctx__args *args,
-                                       epctx_error *error) {
+static epctx_status epctx__run_convert(const void *params, const epctx__args *args) {
     const epctx__conversion *p = (const epctx__conversion *)params;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
     const bool back = epctx__converts(p->to, p->from);
     size_t i;
-    (void)error;
     for (i = 0; i < p->count; i++) (back ? epctx__convert_to : epctx__convert_from)(p, x, i, y);
     return EPCTX_OK;
 }
@@ -3848,49 +3797,22 @@ static uint32_t epctx__exact_type(uint32_t kind, uint32_t type) {
     return kind >= EPCTX__EXACT_EQUAL ? (uint32_t)EPCTX_ONNX_BOOL : type;
 }
 
-static bool epctx__check_exact(const void *params, epctx__needs *needs) {
-    const epctx__exact *p = (const epctx__exact *)params;
+static epctx__rows epctx__rows_exact(const epctx__exact *p) {
     const uint32_t elem = epctx__stored_size(p->type);
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t a, b;
-    if (count == 0 || p->kind >= EPCTX__EXACT_COUNT || elem == 0 ||
-        epctx__computed_type(p->type) != (int32_t)p->type ||
-        (p->type == EPCTX_ONNX_FLOAT && p->kind < EPCTX__EXACT_EQUAL) ||
-        (p->type == EPCTX_ONNX_DOUBLE && p->kind > EPCTX__EXACT_MAX &&
-         p->kind < EPCTX__EXACT_EQUAL) ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__items(a, elem);
-    needs->in[1] = epctx__items(b, elem);
-    needs->out[0] = epctx__items(count, epctx__stored_size(epctx__exact_type(p->kind, p->type)));
-    return true;
+    const uint32_t out_elem = epctx__stored_size(epctx__exact_type(p->kind, p->type));
+    const epctx__rows w = {p->dims, p->rank, 2, {p->a, p->b}, {elem, elem}, out_elem};
+    return w;
 }
 
-/* Wraps around on overflow. The divisor is not 0. */
-static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
-    const uint64_t x = (uint64_t)a, y = (uint64_t)b;
-    int64_t rest;
-    switch (kind) {
-    case EPCTX__EXACT_ADD: return (int64_t)(x + y);
-    case EPCTX__EXACT_SUB: return (int64_t)(x - y);
-    case EPCTX__EXACT_MUL: return (int64_t)(x * y);
-    case EPCTX__EXACT_DIV: return b == -1 ? (int64_t)(0 - x) : a / b;
-    case EPCTX__EXACT_MIN: return a < b ? a : b;
-    case EPCTX__EXACT_MAX: return a > b ? a : b;
-    case EPCTX__EXACT_MOD:
-        rest = b == -1 ? 0 : a % b;
-        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    case EPCTX__EXACT_FMOD: return b == -1 ? 0 : a % b;
-    case EPCTX__EXACT_AND: return (int64_t)(x & y);
-    case EPCTX__EXACT_OR: return (int64_t)(x | y);
-    case EPCTX__EXACT_XOR: return (int64_t)(x ^ y);
-    case EPCTX__EXACT_LEFT: return y < 64 ? (int64_t)(x << y) : 0;
-    case EPCTX__EXACT_RIGHT: return y < 64 ? (int64_t)(x >> y) : 0;
-    case EPCTX__EXACT_EQUAL: return a == b;
-    case EPCTX__EXACT_LESS: return a < b;
-    default: return a <= b;
-    }
+static bool epctx__check_exact(const void *params, epctx__needs *needs) {
+    const epctx__exact *p = (const epctx__exact *)params;
+    const epctx__rows w = epctx__rows_exact(p);
+    return p->kind < EPCTX__EXACT_COUNT && w.elem[0] != 0 &&
+           epctx__computed_type(p->type) == (int32_t)p->type &&
+           (p->type != EPCTX_ONNX_FLOAT || p->kind >= EPCTX__EXACT_EQUAL) &&
+           (p->type != EPCTX_ONNX_DOUBLE || p->kind <= EPCTX__EXACT_MAX ||
+            p->kind >= EPCTX__EXACT_EQUAL) &&
+           epctx__check_rows(&w, needs);
 }
 
 /* The kinds that have vector forms; `value` is of type R, U is T without sign. */
@@ -3904,6 +3826,14 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
     X(OR, T, T, (T)(a | b)) \
     X(XOR, T, T, (T)(a ^ b))
 
+#define EPCTX_NPU_EXACT_DOUBLES(X) \
+    X(ADD, double, double, a + b) \
+    X(SUB, double, double, a - b) \
+    X(MUL, double, double, a *b) \
+    X(DIV, double, double, a / b) \
+    X(MIN, double, double, a < b || a != a ? a : b) \
+    X(MAX, double, double, a > b || a != a ? a : b)
+
 #define EPCTX_NPU_EXACT_COMPARISONS(X, T) \
     X(EQUAL, T, uint8_t, a == b) \
     X(LESS, T, uint8_t, a < b) \
@@ -3916,9 +3846,10 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
 
 /* Defines the function of a type: false if it has no form of this kind. */
 #define EPCTX__EXACT_FAST(T, list) \
-    static EPCTX__INLINE bool epctx__exact_##T(uint32_t kind, const void *const *operands, \
-                                               void *y, size_t count) { \
-        const T *const x = (const T *)operands[0], *const z = (const T *)operands[1]; \
+    static EPCTX__INLINE bool epctx__exact_##T(uint32_t kind, const epctx__row *r) { \
+        const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
+        const size_t count = r->count; \
+        void *const y = r->out; \
         switch (kind) { list default : return false; } \
     }
 #define EPCTX__EXACT_INTEGERS(T, U) \
@@ -3930,32 +3861,47 @@ EPCTX__EXACT_INTEGERS(int32_t, uint32_t)
 EPCTX__EXACT_INTEGERS(int8_t, uint8_t)
 EPCTX__EXACT_INTEGERS(uint8_t, uint8_t)
 EPCTX__EXACT_FAST(float, EPCTX_NPU_EXACT_COMPARISONS(EPCTX__EXACT_CASE, float))
+EPCTX__EXACT_FAST(double, EPCTX_NPU_EXACT_DOUBLES(EPCTX__EXACT_CASE)
+                              EPCTX_NPU_EXACT_COMPARISONS(EPCTX__EXACT_CASE, double))
+
+/* Of integers, but for comparisons. Wraps around on overflow. The divisor is not 0. */
+static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
+    const uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    int64_t rest;
+    switch (kind) {
+#define EPCTX__EXACT_VALUE(name, T, R, value) \
+    case EPCTX__EXACT_##name: return value;
+        EPCTX_NPU_EXACT_ARITHMETIC(EPCTX__EXACT_VALUE, int64_t, uint64_t)
+#undef EPCTX__EXACT_VALUE
+    case EPCTX__EXACT_DIV: return b == -1 ? (int64_t)(0 - x) : a / b;
+    case EPCTX__EXACT_MOD:
+        rest = b == -1 ? 0 : a % b;
+        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    case EPCTX__EXACT_FMOD: return b == -1 ? 0 : a % b;
+    case EPCTX__EXACT_LEFT: return y < 64 ? (int64_t)(x << y) : 0;
+    default: return y < 64 ? (int64_t)(x >> y) : 0;
+    }
+}
 
 /* The kinds without vector forms. False: a divisor is 0. */
-static bool epctx__exact_each(const epctx__exact *p, const void *const *operands, void *y,
-                              size_t count) {
+static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     const bool divides =
         p->kind == EPCTX__EXACT_DIV || p->kind == EPCTX__EXACT_MOD || p->kind == EPCTX__EXACT_FMOD;
-    const int64_t *const x = (const int64_t *)operands[0], *const z = (const int64_t *)operands[1];
     size_t i;
-    for (i = 0; i < count && p->type == EPCTX_ONNX_INT64; i++) {
-        if (divides && z[i] == 0) return false;
-        ((int64_t *)y)[i] = epctx__exact_int(p->kind, x[i], z[i]);
-    }
-    for (; i < count; i++) {
-        const int64_t a = epctx__load_int((const uint8_t *)operands[0], i, p->type);
-        const int64_t b = epctx__load_int((const uint8_t *)operands[1], i, p->type);
+    for (i = 0; i < r->count; i++) {
+        const int64_t a = epctx__load_int((const uint8_t *)r->in[0], i, p->type);
+        const int64_t b = epctx__load_int((const uint8_t *)r->in[1], i, p->type);
         if (divides && b == 0) return false;
-        epctx__store_int((uint8_t *)y, i, p->type, epctx__exact_int(p->kind, a, b));
+        epctx__store_int((uint8_t *)r->out, i, p->type, epctx__exact_int(p->kind, a, b));
     }
     return true;
 }
 
 /* Quotients of int32: exact in float below 2^23, else in double. False: a divisor is 0. */
-static EPCTX__INLINE bool epctx__exact_quotients(const void *const *operands, void *y,
-                                                 size_t count) {
-    const int32_t *const x = (const int32_t *)operands[0], *const z = (const int32_t *)operands[1];
-    int32_t *const q = (int32_t *)y;
+static EPCTX__INLINE bool epctx__exact_quotients(const epctx__row *r) {
+    const int32_t *const x = (const int32_t *)r->in[0], *const z = (const int32_t *)r->in[1];
+    int32_t *const q = (int32_t *)r->out;
+    const size_t count = r->count;
     const uint32_t half = 1u << 23;
     uint32_t zeros = 0, far = 0;
     EPCTX__EACH(i, count, zeros |= z[i] == 0 ? 1 : 0;
@@ -3971,76 +3917,28 @@ static EPCTX__INLINE bool epctx__exact_quotients(const void *const *operands, vo
     return true;
 }
 
-static EPCTX__INLINE void epctx__exact_fast_body(epctx__level fast, const epctx__exact *p,
-                                                 const void *const *operands, void *y, size_t count,
-                                                 bool *done) {
-    (void)fast;
-    switch (p->type) {
-    case EPCTX_ONNX_FLOAT: *done = epctx__exact_float(p->kind, operands, y, count); break;
-    case EPCTX_ONNX_INT64: *done = epctx__exact_int64_t(p->kind, operands, y, count); break;
-    case EPCTX_ONNX_INT32:
-        *done = p->kind == EPCTX__EXACT_DIV ? epctx__exact_quotients(operands, y, count)
-                                            : epctx__exact_int32_t(p->kind, operands, y, count);
-        break;
-    case EPCTX_ONNX_INT8: *done = epctx__exact_int8_t(p->kind, operands, y, count); break;
-    default: *done = epctx__exact_uint8_t(p->kind, operands, y, count); break;
-    }
-}
-
-EPCTX__FORMS(epctx__exact_fast,
-             (epctx__level fast, const epctx__exact *p, const void *const *operands, void *y,
-              size_t count, bool *done),
-             (fast, p, operands, y, count, done))
-
-static double epctx__exact_double(uint32_t kind, double a, double b) {
-    switch (kind) {
-    case EPCTX__EXACT_ADD: return a + b;
-    case EPCTX__EXACT_SUB: return a - b;
-    case EPCTX__EXACT_MUL: return a * b;
-    case EPCTX__EXACT_DIV: return a / b;
-    case EPCTX__EXACT_MIN: return a < b || a != a ? a : b;
-    case EPCTX__EXACT_MAX: return a > b || a != a ? a : b;
-    case EPCTX__EXACT_EQUAL: return a == b;
-    case EPCTX__EXACT_LESS: return a < b;
-    default: return a <= b;
-    }
-}
-
-static void epctx__exact_doubles(uint32_t kind, const void *const *operands, void *y,
-                                 size_t count) {
-    const double *a = (const double *)operands[0], *b = (const double *)operands[1];
-    size_t i;
-    for (i = 0; i < count; i++) {
-        const double v = epctx__exact_double(kind, a[i], b[i]);
-        if (kind >= EPCTX__EXACT_EQUAL)
-            ((uint8_t *)y)[i] = v != 0.0;
-        else
-            ((double *)y)[i] = v;
-    }
-}
-
-static bool epctx__exact_block(epctx__level fast, const void *params, const void *const *operands,
-                               void *y, size_t count) {
-    const epctx__exact *p = (const epctx__exact *)params;
+static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
+    const epctx__exact *p = (const epctx__exact *)r->params;
     bool done;
-    if (p->type == EPCTX_ONNX_DOUBLE) {
-        epctx__exact_doubles(p->kind, operands, y, count);
-        return true;
+    switch (p->type) {
+    case EPCTX_ONNX_FLOAT: done = epctx__exact_float(p->kind, r); break;
+    case EPCTX_ONNX_DOUBLE: done = epctx__exact_double(p->kind, r); break;
+    case EPCTX_ONNX_INT64: done = epctx__exact_int64_t(p->kind, r); break;
+    case EPCTX_ONNX_INT32:
+        done = p->kind == EPCTX__EXACT_DIV ? epctx__exact_quotients(r)
+                                           : epctx__exact_int32_t(p->kind, r);
+        break;
+    case EPCTX_ONNX_INT8: done = epctx__exact_int8_t(p->kind, r); break;
+    default: done = epctx__exact_uint8_t(p->kind, r); break;
     }
-    epctx__exact_fast(fast, p, operands, y, count, &done);
-    return done || epctx__exact_each(p, operands, y, count);
+    r->fails = !done && !epctx__exact_each(p, r);
 }
 
-static epctx_status epctx__run_exact(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
-    const epctx__exact *p = (const epctx__exact *)params;
-    const uint32_t elem = epctx__stored_size(p->type);
-    const epctx__rows rows = {
-        p->dims,      p->rank,      2,
-        {p->a, p->b}, {elem, elem}, epctx__stored_size(epctx__exact_type(p->kind, p->type))};
-    if (!epctx__walk_rows(&rows, args, params, epctx__exact_block))
-        return epctx_fail(error, EPCTX_ERR_ARG, "division by 0");
-    return EPCTX_OK;
+EPCTX__FORMS(r->fast, epctx__exact_row, (epctx__row * r), (r))
+
+static epctx_status epctx__run_exact(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_exact((const epctx__exact *)params);
+    return epctx__walk_rows(&w, args, params, epctx__exact_row);
 }
 
 /* -- Where: selects one of two by a condition -- */
@@ -4053,32 +3951,28 @@ typedef struct epctx__where {
     int32_t b[EPCTX_NPU_MAX_RANK];
 } epctx__where;
 
+static epctx__rows epctx__rows_where(const epctx__where *p) {
+    const uint32_t elem = p->elem;
+    const epctx__rows w = {p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, elem, elem}, elem};
+    return w;
+}
+
 static bool epctx__check_where(const void *params, epctx__needs *needs) {
     const epctx__where *p = (const epctx__where *)params;
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t c, a, b;
-    if (count == 0 || !epctx__elem_ok(p->elem) ||
-        !epctx__span_of(p->dims, p->condition, p->rank, 0, &c) ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__items(c, 1);
-    needs->in[1] = epctx__items(a, p->elem);
-    needs->in[2] = epctx__items(b, p->elem);
-    needs->out[0] = epctx__items(count, p->elem);
-    return true;
+    const epctx__rows w = epctx__rows_where(p);
+    return epctx__elem_ok(p->elem) && epctx__check_rows(&w, needs);
 }
 
 #define EPCTX__WHERE_CASE(T) \
     EPCTX__EACH(i, count, const T a = ((const T *)x)[i]; const T b = ((const T *)z)[i]; \
                 ((T *)y)[i] = c[i] != 0 ? a : b;);
 
-static EPCTX__INLINE void epctx__where_fast_body(epctx__level fast, uint32_t elem,
-                                                 const void *const *operands, void *y,
-                                                 size_t count) {
-    const uint8_t *const c = (const uint8_t *)operands[0];
-    const void *const x = operands[1], *const z = operands[2];
-    (void)fast;
+static EPCTX__INLINE void epctx__where_row_body(epctx__row *r) {
+    const uint32_t elem = ((const epctx__where *)r->params)->elem;
+    const uint8_t *const c = (const uint8_t *)r->in[0];
+    const void *const x = r->in[1], *const z = r->in[2];
+    const size_t count = r->count;
+    void *const y = r->out;
     if (elem == 1)
         EPCTX__WHERE_CASE(uint8_t)
     else if (elem == 4)
@@ -4087,24 +3981,11 @@ static EPCTX__INLINE void epctx__where_fast_body(epctx__level fast, uint32_t ele
         EPCTX__WHERE_CASE(uint64_t)
 }
 
-EPCTX__FORMS(epctx__where_fast,
-             (epctx__level fast, uint32_t elem, const void *const *operands, void *y, size_t count),
-             (fast, elem, operands, y, count))
+EPCTX__FORMS(r->fast, epctx__where_row, (epctx__row * r), (r))
 
-static bool epctx__where_block(epctx__level fast, const void *params, const void *const *operands,
-                               void *y, size_t count) {
-    epctx__where_fast(fast, ((const epctx__where *)params)->elem, operands, y, count);
-    return true;
-}
-
-static epctx_status epctx__run_where(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
-    const epctx__where *p = (const epctx__where *)params;
-    const epctx__rows rows = {
-        p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, p->elem, p->elem}, p->elem};
-    (void)error;
-    epctx__walk_rows(&rows, args, params, epctx__where_block);
-    return EPCTX_OK;
+static epctx_status epctx__run_where(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_where((const epctx__where *)params);
+    return epctx__walk_rows(&w, args, params, epctx__where_row);
 }
 
 /* -- Norm: rows of mean 0 and variance 1, then scale and shift -- */
@@ -4147,14 +4028,12 @@ static EPCTX__INLINE void epctx__norm_part(const float *EPCTX__RESTRICT x, float
 }
 
 /* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
-static EPCTX__INLINE void epctx__all_norm_body(epctx__level fast, const void *params,
-                                               const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_norm_body(const void *params, const epctx__args *args) {
     const epctx__norm *p = (const epctx__norm *)params;
     const bool own = p->inner == 1 && p->channels == p->count; /* factors for each element */
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     const double all = (double)p->count;
     size_t r;
-    (void)fast;
     for (r = 0; r < p->rows; r++) {
         const size_t first = r * p->count;
         const float *x = (const float *)args->in[0] + first;
@@ -4250,14 +4129,12 @@ static void epctx__arg_best(const epctx__arg *p, const uint8_t *x, int64_t *y) {
     }
 }
 
-static EPCTX__INLINE void epctx__all_arg_body(epctx__level fast, const void *params,
-                                              const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__args *args) {
     const epctx__arg *p = (const epctx__arg *)params;
     const size_t count = p->count, inner = p->inner;
     const float *x = (const float *)args->in[0];
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
-    (void)fast;
     if (p->keep > 1) {
         for (i = 0; i < p->outer * inner; i++)
             epctx__arg_best(p,
@@ -4385,12 +4262,10 @@ static void epctx__sample_place(const epctx__sample *p, const float *x, const fl
     }
 }
 
-static epctx_status epctx__run_sample(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_sample(const void *params, const epctx__args *args) {
     const epctx__sample *p = (const epctx__sample *)params;
     const size_t image = (size_t)p->channels * p->in[0] * p->in[1] * p->in[2];
     size_t b, i;
-    (void)error;
     for (b = 0; b < p->batch; b++)
         for (i = 0; i < p->places; i++)
             epctx__sample_place(p, (const float *)args->in[0] + b * image,
@@ -4471,8 +4346,7 @@ static bool epctx__check_pick(const void *params, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_pick(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pick(const void *params, const epctx__args *args) {
     const epctx__pick *p = (const epctx__pick *)params;
     const size_t elem = epctx__elem_size(p->type);
     const uint8_t *x = (const uint8_t *)args->in[0];
@@ -4491,12 +4365,12 @@ static epctx_status epctx__run_pick(const void *params, const epctx__args *args,
     strides[0] = dense;
     if (p->scatter != 0) {
         if (args->in[2] == NULL)
-            return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, size * elem);
     }
     do {
         EPCTX__TRY(epctx__checked(epctx__index((const uint8_t *)args->in[1], n, p->index_elem),
-                                  p->data_dims[p->axis], &index, error));
+                                  p->data_dims[p->axis], &index, args->error));
         index = (size_t)position[0] + index * step;
         if (p->scatter != 0)
             epctx__join_one(p->join, p->type, y, index, (const uint8_t *)args->in[2], n);
@@ -4527,8 +4401,7 @@ static bool epctx__check_tuples(const void *params, epctx__needs *needs) {
     return data != 0 && elem != 0 && p->scatter <= 1 && p->join < EPCTX__JOIN_COUNT;
 }
 
-static epctx_status epctx__run_tuples(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_tuples(const void *params, const epctx__args *args) {
     const epctx__tuples *p = (const epctx__tuples *)params;
     const size_t elem = epctx__elem_size(p->type);
     const size_t block = (size_t)epctx__walk_count(p->dims, p->depth) * p->inner;
@@ -4538,7 +4411,8 @@ static epctx_status epctx__run_tuples(const void *params, const epctx__args *arg
     size_t row, d, i, at, index, base = 0, stop = p->count; /* base: of the batch, to row `stop` */
     size_t start = 0, first = 0, length = 0; /* a run of adjacent rows: where, from which row */
     if (p->scatter != 0) {
-        if (updates == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
+        if (updates == NULL)
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, p->batch * block * elem);
     }
     for (row = 0; row <= rows; row++) {
@@ -4549,7 +4423,7 @@ static epctx_status epctx__run_tuples(const void *params, const epctx__args *arg
         for (d = 0, at = 0; d < p->depth && row < rows; d++) {
             EPCTX__TRY(
                 epctx__checked(epctx__index((const uint8_t *)args->in[1], row * p->depth + d, 8),
-                               p->dims[d], &index, error));
+                               p->dims[d], &index, args->error));
             at = at * p->dims[d] + index;
         }
         at = base + at * p->inner;
@@ -4666,15 +4540,13 @@ static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t co
                 y[i] = (float)v * scale;);
 }
 
-static epctx_status epctx__run_quantize(const void *params, const epctx__args *args,
-                                        epctx_error *error) {
+static epctx_status epctx__run_quantize(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
     const float low = p->type == EPCTX_ONNX_INT8 ? -128.0f : 0.0f, high = low + 255.0f;
     const float *x = (const float *)args->in[0], *scales = (const float *)args->in[1];
     const uint8_t *zeros = (const uint8_t *)args->in[2];
     uint8_t *y = (uint8_t *)args->out[0];
     size_t o, c;
-    (void)error;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
             const float scale = scales[c];
@@ -4698,15 +4570,13 @@ static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
     return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8 || p->type == EPCTX_ONNX_INT32;
 }
 
-static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args,
-                                          epctx_error *error) {
+static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
     const float *scales = (const float *)args->in[1];
     const size_t elem = epctx__elem_size(p->type);
     float *y = (float *)args->out[0];
     size_t o, c, i;
-    (void)error;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
             const float scale = scales[c];
@@ -4769,15 +4639,13 @@ EPCTX__WIDE static bool epctx__resample_wide(const epctx__resample *p, const int
 #endif
 
 /* Tap t of up to 16 adjacent outputs, from `n`, of `rows`; inner is 1. */
-static EPCTX__INLINE void epctx__resample_strip(epctx__level fast, const epctx__resample *p,
-                                                const epctx__args *args, size_t t, size_t rows,
-                                                size_t n, size_t width,
+static EPCTX__INLINE void epctx__resample_strip(const epctx__resample *p, const epctx__args *args,
+                                                size_t t, size_t rows, size_t n, size_t width,
                                                 const float *EPCTX__RESTRICT x,
                                                 float *EPCTX__RESTRICT y) {
     int32_t from[16];
     float w[16];
     size_t o, j;
-    (void)fast;
     for (j = 0; j < width; j++) {
         const size_t i = (n + j) * p->taps + t;
         const int64_t at = epctx__index((const uint8_t *)args->in[1], i, 4);
@@ -4786,7 +4654,8 @@ static EPCTX__INLINE void epctx__resample_strip(epctx__level fast, const epctx__
         w[j] = inside ? ((const float *)args->in[2])[i] : 0.0f;
     }
 #ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512 && epctx__resample_wide(p, from, w, t == 0, rows, width, x, y))
+    if (args->fast == EPCTX__LEVEL_AVX512 &&
+        epctx__resample_wide(p, from, w, t == 0, rows, width, x, y))
         return;
 #endif
     for (o = 0; o < rows; o++) {
@@ -4809,20 +4678,18 @@ static EPCTX__INLINE void epctx__resample_row(const float *EPCTX__RESTRICT x, fl
         EPCTX__EACH(i, count, y[i] += x[i] * w;);
 }
 
-static EPCTX__INLINE void epctx__all_resample_body(epctx__level fast, const void *params,
-                                                   const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_resample_body(const void *params, const epctx__args *args) {
     const epctx__resample *p = (const epctx__resample *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o, n, t;
-    (void)fast;
     for (o = 0; o < p->outer && p->inner == 1; o += 64) { /* rows stay in the cache */
         const size_t rows = p->outer - o < 64 ? p->outer - o : 64;
         const float *from = x + o * p->in;
         float *to = y + o * p->out;
         for (t = 0; t < p->taps; t++) {
             EPCTX__STRIPS(i, p->out, width,
-                          epctx__resample_strip(fast, p, args, t, rows, i, width, from, to + i););
+                          epctx__resample_strip(p, args, t, rows, i, width, from, to + i););
         }
     }
     for (o = 0; o < p->outer && p->inner > 1; o++) {
@@ -4896,12 +4763,12 @@ static void epctx__gate(epctx__level fast, const epctx__recurrent *p, const floa
     epctx__epilogue f;
     size_t n;
     weights += gate * padded * p->hidden;
-    epctx__epilogue_plain(&f);
+    epctx__epilogue_plain(&f, fast);
     f.rows = 1;
     f.columns = EPCTX__COLUMNS;
     for (n = 0; n < p->hidden; n += EPCTX__COLUMNS) {
         f.y = y + n;
-        epctx__tile_row(fast, x, 1, weights + n * p->hidden, p->hidden, &f);
+        epctx__tile_row(x, 1, weights + n * p->hidden, p->hidden, &f);
     }
 }
 
@@ -4949,8 +4816,7 @@ static void epctx__cell_gru(epctx__level fast, const epctx__recurrent *p, const 
     EPCTX__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
 }
 
-static epctx_status epctx__run_recurrent(const void *params, const epctx__args *args,
-                                         epctx_error *error) {
+static epctx_status epctx__run_recurrent(const void *params, const epctx__args *args) {
     const epctx__recurrent *p = (const epctx__recurrent *)params;
     const size_t n = p->hidden, state = p->batch * n, gates = epctx__gates(p->cell);
     const float *in[4];
@@ -4967,7 +4833,7 @@ static epctx_status epctx__run_recurrent(const void *params, const epctx__args *
                                    : (int64_t)p->time;
         float *h = last + b * n;
         if (length < 0 || length > (int64_t)p->time)
-            return epctx_fail(error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
                               (uint64_t)p->time, length);
         for (s = 0; s < (size_t)length; s++) {
             const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
@@ -5434,8 +5300,7 @@ static void epctx__dots_all(epctx__level fast, const epctx__integer_conv *p,
     }
 }
 
-static epctx_status epctx__run_integer_conv(const void *params, const epctx__args *args,
-                                            epctx_error *error) {
+static epctx_status epctx__run_integer_conv(const void *params, const epctx__args *args) {
     const epctx__integer_conv *p = (const epctx__integer_conv *)params;
     const epctx__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
@@ -5449,7 +5314,6 @@ static epctx_status epctx__run_integer_conv(const void *params, const epctx__arg
     uint32_t oy = 0, ox = 0;
     epctx__dots d;
     size_t at, r;
-    (void)error;
     memset(&d, 0, sizeof d);
     d.fours = size / 4;
     d.pitch = p->out_channels;
@@ -5584,8 +5448,7 @@ static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args
     }
 }
 
-static epctx_status epctx__run_integer_depthwise(const void *params, const epctx__args *args,
-                                                 epctx_error *error) {
+static epctx_status epctx__run_integer_depthwise(const void *params, const epctx__args *args) {
     const epctx__integer_conv *p = (const epctx__integer_conv *)params;
     const epctx__window *w = &p->window;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
@@ -5593,7 +5456,6 @@ static epctx_status epctx__run_integer_depthwise(const void *params, const epctx
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
     uint32_t n, oy;
-    (void)error;
     for (n = 0; n < p->batch; n++, x += image)
         for (oy = 0; oy < w->out_h; oy++, y += row) epctx__depthwise_row(p, args, x, oy, y);
     return EPCTX_OK;
@@ -5653,14 +5515,12 @@ EPCTX__WIDE static size_t epctx__integer_add_wide(const epctx__integer_add *p, c
 
 #endif /* EPCTX__AVX2 */
 
-static epctx_status epctx__run_integer_add(const void *params, const epctx__args *args,
-                                           epctx_error *error) {
+static epctx_status epctx__run_integer_add(const void *params, const epctx__args *args) {
     const epctx__integer_add *p = (const epctx__integer_add *)params;
     const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
     const float least = (float)(p->y.low - p->y.zero), most = (float)(p->y.high - p->y.zero);
     uint8_t *y = (uint8_t *)args->out[0];
     size_t i = 0;
-    (void)error;
 #ifdef EPCTX__AVX2
     if (args->fast == EPCTX__LEVEL_AVX512) i = epctx__integer_add_wide(p, a, b, y);
 #endif
@@ -5685,11 +5545,9 @@ static bool epctx__check_lookup(const void *params, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_lookup(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_lookup(const void *params, const epctx__args *args) {
     const uint8_t *x = (const uint8_t *)args->in[0], *table = (const uint8_t *)args->in[1];
     uint8_t *y = (uint8_t *)args->out[0];
-    (void)error;
     EPCTX__EACH(i, ((const epctx__lookup *)params)->count, y[i] = table[x[i]];);
     return EPCTX_OK;
 }
@@ -5754,7 +5612,7 @@ typedef struct epctx__op_info {
     const char *name;
     uint8_t in_count, out_count, required, param_words;
     bool (*check_fn)(const void *params, epctx__needs *needs);
-    epctx_status (*run_fn)(const void *params, const epctx__args *args, epctx_error *error);
+    epctx_status (*run_fn)(const void *params, const epctx__args *args);
 } epctx__op_info;
 
 /* Words of a command. */
@@ -6486,7 +6344,8 @@ static epctx_status epctx__run_whole(const epctx__call *call, const uint32_t *wo
     epctx__params params;
     epctx__args args;
     epctx__decode(call, words, &params, &args);
-    return epctx__ops[words[0]].run_fn(&params, &args, error);
+    args.error = error;
+    return epctx__ops[words[0]].run_fn(&params, &args);
 }
 
 /* Runs each command by `command_fn`; a linker drops the one that a program does not use. */
@@ -6676,7 +6535,6 @@ static void epctx__run_part(void *work, uint32_t index) {
     const uint64_t left = c->whole - start * c->unit, most = (end - start) * c->unit;
     epctx__params params = c->params;
     epctx__args args = c->args;
-    epctx_error ignored;
     uint32_t i;
     *epctx__word_at(&params, c->counter) = (uint32_t)(most < left ? most : left);
     if (c->opcode == EPCTX__OP_MOVE) { /* strides may be negative */
@@ -6692,7 +6550,7 @@ static void epctx__run_part(void *work, uint32_t index) {
         args.in[0] = epctx__cut_rows((epctx__window *)(void *)epctx__word_at(&params, c->window),
                                      start * c->unit, c->in_row, (const uint8_t *)args.in[0]);
     if (index > 0 && args.out[1] != NULL) args.out[1] = c->more + (index - 1) * c->temporary;
-    (void)epctx__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
+    (void)epctx__ops[c->opcode].run_fn(&params, &args); /* it cannot fail */
 }
 
 /* Runs a command of this `work` in rounds of as many parts as there are threads, or all of it. */
@@ -6713,7 +6571,8 @@ static epctx_status epctx__run_cut(const epctx__call *call, const uint32_t *word
     epctx__decode(call, words, &c.params, &c.args);
     if (parts < 2 || !epctx__cut_of(&c, needs)) {
         EPCTX__TRY(epctx_cancelled(opts->hooks, error));
-        return epctx__ops[c.opcode].run_fn(&c.params, &c.args, error);
+        c.args.error = error;
+        return epctx__ops[c.opcode].run_fn(&c.params, &c.args);
     }
     if (c.temporary > 0) {
         most = call->scratch_size > planned ? (call->scratch_size - planned) / c.temporary + 1 : 1;
@@ -7239,8 +7098,9 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     }
     /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
+    args.error = c->error;
     c->stats.folded++;
-    return op->run_fn(&s->params, &args, c->error);
+    return op->run_fn(&s->params, &args);
 }
 
 static bool epctx__all_constant(const epctx__compiler *c, const epctx__step *s) {
@@ -15083,7 +14943,7 @@ static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, con
     EPCTX__TRY(epctx__next_weight(c, b, size, &args.out[0]));
     EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
     if (at == 1 && s->packs)
-        (void)epctx__run_pack(&s->pack, &args, c->error); /* it cannot fail */
+        (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
     else if (size > 0)
         memcpy(args.out[0], args.in[0], size);
     EPCTX__TRY(epctx__add_weight(c, b, (uint8_t *)args.out[0], size, elem, &index));
