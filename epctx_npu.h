@@ -445,14 +445,9 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
 extern "C" {
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
-#define EPCTX__MAYBE_UNUSED __attribute__((unused))
-#define EPCTX__RESTRICT     __restrict
-#elif defined(_MSC_VER)
-#define EPCTX__MAYBE_UNUSED
+#if defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER)
 #define EPCTX__RESTRICT __restrict
 #else
-#define EPCTX__MAYBE_UNUSED
 #define EPCTX__RESTRICT
 #endif
 
@@ -666,6 +661,12 @@ static EPCTX__INLINE float epctx__choose(bool condition, float a, float b) {
     return epctx__float_of((epctx__bits_of(a) & mask) | (epctx__bits_of(b) & ~mask));
 }
 
+/* x within low..high; low for NaN. */
+static EPCTX__INLINE float epctx__within(float x, float low, float high) {
+    const float c = epctx__choose(x > low, x, low);
+    return epctx__choose(c < high, c, high);
+}
+
 static EPCTX__INLINE float epctx__abs(float x) {
     return epctx__float_of(epctx__bits_of(x) & 0x7fffffffu);
 }
@@ -677,12 +678,8 @@ static EPCTX__INLINE float epctx__signed(float y, float x) {
 
 /* e^r - 1 for |r| <= ln(2)/2: interpolated at Chebyshev nodes, to 2^-25 of the result. */
 static EPCTX__INLINE float epctx__expm1_core(float r) {
-    float p = 1.39263256e-3f;
-    p = p * r + 8.36329275e-3f;
-    p = p * r + 4.16665538e-2f;
-    p = p * r + 0.166665763f;
-    p = p * r + 0.5f;
-    return r + r * r * p;
+    const float p = (1.39263256e-3f * r + 8.36329275e-3f) * r + 4.16665538e-2f;
+    return r + r * r * ((p * r + 0.166665763f) * r + 0.5f);
 }
 
 /* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. */
@@ -701,11 +698,9 @@ static EPCTX__INLINE float epctx__pow2(int32_t n) {
 
 static EPCTX__INLINE float epctx__exp(float x) {
     float r, y;
-    float c = epctx__choose(x > -104.0f, x, -104.0f); /* keeps NaN from the conversion below */
-    uint32_t n, half;
-    c = epctx__choose(c < 89.0f, c, 89.0f);
-    n = (uint32_t)(epctx__exp_split(c, &r) + 254); /* the two powers are floats, 2^n may not be */
-    half = n >> 1;
+    const float c = epctx__within(x, -104.0f, 89.0f); /* keeps NaN from the conversion below */
+    const uint32_t n = (uint32_t)(epctx__exp_split(c, &r) + 254);
+    const uint32_t half = n >> 1; /* the two powers are floats, 2^n may not be */
     y = 1.0f + epctx__expm1_core(r);
     y = y * epctx__float_of(half << 23) * epctx__float_of((n - half) << 23);
     return epctx__choose(x != x, x, y);
@@ -735,10 +730,8 @@ static EPCTX__INLINE float epctx__sigmoid(float x) {
 
 /* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
 static EPCTX__INLINE float epctx__expm1(float x) {
-    float c = epctx__choose(x > -20.0f, x, -20.0f); /* NaN, too */
-    float r, half;
-    c = epctx__choose(c < 89.0f, c, 89.0f);
-    half = epctx__pow2(epctx__exp_split(c, &r) - 1);
+    float r;
+    const float half = epctx__pow2(epctx__exp_split(epctx__within(x, -20.0f, 89.0f), &r) - 1);
     r = 2.0f * (half * epctx__expm1_core(r) + (half - 0.5f));
     return epctx__choose((x != x) | (x == 0.0f), x, r);
 }
@@ -754,10 +747,7 @@ static EPCTX__INLINE float epctx__log(float x) {
     m *= more ? 0.5f : 1.0f;
     s = (m - 1.0f) / (m + 1.0f);
     z = s * s;
-    p = 1.0f / 9.0f;
-    p = p * z + 1.0f / 7.0f;
-    p = p * z + 1.0f / 5.0f;
-    p = p * z + 1.0f / 3.0f;
+    p = ((1.0f / 9.0f * z + 1.0f / 7.0f) * z + 1.0f / 5.0f) * z + 1.0f / 3.0f;
     p = 2.0f * s + 2.0f * s * z * p;
     p = (n * low + p) + n * high;
     p = epctx__choose(x > FLT_MAX, x, p);
@@ -767,41 +757,26 @@ static EPCTX__INLINE float epctx__log(float x) {
 
 /* Correctly rounded, as the compiler uses it too: the instruction, else bit by bit, in integers. */
 static float epctx__sqrt(float x) {
-    uint32_t bits = epctx__bits_of(x);
 #ifndef EPCTX__AVX2
-    uint32_t root = 0, bit;
-    int32_t exponent;
-    uint64_t m, rest;
+    const int32_t tiny = x < FLT_MIN;
+    const uint32_t bits = epctx__bits_of(tiny ? x * 16777216.0f : x);
+    const int32_t exponent = (int32_t)(bits >> 23) - 127 - 24 * tiny, odd = exponent & 1;
+    uint64_t rest = (uint64_t)((bits & 0x7fffffu) | 0x800000u) << (25 + odd);
+    uint32_t root = 0, bit; /* the root has 25 bits, one more than needed */
 #endif
-    if (!(x > 0.0f) || bits >= 0x7f800000u) return x < 0.0f ? epctx__float_of(0x7fc00000u) : x;
+    if (!(x > 0.0f) || x > FLT_MAX) return x < 0.0f ? epctx__float_of(0x7fc00000u) : x;
 #ifdef EPCTX__AVX2
     return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 #else
-    exponent = (int32_t)(bits >> 23);
-    m = bits & 0x7fffffu;
-    if (exponent == 0)
-        for (exponent = 1; (m & 0x800000u) == 0; exponent--) m <<= 1;
-    else
-        m |= 0x800000u;
-    exponent -= 127 + 23; /* x = m 2^exponent */
-    m <<= 25;             /* the root has 25 bits, one more than needed */
-    exponent -= 25;
-    if (exponent % 2 != 0) {
-        m <<= 1;
-        exponent--;
-    }
-    rest = m;
     for (bit = 1u << 25; bit != 0; bit >>= 1) {
-        uint64_t step = ((uint64_t)root << 1 | bit) * bit;
+        const uint64_t step = ((uint64_t)root << 1 | bit) * bit;
         if (step <= rest) {
             rest -= step;
             root |= bit;
         }
     }
     /* the last bit decides the rounding; the root of a float is never a tie */
-    root = (root + 1) >> 1;
-    exponent = exponent / 2 + 1;
-    return (float)root * epctx__pow2(exponent);
+    return (float)((root + 1) >> 1) * epctx__pow2((exponent - odd) / 2 - 23);
 #endif
 }
 
@@ -848,12 +823,8 @@ static EPCTX__INLINE float epctx__sine_near(double x, double shift) {
     const int32_t whole = (int32_t)(turns + (double)epctx__signed(0.5f, (float)turns));
     const double n = (double)whole - shift;
     const double r = x - n * 3.1415926534682512 - n * 1.2154201013012384e-10, z = r * r;
-    double p = 1.0 / 39916800 - z * (1.0 / 6227020800);
-    p = 1.0 / 362880 - z * p;
-    p = 1.0 / 5040 - z * p;
-    p = 1.0 / 120 - z * p;
-    p = 1.0 / 6 - z * p;
-    p = r * (1.0 - z * p);
+    double p = 1.0 / 362880 - z * (1.0 / 39916800 - z * (1.0 / 6227020800));
+    p = r * (1.0 - z * (1.0 / 6 - z * (1.0 / 120 - z * (1.0 / 5040 - z * p))));
     return epctx__float_of(epctx__bits_of((float)p) ^ ((uint32_t)whole & 1) << 31);
 }
 
@@ -901,12 +872,8 @@ static double epctx__sqrt_wide(double x) {
 /* log(m) for m in sqrt(1/2)..sqrt(2) */
 static EPCTX__INLINE double epctx__log_core(double m) {
     const double s = (m - 1.0) / (m + 1.0), z = s * s;
-    double p = 1.0 / 11 + z * (1.0 / 13);
-    p = 1.0 / 9 + z * p;
-    p = 1.0 / 7 + z * p;
-    p = 1.0 / 5 + z * p;
-    p = 1.0 / 3 + z * p;
-    return 2.0 * (s + s * z * p);
+    const double p = 1.0 / 9 + z * (1.0 / 11 + z * (1.0 / 13));
+    return 2.0 * (s + s * z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * p))));
 }
 
 /* log(x) of a positive number. */
@@ -929,15 +896,9 @@ static double epctx__log_wide(double x) {
 static EPCTX__INLINE double epctx__exp_core(double x, float c) {
     const int32_t n = (int32_t)(c * 1.44269504f + epctx__signed(0.5f, c));
     const double r = x - (double)n * 0.69314718055994530942;
-    double p = 1.0 / 40320 + r * (1.0 / 362880);
-    p = 1.0 / 5040 + r * p;
-    p = 1.0 / 720 + r * p;
-    p = 1.0 / 120 + r * p;
-    p = 1.0 / 24 + r * p;
-    p = 1.0 / 6 + r * p;
-    p = 0.5 + r * p;
-    p = 1.0 + r * p;
-    return (1.0 + r * p) * epctx__pow2_wide(n);
+    double p = 1.0 / 720 + r * (1.0 / 5040 + r * (1.0 / 40320 + r * (1.0 / 362880)));
+    p = 0.5 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * p)));
+    return (1.0 + r * (1.0 + r * p)) * epctx__pow2_wide(n);
 }
 
 static double epctx__exp_wide(double x) {
@@ -959,8 +920,8 @@ static EPCTX__INLINE float epctx__pow(float x, float y) {
     const double log = (double)n * 0.69314718055994530942 +
                        epctx__log_core((double)epctx__choose(m > 1.41421356f, m * 0.5f, m));
     const double e = (double)y * log;
-    const float f = (float)e, c = epctx__choose(f > -110.0f, f, -110.0f);
-    float r = (float)epctx__exp_core(e, epctx__choose(c < 110.0f, c, 110.0f));
+    const float f = (float)e;
+    float r = (float)epctx__exp_core(e, epctx__within(f, -110.0f, 110.0f));
     r = epctx__choose(f > 110.0f, infinite, epctx__choose(f < -110.0f, 0.0f, r));
     r = epctx__choose((a == 0.0f) | (a > FLT_MAX),
                       epctx__choose((a == 0.0f) == (y < 0.0f), infinite, 0.0f), r);
@@ -996,10 +957,8 @@ static EPCTX__INLINE float epctx__atan(float x) {
     const float u = epctx__choose(far, -1.0f, above) / epctx__choose(far, a, below);
     const float z = u * u;
     const float base = epctx__choose(middle, 0.785398163f, 0.0f);
-    float p = 0.106004943f - z * 0.0609358775f;
-    p = -0.142445496f + z * p;
-    p = 0.199985340f + z * p;
-    p = -0.333333164f + z * p;
+    float p = -0.142445496f + z * (0.106004943f - z * 0.0609358775f);
+    p = -0.333333164f + z * (0.199985340f + z * p);
     p = epctx__choose(far, 1.57079633f, base) + (u + u * z * p);
     return epctx__choose(x != x, x, epctx__signed(p, x));
 }
@@ -1258,19 +1217,6 @@ static epctx__extent epctx__floats(uint64_t count) {
     return e;
 }
 
-/* Bytes of an element of a run-time tensor; 0: unsupported type. */
-static uint32_t epctx__elem_size(int64_t type) {
-    switch (type) {
-    case EPCTX_ONNX_INT8:
-    case EPCTX_ONNX_UINT8:
-    case EPCTX_ONNX_BOOL: return 1;
-    case EPCTX_ONNX_FLOAT:
-    case EPCTX_ONNX_INT32: return 4;
-    case EPCTX_ONNX_INT64: return 8;
-    default: return 0;
-    }
-}
-
 /* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
  * double there are moves and Exact. */
 static int32_t epctx__computed_type(int64_t type) {
@@ -1281,22 +1227,27 @@ static int32_t epctx__computed_type(int64_t type) {
     case EPCTX_ONNX_UINT16: return EPCTX_ONNX_INT32;
     case EPCTX_ONNX_UINT32:
     case EPCTX_ONNX_UINT64: return EPCTX_ONNX_INT64;
-    default: return epctx__elem_size(type) != 0 || type == EPCTX_ONNX_DOUBLE ? (int32_t)type : 0;
+    case EPCTX_ONNX_INT8:
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL:
+    case EPCTX_ONNX_FLOAT:
+    case EPCTX_ONNX_INT32:
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_DOUBLE: return (int32_t)type;
+    default: return 0;
     }
 }
 
 /* Bytes of an element of an input, output or constant; 0: unsupported type. */
 static uint32_t epctx__stored_size(int64_t type) {
-    switch (type) {
-    case EPCTX_ONNX_FLOAT16:
-    case EPCTX_ONNX_BFLOAT16:
-    case EPCTX_ONNX_INT16:
-    case EPCTX_ONNX_UINT16: return 2;
-    case EPCTX_ONNX_UINT32: return 4;
-    case EPCTX_ONNX_UINT64:
-    case EPCTX_ONNX_DOUBLE: return 8;
-    default: return epctx__elem_size(type);
-    }
+    return epctx__computed_type(type) != 0 ? (uint32_t)epctx_elem_size((int32_t)type) : 0;
+}
+
+/* Bytes of an element of a run-time tensor; 0: unsupported type. */
+static uint32_t epctx__elem_size(int64_t type) {
+    return type != EPCTX_ONNX_DOUBLE && epctx__computed_type(type) == type
+               ? epctx__stored_size(type)
+               : 0;
 }
 
 static bool epctx__elem_ok(uint32_t elem) {
@@ -1322,23 +1273,36 @@ static int64_t epctx__index(const uint8_t *data, size_t i, uint32_t elem) {
     return wide;
 }
 
-/* Element `i` of a tensor of integers or booleans. */
+/* Element `i` of a tensor of integers or booleans; the bits of a half. */
 static int64_t epctx__load_int(const uint8_t *data, size_t i, uint32_t type) {
+    uint16_t half;
     switch (type) {
-    case EPCTX_ONNX_INT64: return epctx__index(data, i, 8);
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_UINT64: return epctx__index(data, i, 8);
     case EPCTX_ONNX_INT32: return epctx__index(data, i, 4);
+    case EPCTX_ONNX_UINT32: return epctx__index(data, i, 4) & UINT32_MAX;
     case EPCTX_ONNX_INT8: return data[i] < 128 ? data[i] : (int64_t)data[i] - 256;
-    default: return data[i];
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL: return data[i];
+    default:
+        memcpy(&half, data + i * 2, 2);
+        return type == EPCTX_ONNX_INT16 && half >= 0x8000u ? (int64_t)half - 65536 : half;
     }
 }
 
 /* Truncates to the low bits. */
 static void epctx__store_int(uint8_t *data, size_t i, uint32_t type, int64_t value) {
     const uint32_t low = (uint32_t)((uint64_t)value & UINT32_MAX);
+    const uint16_t half = (uint16_t)(low & 0xffffu);
     switch (type) {
-    case EPCTX_ONNX_INT64: memcpy(data + i * 8, &value, 8); break;
-    case EPCTX_ONNX_INT32: memcpy(data + i * 4, &low, 4); break;
-    default: data[i] = (uint8_t)(low & 0xff); break;
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_UINT64: memcpy(data + i * 8, &value, 8); break;
+    case EPCTX_ONNX_INT32:
+    case EPCTX_ONNX_UINT32: memcpy(data + i * 4, &low, 4); break;
+    case EPCTX_ONNX_INT8:
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL: data[i] = (uint8_t)(low & 0xff); break;
+    default: memcpy(data + i * 2, &half, 2); break;
     }
 }
 
@@ -1479,6 +1443,23 @@ static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t
 }
 #endif
 
+/* Advances a walk over several tensors: odometer and positions. False at the end. */
+static bool epctx__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
+                           const int32_t *const *strides, ptrdiff_t *position, uint32_t count) {
+    uint32_t i, j;
+    for (i = rank; i > 0; i--) {
+        const uint32_t d = i - 1;
+        if (++at[d] < dims[d]) {
+            for (j = 0; j < count; j++) position[j] += strides[j][d];
+            return true;
+        }
+        at[d] = 0;
+        for (j = 0; j < count; j++) /* a step past the end may overflow */
+            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
+    }
+    return false;
+}
+
 static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     const uint32_t dim = p->dims[i];
     const int32_t from = p->from[i], to = p->to[i];
@@ -1494,13 +1475,16 @@ static epctx_status epctx__run_move(const void *params, const epctx__args *args)
     epctx__move walk = *(const epctx__move *)params, *p = &walk;
     const uint32_t last = p->rank - 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
-    const uint8_t *from = (const uint8_t *)args->in[0] + (size_t)p->from_start * p->elem;
-    uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i;
+    const int32_t *const strides[2] = {p->from, p->to};
+    ptrdiff_t position[2] = {0};
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0;
     ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
     (void)step;
+    (void)i;
+    position[0] = (ptrdiff_t)p->from_start;
+    position[1] = (ptrdiff_t)p->to_start;
 #ifdef EPCTX__AVX2
-    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
+    for (; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
         if (p->from[i] == 1 && p->from[last] != 1 && p->dims[i] >= 4) {
             rows = p->dims[i];
             step = p->to[i];
@@ -1510,28 +1494,19 @@ static epctx_status epctx__run_move(const void *params, const epctx__args *args)
 #endif
     if (rows == 0 && last > 0 && p->dims[last] < 8 && p->dims[last - 1] > p->dims[last])
         epctx__swap_axes(p, last - 1, last); /* rows are long enough to pay for a call */
-    for (;;) {
-        if (rows == 0) {
-            epctx__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+    do {
+        const uint8_t *from = (const uint8_t *)args->in[0] + position[0] * elem;
+        uint8_t *to = (uint8_t *)args->out[0] + position[1] * elem;
 #ifdef EPCTX__AVX2
-        } else {
+        if (rows != 0) {
             epctx__turn_matrix((float *)to, (const float *)from, rows, p->dims[last], step,
                                p->from[last]);
+            continue;
+        }
 #endif
-        }
-        for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
-            uint32_t d = i - 1;
-            if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
-                from += p->from[d] * elem;
-                to += p->to[d] * elem;
-                break;
-            }
-            at[d] = 0;
-            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
-            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
-        }
-        if (i == 0) return EPCTX_OK;
-    }
+        epctx__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+    } while (epctx__advance(p->dims, last, at, strides, position, 2));
+    return EPCTX_OK;
 }
 
 /* -- Fill -- */
@@ -1628,11 +1603,9 @@ EPCTX__FORMS(epctx__level_here(), epctx__act_each, (float *y, size_t count, cons
              (y, count, act))
 
 #ifdef EPCTX__AVX2
-
 /* A multiple of 8 elements. The instruction gives other NaNs than epctx__sqrt. */
-EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count, const epctx__act *act) {
+EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
     size_t i;
-    (void)act;
     for (i = 0; i < count; i += 8) {
         const __m256 v = _mm256_loadu_ps(y + i);
         const __m256 below = _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_LT_OQ);
@@ -1641,23 +1614,28 @@ EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count, const epctx__
         _mm256_storeu_ps(y + i, r);
     }
 }
+#endif
 
-#endif /* EPCTX__AVX2 */
+/* Whole vectors, but for the portable form. */
+static void epctx__act_whole(float *y, size_t count, const epctx__act *act) {
+#ifdef EPCTX__AVX2
+    if (act->kind == EPCTX__ACT_SQRT && epctx__level_here() != EPCTX__PORTABLE) {
+        epctx__sqrt_avx2(y, count);
+        return;
+    }
+#endif
+    epctx__act_each(y, count, act);
+}
 
 static void epctx__activate(float *y, size_t count, const epctx__act *act) {
-    const epctx__level fast = epctx__level_here();
-    const size_t rest = fast != EPCTX__PORTABLE ? count % 16 : 0, whole = count - rest;
-    void (*each_fn)(float *, size_t, const epctx__act *) = epctx__act_each;
+    const size_t rest = epctx__level_here() != EPCTX__PORTABLE ? count % 16 : 0;
     float last[16] = {0.0f};
     if (act->kind == EPCTX__ACT_NONE) return;
-#ifdef EPCTX__AVX2
-    if (act->kind == EPCTX__ACT_SQRT && fast != EPCTX__PORTABLE) each_fn = epctx__sqrt_avx2;
-#endif
-    each_fn(y, whole, act);
+    epctx__act_whole(y, count - rest, act);
     if (rest > 0) { /* a whole vector at once */
-        memcpy(last, y + whole, rest * sizeof *y);
-        each_fn(last, 16, act);
-        memcpy(y + whole, last, rest * sizeof *y);
+        memcpy(last, y + count - rest, rest * sizeof *y);
+        epctx__act_whole(last, 16, act);
+        memcpy(y + count - rest, last, rest * sizeof *y);
     }
 }
 
@@ -1682,23 +1660,6 @@ static uint64_t epctx__walk_count(const uint32_t *dims, uint32_t rank) {
     uint32_t i;
     for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++) count = epctx__mul(count, dims[i]);
     return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
-}
-
-/* Advances a walk over several tensors: odometer and positions. False at the end. */
-static bool epctx__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
-                           const int32_t *const *strides, ptrdiff_t *position, uint32_t count) {
-    uint32_t i, j;
-    for (i = rank; i > 0; i--) {
-        const uint32_t d = i - 1;
-        if (++at[d] < dims[d]) {
-            for (j = 0; j < count; j++) position[j] += strides[j][d];
-            return true;
-        }
-        at[d] = 0;
-        for (j = 0; j < count; j++) /* a step past the end may overflow */
-            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
-    }
-    return false;
 }
 
 #define EPCTX__WALKED 3 /* operands at most */
@@ -1953,22 +1914,18 @@ typedef struct epctx__epilogue {
     epctx__level fast; /* of the tile */
 } epctx__epilogue;
 
-static void epctx__epilogue_plain(epctx__epilogue *f, epctx__level fast) {
-    memset(f, 0, sizeof *f);
-    f->fast = fast;
-    f->scale = 1.0f;
-    f->low = epctx__float_of(0xff800000u);
-    f->high = epctx__float_of(0x7f800000u);
-}
-
-/* Limits that replace an activation; those up to EPCTX__ACT_CLIP need nothing else. */
-static void epctx__epilogue_limits(epctx__epilogue *f, const epctx__act *act) {
-    if (act->kind == EPCTX__ACT_RELU) {
-        f->low = 0.0f;
-    } else if (act->kind == EPCTX__ACT_CLIP) {
-        f->low = act->a;
-        f->high = act->b;
-    }
+/* Limits replace activations up to EPCTX__ACT_CLIP. */
+static epctx__epilogue epctx__epilogue_for(epctx__level fast, const epctx__act *act) {
+    epctx__epilogue f;
+    memset(&f, 0, sizeof f);
+    f.fast = fast;
+    f.scale = 1.0f;
+    f.low = epctx__float_of(0xff800000u);
+    f.high = epctx__float_of(0x7f800000u);
+    if (act->kind == EPCTX__ACT_RELU) f.low = 0.0f;
+    if (act->kind == EPCTX__ACT_CLIP) f.low = act->a;
+    if (act->kind == EPCTX__ACT_CLIP) f.high = act->b;
+    return f;
 }
 
 static EPCTX__INLINE void epctx__epilogue_row(const epctx__epilogue *f, const float *sums, size_t r,
@@ -2091,95 +2048,73 @@ EPCTX__WIDE static EPCTX__INLINE void epctx__store_512(__mmask16 mask, size_t co
 EPCTX__EPILOGUE_FORM(256, EPCTX__TARGET)
 EPCTX__EPILOGUE_FORM(512, EPCTX__WIDE)
 
-/* 6 rows by one block of columns. */
+/* `rows` rows by `vectors` vectors of columns. */
+#define EPCTX__TILE_FORM(bits, target) \
+    target static EPCTX__INLINE void epctx__products_##bits(const epctx__left *a, const float *b, \
+                                                            const epctx__epilogue *f, size_t rows, \
+                                                            size_t vectors) { \
+        const epctx__epilogue end = *f; /* stores cannot change a copy */ \
+        const float *const *at = a->at; \
+        const size_t next = a->runs * a->count * EPCTX__COLUMNS, lanes = bits / 32; \
+        __m##bits c[EPCTX__MOST_ROWS][4], y[4]; \
+        size_t t, k, r, j; \
+        EPCTX__UNROLL \
+        for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+            EPCTX__UNROLL \
+            for (j = 0; j < 4; j++) c[r][j] = _mm##bits##_setzero_ps(); \
+        } \
+        for (t = 0; t < a->runs; t++) { \
+            size_t from = 0; \
+            for (k = 0; k < a->count; k++, from += a->step) { \
+                EPCTX__UNROLL \
+                for (j = 0; j < 4; j++) \
+                    y[j] = j < vectors \
+                               ? _mm##bits##_loadu_ps(b + j * lanes / 16 * next + j * lanes % 16) \
+                               : _mm##bits##_setzero_ps(); \
+                EPCTX__UNROLL \
+                for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+                    if (r < rows) { \
+                        const __m##bits x = _mm##bits##_set1_ps(at[r][from]); \
+                        EPCTX__UNROLL \
+                        for (j = 0; j < 4; j++) \
+                            if (j < vectors) c[r][j] = _mm##bits##_fmadd_ps(x, y[j], c[r][j]); \
+                    } \
+                } \
+                b += EPCTX__COLUMNS; \
+            } \
+            at += EPCTX__MOST_ROWS; \
+        } \
+        EPCTX__UNROLL \
+        for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+            if (r < rows && r < end.rows) { \
+                EPCTX__UNROLL \
+                for (j = 0; j < 4; j++) \
+                    if (j < vectors && (bits == 512 || j == 0 || j * lanes < end.columns)) \
+                        epctx__epilogue_##bits(&end, r, j *lanes, c[r][j]); \
+            } \
+        } \
+    }
+
+EPCTX__TILE_FORM(256, EPCTX__TARGET)
+EPCTX__TILE_FORM(512, EPCTX__WIDE)
+
 EPCTX__TARGET static void epctx__tile_avx2(const epctx__left *a, const float *b,
                                            const epctx__epilogue *f) {
-    const float *const *at = a->at;
-    const epctx__epilogue end = *f; /* stores cannot change a copy */
-    __m256 c[6], d[6];
-    size_t t, k, r;
-    EPCTX__UNROLL
-    for (r = 0; r < 6; r++) c[r] = d[r] = _mm256_setzero_ps();
-    for (t = 0; t < a->runs; t++) {
-        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3], *a4 = at[4], *a5 = at[5];
-        size_t from = 0;
-        for (k = 0; k < a->count; k++, from += a->step) {
-            const float row[6] = {a0[from], a1[from], a2[from], a3[from], a4[from], a5[from]};
-            const __m256 y = _mm256_loadu_ps(b), z = _mm256_loadu_ps(b + 8);
-            EPCTX__UNROLL
-            for (r = 0; r < 6; r++) {
-                const __m256 x = _mm256_set1_ps(row[r]);
-                c[r] = _mm256_fmadd_ps(x, y, c[r]);
-                d[r] = _mm256_fmadd_ps(x, z, d[r]);
-            }
-            b += EPCTX__COLUMNS;
-        }
-        at += EPCTX__MOST_ROWS;
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < 6; r++) {
-        if (r < end.rows) {
-            epctx__epilogue_256(&end, r, 0, c[r]);
-            if (end.columns > 8) epctx__epilogue_256(&end, r, 8, d[r]);
-        }
-    }
-}
-
-/* `rows` rows by `blocks` blocks of columns. */
-EPCTX__WIDE static EPCTX__INLINE void epctx__tiles_wide(const epctx__left *a, const float *b,
-                                                        const epctx__epilogue *f, size_t rows,
-                                                        size_t blocks) {
-    const epctx__epilogue end = *f; /* stores cannot change a copy */
-    const float *const *at = a->at;
-    const size_t next = a->runs * a->count * EPCTX__COLUMNS;
-    __m512 c[EPCTX__MOST_ROWS][4], y[4];
-    size_t t, k, r, j;
-    EPCTX__UNROLL
-    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-        EPCTX__UNROLL
-        for (j = 0; j < 4; j++) c[r][j] = _mm512_setzero_ps();
-    }
-    for (t = 0; t < a->runs; t++) {
-        size_t from = 0;
-        for (k = 0; k < a->count; k++, from += a->step) {
-            EPCTX__UNROLL
-            for (j = 0; j < 4; j++)
-                y[j] = j < blocks ? _mm512_loadu_ps(b + j * next) : _mm512_setzero_ps();
-            EPCTX__UNROLL
-            for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-                if (r < rows) {
-                    const __m512 x = _mm512_set1_ps(at[r][from]);
-                    EPCTX__UNROLL
-                    for (j = 0; j < 4; j++)
-                        if (j < blocks) c[r][j] = _mm512_fmadd_ps(x, y[j], c[r][j]);
-                }
-            }
-            b += EPCTX__COLUMNS;
-        }
-        at += EPCTX__MOST_ROWS;
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-        if (r < rows && r < end.rows) {
-            EPCTX__UNROLL
-            for (j = 0; j < 4; j++)
-                if (j < blocks) epctx__epilogue_512(&end, r, j * EPCTX__COLUMNS, c[r][j]);
-        }
-    }
+    epctx__products_256(a, b, f, 6, 2);
 }
 
 EPCTX__WIDE static void epctx__tile_wide(const epctx__left *a, const float *b,
                                          const epctx__epilogue *f) {
     if (f->columns > 3 * EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 6, 4);
+        epctx__products_512(a, b, f, 6, 4);
     else if (f->columns > 2 * EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 8, 3);
+        epctx__products_512(a, b, f, 8, 3);
     else if (f->columns > EPCTX__COLUMNS && f->rows > 6)
-        epctx__tiles_wide(a, b, f, 12, 2);
+        epctx__products_512(a, b, f, 12, 2);
     else if (f->columns > EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 6, 2);
+        epctx__products_512(a, b, f, 6, 2);
     else
-        epctx__tiles_wide(a, b, f, 12, 1);
+        epctx__products_512(a, b, f, 12, 1);
 }
 
 #endif /* EPCTX__AVX2 */
@@ -2200,8 +2135,12 @@ static void epctx__tile(const epctx__left *a, const float *b, const epctx__epilo
     float tile[EPCTX__ROWS * EPCTX__COLUMNS];
     size_t c;
 #ifdef EPCTX__AVX2
+    if (f->fast == EPCTX__LEVEL_AVX512) {
+        epctx__tile_wide(a, b, f);
+        return;
+    }
     if (f->fast != EPCTX__PORTABLE) {
-        (f->fast == EPCTX__LEVEL_AVX512 ? epctx__tile_wide : epctx__tile_avx2)(a, b, f);
+        epctx__tile_avx2(a, b, f);
         return;
     }
 #endif
@@ -2423,10 +2362,8 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
     const size_t pixels = (size_t)p->window.out_h * p->window.out_w;
     const size_t height = (size_t)epctx__covered(1, p->window.kernel_h, 1, p->window.dilation_h);
     epctx__conv_pixel at = {0, 0, 0};
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(c->fast, &p->act);
     size_t pixel, n, r, copied = 0, end;
-    epctx__epilogue_plain(&f, c->fast);
-    epctx__epilogue_limits(&f, &p->act);
     f.row = (size_t)p->groups * p->out_channels;
     for (pixel = 0; pixel < pixels; pixel += rows) {
         f.rows = pixels - pixel < rows ? pixels - pixel : rows;
@@ -2718,9 +2655,6 @@ static void epctx__slide_kinds(const epctx__slides *s, epctx__tap_range *t, uint
 EPCTX__SLIDE_FORM(256, EPCTX__TARGET)
 EPCTX__SLIDE_FORM(512, EPCTX__WIDE)
 
-#endif /* EPCTX__AVX2 */
-
-#ifdef EPCTX__AVX2
 static void epctx__slide_run(epctx__level fast, const epctx__slides *s, const epctx__tap_range *t,
                              size_t eights, float *y) {
     if (fast == EPCTX__LEVEL_AVX512)
@@ -2758,17 +2692,23 @@ static uint32_t epctx__slide_some(epctx__level fast, const epctx__slides *s, epc
     return w->out_w;
 }
 
-/* For every output pixel, the maximum of the taps, or the bias plus their sum. */
-static void epctx__slide(epctx__level fast, const epctx__slides *s) {
+/* For every output pixel of each image, the maximum of the taps, or the bias plus their sum. */
+static epctx_status epctx__slide(const epctx__args *args, uint32_t batch, epctx__slides *s) {
     const epctx__window *w = s->window;
     const size_t line = w->out_w * s->row;
     epctx__tap_range t;
-    uint32_t oy, ox;
-    for (oy = 0; oy < w->out_h; oy++) {
-        epctx__tap_rows(w, oy, &t);
-        for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(fast, s, &t, ox, s->y + oy * line);
-        epctx__activate(s->y + oy * line, line, &s->act);
+    uint32_t n, oy, ox;
+    s->x = (const float *)args->in[0];
+    s->y = (float *)args->out[0];
+    for (n = 0; n < batch; n++) {
+        for (oy = 0; oy < w->out_h; oy++, s->y += line) {
+            epctx__tap_rows(w, oy, &t);
+            for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(args->fast, s, &t, ox, s->y);
+            epctx__activate(s->y, line, &s->act);
+        }
+        s->x += (size_t)w->in_h * w->in_w * s->channels;
     }
+    return EPCTX_OK;
 }
 
 /* -- Depthwise: a convolution in which every channel of the output reads that of the input -- */
@@ -2782,35 +2722,23 @@ typedef struct epctx__depthwise {
 static bool epctx__check_depthwise(const void *params, epctx__needs *needs) {
     const epctx__depthwise *p = (const epctx__depthwise *)params;
     const epctx__window *w = &p->window;
+    const uint64_t taps = epctx__mul(w->kernel_h, w->kernel_w);
+    const uint64_t results = epctx__mul4(p->batch, p->channels, w->out_h, w->out_w);
     needs->in[0] = epctx__floats(epctx__mul4(p->batch, p->channels, w->in_h, w->in_w));
-    needs->in[1] = epctx__floats(
-        epctx__packed(1, p->channels, epctx__mul(w->kernel_h, w->kernel_w), EPCTX__COLUMNS));
+    needs->in[1] = epctx__floats(epctx__packed(1, p->channels, taps, EPCTX__COLUMNS));
     needs->in[2] = epctx__floats(p->channels);
-    needs->out[0] = epctx__floats(epctx__mul4(p->batch, p->channels, w->out_h, w->out_w));
-    needs->work = epctx__mul3(epctx__mul4(p->batch, p->channels, w->out_h, w->out_w), w->kernel_h,
-                              w->kernel_w);
+    needs->out[0] = epctx__floats(results);
+    needs->work = epctx__mul(results, taps);
     return epctx__window_ok(w) && epctx__act_ok(&p->act);
 }
 
 static epctx_status epctx__run_depthwise(const void *params, const epctx__args *args) {
     const epctx__depthwise *p = (const epctx__depthwise *)params;
-    const epctx__window *w = &p->window;
-    const size_t in_size = (size_t)w->in_h * w->in_w * p->channels;
-    epctx__slides s;
-    size_t n, size;
-    s.window = w;
-    s.kind = EPCTX__SLIDE_PRODUCTS;
-    s.channels = s.row = p->channels;
-    s.weights = (const float *)args->in[1];
-    s.bias = (const float *)args->in[2];
-    s.act = p->act;
-    size = (size_t)w->out_h * w->out_w * s.row;
-    for (n = 0; n < p->batch; n++) {
-        s.x = (const float *)args->in[0] + n * in_size;
-        s.y = (float *)args->out[0] + n * size;
-        epctx__slide(args->fast, &s);
-    }
-    return EPCTX_OK;
+    const float *weights = (const float *)args->in[1], *bias = (const float *)args->in[2];
+    epctx__slides s = {
+        &p->window, EPCTX__SLIDE_PRODUCTS, p->channels, p->channels, NULL, weights, bias, NULL,
+        p->act};
+    return epctx__slide(args, p->batch, &s);
 }
 
 /* -- Gemm: y = act(alpha * a b + bias), b packed -- */
@@ -2841,13 +2769,11 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
     const size_t most = epctx__most_rows(fast, columns);
     const float *at[EPCTX__MOST_ROWS];
     epctx__left rows = {NULL, 1, 0, 0};
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(fast, &p->act);
     size_t m, r, n;
     rows.at = at;
     rows.count = p->k;
     rows.step = p->a_step;
-    epctx__epilogue_plain(&f, fast);
-    epctx__epilogue_limits(&f, &p->act);
     f.row = p->n;
     f.scale = p->alpha;
     for (m = 0; m < p->m; m += f.rows) {
@@ -3040,10 +2966,8 @@ static EPCTX__INLINE void epctx__store_tile(const epctx__winograd_run *c, size_t
     const epctx__window *w = &c->p->window;
     const size_t oy = 4 * (c->first + tile / (size_t)c->s.across);
     const size_t ox = 4 * (tile % (size_t)c->s.across);
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(EPCTX__PORTABLE, &c->p->act);
     size_t i, n;
-    epctx__epilogue_plain(&f, EPCTX__PORTABLE);
-    epctx__epilogue_limits(&f, &c->p->act);
     f.rows = 1;
     for (i = 0; i < 16; i++) {
         const size_t pixel = (oy + i / 4) * w->out_w + ox + i % 4;
@@ -3143,20 +3067,10 @@ static bool epctx__check_pool(const void *params, epctx__needs *needs) {
 
 static epctx_status epctx__run_pool(const void *params, const epctx__args *args) {
     const epctx__pool *p = (const epctx__pool *)params;
-    const epctx__window *w = &p->window;
-    epctx__slides s;
-    uint32_t n;
-    memset(&s, 0, sizeof s);
-    s.window = w;
-    s.kind = (epctx__slide_kind)p->kind;
-    s.channels = p->channels;
-    s.row = p->row;
-    for (n = 0; n < p->batch; n++) {
-        s.x = (const float *)args->in[0] + (size_t)n * w->in_h * w->in_w * p->channels;
-        s.y = (float *)args->out[0] + (size_t)n * w->out_h * w->out_w * p->row;
-        epctx__slide(args->fast, &s);
-    }
-    return EPCTX_OK;
+    epctx__slides s = {
+        &p->window, (epctx__slide_kind)p->kind, p->channels, p->row, NULL, NULL, NULL, NULL,
+        {0, 0, 0}};
+    return epctx__slide(args, p->batch, &s);
 }
 
 /* -- Reduce: over the middle of [outer][count][inner] -- */
@@ -3533,6 +3447,19 @@ static EPCTX__INLINE void epctx__all_running_body(const void *params, const epct
 
 EPCTX__RUN(running)
 
+/* Index `i` of in[1], below `size`; negative ones count from the end. It is read once: the caller's
+ * memory may change between the check and the use. */
+static EPCTX__INLINE epctx_status epctx__checked(const epctx__args *args, size_t i, uint32_t elem,
+                                                 uint32_t size, size_t *out) {
+    const int64_t index = epctx__index((const uint8_t *)args->in[1], i, elem);
+    *out = 0;
+    if (index < -(int64_t)size || index >= (int64_t)size)
+        return epctx_fail(args->error, EPCTX_ERR_ARG, "index %u: expected %d..%d, found %d",
+                          (uint64_t)i, -(int64_t)size, (int64_t)size - 1, index);
+    *out = (size_t)(index < 0 ? index + (int64_t)size : index);
+    return EPCTX_OK;
+}
+
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
 typedef struct epctx__gather_params {
@@ -3553,17 +3480,11 @@ static epctx_status epctx__run_gather(const void *params, const epctx__args *arg
     const size_t row = (size_t)p->inner * p->elem;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t o, i;
+    size_t o, i, index;
     for (o = 0; o < p->outer; o++) {
         for (i = 0; i < p->count; i++) {
-            /* read once: the caller's memory may change between the check and the use */
-            int64_t index = epctx__index((const uint8_t *)args->in[1], i, p->index_elem);
-            if (index < -(int64_t)p->axis || index >= (int64_t)p->axis)
-                return epctx_fail(args->error, EPCTX_ERR_ARG,
-                                  "index %u of Gather: expected %d..%d, found %d", (uint64_t)i,
-                                  -(int64_t)p->axis, (int64_t)p->axis - 1, index);
-            index += index < 0 ? (int64_t)p->axis : 0;
-            memcpy(y, x + (size_t)index * row, row);
+            EPCTX__TRY(epctx__checked(args, i, p->index_elem, p->axis, &index));
+            memcpy(y, x + index * row, row);
             y += row;
         }
         x += (size_t)p->axis * row;
@@ -3694,72 +3615,39 @@ static int64_t epctx__double_to_wide(double d) {
     return d >= -9223372036854775808.0 && d < 9223372036854775808.0 ? (int64_t)d : INT64_MIN;
 }
 
-/* Element `i` of a stored type, as a float or an integer. */
-static void epctx__convert_from(const epctx__conversion *p, const uint8_t *x, size_t i,
-                                uint8_t *y) {
-    uint32_t low = 0;
-    float f;
-    double d;
-    int64_t v;
-    if (p->from == EPCTX_ONNX_DOUBLE) {
+/* Element `i`, by way of a float, a double or an integer (or the bits of a half). */
+static void epctx__convert_one(const epctx__conversion *p, const uint8_t *x, size_t i, uint8_t *y) {
+    const bool real = p->from == EPCTX_ONNX_FLOAT || p->from == EPCTX_ONNX_DOUBLE;
+    int64_t v = real ? 0 : epctx__load_int(x, i, p->from);
+    double d = (double)v;
+    uint32_t bits = (uint32_t)(v & 0xffff);
+    float f = p->from == EPCTX_ONNX_FLOAT16 ? epctx__from_half(bits) : epctx__float_of(bits << 16);
+    if (p->from == EPCTX_ONNX_FLOAT) {
+        memcpy(&f, x + i * 4, 4);
+        d = (double)f;
+        bits = epctx__bits_of(f);
+        v = p->to == EPCTX_ONNX_FLOAT16          ? epctx__to_half(f)
+            : (bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40u)
+                                                 : epctx__round_off(bits, 16);
+    } else if (p->from == EPCTX_ONNX_DOUBLE) {
         memcpy(&d, x + i * 8, 8);
         f = (float)d;
         v = epctx__double_to_wide(d);
-    } else if (p->from == EPCTX_ONNX_UINT64) {
-        memcpy(&v, x + i * 8, 8);
-        f = 0.0f;
-    } else if (p->from == EPCTX_ONNX_UINT32) {
-        memcpy(&low, x + i * 4, 4);
-        v = low;
-        f = 0.0f;
-    } else {
-        uint16_t half;
-        memcpy(&half, x + i * 2, 2);
-        v = p->from == EPCTX_ONNX_INT16 && half >= 0x8000u ? (int64_t)half - 65536 : half;
-        f = p->from == EPCTX_ONNX_FLOAT16 ? epctx__from_half(half)
-                                          : epctx__float_of((uint32_t)half << 16);
     }
     if (p->to == EPCTX_ONNX_FLOAT)
         memcpy(y + i * 4, &f, 4);
+    else if (p->to == EPCTX_ONNX_DOUBLE)
+        memcpy(y + i * 8, &d, 8);
     else
         epctx__store_int(y, i, p->to, v);
-}
-
-static void epctx__convert_to(const epctx__conversion *p, const uint8_t *x, size_t i, uint8_t *y) {
-    const uint32_t size = epctx__stored_size(p->to);
-    float f = 0.0f;
-    uint64_t bits;
-    double d;
-    uint32_t low;
-    uint16_t half;
-    if (p->from == EPCTX_ONNX_FLOAT) {
-        memcpy(&f, x + i * 4, 4);
-        low = epctx__bits_of(f);
-        d = (double)f;
-        bits = p->to == EPCTX_ONNX_FLOAT16         ? epctx__to_half(f)
-               : (low & 0x7fffffffu) > 0x7f800000u ? (low >> 16 | 0x40u)
-                                                   : epctx__round_off(low, 16);
-    } else {
-        bits = (uint64_t)epctx__load_int(x, i, p->from);
-        d = (double)epctx__load_int(x, i, p->from);
-    }
-    if (p->to == EPCTX_ONNX_DOUBLE) memcpy(&bits, &d, 8);
-    low = (uint32_t)(bits & UINT32_MAX);
-    half = (uint16_t)(bits & 0xffffu);
-    memcpy(y + i * size,
-           size == 8   ? (const void *)&bits
-           : size == 4 ? (const void *)&low
-                       : &half,
-           size);
 }
 
 static epctx_status epctx__run_convert(const void *params, const epctx__args *args) {
     const epctx__conversion *p = (const epctx__conversion *)params;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    const bool back = epctx__converts(p->to, p->from);
     size_t i;
-    for (i = 0; i < p->count; i++) (back ? epctx__convert_to : epctx__convert_from)(p, x, i, y);
+    for (i = 0; i < p->count; i++) epctx__convert_one(p, x, i, y);
     return EPCTX_OK;
 }
 
@@ -4089,32 +3977,16 @@ static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, 
     for (j = 0; j < width; j++) y[j] = index[j];
 }
 
-static int64_t epctx__arg_ints(const epctx__arg *p, const uint8_t *x, size_t first) {
-    int64_t best = epctx__load_int(x, first, p->type), index = 0;
-    size_t k;
-    for (k = 1; k < p->count; k++) {
-        const int64_t v = epctx__load_int(x, first + k * p->inner, p->type);
-        if (p->smallest != 0 ? v < best : v > best) {
-            best = v;
-            index = (int64_t)k;
-        } else if (v == best && p->last != 0) {
-            index = (int64_t)k;
-        }
-    }
-    return index;
-}
-
 /* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
 static bool epctx__arg_before(const epctx__arg *p, const uint8_t *x, size_t a, size_t b) {
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        const float *v = (const float *)(const void *)x;
+    const float *v = (const float *)(const void *)x;
+    const bool real = p->type == EPCTX_ONNX_FLOAT;
+    const int64_t m = real ? 0 : epctx__load_int(x, a * p->inner, p->type);
+    const int64_t n = real ? 0 : epctx__load_int(x, b * p->inner, p->type);
+    if (real)
         return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
                                 : v[a * p->inner] > v[b * p->inner];
-    }
-    return p->smallest != 0 ? epctx__load_int(x, a * p->inner, p->type) <
-                                  epctx__load_int(x, b * p->inner, p->type)
-                            : epctx__load_int(x, a * p->inner, p->type) >
-                                  epctx__load_int(x, b * p->inner, p->type);
+    return (p->last != 0 && m == n) || (p->smallest != 0 ? m < n : m > n);
 }
 
 /* The best `keep` of a row, inserted one by one. */
@@ -4135,16 +4007,12 @@ static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__a
     const float *x = (const float *)args->in[0];
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
-    if (p->keep > 1) {
+    if (p->keep > 1 || p->type != EPCTX_ONNX_FLOAT) {
         for (i = 0; i < p->outer * inner; i++)
             epctx__arg_best(p,
                             (const uint8_t *)args->in[0] +
                                 (i / inner * count * inner + i % inner) * epctx__elem_size(p->type),
                             y + i / inner * p->keep * inner + i % inner);
-    } else if (p->type != EPCTX_ONNX_FLOAT) {
-        for (i = 0; i < p->outer * inner; i++)
-            y[i] = epctx__arg_ints(p, (const uint8_t *)args->in[0],
-                                   i / inner * count * inner + i % inner);
     } else if (inner == 1) {
         EPCTX__STRIPS(n, p->outer, width,
                       epctx__arg_strip(p, x + n * count, count, 1, width, y + n););
@@ -4308,17 +4176,6 @@ static void epctx__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t at,
     }
 }
 
-/* An index from data; negative ones count from the end. */
-static EPCTX__INLINE epctx_status epctx__checked(int64_t index, uint32_t size, size_t *out,
-                                                 epctx_error *error) {
-    *out = 0;
-    if (index < -(int64_t)size || index >= (int64_t)size)
-        return epctx_fail(error, EPCTX_ERR_ARG, "index: expected %d..%d, found %d", -(int64_t)size,
-                          (int64_t)size - 1, index);
-    *out = (size_t)(index < 0 ? index + (int64_t)size : index);
-    return EPCTX_OK;
-}
-
 /* -- Pick: GatherElements and ScatterElements, one index per element -- */
 
 typedef struct epctx__pick {
@@ -4369,8 +4226,7 @@ static epctx_status epctx__run_pick(const void *params, const epctx__args *args)
         memcpy(y, x, size * elem);
     }
     do {
-        EPCTX__TRY(epctx__checked(epctx__index((const uint8_t *)args->in[1], n, p->index_elem),
-                                  p->data_dims[p->axis], &index, args->error));
+        EPCTX__TRY(epctx__checked(args, n, p->index_elem, p->data_dims[p->axis], &index));
         index = (size_t)position[0] + index * step;
         if (p->scatter != 0)
             epctx__join_one(p->join, p->type, y, index, (const uint8_t *)args->in[2], n);
@@ -4421,9 +4277,7 @@ static epctx_status epctx__run_tuples(const void *params, const epctx__args *arg
             base += block;
         }
         for (d = 0, at = 0; d < p->depth && row < rows; d++) {
-            EPCTX__TRY(
-                epctx__checked(epctx__index((const uint8_t *)args->in[1], row * p->depth + d, 8),
-                               p->dims[d], &index, args->error));
+            EPCTX__TRY(epctx__checked(args, row * p->depth + d, 8, p->dims[d], &index));
             at = at * p->dims[d] + index;
         }
         at = base + at * p->inner;
@@ -4454,11 +4308,20 @@ typedef struct epctx__quantize {
 static bool epctx__check_quantize(const void *params, epctx__needs *needs) {
     const epctx__quantize *p = (const epctx__quantize *)params;
     const uint64_t count = epctx__mul3(p->outer, p->channels, p->inner);
+    const uint32_t elem = epctx__elem_size(p->type);
     needs->in[0] = epctx__floats(count);
     needs->in[1] = epctx__floats(p->channels);
-    needs->in[2] = epctx__items(p->channels, 1);
-    needs->out[0] = epctx__items(count, 1);
+    needs->in[2] = epctx__items(p->channels, elem);
+    needs->out[0] = epctx__items(count, elem);
     return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8;
+}
+
+static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
+    const bool bytes = epctx__check_quantize(params, needs);
+    const epctx__extent floats = needs->in[0];
+    needs->in[0] = needs->out[0];
+    needs->out[0] = floats;
+    return bytes || ((const epctx__quantize *)params)->type == EPCTX_ONNX_INT32;
 }
 
 /* v rounded to the nearest integer, ties to even, plus `zero`; NaN gives `least`. Clamping before
@@ -4475,125 +4338,50 @@ static EPCTX__INLINE uint8_t epctx__step_of(float v, float least, float most, fl
     return (uint8_t)((whole + (int32_t)zero) & 0xff);
 }
 
-#ifdef EPCTX__AVX2
-
-EPCTX__WIDE static void epctx__quantize_wide(const float *x, size_t count, float scale, float least,
-                                             float most, float zero, uint8_t *y) {
-    const __m512i shift = _mm512_set1_epi32((int32_t)zero);
-    size_t i;
-    for (i = 0; i < count; i += 16) {
-        const size_t left = count - i;
-        const __mmask16 mask = (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu);
-        __m512 v = _mm512_div_ps(_mm512_maskz_loadu_ps(mask, x + i), _mm512_set1_ps(scale));
-        v = _mm512_max_ps(v, _mm512_set1_ps(least)); /* NaN gives the second operand */
-        v = _mm512_min_ps(v, _mm512_set1_ps(most));
-        _mm512_mask_cvtepi32_storeu_epi8(
-            y + i, mask,
-            _mm512_add_epi32(
-                _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), shift));
-    }
-}
-
-/* 16 at a time; returns the number converted. */
-EPCTX__WIDE static size_t epctx__dequantize_wide(const uint8_t *x, size_t count, float scale,
-                                                 int32_t zero, bool is_signed, float *y) {
-    const __m512i shift = _mm512_set1_epi32(zero);
-    size_t i;
-    for (i = 0; i + 16 <= count; i += 16) {
-        __m128i bytes;
-        __m512i v;
-        memcpy(&bytes, x + i, sizeof bytes);
-        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
-        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
-                                              _mm512_set1_ps(scale)));
-    }
-    return i;
-}
-
-#endif /* EPCTX__AVX2 */
-
-static void epctx__quantize_row(epctx__level fast, const float *x, size_t count, float scale,
-                                float least, float most, float zero, uint8_t *y) {
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512) {
-        epctx__quantize_wide(x, count, scale, least, most, zero, y);
-        return;
-    }
-#endif
-    EPCTX__EACH(i, count, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
-}
-
-/* Of int8 or uint8. */
-static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t count, float scale,
-                                  int32_t zero, bool is_signed, float *y) {
-    const int32_t flip = is_signed ? 128 : 0;
-    size_t done = 0;
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512)
-        done = epctx__dequantize_wide(x, count, scale, zero, is_signed, y);
-#endif
-    x += done;
-    y += done;
-    EPCTX__EACH(i, count - done, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
-                y[i] = (float)v * scale;);
-}
-
-static epctx_status epctx__run_quantize(const void *params, const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
     const float low = p->type == EPCTX_ONNX_INT8 ? -128.0f : 0.0f, high = low + 255.0f;
-    const float *x = (const float *)args->in[0], *scales = (const float *)args->in[1];
+    const float *x = (const float *)args->in[0];
     const uint8_t *zeros = (const uint8_t *)args->in[2];
     uint8_t *y = (uint8_t *)args->out[0];
     size_t o, c;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = scales[c];
+            const float scale = ((const float *)args->in[1])[c];
             const float zero = zeros != NULL ? (float)epctx__load_int(zeros, c, p->type) : 0.0f;
-            epctx__quantize_row(args->fast, x, p->inner, scale, low - zero, high - zero, zero, y);
+            const float least = low - zero, most = high - zero;
+            EPCTX__EACH(i, p->inner, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
             x += p->inner;
             y += p->inner;
         }
     }
-    return EPCTX_OK;
 }
 
-static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
-    const epctx__quantize *p = (const epctx__quantize *)params;
-    const uint64_t count = epctx__mul3(p->outer, p->channels, p->inner);
-    const uint32_t elem = epctx__elem_size(p->type);
-    needs->in[0] = epctx__items(count, elem);
-    needs->in[1] = epctx__floats(p->channels);
-    needs->in[2] = epctx__items(p->channels, elem);
-    needs->out[0] = epctx__floats(count);
-    return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8 || p->type == EPCTX_ONNX_INT32;
-}
+EPCTX__RUN(quantize)
 
-static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_dequantize_body(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
+    const int32_t flip = p->type == EPCTX_ONNX_INT8 ? 128 : 0;
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
-    const float *scales = (const float *)args->in[1];
-    const size_t elem = epctx__elem_size(p->type);
     float *y = (float *)args->out[0];
-    size_t o, c, i;
+    size_t o, c, n;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = scales[c];
-            const int64_t zero = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
-            if (p->type != EPCTX_ONNX_INT32) {
-                epctx__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
-                                      p->type == EPCTX_ONNX_INT8, y);
-            } else {
-                for (i = 0; i < p->inner; i++)
-                    y[i] = (float)(epctx__load_int(x, i, p->type) - zero) * scale;
-            }
-            x += p->inner * elem;
+            const float scale = ((const float *)args->in[1])[c];
+            const int64_t wide = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
+            const int32_t zero = (int32_t)wide;
+            if (p->type != EPCTX_ONNX_INT32)
+                EPCTX__EACH(i, p->inner, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
+                            y[i] = (float)v * scale;);
+            for (n = 0; n < p->inner && p->type == EPCTX_ONNX_INT32; n++)
+                y[n] = (float)(epctx__load_int(x, n, p->type) - wide) * scale;
+            x += (size_t)p->inner * epctx__elem_size(p->type);
             y += p->inner;
         }
     }
-    return EPCTX_OK;
 }
+
+EPCTX__RUN(dequantize)
 
 /* -- Resample: one axis of [outer][in][inner] by a table of taps, for Resize -- */
 
@@ -4732,7 +4520,7 @@ static uint32_t epctx__gates(uint32_t cell) {
 }
 
 static uint64_t epctx__padded(uint64_t hidden) {
-    return (hidden + EPCTX__COLUMNS - 1) / EPCTX__COLUMNS * EPCTX__COLUMNS;
+    return epctx__packed(1, hidden, 1, EPCTX__COLUMNS);
 }
 
 /* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
@@ -4756,19 +4544,20 @@ static bool epctx__check_recurrent(const void *params, epctx__needs *needs) {
     return epctx__act_ok(&p->f) && epctx__act_ok(&p->g) && epctx__act_ok(&p->h);
 }
 
-/* y = weights * x for one gate; y has room for whole blocks. */
+/* y = weights * h + x for one gate; x may be NULL. */
 static void epctx__gate(epctx__level fast, const epctx__recurrent *p, const float *weights,
-                        uint32_t gate, const float *x, float *y) {
+                        uint32_t gate, const float *h, const float *x, float *y) {
     const size_t padded = (size_t)epctx__padded(p->hidden);
-    epctx__epilogue f;
+    const epctx__act none = {EPCTX__ACT_NONE, 0.0f, 0.0f};
+    epctx__epilogue f = epctx__epilogue_for(fast, &none);
     size_t n;
     weights += gate * padded * p->hidden;
-    epctx__epilogue_plain(&f, fast);
     f.rows = 1;
-    f.columns = EPCTX__COLUMNS;
     for (n = 0; n < p->hidden; n += EPCTX__COLUMNS) {
+        f.columns = p->hidden - n < EPCTX__COLUMNS ? p->hidden - n : EPCTX__COLUMNS;
+        f.bias = x != NULL ? x + (size_t)gate * p->hidden + n : NULL;
         f.y = y + n;
-        epctx__tile_row(x, 1, weights + n * p->hidden, p->hidden, &f);
+        epctx__tile_row(h, 1, weights + n * p->hidden, p->hidden, &f);
     }
 }
 
@@ -4778,8 +4567,7 @@ static void epctx__cell_lstm(epctx__level fast, const epctx__recurrent *p, const
     float *gi = work, *go = work + padded, *gf = go + padded, *gc = gf + padded, *t = gc + padded;
     const float *peep = in[3];
     size_t i;
-    for (i = 0; i < 4; i++) epctx__gate(fast, p, in[1], (uint32_t)i, h, work + i * padded);
-    EPCTX__EACH(j, n, gi[j] += x[j]; gf[j] += x[2 * n + j]; gc[j] += x[3 * n + j];);
+    for (i = 0; i < 4; i++) epctx__gate(fast, p, in[1], (uint32_t)i, h, x, work + i * padded);
     for (i = 0; i < n && peep != NULL; i++) {
         gi[i] += peep[i] * c[i];
         gf[i] += peep[2 * n + i] * c[i];
@@ -4787,7 +4575,7 @@ static void epctx__cell_lstm(epctx__level fast, const epctx__recurrent *p, const
     epctx__activate(gi, n, &p->f);
     epctx__activate(gf, n, &p->f);
     epctx__activate(gc, n, &p->g);
-    EPCTX__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j]; go[j] += x[n + j];);
+    EPCTX__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j];);
     for (i = 0; i < n && peep != NULL; i++) go[i] += peep[n + i] * c[i];
     epctx__activate(go, n, &p->f);
     epctx__activate(t, n, &p->h);
@@ -4799,18 +4587,16 @@ static void epctx__cell_gru(epctx__level fast, const epctx__recurrent *p, const 
     const size_t n = p->hidden, padded = (size_t)epctx__padded(n);
     float *z = work, *r = work + padded, *g = r + padded, *t = g + padded;
     const float *bias = in[2];
-    epctx__gate(fast, p, in[1], 0, h, z);
-    epctx__gate(fast, p, in[1], 1, h, r);
-    EPCTX__EACH(j, n, z[j] += x[j]; r[j] += x[n + j];);
+    epctx__gate(fast, p, in[1], 0, h, x, z);
+    epctx__gate(fast, p, in[1], 1, h, x, r);
     epctx__activate(z, n, &p->f);
     epctx__activate(r, n, &p->f);
     if (p->late_reset != 0) {
-        epctx__gate(fast, p, in[1], 2, h, g);
+        epctx__gate(fast, p, in[1], 2, h, NULL, g);
         EPCTX__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
     } else {
         EPCTX__EACH(j, n, t[j] = r[j] * h[j];);
-        epctx__gate(fast, p, in[1], 2, t, g);
-        EPCTX__EACH(j, n, g[j] += x[2 * n + j];);
+        epctx__gate(fast, p, in[1], 2, t, x, g);
     }
     epctx__activate(g, n, &p->g);
     EPCTX__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
@@ -4843,8 +4629,8 @@ static epctx_status epctx__run_recurrent(const void *params, const epctx__args *
             } else if (p->cell == EPCTX__CELL_GRU) {
                 epctx__cell_gru(args->fast, p, in, x, work, h);
             } else {
-                epctx__gate(args->fast, p, in[1], 0, h, work);
-                EPCTX__EACH(j, n, h[j] = work[j] + x[j];);
+                epctx__gate(args->fast, p, in[1], 0, h, x, work);
+                memcpy(h, work, n * sizeof *h);
                 epctx__activate(h, n, &p->f);
             }
             memcpy(y + (t * p->batch + b) * n, h, n * sizeof *y);
