@@ -6986,11 +6986,20 @@ static epctx_status epctx__no_memory(epctx__compiler *c, uint64_t size) {
                       size);
 }
 
-/* Arena memory, at least one byte. */
-static epctx_status epctx__room_for(epctx__compiler *c, uint64_t count, size_t size, void **out) {
-    *out = count <= SIZE_MAX / 2 ? epctx_arena_array(c->arena, (size_t)count + 1, size) : NULL;
-    return *out != NULL ? EPCTX_OK : epctx__no_memory(c, epctx__mul(count, size));
+/* Zeroed arena memory, at least one byte; NULL: the error is set. */
+static void *epctx__new(epctx__compiler *c, uint64_t count, size_t size) {
+    void *memory =
+        count <= SIZE_MAX / 2 ? epctx_arena_array(c->arena, (size_t)count + 1, size) : NULL;
+    if (memory == NULL) epctx__no_memory(c, epctx__mul(count, size));
+    return memory;
 }
+
+/* Sets `to` to zeroed arena memory for `count` elements, or returns the failure. */
+#define EPCTX__NEW(c, to, type, count) \
+    do { \
+        (to) = (type *)epctx__new(c, count, sizeof *(to)); \
+        if ((to) == NULL) return EPCTX_ERR_NOMEM; \
+    } while (0)
 
 static epctx_status epctx__put_name(epctx__compiler *c, epctx_map *map, epctx_str name,
                                     uint32_t value) {
@@ -7004,7 +7013,8 @@ static epctx_status epctx__grow(epctx__compiler *c, void **array, size_t count, 
     void *bigger;
     size_t wanted = *room == 0 ? 16 : *room * 2;
     if (count < *room) return EPCTX_OK;
-    EPCTX__TRY(epctx__room_for(c, wanted, size, &bigger));
+    bigger = epctx__new(c, wanted, size);
+    if (bigger == NULL) return EPCTX_ERR_NOMEM;
     if (count > 0) memcpy(bigger, *array, count * size);
     *array = bigger;
     *room = wanted;
@@ -7129,7 +7139,8 @@ static epctx_status epctx__data(epctx__compiler *c, uint32_t id, const void **da
         if (!epctx__big_endian() && (uintptr_t)t->raw % elem == 0) {
             t->data = t->raw;
         } else {
-            EPCTX__TRY(epctx__room_for(c, t->count, elem, &copy));
+            copy = epctx__new(c, t->count, elem);
+            if (copy == NULL) return EPCTX_ERR_NOMEM;
             if (t->count > 0) memcpy(copy, t->raw, (size_t)t->count * elem);
             epctx__to_host((uint8_t *)copy, t->count * elem, elem);
             t->data = copy;
@@ -7152,7 +7163,8 @@ static epctx_status epctx__add_constant(epctx__compiler *c, int32_t elem, const 
     uint64_t count = epctx__count(shape);
     if (epctx__mul(count, epctx__stored_size(elem)) > EPCTX__MAX_BYTES)
         return EPCTX__REFUSE(c, "constant too large: %u elements", count);
-    EPCTX__TRY(epctx__room_for(c, count, epctx__stored_size(elem), data));
+    *data = epctx__new(c, count, epctx__stored_size(elem));
+    if (*data == NULL) return EPCTX_ERR_NOMEM;
     EPCTX__TRY(epctx__add_tensor(c, elem, shape, id));
     c->tensors[*id].constant = true;
     c->tensors[*id].data = *data;
@@ -7220,12 +7232,12 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     const epctx__op_info *op = &epctx__ops[s->op];
     epctx__tensor *out = &c->tensors[s->out];
     epctx__args args;
-    void *data;
+    epctx__step *dequantize;
     uint32_t i;
     memset(&args, 0, sizeof args);
     if (out->data == NULL) {
-        EPCTX__TRY(epctx__room_for(c, out->count, epctx__stored_size(out->elem), &data));
-        out->data = data;
+        out->data = epctx__new(c, out->count, epctx__stored_size(out->elem));
+        if (out->data == NULL) return EPCTX_ERR_NOMEM;
         out->constant = true;
     }
     if (out->count == 0) return EPCTX_OK;
@@ -7233,9 +7245,9 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     for (i = 0; i < op->in_count; i++)
         if (s->in[i] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[i], &args.in[i]));
     if (s->op == EPCTX__OP_DEQUANTIZE) {
-        EPCTX__TRY(epctx__room_for(c, 1, sizeof *s, &data));
-        memcpy(data, s, sizeof *s);
-        out->dequantized = (const epctx__step *)data;
+        EPCTX__NEW(c, dequantize, epctx__step, 1);
+        *dequantize = *s;
+        out->dequantized = dequantize;
     }
     /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
@@ -8558,10 +8570,8 @@ static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, 
 
 static epctx_status epctx__lower_concat(epctx__compiler *c) {
     uint32_t *ids, axis;
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, c->node->input_count, sizeof *ids, &memory));
-    ids = (uint32_t *)memory;
+    EPCTX__NEW(c, ids, uint32_t, c->node->input_count);
     EPCTX__TRY(epctx__input(c, 0, &ids[0]));
     EPCTX__TRY(
         epctx__axis_attr(c, c->node->version < 4 ? 1 : 0, c->tensors[ids[0]].shape.rank, 0, &axis));
@@ -12455,8 +12465,7 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     uint32_t waves;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &waves));
     w = (float *)data;
-    EPCTX__TRY(epctx__room_for(c, size, 2 * sizeof *turn, &data));
-    turn = (float *)data;
+    EPCTX__NEW(c, turn, float, 2 * size);
     for (i = 0; i < size; i++) {
         turn[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
         turn[2 * i + 1] = epctx__f_mul(epctx__wave(i, size, true), inverse ? scale : -1.0f);
@@ -12791,17 +12800,14 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
     uint32_t *given, scale, zero, y;
     epctx_str *names;
     epctx_status status;
-    void *memory;
     size_t i;
     if (epctx_node_int(node, "channels_last", 0) != 0 ||
         (epctx_node_int(node, "ceil_mode", 0) != 0 &&
          epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
         return EPCTX__REFUSE(c,
                              "expected channels_last 0, and not ceil_mode with count_include_pad");
-    EPCTX__TRY(epctx__room_for(c, count + 2, sizeof *given, &memory));
-    given = (uint32_t *)memory;
-    EPCTX__TRY(epctx__room_for(c, count + 2, sizeof *names, &memory));
-    names = (epctx_str *)memory;
+    EPCTX__NEW(c, given, uint32_t, count + 2);
+    EPCTX__NEW(c, names, epctx_str, count + 2);
     inner.input_count = 0;
     for (i = 0; i < passed; i++) {
         EPCTX__TRY(epctx__input(c, i, &given[inner.input_count]));
@@ -13255,9 +13261,7 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
     uint32_t y = c->in[0];
     bool going = true;
     size_t i, n;
-    void *memory;
-    EPCTX__TRY(epctx__room_for(c, 1, sizeof *r, &memory));
-    r = (epctx__rounds *)memory;
+    EPCTX__NEW(c, r, epctx__rounds, 1);
     r->count = INT64_MAX;
     EPCTX__TRY(epctx__begin_rounds(c, r));
     if (r->lead != 0 && y != EPCTX__NONE) /* Loop */
@@ -13769,10 +13773,8 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
     const epctx__step *steps = c->steps;
     const size_t count = c->step_count, tensors = c->tensor_count;
     uint32_t *copies, j;
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, tensors, sizeof *copies, &memory));
-    copies = (uint32_t *)memory; /* 0: none, or one more than the tensor */
+    EPCTX__NEW(c, copies, uint32_t, tensors); /* 0: none, or one more than the tensor */
     c->steps = NULL;
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
@@ -13800,12 +13802,10 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
 /* Joins moves of moves: Reshape, Transpose and Split of one tensor copy it once. */
 static epctx_status epctx__join_moves(epctx__compiler *c) {
     epctx__traffic *traffic;
-    void *memory;
     size_t i;
     uint32_t j;
     EPCTX__TRY(epctx__copy_parts(c));
-    EPCTX__TRY(epctx__room_for(c, c->buffer_count, sizeof *traffic, &memory));
-    traffic = (epctx__traffic *)memory;
+    EPCTX__NEW(c, traffic, epctx__traffic, c->buffer_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         if (s->dead) continue;
@@ -13951,11 +13951,9 @@ typedef struct epctx__tree {
 } epctx__tree;
 
 static epctx_status epctx__new_tree(epctx__compiler *c, size_t count, epctx__tree *tree) {
-    void *memory;
     tree->leaves = 1;
     while (tree->leaves < count) tree->leaves *= 2;
-    EPCTX__TRY(epctx__room_for(c, tree->leaves, 2 * sizeof *tree->max, &memory));
-    tree->max = (uint64_t *)memory;
+    EPCTX__NEW(c, tree->max, uint64_t, 2 * tree->leaves);
     return EPCTX_OK;
 }
 
@@ -14111,15 +14109,13 @@ static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
 /* Splits convolutions followed by a pool at the peak of live bytes. */
 static epctx_status epctx__split_pools(epctx__compiler *c) {
     epctx__step *steps;
-    void *memory;
     size_t i, next, count = 0, room = c->step_count;
     for (i = 0; i < c->step_count; i++) {
         next = epctx__pool_behind(c, i);
         room += next != 0 ? 2 * (size_t)c->steps[next].params.pool.window.out_h : 0;
     }
     if (room == c->step_count) return EPCTX_OK;
-    EPCTX__TRY(epctx__room_for(c, room, sizeof *steps, &memory));
-    steps = (epctx__step *)memory;
+    EPCTX__NEW(c, steps, epctx__step, room);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         const size_t before = count;
@@ -14292,10 +14288,8 @@ static void epctx__try_order(epctx__compiler *c, epctx__planner *p, epctx__order
 }
 
 static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, c->buffer_count, 3 * sizeof *p->list, &memory));
-    p->list = (epctx__item *)memory;
+    EPCTX__NEW(c, p->list, epctx__item, 3 * c->buffer_count);
     p->by_time = p->list + c->buffer_count;
     p->beside = p->by_time + c->buffer_count;
     p->count = 0;
@@ -14470,7 +14464,6 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
     const epctx__step *s = t->dequantized;
     const epctx__quantize *q;
     const void *data, *zeros = NULL, *scale;
-    void *memory;
     uint64_t i;
     *known = false;
     if (s == NULL || t->outside) return EPCTX_OK;
@@ -14481,8 +14474,7 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
     EPCTX__TRY(epctx__data(c, s->in[0], &data));
     EPCTX__TRY(epctx__data(c, s->in[1], &scale));
     if (s->in[2] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[2], &zeros));
-    EPCTX__TRY(epctx__room_for(c, t->count, sizeof **values, &memory));
-    *values = (int32_t *)memory;
+    EPCTX__NEW(c, *values, int32_t, t->count);
     *scales = (const float *)scale;
     *scale_step = q->channels != 1 ? 1 : 0;
     for (i = 0; i < t->count; i++) {
@@ -14818,13 +14810,11 @@ static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q
 
 static epctx_status epctx__survey_steps(epctx__integers *w) {
     epctx__compiler *c = w->c;
-    void *memory;
     size_t i;
     uint32_t j;
     w->steps = c->steps;
     w->buffers = c->buffer_count;
-    EPCTX__TRY(epctx__room_for(c, 2 * w->buffers, sizeof *w->made, &memory));
-    w->made = (uint32_t *)memory;
+    EPCTX__NEW(c, w->made, uint32_t, 2 * w->buffers);
     w->readers = w->made + w->buffers;
     memset(w->made, 0xff, w->buffers * sizeof *w->made);
     for (i = 0; i < w->buffers; i++) w->readers[i] = c->buffers[i].place == EPCTX__SCRATCH ? 0 : 2;
@@ -15027,11 +15017,9 @@ static uint64_t epctx__weight_size(const epctx__compiler *c, const epctx__step *
 static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) {
     uint64_t more = 4096; /* header and names of the graph */
     uint8_t *counted;
-    void *memory;
     size_t i;
     uint32_t j;
-    EPCTX__TRY(epctx__room_for(c, c->tensor_count, 1, &memory));
-    counted = (uint8_t *)memset(memory, 0, c->tensor_count);
+    EPCTX__NEW(c, counted, uint8_t, c->tensor_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         if (s->dead) continue;
@@ -15182,11 +15170,9 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
 
 /* Numbers the constants outside the blob that steps read: they become the maker's outputs. */
 static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
-    void *memory;
     size_t i;
     uint32_t j;
-    EPCTX__TRY(epctx__room_for(c, c->tensor_count, sizeof *c->outputs, &memory));
-    c->outputs = (uint32_t *)memory;
+    EPCTX__NEW(c, c->outputs, uint32_t, c->tensor_count);
     *count = 0;
     for (i = 0; i < c->tensor_count; i++) c->outputs[i] = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
@@ -15288,7 +15274,6 @@ static epctx_status epctx__making_outputs(epctx__making *m) {
 /* Writes the graph that makes the weights of `from`; `maker` 0: it needs none. */
 static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, uint32_t *maker) {
     epctx__making m;
-    void *memory;
     uint32_t count, j;
     size_t i;
     *maker = 0;
@@ -15297,15 +15282,11 @@ static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, u
     memset(&m, 0, sizeof m);
     m.from = from;
     m.c = epctx__compiler_of(&m.graph, from->arch, from->arena, from->error);
-    EPCTX__TRY(epctx__room_for(from, from->tensor_count, 1, &memory));
-    m.needed = (uint8_t *)memory;
-    EPCTX__TRY(epctx__room_for(from, from->tensor_count, sizeof *m.ids, &memory));
-    m.ids = (uint32_t *)memory;
+    EPCTX__NEW(from, m.needed, uint8_t, from->tensor_count);
+    EPCTX__NEW(from, m.ids, uint32_t, from->tensor_count);
     i = from->graph->initializer_count + count;
-    EPCTX__TRY(epctx__room_for(from, i, sizeof *m.ios, &memory));
-    m.ios = (uint32_t *)memory;
-    EPCTX__TRY(epctx__room_for(from, i, sizeof *m.values, &memory));
-    m.values = (epctx_value *)memory;
+    EPCTX__NEW(from, m.ios, uint32_t, i);
+    EPCTX__NEW(from, m.values, epctx_value, i);
     for (i = 0; i < from->tensor_count; i++) {
         m.ids[i] = EPCTX__NONE;
         m.needed[i] = from->outputs[i] != EPCTX__NONE;
