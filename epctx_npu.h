@@ -499,28 +499,35 @@ extern "C" {
  * ============================================================ */
 
 #define EPCTX__MAX_BYTES     INT32_MAX /* of one tensor: kernels may index with 32 bits */
-#define EPCTX__GRAPH_WORDS   20
-#define EPCTX__IO_WORDS      12
-#define EPCTX__WEIGHT_WORDS  6
 #define EPCTX__OPERAND_WORDS 4
 #define EPCTX__COMMAND_WORDS 4   /* before the operands */
 #define EPCTX__OUTSIDE       256 /* bytes: smaller initializers stay in the blob */
 
-/* Offsets of header fields, see the manual. */
-#define EPCTX__H_FORMAT   8
-#define EPCTX__H_HEADER   12
-#define EPCTX__H_SDK      16
-#define EPCTX__H_ARCH     32
-#define EPCTX__H_SIZE     56
-#define EPCTX__H_WORDS    64
-#define EPCTX__H_STRINGS  72
-#define EPCTX__H_STRBYTES 80
-#define EPCTX__H_WEIGHTS  88
-#define EPCTX__H_WBYTES   96
-#define EPCTX__H_GRAPHS   104
-#define EPCTX__H_WCOUNT   108
-#define EPCTX__H_META_SUM 112
-#define EPCTX__H_DATA_SUM 120
+/* The records of the file, as the manual lists them. Numbers of 64 bits within the word section are
+ * two words: the copy of that section is turned into the host's order word by word. */
+typedef struct epctx__header {
+    char magic[8];
+    uint32_t format, header_bytes;
+    char sdk_version[16], architecture[24];
+    uint64_t size, words, strings, string_bytes, weights, weight_bytes;
+    uint32_t graphs, weight_count;
+    uint64_t meta_sum, weight_sum;
+} epctx__header;
+
+typedef struct epctx__graph_record {
+    uint32_t name[2], hash[2], scratch[2];
+    uint32_t io_at, inputs, outputs, commands_at, command_words, commands, maker, makes, zero[6];
+} epctx__graph_record;
+
+typedef struct epctx__value_record {
+    uint32_t name[2], elem_type, rank, dims[EPCTX_NPU_MAX_RANK];
+} epctx__value_record;
+
+typedef struct epctx__weight_record {
+    uint32_t offset[2], size[2], elem, zero;
+} epctx__weight_record;
+
+#define EPCTX__WORDS(record) (sizeof(record) / 4)
 
 static const char epctx__magic[9] = "EPCTXNPU";
 
@@ -537,11 +544,38 @@ static uint64_t epctx__pair(const uint32_t *words) {
     return words[0] | (uint64_t)words[1] << 32;
 }
 
+static EPCTX__MAYBE_UNUSED void epctx__set_pair(uint32_t *words, uint64_t value) {
+    words[0] = (uint32_t)(value & UINT32_MAX);
+    words[1] = (uint32_t)(value >> 32);
+}
+
 static bool epctx__big_endian(void) {
     const uint32_t one = 1;
     uint8_t first;
     memcpy(&first, &one, 1);
     return first == 0;
+}
+
+/* Converts words of `bytes` each between little-endian and host order, in place. */
+static void epctx__to_host(void *data, uint64_t size, uint32_t bytes) {
+    uint8_t *p = (uint8_t *)data;
+    uint64_t i;
+    uint32_t j;
+    if (!epctx__big_endian()) return;
+    for (i = 0; i + bytes <= size; i += bytes) {
+        for (j = 0; j < bytes / 2; j++) {
+            const uint8_t t = p[i + j];
+            p[i + j] = p[i + bytes - 1 - j];
+            p[i + bytes - 1 - j] = t;
+        }
+    }
+}
+
+static void epctx__header_to_host(epctx__header *h) {
+    epctx__to_host(&h->format, 8, 4);
+    epctx__to_host(&h->size, 48, 8);
+    epctx__to_host(&h->graphs, 8, 4);
+    epctx__to_host(&h->meta_sum, 16, 8);
 }
 
 /* Saturating product of sizes: far above every limit, so a chain of calls needs one comparison. */
@@ -562,55 +596,47 @@ static uint64_t epctx__mul4(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     return epctx__mul(epctx__mul3(a, b, c), d);
 }
 
-/* The header's fields, checked against the size of the blob. */
-typedef struct epctx__layout {
-    uint64_t words;   /* of the word section */
-    uint64_t strings; /* offset */
-    uint64_t string_bytes;
-    uint64_t weights; /* offset */
-    uint64_t weight_bytes;
-    uint32_t graphs;
-    uint32_t weight_count;
-} epctx__layout;
-
-static void epctx__copy_name(char *out, const uint8_t *data, size_t size) {
+static void epctx__copy_name(char *out, const char *data, size_t size) {
     size_t i;
     for (i = 0; i < size && data[i] != 0; i++)
-        out[i] = data[i] < 0x20 || data[i] > 0x7e ? '?' : (char)data[i];
+        out[i] = data[i] < 0x20 || data[i] > 0x7e ? '?' : data[i];
     out[i] = '\0';
 }
 
-static epctx_status epctx__peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error) {
-    const uint8_t *h = blob.data;
+static epctx_status epctx__peek(epctx_span blob, epctx__header *h, epctx_npu_blob *out,
+                                epctx_error *error) {
     memset(out, 0, sizeof *out);
-    if (h == NULL || blob.size < EPCTX_NPU_HEADER_SIZE)
+    if (blob.data == NULL || blob.size < EPCTX_NPU_HEADER_SIZE)
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "context binary: expected a header of %u bytes, found %u bytes",
                           (uint64_t)EPCTX_NPU_HEADER_SIZE, (uint64_t)blob.size);
-    if (memcmp(h, epctx__magic, 8) != 0) {
+    memcpy(h, blob.data, sizeof *h);
+    epctx__header_to_host(h);
+    if (memcmp(h->magic, epctx__magic, 8) != 0) {
         char found[9];
-        epctx__copy_name(found, h, 8);
+        epctx__copy_name(found, h->magic, 8);
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "context binary: expected magic \"%s\", found \"%s\"", epctx__magic,
                           found);
     }
-    out->format = epctx__get32(h + EPCTX__H_FORMAT);
-    if (out->format != EPCTX_NPU_FORMAT)
+    out->format = h->format;
+    if (h->format != EPCTX_NPU_FORMAT)
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "context binary: expected format version %u, found %u",
-                          (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)out->format);
-    out->size = epctx__get64(h + EPCTX__H_SIZE);
-    out->weight_size = epctx__get64(h + EPCTX__H_WBYTES);
-    out->graph_count = epctx__get32(h + EPCTX__H_GRAPHS);
-    out->weight_count = epctx__get32(h + EPCTX__H_WCOUNT);
-    epctx__copy_name(out->sdk_version, h + EPCTX__H_SDK, 16);
-    epctx__copy_name(out->architecture, h + EPCTX__H_ARCH, 24);
+                          (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)h->format);
+    out->size = h->size;
+    out->weight_size = h->weight_bytes;
+    out->graph_count = h->graphs;
+    out->weight_count = h->weight_count;
+    epctx__copy_name(out->sdk_version, h->sdk_version, sizeof h->sdk_version);
+    epctx__copy_name(out->architecture, h->architecture, sizeof h->architecture);
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error) {
+    epctx__header header;
     epctx_error_clear(error);
-    return epctx__peek(blob, out, error);
+    return epctx__peek(blob, &header, out, error);
 }
 
 /* ============================================================
@@ -5452,7 +5478,9 @@ typedef struct epctx__operand {
     uint64_t offset; /* bytes */
 } epctx__operand;
 
-static epctx__operand epctx__operand_at(const uint32_t *words) {
+/* Operand `i` of a command. */
+static epctx__operand epctx__operand_at(const uint32_t *command, uint32_t i) {
+    const uint32_t *words = command + EPCTX__COMMAND_WORDS + i * EPCTX__OPERAND_WORDS;
     epctx__operand o;
     o.place = words[0];
     o.index = words[1];
@@ -5460,136 +5488,119 @@ static epctx__operand epctx__operand_at(const uint32_t *words) {
     return o;
 }
 
-/* The blob's sections, from its header alone. */
-static epctx_status epctx__layout_of(epctx_span blob, epctx__layout *out, epctx_error *error) {
-    const uint8_t *h = blob.data;
-    epctx_npu_blob info;
-    memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__peek(blob, &info, error));
-    if (!epctx_str_is(epctx_str_of(info.sdk_version), EPCTX_NPU_SDK_VERSION))
-        return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "context binary: expected SDK version %s, found \"%s\": recompile",
-                          EPCTX_NPU_SDK_VERSION, info.sdk_version);
-    out->words = epctx__get64(h + EPCTX__H_WORDS);
-    out->strings = epctx__get64(h + EPCTX__H_STRINGS);
-    out->string_bytes = epctx__get64(h + EPCTX__H_STRBYTES);
-    out->weights = epctx__get64(h + EPCTX__H_WEIGHTS);
-    out->weight_bytes = info.weight_size;
-    out->graphs = info.graph_count;
-    out->weight_count = info.weight_count;
-    if (info.size != blob.size)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected %u bytes, found %u: truncated or overwritten",
-                          info.size, (uint64_t)blob.size);
-    if (epctx__get32(h + EPCTX__H_HEADER) != EPCTX_NPU_HEADER_SIZE || out->words > blob.size / 4 ||
-        out->strings != EPCTX_NPU_HEADER_SIZE + out->words * 4 || out->strings > blob.size ||
-        out->string_bytes > blob.size - out->strings || out->weights % EPCTX_NPU_ALIGN != 0 ||
-        out->weights > blob.size || out->weights < out->strings + out->string_bytes ||
-        out->weight_bytes != blob.size - out->weights ||
-        epctx__mul(out->graphs, EPCTX__GRAPH_WORDS) > out->words ||
-        epctx__mul(out->weight_count, EPCTX__WEIGHT_WORDS) > out->words)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: a section exceeds the file");
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__check_arch(epctx_span blob, epctx_error *error) {
-    epctx_npu_blob info;
-    const epctx_npu_arch *arch;
-    EPCTX__TRY(epctx__peek(blob, &info, error));
-    arch = epctx_npu_arch_find(epctx_str_of(info.architecture));
-    if (arch == NULL || !arch->runnable)
-        return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "context binary: expected hardware architecture %s, found \"%s\"",
-                          epctx__archs[0].name, info.architecture);
-    return EPCTX_OK;
-}
-
-/* Weights are used in place unless byte order or alignment forbids it. */
-static bool epctx__copies_weights(epctx_span blob, const epctx__layout *layout) {
-    return layout->weight_bytes > 0 &&
-           (epctx__big_endian() || ((uintptr_t)blob.data + (uintptr_t)layout->weights) % 8);
-}
-
-/* Layout of a context in the caller's memory: offsets in bytes, parts aligned to 8. */
-typedef struct epctx__parts {
-    uint64_t graphs, values, dims, made, words, strings, weights, total;
-    uint64_t value_count;
-} epctx__parts;
-
-static uint64_t epctx__part(uint64_t *total, uint64_t size) {
-    uint64_t at = *total;
-    *total += (size + 7) & ~(uint64_t)7;
-    return at;
-}
-
-static epctx_status epctx__parts_of(epctx_span blob, const epctx__layout *layout, epctx__parts *out,
-                                    epctx_error *error) {
-    uint32_t g;
-    memset(out, 0, sizeof *out);
-    for (g = 0; g < layout->graphs; g++) {
-        const uint8_t *record =
-            blob.data + EPCTX_NPU_HEADER_SIZE + (size_t)g * EPCTX__GRAPH_WORDS * 4;
-        out->value_count += (uint64_t)epctx__get32(record + 28) + epctx__get32(record + 32);
-    }
-    if (epctx__mul(out->value_count, EPCTX__IO_WORDS) > layout->words)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: %u graph inputs and outputs exceed its I/O tables",
-                          out->value_count);
-    out->graphs = epctx__part(&out->total, layout->graphs * sizeof(epctx_npu_graph));
-    out->values = epctx__part(&out->total, out->value_count * sizeof(epctx_value));
-    out->dims = epctx__part(&out->total, out->value_count * 8 * sizeof(int64_t));
-    out->made = epctx__part(&out->total, layout->graphs * sizeof(epctx_memory *));
-    out->words = epctx__part(&out->total, layout->words * 4);
-    out->strings = epctx__part(&out->total, layout->string_bytes);
-    out->weights =
-        epctx__part(&out->total, epctx__copies_weights(blob, layout) ? layout->weight_bytes : 0);
-    if (out->total > SIZE_MAX / 2)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "context binary: too large for this machine");
-    return EPCTX_OK;
-}
-
-/* Whether this build can load a blob, judged by its header, and the memory needed. */
-static epctx_status epctx__survey(epctx_span blob, epctx__layout *layout, epctx__parts *parts,
-                                  epctx_error *error) {
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__layout_of(blob, layout, error));
-    EPCTX__TRY(epctx__check_arch(blob, error));
-    return epctx__parts_of(blob, layout, parts, error);
-}
-
-EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_error *error) {
-    epctx__layout layout;
-    epctx__parts parts;
-    *size = 0;
-    EPCTX__TRY(epctx__survey(blob, &layout, &parts, error));
-    *size = (size_t)parts.total;
-    return EPCTX_OK;
-}
-
-/* State of the verification of a context under construction. */
+/* A context under construction: the memory that it needs, and the state of its verification. */
 typedef struct epctx__blob_loader {
+    epctx_span blob;
+    epctx__header h;
+    uint64_t size, value_count; /* bytes of memory, inputs and outputs */
     epctx_npu_context *context;
     epctx_npu_graph *graphs;
     const epctx_memory **made;
     epctx_value *values;
     int64_t *dims;
-    const uint32_t *words;
-    uint64_t word_count;
-    const char *strings;
-    uint64_t string_bytes;
-    uint64_t value_count, values_used;
+    uint32_t *words;
+    char *strings;
+    uint8_t *weights; /* NULL: used in place */
+    uint64_t values_used;
     uint64_t command_words; /* of the graphs so far; limits repeated verification of shared words */
     epctx_error *error;
 } epctx__blob_loader;
 
-static epctx_status epctx__load_str(epctx__blob_loader *l, const uint32_t *words, epctx_str *out) {
-    uint64_t offset = words[0], size = words[1];
-    if (size > l->string_bytes || offset > l->string_bytes - size)
+static bool epctx__fits(uint64_t at, uint64_t size, uint64_t whole) {
+    return size <= whole && at <= whole - size;
+}
+
+/* Checks the header against the size of the blob, and whether this build can load it. */
+static epctx_status epctx__check_header(const epctx__blob_loader *l, const epctx_npu_blob *info) {
+    const epctx__header *h = &l->h;
+    const epctx_npu_arch *arch = epctx_npu_arch_find(epctx_str_of(info->architecture));
+    if (!epctx_str_is(epctx_str_of(info->sdk_version), EPCTX_NPU_SDK_VERSION))
+        return epctx_fail(l->error, EPCTX_ERR_VERSION,
+                          "context binary: expected SDK version %s, found \"%s\": recompile",
+                          EPCTX_NPU_SDK_VERSION, info->sdk_version);
+    if (h->size != l->blob.size)
+        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                          "context binary: expected %u bytes, found %u: truncated or overwritten",
+                          h->size, (uint64_t)l->blob.size);
+    if (h->header_bytes != EPCTX_NPU_HEADER_SIZE || h->words > h->size / 4 ||
+        h->strings != EPCTX_NPU_HEADER_SIZE + h->words * 4 ||
+        !epctx__fits(h->strings, h->string_bytes, h->size) || h->weights % EPCTX_NPU_ALIGN != 0 ||
+        h->weights < h->strings + h->string_bytes || h->weights > h->size ||
+        h->weight_bytes != h->size - h->weights ||
+        h->graphs > h->words / EPCTX__WORDS(epctx__graph_record) ||
+        h->weight_count > h->words / EPCTX__WORDS(epctx__weight_record))
+        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                          "context binary: a section exceeds the file");
+    if (arch == NULL || !arch->runnable)
+        return epctx_fail(l->error, EPCTX_ERR_VERSION,
+                          "context binary: expected hardware architecture %s, found \"%s\"",
+                          epctx__archs[0].name, info->architecture);
+    return EPCTX_OK;
+}
+
+/* The next part of a context in the caller's memory, aligned to 8; NULL without memory. */
+static void *epctx__part(epctx__blob_loader *l, uint8_t *memory, uint64_t size) {
+    void *part = memory != NULL ? memory + l->size : NULL;
+    l->size += (size + 7) & ~(uint64_t)7;
+    return part;
+}
+
+/* Lays the parts of the context into `memory`; NULL: only adds up their size. */
+static void epctx__lay_parts(epctx__blob_loader *l, uint8_t *memory) {
+    const epctx__header *h = &l->h;
+    /* weights are used in place unless byte order or alignment forbids it */
+    const bool copies =
+        epctx__big_endian() || ((uintptr_t)l->blob.data + (uintptr_t)h->weights) % 8 != 0;
+    l->size = 0;
+    l->graphs = (epctx_npu_graph *)epctx__part(l, memory, h->graphs * sizeof *l->graphs);
+    l->values = (epctx_value *)epctx__part(l, memory, l->value_count * sizeof *l->values);
+    l->dims =
+        (int64_t *)epctx__part(l, memory, l->value_count * EPCTX_NPU_MAX_RANK * sizeof *l->dims);
+    l->made = (const epctx_memory **)epctx__part(l, memory, h->graphs * sizeof *l->made);
+    l->words = (uint32_t *)epctx__part(l, memory, h->words * 4);
+    l->strings = (char *)epctx__part(l, memory, h->string_bytes);
+    l->weights = copies ? (uint8_t *)epctx__part(l, memory, h->weight_bytes) : NULL;
+}
+
+/* Begins to load: whether this build can, judged by the header, and the memory needed. */
+static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_error *error) {
+    const uint8_t *record = blob.data + EPCTX_NPU_HEADER_SIZE;
+    epctx_npu_blob info;
+    uint32_t g;
+    epctx_error_clear(error);
+    memset(l, 0, sizeof *l);
+    l->blob = blob;
+    l->error = error;
+    EPCTX__TRY(epctx__peek(blob, &l->h, &info, error));
+    EPCTX__TRY(epctx__check_header(l, &info));
+    for (g = 0; g < l->h.graphs; g++, record += sizeof(epctx__graph_record))
+        l->value_count += (uint64_t)epctx__get32(record + offsetof(epctx__graph_record, inputs)) +
+                          epctx__get32(record + offsetof(epctx__graph_record, outputs));
+    if (l->value_count > l->h.words / EPCTX__WORDS(epctx__value_record))
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "context binary: %u graph inputs and outputs exceed its I/O tables",
+                          l->value_count);
+    epctx__lay_parts(l, NULL);
+    if (l->size > SIZE_MAX / 2)
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "context binary: too large for this machine");
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_error *error) {
+    epctx__blob_loader l;
+    *size = 0;
+    EPCTX__TRY(epctx__survey(&l, blob, error));
+    *size = (size_t)l.size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_str(epctx__blob_loader *l, const uint32_t *name, epctx_str *out) {
+    if (!epctx__fits(name[0], name[1], l->h.string_bytes))
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: name at %u of %u bytes exceeds the %u bytes of strings",
-                          offset, size, l->string_bytes);
-    out->data = l->strings + offset;
-    out->size = (size_t)size;
+                          (uint64_t)name[0], (uint64_t)name[1], l->h.string_bytes);
+    out->data = l->strings + name[0];
+    out->size = name[1];
     return EPCTX_OK;
 }
 
@@ -5602,33 +5613,33 @@ static uint64_t epctx__value_bytes(const epctx_value *value) {
     return bytes <= EPCTX__MAX_BYTES ? bytes : 0;
 }
 
-static epctx_status epctx__load_value(epctx__blob_loader *l, const uint32_t *words,
+static epctx_status epctx__load_value(epctx__blob_loader *l, const epctx__value_record *r,
                                       epctx_value *out, int64_t *dims) {
     uint32_t i;
-    EPCTX__TRY(epctx__load_str(l, words, &out->name));
-    out->elem_type = words[2] <= 64 ? (int32_t)words[2] : 0;
-    out->rank = words[3] <= EPCTX_NPU_MAX_RANK ? (int32_t)words[3] : 0;
+    EPCTX__TRY(epctx__load_str(l, r->name, &out->name));
+    out->elem_type = r->elem_type <= 64 ? (int32_t)r->elem_type : 0;
+    out->rank = r->rank <= EPCTX_NPU_MAX_RANK ? (int32_t)r->rank : 0;
     out->dims = dims;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) dims[i] = words[4 + i];
-    if (words[3] > EPCTX_NPU_MAX_RANK || epctx__value_bytes(out) == 0)
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) dims[i] = r->dims[i];
+    if (r->rank > EPCTX_NPU_MAX_RANK || epctx__value_bytes(out) == 0)
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: tensor '%S' has an invalid type or shape", &out->name);
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_weight_table(epctx__blob_loader *l, uint64_t first) {
+static const epctx__weight_record *epctx__weight_at(const epctx_npu_context *c, uint32_t index) {
+    return (const epctx__weight_record *)(const void *)c->weight_table + index;
+}
+
+static epctx_status epctx__check_weight_table(const epctx__blob_loader *l) {
     const epctx_npu_context *c = l->context;
     uint64_t left = c->weight_size; /* no overlaps: they could make copying take very long */
     uint32_t i;
-    if (first > l->word_count ||
-        (uint64_t)c->weight_count * EPCTX__WEIGHT_WORDS > l->word_count - first)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: the weight table exceeds the file");
     for (i = 0; i < c->weight_count; i++) {
-        const uint32_t *w = l->words + first + (size_t)i * EPCTX__WEIGHT_WORDS;
-        uint64_t offset = epctx__pair(w), size = epctx__pair(w + 2);
+        const epctx__weight_record *w = epctx__weight_at(c, i);
+        const uint64_t offset = epctx__pair(w->offset), size = epctx__pair(w->size);
         if (size > left || offset > c->weight_size - size || offset % EPCTX_NPU_ALIGN != 0 ||
-            !(epctx__elem_ok(w[4]) || w[4] == 2) || size % w[4] != 0)
+            !(epctx__elem_ok(w->elem) || w->elem == 2) || size % w->elem != 0)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: weight %u at %u of %u bytes is misaligned or "
                               "exceeds its section of %u bytes",
@@ -5658,8 +5669,7 @@ static bool epctx__room(const epctx_npu_graph *graph, const epctx__operand *o, u
         break;
     case EPCTX__WEIGHT:
         if (o->index >= graph->context->weight_count) return false;
-        size =
-            epctx__pair(graph->context->weight_table + (size_t)o->index * EPCTX__WEIGHT_WORDS + 2);
+        size = epctx__pair(epctx__weight_at(graph->context, o->index)->size);
         break;
     case EPCTX__IN_MADE:
         if (graph->maker == NULL || o->index >= graph->maker->info.output_count) return false;
@@ -5719,7 +5729,7 @@ static bool epctx__command_ok(epctx_npu_graph *graph, const uint32_t *words) {
     epctx__add_work(graph, needs.work);
     for (i = 0; i < count; i++) {
         bool written = i >= op->in_count;
-        operands[i] = epctx__operand_at(words + EPCTX__COMMAND_WORDS + i * EPCTX__OPERAND_WORDS);
+        operands[i] = epctx__operand_at(words, i);
         need[i] = written ? needs.out[i - op->in_count] : needs.in[i];
         epctx__add_work(graph, need[i].bytes);
         if (!epctx__operand_ok(graph, &operands[i], &need[i], written,
@@ -5738,8 +5748,7 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
                                          uint64_t first, uint64_t size) {
     uint64_t at = 0;
     uint32_t i;
-    if (first > l->word_count || size > l->word_count - first ||
-        size > l->word_count - l->command_words)
+    if (!epctx__fits(first, size, l->h.words) || size > l->h.words - l->command_words)
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: the commands of graph '%S' exceed the file",
                           &graph->info.name);
@@ -5747,7 +5756,7 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
     graph->commands = l->words + first;
     graph->command_words = (uint32_t)size;
     for (i = 0; i < graph->command_count; i++) {
-        const uint32_t *w = l->words + first + at;
+        const uint32_t *w = graph->commands + at;
         const epctx__op_info *op;
         epctx_str name;
         if (size - at < EPCTX__COMMAND_WORDS || w[0] >= EPCTX__OP_COUNT || w[1] > size - at)
@@ -5775,52 +5784,58 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
     return EPCTX_OK;
 }
 
+static const epctx__graph_record *epctx__record_of(const epctx__blob_loader *l, uint32_t index) {
+    return (const epctx__graph_record *)(const void *)l->words + index;
+}
+
 static epctx_status epctx__load_one(epctx__blob_loader *l, uint32_t index) {
-    const uint32_t *w = l->words + (size_t)index * EPCTX__GRAPH_WORDS;
+    const epctx__graph_record *r = epctx__record_of(l, index);
     epctx_npu_graph *graph = &l->graphs[index];
-    const uint64_t values = (uint64_t)w[7] + w[8], table = w[6];
+    const uint64_t values = (uint64_t)r->inputs + r->outputs, scratch = epctx__pair(r->scratch);
+    const epctx__value_record *from;
     epctx_value *first = l->values + l->values_used;
-    uint64_t scratch = epctx__pair(w + 4), i;
-    EPCTX__TRY(epctx__load_str(l, w, &graph->info.name));
+    uint64_t i;
+    EPCTX__TRY(epctx__load_str(l, r->name, &graph->info.name));
     if (scratch > SIZE_MAX / 2 || values > l->value_count - l->values_used ||
-        table > l->word_count || values * EPCTX__IO_WORDS > l->word_count - table)
+        !epctx__fits(r->io_at, values * EPCTX__WORDS(*from), l->h.words))
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: inputs, outputs or scratch of graph '%S' are too large",
                           &graph->info.name);
+    from = (const epctx__value_record *)(const void *)(l->words + r->io_at);
     for (i = 0; i < values; i++)
-        EPCTX__TRY(epctx__load_value(l, l->words + table + i * EPCTX__IO_WORDS, &first[i],
+        EPCTX__TRY(epctx__load_value(l, &from[i], &first[i],
                                      l->dims + (l->values_used + i) * EPCTX_NPU_MAX_RANK));
     l->values_used += values;
-    graph->hash = epctx__pair(w + 2);
+    graph->hash = epctx__pair(r->hash);
     graph->context = l->context;
     graph->info.inputs = first;
-    graph->info.input_count = w[7];
-    graph->info.outputs = first + w[7];
-    graph->info.output_count = w[8];
+    graph->info.input_count = r->inputs;
+    graph->info.outputs = first + r->inputs;
+    graph->info.output_count = r->outputs;
     graph->info.scratch_size = (size_t)scratch;
-    graph->command_count = w[11];
-    if (w[12] != 0) {
-        if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count)
+    graph->command_count = r->commands;
+    if (r->maker != 0) {
+        if (r->makes != 0 || r->maker > l->context->total_count ||
+            r->maker <= l->context->graph_count)
             return epctx_fail(
                 l->error, EPCTX_ERR_CONTEXT,
                 "context binary: graph '%S' gets its weights from graph %u, which makes none",
-                &graph->info.name, (uint64_t)w[12]);
-        graph->maker = &l->graphs[w[12] - 1];
+                &graph->info.name, (uint64_t)r->maker);
+        graph->maker = &l->graphs[r->maker - 1];
         graph->made = &l->made[index];
     }
-    return epctx__load_commands(l, graph, w[9], w[10]);
+    return epctx__load_commands(l, graph, r->commands_at, r->command_words);
 }
 
 /* Graphs that make weights follow the others but are loaded first. */
-static epctx_status epctx__load_graphs(epctx__blob_loader *l, uint32_t total) {
+static epctx_status epctx__load_graphs(epctx__blob_loader *l) {
+    const uint32_t total = l->h.graphs;
     uint32_t ordinary = 0, i;
     for (i = 0; i < total; i++) {
-        if (l->words[(size_t)i * EPCTX__GRAPH_WORDS + 13] == 0) {
-            if (i != ordinary)
-                return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                                  "context binary: expected graphs that make weights last");
-            ordinary++;
-        }
+        if (epctx__record_of(l, i)->makes != 0) continue;
+        if (i != ordinary++)
+            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                              "context binary: expected graphs that make weights last");
     }
     l->context->graph_count = ordinary;
     l->context->total_count = total;
@@ -5843,7 +5858,7 @@ static epctx_status epctx__check_names(const epctx__blob_loader *l) {
         const epctx_str *name = &l->graphs[i].info.name;
         int order;
         bytes += name->size; /* overlapping names could make comparing take very long */
-        if (bytes > l->string_bytes)
+        if (bytes > l->h.string_bytes)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT, "context binary: graph names overlap");
         order = epctx__name_order(l->graphs[i - 1].info.name, *name);
         if (order >= 0)
@@ -5856,29 +5871,15 @@ static epctx_status epctx__check_names(const epctx__blob_loader *l) {
 }
 
 /* Checksum of everything except the weights: header (with this field 0), words, strings. */
-static uint64_t epctx__meta_sum(const uint8_t *header, const uint8_t *words, size_t word_bytes,
-                                const uint8_t *strings, size_t string_bytes) {
-    uint8_t copy[EPCTX_NPU_HEADER_SIZE];
+static uint64_t epctx__meta_sum(const epctx__header *header, const void *words,
+                                const void *strings) {
+    epctx__header h = *header;
     uint64_t sum;
-    memcpy(copy, header, sizeof copy);
-    memset(copy + EPCTX__H_META_SUM, 0, 8);
-    sum = epctx_hash(copy, sizeof copy, 0);
-    sum = epctx_hash(words, word_bytes, sum);
-    return epctx_hash(strings, string_bytes, sum);
-}
-
-/* Converts words of `bytes` each from little-endian to host order, in place. */
-static void epctx__to_host(uint8_t *data, uint64_t size, uint32_t bytes) {
-    uint64_t i;
-    uint32_t j;
-    if (!epctx__big_endian()) return;
-    for (i = 0; i + bytes <= size; i += bytes) {
-        for (j = 0; j < bytes / 2; j++) {
-            uint8_t t = data[i + j];
-            data[i + j] = data[i + bytes - 1 - j];
-            data[i + bytes - 1 - j] = t;
-        }
-    }
+    h.meta_sum = 0;
+    epctx__header_to_host(&h);
+    sum = epctx_hash(&h, sizeof h, 0);
+    sum = epctx_hash(words, (size_t)header->words * 4, sum);
+    return epctx_hash(strings, (size_t)header->string_bytes, sum);
 }
 
 static void epctx__copy_weights(epctx_npu_context *context, uint8_t *to) {
@@ -5887,75 +5888,58 @@ static void epctx__copy_weights(epctx_npu_context *context, uint8_t *to) {
     context->weights = to;
     if (!epctx__big_endian()) return;
     for (i = 0; i < context->weight_count; i++) {
-        const uint32_t *w = context->weight_table + (size_t)i * EPCTX__WEIGHT_WORDS;
-        epctx__to_host(to + epctx__pair(w), epctx__pair(w + 2), w[4]);
+        const epctx__weight_record *w = epctx__weight_at(context, i);
+        epctx__to_host(to + epctx__pair(w->offset), epctx__pair(w->size), w->elem);
     }
 }
 
 /* Copies first, then verifies only the copy. */
-static epctx_status epctx__load_copy(epctx_npu_context *context, epctx_span blob,
-                                     const uint8_t *header, const epctx__layout *layout,
-                                     const epctx__parts *parts, uint8_t *memory,
-                                     epctx_error *error) {
-    epctx__blob_loader l;
-    const size_t word_bytes = (size_t)layout->words * 4;
-    uint8_t *words = memory + parts->words, *strings = memory + parts->strings;
-    uint64_t sum, table;
-    memset(memory, 0, (size_t)parts->words);
-    memcpy(words, blob.data + EPCTX_NPU_HEADER_SIZE, word_bytes);
-    memcpy(strings, blob.data + layout->strings, (size_t)layout->string_bytes);
-    memset(&l, 0, sizeof l);
-    l.context = context;
-    l.graphs = (epctx_npu_graph *)(void *)(memory + parts->graphs);
-    l.values = (epctx_value *)(void *)(memory + parts->values);
-    l.dims = (int64_t *)(void *)(memory + parts->dims);
-    l.made = (const epctx_memory **)(void *)(memory + parts->made);
-    l.words = (const uint32_t *)(const void *)words;
-    l.word_count = layout->words;
-    l.strings = (const char *)strings;
-    l.string_bytes = layout->string_bytes;
-    l.value_count = parts->value_count;
-    l.error = error;
-    sum = epctx__meta_sum(header, words, word_bytes, strings, (size_t)layout->string_bytes);
-    if (sum != epctx__get64(header + EPCTX__H_META_SUM))
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected checksum %x, found %x: damaged",
-                          epctx__get64(header + EPCTX__H_META_SUM), sum);
-    epctx__to_host(words, word_bytes, 4);
-    context->graphs = l.graphs;
-    context->blob = blob;
-    context->strings = l.strings;
-    context->weights = blob.data + layout->weights;
-    context->weight_count = layout->weight_count;
-    context->weight_size = layout->weight_bytes;
-    context->weight_offset = layout->weights;
-    context->weight_checksum = epctx__get64(header + EPCTX__H_DATA_SUM);
-    /* the weight table ends the words */
-    table = layout->words - (uint64_t)layout->weight_count * EPCTX__WEIGHT_WORDS;
-    context->weight_table = l.words + table;
-    EPCTX__TRY(epctx__load_weight_table(&l, table));
-    EPCTX__TRY(epctx__load_graphs(&l, layout->graphs));
-    EPCTX__TRY(epctx__check_names(&l));
-    if (epctx__copies_weights(blob, layout)) epctx__copy_weights(context, memory + parts->weights);
+static epctx_status epctx__load_copy(epctx__blob_loader *l, epctx_npu_context *context,
+                                     uint8_t *memory) {
+    const epctx__header *h = &l->h;
+    const uint8_t *data = l->blob.data;
+    uint64_t sum;
+    epctx__lay_parts(l, memory);
+    memset(memory, 0, (size_t)((uint8_t *)l->words - memory));
+    memcpy(l->words, data + EPCTX_NPU_HEADER_SIZE, (size_t)h->words * 4);
+    memcpy(l->strings, data + h->strings, (size_t)h->string_bytes);
+    sum = epctx__meta_sum(h, l->words, l->strings);
+    if (sum != h->meta_sum)
+        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                          "context binary: expected checksum %x, found %x: damaged", h->meta_sum,
+                          sum);
+    epctx__to_host(l->words, h->words * 4, 4);
+    l->context = context;
+    context->graphs = l->graphs;
+    context->blob = l->blob;
+    context->strings = l->strings;
+    context->weights = data + h->weights;
+    context->weight_count = h->weight_count;
+    context->weight_size = h->weight_bytes;
+    context->weight_offset = h->weights;
+    context->weight_checksum = h->weight_sum;
+    context->weight_table = /* it ends the words */
+        l->words + h->words - h->weight_count * EPCTX__WORDS(epctx__weight_record);
+    EPCTX__TRY(epctx__check_weight_table(l));
+    EPCTX__TRY(epctx__load_graphs(l));
+    EPCTX__TRY(epctx__check_names(l));
+    if (l->weights != NULL) epctx__copy_weights(context, l->weights);
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blob, void *memory,
                                       size_t memory_size, epctx_error *error) {
-    uint8_t header[EPCTX_NPU_HEADER_SIZE];
-    epctx__layout layout;
-    epctx__parts parts;
+    epctx__blob_loader l;
     epctx_status status;
     memset(context, 0, sizeof *context);
-    EPCTX__TRY(epctx__survey(blob, &layout, &parts, error));
+    EPCTX__TRY(epctx__survey(&l, blob, error));
     if (memory == NULL || (uintptr_t)memory % 8 != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "context memory must be aligned to 8 bytes");
-    if (memory_size < parts.total)
+    if (memory_size < l.size)
         return epctx_fail(error, EPCTX_ERR_NOMEM,
-                          "context binary: expected %u bytes of memory, found %u", parts.total,
+                          "context binary: expected %u bytes of memory, found %u", l.size,
                           (uint64_t)memory_size);
-    memcpy(header, blob.data, sizeof header);
-    status = epctx__load_copy(context, blob, header, &layout, &parts, (uint8_t *)memory, error);
+    status = epctx__load_copy(&l, context, (uint8_t *)memory);
     if (status != EPCTX_OK) memset(context, 0, sizeof *context);
     return status;
 }
@@ -5974,11 +5958,11 @@ EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
 
 EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
                                    epctx_span *bytes, uint32_t *elem) {
-    const uint32_t *w = context->weight_table + (size_t)index * EPCTX__WEIGHT_WORDS;
+    const epctx__weight_record *w = epctx__weight_at(context, index);
     if (index >= context->weight_count) return false;
-    bytes->data = context->blob.data + context->weight_offset + epctx__pair(w);
-    bytes->size = (size_t)epctx__pair(w + 2);
-    *elem = w[4];
+    bytes->data = context->blob.data + context->weight_offset + epctx__pair(w->offset);
+    bytes->size = (size_t)epctx__pair(w->size);
+    *elem = w->elem;
     return true;
 }
 
@@ -6097,8 +6081,7 @@ static const void *epctx__source(const epctx__call *call, const epctx__operand *
     case EPCTX__IN_INPUT: return call->inputs[o->index].data + o->offset;
     case EPCTX__OUTPUT: return (const uint8_t *)call->outputs[o->index].data + o->offset;
     case EPCTX__WEIGHT:
-        return c->weights + epctx__pair(c->weight_table + (size_t)o->index * EPCTX__WEIGHT_WORDS) +
-               o->offset;
+        return c->weights + epctx__pair(epctx__weight_at(c, o->index)->offset) + o->offset;
     case EPCTX__IN_MADE: return (const uint8_t *)(*call->graph->made)[o->index].data + o->offset;
     default: return NULL;
     }
@@ -6108,20 +6091,20 @@ static const void *epctx__source(const epctx__call *call, const epctx__operand *
 static void epctx__decode(const epctx__call *call, const uint32_t *words, epctx__params *params,
                           epctx__args *args) {
     const epctx__op_info *op = &epctx__ops[words[0]];
-    const uint32_t *w = words + EPCTX__COMMAND_WORDS;
+    const uint32_t count = op->in_count + op->out_count;
     uint32_t i;
     memset(args, 0, sizeof *args);
-    for (i = 0; i < op->in_count; i++, w += EPCTX__OPERAND_WORDS) {
-        epctx__operand o = epctx__operand_at(w);
-        args->in[i] = epctx__source(call, &o);
+    for (i = 0; i < count; i++) {
+        const epctx__operand o = epctx__operand_at(words, i);
+        if (i < op->in_count)
+            args->in[i] = epctx__source(call, &o);
+        else if (o.place == EPCTX__SCRATCH)
+            args->out[i - op->in_count] = call->scratch + o.offset;
+        else
+            args->out[i - op->in_count] = (uint8_t *)call->outputs[o.index].data + o.offset;
     }
-    for (i = 0; i < op->out_count; i++, w += EPCTX__OPERAND_WORDS) {
-        epctx__operand o = epctx__operand_at(w);
-        args->out[i] =
-            (o.place == EPCTX__SCRATCH ? call->scratch : (uint8_t *)call->outputs[o.index].data) +
-            o.offset;
-    }
-    memcpy(params, w, (size_t)op->param_words * 4);
+    memcpy(params, words + EPCTX__COMMAND_WORDS + count * EPCTX__OPERAND_WORDS,
+           (size_t)op->param_words * 4);
     args->fast = call->fast;
 }
 
@@ -6182,10 +6165,9 @@ static epctx_npu_command epctx__describe(const epctx_npu_graph *graph, const uin
     command.name.size = words[3];
     command.products = needs->work;
     command.temporary = op->out_count > 1 ? needs->out[1].bytes : 0;
-    for (i = 0; i < op->in_count; i++) {
-        const uint32_t *operand = words + EPCTX__COMMAND_WORDS + i * EPCTX__OPERAND_WORDS;
-        command.bytes += *operand != EPCTX__NOWHERE ? needs->in[i].bytes : 0;
-    }
+    for (i = 0; i < op->in_count; i++)
+        if (epctx__operand_at(words, i).place != EPCTX__NOWHERE)
+            command.bytes += needs->in[i].bytes;
     command.bytes += needs->out[0].bytes;
     command.elements = needs->out[0].bytes / needs->out[0].align;
     return command;
@@ -6607,7 +6589,7 @@ typedef struct epctx__compiler {
     epctx_weightless_support weightless;
     epctx__step *makes; /* weightless: folded steps, in order */
     size_t make_count, make_room;
-    uint32_t *outputs;   /* weightless: tensor -> output of the graph of these steps, or NONE */
+    uint32_t *outputs;   /* weightless: tensor -> output of their graph, or NONE; there: tensors */
     const uint32_t *ios; /* tensors of the graph's inputs and outputs; NULL: found by name */
     epctx_npu_stats stats;
     const epctx_npu *npu; /* whose trace_fn is called; NULL: none */
@@ -6631,11 +6613,20 @@ static epctx_status epctx__no_memory(epctx__compiler *c, uint64_t size) {
                       size);
 }
 
-/* Arena memory, at least one byte. */
-static epctx_status epctx__room_for(epctx__compiler *c, uint64_t count, size_t size, void **out) {
-    *out = count <= SIZE_MAX / 2 ? epctx_arena_array(c->arena, (size_t)count + 1, size) : NULL;
-    return *out != NULL ? EPCTX_OK : epctx__no_memory(c, epctx__mul(count, size));
+/* Zeroed arena memory, at least one byte; NULL: the error is set. */
+static void *epctx__new(epctx__compiler *c, uint64_t count, size_t size) {
+    void *memory =
+        count <= SIZE_MAX / 2 ? epctx_arena_array(c->arena, (size_t)count + 1, size) : NULL;
+    if (memory == NULL) epctx__no_memory(c, epctx__mul(count, size));
+    return memory;
 }
+
+/* Sets `to` to zeroed arena memory for `count` elements, or returns the failure. */
+#define EPCTX__NEW(c, to, type, count) \
+    do { \
+        (to) = (type *)epctx__new(c, count, sizeof *(to)); \
+        if ((to) == NULL) return EPCTX_ERR_NOMEM; \
+    } while (0)
 
 static epctx_status epctx__put_name(epctx__compiler *c, epctx_map *map, epctx_str name,
                                     uint32_t value) {
@@ -6649,7 +6640,8 @@ static epctx_status epctx__grow(epctx__compiler *c, void **array, size_t count, 
     void *bigger;
     size_t wanted = *room == 0 ? 16 : *room * 2;
     if (count < *room) return EPCTX_OK;
-    EPCTX__TRY(epctx__room_for(c, wanted, size, &bigger));
+    bigger = epctx__new(c, wanted, size);
+    if (bigger == NULL) return EPCTX_ERR_NOMEM;
     if (count > 0) memcpy(bigger, *array, count * size);
     *array = bigger;
     *room = wanted;
@@ -6774,9 +6766,10 @@ static epctx_status epctx__data(epctx__compiler *c, uint32_t id, const void **da
         if (!epctx__big_endian() && (uintptr_t)t->raw % elem == 0) {
             t->data = t->raw;
         } else {
-            EPCTX__TRY(epctx__room_for(c, t->count, elem, &copy));
+            copy = epctx__new(c, t->count, elem);
+            if (copy == NULL) return EPCTX_ERR_NOMEM;
             if (t->count > 0) memcpy(copy, t->raw, (size_t)t->count * elem);
-            epctx__to_host((uint8_t *)copy, t->count * elem, elem);
+            epctx__to_host(copy, t->count * elem, elem);
             t->data = copy;
         }
     }
@@ -6797,7 +6790,8 @@ static epctx_status epctx__add_constant(epctx__compiler *c, int32_t elem, const 
     uint64_t count = epctx__count(shape);
     if (epctx__mul(count, epctx__stored_size(elem)) > EPCTX__MAX_BYTES)
         return EPCTX__REFUSE(c, "constant too large: %u elements", count);
-    EPCTX__TRY(epctx__room_for(c, count, epctx__stored_size(elem), data));
+    *data = epctx__new(c, count, epctx__stored_size(elem));
+    if (*data == NULL) return EPCTX_ERR_NOMEM;
     EPCTX__TRY(epctx__add_tensor(c, elem, shape, id));
     c->tensors[*id].constant = true;
     c->tensors[*id].data = *data;
@@ -6865,12 +6859,12 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     const epctx__op_info *op = &epctx__ops[s->op];
     epctx__tensor *out = &c->tensors[s->out];
     epctx__args args;
-    void *data;
+    epctx__step *dequantize;
     uint32_t i;
     memset(&args, 0, sizeof args);
     if (out->data == NULL) {
-        EPCTX__TRY(epctx__room_for(c, out->count, epctx__stored_size(out->elem), &data));
-        out->data = data;
+        out->data = epctx__new(c, out->count, epctx__stored_size(out->elem));
+        if (out->data == NULL) return EPCTX_ERR_NOMEM;
         out->constant = true;
     }
     if (out->count == 0) return EPCTX_OK;
@@ -6878,9 +6872,9 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     for (i = 0; i < op->in_count; i++)
         if (s->in[i] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[i], &args.in[i]));
     if (s->op == EPCTX__OP_DEQUANTIZE) {
-        EPCTX__TRY(epctx__room_for(c, 1, sizeof *s, &data));
-        memcpy(data, s, sizeof *s);
-        out->dequantized = (const epctx__step *)data;
+        EPCTX__NEW(c, dequantize, epctx__step, 1);
+        *dequantize = *s;
+        out->dequantized = dequantize;
     }
     /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
@@ -8204,10 +8198,8 @@ static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, 
 
 static epctx_status epctx__lower_concat(epctx__compiler *c) {
     uint32_t *ids, axis;
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, c->node->input_count, sizeof *ids, &memory));
-    ids = (uint32_t *)memory;
+    EPCTX__NEW(c, ids, uint32_t, c->node->input_count);
     EPCTX__TRY(epctx__input(c, 0, &ids[0]));
     EPCTX__TRY(
         epctx__axis_attr(c, c->node->version < 4 ? 1 : 0, c->tensors[ids[0]].shape.rank, 0, &axis));
@@ -12101,8 +12093,7 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     uint32_t waves;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &waves));
     w = (float *)data;
-    EPCTX__TRY(epctx__room_for(c, size, 2 * sizeof *turn, &data));
-    turn = (float *)data;
+    EPCTX__NEW(c, turn, float, 2 * size);
     for (i = 0; i < size; i++) {
         turn[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
         turn[2 * i + 1] = epctx__f_mul(epctx__wave(i, size, true), inverse ? scale : -1.0f);
@@ -12437,17 +12428,14 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
     uint32_t *given, scale, zero, y;
     epctx_str *names;
     epctx_status status;
-    void *memory;
     size_t i;
     if (epctx_node_int(node, "channels_last", 0) != 0 ||
         (epctx_node_int(node, "ceil_mode", 0) != 0 &&
          epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
         return EPCTX__REFUSE(c,
                              "expected channels_last 0, and not ceil_mode with count_include_pad");
-    EPCTX__TRY(epctx__room_for(c, count + 2, sizeof *given, &memory));
-    given = (uint32_t *)memory;
-    EPCTX__TRY(epctx__room_for(c, count + 2, sizeof *names, &memory));
-    names = (epctx_str *)memory;
+    EPCTX__NEW(c, given, uint32_t, count + 2);
+    EPCTX__NEW(c, names, epctx_str, count + 2);
     inner.input_count = 0;
     for (i = 0; i < passed; i++) {
         EPCTX__TRY(epctx__input(c, i, &given[inner.input_count]));
@@ -12901,9 +12889,7 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
     uint32_t y = c->in[0];
     bool going = true;
     size_t i, n;
-    void *memory;
-    EPCTX__TRY(epctx__room_for(c, 1, sizeof *r, &memory));
-    r = (epctx__rounds *)memory;
+    EPCTX__NEW(c, r, epctx__rounds, 1);
     r->count = INT64_MAX;
     EPCTX__TRY(epctx__begin_rounds(c, r));
     if (r->lead != 0 && y != EPCTX__NONE) /* Loop */
@@ -13344,6 +13330,8 @@ static void epctx__choose_orders(epctx__compiler *c) {
 static void epctx__drop_dead(epctx__compiler *c) {
     size_t i;
     uint32_t j;
+    for (i = 0; i < c->buffer_count; i++)
+        c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
     for (i = c->step_count; i > 0; i--) {
         epctx__step *s = &c->steps[i - 1];
         s->dead = !c->buffers[c->tensors[s->out].buffer].needed;
@@ -13351,14 +13339,6 @@ static void epctx__drop_dead(epctx__compiler *c) {
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
                 c->buffers[c->tensors[s->in[j]].buffer].needed = true;
     }
-}
-
-/* The same after steps have changed. */
-static void epctx__drop_unused(epctx__compiler *c) {
-    size_t i;
-    for (i = 0; i < c->buffer_count; i++)
-        c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
-    epctx__drop_dead(c);
 }
 
 /* Where a move that writes every element of a dense tensor, once, took them from. */
@@ -13415,10 +13395,8 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
     const epctx__step *steps = c->steps;
     const size_t count = c->step_count, tensors = c->tensor_count;
     uint32_t *copies, j;
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, tensors, sizeof *copies, &memory));
-    copies = (uint32_t *)memory; /* 0: none, or one more than the tensor */
+    EPCTX__NEW(c, copies, uint32_t, tensors); /* 0: none, or one more than the tensor */
     c->steps = NULL;
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
@@ -13446,12 +13424,10 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
 /* Joins moves of moves: Reshape, Transpose and Split of one tensor copy it once. */
 static epctx_status epctx__join_moves(epctx__compiler *c) {
     epctx__traffic *traffic;
-    void *memory;
     size_t i;
     uint32_t j;
     EPCTX__TRY(epctx__copy_parts(c));
-    EPCTX__TRY(epctx__room_for(c, c->buffer_count, sizeof *traffic, &memory));
-    traffic = (epctx__traffic *)memory;
+    EPCTX__NEW(c, traffic, epctx__traffic, c->buffer_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         if (s->dead) continue;
@@ -13463,7 +13439,7 @@ static epctx_status epctx__join_moves(epctx__compiler *c) {
     }
     for (i = 0; i < c->step_count; i++)
         if (!c->steps[i].dead && c->steps[i].op == EPCTX__OP_MOVE) epctx__join_move(c, i, traffic);
-    epctx__drop_unused(c);
+    epctx__drop_dead(c);
     return EPCTX_OK;
 }
 
@@ -13532,7 +13508,6 @@ static epctx_status epctx__bind_outputs(epctx__compiler *c) {
         }
         c->buffers[t->buffer].place = EPCTX__OUTPUT;
         c->buffers[t->buffer].index = (uint32_t)i;
-        c->buffers[t->buffer].needed = true;
     }
     return EPCTX_OK;
 }
@@ -13597,11 +13572,9 @@ typedef struct epctx__tree {
 } epctx__tree;
 
 static epctx_status epctx__new_tree(epctx__compiler *c, size_t count, epctx__tree *tree) {
-    void *memory;
     tree->leaves = 1;
     while (tree->leaves < count) tree->leaves *= 2;
-    EPCTX__TRY(epctx__room_for(c, tree->leaves, 2 * sizeof *tree->max, &memory));
-    tree->max = (uint64_t *)memory;
+    EPCTX__NEW(c, tree->max, uint64_t, 2 * tree->leaves);
     return EPCTX_OK;
 }
 
@@ -13757,15 +13730,13 @@ static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
 /* Splits convolutions followed by a pool at the peak of live bytes. */
 static epctx_status epctx__split_pools(epctx__compiler *c) {
     epctx__step *steps;
-    void *memory;
     size_t i, next, count = 0, room = c->step_count;
     for (i = 0; i < c->step_count; i++) {
         next = epctx__pool_behind(c, i);
         room += next != 0 ? 2 * (size_t)c->steps[next].params.pool.window.out_h : 0;
     }
     if (room == c->step_count) return EPCTX_OK;
-    EPCTX__TRY(epctx__room_for(c, room, sizeof *steps, &memory));
-    steps = (epctx__step *)memory;
+    EPCTX__NEW(c, steps, epctx__step, room);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         const size_t before = count;
@@ -13938,10 +13909,8 @@ static void epctx__try_order(epctx__compiler *c, epctx__planner *p, epctx__order
 }
 
 static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, c->buffer_count, 3 * sizeof *p->list, &memory));
-    p->list = (epctx__item *)memory;
+    EPCTX__NEW(c, p->list, epctx__item, 3 * c->buffer_count);
     p->by_time = p->list + c->buffer_count;
     p->beside = p->by_time + c->buffer_count;
     p->count = 0;
@@ -14116,7 +14085,6 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
     const epctx__step *s = t->dequantized;
     const epctx__quantize *q;
     const void *data, *zeros = NULL, *scale;
-    void *memory;
     uint64_t i;
     *known = false;
     if (s == NULL || t->outside) return EPCTX_OK;
@@ -14127,8 +14095,7 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
     EPCTX__TRY(epctx__data(c, s->in[0], &data));
     EPCTX__TRY(epctx__data(c, s->in[1], &scale));
     if (s->in[2] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[2], &zeros));
-    EPCTX__TRY(epctx__room_for(c, t->count, sizeof **values, &memory));
-    *values = (int32_t *)memory;
+    EPCTX__NEW(c, *values, int32_t, t->count);
     *scales = (const float *)scale;
     *scale_step = q->channels != 1 ? 1 : 0;
     for (i = 0; i < t->count; i++) {
@@ -14464,13 +14431,11 @@ static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q
 
 static epctx_status epctx__survey_steps(epctx__integers *w) {
     epctx__compiler *c = w->c;
-    void *memory;
     size_t i;
     uint32_t j;
     w->steps = c->steps;
     w->buffers = c->buffer_count;
-    EPCTX__TRY(epctx__room_for(c, 2 * w->buffers, sizeof *w->made, &memory));
-    w->made = (uint32_t *)memory;
+    EPCTX__NEW(c, w->made, uint32_t, 2 * w->buffers);
     w->readers = w->made + w->buffers;
     memset(w->made, 0xff, w->buffers * sizeof *w->made);
     for (i = 0; i < w->buffers; i++) w->readers[i] = c->buffers[i].place == EPCTX__SCRATCH ? 0 : 2;
@@ -14506,7 +14471,7 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
         if (s->op == EPCTX__OP_QUANTIZE) EPCTX__TRY(epctx__integer_step(&w, s, &done));
         if (!done) EPCTX__TRY(epctx__emit(c, s));
     }
-    epctx__drop_unused(c);
+    epctx__drop_dead(c);
     return EPCTX_OK;
 }
 
@@ -14579,15 +14544,8 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
  * >>emit: writing the blob
  * ============================================================ */
 
-/* One graph of a context under construction; word positions count from the end of the records. */
-typedef struct epctx__graph_record {
-    uint32_t name_at, name_size;
-    uint64_t hash, scratch;
-    uint32_t io_at, inputs, outputs, commands_at, command_words, commands;
-    uint32_t maker; /* position among the makers, from 1 */
-} epctx__graph_record;
-
-/* A context under construction. `words` are little-endian already. */
+/* A context under construction. Records and words are in the host's order; their positions count
+ * from the end of the records, and makers from 1, until all graphs are there. */
 typedef struct epctx__build {
     epctx_allocator allocator;
     epctx_weightless_support weightless;
@@ -14598,38 +14556,15 @@ typedef struct epctx__build {
     epctx_arena arena;    /* the results of types_fn */
 } epctx__build;
 
-static void epctx__put32(uint8_t *p, uint32_t v) {
-    p[0] = (uint8_t)(v & 0xff);
-    p[1] = (uint8_t)(v >> 8 & 0xff);
-    p[2] = (uint8_t)(v >> 16 & 0xff);
-    p[3] = (uint8_t)(v >> 24);
-}
-
-static void epctx__put64(uint8_t *p, uint64_t v) {
-    epctx__put32(p, (uint32_t)(v & UINT32_MAX));
-    epctx__put32(p + 4, (uint32_t)(v >> 32));
-}
-
 static epctx_status epctx__append(epctx__compiler *c, epctx_buffer *to, const void *data,
                                   size_t size) {
     return epctx_buffer_append(to, data, size) == EPCTX_OK ? EPCTX_OK : epctx__no_memory(c, size);
 }
 
-static epctx_status epctx__word(epctx__compiler *c, epctx_buffer *to, uint64_t v) {
-    uint8_t bytes[4];
-    epctx__put32(bytes, (uint32_t)v);
-    return epctx__append(c, to, bytes, 4);
-}
-
-static epctx_status epctx__word64(epctx__compiler *c, epctx_buffer *to, uint64_t v) {
-    EPCTX__TRY(epctx__word(c, to, v & UINT32_MAX));
-    return epctx__word(c, to, v >> 32);
-}
-
-/* Adds a name to the strings and its two words. */
-static epctx_status epctx__name(epctx__compiler *c, epctx__build *b, epctx_str name) {
-    EPCTX__TRY(epctx__word(c, &b->words, b->strings.size));
-    EPCTX__TRY(epctx__word(c, &b->words, name.size));
+/* Adds a name to the strings; `to` gets its place. */
+static epctx_status epctx__name(epctx__compiler *c, epctx__build *b, epctx_str name, uint32_t *to) {
+    to[0] = (uint32_t)b->strings.size;
+    to[1] = (uint32_t)name.size;
     return name.size > 0 ? epctx__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
 }
 
@@ -14673,11 +14608,9 @@ static uint64_t epctx__weight_size(const epctx__compiler *c, const epctx__step *
 static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) {
     uint64_t more = 4096; /* header and names of the graph */
     uint8_t *counted;
-    void *memory;
     size_t i;
     uint32_t j;
-    EPCTX__TRY(epctx__room_for(c, c->tensor_count, 1, &memory));
-    counted = (uint8_t *)memset(memory, 0, c->tensor_count);
+    EPCTX__NEW(c, counted, uint8_t, c->tensor_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         if (s->dead) continue;
@@ -14685,7 +14618,7 @@ static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) 
         for (j = 0; j < EPCTX__MAX_IN; j++) {
             if (epctx__is_weight(c, s, j) && !counted[s->in[j]]) {
                 counted[s->in[j]] = 1;
-                more += EPCTX__WEIGHT_WORDS * 4 + epctx__aligned(epctx__weight_size(c, s, j));
+                more += sizeof(epctx__weight_record) + epctx__aligned(epctx__weight_size(c, s, j));
             }
         }
     }
@@ -14718,12 +14651,11 @@ static epctx_status epctx__add_weight(epctx__compiler *c, epctx__build *b, uint8
     return EPCTX_OK;
 }
 
-/* Operand `at` of `s`, a weight. */
+/* Operand `at` of `s`, a weight; sets its index. */
 static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, const epctx__step *s,
-                                        uint32_t at) {
+                                        uint32_t at, uint32_t *index) {
     const size_t size = (size_t)epctx__weight_size(c, s, at);
     const uint32_t elem = epctx__stored_size(c->tensors[s->in[at]].elem);
-    uint32_t index;
     epctx__args args;
     memset(&args, 0, sizeof args);
     EPCTX__TRY(epctx__next_weight(c, b, size, &args.out[0]));
@@ -14732,48 +14664,50 @@ static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, con
         (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
     else if (size > 0)
         memcpy(args.out[0], args.in[0], size);
-    EPCTX__TRY(epctx__add_weight(c, b, (uint8_t *)args.out[0], size, elem, &index));
-    EPCTX__TRY(epctx__word(c, &b->words, EPCTX__WEIGHT));
-    EPCTX__TRY(epctx__word(c, &b->words, index));
-    return epctx__word64(c, &b->words, 0);
+    return epctx__add_weight(c, b, (uint8_t *)args.out[0], size, elem, index);
 }
 
-static epctx_status epctx__write_operand(epctx__compiler *c, epctx__build *b, uint32_t id) {
-    uint32_t place = EPCTX__NOWHERE, index = 0;
-    uint64_t offset = 0;
+/* Where tensor `id` is, unless it is a weight. */
+static epctx__operand epctx__operand_of(const epctx__compiler *c, uint32_t id) {
+    epctx__operand o = {EPCTX__NOWHERE, 0, 0};
     if (id != EPCTX__NONE && c->tensors[id].outside) {
-        place = EPCTX__IN_MADE;
-        index = c->outputs[c->tensors[id].whole];
-        offset = c->tensors[id].at;
+        o.place = EPCTX__IN_MADE;
+        o.index = c->outputs[c->tensors[id].whole];
+        o.offset = c->tensors[id].at;
     } else if (id != EPCTX__NONE) {
         const epctx__buffer *buffer = &c->buffers[c->tensors[id].buffer];
-        place = (uint32_t)buffer->place;
-        index = buffer->index;
-        offset = c->tensors[id].offset + buffer->offset;
+        o.place = (uint32_t)buffer->place;
+        o.index = buffer->index;
+        o.offset = c->tensors[id].offset + buffer->offset;
     }
-    EPCTX__TRY(epctx__word(c, &b->words, place));
-    EPCTX__TRY(epctx__word(c, &b->words, index));
-    return epctx__word64(c, &b->words, offset);
+    return o;
 }
 
 static epctx_status epctx__write_step(epctx__compiler *c, epctx__build *b, const epctx__step *s) {
     const epctx__op_info *op = &epctx__ops[s->op];
-    uint32_t words[sizeof(epctx__params) / 4], i;
-    EPCTX__TRY(epctx__word(c, &b->words, (uint32_t)s->op));
-    EPCTX__TRY(epctx__word(c, &b->words, epctx__command_size(op)));
-    EPCTX__TRY(epctx__name(c, b, s->name));
-    for (i = 0; i < op->in_count; i++)
-        EPCTX__TRY(epctx__is_weight(c, s, i) ? epctx__write_weight(c, b, s, i)
-                                             : epctx__write_operand(c, b, s->in[i]));
-    EPCTX__TRY(epctx__write_operand(c, b, s->out));
-    if (op->out_count > 1) {
-        EPCTX__TRY(epctx__word(c, &b->words, EPCTX__SCRATCH));
-        EPCTX__TRY(epctx__word(c, &b->words, 0));
-        EPCTX__TRY(epctx__word64(c, &b->words, c->buffers[s->temporary].offset));
+    const uint32_t count = op->in_count + op->out_count, size = epctx__command_size(op);
+    uint32_t words[EPCTX__COMMAND_WORDS + (EPCTX__MAX_IN + EPCTX__MAX_OUT) * EPCTX__OPERAND_WORDS +
+                   EPCTX__WORDS(epctx__params)];
+    uint32_t *to = words + EPCTX__COMMAND_WORDS, i;
+    words[0] = (uint32_t)s->op;
+    words[1] = size;
+    EPCTX__TRY(epctx__name(c, b, s->name, words + 2));
+    for (i = 0; i < count; i++, to += EPCTX__OPERAND_WORDS) {
+        epctx__operand o = {EPCTX__WEIGHT, 0, 0};
+        if (i < op->in_count && epctx__is_weight(c, s, i)) {
+            EPCTX__TRY(epctx__write_weight(c, b, s, i, &o.index));
+        } else if (i <= op->in_count) {
+            o = epctx__operand_of(c, i < op->in_count ? s->in[i] : s->out);
+        } else {
+            o.place = EPCTX__SCRATCH;
+            o.offset = c->buffers[s->temporary].offset;
+        }
+        to[0] = o.place;
+        to[1] = o.index;
+        epctx__set_pair(to + 2, o.offset);
     }
-    memcpy(words, &s->params, sizeof words);
-    for (i = 0; i < op->param_words; i++) EPCTX__TRY(epctx__word(c, &b->words, words[i]));
-    return EPCTX_OK;
+    memcpy(to, &s->params, op->param_words * sizeof *to);
+    return epctx__append(c, &b->words, words, size * sizeof *words);
 }
 
 /* Writes input or output `at`; outputs follow the inputs. */
@@ -14781,13 +14715,14 @@ static epctx_status epctx__write_value(epctx__compiler *c, epctx__build *b, epct
                                        size_t at) {
     const epctx__tensor *t =
         &c->tensors[c->ios != NULL ? c->ios[at] : epctx_map_get(&c->scope.names, name)];
+    epctx__value_record r;
     uint32_t i;
-    EPCTX__TRY(epctx__name(c, b, name));
-    EPCTX__TRY(epctx__word(c, &b->words, (uint32_t)t->elem));
-    EPCTX__TRY(epctx__word(c, &b->words, t->shape.rank));
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
-        EPCTX__TRY(epctx__word(c, &b->words, i < t->shape.rank ? (uint64_t)t->shape.dims[i] : 0));
-    return EPCTX_OK;
+    memset(&r, 0, sizeof r);
+    EPCTX__TRY(epctx__name(c, b, name, r.name));
+    r.elem_type = (uint32_t)t->elem;
+    r.rank = t->shape.rank;
+    for (i = 0; i < r.rank; i++) r.dims[i] = (uint32_t)t->shape.dims[i];
+    return epctx__append(c, &b->words, &r, sizeof r);
 }
 
 /* Appends the compiled graph to the context and its record to `records`. */
@@ -14796,12 +14731,11 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
     epctx__graph_record r;
     size_t i;
     memset(&r, 0, sizeof r);
-    r.name_at = (uint32_t)b->strings.size;
-    r.name_size = (uint32_t)name.size;
-    EPCTX__TRY(epctx__append(c, &b->strings, name.data, name.size));
-    r.hash = hash;
+    EPCTX__TRY(epctx__name(c, b, name, r.name));
+    epctx__set_pair(r.hash, hash);
+    epctx__set_pair(r.scratch, c->stats.scratch_size);
     r.maker = maker;
-    r.scratch = c->stats.scratch_size;
+    r.makes = records == &b->makers;
     r.io_at = (uint32_t)(b->words.size / 4);
     r.inputs = (uint32_t)c->graph->input_count;
     r.outputs = (uint32_t)c->graph->output_count;
@@ -14828,11 +14762,9 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
 
 /* Numbers the constants outside the blob that steps read: they become the maker's outputs. */
 static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
-    void *memory;
     size_t i;
     uint32_t j;
-    EPCTX__TRY(epctx__room_for(c, c->tensor_count, sizeof *c->outputs, &memory));
-    c->outputs = (uint32_t *)memory;
+    EPCTX__NEW(c, c->outputs, uint32_t, c->tensor_count);
     *count = 0;
     for (i = 0; i < c->tensor_count; i++) c->outputs[i] = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
@@ -14846,178 +14778,116 @@ static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
     return EPCTX_OK;
 }
 
-/* The maker, the graph that makes weights, under compilation. */
-typedef struct epctx__making {
-    const epctx__compiler *from;
-    epctx__compiler c;
-    epctx_graph graph;
-    uint8_t *needed; /* tensors of `from` */
-    uint32_t *ids;   /* tensor of `from` -> tensor */
-    uint32_t *ios;
-    epctx_value *values; /* names of the inputs; outputs are unnamed */
-} epctx__making;
-
-/* An operand of `from`: tensors outside the blob were added before, other constants are copied. */
-static epctx_status epctx__making_operand(epctx__making *m, uint32_t id, uint32_t *out) {
-    const epctx__tensor *t = &m->from->tensors[id];
-    if (!t->outside || t->whole != id)
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, out));
-    if (!t->outside) {
-        m->c.tensors[*out].constant = true;
-        m->c.tensors[*out].raw = t->raw;
-        m->c.tensors[*out].data = t->data;
-    } else if (t->whole == id) {
-        *out = m->ids[id];
-    } else {
-        m->c.tensors[*out].buffer = m->c.tensors[m->ids[t->whole]].buffer;
-        m->c.tensors[*out].offset = t->at;
-    }
+/* Gives tensor `id` of the maker memory of its own. */
+static epctx_status epctx__making(epctx__compiler *m, uint32_t id, epctx__storage place,
+                                  uint32_t index) {
+    epctx__tensor *t = &m->tensors[id];
+    EPCTX__TRY(epctx__add_buffer(m, t->count * epctx__stored_size(t->elem), &t->buffer));
+    m->buffers[t->buffer].place = place;
+    m->buffers[t->buffer].index = index;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__making_step(epctx__making *m, const epctx__step *made) {
-    epctx__step s = *made;
-    uint32_t j;
-    if (m->ids[s.out] == EPCTX__NONE) {
-        const epctx__tensor *t = &m->from->tensors[s.out];
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
+/* Tensors outside the blob, constants of `from`, are computed in the maker: initializers are its
+ * inputs, what `from` reads its outputs; unchanged initializers are copied. */
+static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compiler *from) {
+    const uint32_t given = (uint32_t)from->graph->initializer_count;
+    const uint32_t count = (uint32_t)from->tensor_count;
+    uint32_t i, id;
+    EPCTX__NEW(m, m->tensors, epctx__tensor, count);
+    EPCTX__NEW(m, m->steps, epctx__step, from->make_count);
+    memcpy(m->tensors, from->tensors, count * sizeof *m->tensors);
+    m->tensor_count = m->tensor_room = count;
+    m->step_room = from->make_count;
+    for (i = 0; i < given; i++)
+        if (from->tensors[i].outside) EPCTX__TRY(epctx__making(m, i, EPCTX__IN_INPUT, 0));
+    for (i = 0; i < from->make_count; i++) {
+        id = from->makes[i].out;
+        if (!from->tensors[id].outside) continue;
+        if (m->tensors[id].buffer == EPCTX__NONE)
+            EPCTX__TRY(epctx__making(m, id, EPCTX__SCRATCH, 0));
+        m->steps[m->step_count++] = from->makes[i];
     }
-    for (j = 0; j < EPCTX__MAX_IN; j++)
-        if (s.in[j] != EPCTX__NONE) EPCTX__TRY(epctx__making_operand(m, s.in[j], &s.in[j]));
-    s.out = m->ids[s.out];
-    return epctx__emit(&m->c, &s);
-}
-
-/* Needed initializers become inputs. */
-static epctx_status epctx__making_inputs(epctx__making *m) {
-    const epctx__compiler *from = m->from;
-    size_t i;
-    for (i = 0; i < from->graph->initializer_count; i++) {
-        const epctx__tensor *t = &from->tensors[i];
-        uint32_t buffer;
-        size_t at = m->graph.input_count;
-        if (!m->needed[i]) continue;
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
-        EPCTX__TRY(epctx__add_buffer(&m->c, t->count * epctx__stored_size(t->elem), &buffer));
-        m->c.buffers[buffer].place = EPCTX__IN_INPUT;
-        m->c.buffers[buffer].index = (uint32_t)at;
-        m->c.tensors[m->ids[i]].buffer = buffer;
-        m->ios[at] = m->ids[i];
-        m->values[at].name = t->name;
-        m->graph.input_count++;
+    for (i = 0; i < count; i++) {
+        epctx__tensor *t = &m->tensors[i];
+        if (!t->outside) continue;
+        t->outside = t->constant = false;
+        t->buffer = m->tensors[t->whole].buffer;
+        t->offset = t->at;
     }
-    return EPCTX_OK;
-}
-
-/* Weights that the graph reads become outputs; unchanged initializers are copied. */
-static epctx_status epctx__making_outputs(epctx__making *m) {
-    const epctx__compiler *from = m->from;
-    size_t i;
-    for (i = 0; i < from->tensor_count; i++) {
-        const epctx__tensor *t = &from->tensors[i];
-        uint32_t id = m->ids[i];
-        epctx__buffer *buffer;
+    for (i = 0; i < count; i++) {
         if (from->outputs[i] == EPCTX__NONE) continue;
-        if (i < from->graph->initializer_count) {
-            EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &id));
-            EPCTX__TRY(epctx__emit_copy(&m->c, m->ids[i], id));
+        id = i;
+        if (i < given) {
+            const epctx__shape shape = m->tensors[i].shape;
+            EPCTX__TRY(epctx__add_tensor(m, m->tensors[i].elem, &shape, &id));
+            EPCTX__TRY(epctx__emit_copy(m, i, id));
         }
-        buffer = &m->c.buffers[m->c.tensors[id].buffer];
-        buffer->place = EPCTX__OUTPUT;
-        buffer->index = from->outputs[i];
-        buffer->needed = true;
-        m->ios[m->graph.input_count + from->outputs[i]] = id;
+        m->outputs[from->outputs[i]] = id;
+        m->buffers[m->tensors[id].buffer].place = EPCTX__OUTPUT;
+        m->buffers[m->tensors[id].buffer].index = from->outputs[i];
     }
+    epctx__drop_dead(m);
     return EPCTX_OK;
 }
 
 /* Writes the graph that makes the weights of `from`; `maker` 0: it needs none. */
 static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, uint32_t *maker) {
-    epctx__making m;
-    void *memory;
-    uint32_t count, j;
+    const size_t given = from->graph->initializer_count;
+    epctx_graph graph;
+    epctx__compiler m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
+    epctx_value *values; /* names of the inputs; outputs are unnamed */
+    uint32_t count, *ios;
     size_t i;
     *maker = 0;
     EPCTX__TRY(epctx__number_outputs(from, &count));
     if (count == 0) return EPCTX_OK;
-    memset(&m, 0, sizeof m);
-    m.from = from;
-    m.c = epctx__compiler_of(&m.graph, from->arch, from->arena, from->error);
-    EPCTX__TRY(epctx__room_for(from, from->tensor_count, 1, &memory));
-    m.needed = (uint8_t *)memory;
-    EPCTX__TRY(epctx__room_for(from, from->tensor_count, sizeof *m.ids, &memory));
-    m.ids = (uint32_t *)memory;
-    i = from->graph->initializer_count + count;
-    EPCTX__TRY(epctx__room_for(from, i, sizeof *m.ios, &memory));
-    m.ios = (uint32_t *)memory;
-    EPCTX__TRY(epctx__room_for(from, i, sizeof *m.values, &memory));
-    m.values = (epctx_value *)memory;
-    for (i = 0; i < from->tensor_count; i++) {
-        m.ids[i] = EPCTX__NONE;
-        m.needed[i] = from->outputs[i] != EPCTX__NONE;
+    memset(&graph, 0, sizeof graph);
+    EPCTX__NEW(from, ios, uint32_t, given + count);
+    EPCTX__NEW(from, values, epctx_value, given + count);
+    EPCTX__NEW(from, m.outputs, uint32_t, count);
+    EPCTX__TRY(epctx__making_steps(&m, from));
+    for (i = 0; i < given; i++) {
+        const uint32_t buffer = m.tensors[i].buffer;
+        if (!from->tensors[i].outside || !m.buffers[buffer].needed) continue;
+        m.buffers[buffer].index = (uint32_t)graph.input_count;
+        values[graph.input_count].name = from->tensors[i].name;
+        ios[graph.input_count++] = (uint32_t)i;
     }
-    for (i = from->make_count; i > 0; i--) {
-        const epctx__step *s = &from->makes[i - 1];
-        for (j = 0; m.needed[s->out] && j < EPCTX__MAX_IN; j++)
-            if (s->in[j] != EPCTX__NONE && from->tensors[s->in[j]].outside)
-                m.needed[from->tensors[s->in[j]].whole] = 1;
-    }
-    EPCTX__TRY(epctx__making_inputs(&m));
-    for (i = 0; i < from->make_count; i++)
-        if (m.needed[from->makes[i].out]) EPCTX__TRY(epctx__making_step(&m, &from->makes[i]));
-    EPCTX__TRY(epctx__making_outputs(&m));
-    m.graph.inputs = m.values;
-    m.graph.outputs = m.values + m.graph.input_count;
-    m.graph.output_count = count;
-    m.c.ios = m.ios;
-    epctx__drop_dead(&m.c);
-    EPCTX__TRY(epctx__plan(&m.c));
+    memcpy(ios + graph.input_count, m.outputs, count * sizeof *ios);
+    m.ios = ios;
+    graph.inputs = values;
+    graph.outputs = values + graph.input_count;
+    graph.output_count = count;
+    EPCTX__TRY(epctx__plan(&m));
     *maker = (uint32_t)(b->makers.size / sizeof(epctx__graph_record)) + 1;
-    return epctx__write_graph(&m.c, b, &b->makers, epctx_str_of(NULL), 0, 0);
-}
-
-/* `maker`: the graph that makes the weights, from 1; `makes`: this graph makes weights. */
-static epctx_status epctx__put_record(epctx__compiler *c, epctx_buffer *out,
-                                      const epctx__graph_record *r, uint64_t base, uint64_t maker,
-                                      bool makes) {
-    /* clang-format off */
-    const uint64_t words[EPCTX__GRAPH_WORDS] = {
-        r->name_at, r->name_size, r->hash & UINT32_MAX, r->hash >> 32, r->scratch & UINT32_MAX,
-        r->scratch >> 32, r->io_at + base, r->inputs, r->outputs, r->commands_at + base,
-        r->command_words, r->commands, maker, makes};
-    /* clang-format on */
-    uint32_t i;
-    for (i = 0; i < EPCTX__GRAPH_WORDS; i++) EPCTX__TRY(epctx__word(c, out, words[i]));
-    return EPCTX_OK;
-}
-
-static uint64_t epctx__weight_bytes(const epctx__build *b) {
-    return b->table.stats.stored_bytes + b->table.stats.padding;
+    return epctx__write_graph(&m, b, &b->makers, epctx_str_of(NULL), 0, 0);
 }
 
 /* All but the weights. */
 static epctx_status epctx__put_sections(epctx__compiler *c, epctx__build *b, epctx_buffer *out) {
-    const size_t graphs = b->records.size / sizeof(epctx__graph_record);
-    const size_t total = graphs + b->makers.size / sizeof(epctx__graph_record);
+    const size_t size = b->records.size + b->makers.size;
     epctx_weight w;
     uint32_t index;
     size_t i;
     EPCTX__TRY(epctx__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
-    for (i = 0; i < total; i++) {
-        epctx__graph_record r;
-        const uint8_t *from =
-            i < graphs ? b->records.data + i * sizeof r : b->makers.data + (i - graphs) * sizeof r;
-        memcpy(&r, from, sizeof r);
-        EPCTX__TRY(epctx__put_record(c, out, &r, total * EPCTX__GRAPH_WORDS,
-                                     r.maker != 0 ? graphs + r.maker : 0, i >= graphs));
+    EPCTX__TRY(epctx__append(c, out, b->records.data, b->records.size));
+    EPCTX__TRY(epctx__append(c, out, b->makers.data, b->makers.size));
+    for (i = 0; i < size; i += sizeof(epctx__graph_record)) {
+        epctx__graph_record *r =
+            (epctx__graph_record *)(void *)(out->data + EPCTX_NPU_HEADER_SIZE + i);
+        r->io_at += (uint32_t)(size / 4);
+        r->commands_at += (uint32_t)(size / 4);
+        if (r->maker != 0) r->maker += (uint32_t)(b->records.size / sizeof *r);
     }
     EPCTX__TRY(epctx__append(c, out, b->words.data, b->words.size));
     for (index = 0; epctx_weights_at(&b->table, index, &w); index++) {
-        EPCTX__TRY(epctx__word64(c, out, w.offset));
-        EPCTX__TRY(epctx__word64(c, out, w.size));
-        EPCTX__TRY(epctx__word(c, out, w.kind));
-        EPCTX__TRY(epctx__word(c, out, 0));
+        epctx__weight_record r = {{0, 0}, {0, 0}, w.kind, 0};
+        epctx__set_pair(r.offset, w.offset);
+        epctx__set_pair(r.size, w.size);
+        EPCTX__TRY(epctx__append(c, out, &r, sizeof r));
     }
+    epctx__to_host(out->data + EPCTX_NPU_HEADER_SIZE, out->size - EPCTX_NPU_HEADER_SIZE, 4);
     EPCTX__TRY(epctx__append(c, out, b->strings.data, b->strings.size));
     return epctx__append(c, out, NULL, (size_t)(epctx__aligned(out->size) - out->size));
 }
@@ -15042,30 +14912,29 @@ static epctx_status epctx__put_binary(epctx__compiler *c, epctx__build *b, const
     return epctx__append(c, out, weights->data, weights->size);
 }
 
-static void epctx__put_header(const epctx__build *b, const epctx_npu_arch *arch, uint8_t *h,
+static void epctx__put_header(const epctx__build *b, const epctx_npu_arch *arch, uint8_t *to,
                               size_t size) {
-    const size_t graphs = (b->records.size + b->makers.size) / sizeof(epctx__graph_record);
-    const uint64_t weights = b->table.stats.stored, bytes = epctx__weight_bytes(b);
-    const uint64_t words =
-        graphs * EPCTX__GRAPH_WORDS + b->words.size / 4 + weights * EPCTX__WEIGHT_WORDS;
-    const uint64_t strings = EPCTX_NPU_HEADER_SIZE + words * 4;
-    memcpy(h, epctx__magic, 8);
-    epctx__put32(h + EPCTX__H_FORMAT, EPCTX_NPU_FORMAT);
-    epctx__put32(h + EPCTX__H_HEADER, EPCTX_NPU_HEADER_SIZE);
-    memcpy(h + EPCTX__H_SDK, EPCTX_NPU_SDK_VERSION, sizeof EPCTX_NPU_SDK_VERSION - 1);
-    memcpy(h + EPCTX__H_ARCH, arch->name, strlen(arch->name));
-    epctx__put64(h + EPCTX__H_SIZE, size);
-    epctx__put64(h + EPCTX__H_WORDS, words);
-    epctx__put64(h + EPCTX__H_STRINGS, strings);
-    epctx__put64(h + EPCTX__H_STRBYTES, b->strings.size);
-    epctx__put64(h + EPCTX__H_WEIGHTS, size - bytes);
-    epctx__put64(h + EPCTX__H_WBYTES, bytes);
-    epctx__put32(h + EPCTX__H_GRAPHS, (uint32_t)graphs);
-    epctx__put32(h + EPCTX__H_WCOUNT, (uint32_t)weights);
-    epctx__put64(h + EPCTX__H_DATA_SUM, epctx_hash(h + size - (size_t)bytes, (size_t)bytes, 0));
-    epctx__put64(h + EPCTX__H_META_SUM,
-                 epctx__meta_sum(h, h + EPCTX_NPU_HEADER_SIZE, (size_t)words * 4, h + strings,
-                                 b->strings.size));
+    const size_t records = b->records.size + b->makers.size;
+    const uint8_t *words = to + EPCTX_NPU_HEADER_SIZE;
+    epctx__header h;
+    memset(&h, 0, sizeof h);
+    memcpy(h.magic, epctx__magic, sizeof h.magic);
+    h.format = EPCTX_NPU_FORMAT;
+    h.header_bytes = EPCTX_NPU_HEADER_SIZE;
+    memcpy(h.sdk_version, EPCTX_NPU_SDK_VERSION, sizeof EPCTX_NPU_SDK_VERSION - 1);
+    memcpy(h.architecture, arch->name, strlen(arch->name));
+    h.graphs = (uint32_t)(records / sizeof(epctx__graph_record));
+    h.weight_count = (uint32_t)b->table.stats.stored;
+    h.size = size;
+    h.words = (records + b->words.size) / 4 + h.weight_count * EPCTX__WORDS(epctx__weight_record);
+    h.strings = EPCTX_NPU_HEADER_SIZE + h.words * 4;
+    h.string_bytes = b->strings.size;
+    h.weight_bytes = b->table.stats.stored_bytes + b->table.stats.padding;
+    h.weights = size - h.weight_bytes;
+    h.weight_sum = epctx_hash(to + h.weights, (size_t)h.weight_bytes, 0);
+    h.meta_sum = epctx__meta_sum(&h, words, to + h.strings);
+    epctx__header_to_host(&h);
+    memcpy(to, &h, sizeof h);
 }
 
 #endif /* EPCTX_NPU_NO_COMPILER */
@@ -15358,8 +15227,8 @@ static bool epctx__find_record(const epctx__build *b, epctx_str name, size_t *at
         const epctx__graph_record r = epctx__record_at(b, middle);
         epctx_str found;
         int order;
-        found.data = (const char *)b->strings.data + r.name_at;
-        found.size = r.name_size;
+        found.data = (const char *)b->strings.data + r.name[0];
+        found.size = r.name[1];
         order = epctx__name_order(found, name);
         if (order == 0) {
             *at = middle;
@@ -15415,20 +15284,20 @@ static epctx_status epctx__compile(void *self, void *build, const epctx_graph *g
 }
 
 /* Reads one entry of the I/O table. */
-static bool epctx__read_value(epctx__build *b, uint32_t word, epctx_value *value) {
-    const uint8_t *p = b->words.data + (size_t)word * 4;
+static bool epctx__read_value(epctx__build *b, size_t word, epctx_value *value) {
+    epctx__value_record r;
     epctx_str name;
     int64_t *dims;
-    int32_t i;
-    name.data = (const char *)b->strings.data + epctx__get32(p);
-    name.size = epctx__get32(p + 4);
+    uint32_t i;
+    memcpy(&r, b->words.data + word * 4, sizeof r);
+    name.data = (const char *)b->strings.data + r.name[0];
+    name.size = r.name[1];
     value->name.data = epctx_arena_copy(&b->arena, name); /* `strings` may move */
     value->name.size = name.size;
-    value->elem_type = (int32_t)epctx__get32(p + 8);
-    value->rank = (int32_t)epctx__get32(p + 12);
+    value->elem_type = (int32_t)r.elem_type;
+    value->rank = (int32_t)r.rank;
     dims = (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *dims);
-    for (i = 0; dims != NULL && i < value->rank; i++)
-        dims[i] = epctx__get32(p + 16 + 4 * (size_t)i);
+    for (i = 0; dims != NULL && i < r.rank; i++) dims[i] = r.dims[i];
     value->dims = dims;
     return dims != NULL && value->name.data != NULL;
 }
@@ -15447,7 +15316,8 @@ static epctx_status epctx__types(void *self, void *build, epctx_str name,
     r = epctx__record_at(b, at);
     values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
     for (i = 0; values != NULL && i < r.outputs; i++)
-        if (!epctx__read_value(b, r.io_at + (r.inputs + i) * EPCTX__IO_WORDS, &values[i]))
+        if (!epctx__read_value(b, r.io_at + (r.inputs + i) * EPCTX__WORDS(epctx__value_record),
+                               &values[i]))
             values = NULL;
     *outputs = values;
     *count = r.outputs;
@@ -15465,7 +15335,7 @@ static epctx_status epctx__max_size(void *self, void *build, epctx_str name, int
     epctx_error_clear(error);
     if (!epctx__find_record(b, name, &at))
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
-    *bytes = (int64_t)epctx__record_at(b, at).scratch;
+    *bytes = (int64_t)epctx__pair(epctx__record_at(b, at).scratch);
     return EPCTX_OK;
 }
 
