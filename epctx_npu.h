@@ -7457,6 +7457,8 @@ static epctx_status epctx__emit_exact(epctx__compiler *c, epctx__exact_kind kind
     if (c->tensors[b].elem != type)
         return EPCTX__INVALID(c, "expected inputs of one type, found %s and %s",
                               epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
+    if (kind < EPCTX__EXACT_EQUAL && type == EPCTX_ONNX_FLOAT)
+        return EPCTX__INVALID(c, "expected integers or bool, found float32");
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 &&
                                        ((kind >= EPCTX__EXACT_DIV && kind <= EPCTX__EXACT_FMOD) ||
                                         kind > EPCTX__EXACT_EQUAL)));
@@ -8042,8 +8044,6 @@ static epctx_status epctx__lower_exact_of(epctx__compiler *c, epctx__exact_kind 
     uint32_t a, b, y;
     EPCTX__TRY(epctx__input(c, swap ? 1 : 0, &a));
     EPCTX__TRY(epctx__input(c, swap ? 0 : 1, &b));
-    if (kind < EPCTX__EXACT_EQUAL && c->tensors[a].elem == EPCTX_ONNX_FLOAT)
-        return EPCTX__INVALID(c, "expected integers or bool, found float32");
     if (!swap) EPCTX__TRY(epctx__old_broadcast(c, a, &b));
     EPCTX__TRY(epctx__emit_exact(c, kind, a, b, &y));
     return epctx__set_output(c, 0, y);
