@@ -445,14 +445,9 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
 extern "C" {
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
-#define EPCTX__MAYBE_UNUSED __attribute__((unused))
-#define EPCTX__RESTRICT     __restrict
-#elif defined(_MSC_VER)
-#define EPCTX__MAYBE_UNUSED
+#if defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER)
 #define EPCTX__RESTRICT __restrict
 #else
-#define EPCTX__MAYBE_UNUSED
 #define EPCTX__RESTRICT
 #endif
 
@@ -504,37 +499,40 @@ extern "C" {
  * ============================================================ */
 
 #define EPCTX__MAX_BYTES     INT32_MAX /* of one tensor: kernels may index with 32 bits */
-#define EPCTX__GRAPH_WORDS   20
-#define EPCTX__IO_WORDS      12
-#define EPCTX__WEIGHT_WORDS  6
 #define EPCTX__OPERAND_WORDS 4
 #define EPCTX__COMMAND_WORDS 4   /* before the operands */
 #define EPCTX__OUTSIDE       256 /* bytes: smaller initializers stay in the blob */
 
-/* Offsets of header fields, see the manual. */
-#define EPCTX__H_FORMAT   8
-#define EPCTX__H_HEADER   12
-#define EPCTX__H_SDK      16
-#define EPCTX__H_ARCH     32
-#define EPCTX__H_SIZE     56
-#define EPCTX__H_WORDS    64
-#define EPCTX__H_STRINGS  72
-#define EPCTX__H_STRBYTES 80
-#define EPCTX__H_WEIGHTS  88
-#define EPCTX__H_WBYTES   96
-#define EPCTX__H_GRAPHS   104
-#define EPCTX__H_WCOUNT   108
-#define EPCTX__H_META_SUM 112
-#define EPCTX__H_DATA_SUM 120
+/* The records of the file, as the manual lists them. Numbers of 64 bits within the word section are
+ * two words: the copy of that section is turned into the host's order word by word. */
+typedef struct epctx__header {
+    char magic[8];
+    uint32_t format, header_bytes;
+    char sdk_version[16], architecture[24];
+    uint64_t size, words, strings, string_bytes, weights, weight_bytes;
+    uint32_t graphs, weight_count;
+    uint64_t meta_sum, weight_sum;
+} epctx__header;
+
+typedef struct epctx__graph_record {
+    uint32_t name[2], hash[2], scratch[2];
+    uint32_t io_at, inputs, outputs, commands_at, command_words, commands, maker, makes, zero[6];
+} epctx__graph_record;
+
+typedef struct epctx__value_record {
+    uint32_t name[2], elem_type, rank, dims[EPCTX_NPU_MAX_RANK];
+} epctx__value_record;
+
+typedef struct epctx__weight_record {
+    uint32_t offset[2], size[2], elem, zero;
+} epctx__weight_record;
+
+#define EPCTX__WORDS(record) (sizeof(record) / 4)
 
 static const char epctx__magic[9] = "EPCTXNPU";
 
 static uint32_t epctx__get32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static uint64_t epctx__get64(const uint8_t *p) {
-    return epctx__get32(p) | (uint64_t)epctx__get32(p + 4) << 32;
 }
 
 /* A u64 kept as two native words, low first. */
@@ -547,6 +545,28 @@ static bool epctx__big_endian(void) {
     uint8_t first;
     memcpy(&first, &one, 1);
     return first == 0;
+}
+
+/* Converts words of `bytes` each between little-endian and host order, in place. */
+static void epctx__to_host(void *data, uint64_t size, uint32_t bytes) {
+    uint8_t *p = (uint8_t *)data;
+    uint64_t i;
+    uint32_t j;
+    if (!epctx__big_endian()) return;
+    for (i = 0; i + bytes <= size; i += bytes) {
+        for (j = 0; j < bytes / 2; j++) {
+            const uint8_t t = p[i + j];
+            p[i + j] = p[i + bytes - 1 - j];
+            p[i + bytes - 1 - j] = t;
+        }
+    }
+}
+
+static void epctx__header_to_host(epctx__header *h) {
+    epctx__to_host(&h->format, 8, 4);
+    epctx__to_host(&h->size, 48, 8);
+    epctx__to_host(&h->graphs, 8, 4);
+    epctx__to_host(&h->meta_sum, 16, 8);
 }
 
 /* Saturating product of sizes: far above every limit, so a chain of calls needs one comparison. */
@@ -567,55 +587,47 @@ static uint64_t epctx__mul4(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     return epctx__mul(epctx__mul3(a, b, c), d);
 }
 
-/* The header's fields, checked against the size of the blob. */
-typedef struct epctx__layout {
-    uint64_t words;   /* of the word section */
-    uint64_t strings; /* offset */
-    uint64_t string_bytes;
-    uint64_t weights; /* offset */
-    uint64_t weight_bytes;
-    uint32_t graphs;
-    uint32_t weight_count;
-} epctx__layout;
-
-static void epctx__copy_name(char *out, const uint8_t *data, size_t size) {
+static void epctx__copy_name(char *out, const char *data, size_t size) {
     size_t i;
     for (i = 0; i < size && data[i] != 0; i++)
-        out[i] = data[i] < 0x20 || data[i] > 0x7e ? '?' : (char)data[i];
+        out[i] = data[i] < 0x20 || data[i] > 0x7e ? '?' : data[i];
     out[i] = '\0';
 }
 
-static epctx_status epctx__peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error) {
-    const uint8_t *h = blob.data;
+static epctx_status epctx__peek(epctx_span blob, epctx__header *h, epctx_npu_blob *out,
+                                epctx_error *error) {
     memset(out, 0, sizeof *out);
-    if (h == NULL || blob.size < EPCTX_NPU_HEADER_SIZE)
+    if (blob.data == NULL || blob.size < EPCTX_NPU_HEADER_SIZE)
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "context binary: expected a header of %u bytes, found %u bytes",
                           (uint64_t)EPCTX_NPU_HEADER_SIZE, (uint64_t)blob.size);
-    if (memcmp(h, epctx__magic, 8) != 0) {
+    memcpy(h, blob.data, sizeof *h);
+    epctx__header_to_host(h);
+    if (memcmp(h->magic, epctx__magic, 8) != 0) {
         char found[9];
-        epctx__copy_name(found, h, 8);
+        epctx__copy_name(found, h->magic, 8);
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "context binary: expected magic \"%s\", found \"%s\"", epctx__magic,
                           found);
     }
-    out->format = epctx__get32(h + EPCTX__H_FORMAT);
-    if (out->format != EPCTX_NPU_FORMAT)
+    out->format = h->format;
+    if (h->format != EPCTX_NPU_FORMAT)
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "context binary: expected format version %u, found %u",
-                          (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)out->format);
-    out->size = epctx__get64(h + EPCTX__H_SIZE);
-    out->weight_size = epctx__get64(h + EPCTX__H_WBYTES);
-    out->graph_count = epctx__get32(h + EPCTX__H_GRAPHS);
-    out->weight_count = epctx__get32(h + EPCTX__H_WCOUNT);
-    epctx__copy_name(out->sdk_version, h + EPCTX__H_SDK, 16);
-    epctx__copy_name(out->architecture, h + EPCTX__H_ARCH, 24);
+                          (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)h->format);
+    out->size = h->size;
+    out->weight_size = h->weight_bytes;
+    out->graph_count = h->graphs;
+    out->weight_count = h->weight_count;
+    epctx__copy_name(out->sdk_version, h->sdk_version, sizeof h->sdk_version);
+    epctx__copy_name(out->architecture, h->architecture, sizeof h->architecture);
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error) {
+    epctx__header header;
     epctx_error_clear(error);
-    return epctx__peek(blob, out, error);
+    return epctx__peek(blob, &header, out, error);
 }
 
 /* ============================================================
@@ -666,6 +678,12 @@ static EPCTX__INLINE float epctx__choose(bool condition, float a, float b) {
     return epctx__float_of((epctx__bits_of(a) & mask) | (epctx__bits_of(b) & ~mask));
 }
 
+/* x within low..high; low for NaN. */
+static EPCTX__INLINE float epctx__within(float x, float low, float high) {
+    const float c = epctx__choose(x > low, x, low);
+    return epctx__choose(c < high, c, high);
+}
+
 static EPCTX__INLINE float epctx__abs(float x) {
     return epctx__float_of(epctx__bits_of(x) & 0x7fffffffu);
 }
@@ -677,12 +695,8 @@ static EPCTX__INLINE float epctx__signed(float y, float x) {
 
 /* e^r - 1 for |r| <= ln(2)/2: interpolated at Chebyshev nodes, to 2^-25 of the result. */
 static EPCTX__INLINE float epctx__expm1_core(float r) {
-    float p = 1.39263256e-3f;
-    p = p * r + 8.36329275e-3f;
-    p = p * r + 4.16665538e-2f;
-    p = p * r + 0.166665763f;
-    p = p * r + 0.5f;
-    return r + r * r * p;
+    const float p = (1.39263256e-3f * r + 8.36329275e-3f) * r + 4.16665538e-2f;
+    return r + r * r * ((p * r + 0.166665763f) * r + 0.5f);
 }
 
 /* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. */
@@ -701,11 +715,9 @@ static EPCTX__INLINE float epctx__pow2(int32_t n) {
 
 static EPCTX__INLINE float epctx__exp(float x) {
     float r, y;
-    float c = epctx__choose(x > -104.0f, x, -104.0f); /* keeps NaN from the conversion below */
-    uint32_t n, half;
-    c = epctx__choose(c < 89.0f, c, 89.0f);
-    n = (uint32_t)(epctx__exp_split(c, &r) + 254); /* the two powers are floats, 2^n may not be */
-    half = n >> 1;
+    const float c = epctx__within(x, -104.0f, 89.0f); /* keeps NaN from the conversion below */
+    const uint32_t n = (uint32_t)(epctx__exp_split(c, &r) + 254);
+    const uint32_t half = n >> 1; /* the two powers are floats, 2^n may not be */
     y = 1.0f + epctx__expm1_core(r);
     y = y * epctx__float_of(half << 23) * epctx__float_of((n - half) << 23);
     return epctx__choose(x != x, x, y);
@@ -735,10 +747,8 @@ static EPCTX__INLINE float epctx__sigmoid(float x) {
 
 /* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
 static EPCTX__INLINE float epctx__expm1(float x) {
-    float c = epctx__choose(x > -20.0f, x, -20.0f); /* NaN, too */
-    float r, half;
-    c = epctx__choose(c < 89.0f, c, 89.0f);
-    half = epctx__pow2(epctx__exp_split(c, &r) - 1);
+    float r;
+    const float half = epctx__pow2(epctx__exp_split(epctx__within(x, -20.0f, 89.0f), &r) - 1);
     r = 2.0f * (half * epctx__expm1_core(r) + (half - 0.5f));
     return epctx__choose((x != x) | (x == 0.0f), x, r);
 }
@@ -754,10 +764,7 @@ static EPCTX__INLINE float epctx__log(float x) {
     m *= more ? 0.5f : 1.0f;
     s = (m - 1.0f) / (m + 1.0f);
     z = s * s;
-    p = 1.0f / 9.0f;
-    p = p * z + 1.0f / 7.0f;
-    p = p * z + 1.0f / 5.0f;
-    p = p * z + 1.0f / 3.0f;
+    p = ((1.0f / 9.0f * z + 1.0f / 7.0f) * z + 1.0f / 5.0f) * z + 1.0f / 3.0f;
     p = 2.0f * s + 2.0f * s * z * p;
     p = (n * low + p) + n * high;
     p = epctx__choose(x > FLT_MAX, x, p);
@@ -767,41 +774,26 @@ static EPCTX__INLINE float epctx__log(float x) {
 
 /* Correctly rounded, as the compiler uses it too: the instruction, else bit by bit, in integers. */
 static float epctx__sqrt(float x) {
-    uint32_t bits = epctx__bits_of(x);
 #ifndef EPCTX__AVX2
-    uint32_t root = 0, bit;
-    int32_t exponent;
-    uint64_t m, rest;
+    const int32_t tiny = x < FLT_MIN;
+    const uint32_t bits = epctx__bits_of(tiny ? x * 16777216.0f : x);
+    const int32_t exponent = (int32_t)(bits >> 23) - 127 - 24 * tiny, odd = exponent & 1;
+    uint64_t rest = (uint64_t)((bits & 0x7fffffu) | 0x800000u) << (25 + odd);
+    uint32_t root = 0, bit; /* the root has 25 bits, one more than needed */
 #endif
-    if (!(x > 0.0f) || bits >= 0x7f800000u) return x < 0.0f ? epctx__float_of(0x7fc00000u) : x;
+    if (!(x > 0.0f) || x > FLT_MAX) return x < 0.0f ? epctx__float_of(0x7fc00000u) : x;
 #ifdef EPCTX__AVX2
     return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 #else
-    exponent = (int32_t)(bits >> 23);
-    m = bits & 0x7fffffu;
-    if (exponent == 0)
-        for (exponent = 1; (m & 0x800000u) == 0; exponent--) m <<= 1;
-    else
-        m |= 0x800000u;
-    exponent -= 127 + 23; /* x = m 2^exponent */
-    m <<= 25;             /* the root has 25 bits, one more than needed */
-    exponent -= 25;
-    if (exponent % 2 != 0) {
-        m <<= 1;
-        exponent--;
-    }
-    rest = m;
     for (bit = 1u << 25; bit != 0; bit >>= 1) {
-        uint64_t step = ((uint64_t)root << 1 | bit) * bit;
+        const uint64_t step = ((uint64_t)root << 1 | bit) * bit;
         if (step <= rest) {
             rest -= step;
             root |= bit;
         }
     }
     /* the last bit decides the rounding; the root of a float is never a tie */
-    root = (root + 1) >> 1;
-    exponent = exponent / 2 + 1;
-    return (float)root * epctx__pow2(exponent);
+    return (float)((root + 1) >> 1) * epctx__pow2((exponent - odd) / 2 - 23);
 #endif
 }
 
@@ -848,12 +840,8 @@ static EPCTX__INLINE float epctx__sine_near(double x, double shift) {
     const int32_t whole = (int32_t)(turns + (double)epctx__signed(0.5f, (float)turns));
     const double n = (double)whole - shift;
     const double r = x - n * 3.1415926534682512 - n * 1.2154201013012384e-10, z = r * r;
-    double p = 1.0 / 39916800 - z * (1.0 / 6227020800);
-    p = 1.0 / 362880 - z * p;
-    p = 1.0 / 5040 - z * p;
-    p = 1.0 / 120 - z * p;
-    p = 1.0 / 6 - z * p;
-    p = r * (1.0 - z * p);
+    double p = 1.0 / 362880 - z * (1.0 / 39916800 - z * (1.0 / 6227020800));
+    p = r * (1.0 - z * (1.0 / 6 - z * (1.0 / 120 - z * (1.0 / 5040 - z * p))));
     return epctx__float_of(epctx__bits_of((float)p) ^ ((uint32_t)whole & 1) << 31);
 }
 
@@ -901,12 +889,8 @@ static double epctx__sqrt_wide(double x) {
 /* log(m) for m in sqrt(1/2)..sqrt(2) */
 static EPCTX__INLINE double epctx__log_core(double m) {
     const double s = (m - 1.0) / (m + 1.0), z = s * s;
-    double p = 1.0 / 11 + z * (1.0 / 13);
-    p = 1.0 / 9 + z * p;
-    p = 1.0 / 7 + z * p;
-    p = 1.0 / 5 + z * p;
-    p = 1.0 / 3 + z * p;
-    return 2.0 * (s + s * z * p);
+    const double p = 1.0 / 9 + z * (1.0 / 11 + z * (1.0 / 13));
+    return 2.0 * (s + s * z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * p))));
 }
 
 /* log(x) of a positive number. */
@@ -929,15 +913,9 @@ static double epctx__log_wide(double x) {
 static EPCTX__INLINE double epctx__exp_core(double x, float c) {
     const int32_t n = (int32_t)(c * 1.44269504f + epctx__signed(0.5f, c));
     const double r = x - (double)n * 0.69314718055994530942;
-    double p = 1.0 / 40320 + r * (1.0 / 362880);
-    p = 1.0 / 5040 + r * p;
-    p = 1.0 / 720 + r * p;
-    p = 1.0 / 120 + r * p;
-    p = 1.0 / 24 + r * p;
-    p = 1.0 / 6 + r * p;
-    p = 0.5 + r * p;
-    p = 1.0 + r * p;
-    return (1.0 + r * p) * epctx__pow2_wide(n);
+    double p = 1.0 / 720 + r * (1.0 / 5040 + r * (1.0 / 40320 + r * (1.0 / 362880)));
+    p = 0.5 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * p)));
+    return (1.0 + r * (1.0 + r * p)) * epctx__pow2_wide(n);
 }
 
 static double epctx__exp_wide(double x) {
@@ -959,8 +937,8 @@ static EPCTX__INLINE float epctx__pow(float x, float y) {
     const double log = (double)n * 0.69314718055994530942 +
                        epctx__log_core((double)epctx__choose(m > 1.41421356f, m * 0.5f, m));
     const double e = (double)y * log;
-    const float f = (float)e, c = epctx__choose(f > -110.0f, f, -110.0f);
-    float r = (float)epctx__exp_core(e, epctx__choose(c < 110.0f, c, 110.0f));
+    const float f = (float)e;
+    float r = (float)epctx__exp_core(e, epctx__within(f, -110.0f, 110.0f));
     r = epctx__choose(f > 110.0f, infinite, epctx__choose(f < -110.0f, 0.0f, r));
     r = epctx__choose((a == 0.0f) | (a > FLT_MAX),
                       epctx__choose((a == 0.0f) == (y < 0.0f), infinite, 0.0f), r);
@@ -996,10 +974,8 @@ static EPCTX__INLINE float epctx__atan(float x) {
     const float u = epctx__choose(far, -1.0f, above) / epctx__choose(far, a, below);
     const float z = u * u;
     const float base = epctx__choose(middle, 0.785398163f, 0.0f);
-    float p = 0.106004943f - z * 0.0609358775f;
-    p = -0.142445496f + z * p;
-    p = 0.199985340f + z * p;
-    p = -0.333333164f + z * p;
+    float p = -0.142445496f + z * (0.106004943f - z * 0.0609358775f);
+    p = -0.333333164f + z * (0.199985340f + z * p);
     p = epctx__choose(far, 1.57079633f, base) + (u + u * z * p);
     return epctx__choose(x != x, x, epctx__signed(p, x));
 }
@@ -1215,11 +1191,12 @@ typedef struct epctx__args {
     const void *in[EPCTX__MAX_IN];
     void *out[EPCTX__MAX_OUT];
     epctx__level fast;
+    epctx_error *error; /* or NULL */
 } epctx__args;
 
-/* Defines name(fast, ...), which calls name_body, compiled for each instruction set. */
+/* Defines `name`, which calls name_body, compiled for each instruction set, by the level `fast`. */
 #ifdef EPCTX__AVX2
-#define EPCTX__FORMS(name, parameters, arguments) \
+#define EPCTX__FORMS(fast, name, parameters, arguments) \
     EPCTX__FUSED EPCTX__TARGET static void name##_avx2 parameters { \
         name##_body arguments; \
     } \
@@ -1227,29 +1204,26 @@ typedef struct epctx__args {
         name##_body arguments; \
     } \
     static void name parameters { \
-        if (fast == EPCTX__LEVEL_AVX512) \
+        if ((fast) == EPCTX__LEVEL_AVX512) \
             name##_wide arguments; \
-        else if (fast == EPCTX__LEVEL_AVX2) \
+        else if ((fast) == EPCTX__LEVEL_AVX2) \
             name##_avx2 arguments; \
         else \
             name##_body arguments; \
     }
 #else
-#define EPCTX__FORMS(name, parameters, arguments) \
+#define EPCTX__FORMS(fast, name, parameters, arguments) \
     static void name parameters { \
         name##_body arguments; \
     }
 #endif
 
-/* Defines epctx__run_name, from epctx__all_name_body(fast, params, args). */
+/* Defines epctx__run_name, from epctx__all_name_body(params, args). */
 #define EPCTX__RUN(name) \
-    EPCTX__FORMS(epctx__all_##name, \
-                 (epctx__level fast, const void *params, const epctx__args *args), \
-                 (fast, params, args)) \
-    static epctx_status epctx__run_##name(const void *params, const epctx__args *args, \
-                                          epctx_error *error) { \
-        (void)error; \
-        epctx__all_##name(args->fast, params, args); \
+    EPCTX__FORMS(args->fast, epctx__all_##name, (const void *params, const epctx__args *args), \
+                 (params, args)) \
+    static epctx_status epctx__run_##name(const void *params, const epctx__args *args) { \
+        epctx__all_##name(params, args); \
         return EPCTX_OK; \
     }
 
@@ -1258,19 +1232,6 @@ static epctx__extent epctx__floats(uint64_t count) {
     e.bytes = epctx__mul(count, 4);
     e.align = 4;
     return e;
-}
-
-/* Bytes of an element of a run-time tensor; 0: unsupported type. */
-static uint32_t epctx__elem_size(int64_t type) {
-    switch (type) {
-    case EPCTX_ONNX_INT8:
-    case EPCTX_ONNX_UINT8:
-    case EPCTX_ONNX_BOOL: return 1;
-    case EPCTX_ONNX_FLOAT:
-    case EPCTX_ONNX_INT32: return 4;
-    case EPCTX_ONNX_INT64: return 8;
-    default: return 0;
-    }
 }
 
 /* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
@@ -1283,22 +1244,27 @@ static int32_t epctx__computed_type(int64_t type) {
     case EPCTX_ONNX_UINT16: return EPCTX_ONNX_INT32;
     case EPCTX_ONNX_UINT32:
     case EPCTX_ONNX_UINT64: return EPCTX_ONNX_INT64;
-    default: return epctx__elem_size(type) != 0 || type == EPCTX_ONNX_DOUBLE ? (int32_t)type : 0;
+    case EPCTX_ONNX_INT8:
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL:
+    case EPCTX_ONNX_FLOAT:
+    case EPCTX_ONNX_INT32:
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_DOUBLE: return (int32_t)type;
+    default: return 0;
     }
 }
 
 /* Bytes of an element of an input, output or constant; 0: unsupported type. */
 static uint32_t epctx__stored_size(int64_t type) {
-    switch (type) {
-    case EPCTX_ONNX_FLOAT16:
-    case EPCTX_ONNX_BFLOAT16:
-    case EPCTX_ONNX_INT16:
-    case EPCTX_ONNX_UINT16: return 2;
-    case EPCTX_ONNX_UINT32: return 4;
-    case EPCTX_ONNX_UINT64:
-    case EPCTX_ONNX_DOUBLE: return 8;
-    default: return epctx__elem_size(type);
-    }
+    return epctx__computed_type(type) != 0 ? (uint32_t)epctx_elem_size((int32_t)type) : 0;
+}
+
+/* Bytes of an element of a run-time tensor; 0: unsupported type. */
+static uint32_t epctx__elem_size(int64_t type) {
+    return type != EPCTX_ONNX_DOUBLE && epctx__computed_type(type) == type
+               ? epctx__stored_size(type)
+               : 0;
 }
 
 static bool epctx__elem_ok(uint32_t elem) {
@@ -1324,23 +1290,36 @@ static int64_t epctx__index(const uint8_t *data, size_t i, uint32_t elem) {
     return wide;
 }
 
-/* Element `i` of a tensor of integers or booleans. */
+/* Element `i` of a tensor of integers or booleans; the bits of a half. */
 static int64_t epctx__load_int(const uint8_t *data, size_t i, uint32_t type) {
+    uint16_t half;
     switch (type) {
-    case EPCTX_ONNX_INT64: return epctx__index(data, i, 8);
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_UINT64: return epctx__index(data, i, 8);
     case EPCTX_ONNX_INT32: return epctx__index(data, i, 4);
+    case EPCTX_ONNX_UINT32: return epctx__index(data, i, 4) & UINT32_MAX;
     case EPCTX_ONNX_INT8: return data[i] < 128 ? data[i] : (int64_t)data[i] - 256;
-    default: return data[i];
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL: return data[i];
+    default:
+        memcpy(&half, data + i * 2, 2);
+        return type == EPCTX_ONNX_INT16 && half >= 0x8000u ? (int64_t)half - 65536 : half;
     }
 }
 
 /* Truncates to the low bits. */
 static void epctx__store_int(uint8_t *data, size_t i, uint32_t type, int64_t value) {
     const uint32_t low = (uint32_t)((uint64_t)value & UINT32_MAX);
+    const uint16_t half = (uint16_t)(low & 0xffffu);
     switch (type) {
-    case EPCTX_ONNX_INT64: memcpy(data + i * 8, &value, 8); break;
-    case EPCTX_ONNX_INT32: memcpy(data + i * 4, &low, 4); break;
-    default: data[i] = (uint8_t)(low & 0xff); break;
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_UINT64: memcpy(data + i * 8, &value, 8); break;
+    case EPCTX_ONNX_INT32:
+    case EPCTX_ONNX_UINT32: memcpy(data + i * 4, &low, 4); break;
+    case EPCTX_ONNX_INT8:
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL: data[i] = (uint8_t)(low & 0xff); break;
+    default: memcpy(data + i * 2, &half, 2); break;
     }
 }
 
@@ -1481,6 +1460,23 @@ static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t
 }
 #endif
 
+/* Advances a walk over several tensors: odometer and positions. False at the end. */
+static bool epctx__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
+                           const int32_t *const *strides, ptrdiff_t *position, uint32_t count) {
+    uint32_t i, j;
+    for (i = rank; i > 0; i--) {
+        const uint32_t d = i - 1;
+        if (++at[d] < dims[d]) {
+            for (j = 0; j < count; j++) position[j] += strides[j][d];
+            return true;
+        }
+        at[d] = 0;
+        for (j = 0; j < count; j++) /* a step past the end may overflow */
+            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
+    }
+    return false;
+}
+
 static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     const uint32_t dim = p->dims[i];
     const int32_t from = p->from[i], to = p->to[i];
@@ -1492,19 +1488,20 @@ static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     p->to[j] = to;
 }
 
-static epctx_status epctx__run_move(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_move(const void *params, const epctx__args *args) {
     epctx__move walk = *(const epctx__move *)params, *p = &walk;
     const uint32_t last = p->rank - 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
-    const uint8_t *from = (const uint8_t *)args->in[0] + (size_t)p->from_start * p->elem;
-    uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i;
+    const int32_t *const strides[2] = {p->from, p->to};
+    ptrdiff_t position[2] = {0};
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0;
     ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
-    (void)error;
     (void)step;
+    (void)i;
+    position[0] = (ptrdiff_t)p->from_start;
+    position[1] = (ptrdiff_t)p->to_start;
 #ifdef EPCTX__AVX2
-    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
+    for (; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
         if (p->from[i] == 1 && p->from[last] != 1 && p->dims[i] >= 4) {
             rows = p->dims[i];
             step = p->to[i];
@@ -1514,28 +1511,19 @@ static epctx_status epctx__run_move(const void *params, const epctx__args *args,
 #endif
     if (rows == 0 && last > 0 && p->dims[last] < 8 && p->dims[last - 1] > p->dims[last])
         epctx__swap_axes(p, last - 1, last); /* rows are long enough to pay for a call */
-    for (;;) {
-        if (rows == 0) {
-            epctx__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+    do {
+        const uint8_t *from = (const uint8_t *)args->in[0] + position[0] * elem;
+        uint8_t *to = (uint8_t *)args->out[0] + position[1] * elem;
 #ifdef EPCTX__AVX2
-        } else {
+        if (rows != 0) {
             epctx__turn_matrix((float *)to, (const float *)from, rows, p->dims[last], step,
                                p->from[last]);
+            continue;
+        }
 #endif
-        }
-        for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
-            uint32_t d = i - 1;
-            if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
-                from += p->from[d] * elem;
-                to += p->to[d] * elem;
-                break;
-            }
-            at[d] = 0;
-            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
-            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
-        }
-        if (i == 0) return EPCTX_OK;
-    }
+        epctx__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+    } while (epctx__advance(p->dims, last, at, strides, position, 2));
+    return EPCTX_OK;
 }
 
 /* -- Fill -- */
@@ -1552,14 +1540,12 @@ static bool epctx__check_fill(const void *params, epctx__needs *needs) {
     return epctx__elem_ok(p->elem);
 }
 
-static epctx_status epctx__run_fill(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_fill(const void *params, const epctx__args *args) {
     const epctx__fill *p = (const epctx__fill *)params;
     const uint64_t wide = p->low | (uint64_t)p->high << 32;
     const uint8_t byte = (uint8_t)(p->low & 0xff);
     const void *element =
         p->elem == 8 ? (const void *)&wide : (p->elem == 4 ? (const void *)&p->low : &byte);
-    (void)error;
     if (p->count > 0)
         epctx__repeat((uint8_t *)args->out[0], (const uint8_t *)element, (size_t)p->count * p->elem,
                       p->elem);
@@ -1613,12 +1599,10 @@ static EPCTX__INLINE bool epctx__waves_each(float *y, size_t count, uint32_t kin
     return true;
 }
 
-static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, float *y, size_t count,
-                                               const epctx__act *act) {
+static EPCTX__INLINE void epctx__act_each_body(float *y, size_t count, const epctx__act *act) {
     const float a = act->a, b = act->b;
     (void)a;
     (void)b;
-    (void)fast;
     if (epctx__waves_each(y, count, act->kind)) return;
     switch (act->kind) {
 #define EPCTX__ACT_CASE(name, value) \
@@ -1632,11 +1616,10 @@ static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, float *y, size
     }
 }
 
-EPCTX__FORMS(epctx__act_each, (epctx__level fast, float *y, size_t count, const epctx__act *act),
-             (fast, y, count, act))
+EPCTX__FORMS(epctx__level_here(), epctx__act_each, (float *y, size_t count, const epctx__act *act),
+             (y, count, act))
 
 #ifdef EPCTX__AVX2
-
 /* A multiple of 8 elements. The instruction gives other NaNs than epctx__sqrt. */
 EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
     size_t i;
@@ -1648,38 +1631,36 @@ EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
         _mm256_storeu_ps(y + i, r);
     }
 }
+#endif
 
-#endif /* EPCTX__AVX2 */
-
-static void epctx__activate(float *y, size_t count, const epctx__act *act) {
-    const epctx__level fast = epctx__level_here();
-    const size_t rest = fast != EPCTX__PORTABLE ? count % 16 : 0, whole = count - rest;
-    float last[16] = {0.0f};
-    if (act->kind == EPCTX__ACT_NONE) return;
+/* Whole vectors, but for the portable form. */
+static void epctx__act_whole(float *y, size_t count, const epctx__act *act) {
 #ifdef EPCTX__AVX2
-    if (act->kind == EPCTX__ACT_SQRT && fast != EPCTX__PORTABLE) {
-        memcpy(last, y + whole, rest * sizeof *y);
-        epctx__sqrt_avx2(y, whole);
-        epctx__sqrt_avx2(last, 16);
-        memcpy(y + whole, last, rest * sizeof *y);
+    if (act->kind == EPCTX__ACT_SQRT && epctx__level_here() != EPCTX__PORTABLE) {
+        epctx__sqrt_avx2(y, count);
         return;
     }
 #endif
-    epctx__act_each(fast, y, whole, act);
+    epctx__act_each(y, count, act);
+}
+
+static void epctx__activate(float *y, size_t count, const epctx__act *act) {
+    const size_t rest = epctx__level_here() != EPCTX__PORTABLE ? count % 16 : 0;
+    float last[16] = {0.0f};
+    if (act->kind == EPCTX__ACT_NONE) return;
+    epctx__act_whole(y, count - rest, act);
     if (rest > 0) { /* a whole vector at once */
-        memcpy(last, y + whole, rest * sizeof *y);
-        epctx__act_each(fast, last, 16, act);
-        memcpy(y + whole, last, rest * sizeof *y);
+        memcpy(last, y + count - rest, rest * sizeof *y);
+        epctx__act_whole(last, 16, act);
+        memcpy(y + count - rest, last, rest * sizeof *y);
     }
 }
 
-static epctx_status epctx__run_unary(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
+static epctx_status epctx__run_unary(const void *params, const epctx__args *args) {
     const epctx__unary *p = (const epctx__unary *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t i;
-    (void)error;
     for (i = 0; i < p->count; i += 2048) { /* in the cache from the copy to the function */
         const size_t count = p->count - i < 2048 ? p->count - i : 2048;
         memcpy(y + i, x + i, count * sizeof *y);
@@ -1698,23 +1679,6 @@ static uint64_t epctx__walk_count(const uint32_t *dims, uint32_t rank) {
     return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
 }
 
-/* Advances a walk over several tensors: odometer and positions. False at the end. */
-static bool epctx__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
-                           const int32_t *const *strides, ptrdiff_t *position, uint32_t count) {
-    uint32_t i, j;
-    for (i = rank; i > 0; i--) {
-        const uint32_t d = i - 1;
-        if (++at[d] < dims[d]) {
-            for (j = 0; j < count; j++) position[j] += strides[j][d];
-            return true;
-        }
-        at[d] = 0;
-        for (j = 0; j < count; j++) /* a step past the end may overflow */
-            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
-    }
-    return false;
-}
-
 #define EPCTX__WALKED 3 /* operands at most */
 
 /* Operands of a walk with a dense result; strides in elements, 0: broadcast. */
@@ -1725,42 +1689,62 @@ typedef struct epctx__rows {
     uint32_t elem[EPCTX__WALKED], out_elem; /* bytes */
 } epctx__rows;
 
-/* Computes `count` elements from operands that lie side by side. False: a divisor is 0. */
-typedef bool (*epctx__row_fn)(epctx__level fast, const void *params, const void *const *operands,
-                              void *y, size_t count);
+/* Some elements, the operands side by side. */
+typedef struct epctx__row {
+    epctx__level fast;
+    bool fails; /* a divisor is 0 */
+    const void *params;
+    const void *in[EPCTX__WALKED];
+    void *out;
+    size_t count;
+} epctx__row;
+
+static bool epctx__check_rows(const epctx__rows *w, epctx__needs *needs) {
+    const uint64_t count = epctx__walk_count(w->dims, w->rank);
+    uint64_t span;
+    uint32_t k;
+    for (k = 0; k < w->inputs; k++) {
+        if (count == 0 || !epctx__span_of(w->dims, w->strides[k], w->rank, 0, &span)) return false;
+        needs->in[k] = epctx__items(span, w->elem[k]);
+    }
+    needs->out[0] = epctx__items(count, w->out_elem);
+    return true;
+}
 
 /* Calls `row_fn` for every row, for a block of it where operands do not lie side by side and are
  * copied. */
-static bool epctx__walk_rows(const epctx__rows *w, const epctx__args *args, const void *params,
-                             epctx__row_fn row_fn) {
+static epctx_status epctx__walk_rows(const epctx__rows *w, const epctx__args *args,
+                                     const void *params, void (*row_fn)(epctx__row *r)) {
     const uint32_t last = w->rank - 1;
     const size_t count = w->dims[last];
     uint64_t room[EPCTX__WALKED][128];
-    const void *operands[EPCTX__WALKED];
+    epctx__row r = {args->fast, false, params, {NULL}, NULL, 0};
     ptrdiff_t position[EPCTX__WALKED] = {0};
     uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, k;
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t block = count, i, n;
+    size_t block = count, i;
     for (k = 0; k < w->inputs; k++) {
         const size_t most = w->strides[k][last] != 1 ? sizeof room[k] / w->elem[k] : count;
         block = block < most ? block : most;
     }
     do {
-        for (i = 0; i < count; i += n) {
-            n = count - i < block ? count - i : block;
+        for (i = 0; i < count; i += r.count) {
+            r.count = count - i < block ? count - i : block;
             for (k = 0; k < w->inputs; k++) {
                 const ptrdiff_t step = w->strides[k][last], elem = (ptrdiff_t)w->elem[k];
                 const uint8_t *x =
                     (const uint8_t *)args->in[k] + (position[k] + (ptrdiff_t)i * step) * elem;
                 if (step != 1 && (step != 0 || i == 0)) /* the first block is the longest */
-                    epctx__move_row((uint8_t *)room[k], x, n, 1, step, w->elem[k]);
-                operands[k] = step == 1 ? (const void *)x : room[k];
+                    epctx__move_row((uint8_t *)room[k], x, r.count, 1, step, w->elem[k]);
+                r.in[k] = step == 1 ? (const void *)x : room[k];
             }
-            if (!row_fn(args->fast, params, operands, y, n)) return false;
-            y += n * w->out_elem;
+            r.out = y;
+            row_fn(&r);
+            if (r.fails) return epctx_fail(args->error, EPCTX_ERR_ARG, "division by 0");
+            y += r.count * w->out_elem;
         }
     } while (epctx__advance(w->dims, last, at, w->strides, position, w->inputs));
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- Binary: element-wise, with broadcasting -- */
@@ -1792,24 +1776,23 @@ typedef struct epctx__binary {
     epctx__act act;
 } epctx__binary;
 
-static bool epctx__check_binary(const void *params, epctx__needs *needs) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t a, b;
-    if (count == 0 || p->kind >= EPCTX__BINARY_COUNT ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__floats(a);
-    needs->in[1] = epctx__floats(b);
-    needs->out[0] = epctx__floats(count);
-    return epctx__act_ok(&p->act);
+static epctx__rows epctx__rows_binary(const epctx__binary *p) {
+    const epctx__rows w = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
+    return w;
 }
 
-static EPCTX__INLINE void epctx__binary_row_body(epctx__level fast, uint32_t kind, float *y,
-                                                 const float *x, const float *z, size_t count) {
-    (void)fast;
-    switch (kind) {
+static bool epctx__check_binary(const void *params, epctx__needs *needs) {
+    const epctx__binary *p = (const epctx__binary *)params;
+    const epctx__rows w = epctx__rows_binary(p);
+    return p->kind < EPCTX__BINARY_COUNT && epctx__act_ok(&p->act) && epctx__check_rows(&w, needs);
+}
+
+static EPCTX__INLINE void epctx__binary_row_body(epctx__row *r) {
+    const epctx__binary *p = (const epctx__binary *)r->params;
+    const float *x = (const float *)r->in[0], *z = (const float *)r->in[1];
+    const size_t count = r->count;
+    float *y = (float *)r->out;
+    switch (p->kind) {
 #define EPCTX__BINARY_CASE(name, value) \
     case EPCTX__BINARY_##name: \
         EPCTX__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;); \
@@ -1818,29 +1801,14 @@ static EPCTX__INLINE void epctx__binary_row_body(epctx__level fast, uint32_t kin
 #undef EPCTX__BINARY_CASE
     default: break;
     }
+    epctx__activate(y, count, &p->act);
 }
 
-EPCTX__FORMS(epctx__binary_row,
-             (epctx__level fast, uint32_t kind, float *y, const float *x, const float *z,
-              size_t count),
-             (fast, kind, y, x, z, count))
+EPCTX__FORMS(r->fast, epctx__binary_row, (epctx__row * r), (r))
 
-static bool epctx__binary_block(epctx__level fast, const void *params, const void *const *operands,
-                                void *y, size_t count) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    epctx__binary_row(fast, p->kind, (float *)y, (const float *)operands[0],
-                      (const float *)operands[1], count);
-    epctx__activate((float *)y, count, &p->act);
-    return true;
-}
-
-static epctx_status epctx__run_binary(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    const epctx__rows rows = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
-    (void)error;
-    epctx__walk_rows(&rows, args, params, epctx__binary_block);
-    return EPCTX_OK;
+static epctx_status epctx__run_binary(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_binary((const epctx__binary *)params);
+    return epctx__walk_rows(&w, args, params, epctx__binary_row);
 }
 
 /* -- Affine: y = x * scale[channel] + shift[channel]; BatchNormalization -- */
@@ -1857,14 +1825,12 @@ static bool epctx__check_affine(const void *params, epctx__needs *needs) {
     return epctx__act_ok(&p->act);
 }
 
-static EPCTX__INLINE void epctx__all_affine_body(epctx__level fast, const void *params,
-                                                 const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_affine_body(const void *params, const epctx__args *args) {
     const epctx__affine *p = (const epctx__affine *)params;
     const float *x = (const float *)args->in[0];
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     float *y = (float *)args->out[0];
     size_t o, c;
-    (void)fast;
     for (o = 0; o < p->outer && p->inner == 1; o++) { /* channels last */
         EPCTX__EACH(j, p->channels, y[j] = x[j] * scale[j] + shift[j];);
         epctx__activate(y, p->channels, &p->act);
@@ -1914,12 +1880,10 @@ static bool epctx__check_pack(const void *params, epctx__needs *needs) {
 }
 
 /* The compiler packs from a model, where floats lie unaligned. */
-static epctx_status epctx__run_pack(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pack(const void *params, const epctx__args *args) {
     const epctx__pack *p = (const epctx__pack *)params;
     float *y = (float *)args->out[0];
     size_t g, r, k, i, j;
-    (void)error;
     for (g = 0; g < p->batch; g++) {
         const uint8_t *x = (const uint8_t *)args->in[0] + g * p->batch_stride * sizeof *y;
         for (r = 0; r < p->rows; r += p->block) {
@@ -1964,23 +1928,21 @@ typedef struct epctx__epilogue {
     size_t row;
     size_t rows, columns; /* valid ones of the tile */
     float scale, low, high;
+    epctx__level fast; /* of the tile */
 } epctx__epilogue;
 
-static void epctx__epilogue_plain(epctx__epilogue *f) {
-    memset(f, 0, sizeof *f);
-    f->scale = 1.0f;
-    f->low = epctx__float_of(0xff800000u);
-    f->high = epctx__float_of(0x7f800000u);
-}
-
-/* Limits that replace an activation; those up to EPCTX__ACT_CLIP need nothing else. */
-static void epctx__epilogue_limits(epctx__epilogue *f, const epctx__act *act) {
-    if (act->kind == EPCTX__ACT_RELU) {
-        f->low = 0.0f;
-    } else if (act->kind == EPCTX__ACT_CLIP) {
-        f->low = act->a;
-        f->high = act->b;
-    }
+/* Limits replace activations up to EPCTX__ACT_CLIP. */
+static epctx__epilogue epctx__epilogue_for(epctx__level fast, const epctx__act *act) {
+    epctx__epilogue f;
+    memset(&f, 0, sizeof f);
+    f.fast = fast;
+    f.scale = 1.0f;
+    f.low = epctx__float_of(0xff800000u);
+    f.high = epctx__float_of(0x7f800000u);
+    if (act->kind == EPCTX__ACT_RELU) f.low = 0.0f;
+    if (act->kind == EPCTX__ACT_CLIP) f.low = act->a;
+    if (act->kind == EPCTX__ACT_CLIP) f.high = act->b;
+    return f;
 }
 
 static EPCTX__INLINE void epctx__epilogue_row(const epctx__epilogue *f, const float *sums, size_t r,
@@ -2103,95 +2065,73 @@ EPCTX__WIDE static EPCTX__INLINE void epctx__store_512(__mmask16 mask, size_t co
 EPCTX__EPILOGUE_FORM(256, EPCTX__TARGET)
 EPCTX__EPILOGUE_FORM(512, EPCTX__WIDE)
 
-/* 6 rows by one block of columns. */
+/* `rows` rows by `vectors` vectors of columns. */
+#define EPCTX__TILE_FORM(bits, target) \
+    target static EPCTX__INLINE void epctx__products_##bits(const epctx__left *a, const float *b, \
+                                                            const epctx__epilogue *f, size_t rows, \
+                                                            size_t vectors) { \
+        const epctx__epilogue end = *f; /* stores cannot change a copy */ \
+        const float *const *at = a->at; \
+        const size_t next = a->runs * a->count * EPCTX__COLUMNS, lanes = bits / 32; \
+        __m##bits c[EPCTX__MOST_ROWS][4], y[4]; \
+        size_t t, k, r, j; \
+        EPCTX__UNROLL \
+        for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+            EPCTX__UNROLL \
+            for (j = 0; j < 4; j++) c[r][j] = _mm##bits##_setzero_ps(); \
+        } \
+        for (t = 0; t < a->runs; t++) { \
+            size_t from = 0; \
+            for (k = 0; k < a->count; k++, from += a->step) { \
+                EPCTX__UNROLL \
+                for (j = 0; j < 4; j++) \
+                    y[j] = j < vectors \
+                               ? _mm##bits##_loadu_ps(b + j * lanes / 16 * next + j * lanes % 16) \
+                               : _mm##bits##_setzero_ps(); \
+                EPCTX__UNROLL \
+                for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+                    if (r < rows) { \
+                        const __m##bits x = _mm##bits##_set1_ps(at[r][from]); \
+                        EPCTX__UNROLL \
+                        for (j = 0; j < 4; j++) \
+                            if (j < vectors) c[r][j] = _mm##bits##_fmadd_ps(x, y[j], c[r][j]); \
+                    } \
+                } \
+                b += EPCTX__COLUMNS; \
+            } \
+            at += EPCTX__MOST_ROWS; \
+        } \
+        EPCTX__UNROLL \
+        for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+            if (r < rows && r < end.rows) { \
+                EPCTX__UNROLL \
+                for (j = 0; j < 4; j++) \
+                    if (j < vectors && (bits == 512 || j == 0 || j * lanes < end.columns)) \
+                        epctx__epilogue_##bits(&end, r, j *lanes, c[r][j]); \
+            } \
+        } \
+    }
+
+EPCTX__TILE_FORM(256, EPCTX__TARGET)
+EPCTX__TILE_FORM(512, EPCTX__WIDE)
+
 EPCTX__TARGET static void epctx__tile_avx2(const epctx__left *a, const float *b,
                                            const epctx__epilogue *f) {
-    const float *const *at = a->at;
-    const epctx__epilogue end = *f; /* stores cannot change a copy */
-    __m256 c[6], d[6];
-    size_t t, k, r;
-    EPCTX__UNROLL
-    for (r = 0; r < 6; r++) c[r] = d[r] = _mm256_setzero_ps();
-    for (t = 0; t < a->runs; t++) {
-        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3], *a4 = at[4], *a5 = at[5];
-        size_t from = 0;
-        for (k = 0; k < a->count; k++, from += a->step) {
-            const float row[6] = {a0[from], a1[from], a2[from], a3[from], a4[from], a5[from]};
-            const __m256 y = _mm256_loadu_ps(b), z = _mm256_loadu_ps(b + 8);
-            EPCTX__UNROLL
-            for (r = 0; r < 6; r++) {
-                const __m256 x = _mm256_set1_ps(row[r]);
-                c[r] = _mm256_fmadd_ps(x, y, c[r]);
-                d[r] = _mm256_fmadd_ps(x, z, d[r]);
-            }
-            b += EPCTX__COLUMNS;
-        }
-        at += EPCTX__MOST_ROWS;
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < 6; r++) {
-        if (r < end.rows) {
-            epctx__epilogue_256(&end, r, 0, c[r]);
-            if (end.columns > 8) epctx__epilogue_256(&end, r, 8, d[r]);
-        }
-    }
-}
-
-/* `rows` rows by `blocks` blocks of columns. */
-EPCTX__WIDE static EPCTX__INLINE void epctx__tiles_wide(const epctx__left *a, const float *b,
-                                                        const epctx__epilogue *f, size_t rows,
-                                                        size_t blocks) {
-    const epctx__epilogue end = *f; /* stores cannot change a copy */
-    const float *const *at = a->at;
-    const size_t next = a->runs * a->count * EPCTX__COLUMNS;
-    __m512 c[EPCTX__MOST_ROWS][4], y[4];
-    size_t t, k, r, j;
-    EPCTX__UNROLL
-    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-        EPCTX__UNROLL
-        for (j = 0; j < 4; j++) c[r][j] = _mm512_setzero_ps();
-    }
-    for (t = 0; t < a->runs; t++) {
-        size_t from = 0;
-        for (k = 0; k < a->count; k++, from += a->step) {
-            EPCTX__UNROLL
-            for (j = 0; j < 4; j++)
-                y[j] = j < blocks ? _mm512_loadu_ps(b + j * next) : _mm512_setzero_ps();
-            EPCTX__UNROLL
-            for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-                if (r < rows) {
-                    const __m512 x = _mm512_set1_ps(at[r][from]);
-                    EPCTX__UNROLL
-                    for (j = 0; j < 4; j++)
-                        if (j < blocks) c[r][j] = _mm512_fmadd_ps(x, y[j], c[r][j]);
-                }
-            }
-            b += EPCTX__COLUMNS;
-        }
-        at += EPCTX__MOST_ROWS;
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-        if (r < rows && r < end.rows) {
-            EPCTX__UNROLL
-            for (j = 0; j < 4; j++)
-                if (j < blocks) epctx__epilogue_512(&end, r, j * EPCTX__COLUMNS, c[r][j]);
-        }
-    }
+    epctx__products_256(a, b, f, 6, 2);
 }
 
 EPCTX__WIDE static void epctx__tile_wide(const epctx__left *a, const float *b,
                                          const epctx__epilogue *f) {
     if (f->columns > 3 * EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 6, 4);
+        epctx__products_512(a, b, f, 6, 4);
     else if (f->columns > 2 * EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 8, 3);
+        epctx__products_512(a, b, f, 8, 3);
     else if (f->columns > EPCTX__COLUMNS && f->rows > 6)
-        epctx__tiles_wide(a, b, f, 12, 2);
+        epctx__products_512(a, b, f, 12, 2);
     else if (f->columns > EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 6, 2);
+        epctx__products_512(a, b, f, 6, 2);
     else
-        epctx__tiles_wide(a, b, f, 12, 1);
+        epctx__products_512(a, b, f, 12, 1);
 }
 
 #endif /* EPCTX__AVX2 */
@@ -2208,17 +2148,15 @@ static size_t epctx__most_rows(epctx__level fast, size_t columns) {
 
 /* Applies f to the products of f->rows rows and f->columns columns, in consecutive blocks. The
  * addresses of rows beyond f->rows must be readable, too. */
-static void epctx__tile(epctx__level fast, const epctx__left *a, const float *b,
-                        const epctx__epilogue *f) {
+static void epctx__tile(const epctx__left *a, const float *b, const epctx__epilogue *f) {
     float tile[EPCTX__ROWS * EPCTX__COLUMNS];
     size_t c;
-    (void)fast;
 #ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512) {
+    if (f->fast == EPCTX__LEVEL_AVX512) {
         epctx__tile_wide(a, b, f);
         return;
     }
-    if (fast != EPCTX__PORTABLE) {
+    if (f->fast != EPCTX__PORTABLE) {
         epctx__tile_avx2(a, b, f);
         return;
     }
@@ -2229,12 +2167,10 @@ static void epctx__tile(epctx__level fast, const epctx__left *a, const float *b,
 
 /* One row by one block of columns. Eight partial sums, each of every eighth step, hide the latency
  * of the additions. */
-static EPCTX__INLINE void epctx__tile_row_body(epctx__level fast, const float *a, size_t step,
-                                               const float *b, size_t depth,
-                                               const epctx__epilogue *f) {
+static EPCTX__INLINE void epctx__tile_row_body(const float *a, size_t step, const float *b,
+                                               size_t depth, const epctx__epilogue *f) {
     float c[8][EPCTX__COLUMNS];
     size_t k, j, u;
-    (void)fast;
     EPCTX__UNROLL
     for (u = 0; u < 8; u++)
         for (j = 0; j < EPCTX__COLUMNS; j++) c[u][j] = 0.0f;
@@ -2253,10 +2189,9 @@ static EPCTX__INLINE void epctx__tile_row_body(epctx__level fast, const float *a
     epctx__epilogue_tile(f, c[0]);
 }
 
-EPCTX__FORMS(epctx__tile_row,
-             (epctx__level fast, const float *a, size_t step, const float *b, size_t depth,
-              const epctx__epilogue *f),
-             (fast, a, step, b, depth, f))
+EPCTX__FORMS(f->fast, epctx__tile_row,
+             (const float *a, size_t step, const float *b, size_t depth, const epctx__epilogue *f),
+             (a, step, b, depth, f))
 
 /* -- Conv: 2-D convolution, channels last -- */
 
@@ -2444,10 +2379,8 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
     const size_t pixels = (size_t)p->window.out_h * p->window.out_w;
     const size_t height = (size_t)epctx__covered(1, p->window.kernel_h, 1, p->window.dilation_h);
     epctx__conv_pixel at = {0, 0, 0};
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(c->fast, &p->act);
     size_t pixel, n, r, copied = 0, end;
-    epctx__epilogue_plain(&f);
-    epctx__epilogue_limits(&f, &p->act);
     f.row = (size_t)p->groups * p->out_channels;
     for (pixel = 0; pixel < pixels; pixel += rows) {
         f.rows = pixels - pixel < rows ? pixels - pixel : rows;
@@ -2462,7 +2395,7 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
             f.bias = c->bias != NULL ? c->bias + n : NULL;
             f.add = c->add != NULL ? c->add + pixel * f.row + n : NULL;
             f.y = c->y + pixel * f.row + n;
-            epctx__tile(c->fast, &c->rows, c->weights + n * depth, &f);
+            epctx__tile(&c->rows, c->weights + n * depth, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
             epctx__activate(c->y + (pixel + r) * f.row + first, columns, &p->act);
@@ -2483,8 +2416,7 @@ static void epctx__conv_group(const epctx__conv_part *c) {
     if (n < all) epctx__conv_pass(c, n, all - n);
 }
 
-static epctx_status epctx__run_conv(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_conv(const void *params, const epctx__args *args) {
     const epctx__conv *p = (const epctx__conv *)params;
     const epctx__window *w = &p->window;
     const epctx__conv_space space = epctx__conv_needs(p);
@@ -2494,7 +2426,6 @@ static epctx_status epctx__run_conv(const void *params, const epctx__args *args,
     const size_t in_size = (size_t)w->in_h * w->in_w * p->groups * p->in_channels;
     epctx__conv_part c;
     size_t n, g;
-    (void)error;
     memset(&c, 0, sizeof c);
     c.p = p;
     c.fast = args->fast;
@@ -2741,9 +2672,6 @@ static void epctx__slide_kinds(const epctx__slides *s, epctx__tap_range *t, uint
 EPCTX__SLIDE_FORM(256, EPCTX__TARGET)
 EPCTX__SLIDE_FORM(512, EPCTX__WIDE)
 
-#endif /* EPCTX__AVX2 */
-
-#ifdef EPCTX__AVX2
 static void epctx__slide_run(epctx__level fast, const epctx__slides *s, const epctx__tap_range *t,
                              size_t eights, float *y) {
     if (fast == EPCTX__LEVEL_AVX512)
@@ -2781,17 +2709,23 @@ static uint32_t epctx__slide_some(epctx__level fast, const epctx__slides *s, epc
     return w->out_w;
 }
 
-/* For every output pixel, the maximum of the taps, or the bias plus their sum. */
-static void epctx__slide(epctx__level fast, const epctx__slides *s) {
+/* For every output pixel of each image, the maximum of the taps, or the bias plus their sum. */
+static epctx_status epctx__slide(const epctx__args *args, uint32_t batch, epctx__slides *s) {
     const epctx__window *w = s->window;
     const size_t line = w->out_w * s->row;
     epctx__tap_range t;
-    uint32_t oy, ox;
-    for (oy = 0; oy < w->out_h; oy++) {
-        epctx__tap_rows(w, oy, &t);
-        for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(fast, s, &t, ox, s->y + oy * line);
-        epctx__activate(s->y + oy * line, line, &s->act);
+    uint32_t n, oy, ox;
+    s->x = (const float *)args->in[0];
+    s->y = (float *)args->out[0];
+    for (n = 0; n < batch; n++) {
+        for (oy = 0; oy < w->out_h; oy++, s->y += line) {
+            epctx__tap_rows(w, oy, &t);
+            for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(args->fast, s, &t, ox, s->y);
+            epctx__activate(s->y, line, &s->act);
+        }
+        s->x += (size_t)w->in_h * w->in_w * s->channels;
     }
+    return EPCTX_OK;
 }
 
 /* -- Depthwise: a convolution in which every channel of the output reads that of the input -- */
@@ -2805,37 +2739,23 @@ typedef struct epctx__depthwise {
 static bool epctx__check_depthwise(const void *params, epctx__needs *needs) {
     const epctx__depthwise *p = (const epctx__depthwise *)params;
     const epctx__window *w = &p->window;
+    const uint64_t taps = epctx__mul(w->kernel_h, w->kernel_w);
+    const uint64_t results = epctx__mul4(p->batch, p->channels, w->out_h, w->out_w);
     needs->in[0] = epctx__floats(epctx__mul4(p->batch, p->channels, w->in_h, w->in_w));
-    needs->in[1] = epctx__floats(
-        epctx__packed(1, p->channels, epctx__mul(w->kernel_h, w->kernel_w), EPCTX__COLUMNS));
+    needs->in[1] = epctx__floats(epctx__packed(1, p->channels, taps, EPCTX__COLUMNS));
     needs->in[2] = epctx__floats(p->channels);
-    needs->out[0] = epctx__floats(epctx__mul4(p->batch, p->channels, w->out_h, w->out_w));
-    needs->work = epctx__mul3(epctx__mul4(p->batch, p->channels, w->out_h, w->out_w), w->kernel_h,
-                              w->kernel_w);
+    needs->out[0] = epctx__floats(results);
+    needs->work = epctx__mul(results, taps);
     return epctx__window_ok(w) && epctx__act_ok(&p->act);
 }
 
-static epctx_status epctx__run_depthwise(const void *params, const epctx__args *args,
-                                         epctx_error *error) {
+static epctx_status epctx__run_depthwise(const void *params, const epctx__args *args) {
     const epctx__depthwise *p = (const epctx__depthwise *)params;
-    const epctx__window *w = &p->window;
-    const size_t in_size = (size_t)w->in_h * w->in_w * p->channels;
-    epctx__slides s;
-    size_t n, size;
-    (void)error;
-    s.window = w;
-    s.kind = EPCTX__SLIDE_PRODUCTS;
-    s.channels = s.row = p->channels;
-    s.weights = (const float *)args->in[1];
-    s.bias = (const float *)args->in[2];
-    s.act = p->act;
-    size = (size_t)w->out_h * w->out_w * s.row;
-    for (n = 0; n < p->batch; n++) {
-        s.x = (const float *)args->in[0] + n * in_size;
-        s.y = (float *)args->out[0] + n * size;
-        epctx__slide(args->fast, &s);
-    }
-    return EPCTX_OK;
+    const float *weights = (const float *)args->in[1], *bias = (const float *)args->in[2];
+    epctx__slides s = {
+        &p->window, EPCTX__SLIDE_PRODUCTS, p->channels, p->channels, NULL, weights, bias, NULL,
+        p->act};
+    return epctx__slide(args, p->batch, &s);
 }
 
 /* -- Gemm: y = act(alpha * a b + bias), b packed -- */
@@ -2866,13 +2786,11 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
     const size_t most = epctx__most_rows(fast, columns);
     const float *at[EPCTX__MOST_ROWS];
     epctx__left rows = {NULL, 1, 0, 0};
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(fast, &p->act);
     size_t m, r, n;
     rows.at = at;
     rows.count = p->k;
     rows.step = p->a_step;
-    epctx__epilogue_plain(&f);
-    epctx__epilogue_limits(&f, &p->act);
     f.row = p->n;
     f.scale = p->alpha;
     for (m = 0; m < p->m; m += f.rows) {
@@ -2884,28 +2802,26 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
         if (f.rows == 1) {
             for (n = 0; n < columns; n += EPCTX__COLUMNS) {
                 f.columns = columns - n < EPCTX__COLUMNS ? columns - n : EPCTX__COLUMNS;
-                epctx__tile_row(fast, row, p->a_step, b + n * p->k, p->k, &f);
+                epctx__tile_row(row, p->a_step, b + n * p->k, p->k, &f);
                 f.y += EPCTX__COLUMNS;
                 f.bias = f.bias != NULL ? f.bias + EPCTX__COLUMNS : NULL;
             }
         } else {
             for (r = 0; r < EPCTX__MOST_ROWS; r++) at[r] = row + (r < f.rows ? r : 0) * p->a_row;
-            epctx__tile(fast, &rows, b, &f);
+            epctx__tile(&rows, b, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
             epctx__activate(y + (m + r) * p->n, columns, &p->act);
     }
 }
 
-static epctx_status epctx__run_gemm(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_gemm(const void *params, const epctx__args *args) {
     const epctx__gemm *p = (const epctx__gemm *)params;
     const size_t most = epctx__most_columns(args->fast);
     const float *b = (const float *)args->in[1], *bias = (const float *)args->in[2];
     const size_t b_size = (size_t)epctx__packed(1, p->n, p->k, EPCTX__COLUMNS);
     float *y = (float *)args->out[0];
     size_t g, n;
-    (void)error;
     for (g = 0; g < p->batch; g++) {
         const float *a = (const float *)args->in[0] + g * p->a_batch;
         for (n = 0; n < p->n; n += most) {
@@ -3067,10 +2983,8 @@ static EPCTX__INLINE void epctx__store_tile(const epctx__winograd_run *c, size_t
     const epctx__window *w = &c->p->window;
     const size_t oy = 4 * (c->first + tile / (size_t)c->s.across);
     const size_t ox = 4 * (tile % (size_t)c->s.across);
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(EPCTX__PORTABLE, &c->p->act);
     size_t i, n;
-    epctx__epilogue_plain(&f);
-    epctx__epilogue_limits(&f, &c->p->act);
     f.rows = 1;
     for (i = 0; i < 16; i++) {
         const size_t pixel = (oy + i / 4) * w->out_w + ox + i % 4;
@@ -3091,11 +3005,10 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     const uint32_t row = (uint32_t)(columns + 15) / 16 * 16, even = (uint32_t)(tiles + 1) / 2 * 2;
     const uint32_t depth = c->p->in_channels, step = (uint32_t)c->s.matrix;
     const epctx__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
-    const epctx__args args = {{c->input, c->taps}, {c->products}, fast};
+    const epctx__args args = {{c->input, c->taps}, {c->products}, fast, NULL};
     const size_t matrix = (size_t)even * row;
-    epctx_error ignored;
     size_t n, k;
-    (void)epctx__run_gemm(&gemm, &args, &ignored); /* it cannot fail */
+    (void)epctx__run_gemm(&gemm, &args); /* it cannot fail */
     for (n = 0; n < tiles; n++) {
         float *sums = c->products + n * row;
         for (k = 0; k < 6; k++)
@@ -3108,8 +3021,7 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     }
 }
 
-static EPCTX__INLINE void epctx__all_winograd_body(epctx__level fast, const void *params,
-                                                   const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_winograd_body(const void *params, const epctx__args *args) {
     const epctx__conv *p = (const epctx__conv *)params;
     const size_t row = (size_t)p->window.out_w * p->out_channels, channels = p->in_channels;
     const size_t size = p->window.out_h * row;
@@ -3142,7 +3054,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(epctx__level fast, const void
                 if (image + c.first == 0 || count < p->out_channels) /* else they still are there */
                     epctx__turn_taps(&c, (const float *)args->in[1] + n * 9 * channels,
                                      (count + 15) / 16 * 16 * channels);
-                epctx__turn_products(&c, fast, tiles, n, count);
+                epctx__turn_products(&c, args->fast, tiles, n, count);
             }
         }
         epctx__activate(c.y, p->act.kind > EPCTX__ACT_CLIP ? size : 0, &p->act);
@@ -3170,24 +3082,12 @@ static bool epctx__check_pool(const void *params, epctx__needs *needs) {
     return p->kind < EPCTX__SLIDE_PRODUCTS && p->row >= p->channels && epctx__window_ok(w);
 }
 
-static epctx_status epctx__run_pool(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pool(const void *params, const epctx__args *args) {
     const epctx__pool *p = (const epctx__pool *)params;
-    const epctx__window *w = &p->window;
-    epctx__slides s;
-    uint32_t n;
-    (void)error;
-    memset(&s, 0, sizeof s);
-    s.window = w;
-    s.kind = (epctx__slide_kind)p->kind;
-    s.channels = p->channels;
-    s.row = p->row;
-    for (n = 0; n < p->batch; n++) {
-        s.x = (const float *)args->in[0] + (size_t)n * w->in_h * w->in_w * p->channels;
-        s.y = (float *)args->out[0] + (size_t)n * w->out_h * w->out_w * p->row;
-        epctx__slide(args->fast, &s);
-    }
-    return EPCTX_OK;
+    epctx__slides s = {
+        &p->window, (epctx__slide_kind)p->kind, p->channels, p->row, NULL, NULL, NULL, NULL,
+        {0, 0, 0}};
+    return epctx__slide(args, p->batch, &s);
 }
 
 /* -- Reduce: over the middle of [outer][count][inner] -- */
@@ -3352,22 +3252,6 @@ static EPCTX__INLINE void epctx__reduce_kind_of(uint32_t kind, const epctx__redu
     }
 }
 
-static EPCTX__INLINE void epctx__reduce_floats_body(epctx__level fast, const epctx__reduce *p,
-                                                    const float *x, float *y) {
-    (void)fast;
-    if (p->kind <= EPCTX__REDUCE_MEAN) /* constants, so that the loops vectorize */
-        epctx__reduce_kind_of(EPCTX__REDUCE_SUM, p, x, y);
-    else if (p->kind == EPCTX__REDUCE_MAX)
-        epctx__reduce_kind_of(EPCTX__REDUCE_MAX, p, x, y);
-    else if (p->kind == EPCTX__REDUCE_MIN)
-        epctx__reduce_kind_of(EPCTX__REDUCE_MIN, p, x, y);
-    else
-        epctx__reduce_kind_of(EPCTX__REDUCE_PROD, p, x, y);
-}
-
-EPCTX__FORMS(epctx__reduce_floats,
-             (epctx__level fast, const epctx__reduce *p, const float *x, float *y), (fast, p, x, y))
-
 static int64_t epctx__reduce_ints(const epctx__reduce *p, const uint8_t *x, size_t first) {
     int64_t result = epctx__load_int(x, first, p->type);
     size_t i;
@@ -3383,23 +3267,28 @@ static int64_t epctx__reduce_ints(const epctx__reduce *p, const uint8_t *x, size
     return p->kind == EPCTX__REDUCE_MEAN ? result / (int64_t)p->count : result;
 }
 
-static epctx_status epctx__run_reduce(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static EPCTX__INLINE void epctx__all_reduce_body(const void *params, const epctx__args *args) {
     const epctx__reduce *p = (const epctx__reduce *)params;
-    size_t o, i, n = 0;
-    (void)error;
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        epctx__reduce_floats(args->fast, p, (const float *)args->in[0], (float *)args->out[0]);
-        return EPCTX_OK;
+    const float *x = (const float *)args->in[0];
+    float *y = (float *)args->out[0];
+    size_t i;
+    if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < (size_t)p->outer * p->inner; i++)
+            epctx__store_int((uint8_t *)args->out[0], i, p->type,
+                             epctx__reduce_ints(p, (const uint8_t *)args->in[0],
+                                                i / p->inner * p->count * p->inner + i % p->inner));
+    } else if (p->kind <= EPCTX__REDUCE_MEAN) { /* constants, so that the loops vectorize */
+        epctx__reduce_kind_of(EPCTX__REDUCE_SUM, p, x, y);
+    } else if (p->kind == EPCTX__REDUCE_MAX) {
+        epctx__reduce_kind_of(EPCTX__REDUCE_MAX, p, x, y);
+    } else if (p->kind == EPCTX__REDUCE_MIN) {
+        epctx__reduce_kind_of(EPCTX__REDUCE_MIN, p, x, y);
+    } else {
+        epctx__reduce_kind_of(EPCTX__REDUCE_PROD, p, x, y);
     }
-    for (o = 0; o < p->outer; o++) {
-        const size_t first = o * p->count * p->inner;
-        for (i = 0; i < p->inner; i++, n++)
-            epctx__store_int((uint8_t *)args->out[0], n, p->type,
-                             epctx__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
-    }
-    return EPCTX_OK;
 }
+
+EPCTX__RUN(reduce)
 
 /* -- Softmax over the middle of [outer][count][inner] -- */
 
@@ -3485,13 +3374,11 @@ static EPCTX__INLINE void epctx__softmax_short(const float *x, float *y, size_t 
         for (i = 0; i < count; i++) y[j * count + i] = out[i * 16 + j];
 }
 
-static EPCTX__INLINE void epctx__all_softmax_body(epctx__level fast, const void *params,
-                                                  const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_softmax_body(const void *params, const epctx__args *args) {
     const epctx__softmax *p = (const epctx__softmax *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o;
-    (void)fast;
     if (p->inner == 1 && p->count < 16) {
         EPCTX__STRIPS(i, p->outer, width,
                       epctx__softmax_short(x + i * p->count, y + i * p->count, p->count, width,
@@ -3563,12 +3450,10 @@ EPCTX__RUNNING(double)
 EPCTX__RUNNING(uint32_t)
 EPCTX__RUNNING(uint64_t)
 
-static EPCTX__INLINE void epctx__all_running_body(epctx__level fast, const void *params,
-                                                  const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_running_body(const void *params, const epctx__args *args) {
     const epctx__running *p = (const epctx__running *)params;
     const void *x = args->in[0];
     void *y = args->out[0];
-    (void)fast;
     switch (p->type) {
     case EPCTX_ONNX_FLOAT: epctx__running_float(p, (const float *)x, (float *)y); break;
     case EPCTX_ONNX_DOUBLE: epctx__running_double(p, (const double *)x, (double *)y); break;
@@ -3578,6 +3463,19 @@ static EPCTX__INLINE void epctx__all_running_body(epctx__level fast, const void 
 }
 
 EPCTX__RUN(running)
+
+/* Index `i` of in[1], below `size`; negative ones count from the end. It is read once: the caller's
+ * memory may change between the check and the use. */
+static EPCTX__INLINE epctx_status epctx__checked(const epctx__args *args, size_t i, uint32_t elem,
+                                                 uint32_t size, size_t *out) {
+    const int64_t index = epctx__index((const uint8_t *)args->in[1], i, elem);
+    *out = 0;
+    if (index < -(int64_t)size || index >= (int64_t)size)
+        return epctx_fail(args->error, EPCTX_ERR_ARG, "index %u: expected %d..%d, found %d",
+                          (uint64_t)i, -(int64_t)size, (int64_t)size - 1, index);
+    *out = (size_t)(index < 0 ? index + (int64_t)size : index);
+    return EPCTX_OK;
+}
 
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
@@ -3594,23 +3492,16 @@ static bool epctx__check_gather(const void *params, epctx__needs *needs) {
     return epctx__elem_ok(p->elem) && (p->index_elem == 4 || p->index_elem == 8);
 }
 
-static epctx_status epctx__run_gather(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_gather(const void *params, const epctx__args *args) {
     const epctx__gather_params *p = (const epctx__gather_params *)params;
     const size_t row = (size_t)p->inner * p->elem;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t o, i;
+    size_t o, i, index;
     for (o = 0; o < p->outer; o++) {
         for (i = 0; i < p->count; i++) {
-            /* read once: the caller's memory may change between the check and the use */
-            int64_t index = epctx__index((const uint8_t *)args->in[1], i, p->index_elem);
-            if (index < -(int64_t)p->axis || index >= (int64_t)p->axis)
-                return epctx_fail(error, EPCTX_ERR_ARG,
-                                  "index %u of Gather: expected %d..%d, found %d", (uint64_t)i,
-                                  -(int64_t)p->axis, (int64_t)p->axis - 1, index);
-            index += index < 0 ? (int64_t)p->axis : 0;
-            memcpy(y, x + (size_t)index * row, row);
+            EPCTX__TRY(epctx__checked(args, i, p->index_elem, p->axis, &index));
+            memcpy(y, x + index * row, row);
             y += row;
         }
         x += (size_t)p->axis * row;
@@ -3668,13 +3559,11 @@ EPCTX__CAST_FROM(int32, int32_t, x[i], x[i])
 EPCTX__CAST_FROM(int8, int8_t, x[i], x[i])
 EPCTX__CAST_FROM(uint8, uint8_t, x[i], x[i])
 
-static EPCTX__INLINE void epctx__all_cast_body(epctx__level fast, const void *params,
-                                               const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_cast_body(const void *params, const epctx__args *args) {
     const epctx__cast *p = (const epctx__cast *)params;
     const void *x = args->in[0];
     void *y = args->out[0];
     size_t i;
-    (void)fast;
     switch (p->from) {
     case EPCTX_ONNX_FLOAT:
         for (i = 0; i < p->count; i += 2048) {
@@ -3743,74 +3632,39 @@ static int64_t epctx__double_to_wide(double d) {
     return d >= -9223372036854775808.0 && d < 9223372036854775808.0 ? (int64_t)d : INT64_MIN;
 }
 
-/* Element `i` of a stored type, as a float or an integer. */
-static void epctx__convert_from(const epctx__conversion *p, const uint8_t *x, size_t i,
-                                uint8_t *y) {
-    uint32_t low = 0;
-    float f;
-    double d;
-    int64_t v;
-    if (p->from == EPCTX_ONNX_DOUBLE) {
+/* Element `i`, by way of a float, a double or an integer (or the bits of a half). */
+static void epctx__convert_one(const epctx__conversion *p, const uint8_t *x, size_t i, uint8_t *y) {
+    const bool real = p->from == EPCTX_ONNX_FLOAT || p->from == EPCTX_ONNX_DOUBLE;
+    int64_t v = real ? 0 : epctx__load_int(x, i, p->from);
+    double d = (double)v;
+    uint32_t bits = (uint32_t)(v & 0xffff);
+    float f = p->from == EPCTX_ONNX_FLOAT16 ? epctx__from_half(bits) : epctx__float_of(bits << 16);
+    if (p->from == EPCTX_ONNX_FLOAT) {
+        memcpy(&f, x + i * 4, 4);
+        d = (double)f;
+        bits = epctx__bits_of(f);
+        v = p->to == EPCTX_ONNX_FLOAT16          ? epctx__to_half(f)
+            : (bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40u)
+                                                 : epctx__round_off(bits, 16);
+    } else if (p->from == EPCTX_ONNX_DOUBLE) {
         memcpy(&d, x + i * 8, 8);
         f = (float)d;
         v = epctx__double_to_wide(d);
-    } else if (p->from == EPCTX_ONNX_UINT64) {
-        memcpy(&v, x + i * 8, 8);
-        f = 0.0f;
-    } else if (p->from == EPCTX_ONNX_UINT32) {
-        memcpy(&low, x + i * 4, 4);
-        v = low;
-        f = 0.0f;
-    } else {
-        uint16_t half;
-        memcpy(&half, x + i * 2, 2);
-        v = p->from == EPCTX_ONNX_INT16 && half >= 0x8000u ? (int64_t)half - 65536 : half;
-        f = p->from == EPCTX_ONNX_FLOAT16 ? epctx__from_half(half)
-                                          : epctx__float_of((uint32_t)half << 16);
     }
     if (p->to == EPCTX_ONNX_FLOAT)
         memcpy(y + i * 4, &f, 4);
+    else if (p->to == EPCTX_ONNX_DOUBLE)
+        memcpy(y + i * 8, &d, 8);
     else
         epctx__store_int(y, i, p->to, v);
 }
 
-static void epctx__convert_to(const epctx__conversion *p, const uint8_t *x, size_t i, uint8_t *y) {
-    const uint32_t size = epctx__stored_size(p->to);
-    float f = 0.0f;
-    uint64_t bits;
-    double d;
-    uint32_t low;
-    uint16_t half;
-    if (p->from == EPCTX_ONNX_FLOAT) {
-        memcpy(&f, x + i * 4, 4);
-        low = epctx__bits_of(f);
-        d = (double)f;
-        bits = p->to == EPCTX_ONNX_FLOAT16         ? epctx__to_half(f)
-               : (low & 0x7fffffffu) > 0x7f800000u ? (low >> 16 | 0x40u)
-                                                   : epctx__round_off(low, 16);
-    } else {
-        bits = (uint64_t)epctx__load_int(x, i, p->from);
-        d = (double)epctx__load_int(x, i, p->from);
-    }
-    if (p->to == EPCTX_ONNX_DOUBLE) memcpy(&bits, &d, 8);
-    low = (uint32_t)(bits & UINT32_MAX);
-    half = (uint16_t)(bits & 0xffffu);
-    memcpy(y + i * size,
-           size == 8   ? (const void *)&bits
-           : size == 4 ? (const void *)&low
-                       : &half,
-           size);
-}
-
-static epctx_status epctx__run_convert(const void *params, const epctx__args *args,
-                                       epctx_error *error) {
+static epctx_status epctx__run_convert(const void *params, const epctx__args *args) {
     const epctx__conversion *p = (const epctx__conversion *)params;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    const bool back = epctx__converts(p->to, p->from);
     size_t i;
-    (void)error;
-    for (i = 0; i < p->count; i++) (back ? epctx__convert_to : epctx__convert_from)(p, x, i, y);
+    for (i = 0; i < p->count; i++) epctx__convert_one(p, x, i, y);
     return EPCTX_OK;
 }
 
@@ -3848,49 +3702,22 @@ static uint32_t epctx__exact_type(uint32_t kind, uint32_t type) {
     return kind >= EPCTX__EXACT_EQUAL ? (uint32_t)EPCTX_ONNX_BOOL : type;
 }
 
-static bool epctx__check_exact(const void *params, epctx__needs *needs) {
-    const epctx__exact *p = (const epctx__exact *)params;
+static epctx__rows epctx__rows_exact(const epctx__exact *p) {
     const uint32_t elem = epctx__stored_size(p->type);
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t a, b;
-    if (count == 0 || p->kind >= EPCTX__EXACT_COUNT || elem == 0 ||
-        epctx__computed_type(p->type) != (int32_t)p->type ||
-        (p->type == EPCTX_ONNX_FLOAT && p->kind < EPCTX__EXACT_EQUAL) ||
-        (p->type == EPCTX_ONNX_DOUBLE && p->kind > EPCTX__EXACT_MAX &&
-         p->kind < EPCTX__EXACT_EQUAL) ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__items(a, elem);
-    needs->in[1] = epctx__items(b, elem);
-    needs->out[0] = epctx__items(count, epctx__stored_size(epctx__exact_type(p->kind, p->type)));
-    return true;
+    const uint32_t out_elem = epctx__stored_size(epctx__exact_type(p->kind, p->type));
+    const epctx__rows w = {p->dims, p->rank, 2, {p->a, p->b}, {elem, elem}, out_elem};
+    return w;
 }
 
-/* Wraps around on overflow. The divisor is not 0. */
-static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
-    const uint64_t x = (uint64_t)a, y = (uint64_t)b;
-    int64_t rest;
-    switch (kind) {
-    case EPCTX__EXACT_ADD: return (int64_t)(x + y);
-    case EPCTX__EXACT_SUB: return (int64_t)(x - y);
-    case EPCTX__EXACT_MUL: return (int64_t)(x * y);
-    case EPCTX__EXACT_DIV: return b == -1 ? (int64_t)(0 - x) : a / b;
-    case EPCTX__EXACT_MIN: return a < b ? a : b;
-    case EPCTX__EXACT_MAX: return a > b ? a : b;
-    case EPCTX__EXACT_MOD:
-        rest = b == -1 ? 0 : a % b;
-        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    case EPCTX__EXACT_FMOD: return b == -1 ? 0 : a % b;
-    case EPCTX__EXACT_AND: return (int64_t)(x & y);
-    case EPCTX__EXACT_OR: return (int64_t)(x | y);
-    case EPCTX__EXACT_XOR: return (int64_t)(x ^ y);
-    case EPCTX__EXACT_LEFT: return y < 64 ? (int64_t)(x << y) : 0;
-    case EPCTX__EXACT_RIGHT: return y < 64 ? (int64_t)(x >> y) : 0;
-    case EPCTX__EXACT_EQUAL: return a == b;
-    case EPCTX__EXACT_LESS: return a < b;
-    default: return a <= b;
-    }
+static bool epctx__check_exact(const void *params, epctx__needs *needs) {
+    const epctx__exact *p = (const epctx__exact *)params;
+    const epctx__rows w = epctx__rows_exact(p);
+    return p->kind < EPCTX__EXACT_COUNT && w.elem[0] != 0 &&
+           epctx__computed_type(p->type) == (int32_t)p->type &&
+           (p->type != EPCTX_ONNX_FLOAT || p->kind >= EPCTX__EXACT_EQUAL) &&
+           (p->type != EPCTX_ONNX_DOUBLE || p->kind <= EPCTX__EXACT_MAX ||
+            p->kind >= EPCTX__EXACT_EQUAL) &&
+           epctx__check_rows(&w, needs);
 }
 
 /* The kinds that have vector forms; `value` is of type R, U is T without sign. */
@@ -3904,6 +3731,14 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
     X(OR, T, T, (T)(a | b)) \
     X(XOR, T, T, (T)(a ^ b))
 
+#define EPCTX_NPU_EXACT_DOUBLES(X) \
+    X(ADD, double, double, a + b) \
+    X(SUB, double, double, a - b) \
+    X(MUL, double, double, a *b) \
+    X(DIV, double, double, a / b) \
+    X(MIN, double, double, a < b || a != a ? a : b) \
+    X(MAX, double, double, a > b || a != a ? a : b)
+
 #define EPCTX_NPU_EXACT_COMPARISONS(X, T) \
     X(EQUAL, T, uint8_t, a == b) \
     X(LESS, T, uint8_t, a < b) \
@@ -3916,9 +3751,10 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
 
 /* Defines the function of a type: false if it has no form of this kind. */
 #define EPCTX__EXACT_FAST(T, list) \
-    static EPCTX__INLINE bool epctx__exact_##T(uint32_t kind, const void *const *operands, \
-                                               void *y, size_t count) { \
-        const T *const x = (const T *)operands[0], *const z = (const T *)operands[1]; \
+    static EPCTX__INLINE bool epctx__exact_##T(uint32_t kind, const epctx__row *r) { \
+        const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
+        const size_t count = r->count; \
+        void *const y = r->out; \
         switch (kind) { list default : return false; } \
     }
 #define EPCTX__EXACT_INTEGERS(T, U) \
@@ -3930,32 +3766,47 @@ EPCTX__EXACT_INTEGERS(int32_t, uint32_t)
 EPCTX__EXACT_INTEGERS(int8_t, uint8_t)
 EPCTX__EXACT_INTEGERS(uint8_t, uint8_t)
 EPCTX__EXACT_FAST(float, EPCTX_NPU_EXACT_COMPARISONS(EPCTX__EXACT_CASE, float))
+EPCTX__EXACT_FAST(double, EPCTX_NPU_EXACT_DOUBLES(EPCTX__EXACT_CASE)
+                              EPCTX_NPU_EXACT_COMPARISONS(EPCTX__EXACT_CASE, double))
+
+/* Of integers, but for comparisons. Wraps around on overflow. The divisor is not 0. */
+static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
+    const uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    int64_t rest;
+    switch (kind) {
+#define EPCTX__EXACT_VALUE(name, T, R, value) \
+    case EPCTX__EXACT_##name: return value;
+        EPCTX_NPU_EXACT_ARITHMETIC(EPCTX__EXACT_VALUE, int64_t, uint64_t)
+#undef EPCTX__EXACT_VALUE
+    case EPCTX__EXACT_DIV: return b == -1 ? (int64_t)(0 - x) : a / b;
+    case EPCTX__EXACT_MOD:
+        rest = b == -1 ? 0 : a % b;
+        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    case EPCTX__EXACT_FMOD: return b == -1 ? 0 : a % b;
+    case EPCTX__EXACT_LEFT: return y < 64 ? (int64_t)(x << y) : 0;
+    default: return y < 64 ? (int64_t)(x >> y) : 0;
+    }
+}
 
 /* The kinds without vector forms. False: a divisor is 0. */
-static bool epctx__exact_each(const epctx__exact *p, const void *const *operands, void *y,
-                              size_t count) {
+static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     const bool divides =
         p->kind == EPCTX__EXACT_DIV || p->kind == EPCTX__EXACT_MOD || p->kind == EPCTX__EXACT_FMOD;
-    const int64_t *const x = (const int64_t *)operands[0], *const z = (const int64_t *)operands[1];
     size_t i;
-    for (i = 0; i < count && p->type == EPCTX_ONNX_INT64; i++) {
-        if (divides && z[i] == 0) return false;
-        ((int64_t *)y)[i] = epctx__exact_int(p->kind, x[i], z[i]);
-    }
-    for (; i < count; i++) {
-        const int64_t a = epctx__load_int((const uint8_t *)operands[0], i, p->type);
-        const int64_t b = epctx__load_int((const uint8_t *)operands[1], i, p->type);
+    for (i = 0; i < r->count; i++) {
+        const int64_t a = epctx__load_int((const uint8_t *)r->in[0], i, p->type);
+        const int64_t b = epctx__load_int((const uint8_t *)r->in[1], i, p->type);
         if (divides && b == 0) return false;
-        epctx__store_int((uint8_t *)y, i, p->type, epctx__exact_int(p->kind, a, b));
+        epctx__store_int((uint8_t *)r->out, i, p->type, epctx__exact_int(p->kind, a, b));
     }
     return true;
 }
 
 /* Quotients of int32: exact in float below 2^23, else in double. False: a divisor is 0. */
-static EPCTX__INLINE bool epctx__exact_quotients(const void *const *operands, void *y,
-                                                 size_t count) {
-    const int32_t *const x = (const int32_t *)operands[0], *const z = (const int32_t *)operands[1];
-    int32_t *const q = (int32_t *)y;
+static EPCTX__INLINE bool epctx__exact_quotients(const epctx__row *r) {
+    const int32_t *const x = (const int32_t *)r->in[0], *const z = (const int32_t *)r->in[1];
+    int32_t *const q = (int32_t *)r->out;
+    const size_t count = r->count;
     const uint32_t half = 1u << 23;
     uint32_t zeros = 0, far = 0;
     EPCTX__EACH(i, count, zeros |= z[i] == 0 ? 1 : 0;
@@ -3971,76 +3822,28 @@ static EPCTX__INLINE bool epctx__exact_quotients(const void *const *operands, vo
     return true;
 }
 
-static EPCTX__INLINE void epctx__exact_fast_body(epctx__level fast, const epctx__exact *p,
-                                                 const void *const *operands, void *y, size_t count,
-                                                 bool *done) {
-    (void)fast;
-    switch (p->type) {
-    case EPCTX_ONNX_FLOAT: *done = epctx__exact_float(p->kind, operands, y, count); break;
-    case EPCTX_ONNX_INT64: *done = epctx__exact_int64_t(p->kind, operands, y, count); break;
-    case EPCTX_ONNX_INT32:
-        *done = p->kind == EPCTX__EXACT_DIV ? epctx__exact_quotients(operands, y, count)
-                                            : epctx__exact_int32_t(p->kind, operands, y, count);
-        break;
-    case EPCTX_ONNX_INT8: *done = epctx__exact_int8_t(p->kind, operands, y, count); break;
-    default: *done = epctx__exact_uint8_t(p->kind, operands, y, count); break;
-    }
-}
-
-EPCTX__FORMS(epctx__exact_fast,
-             (epctx__level fast, const epctx__exact *p, const void *const *operands, void *y,
-              size_t count, bool *done),
-             (fast, p, operands, y, count, done))
-
-static double epctx__exact_double(uint32_t kind, double a, double b) {
-    switch (kind) {
-    case EPCTX__EXACT_ADD: return a + b;
-    case EPCTX__EXACT_SUB: return a - b;
-    case EPCTX__EXACT_MUL: return a * b;
-    case EPCTX__EXACT_DIV: return a / b;
-    case EPCTX__EXACT_MIN: return a < b || a != a ? a : b;
-    case EPCTX__EXACT_MAX: return a > b || a != a ? a : b;
-    case EPCTX__EXACT_EQUAL: return a == b;
-    case EPCTX__EXACT_LESS: return a < b;
-    default: return a <= b;
-    }
-}
-
-static void epctx__exact_doubles(uint32_t kind, const void *const *operands, void *y,
-                                 size_t count) {
-    const double *a = (const double *)operands[0], *b = (const double *)operands[1];
-    size_t i;
-    for (i = 0; i < count; i++) {
-        const double v = epctx__exact_double(kind, a[i], b[i]);
-        if (kind >= EPCTX__EXACT_EQUAL)
-            ((uint8_t *)y)[i] = v != 0.0;
-        else
-            ((double *)y)[i] = v;
-    }
-}
-
-static bool epctx__exact_block(epctx__level fast, const void *params, const void *const *operands,
-                               void *y, size_t count) {
-    const epctx__exact *p = (const epctx__exact *)params;
+static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
+    const epctx__exact *p = (const epctx__exact *)r->params;
     bool done;
-    if (p->type == EPCTX_ONNX_DOUBLE) {
-        epctx__exact_doubles(p->kind, operands, y, count);
-        return true;
+    switch (p->type) {
+    case EPCTX_ONNX_FLOAT: done = epctx__exact_float(p->kind, r); break;
+    case EPCTX_ONNX_DOUBLE: done = epctx__exact_double(p->kind, r); break;
+    case EPCTX_ONNX_INT64: done = epctx__exact_int64_t(p->kind, r); break;
+    case EPCTX_ONNX_INT32:
+        done = p->kind == EPCTX__EXACT_DIV ? epctx__exact_quotients(r)
+                                           : epctx__exact_int32_t(p->kind, r);
+        break;
+    case EPCTX_ONNX_INT8: done = epctx__exact_int8_t(p->kind, r); break;
+    default: done = epctx__exact_uint8_t(p->kind, r); break;
     }
-    epctx__exact_fast(fast, p, operands, y, count, &done);
-    return done || epctx__exact_each(p, operands, y, count);
+    r->fails = !done && !epctx__exact_each(p, r);
 }
 
-static epctx_status epctx__run_exact(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
-    const epctx__exact *p = (const epctx__exact *)params;
-    const uint32_t elem = epctx__stored_size(p->type);
-    const epctx__rows rows = {
-        p->dims,      p->rank,      2,
-        {p->a, p->b}, {elem, elem}, epctx__stored_size(epctx__exact_type(p->kind, p->type))};
-    if (!epctx__walk_rows(&rows, args, params, epctx__exact_block))
-        return epctx_fail(error, EPCTX_ERR_ARG, "division by 0");
-    return EPCTX_OK;
+EPCTX__FORMS(r->fast, epctx__exact_row, (epctx__row * r), (r))
+
+static epctx_status epctx__run_exact(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_exact((const epctx__exact *)params);
+    return epctx__walk_rows(&w, args, params, epctx__exact_row);
 }
 
 /* -- Where: selects one of two by a condition -- */
@@ -4053,32 +3856,28 @@ typedef struct epctx__where {
     int32_t b[EPCTX_NPU_MAX_RANK];
 } epctx__where;
 
+static epctx__rows epctx__rows_where(const epctx__where *p) {
+    const uint32_t elem = p->elem;
+    const epctx__rows w = {p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, elem, elem}, elem};
+    return w;
+}
+
 static bool epctx__check_where(const void *params, epctx__needs *needs) {
     const epctx__where *p = (const epctx__where *)params;
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t c, a, b;
-    if (count == 0 || !epctx__elem_ok(p->elem) ||
-        !epctx__span_of(p->dims, p->condition, p->rank, 0, &c) ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__items(c, 1);
-    needs->in[1] = epctx__items(a, p->elem);
-    needs->in[2] = epctx__items(b, p->elem);
-    needs->out[0] = epctx__items(count, p->elem);
-    return true;
+    const epctx__rows w = epctx__rows_where(p);
+    return epctx__elem_ok(p->elem) && epctx__check_rows(&w, needs);
 }
 
 #define EPCTX__WHERE_CASE(T) \
     EPCTX__EACH(i, count, const T a = ((const T *)x)[i]; const T b = ((const T *)z)[i]; \
                 ((T *)y)[i] = c[i] != 0 ? a : b;);
 
-static EPCTX__INLINE void epctx__where_fast_body(epctx__level fast, uint32_t elem,
-                                                 const void *const *operands, void *y,
-                                                 size_t count) {
-    const uint8_t *const c = (const uint8_t *)operands[0];
-    const void *const x = operands[1], *const z = operands[2];
-    (void)fast;
+static EPCTX__INLINE void epctx__where_row_body(epctx__row *r) {
+    const uint32_t elem = ((const epctx__where *)r->params)->elem;
+    const uint8_t *const c = (const uint8_t *)r->in[0];
+    const void *const x = r->in[1], *const z = r->in[2];
+    const size_t count = r->count;
+    void *const y = r->out;
     if (elem == 1)
         EPCTX__WHERE_CASE(uint8_t)
     else if (elem == 4)
@@ -4087,24 +3886,11 @@ static EPCTX__INLINE void epctx__where_fast_body(epctx__level fast, uint32_t ele
         EPCTX__WHERE_CASE(uint64_t)
 }
 
-EPCTX__FORMS(epctx__where_fast,
-             (epctx__level fast, uint32_t elem, const void *const *operands, void *y, size_t count),
-             (fast, elem, operands, y, count))
+EPCTX__FORMS(r->fast, epctx__where_row, (epctx__row * r), (r))
 
-static bool epctx__where_block(epctx__level fast, const void *params, const void *const *operands,
-                               void *y, size_t count) {
-    epctx__where_fast(fast, ((const epctx__where *)params)->elem, operands, y, count);
-    return true;
-}
-
-static epctx_status epctx__run_where(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
-    const epctx__where *p = (const epctx__where *)params;
-    const epctx__rows rows = {
-        p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, p->elem, p->elem}, p->elem};
-    (void)error;
-    epctx__walk_rows(&rows, args, params, epctx__where_block);
-    return EPCTX_OK;
+static epctx_status epctx__run_where(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_where((const epctx__where *)params);
+    return epctx__walk_rows(&w, args, params, epctx__where_row);
 }
 
 /* -- Norm: rows of mean 0 and variance 1, then scale and shift -- */
@@ -4147,14 +3933,12 @@ static EPCTX__INLINE void epctx__norm_part(const float *EPCTX__RESTRICT x, float
 }
 
 /* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
-static EPCTX__INLINE void epctx__all_norm_body(epctx__level fast, const void *params,
-                                               const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_norm_body(const void *params, const epctx__args *args) {
     const epctx__norm *p = (const epctx__norm *)params;
     const bool own = p->inner == 1 && p->channels == p->count; /* factors for each element */
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     const double all = (double)p->count;
     size_t r;
-    (void)fast;
     for (r = 0; r < p->rows; r++) {
         const size_t first = r * p->count;
         const float *x = (const float *)args->in[0] + first;
@@ -4210,32 +3994,16 @@ static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, 
     for (j = 0; j < width; j++) y[j] = index[j];
 }
 
-static int64_t epctx__arg_ints(const epctx__arg *p, const uint8_t *x, size_t first) {
-    int64_t best = epctx__load_int(x, first, p->type), index = 0;
-    size_t k;
-    for (k = 1; k < p->count; k++) {
-        const int64_t v = epctx__load_int(x, first + k * p->inner, p->type);
-        if (p->smallest != 0 ? v < best : v > best) {
-            best = v;
-            index = (int64_t)k;
-        } else if (v == best && p->last != 0) {
-            index = (int64_t)k;
-        }
-    }
-    return index;
-}
-
 /* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
 static bool epctx__arg_before(const epctx__arg *p, const uint8_t *x, size_t a, size_t b) {
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        const float *v = (const float *)(const void *)x;
+    const float *v = (const float *)(const void *)x;
+    const bool real = p->type == EPCTX_ONNX_FLOAT;
+    const int64_t m = real ? 0 : epctx__load_int(x, a * p->inner, p->type);
+    const int64_t n = real ? 0 : epctx__load_int(x, b * p->inner, p->type);
+    if (real)
         return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
                                 : v[a * p->inner] > v[b * p->inner];
-    }
-    return p->smallest != 0 ? epctx__load_int(x, a * p->inner, p->type) <
-                                  epctx__load_int(x, b * p->inner, p->type)
-                            : epctx__load_int(x, a * p->inner, p->type) >
-                                  epctx__load_int(x, b * p->inner, p->type);
+    return (p->last != 0 && m == n) || (p->smallest != 0 ? m < n : m > n);
 }
 
 /* The best `keep` of a row, inserted one by one. */
@@ -4250,24 +4018,18 @@ static void epctx__arg_best(const epctx__arg *p, const uint8_t *x, int64_t *y) {
     }
 }
 
-static EPCTX__INLINE void epctx__all_arg_body(epctx__level fast, const void *params,
-                                              const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__args *args) {
     const epctx__arg *p = (const epctx__arg *)params;
     const size_t count = p->count, inner = p->inner;
     const float *x = (const float *)args->in[0];
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
-    (void)fast;
-    if (p->keep > 1) {
+    if (p->keep > 1 || p->type != EPCTX_ONNX_FLOAT) {
         for (i = 0; i < p->outer * inner; i++)
             epctx__arg_best(p,
                             (const uint8_t *)args->in[0] +
                                 (i / inner * count * inner + i % inner) * epctx__elem_size(p->type),
                             y + i / inner * p->keep * inner + i % inner);
-    } else if (p->type != EPCTX_ONNX_FLOAT) {
-        for (i = 0; i < p->outer * inner; i++)
-            y[i] = epctx__arg_ints(p, (const uint8_t *)args->in[0],
-                                   i / inner * count * inner + i % inner);
     } else if (inner == 1) {
         EPCTX__STRIPS(n, p->outer, width,
                       epctx__arg_strip(p, x + n * count, count, 1, width, y + n););
@@ -4385,12 +4147,10 @@ static void epctx__sample_place(const epctx__sample *p, const float *x, const fl
     }
 }
 
-static epctx_status epctx__run_sample(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_sample(const void *params, const epctx__args *args) {
     const epctx__sample *p = (const epctx__sample *)params;
     const size_t image = (size_t)p->channels * p->in[0] * p->in[1] * p->in[2];
     size_t b, i;
-    (void)error;
     for (b = 0; b < p->batch; b++)
         for (i = 0; i < p->places; i++)
             epctx__sample_place(p, (const float *)args->in[0] + b * image,
@@ -4433,17 +4193,6 @@ static void epctx__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t at,
     }
 }
 
-/* An index from data; negative ones count from the end. */
-static EPCTX__INLINE epctx_status epctx__checked(int64_t index, uint32_t size, size_t *out,
-                                                 epctx_error *error) {
-    *out = 0;
-    if (index < -(int64_t)size || index >= (int64_t)size)
-        return epctx_fail(error, EPCTX_ERR_ARG, "index: expected %d..%d, found %d", -(int64_t)size,
-                          (int64_t)size - 1, index);
-    *out = (size_t)(index < 0 ? index + (int64_t)size : index);
-    return EPCTX_OK;
-}
-
 /* -- Pick: GatherElements and ScatterElements, one index per element -- */
 
 typedef struct epctx__pick {
@@ -4471,8 +4220,7 @@ static bool epctx__check_pick(const void *params, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_pick(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pick(const void *params, const epctx__args *args) {
     const epctx__pick *p = (const epctx__pick *)params;
     const size_t elem = epctx__elem_size(p->type);
     const uint8_t *x = (const uint8_t *)args->in[0];
@@ -4491,12 +4239,11 @@ static epctx_status epctx__run_pick(const void *params, const epctx__args *args,
     strides[0] = dense;
     if (p->scatter != 0) {
         if (args->in[2] == NULL)
-            return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, size * elem);
     }
     do {
-        EPCTX__TRY(epctx__checked(epctx__index((const uint8_t *)args->in[1], n, p->index_elem),
-                                  p->data_dims[p->axis], &index, error));
+        EPCTX__TRY(epctx__checked(args, n, p->index_elem, p->data_dims[p->axis], &index));
         index = (size_t)position[0] + index * step;
         if (p->scatter != 0)
             epctx__join_one(p->join, p->type, y, index, (const uint8_t *)args->in[2], n);
@@ -4527,8 +4274,7 @@ static bool epctx__check_tuples(const void *params, epctx__needs *needs) {
     return data != 0 && elem != 0 && p->scatter <= 1 && p->join < EPCTX__JOIN_COUNT;
 }
 
-static epctx_status epctx__run_tuples(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_tuples(const void *params, const epctx__args *args) {
     const epctx__tuples *p = (const epctx__tuples *)params;
     const size_t elem = epctx__elem_size(p->type);
     const size_t block = (size_t)epctx__walk_count(p->dims, p->depth) * p->inner;
@@ -4538,7 +4284,8 @@ static epctx_status epctx__run_tuples(const void *params, const epctx__args *arg
     size_t row, d, i, at, index, base = 0, stop = p->count; /* base: of the batch, to row `stop` */
     size_t start = 0, first = 0, length = 0; /* a run of adjacent rows: where, from which row */
     if (p->scatter != 0) {
-        if (updates == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
+        if (updates == NULL)
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, p->batch * block * elem);
     }
     for (row = 0; row <= rows; row++) {
@@ -4547,9 +4294,7 @@ static epctx_status epctx__run_tuples(const void *params, const epctx__args *arg
             base += block;
         }
         for (d = 0, at = 0; d < p->depth && row < rows; d++) {
-            EPCTX__TRY(
-                epctx__checked(epctx__index((const uint8_t *)args->in[1], row * p->depth + d, 8),
-                               p->dims[d], &index, error));
+            EPCTX__TRY(epctx__checked(args, row * p->depth + d, 8, p->dims[d], &index));
             at = at * p->dims[d] + index;
         }
         at = base + at * p->inner;
@@ -4580,11 +4325,20 @@ typedef struct epctx__quantize {
 static bool epctx__check_quantize(const void *params, epctx__needs *needs) {
     const epctx__quantize *p = (const epctx__quantize *)params;
     const uint64_t count = epctx__mul3(p->outer, p->channels, p->inner);
+    const uint32_t elem = epctx__elem_size(p->type);
     needs->in[0] = epctx__floats(count);
     needs->in[1] = epctx__floats(p->channels);
-    needs->in[2] = epctx__items(p->channels, 1);
-    needs->out[0] = epctx__items(count, 1);
+    needs->in[2] = epctx__items(p->channels, elem);
+    needs->out[0] = epctx__items(count, elem);
     return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8;
+}
+
+static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
+    const bool bytes = epctx__check_quantize(params, needs);
+    const epctx__extent floats = needs->in[0];
+    needs->in[0] = needs->out[0];
+    needs->out[0] = floats;
+    return bytes || ((const epctx__quantize *)params)->type == EPCTX_ONNX_INT32;
 }
 
 /* v rounded to the nearest integer, ties to even, plus `zero`; NaN gives `least`. Clamping before
@@ -4601,129 +4355,50 @@ static EPCTX__INLINE uint8_t epctx__step_of(float v, float least, float most, fl
     return (uint8_t)((whole + (int32_t)zero) & 0xff);
 }
 
-#ifdef EPCTX__AVX2
-
-EPCTX__WIDE static void epctx__quantize_wide(const float *x, size_t count, float scale, float least,
-                                             float most, float zero, uint8_t *y) {
-    const __m512i shift = _mm512_set1_epi32((int32_t)zero);
-    size_t i;
-    for (i = 0; i < count; i += 16) {
-        const size_t left = count - i;
-        const __mmask16 mask = (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu);
-        __m512 v = _mm512_div_ps(_mm512_maskz_loadu_ps(mask, x + i), _mm512_set1_ps(scale));
-        v = _mm512_max_ps(v, _mm512_set1_ps(least)); /* NaN gives the second operand */
-        v = _mm512_min_ps(v, _mm512_set1_ps(most));
-        _mm512_mask_cvtepi32_storeu_epi8(
-            y + i, mask,
-            _mm512_add_epi32(
-                _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), shift));
-    }
-}
-
-/* 16 at a time; returns the number converted. */
-EPCTX__WIDE static size_t epctx__dequantize_wide(const uint8_t *x, size_t count, float scale,
-                                                 int32_t zero, bool is_signed, float *y) {
-    const __m512i shift = _mm512_set1_epi32(zero);
-    size_t i;
-    for (i = 0; i + 16 <= count; i += 16) {
-        __m128i bytes;
-        __m512i v;
-        memcpy(&bytes, x + i, sizeof bytes);
-        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
-        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
-                                              _mm512_set1_ps(scale)));
-    }
-    return i;
-}
-
-#endif /* EPCTX__AVX2 */
-
-static void epctx__quantize_row(epctx__level fast, const float *x, size_t count, float scale,
-                                float least, float most, float zero, uint8_t *y) {
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512) {
-        epctx__quantize_wide(x, count, scale, least, most, zero, y);
-        return;
-    }
-#endif
-    EPCTX__EACH(i, count, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
-}
-
-/* Of int8 or uint8. */
-static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t count, float scale,
-                                  int32_t zero, bool is_signed, float *y) {
-    const int32_t flip = is_signed ? 128 : 0;
-    size_t done = 0;
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512)
-        done = epctx__dequantize_wide(x, count, scale, zero, is_signed, y);
-#endif
-    x += done;
-    y += done;
-    EPCTX__EACH(i, count - done, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
-                y[i] = (float)v * scale;);
-}
-
-static epctx_status epctx__run_quantize(const void *params, const epctx__args *args,
-                                        epctx_error *error) {
+static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
     const float low = p->type == EPCTX_ONNX_INT8 ? -128.0f : 0.0f, high = low + 255.0f;
-    const float *x = (const float *)args->in[0], *scales = (const float *)args->in[1];
+    const float *x = (const float *)args->in[0];
     const uint8_t *zeros = (const uint8_t *)args->in[2];
     uint8_t *y = (uint8_t *)args->out[0];
     size_t o, c;
-    (void)error;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = scales[c];
+            const float scale = ((const float *)args->in[1])[c];
             const float zero = zeros != NULL ? (float)epctx__load_int(zeros, c, p->type) : 0.0f;
-            epctx__quantize_row(args->fast, x, p->inner, scale, low - zero, high - zero, zero, y);
+            const float least = low - zero, most = high - zero;
+            EPCTX__EACH(i, p->inner, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
             x += p->inner;
             y += p->inner;
         }
     }
-    return EPCTX_OK;
 }
 
-static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
-    const epctx__quantize *p = (const epctx__quantize *)params;
-    const uint64_t count = epctx__mul3(p->outer, p->channels, p->inner);
-    const uint32_t elem = epctx__elem_size(p->type);
-    needs->in[0] = epctx__items(count, elem);
-    needs->in[1] = epctx__floats(p->channels);
-    needs->in[2] = epctx__items(p->channels, elem);
-    needs->out[0] = epctx__floats(count);
-    return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8 || p->type == EPCTX_ONNX_INT32;
-}
+EPCTX__RUN(quantize)
 
-static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args,
-                                          epctx_error *error) {
+static EPCTX__INLINE void epctx__all_dequantize_body(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
+    const int32_t flip = p->type == EPCTX_ONNX_INT8 ? 128 : 0;
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
-    const float *scales = (const float *)args->in[1];
-    const size_t elem = epctx__elem_size(p->type);
     float *y = (float *)args->out[0];
-    size_t o, c, i;
-    (void)error;
+    size_t o, c, n;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = scales[c];
-            const int64_t zero = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
-            if (p->type != EPCTX_ONNX_INT32) {
-                epctx__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
-                                      p->type == EPCTX_ONNX_INT8, y);
-            } else {
-                for (i = 0; i < p->inner; i++)
-                    y[i] = (float)(epctx__load_int(x, i, p->type) - zero) * scale;
-            }
-            x += p->inner * elem;
+            const float scale = ((const float *)args->in[1])[c];
+            const int64_t wide = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
+            const int32_t zero = (int32_t)wide;
+            if (p->type != EPCTX_ONNX_INT32)
+                EPCTX__EACH(i, p->inner, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
+                            y[i] = (float)v * scale;);
+            for (n = 0; n < p->inner && p->type == EPCTX_ONNX_INT32; n++)
+                y[n] = (float)(epctx__load_int(x, n, p->type) - wide) * scale;
+            x += (size_t)p->inner * epctx__elem_size(p->type);
             y += p->inner;
         }
     }
-    return EPCTX_OK;
 }
+
+EPCTX__RUN(dequantize)
 
 /* -- Resample: one axis of [outer][in][inner] by a table of taps, for Resize -- */
 
@@ -4769,15 +4444,13 @@ EPCTX__WIDE static bool epctx__resample_wide(const epctx__resample *p, const int
 #endif
 
 /* Tap t of up to 16 adjacent outputs, from `n`, of `rows`; inner is 1. */
-static EPCTX__INLINE void epctx__resample_strip(epctx__level fast, const epctx__resample *p,
-                                                const epctx__args *args, size_t t, size_t rows,
-                                                size_t n, size_t width,
+static EPCTX__INLINE void epctx__resample_strip(const epctx__resample *p, const epctx__args *args,
+                                                size_t t, size_t rows, size_t n, size_t width,
                                                 const float *EPCTX__RESTRICT x,
                                                 float *EPCTX__RESTRICT y) {
     int32_t from[16];
     float w[16];
     size_t o, j;
-    (void)fast;
     for (j = 0; j < width; j++) {
         const size_t i = (n + j) * p->taps + t;
         const int64_t at = epctx__index((const uint8_t *)args->in[1], i, 4);
@@ -4786,7 +4459,8 @@ static EPCTX__INLINE void epctx__resample_strip(epctx__level fast, const epctx__
         w[j] = inside ? ((const float *)args->in[2])[i] : 0.0f;
     }
 #ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512 && epctx__resample_wide(p, from, w, t == 0, rows, width, x, y))
+    if (args->fast == EPCTX__LEVEL_AVX512 &&
+        epctx__resample_wide(p, from, w, t == 0, rows, width, x, y))
         return;
 #endif
     for (o = 0; o < rows; o++) {
@@ -4809,20 +4483,18 @@ static EPCTX__INLINE void epctx__resample_row(const float *EPCTX__RESTRICT x, fl
         EPCTX__EACH(i, count, y[i] += x[i] * w;);
 }
 
-static EPCTX__INLINE void epctx__all_resample_body(epctx__level fast, const void *params,
-                                                   const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_resample_body(const void *params, const epctx__args *args) {
     const epctx__resample *p = (const epctx__resample *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o, n, t;
-    (void)fast;
     for (o = 0; o < p->outer && p->inner == 1; o += 64) { /* rows stay in the cache */
         const size_t rows = p->outer - o < 64 ? p->outer - o : 64;
         const float *from = x + o * p->in;
         float *to = y + o * p->out;
         for (t = 0; t < p->taps; t++) {
             EPCTX__STRIPS(i, p->out, width,
-                          epctx__resample_strip(fast, p, args, t, rows, i, width, from, to + i););
+                          epctx__resample_strip(p, args, t, rows, i, width, from, to + i););
         }
     }
     for (o = 0; o < p->outer && p->inner > 1; o++) {
@@ -4865,7 +4537,7 @@ static uint32_t epctx__gates(uint32_t cell) {
 }
 
 static uint64_t epctx__padded(uint64_t hidden) {
-    return (hidden + EPCTX__COLUMNS - 1) / EPCTX__COLUMNS * EPCTX__COLUMNS;
+    return epctx__packed(1, hidden, 1, EPCTX__COLUMNS);
 }
 
 /* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
@@ -4889,19 +4561,20 @@ static bool epctx__check_recurrent(const void *params, epctx__needs *needs) {
     return epctx__act_ok(&p->f) && epctx__act_ok(&p->g) && epctx__act_ok(&p->h);
 }
 
-/* y = weights * x for one gate; y has room for whole blocks. */
+/* y = weights * h + x for one gate; x may be NULL. */
 static void epctx__gate(epctx__level fast, const epctx__recurrent *p, const float *weights,
-                        uint32_t gate, const float *x, float *y) {
+                        uint32_t gate, const float *h, const float *x, float *y) {
     const size_t padded = (size_t)epctx__padded(p->hidden);
-    epctx__epilogue f;
+    const epctx__act none = {EPCTX__ACT_NONE, 0.0f, 0.0f};
+    epctx__epilogue f = epctx__epilogue_for(fast, &none);
     size_t n;
     weights += gate * padded * p->hidden;
-    epctx__epilogue_plain(&f);
     f.rows = 1;
-    f.columns = EPCTX__COLUMNS;
     for (n = 0; n < p->hidden; n += EPCTX__COLUMNS) {
+        f.columns = p->hidden - n < EPCTX__COLUMNS ? p->hidden - n : EPCTX__COLUMNS;
+        f.bias = x != NULL ? x + (size_t)gate * p->hidden + n : NULL;
         f.y = y + n;
-        epctx__tile_row(fast, x, 1, weights + n * p->hidden, p->hidden, &f);
+        epctx__tile_row(h, 1, weights + n * p->hidden, p->hidden, &f);
     }
 }
 
@@ -4911,8 +4584,7 @@ static void epctx__cell_lstm(epctx__level fast, const epctx__recurrent *p, const
     float *gi = work, *go = work + padded, *gf = go + padded, *gc = gf + padded, *t = gc + padded;
     const float *peep = in[3];
     size_t i;
-    for (i = 0; i < 4; i++) epctx__gate(fast, p, in[1], (uint32_t)i, h, work + i * padded);
-    EPCTX__EACH(j, n, gi[j] += x[j]; gf[j] += x[2 * n + j]; gc[j] += x[3 * n + j];);
+    for (i = 0; i < 4; i++) epctx__gate(fast, p, in[1], (uint32_t)i, h, x, work + i * padded);
     for (i = 0; i < n && peep != NULL; i++) {
         gi[i] += peep[i] * c[i];
         gf[i] += peep[2 * n + i] * c[i];
@@ -4920,7 +4592,7 @@ static void epctx__cell_lstm(epctx__level fast, const epctx__recurrent *p, const
     epctx__activate(gi, n, &p->f);
     epctx__activate(gf, n, &p->f);
     epctx__activate(gc, n, &p->g);
-    EPCTX__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j]; go[j] += x[n + j];);
+    EPCTX__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j];);
     for (i = 0; i < n && peep != NULL; i++) go[i] += peep[n + i] * c[i];
     epctx__activate(go, n, &p->f);
     epctx__activate(t, n, &p->h);
@@ -4932,25 +4604,22 @@ static void epctx__cell_gru(epctx__level fast, const epctx__recurrent *p, const 
     const size_t n = p->hidden, padded = (size_t)epctx__padded(n);
     float *z = work, *r = work + padded, *g = r + padded, *t = g + padded;
     const float *bias = in[2];
-    epctx__gate(fast, p, in[1], 0, h, z);
-    epctx__gate(fast, p, in[1], 1, h, r);
-    EPCTX__EACH(j, n, z[j] += x[j]; r[j] += x[n + j];);
+    epctx__gate(fast, p, in[1], 0, h, x, z);
+    epctx__gate(fast, p, in[1], 1, h, x, r);
     epctx__activate(z, n, &p->f);
     epctx__activate(r, n, &p->f);
     if (p->late_reset != 0) {
-        epctx__gate(fast, p, in[1], 2, h, g);
+        epctx__gate(fast, p, in[1], 2, h, NULL, g);
         EPCTX__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
     } else {
         EPCTX__EACH(j, n, t[j] = r[j] * h[j];);
-        epctx__gate(fast, p, in[1], 2, t, g);
-        EPCTX__EACH(j, n, g[j] += x[2 * n + j];);
+        epctx__gate(fast, p, in[1], 2, t, x, g);
     }
     epctx__activate(g, n, &p->g);
     EPCTX__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
 }
 
-static epctx_status epctx__run_recurrent(const void *params, const epctx__args *args,
-                                         epctx_error *error) {
+static epctx_status epctx__run_recurrent(const void *params, const epctx__args *args) {
     const epctx__recurrent *p = (const epctx__recurrent *)params;
     const size_t n = p->hidden, state = p->batch * n, gates = epctx__gates(p->cell);
     const float *in[4];
@@ -4967,7 +4636,7 @@ static epctx_status epctx__run_recurrent(const void *params, const epctx__args *
                                    : (int64_t)p->time;
         float *h = last + b * n;
         if (length < 0 || length > (int64_t)p->time)
-            return epctx_fail(error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
                               (uint64_t)p->time, length);
         for (s = 0; s < (size_t)length; s++) {
             const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
@@ -4977,8 +4646,8 @@ static epctx_status epctx__run_recurrent(const void *params, const epctx__args *
             } else if (p->cell == EPCTX__CELL_GRU) {
                 epctx__cell_gru(args->fast, p, in, x, work, h);
             } else {
-                epctx__gate(args->fast, p, in[1], 0, h, work);
-                EPCTX__EACH(j, n, h[j] = work[j] + x[j];);
+                epctx__gate(args->fast, p, in[1], 0, h, x, work);
+                memcpy(h, work, n * sizeof *h);
                 epctx__activate(h, n, &p->f);
             }
             memcpy(y + (t * p->batch + b) * n, h, n * sizeof *y);
@@ -5434,8 +5103,7 @@ static void epctx__dots_all(epctx__level fast, const epctx__integer_conv *p,
     }
 }
 
-static epctx_status epctx__run_integer_conv(const void *params, const epctx__args *args,
-                                            epctx_error *error) {
+static epctx_status epctx__run_integer_conv(const void *params, const epctx__args *args) {
     const epctx__integer_conv *p = (const epctx__integer_conv *)params;
     const epctx__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
@@ -5449,7 +5117,6 @@ static epctx_status epctx__run_integer_conv(const void *params, const epctx__arg
     uint32_t oy = 0, ox = 0;
     epctx__dots d;
     size_t at, r;
-    (void)error;
     memset(&d, 0, sizeof d);
     d.fours = size / 4;
     d.pitch = p->out_channels;
@@ -5584,8 +5251,7 @@ static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args
     }
 }
 
-static epctx_status epctx__run_integer_depthwise(const void *params, const epctx__args *args,
-                                                 epctx_error *error) {
+static epctx_status epctx__run_integer_depthwise(const void *params, const epctx__args *args) {
     const epctx__integer_conv *p = (const epctx__integer_conv *)params;
     const epctx__window *w = &p->window;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
@@ -5593,7 +5259,6 @@ static epctx_status epctx__run_integer_depthwise(const void *params, const epctx
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
     uint32_t n, oy;
-    (void)error;
     for (n = 0; n < p->batch; n++, x += image)
         for (oy = 0; oy < w->out_h; oy++, y += row) epctx__depthwise_row(p, args, x, oy, y);
     return EPCTX_OK;
@@ -5653,14 +5318,12 @@ EPCTX__WIDE static size_t epctx__integer_add_wide(const epctx__integer_add *p, c
 
 #endif /* EPCTX__AVX2 */
 
-static epctx_status epctx__run_integer_add(const void *params, const epctx__args *args,
-                                           epctx_error *error) {
+static epctx_status epctx__run_integer_add(const void *params, const epctx__args *args) {
     const epctx__integer_add *p = (const epctx__integer_add *)params;
     const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
     const float least = (float)(p->y.low - p->y.zero), most = (float)(p->y.high - p->y.zero);
     uint8_t *y = (uint8_t *)args->out[0];
     size_t i = 0;
-    (void)error;
 #ifdef EPCTX__AVX2
     if (args->fast == EPCTX__LEVEL_AVX512) i = epctx__integer_add_wide(p, a, b, y);
 #endif
@@ -5685,11 +5348,9 @@ static bool epctx__check_lookup(const void *params, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_lookup(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_lookup(const void *params, const epctx__args *args) {
     const uint8_t *x = (const uint8_t *)args->in[0], *table = (const uint8_t *)args->in[1];
     uint8_t *y = (uint8_t *)args->out[0];
-    (void)error;
     EPCTX__EACH(i, ((const epctx__lookup *)params)->count, y[i] = table[x[i]];);
     return EPCTX_OK;
 }
@@ -5754,7 +5415,7 @@ typedef struct epctx__op_info {
     const char *name;
     uint8_t in_count, out_count, required, param_words;
     bool (*check_fn)(const void *params, epctx__needs *needs);
-    epctx_status (*run_fn)(const void *params, const epctx__args *args, epctx_error *error);
+    epctx_status (*run_fn)(const void *params, const epctx__args *args);
 } epctx__op_info;
 
 /* Words of a command. */
@@ -5808,7 +5469,9 @@ typedef struct epctx__operand {
     uint64_t offset; /* bytes */
 } epctx__operand;
 
-static epctx__operand epctx__operand_at(const uint32_t *words) {
+/* Operand `i` of a command. */
+static epctx__operand epctx__operand_at(const uint32_t *command, uint32_t i) {
+    const uint32_t *words = command + EPCTX__COMMAND_WORDS + i * EPCTX__OPERAND_WORDS;
     epctx__operand o;
     o.place = words[0];
     o.index = words[1];
@@ -5816,136 +5479,119 @@ static epctx__operand epctx__operand_at(const uint32_t *words) {
     return o;
 }
 
-/* The blob's sections, from its header alone. */
-static epctx_status epctx__layout_of(epctx_span blob, epctx__layout *out, epctx_error *error) {
-    const uint8_t *h = blob.data;
-    epctx_npu_blob info;
-    memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__peek(blob, &info, error));
-    if (!epctx_str_is(epctx_str_of(info.sdk_version), EPCTX_NPU_SDK_VERSION))
-        return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "context binary: expected SDK version %s, found \"%s\": recompile",
-                          EPCTX_NPU_SDK_VERSION, info.sdk_version);
-    out->words = epctx__get64(h + EPCTX__H_WORDS);
-    out->strings = epctx__get64(h + EPCTX__H_STRINGS);
-    out->string_bytes = epctx__get64(h + EPCTX__H_STRBYTES);
-    out->weights = epctx__get64(h + EPCTX__H_WEIGHTS);
-    out->weight_bytes = info.weight_size;
-    out->graphs = info.graph_count;
-    out->weight_count = info.weight_count;
-    if (info.size != blob.size)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected %u bytes, found %u: truncated or overwritten",
-                          info.size, (uint64_t)blob.size);
-    if (epctx__get32(h + EPCTX__H_HEADER) != EPCTX_NPU_HEADER_SIZE || out->words > blob.size / 4 ||
-        out->strings != EPCTX_NPU_HEADER_SIZE + out->words * 4 || out->strings > blob.size ||
-        out->string_bytes > blob.size - out->strings || out->weights % EPCTX_NPU_ALIGN != 0 ||
-        out->weights > blob.size || out->weights < out->strings + out->string_bytes ||
-        out->weight_bytes != blob.size - out->weights ||
-        epctx__mul(out->graphs, EPCTX__GRAPH_WORDS) > out->words ||
-        epctx__mul(out->weight_count, EPCTX__WEIGHT_WORDS) > out->words)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: a section exceeds the file");
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__check_arch(epctx_span blob, epctx_error *error) {
-    epctx_npu_blob info;
-    const epctx_npu_arch *arch;
-    EPCTX__TRY(epctx__peek(blob, &info, error));
-    arch = epctx_npu_arch_find(epctx_str_of(info.architecture));
-    if (arch == NULL || !arch->runnable)
-        return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "context binary: expected hardware architecture %s, found \"%s\"",
-                          epctx__archs[0].name, info.architecture);
-    return EPCTX_OK;
-}
-
-/* Weights are used in place unless byte order or alignment forbids it. */
-static bool epctx__copies_weights(epctx_span blob, const epctx__layout *layout) {
-    return layout->weight_bytes > 0 &&
-           (epctx__big_endian() || ((uintptr_t)blob.data + (uintptr_t)layout->weights) % 8);
-}
-
-/* Layout of a context in the caller's memory: offsets in bytes, parts aligned to 8. */
-typedef struct epctx__parts {
-    uint64_t graphs, values, dims, made, words, strings, weights, total;
-    uint64_t value_count;
-} epctx__parts;
-
-static uint64_t epctx__part(uint64_t *total, uint64_t size) {
-    uint64_t at = *total;
-    *total += (size + 7) & ~(uint64_t)7;
-    return at;
-}
-
-static epctx_status epctx__parts_of(epctx_span blob, const epctx__layout *layout, epctx__parts *out,
-                                    epctx_error *error) {
-    uint32_t g;
-    memset(out, 0, sizeof *out);
-    for (g = 0; g < layout->graphs; g++) {
-        const uint8_t *record =
-            blob.data + EPCTX_NPU_HEADER_SIZE + (size_t)g * EPCTX__GRAPH_WORDS * 4;
-        out->value_count += (uint64_t)epctx__get32(record + 28) + epctx__get32(record + 32);
-    }
-    if (epctx__mul(out->value_count, EPCTX__IO_WORDS) > layout->words)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: %u graph inputs and outputs exceed its I/O tables",
-                          out->value_count);
-    out->graphs = epctx__part(&out->total, layout->graphs * sizeof(epctx_npu_graph));
-    out->values = epctx__part(&out->total, out->value_count * sizeof(epctx_value));
-    out->dims = epctx__part(&out->total, out->value_count * 8 * sizeof(int64_t));
-    out->made = epctx__part(&out->total, layout->graphs * sizeof(epctx_memory *));
-    out->words = epctx__part(&out->total, layout->words * 4);
-    out->strings = epctx__part(&out->total, layout->string_bytes);
-    out->weights =
-        epctx__part(&out->total, epctx__copies_weights(blob, layout) ? layout->weight_bytes : 0);
-    if (out->total > SIZE_MAX / 2)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "context binary: too large for this machine");
-    return EPCTX_OK;
-}
-
-/* Whether this build can load a blob, judged by its header, and the memory needed. */
-static epctx_status epctx__survey(epctx_span blob, epctx__layout *layout, epctx__parts *parts,
-                                  epctx_error *error) {
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__layout_of(blob, layout, error));
-    EPCTX__TRY(epctx__check_arch(blob, error));
-    return epctx__parts_of(blob, layout, parts, error);
-}
-
-EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_error *error) {
-    epctx__layout layout;
-    epctx__parts parts;
-    *size = 0;
-    EPCTX__TRY(epctx__survey(blob, &layout, &parts, error));
-    *size = (size_t)parts.total;
-    return EPCTX_OK;
-}
-
-/* State of the verification of a context under construction. */
+/* A context under construction: the memory that it needs, and the state of its verification. */
 typedef struct epctx__blob_loader {
+    epctx_span blob;
+    epctx__header h;
+    uint64_t size, value_count; /* bytes of memory, inputs and outputs */
     epctx_npu_context *context;
     epctx_npu_graph *graphs;
     const epctx_memory **made;
     epctx_value *values;
     int64_t *dims;
-    const uint32_t *words;
-    uint64_t word_count;
-    const char *strings;
-    uint64_t string_bytes;
-    uint64_t value_count, values_used;
+    uint32_t *words;
+    char *strings;
+    uint8_t *weights; /* NULL: used in place */
+    uint64_t values_used;
     uint64_t command_words; /* of the graphs so far; limits repeated verification of shared words */
     epctx_error *error;
 } epctx__blob_loader;
 
-static epctx_status epctx__load_str(epctx__blob_loader *l, const uint32_t *words, epctx_str *out) {
-    uint64_t offset = words[0], size = words[1];
-    if (size > l->string_bytes || offset > l->string_bytes - size)
+static bool epctx__fits(uint64_t at, uint64_t size, uint64_t whole) {
+    return size <= whole && at <= whole - size;
+}
+
+/* Checks the header against the size of the blob, and whether this build can load it. */
+static epctx_status epctx__check_header(const epctx__blob_loader *l, const epctx_npu_blob *info) {
+    const epctx__header *h = &l->h;
+    const epctx_npu_arch *arch = epctx_npu_arch_find(epctx_str_of(info->architecture));
+    if (!epctx_str_is(epctx_str_of(info->sdk_version), EPCTX_NPU_SDK_VERSION))
+        return epctx_fail(l->error, EPCTX_ERR_VERSION,
+                          "context binary: expected SDK version %s, found \"%s\": recompile",
+                          EPCTX_NPU_SDK_VERSION, info->sdk_version);
+    if (h->size != l->blob.size)
+        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                          "context binary: expected %u bytes, found %u: truncated or overwritten",
+                          h->size, (uint64_t)l->blob.size);
+    if (h->header_bytes != EPCTX_NPU_HEADER_SIZE || h->words > h->size / 4 ||
+        h->strings != EPCTX_NPU_HEADER_SIZE + h->words * 4 ||
+        !epctx__fits(h->strings, h->string_bytes, h->size) || h->weights % EPCTX_NPU_ALIGN != 0 ||
+        h->weights < h->strings + h->string_bytes || h->weights > h->size ||
+        h->weight_bytes != h->size - h->weights ||
+        h->graphs > h->words / EPCTX__WORDS(epctx__graph_record) ||
+        h->weight_count > h->words / EPCTX__WORDS(epctx__weight_record))
+        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                          "context binary: a section exceeds the file");
+    if (arch == NULL || !arch->runnable)
+        return epctx_fail(l->error, EPCTX_ERR_VERSION,
+                          "context binary: expected hardware architecture %s, found \"%s\"",
+                          epctx__archs[0].name, info->architecture);
+    return EPCTX_OK;
+}
+
+/* The next part of a context in the caller's memory, aligned to 8; NULL without memory. */
+static void *epctx__part(epctx__blob_loader *l, uint8_t *memory, uint64_t size) {
+    void *part = memory != NULL ? memory + l->size : NULL;
+    l->size += (size + 7) & ~(uint64_t)7;
+    return part;
+}
+
+/* Lays the parts of the context into `memory`; NULL: only adds up their size. */
+static void epctx__lay_parts(epctx__blob_loader *l, uint8_t *memory) {
+    const epctx__header *h = &l->h;
+    /* weights are used in place unless byte order or alignment forbids it */
+    const bool copies =
+        epctx__big_endian() || ((uintptr_t)l->blob.data + (uintptr_t)h->weights) % 8 != 0;
+    l->size = 0;
+    l->graphs = (epctx_npu_graph *)epctx__part(l, memory, h->graphs * sizeof *l->graphs);
+    l->values = (epctx_value *)epctx__part(l, memory, l->value_count * sizeof *l->values);
+    l->dims =
+        (int64_t *)epctx__part(l, memory, l->value_count * EPCTX_NPU_MAX_RANK * sizeof *l->dims);
+    l->made = (const epctx_memory **)epctx__part(l, memory, h->graphs * sizeof *l->made);
+    l->words = (uint32_t *)epctx__part(l, memory, h->words * 4);
+    l->strings = (char *)epctx__part(l, memory, h->string_bytes);
+    l->weights = copies ? (uint8_t *)epctx__part(l, memory, h->weight_bytes) : NULL;
+}
+
+/* Begins to load: whether this build can, judged by the header, and the memory needed. */
+static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_error *error) {
+    const uint8_t *record = blob.data + EPCTX_NPU_HEADER_SIZE;
+    epctx_npu_blob info;
+    uint32_t g;
+    epctx_error_clear(error);
+    memset(l, 0, sizeof *l);
+    l->blob = blob;
+    l->error = error;
+    EPCTX__TRY(epctx__peek(blob, &l->h, &info, error));
+    EPCTX__TRY(epctx__check_header(l, &info));
+    for (g = 0; g < l->h.graphs; g++, record += sizeof(epctx__graph_record))
+        l->value_count += (uint64_t)epctx__get32(record + offsetof(epctx__graph_record, inputs)) +
+                          epctx__get32(record + offsetof(epctx__graph_record, outputs));
+    if (l->value_count > l->h.words / EPCTX__WORDS(epctx__value_record))
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "context binary: %u graph inputs and outputs exceed its I/O tables",
+                          l->value_count);
+    epctx__lay_parts(l, NULL);
+    if (l->size > SIZE_MAX / 2)
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "context binary: too large for this machine");
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_error *error) {
+    epctx__blob_loader l;
+    *size = 0;
+    EPCTX__TRY(epctx__survey(&l, blob, error));
+    *size = (size_t)l.size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_str(epctx__blob_loader *l, const uint32_t *name, epctx_str *out) {
+    if (!epctx__fits(name[0], name[1], l->h.string_bytes))
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: name at %u of %u bytes exceeds the %u bytes of strings",
-                          offset, size, l->string_bytes);
-    out->data = l->strings + offset;
-    out->size = (size_t)size;
+                          (uint64_t)name[0], (uint64_t)name[1], l->h.string_bytes);
+    out->data = l->strings + name[0];
+    out->size = name[1];
     return EPCTX_OK;
 }
 
@@ -5958,33 +5604,33 @@ static uint64_t epctx__value_bytes(const epctx_value *value) {
     return bytes <= EPCTX__MAX_BYTES ? bytes : 0;
 }
 
-static epctx_status epctx__load_value(epctx__blob_loader *l, const uint32_t *words,
+static epctx_status epctx__load_value(epctx__blob_loader *l, const epctx__value_record *r,
                                       epctx_value *out, int64_t *dims) {
     uint32_t i;
-    EPCTX__TRY(epctx__load_str(l, words, &out->name));
-    out->elem_type = words[2] <= 64 ? (int32_t)words[2] : 0;
-    out->rank = words[3] <= EPCTX_NPU_MAX_RANK ? (int32_t)words[3] : 0;
+    EPCTX__TRY(epctx__load_str(l, r->name, &out->name));
+    out->elem_type = r->elem_type <= 64 ? (int32_t)r->elem_type : 0;
+    out->rank = r->rank <= EPCTX_NPU_MAX_RANK ? (int32_t)r->rank : 0;
     out->dims = dims;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) dims[i] = words[4 + i];
-    if (words[3] > EPCTX_NPU_MAX_RANK || epctx__value_bytes(out) == 0)
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) dims[i] = r->dims[i];
+    if (r->rank > EPCTX_NPU_MAX_RANK || epctx__value_bytes(out) == 0)
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: tensor '%S' has an invalid type or shape", &out->name);
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_weight_table(epctx__blob_loader *l, uint64_t first) {
+static const epctx__weight_record *epctx__weight_at(const epctx_npu_context *c, uint32_t index) {
+    return (const epctx__weight_record *)(const void *)c->weight_table + index;
+}
+
+static epctx_status epctx__check_weight_table(const epctx__blob_loader *l) {
     const epctx_npu_context *c = l->context;
     uint64_t left = c->weight_size; /* no overlaps: they could make copying take very long */
     uint32_t i;
-    if (first > l->word_count ||
-        (uint64_t)c->weight_count * EPCTX__WEIGHT_WORDS > l->word_count - first)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: the weight table exceeds the file");
     for (i = 0; i < c->weight_count; i++) {
-        const uint32_t *w = l->words + first + (size_t)i * EPCTX__WEIGHT_WORDS;
-        uint64_t offset = epctx__pair(w), size = epctx__pair(w + 2);
+        const epctx__weight_record *w = epctx__weight_at(c, i);
+        const uint64_t offset = epctx__pair(w->offset), size = epctx__pair(w->size);
         if (size > left || offset > c->weight_size - size || offset % EPCTX_NPU_ALIGN != 0 ||
-            !(epctx__elem_ok(w[4]) || w[4] == 2) || size % w[4] != 0)
+            !(epctx__elem_ok(w->elem) || w->elem == 2) || size % w->elem != 0)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: weight %u at %u of %u bytes is misaligned or "
                               "exceeds its section of %u bytes",
@@ -6014,8 +5660,7 @@ static bool epctx__room(const epctx_npu_graph *graph, const epctx__operand *o, u
         break;
     case EPCTX__WEIGHT:
         if (o->index >= graph->context->weight_count) return false;
-        size =
-            epctx__pair(graph->context->weight_table + (size_t)o->index * EPCTX__WEIGHT_WORDS + 2);
+        size = epctx__pair(epctx__weight_at(graph->context, o->index)->size);
         break;
     case EPCTX__IN_MADE:
         if (graph->maker == NULL || o->index >= graph->maker->info.output_count) return false;
@@ -6075,7 +5720,7 @@ static bool epctx__command_ok(epctx_npu_graph *graph, const uint32_t *words) {
     epctx__add_work(graph, needs.work);
     for (i = 0; i < count; i++) {
         bool written = i >= op->in_count;
-        operands[i] = epctx__operand_at(words + EPCTX__COMMAND_WORDS + i * EPCTX__OPERAND_WORDS);
+        operands[i] = epctx__operand_at(words, i);
         need[i] = written ? needs.out[i - op->in_count] : needs.in[i];
         epctx__add_work(graph, need[i].bytes);
         if (!epctx__operand_ok(graph, &operands[i], &need[i], written,
@@ -6094,8 +5739,7 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
                                          uint64_t first, uint64_t size) {
     uint64_t at = 0;
     uint32_t i;
-    if (first > l->word_count || size > l->word_count - first ||
-        size > l->word_count - l->command_words)
+    if (!epctx__fits(first, size, l->h.words) || size > l->h.words - l->command_words)
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: the commands of graph '%S' exceed the file",
                           &graph->info.name);
@@ -6103,7 +5747,7 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
     graph->commands = l->words + first;
     graph->command_words = (uint32_t)size;
     for (i = 0; i < graph->command_count; i++) {
-        const uint32_t *w = l->words + first + at;
+        const uint32_t *w = graph->commands + at;
         const epctx__op_info *op;
         epctx_str name;
         if (size - at < EPCTX__COMMAND_WORDS || w[0] >= EPCTX__OP_COUNT || w[1] > size - at)
@@ -6131,52 +5775,58 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
     return EPCTX_OK;
 }
 
+static const epctx__graph_record *epctx__record_of(const epctx__blob_loader *l, uint32_t index) {
+    return (const epctx__graph_record *)(const void *)l->words + index;
+}
+
 static epctx_status epctx__load_one(epctx__blob_loader *l, uint32_t index) {
-    const uint32_t *w = l->words + (size_t)index * EPCTX__GRAPH_WORDS;
+    const epctx__graph_record *r = epctx__record_of(l, index);
     epctx_npu_graph *graph = &l->graphs[index];
-    const uint64_t values = (uint64_t)w[7] + w[8], table = w[6];
+    const uint64_t values = (uint64_t)r->inputs + r->outputs, scratch = epctx__pair(r->scratch);
+    const epctx__value_record *from;
     epctx_value *first = l->values + l->values_used;
-    uint64_t scratch = epctx__pair(w + 4), i;
-    EPCTX__TRY(epctx__load_str(l, w, &graph->info.name));
+    uint64_t i;
+    EPCTX__TRY(epctx__load_str(l, r->name, &graph->info.name));
     if (scratch > SIZE_MAX / 2 || values > l->value_count - l->values_used ||
-        table > l->word_count || values * EPCTX__IO_WORDS > l->word_count - table)
+        !epctx__fits(r->io_at, values * EPCTX__WORDS(*from), l->h.words))
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: inputs, outputs or scratch of graph '%S' are too large",
                           &graph->info.name);
+    from = (const epctx__value_record *)(const void *)(l->words + r->io_at);
     for (i = 0; i < values; i++)
-        EPCTX__TRY(epctx__load_value(l, l->words + table + i * EPCTX__IO_WORDS, &first[i],
+        EPCTX__TRY(epctx__load_value(l, &from[i], &first[i],
                                      l->dims + (l->values_used + i) * EPCTX_NPU_MAX_RANK));
     l->values_used += values;
-    graph->hash = epctx__pair(w + 2);
+    graph->hash = epctx__pair(r->hash);
     graph->context = l->context;
     graph->info.inputs = first;
-    graph->info.input_count = w[7];
-    graph->info.outputs = first + w[7];
-    graph->info.output_count = w[8];
+    graph->info.input_count = r->inputs;
+    graph->info.outputs = first + r->inputs;
+    graph->info.output_count = r->outputs;
     graph->info.scratch_size = (size_t)scratch;
-    graph->command_count = w[11];
-    if (w[12] != 0) {
-        if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count)
+    graph->command_count = r->commands;
+    if (r->maker != 0) {
+        if (r->makes != 0 || r->maker > l->context->total_count ||
+            r->maker <= l->context->graph_count)
             return epctx_fail(
                 l->error, EPCTX_ERR_CONTEXT,
                 "context binary: graph '%S' gets its weights from graph %u, which makes none",
-                &graph->info.name, (uint64_t)w[12]);
-        graph->maker = &l->graphs[w[12] - 1];
+                &graph->info.name, (uint64_t)r->maker);
+        graph->maker = &l->graphs[r->maker - 1];
         graph->made = &l->made[index];
     }
-    return epctx__load_commands(l, graph, w[9], w[10]);
+    return epctx__load_commands(l, graph, r->commands_at, r->command_words);
 }
 
 /* Graphs that make weights follow the others but are loaded first. */
-static epctx_status epctx__load_graphs(epctx__blob_loader *l, uint32_t total) {
+static epctx_status epctx__load_graphs(epctx__blob_loader *l) {
+    const uint32_t total = l->h.graphs;
     uint32_t ordinary = 0, i;
     for (i = 0; i < total; i++) {
-        if (l->words[(size_t)i * EPCTX__GRAPH_WORDS + 13] == 0) {
-            if (i != ordinary)
-                return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                                  "context binary: expected graphs that make weights last");
-            ordinary++;
-        }
+        if (epctx__record_of(l, i)->makes != 0) continue;
+        if (i != ordinary++)
+            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                              "context binary: expected graphs that make weights last");
     }
     l->context->graph_count = ordinary;
     l->context->total_count = total;
@@ -6199,7 +5849,7 @@ static epctx_status epctx__check_names(const epctx__blob_loader *l) {
         const epctx_str *name = &l->graphs[i].info.name;
         int order;
         bytes += name->size; /* overlapping names could make comparing take very long */
-        if (bytes > l->string_bytes)
+        if (bytes > l->h.string_bytes)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT, "context binary: graph names overlap");
         order = epctx__name_order(l->graphs[i - 1].info.name, *name);
         if (order >= 0)
@@ -6212,29 +5862,15 @@ static epctx_status epctx__check_names(const epctx__blob_loader *l) {
 }
 
 /* Checksum of everything except the weights: header (with this field 0), words, strings. */
-static uint64_t epctx__meta_sum(const uint8_t *header, const uint8_t *words, size_t word_bytes,
-                                const uint8_t *strings, size_t string_bytes) {
-    uint8_t copy[EPCTX_NPU_HEADER_SIZE];
+static uint64_t epctx__meta_sum(const epctx__header *header, const void *words,
+                                const void *strings) {
+    epctx__header h = *header;
     uint64_t sum;
-    memcpy(copy, header, sizeof copy);
-    memset(copy + EPCTX__H_META_SUM, 0, 8);
-    sum = epctx_hash(copy, sizeof copy, 0);
-    sum = epctx_hash(words, word_bytes, sum);
-    return epctx_hash(strings, string_bytes, sum);
-}
-
-/* Converts words of `bytes` each from little-endian to host order, in place. */
-static void epctx__to_host(uint8_t *data, uint64_t size, uint32_t bytes) {
-    uint64_t i;
-    uint32_t j;
-    if (!epctx__big_endian()) return;
-    for (i = 0; i + bytes <= size; i += bytes) {
-        for (j = 0; j < bytes / 2; j++) {
-            uint8_t t = data[i + j];
-            data[i + j] = data[i + bytes - 1 - j];
-            data[i + bytes - 1 - j] = t;
-        }
-    }
+    h.meta_sum = 0;
+    epctx__header_to_host(&h);
+    sum = epctx_hash(&h, sizeof h, 0);
+    sum = epctx_hash(words, (size_t)header->words * 4, sum);
+    return epctx_hash(strings, (size_t)header->string_bytes, sum);
 }
 
 static void epctx__copy_weights(epctx_npu_context *context, uint8_t *to) {
@@ -6243,75 +5879,58 @@ static void epctx__copy_weights(epctx_npu_context *context, uint8_t *to) {
     context->weights = to;
     if (!epctx__big_endian()) return;
     for (i = 0; i < context->weight_count; i++) {
-        const uint32_t *w = context->weight_table + (size_t)i * EPCTX__WEIGHT_WORDS;
-        epctx__to_host(to + epctx__pair(w), epctx__pair(w + 2), w[4]);
+        const epctx__weight_record *w = epctx__weight_at(context, i);
+        epctx__to_host(to + epctx__pair(w->offset), epctx__pair(w->size), w->elem);
     }
 }
 
 /* Copies first, then verifies only the copy. */
-static epctx_status epctx__load_copy(epctx_npu_context *context, epctx_span blob,
-                                     const uint8_t *header, const epctx__layout *layout,
-                                     const epctx__parts *parts, uint8_t *memory,
-                                     epctx_error *error) {
-    epctx__blob_loader l;
-    const size_t word_bytes = (size_t)layout->words * 4;
-    uint8_t *words = memory + parts->words, *strings = memory + parts->strings;
-    uint64_t sum, table;
-    memset(memory, 0, (size_t)parts->words);
-    memcpy(words, blob.data + EPCTX_NPU_HEADER_SIZE, word_bytes);
-    memcpy(strings, blob.data + layout->strings, (size_t)layout->string_bytes);
-    memset(&l, 0, sizeof l);
-    l.context = context;
-    l.graphs = (epctx_npu_graph *)(void *)(memory + parts->graphs);
-    l.values = (epctx_value *)(void *)(memory + parts->values);
-    l.dims = (int64_t *)(void *)(memory + parts->dims);
-    l.made = (const epctx_memory **)(void *)(memory + parts->made);
-    l.words = (const uint32_t *)(const void *)words;
-    l.word_count = layout->words;
-    l.strings = (const char *)strings;
-    l.string_bytes = layout->string_bytes;
-    l.value_count = parts->value_count;
-    l.error = error;
-    sum = epctx__meta_sum(header, words, word_bytes, strings, (size_t)layout->string_bytes);
-    if (sum != epctx__get64(header + EPCTX__H_META_SUM))
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected checksum %x, found %x: damaged",
-                          epctx__get64(header + EPCTX__H_META_SUM), sum);
-    epctx__to_host(words, word_bytes, 4);
-    context->graphs = l.graphs;
-    context->blob = blob;
-    context->strings = l.strings;
-    context->weights = blob.data + layout->weights;
-    context->weight_count = layout->weight_count;
-    context->weight_size = layout->weight_bytes;
-    context->weight_offset = layout->weights;
-    context->weight_checksum = epctx__get64(header + EPCTX__H_DATA_SUM);
-    /* the weight table ends the words */
-    table = layout->words - (uint64_t)layout->weight_count * EPCTX__WEIGHT_WORDS;
-    context->weight_table = l.words + table;
-    EPCTX__TRY(epctx__load_weight_table(&l, table));
-    EPCTX__TRY(epctx__load_graphs(&l, layout->graphs));
-    EPCTX__TRY(epctx__check_names(&l));
-    if (epctx__copies_weights(blob, layout)) epctx__copy_weights(context, memory + parts->weights);
+static epctx_status epctx__load_copy(epctx__blob_loader *l, epctx_npu_context *context,
+                                     uint8_t *memory) {
+    const epctx__header *h = &l->h;
+    const uint8_t *data = l->blob.data;
+    uint64_t sum;
+    epctx__lay_parts(l, memory);
+    memset(memory, 0, (size_t)((uint8_t *)l->words - memory));
+    memcpy(l->words, data + EPCTX_NPU_HEADER_SIZE, (size_t)h->words * 4);
+    memcpy(l->strings, data + h->strings, (size_t)h->string_bytes);
+    sum = epctx__meta_sum(h, l->words, l->strings);
+    if (sum != h->meta_sum)
+        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                          "context binary: expected checksum %x, found %x: damaged", h->meta_sum,
+                          sum);
+    epctx__to_host(l->words, h->words * 4, 4);
+    l->context = context;
+    context->graphs = l->graphs;
+    context->blob = l->blob;
+    context->strings = l->strings;
+    context->weights = data + h->weights;
+    context->weight_count = h->weight_count;
+    context->weight_size = h->weight_bytes;
+    context->weight_offset = h->weights;
+    context->weight_checksum = h->weight_sum;
+    context->weight_table = /* it ends the words */
+        l->words + h->words - h->weight_count * EPCTX__WORDS(epctx__weight_record);
+    EPCTX__TRY(epctx__check_weight_table(l));
+    EPCTX__TRY(epctx__load_graphs(l));
+    EPCTX__TRY(epctx__check_names(l));
+    if (l->weights != NULL) epctx__copy_weights(context, l->weights);
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blob, void *memory,
                                       size_t memory_size, epctx_error *error) {
-    uint8_t header[EPCTX_NPU_HEADER_SIZE];
-    epctx__layout layout;
-    epctx__parts parts;
+    epctx__blob_loader l;
     epctx_status status;
     memset(context, 0, sizeof *context);
-    EPCTX__TRY(epctx__survey(blob, &layout, &parts, error));
+    EPCTX__TRY(epctx__survey(&l, blob, error));
     if (memory == NULL || (uintptr_t)memory % 8 != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "context memory must be aligned to 8 bytes");
-    if (memory_size < parts.total)
+    if (memory_size < l.size)
         return epctx_fail(error, EPCTX_ERR_NOMEM,
-                          "context binary: expected %u bytes of memory, found %u", parts.total,
+                          "context binary: expected %u bytes of memory, found %u", l.size,
                           (uint64_t)memory_size);
-    memcpy(header, blob.data, sizeof header);
-    status = epctx__load_copy(context, blob, header, &layout, &parts, (uint8_t *)memory, error);
+    status = epctx__load_copy(&l, context, (uint8_t *)memory);
     if (status != EPCTX_OK) memset(context, 0, sizeof *context);
     return status;
 }
@@ -6330,11 +5949,11 @@ EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
 
 EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
                                    epctx_span *bytes, uint32_t *elem) {
-    const uint32_t *w = context->weight_table + (size_t)index * EPCTX__WEIGHT_WORDS;
+    const epctx__weight_record *w = epctx__weight_at(context, index);
     if (index >= context->weight_count) return false;
-    bytes->data = context->blob.data + context->weight_offset + epctx__pair(w);
-    bytes->size = (size_t)epctx__pair(w + 2);
-    *elem = w[4];
+    bytes->data = context->blob.data + context->weight_offset + epctx__pair(w->offset);
+    bytes->size = (size_t)epctx__pair(w->size);
+    *elem = w->elem;
     return true;
 }
 
@@ -6453,8 +6072,7 @@ static const void *epctx__source(const epctx__call *call, const epctx__operand *
     case EPCTX__IN_INPUT: return call->inputs[o->index].data + o->offset;
     case EPCTX__OUTPUT: return (const uint8_t *)call->outputs[o->index].data + o->offset;
     case EPCTX__WEIGHT:
-        return c->weights + epctx__pair(c->weight_table + (size_t)o->index * EPCTX__WEIGHT_WORDS) +
-               o->offset;
+        return c->weights + epctx__pair(epctx__weight_at(c, o->index)->offset) + o->offset;
     case EPCTX__IN_MADE: return (const uint8_t *)(*call->graph->made)[o->index].data + o->offset;
     default: return NULL;
     }
@@ -6464,20 +6082,20 @@ static const void *epctx__source(const epctx__call *call, const epctx__operand *
 static void epctx__decode(const epctx__call *call, const uint32_t *words, epctx__params *params,
                           epctx__args *args) {
     const epctx__op_info *op = &epctx__ops[words[0]];
-    const uint32_t *w = words + EPCTX__COMMAND_WORDS;
+    const uint32_t count = op->in_count + op->out_count;
     uint32_t i;
     memset(args, 0, sizeof *args);
-    for (i = 0; i < op->in_count; i++, w += EPCTX__OPERAND_WORDS) {
-        epctx__operand o = epctx__operand_at(w);
-        args->in[i] = epctx__source(call, &o);
+    for (i = 0; i < count; i++) {
+        const epctx__operand o = epctx__operand_at(words, i);
+        if (i < op->in_count)
+            args->in[i] = epctx__source(call, &o);
+        else if (o.place == EPCTX__SCRATCH)
+            args->out[i - op->in_count] = call->scratch + o.offset;
+        else
+            args->out[i - op->in_count] = (uint8_t *)call->outputs[o.index].data + o.offset;
     }
-    for (i = 0; i < op->out_count; i++, w += EPCTX__OPERAND_WORDS) {
-        epctx__operand o = epctx__operand_at(w);
-        args->out[i] =
-            (o.place == EPCTX__SCRATCH ? call->scratch : (uint8_t *)call->outputs[o.index].data) +
-            o.offset;
-    }
-    memcpy(params, w, (size_t)op->param_words * 4);
+    memcpy(params, words + EPCTX__COMMAND_WORDS + count * EPCTX__OPERAND_WORDS,
+           (size_t)op->param_words * 4);
     args->fast = call->fast;
 }
 
@@ -6486,7 +6104,8 @@ static epctx_status epctx__run_whole(const epctx__call *call, const uint32_t *wo
     epctx__params params;
     epctx__args args;
     epctx__decode(call, words, &params, &args);
-    return epctx__ops[words[0]].run_fn(&params, &args, error);
+    args.error = error;
+    return epctx__ops[words[0]].run_fn(&params, &args);
 }
 
 /* Runs each command by `command_fn`; a linker drops the one that a program does not use. */
@@ -6537,10 +6156,9 @@ static epctx_npu_command epctx__describe(const epctx_npu_graph *graph, const uin
     command.name.size = words[3];
     command.products = needs->work;
     command.temporary = op->out_count > 1 ? needs->out[1].bytes : 0;
-    for (i = 0; i < op->in_count; i++) {
-        const uint32_t *operand = words + EPCTX__COMMAND_WORDS + i * EPCTX__OPERAND_WORDS;
-        command.bytes += *operand != EPCTX__NOWHERE ? needs->in[i].bytes : 0;
-    }
+    for (i = 0; i < op->in_count; i++)
+        if (epctx__operand_at(words, i).place != EPCTX__NOWHERE)
+            command.bytes += needs->in[i].bytes;
     command.bytes += needs->out[0].bytes;
     command.elements = needs->out[0].bytes / needs->out[0].align;
     return command;
@@ -6676,7 +6294,6 @@ static void epctx__run_part(void *work, uint32_t index) {
     const uint64_t left = c->whole - start * c->unit, most = (end - start) * c->unit;
     epctx__params params = c->params;
     epctx__args args = c->args;
-    epctx_error ignored;
     uint32_t i;
     *epctx__word_at(&params, c->counter) = (uint32_t)(most < left ? most : left);
     if (c->opcode == EPCTX__OP_MOVE) { /* strides may be negative */
@@ -6692,7 +6309,7 @@ static void epctx__run_part(void *work, uint32_t index) {
         args.in[0] = epctx__cut_rows((epctx__window *)(void *)epctx__word_at(&params, c->window),
                                      start * c->unit, c->in_row, (const uint8_t *)args.in[0]);
     if (index > 0 && args.out[1] != NULL) args.out[1] = c->more + (index - 1) * c->temporary;
-    (void)epctx__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
+    (void)epctx__ops[c->opcode].run_fn(&params, &args); /* it cannot fail */
 }
 
 /* Runs a command of this `work` in rounds of as many parts as there are threads, or all of it. */
@@ -6713,7 +6330,8 @@ static epctx_status epctx__run_cut(const epctx__call *call, const uint32_t *word
     epctx__decode(call, words, &c.params, &c.args);
     if (parts < 2 || !epctx__cut_of(&c, needs)) {
         EPCTX__TRY(epctx_cancelled(opts->hooks, error));
-        return epctx__ops[c.opcode].run_fn(&c.params, &c.args, error);
+        c.args.error = error;
+        return epctx__ops[c.opcode].run_fn(&c.params, &c.args);
     }
     if (c.temporary > 0) {
         most = call->scratch_size > planned ? (call->scratch_size - planned) / c.temporary + 1 : 1;
@@ -6967,7 +6585,7 @@ typedef struct epctx__compiler {
     epctx_weightless_support weightless;
     epctx__step *makes; /* weightless: folded steps, in order */
     size_t make_count, make_room;
-    uint32_t *outputs;   /* weightless: tensor -> output of the graph of these steps, or NONE */
+    uint32_t *outputs;   /* weightless: tensor -> output of their graph, or NONE; there: tensors */
     const uint32_t *ios; /* tensors of the graph's inputs and outputs; NULL: found by name */
     epctx_npu_stats stats;
     const epctx_npu *npu; /* whose trace_fn is called; NULL: none */
@@ -6991,11 +6609,20 @@ static epctx_status epctx__no_memory(epctx__compiler *c, uint64_t size) {
                       size);
 }
 
-/* Arena memory, at least one byte. */
-static epctx_status epctx__room_for(epctx__compiler *c, uint64_t count, size_t size, void **out) {
-    *out = count <= SIZE_MAX / 2 ? epctx_arena_array(c->arena, (size_t)count + 1, size) : NULL;
-    return *out != NULL ? EPCTX_OK : epctx__no_memory(c, epctx__mul(count, size));
+/* Zeroed arena memory, at least one byte; NULL: the error is set. */
+static void *epctx__new(epctx__compiler *c, uint64_t count, size_t size) {
+    void *memory =
+        count <= SIZE_MAX / 2 ? epctx_arena_array(c->arena, (size_t)count + 1, size) : NULL;
+    if (memory == NULL) epctx__no_memory(c, epctx__mul(count, size));
+    return memory;
 }
+
+/* Sets `to` to zeroed arena memory for `count` elements, or returns the failure. */
+#define EPCTX__NEW(c, to, type, count) \
+    do { \
+        (to) = (type *)epctx__new(c, count, sizeof *(to)); \
+        if ((to) == NULL) return EPCTX_ERR_NOMEM; \
+    } while (0)
 
 static epctx_status epctx__put_name(epctx__compiler *c, epctx_map *map, epctx_str name,
                                     uint32_t value) {
@@ -7009,7 +6636,8 @@ static epctx_status epctx__grow(epctx__compiler *c, void **array, size_t count, 
     void *bigger;
     size_t wanted = *room == 0 ? 16 : *room * 2;
     if (count < *room) return EPCTX_OK;
-    EPCTX__TRY(epctx__room_for(c, wanted, size, &bigger));
+    bigger = epctx__new(c, wanted, size);
+    if (bigger == NULL) return EPCTX_ERR_NOMEM;
     if (count > 0) memcpy(bigger, *array, count * size);
     *array = bigger;
     *room = wanted;
@@ -7132,9 +6760,10 @@ static epctx_status epctx__data(epctx__compiler *c, uint32_t id, const void **da
         if (!epctx__big_endian() && (uintptr_t)t->raw % elem == 0) {
             t->data = t->raw;
         } else {
-            EPCTX__TRY(epctx__room_for(c, t->count, elem, &copy));
+            copy = epctx__new(c, t->count, elem);
+            if (copy == NULL) return EPCTX_ERR_NOMEM;
             if (t->count > 0) memcpy(copy, t->raw, (size_t)t->count * elem);
-            epctx__to_host((uint8_t *)copy, t->count * elem, elem);
+            epctx__to_host(copy, t->count * elem, elem);
             t->data = copy;
         }
     }
@@ -7155,7 +6784,8 @@ static epctx_status epctx__add_constant(epctx__compiler *c, int32_t elem, const 
     uint64_t count = epctx__count(shape);
     if (epctx__mul(count, epctx__stored_size(elem)) > EPCTX__MAX_BYTES)
         return EPCTX__REFUSE(c, "constant too large: %u elements", count);
-    EPCTX__TRY(epctx__room_for(c, count, epctx__stored_size(elem), data));
+    *data = epctx__new(c, count, epctx__stored_size(elem));
+    if (*data == NULL) return EPCTX_ERR_NOMEM;
     EPCTX__TRY(epctx__add_tensor(c, elem, shape, id));
     c->tensors[*id].constant = true;
     c->tensors[*id].data = *data;
@@ -7223,12 +6853,12 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     const epctx__op_info *op = &epctx__ops[s->op];
     epctx__tensor *out = &c->tensors[s->out];
     epctx__args args;
-    void *data;
+    epctx__step *dequantize;
     uint32_t i;
     memset(&args, 0, sizeof args);
     if (out->data == NULL) {
-        EPCTX__TRY(epctx__room_for(c, out->count, epctx__stored_size(out->elem), &data));
-        out->data = data;
+        out->data = epctx__new(c, out->count, epctx__stored_size(out->elem));
+        if (out->data == NULL) return EPCTX_ERR_NOMEM;
         out->constant = true;
     }
     if (out->count == 0) return EPCTX_OK;
@@ -7236,14 +6866,15 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     for (i = 0; i < op->in_count; i++)
         if (s->in[i] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[i], &args.in[i]));
     if (s->op == EPCTX__OP_DEQUANTIZE) {
-        EPCTX__TRY(epctx__room_for(c, 1, sizeof *s, &data));
-        memcpy(data, s, sizeof *s);
-        out->dequantized = (const epctx__step *)data;
+        EPCTX__NEW(c, dequantize, epctx__step, 1);
+        *dequantize = *s;
+        out->dequantized = dequantize;
     }
     /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
+    args.error = c->error;
     c->stats.folded++;
-    return op->run_fn(&s->params, &args, c->error);
+    return op->run_fn(&s->params, &args);
 }
 
 static bool epctx__all_constant(const epctx__compiler *c, const epctx__step *s) {
@@ -7847,6 +7478,8 @@ static epctx_status epctx__emit_exact(epctx__compiler *c, epctx__exact_kind kind
     if (c->tensors[b].elem != type)
         return EPCTX__INVALID(c, "expected inputs of one type, found %s and %s",
                               epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
+    if (kind < EPCTX__EXACT_EQUAL && type == EPCTX_ONNX_FLOAT)
+        return EPCTX__INVALID(c, "expected integers or bool, found float32");
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 &&
                                        ((kind >= EPCTX__EXACT_DIV && kind <= EPCTX__EXACT_FMOD) ||
                                         kind > EPCTX__EXACT_EQUAL)));
@@ -8425,8 +8058,6 @@ static epctx_status epctx__lower_exact(epctx__compiler *c) {
     uint32_t a, b;
     EPCTX__TRY(epctx__input(c, swap, &a));
     EPCTX__TRY(epctx__input(c, 1 - swap, &b));
-    if (kind < EPCTX__EXACT_EQUAL && c->tensors[a].elem == EPCTX_ONNX_FLOAT)
-        return EPCTX__INVALID(c, "expected integers or bool, found float32");
     if (swap == 0) EPCTX__TRY(epctx__old_broadcast(c, a, &b));
     return epctx__emit_exact(c, kind, a, b, &c->y);
 }
@@ -8571,10 +8202,8 @@ static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, 
 
 static epctx_status epctx__lower_concat(epctx__compiler *c) {
     uint32_t *ids, axis;
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, c->node->input_count, sizeof *ids, &memory));
-    ids = (uint32_t *)memory;
+    EPCTX__NEW(c, ids, uint32_t, c->node->input_count);
     EPCTX__TRY(epctx__input(c, 0, &ids[0]));
     EPCTX__TRY(
         epctx__axis_attr(c, c->node->version < 4 ? 1 : 0, c->tensors[ids[0]].shape.rank, 0, &axis));
@@ -12247,8 +11876,7 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     uint32_t waves;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &waves));
     w = (float *)data;
-    EPCTX__TRY(epctx__room_for(c, size, 2 * sizeof *turn, &data));
-    turn = (float *)data;
+    EPCTX__NEW(c, turn, float, 2 * size);
     for (i = 0; i < size; i++) {
         turn[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
         turn[2 * i + 1] = epctx__f_mul(epctx__wave(i, size, true), inverse ? scale : -1.0f);
@@ -12583,17 +12211,14 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
     uint32_t *given, scale, zero, y;
     epctx_str *names;
     epctx_status status;
-    void *memory;
     size_t i;
     if (epctx_node_int(node, "channels_last", 0) != 0 ||
         (epctx_node_int(node, "ceil_mode", 0) != 0 &&
          epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
         return EPCTX__REFUSE(c,
                              "expected channels_last 0, and not ceil_mode with count_include_pad");
-    EPCTX__TRY(epctx__room_for(c, count + 2, sizeof *given, &memory));
-    given = (uint32_t *)memory;
-    EPCTX__TRY(epctx__room_for(c, count + 2, sizeof *names, &memory));
-    names = (epctx_str *)memory;
+    EPCTX__NEW(c, given, uint32_t, count + 2);
+    EPCTX__NEW(c, names, epctx_str, count + 2);
     inner.input_count = 0;
     for (i = 0; i < passed; i++) {
         EPCTX__TRY(epctx__input(c, i, &given[inner.input_count]));
@@ -13047,9 +12672,7 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
     uint32_t y = c->in[0];
     bool going = true;
     size_t i, n;
-    void *memory;
-    EPCTX__TRY(epctx__room_for(c, 1, sizeof *r, &memory));
-    r = (epctx__rounds *)memory;
+    EPCTX__NEW(c, r, epctx__rounds, 1);
     r->count = INT64_MAX;
     EPCTX__TRY(epctx__begin_rounds(c, r));
     if (r->lead != 0 && y != EPCTX__NONE) /* Loop */
@@ -13490,6 +13113,8 @@ static void epctx__choose_orders(epctx__compiler *c) {
 static void epctx__drop_dead(epctx__compiler *c) {
     size_t i;
     uint32_t j;
+    for (i = 0; i < c->buffer_count; i++)
+        c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
     for (i = c->step_count; i > 0; i--) {
         epctx__step *s = &c->steps[i - 1];
         s->dead = !c->buffers[c->tensors[s->out].buffer].needed;
@@ -13497,14 +13122,6 @@ static void epctx__drop_dead(epctx__compiler *c) {
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
                 c->buffers[c->tensors[s->in[j]].buffer].needed = true;
     }
-}
-
-/* The same after steps have changed. */
-static void epctx__drop_unused(epctx__compiler *c) {
-    size_t i;
-    for (i = 0; i < c->buffer_count; i++)
-        c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
-    epctx__drop_dead(c);
 }
 
 /* Where a move that writes every element of a dense tensor, once, took them from. */
@@ -13561,10 +13178,8 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
     const epctx__step *steps = c->steps;
     const size_t count = c->step_count, tensors = c->tensor_count;
     uint32_t *copies, j;
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, tensors, sizeof *copies, &memory));
-    copies = (uint32_t *)memory; /* 0: none, or one more than the tensor */
+    EPCTX__NEW(c, copies, uint32_t, tensors); /* 0: none, or one more than the tensor */
     c->steps = NULL;
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
@@ -13592,12 +13207,10 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
 /* Joins moves of moves: Reshape, Transpose and Split of one tensor copy it once. */
 static epctx_status epctx__join_moves(epctx__compiler *c) {
     epctx__traffic *traffic;
-    void *memory;
     size_t i;
     uint32_t j;
     EPCTX__TRY(epctx__copy_parts(c));
-    EPCTX__TRY(epctx__room_for(c, c->buffer_count, sizeof *traffic, &memory));
-    traffic = (epctx__traffic *)memory;
+    EPCTX__NEW(c, traffic, epctx__traffic, c->buffer_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         if (s->dead) continue;
@@ -13609,7 +13222,7 @@ static epctx_status epctx__join_moves(epctx__compiler *c) {
     }
     for (i = 0; i < c->step_count; i++)
         if (!c->steps[i].dead && c->steps[i].op == EPCTX__OP_MOVE) epctx__join_move(c, i, traffic);
-    epctx__drop_unused(c);
+    epctx__drop_dead(c);
     return EPCTX_OK;
 }
 
@@ -13678,7 +13291,6 @@ static epctx_status epctx__bind_outputs(epctx__compiler *c) {
         }
         c->buffers[t->buffer].place = EPCTX__OUTPUT;
         c->buffers[t->buffer].index = (uint32_t)i;
-        c->buffers[t->buffer].needed = true;
     }
     return EPCTX_OK;
 }
@@ -13743,11 +13355,9 @@ typedef struct epctx__tree {
 } epctx__tree;
 
 static epctx_status epctx__new_tree(epctx__compiler *c, size_t count, epctx__tree *tree) {
-    void *memory;
     tree->leaves = 1;
     while (tree->leaves < count) tree->leaves *= 2;
-    EPCTX__TRY(epctx__room_for(c, tree->leaves, 2 * sizeof *tree->max, &memory));
-    tree->max = (uint64_t *)memory;
+    EPCTX__NEW(c, tree->max, uint64_t, 2 * tree->leaves);
     return EPCTX_OK;
 }
 
@@ -13903,15 +13513,13 @@ static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
 /* Splits convolutions followed by a pool at the peak of live bytes. */
 static epctx_status epctx__split_pools(epctx__compiler *c) {
     epctx__step *steps;
-    void *memory;
     size_t i, next, count = 0, room = c->step_count;
     for (i = 0; i < c->step_count; i++) {
         next = epctx__pool_behind(c, i);
         room += next != 0 ? 2 * (size_t)c->steps[next].params.pool.window.out_h : 0;
     }
     if (room == c->step_count) return EPCTX_OK;
-    EPCTX__TRY(epctx__room_for(c, room, sizeof *steps, &memory));
-    steps = (epctx__step *)memory;
+    EPCTX__NEW(c, steps, epctx__step, room);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         const size_t before = count;
@@ -14084,10 +13692,8 @@ static void epctx__try_order(epctx__compiler *c, epctx__planner *p, epctx__order
 }
 
 static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, c->buffer_count, 3 * sizeof *p->list, &memory));
-    p->list = (epctx__item *)memory;
+    EPCTX__NEW(c, p->list, epctx__item, 3 * c->buffer_count);
     p->by_time = p->list + c->buffer_count;
     p->beside = p->by_time + c->buffer_count;
     p->count = 0;
@@ -14262,7 +13868,6 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
     const epctx__step *s = t->dequantized;
     const epctx__quantize *q;
     const void *data, *zeros = NULL, *scale;
-    void *memory;
     uint64_t i;
     *known = false;
     if (s == NULL || t->outside) return EPCTX_OK;
@@ -14273,8 +13878,7 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
     EPCTX__TRY(epctx__data(c, s->in[0], &data));
     EPCTX__TRY(epctx__data(c, s->in[1], &scale));
     if (s->in[2] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[2], &zeros));
-    EPCTX__TRY(epctx__room_for(c, t->count, sizeof **values, &memory));
-    *values = (int32_t *)memory;
+    EPCTX__NEW(c, *values, int32_t, t->count);
     *scales = (const float *)scale;
     *scale_step = q->channels != 1 ? 1 : 0;
     for (i = 0; i < t->count; i++) {
@@ -14610,13 +14214,11 @@ static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q
 
 static epctx_status epctx__survey_steps(epctx__integers *w) {
     epctx__compiler *c = w->c;
-    void *memory;
     size_t i;
     uint32_t j;
     w->steps = c->steps;
     w->buffers = c->buffer_count;
-    EPCTX__TRY(epctx__room_for(c, 2 * w->buffers, sizeof *w->made, &memory));
-    w->made = (uint32_t *)memory;
+    EPCTX__NEW(c, w->made, uint32_t, 2 * w->buffers);
     w->readers = w->made + w->buffers;
     memset(w->made, 0xff, w->buffers * sizeof *w->made);
     for (i = 0; i < w->buffers; i++) w->readers[i] = c->buffers[i].place == EPCTX__SCRATCH ? 0 : 2;
@@ -14652,7 +14254,7 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
         if (s->op == EPCTX__OP_QUANTIZE) EPCTX__TRY(epctx__integer_step(&w, s, &done));
         if (!done) EPCTX__TRY(epctx__emit(c, s));
     }
-    epctx__drop_unused(c);
+    epctx__drop_dead(c);
     return EPCTX_OK;
 }
 
@@ -14725,15 +14327,8 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
  * >>emit: writing the blob
  * ============================================================ */
 
-/* One graph of a context under construction; word positions count from the end of the records. */
-typedef struct epctx__graph_record {
-    uint32_t name_at, name_size;
-    uint64_t hash, scratch;
-    uint32_t io_at, inputs, outputs, commands_at, command_words, commands;
-    uint32_t maker; /* position among the makers, from 1 */
-} epctx__graph_record;
-
-/* A context under construction. `words` are little-endian already. */
+/* A context under construction. Records and words are in the host's order; their positions count
+ * from the end of the records, and makers from 1, until all graphs are there. */
 typedef struct epctx__build {
     epctx_allocator allocator;
     epctx_weightless_support weightless;
@@ -14744,38 +14339,15 @@ typedef struct epctx__build {
     epctx_arena arena;    /* the results of types_fn */
 } epctx__build;
 
-static void epctx__put32(uint8_t *p, uint32_t v) {
-    p[0] = (uint8_t)(v & 0xff);
-    p[1] = (uint8_t)(v >> 8 & 0xff);
-    p[2] = (uint8_t)(v >> 16 & 0xff);
-    p[3] = (uint8_t)(v >> 24);
-}
-
-static void epctx__put64(uint8_t *p, uint64_t v) {
-    epctx__put32(p, (uint32_t)(v & UINT32_MAX));
-    epctx__put32(p + 4, (uint32_t)(v >> 32));
-}
-
 static epctx_status epctx__append(epctx__compiler *c, epctx_buffer *to, const void *data,
                                   size_t size) {
     return epctx_buffer_append(to, data, size) == EPCTX_OK ? EPCTX_OK : epctx__no_memory(c, size);
 }
 
-static epctx_status epctx__word(epctx__compiler *c, epctx_buffer *to, uint64_t v) {
-    uint8_t bytes[4];
-    epctx__put32(bytes, (uint32_t)v);
-    return epctx__append(c, to, bytes, 4);
-}
-
-static epctx_status epctx__word64(epctx__compiler *c, epctx_buffer *to, uint64_t v) {
-    EPCTX__TRY(epctx__word(c, to, v & UINT32_MAX));
-    return epctx__word(c, to, v >> 32);
-}
-
-/* Adds a name to the strings and its two words. */
-static epctx_status epctx__name(epctx__compiler *c, epctx__build *b, epctx_str name) {
-    EPCTX__TRY(epctx__word(c, &b->words, b->strings.size));
-    EPCTX__TRY(epctx__word(c, &b->words, name.size));
+/* Adds a name to the strings; `to` gets its place. */
+static epctx_status epctx__name(epctx__compiler *c, epctx__build *b, epctx_str name, uint32_t *to) {
+    to[0] = (uint32_t)b->strings.size;
+    to[1] = (uint32_t)name.size;
     return name.size > 0 ? epctx__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
 }
 
@@ -14819,11 +14391,9 @@ static uint64_t epctx__weight_size(const epctx__compiler *c, const epctx__step *
 static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) {
     uint64_t more = 4096; /* header and names of the graph */
     uint8_t *counted;
-    void *memory;
     size_t i;
     uint32_t j;
-    EPCTX__TRY(epctx__room_for(c, c->tensor_count, 1, &memory));
-    counted = (uint8_t *)memset(memory, 0, c->tensor_count);
+    EPCTX__NEW(c, counted, uint8_t, c->tensor_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         if (s->dead) continue;
@@ -14831,7 +14401,7 @@ static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) 
         for (j = 0; j < EPCTX__MAX_IN; j++) {
             if (epctx__is_weight(c, s, j) && !counted[s->in[j]]) {
                 counted[s->in[j]] = 1;
-                more += EPCTX__WEIGHT_WORDS * 4 + epctx__aligned(epctx__weight_size(c, s, j));
+                more += sizeof(epctx__weight_record) + epctx__aligned(epctx__weight_size(c, s, j));
             }
         }
     }
@@ -14864,62 +14434,68 @@ static epctx_status epctx__add_weight(epctx__compiler *c, epctx__build *b, uint8
     return EPCTX_OK;
 }
 
-/* Operand `at` of `s`, a weight. */
+/* Operand `at` of `s`, a weight; sets its index. */
 static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, const epctx__step *s,
-                                        uint32_t at) {
+                                        uint32_t at, uint32_t *index) {
     const size_t size = (size_t)epctx__weight_size(c, s, at);
     const uint32_t elem = epctx__stored_size(c->tensors[s->in[at]].elem);
-    uint32_t index;
     epctx__args args;
     memset(&args, 0, sizeof args);
     EPCTX__TRY(epctx__next_weight(c, b, size, &args.out[0]));
     EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
     if (at == 1 && s->packs)
-        (void)epctx__run_pack(&s->pack, &args, c->error); /* it cannot fail */
+        (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
     else if (size > 0)
         memcpy(args.out[0], args.in[0], size);
-    EPCTX__TRY(epctx__add_weight(c, b, (uint8_t *)args.out[0], size, elem, &index));
-    EPCTX__TRY(epctx__word(c, &b->words, EPCTX__WEIGHT));
-    EPCTX__TRY(epctx__word(c, &b->words, index));
-    return epctx__word64(c, &b->words, 0);
+    return epctx__add_weight(c, b, (uint8_t *)args.out[0], size, elem, index);
 }
 
-static epctx_status epctx__write_operand(epctx__compiler *c, epctx__build *b, uint32_t id) {
-    uint32_t place = EPCTX__NOWHERE, index = 0;
-    uint64_t offset = 0;
+/* Where tensor `id` is, unless it is a weight. */
+static epctx__operand epctx__operand_of(const epctx__compiler *c, uint32_t id) {
+    epctx__operand o = {EPCTX__NOWHERE, 0, 0};
     if (id != EPCTX__NONE && c->tensors[id].outside) {
-        place = EPCTX__IN_MADE;
-        index = c->outputs[c->tensors[id].whole];
-        offset = c->tensors[id].at;
+        o.place = EPCTX__IN_MADE;
+        o.index = c->outputs[c->tensors[id].whole];
+        o.offset = c->tensors[id].at;
     } else if (id != EPCTX__NONE) {
         const epctx__buffer *buffer = &c->buffers[c->tensors[id].buffer];
-        place = (uint32_t)buffer->place;
-        index = buffer->index;
-        offset = c->tensors[id].offset + buffer->offset;
+        o.place = (uint32_t)buffer->place;
+        o.index = buffer->index;
+        o.offset = c->tensors[id].offset + buffer->offset;
     }
-    EPCTX__TRY(epctx__word(c, &b->words, place));
-    EPCTX__TRY(epctx__word(c, &b->words, index));
-    return epctx__word64(c, &b->words, offset);
+    return o;
+}
+
+static void epctx__set_pair(uint32_t *words, uint64_t value) {
+    words[0] = (uint32_t)(value & UINT32_MAX);
+    words[1] = (uint32_t)(value >> 32);
 }
 
 static epctx_status epctx__write_step(epctx__compiler *c, epctx__build *b, const epctx__step *s) {
     const epctx__op_info *op = &epctx__ops[s->op];
-    uint32_t words[sizeof(epctx__params) / 4], i;
-    EPCTX__TRY(epctx__word(c, &b->words, (uint32_t)s->op));
-    EPCTX__TRY(epctx__word(c, &b->words, epctx__command_size(op)));
-    EPCTX__TRY(epctx__name(c, b, s->name));
-    for (i = 0; i < op->in_count; i++)
-        EPCTX__TRY(epctx__is_weight(c, s, i) ? epctx__write_weight(c, b, s, i)
-                                             : epctx__write_operand(c, b, s->in[i]));
-    EPCTX__TRY(epctx__write_operand(c, b, s->out));
-    if (op->out_count > 1) {
-        EPCTX__TRY(epctx__word(c, &b->words, EPCTX__SCRATCH));
-        EPCTX__TRY(epctx__word(c, &b->words, 0));
-        EPCTX__TRY(epctx__word64(c, &b->words, c->buffers[s->temporary].offset));
+    const uint32_t count = op->in_count + op->out_count, size = epctx__command_size(op);
+    uint32_t words[EPCTX__COMMAND_WORDS + (EPCTX__MAX_IN + EPCTX__MAX_OUT) * EPCTX__OPERAND_WORDS +
+                   EPCTX__WORDS(epctx__params)];
+    uint32_t *to = words + EPCTX__COMMAND_WORDS, i;
+    words[0] = (uint32_t)s->op;
+    words[1] = size;
+    EPCTX__TRY(epctx__name(c, b, s->name, words + 2));
+    for (i = 0; i < count; i++, to += EPCTX__OPERAND_WORDS) {
+        epctx__operand o = {EPCTX__WEIGHT, 0, 0};
+        if (i < op->in_count && epctx__is_weight(c, s, i)) {
+            EPCTX__TRY(epctx__write_weight(c, b, s, i, &o.index));
+        } else if (i <= op->in_count) {
+            o = epctx__operand_of(c, i < op->in_count ? s->in[i] : s->out);
+        } else {
+            o.place = EPCTX__SCRATCH;
+            o.offset = c->buffers[s->temporary].offset;
+        }
+        to[0] = o.place;
+        to[1] = o.index;
+        epctx__set_pair(to + 2, o.offset);
     }
-    memcpy(words, &s->params, sizeof words);
-    for (i = 0; i < op->param_words; i++) EPCTX__TRY(epctx__word(c, &b->words, words[i]));
-    return EPCTX_OK;
+    memcpy(to, &s->params, op->param_words * sizeof *to);
+    return epctx__append(c, &b->words, words, size * sizeof *words);
 }
 
 /* Writes input or output `at`; outputs follow the inputs. */
@@ -14927,13 +14503,14 @@ static epctx_status epctx__write_value(epctx__compiler *c, epctx__build *b, epct
                                        size_t at) {
     const epctx__tensor *t =
         &c->tensors[c->ios != NULL ? c->ios[at] : epctx_map_get(&c->scope.names, name)];
+    epctx__value_record r;
     uint32_t i;
-    EPCTX__TRY(epctx__name(c, b, name));
-    EPCTX__TRY(epctx__word(c, &b->words, (uint32_t)t->elem));
-    EPCTX__TRY(epctx__word(c, &b->words, t->shape.rank));
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
-        EPCTX__TRY(epctx__word(c, &b->words, i < t->shape.rank ? (uint64_t)t->shape.dims[i] : 0));
-    return EPCTX_OK;
+    memset(&r, 0, sizeof r);
+    EPCTX__TRY(epctx__name(c, b, name, r.name));
+    r.elem_type = (uint32_t)t->elem;
+    r.rank = t->shape.rank;
+    for (i = 0; i < r.rank; i++) r.dims[i] = (uint32_t)t->shape.dims[i];
+    return epctx__append(c, &b->words, &r, sizeof r);
 }
 
 /* Appends the compiled graph to the context and its record to `records`. */
@@ -14942,12 +14519,11 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
     epctx__graph_record r;
     size_t i;
     memset(&r, 0, sizeof r);
-    r.name_at = (uint32_t)b->strings.size;
-    r.name_size = (uint32_t)name.size;
-    EPCTX__TRY(epctx__append(c, &b->strings, name.data, name.size));
-    r.hash = hash;
+    EPCTX__TRY(epctx__name(c, b, name, r.name));
+    epctx__set_pair(r.hash, hash);
+    epctx__set_pair(r.scratch, c->stats.scratch_size);
     r.maker = maker;
-    r.scratch = c->stats.scratch_size;
+    r.makes = records == &b->makers;
     r.io_at = (uint32_t)(b->words.size / 4);
     r.inputs = (uint32_t)c->graph->input_count;
     r.outputs = (uint32_t)c->graph->output_count;
@@ -14974,11 +14550,9 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
 
 /* Numbers the constants outside the blob that steps read: they become the maker's outputs. */
 static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
-    void *memory;
     size_t i;
     uint32_t j;
-    EPCTX__TRY(epctx__room_for(c, c->tensor_count, sizeof *c->outputs, &memory));
-    c->outputs = (uint32_t *)memory;
+    EPCTX__NEW(c, c->outputs, uint32_t, c->tensor_count);
     *count = 0;
     for (i = 0; i < c->tensor_count; i++) c->outputs[i] = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
@@ -14992,178 +14566,116 @@ static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
     return EPCTX_OK;
 }
 
-/* The maker, the graph that makes weights, under compilation. */
-typedef struct epctx__making {
-    const epctx__compiler *from;
-    epctx__compiler c;
-    epctx_graph graph;
-    uint8_t *needed; /* tensors of `from` */
-    uint32_t *ids;   /* tensor of `from` -> tensor */
-    uint32_t *ios;
-    epctx_value *values; /* names of the inputs; outputs are unnamed */
-} epctx__making;
-
-/* An operand of `from`: tensors outside the blob were added before, other constants are copied. */
-static epctx_status epctx__making_operand(epctx__making *m, uint32_t id, uint32_t *out) {
-    const epctx__tensor *t = &m->from->tensors[id];
-    if (!t->outside || t->whole != id)
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, out));
-    if (!t->outside) {
-        m->c.tensors[*out].constant = true;
-        m->c.tensors[*out].raw = t->raw;
-        m->c.tensors[*out].data = t->data;
-    } else if (t->whole == id) {
-        *out = m->ids[id];
-    } else {
-        m->c.tensors[*out].buffer = m->c.tensors[m->ids[t->whole]].buffer;
-        m->c.tensors[*out].offset = t->at;
-    }
+/* Gives tensor `id` of the maker memory of its own. */
+static epctx_status epctx__making(epctx__compiler *m, uint32_t id, epctx__storage place,
+                                  uint32_t index) {
+    epctx__tensor *t = &m->tensors[id];
+    EPCTX__TRY(epctx__add_buffer(m, t->count * epctx__stored_size(t->elem), &t->buffer));
+    m->buffers[t->buffer].place = place;
+    m->buffers[t->buffer].index = index;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__making_step(epctx__making *m, const epctx__step *made) {
-    epctx__step s = *made;
-    uint32_t j;
-    if (m->ids[s.out] == EPCTX__NONE) {
-        const epctx__tensor *t = &m->from->tensors[s.out];
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
+/* Tensors outside the blob, constants of `from`, are computed in the maker: initializers are its
+ * inputs, what `from` reads its outputs; unchanged initializers are copied. */
+static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compiler *from) {
+    const uint32_t given = (uint32_t)from->graph->initializer_count;
+    const uint32_t count = (uint32_t)from->tensor_count;
+    uint32_t i, id;
+    EPCTX__NEW(m, m->tensors, epctx__tensor, count);
+    EPCTX__NEW(m, m->steps, epctx__step, from->make_count);
+    memcpy(m->tensors, from->tensors, count * sizeof *m->tensors);
+    m->tensor_count = m->tensor_room = count;
+    m->step_room = from->make_count;
+    for (i = 0; i < given; i++)
+        if (from->tensors[i].outside) EPCTX__TRY(epctx__making(m, i, EPCTX__IN_INPUT, 0));
+    for (i = 0; i < from->make_count; i++) {
+        id = from->makes[i].out;
+        if (!from->tensors[id].outside) continue;
+        if (m->tensors[id].buffer == EPCTX__NONE)
+            EPCTX__TRY(epctx__making(m, id, EPCTX__SCRATCH, 0));
+        m->steps[m->step_count++] = from->makes[i];
     }
-    for (j = 0; j < EPCTX__MAX_IN; j++)
-        if (s.in[j] != EPCTX__NONE) EPCTX__TRY(epctx__making_operand(m, s.in[j], &s.in[j]));
-    s.out = m->ids[s.out];
-    return epctx__emit(&m->c, &s);
-}
-
-/* Needed initializers become inputs. */
-static epctx_status epctx__making_inputs(epctx__making *m) {
-    const epctx__compiler *from = m->from;
-    size_t i;
-    for (i = 0; i < from->graph->initializer_count; i++) {
-        const epctx__tensor *t = &from->tensors[i];
-        uint32_t buffer;
-        size_t at = m->graph.input_count;
-        if (!m->needed[i]) continue;
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
-        EPCTX__TRY(epctx__add_buffer(&m->c, t->count * epctx__stored_size(t->elem), &buffer));
-        m->c.buffers[buffer].place = EPCTX__IN_INPUT;
-        m->c.buffers[buffer].index = (uint32_t)at;
-        m->c.tensors[m->ids[i]].buffer = buffer;
-        m->ios[at] = m->ids[i];
-        m->values[at].name = t->name;
-        m->graph.input_count++;
+    for (i = 0; i < count; i++) {
+        epctx__tensor *t = &m->tensors[i];
+        if (!t->outside) continue;
+        t->outside = t->constant = false;
+        t->buffer = m->tensors[t->whole].buffer;
+        t->offset = t->at;
     }
-    return EPCTX_OK;
-}
-
-/* Weights that the graph reads become outputs; unchanged initializers are copied. */
-static epctx_status epctx__making_outputs(epctx__making *m) {
-    const epctx__compiler *from = m->from;
-    size_t i;
-    for (i = 0; i < from->tensor_count; i++) {
-        const epctx__tensor *t = &from->tensors[i];
-        uint32_t id = m->ids[i];
-        epctx__buffer *buffer;
+    for (i = 0; i < count; i++) {
         if (from->outputs[i] == EPCTX__NONE) continue;
-        if (i < from->graph->initializer_count) {
-            EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &id));
-            EPCTX__TRY(epctx__emit_copy(&m->c, m->ids[i], id));
+        id = i;
+        if (i < given) {
+            const epctx__shape shape = m->tensors[i].shape;
+            EPCTX__TRY(epctx__add_tensor(m, m->tensors[i].elem, &shape, &id));
+            EPCTX__TRY(epctx__emit_copy(m, i, id));
         }
-        buffer = &m->c.buffers[m->c.tensors[id].buffer];
-        buffer->place = EPCTX__OUTPUT;
-        buffer->index = from->outputs[i];
-        buffer->needed = true;
-        m->ios[m->graph.input_count + from->outputs[i]] = id;
+        m->outputs[from->outputs[i]] = id;
+        m->buffers[m->tensors[id].buffer].place = EPCTX__OUTPUT;
+        m->buffers[m->tensors[id].buffer].index = from->outputs[i];
     }
+    epctx__drop_dead(m);
     return EPCTX_OK;
 }
 
 /* Writes the graph that makes the weights of `from`; `maker` 0: it needs none. */
 static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, uint32_t *maker) {
-    epctx__making m;
-    void *memory;
-    uint32_t count, j;
+    const size_t given = from->graph->initializer_count;
+    epctx_graph graph;
+    epctx__compiler m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
+    epctx_value *values; /* names of the inputs; outputs are unnamed */
+    uint32_t count, *ios;
     size_t i;
     *maker = 0;
     EPCTX__TRY(epctx__number_outputs(from, &count));
     if (count == 0) return EPCTX_OK;
-    memset(&m, 0, sizeof m);
-    m.from = from;
-    m.c = epctx__compiler_of(&m.graph, from->arch, from->arena, from->error);
-    EPCTX__TRY(epctx__room_for(from, from->tensor_count, 1, &memory));
-    m.needed = (uint8_t *)memory;
-    EPCTX__TRY(epctx__room_for(from, from->tensor_count, sizeof *m.ids, &memory));
-    m.ids = (uint32_t *)memory;
-    i = from->graph->initializer_count + count;
-    EPCTX__TRY(epctx__room_for(from, i, sizeof *m.ios, &memory));
-    m.ios = (uint32_t *)memory;
-    EPCTX__TRY(epctx__room_for(from, i, sizeof *m.values, &memory));
-    m.values = (epctx_value *)memory;
-    for (i = 0; i < from->tensor_count; i++) {
-        m.ids[i] = EPCTX__NONE;
-        m.needed[i] = from->outputs[i] != EPCTX__NONE;
+    memset(&graph, 0, sizeof graph);
+    EPCTX__NEW(from, ios, uint32_t, given + count);
+    EPCTX__NEW(from, values, epctx_value, given + count);
+    EPCTX__NEW(from, m.outputs, uint32_t, count);
+    EPCTX__TRY(epctx__making_steps(&m, from));
+    for (i = 0; i < given; i++) {
+        const uint32_t buffer = m.tensors[i].buffer;
+        if (!from->tensors[i].outside || !m.buffers[buffer].needed) continue;
+        m.buffers[buffer].index = (uint32_t)graph.input_count;
+        values[graph.input_count].name = from->tensors[i].name;
+        ios[graph.input_count++] = (uint32_t)i;
     }
-    for (i = from->make_count; i > 0; i--) {
-        const epctx__step *s = &from->makes[i - 1];
-        for (j = 0; m.needed[s->out] && j < EPCTX__MAX_IN; j++)
-            if (s->in[j] != EPCTX__NONE && from->tensors[s->in[j]].outside)
-                m.needed[from->tensors[s->in[j]].whole] = 1;
-    }
-    EPCTX__TRY(epctx__making_inputs(&m));
-    for (i = 0; i < from->make_count; i++)
-        if (m.needed[from->makes[i].out]) EPCTX__TRY(epctx__making_step(&m, &from->makes[i]));
-    EPCTX__TRY(epctx__making_outputs(&m));
-    m.graph.inputs = m.values;
-    m.graph.outputs = m.values + m.graph.input_count;
-    m.graph.output_count = count;
-    m.c.ios = m.ios;
-    epctx__drop_dead(&m.c);
-    EPCTX__TRY(epctx__plan(&m.c));
+    memcpy(ios + graph.input_count, m.outputs, count * sizeof *ios);
+    m.ios = ios;
+    graph.inputs = values;
+    graph.outputs = values + graph.input_count;
+    graph.output_count = count;
+    EPCTX__TRY(epctx__plan(&m));
     *maker = (uint32_t)(b->makers.size / sizeof(epctx__graph_record)) + 1;
-    return epctx__write_graph(&m.c, b, &b->makers, epctx_str_of(NULL), 0, 0);
-}
-
-/* `maker`: the graph that makes the weights, from 1; `makes`: this graph makes weights. */
-static epctx_status epctx__put_record(epctx__compiler *c, epctx_buffer *out,
-                                      const epctx__graph_record *r, uint64_t base, uint64_t maker,
-                                      bool makes) {
-    /* clang-format off */
-    const uint64_t words[EPCTX__GRAPH_WORDS] = {
-        r->name_at, r->name_size, r->hash & UINT32_MAX, r->hash >> 32, r->scratch & UINT32_MAX,
-        r->scratch >> 32, r->io_at + base, r->inputs, r->outputs, r->commands_at + base,
-        r->command_words, r->commands, maker, makes};
-    /* clang-format on */
-    uint32_t i;
-    for (i = 0; i < EPCTX__GRAPH_WORDS; i++) EPCTX__TRY(epctx__word(c, out, words[i]));
-    return EPCTX_OK;
-}
-
-static uint64_t epctx__weight_bytes(const epctx__build *b) {
-    return b->table.stats.stored_bytes + b->table.stats.padding;
+    return epctx__write_graph(&m, b, &b->makers, epctx_str_of(NULL), 0, 0);
 }
 
 /* All but the weights. */
 static epctx_status epctx__put_sections(epctx__compiler *c, epctx__build *b, epctx_buffer *out) {
-    const size_t graphs = b->records.size / sizeof(epctx__graph_record);
-    const size_t total = graphs + b->makers.size / sizeof(epctx__graph_record);
+    const size_t size = b->records.size + b->makers.size;
     epctx_weight w;
     uint32_t index;
     size_t i;
     EPCTX__TRY(epctx__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
-    for (i = 0; i < total; i++) {
-        epctx__graph_record r;
-        const uint8_t *from =
-            i < graphs ? b->records.data + i * sizeof r : b->makers.data + (i - graphs) * sizeof r;
-        memcpy(&r, from, sizeof r);
-        EPCTX__TRY(epctx__put_record(c, out, &r, total * EPCTX__GRAPH_WORDS,
-                                     r.maker != 0 ? graphs + r.maker : 0, i >= graphs));
+    EPCTX__TRY(epctx__append(c, out, b->records.data, b->records.size));
+    EPCTX__TRY(epctx__append(c, out, b->makers.data, b->makers.size));
+    for (i = 0; i < size; i += sizeof(epctx__graph_record)) {
+        epctx__graph_record *r =
+            (epctx__graph_record *)(void *)(out->data + EPCTX_NPU_HEADER_SIZE + i);
+        r->io_at += (uint32_t)(size / 4);
+        r->commands_at += (uint32_t)(size / 4);
+        if (r->maker != 0) r->maker += (uint32_t)(b->records.size / sizeof *r);
     }
     EPCTX__TRY(epctx__append(c, out, b->words.data, b->words.size));
     for (index = 0; epctx_weights_at(&b->table, index, &w); index++) {
-        EPCTX__TRY(epctx__word64(c, out, w.offset));
-        EPCTX__TRY(epctx__word64(c, out, w.size));
-        EPCTX__TRY(epctx__word(c, out, w.kind));
-        EPCTX__TRY(epctx__word(c, out, 0));
+        epctx__weight_record r = {{0, 0}, {0, 0}, w.kind, 0};
+        epctx__set_pair(r.offset, w.offset);
+        epctx__set_pair(r.size, w.size);
+        EPCTX__TRY(epctx__append(c, out, &r, sizeof r));
     }
+    epctx__to_host(out->data + EPCTX_NPU_HEADER_SIZE, out->size - EPCTX_NPU_HEADER_SIZE, 4);
     EPCTX__TRY(epctx__append(c, out, b->strings.data, b->strings.size));
     return epctx__append(c, out, NULL, (size_t)(epctx__aligned(out->size) - out->size));
 }
@@ -15188,30 +14700,29 @@ static epctx_status epctx__put_binary(epctx__compiler *c, epctx__build *b, const
     return epctx__append(c, out, weights->data, weights->size);
 }
 
-static void epctx__put_header(const epctx__build *b, const epctx_npu_arch *arch, uint8_t *h,
+static void epctx__put_header(const epctx__build *b, const epctx_npu_arch *arch, uint8_t *to,
                               size_t size) {
-    const size_t graphs = (b->records.size + b->makers.size) / sizeof(epctx__graph_record);
-    const uint64_t weights = b->table.stats.stored, bytes = epctx__weight_bytes(b);
-    const uint64_t words =
-        graphs * EPCTX__GRAPH_WORDS + b->words.size / 4 + weights * EPCTX__WEIGHT_WORDS;
-    const uint64_t strings = EPCTX_NPU_HEADER_SIZE + words * 4;
-    memcpy(h, epctx__magic, 8);
-    epctx__put32(h + EPCTX__H_FORMAT, EPCTX_NPU_FORMAT);
-    epctx__put32(h + EPCTX__H_HEADER, EPCTX_NPU_HEADER_SIZE);
-    memcpy(h + EPCTX__H_SDK, EPCTX_NPU_SDK_VERSION, sizeof EPCTX_NPU_SDK_VERSION - 1);
-    memcpy(h + EPCTX__H_ARCH, arch->name, strlen(arch->name));
-    epctx__put64(h + EPCTX__H_SIZE, size);
-    epctx__put64(h + EPCTX__H_WORDS, words);
-    epctx__put64(h + EPCTX__H_STRINGS, strings);
-    epctx__put64(h + EPCTX__H_STRBYTES, b->strings.size);
-    epctx__put64(h + EPCTX__H_WEIGHTS, size - bytes);
-    epctx__put64(h + EPCTX__H_WBYTES, bytes);
-    epctx__put32(h + EPCTX__H_GRAPHS, (uint32_t)graphs);
-    epctx__put32(h + EPCTX__H_WCOUNT, (uint32_t)weights);
-    epctx__put64(h + EPCTX__H_DATA_SUM, epctx_hash(h + size - (size_t)bytes, (size_t)bytes, 0));
-    epctx__put64(h + EPCTX__H_META_SUM,
-                 epctx__meta_sum(h, h + EPCTX_NPU_HEADER_SIZE, (size_t)words * 4, h + strings,
-                                 b->strings.size));
+    const size_t records = b->records.size + b->makers.size;
+    const uint8_t *words = to + EPCTX_NPU_HEADER_SIZE;
+    epctx__header h;
+    memset(&h, 0, sizeof h);
+    memcpy(h.magic, epctx__magic, sizeof h.magic);
+    h.format = EPCTX_NPU_FORMAT;
+    h.header_bytes = EPCTX_NPU_HEADER_SIZE;
+    memcpy(h.sdk_version, EPCTX_NPU_SDK_VERSION, sizeof EPCTX_NPU_SDK_VERSION - 1);
+    memcpy(h.architecture, arch->name, strlen(arch->name));
+    h.graphs = (uint32_t)(records / sizeof(epctx__graph_record));
+    h.weight_count = (uint32_t)b->table.stats.stored;
+    h.size = size;
+    h.words = (records + b->words.size) / 4 + h.weight_count * EPCTX__WORDS(epctx__weight_record);
+    h.strings = EPCTX_NPU_HEADER_SIZE + h.words * 4;
+    h.string_bytes = b->strings.size;
+    h.weight_bytes = b->table.stats.stored_bytes + b->table.stats.padding;
+    h.weights = size - h.weight_bytes;
+    h.weight_sum = epctx_hash(to + h.weights, (size_t)h.weight_bytes, 0);
+    h.meta_sum = epctx__meta_sum(&h, words, to + h.strings);
+    epctx__header_to_host(&h);
+    memcpy(to, &h, sizeof h);
 }
 
 #endif /* EPCTX_NPU_NO_COMPILER */
@@ -15504,8 +15015,8 @@ static bool epctx__find_record(const epctx__build *b, epctx_str name, size_t *at
         const epctx__graph_record r = epctx__record_at(b, middle);
         epctx_str found;
         int order;
-        found.data = (const char *)b->strings.data + r.name_at;
-        found.size = r.name_size;
+        found.data = (const char *)b->strings.data + r.name[0];
+        found.size = r.name[1];
         order = epctx__name_order(found, name);
         if (order == 0) {
             *at = middle;
@@ -15561,20 +15072,20 @@ static epctx_status epctx__compile(void *self, void *build, const epctx_graph *g
 }
 
 /* Reads one entry of the I/O table. */
-static bool epctx__read_value(epctx__build *b, uint32_t word, epctx_value *value) {
-    const uint8_t *p = b->words.data + (size_t)word * 4;
+static bool epctx__read_value(epctx__build *b, size_t word, epctx_value *value) {
+    epctx__value_record r;
     epctx_str name;
     int64_t *dims;
-    int32_t i;
-    name.data = (const char *)b->strings.data + epctx__get32(p);
-    name.size = epctx__get32(p + 4);
+    uint32_t i;
+    memcpy(&r, b->words.data + word * 4, sizeof r);
+    name.data = (const char *)b->strings.data + r.name[0];
+    name.size = r.name[1];
     value->name.data = epctx_arena_copy(&b->arena, name); /* `strings` may move */
     value->name.size = name.size;
-    value->elem_type = (int32_t)epctx__get32(p + 8);
-    value->rank = (int32_t)epctx__get32(p + 12);
+    value->elem_type = (int32_t)r.elem_type;
+    value->rank = (int32_t)r.rank;
     dims = (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *dims);
-    for (i = 0; dims != NULL && i < value->rank; i++)
-        dims[i] = epctx__get32(p + 16 + 4 * (size_t)i);
+    for (i = 0; dims != NULL && i < r.rank; i++) dims[i] = r.dims[i];
     value->dims = dims;
     return dims != NULL && value->name.data != NULL;
 }
@@ -15593,7 +15104,8 @@ static epctx_status epctx__types(void *self, void *build, epctx_str name,
     r = epctx__record_at(b, at);
     values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
     for (i = 0; values != NULL && i < r.outputs; i++)
-        if (!epctx__read_value(b, r.io_at + (r.inputs + i) * EPCTX__IO_WORDS, &values[i]))
+        if (!epctx__read_value(b, r.io_at + (r.inputs + i) * EPCTX__WORDS(epctx__value_record),
+                               &values[i]))
             values = NULL;
     *outputs = values;
     *count = r.outputs;
@@ -15611,7 +15123,7 @@ static epctx_status epctx__max_size(void *self, void *build, epctx_str name, int
     epctx_error_clear(error);
     if (!epctx__find_record(b, name, &at))
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
-    *bytes = (int64_t)epctx__record_at(b, at).scratch;
+    *bytes = (int64_t)epctx__pair(epctx__record_at(b, at).scratch);
     return EPCTX_OK;
 }
 
