@@ -6618,7 +6618,7 @@ static void *epctx__new(epctx__compiler *c, uint64_t count, size_t size) {
 }
 
 /* Sets `to` to zeroed arena memory for `count` elements, or returns the failure. */
-#define EPCTX__NEW(c, to, type, count) \
+#define EPCTX__MAKE(c, to, type, count) \
     do { \
         (to) = (type *)epctx__new(c, count, sizeof *(to)); \
         if ((to) == NULL) return EPCTX_ERR_NOMEM; \
@@ -6866,7 +6866,7 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     for (i = 0; i < op->in_count; i++)
         if (s->in[i] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[i], &args.in[i]));
     if (s->op == EPCTX__OP_DEQUANTIZE) {
-        EPCTX__NEW(c, dequantize, epctx__step, 1);
+        EPCTX__MAKE(c, dequantize, epctx__step, 1);
         *dequantize = *s;
         out->dequantized = dequantize;
     }
@@ -8203,7 +8203,7 @@ static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, 
 static epctx_status epctx__lower_concat(epctx__compiler *c) {
     uint32_t *ids, axis;
     size_t i;
-    EPCTX__NEW(c, ids, uint32_t, c->node->input_count);
+    EPCTX__MAKE(c, ids, uint32_t, c->node->input_count);
     EPCTX__TRY(epctx__input(c, 0, &ids[0]));
     EPCTX__TRY(
         epctx__axis_attr(c, c->node->version < 4 ? 1 : 0, c->tensors[ids[0]].shape.rank, 0, &axis));
@@ -11876,7 +11876,7 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     uint32_t waves;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &waves));
     w = (float *)data;
-    EPCTX__NEW(c, turn, float, 2 * size);
+    EPCTX__MAKE(c, turn, float, 2 * size);
     for (i = 0; i < size; i++) {
         turn[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
         turn[2 * i + 1] = epctx__f_mul(epctx__wave(i, size, true), inverse ? scale : -1.0f);
@@ -12217,8 +12217,8 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
          epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
         return EPCTX__REFUSE(c,
                              "expected channels_last 0, and not ceil_mode with count_include_pad");
-    EPCTX__NEW(c, given, uint32_t, count + 2);
-    EPCTX__NEW(c, names, epctx_str, count + 2);
+    EPCTX__MAKE(c, given, uint32_t, count + 2);
+    EPCTX__MAKE(c, names, epctx_str, count + 2);
     inner.input_count = 0;
     for (i = 0; i < passed; i++) {
         EPCTX__TRY(epctx__input(c, i, &given[inner.input_count]));
@@ -12672,7 +12672,7 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
     uint32_t y = c->in[0];
     bool going = true;
     size_t i, n;
-    EPCTX__NEW(c, r, epctx__rounds, 1);
+    EPCTX__MAKE(c, r, epctx__rounds, 1);
     r->count = INT64_MAX;
     EPCTX__TRY(epctx__begin_rounds(c, r));
     if (r->lead != 0 && y != EPCTX__NONE) /* Loop */
@@ -13179,7 +13179,7 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
     const size_t count = c->step_count, tensors = c->tensor_count;
     uint32_t *copies, j;
     size_t i;
-    EPCTX__NEW(c, copies, uint32_t, tensors); /* 0: none, or one more than the tensor */
+    EPCTX__MAKE(c, copies, uint32_t, tensors); /* 0: none, or one more than the tensor */
     c->steps = NULL;
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
@@ -13210,7 +13210,7 @@ static epctx_status epctx__join_moves(epctx__compiler *c) {
     size_t i;
     uint32_t j;
     EPCTX__TRY(epctx__copy_parts(c));
-    EPCTX__NEW(c, traffic, epctx__traffic, c->buffer_count);
+    EPCTX__MAKE(c, traffic, epctx__traffic, c->buffer_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         if (s->dead) continue;
@@ -13357,7 +13357,7 @@ typedef struct epctx__tree {
 static epctx_status epctx__new_tree(epctx__compiler *c, size_t count, epctx__tree *tree) {
     tree->leaves = 1;
     while (tree->leaves < count) tree->leaves *= 2;
-    EPCTX__NEW(c, tree->max, uint64_t, 2 * tree->leaves);
+    EPCTX__MAKE(c, tree->max, uint64_t, 2 * tree->leaves);
     return EPCTX_OK;
 }
 
@@ -13519,7 +13519,7 @@ static epctx_status epctx__split_pools(epctx__compiler *c) {
         room += next != 0 ? 2 * (size_t)c->steps[next].params.pool.window.out_h : 0;
     }
     if (room == c->step_count) return EPCTX_OK;
-    EPCTX__NEW(c, steps, epctx__step, room);
+    EPCTX__MAKE(c, steps, epctx__step, room);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         const size_t before = count;
@@ -13693,7 +13693,7 @@ static void epctx__try_order(epctx__compiler *c, epctx__planner *p, epctx__order
 
 static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
     size_t i;
-    EPCTX__NEW(c, p->list, epctx__item, 3 * c->buffer_count);
+    EPCTX__MAKE(c, p->list, epctx__item, 3 * c->buffer_count);
     p->by_time = p->list + c->buffer_count;
     p->beside = p->by_time + c->buffer_count;
     p->count = 0;
@@ -13878,7 +13878,7 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
     EPCTX__TRY(epctx__data(c, s->in[0], &data));
     EPCTX__TRY(epctx__data(c, s->in[1], &scale));
     if (s->in[2] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[2], &zeros));
-    EPCTX__NEW(c, *values, int32_t, t->count);
+    EPCTX__MAKE(c, *values, int32_t, t->count);
     *scales = (const float *)scale;
     *scale_step = q->channels != 1 ? 1 : 0;
     for (i = 0; i < t->count; i++) {
@@ -14218,7 +14218,7 @@ static epctx_status epctx__survey_steps(epctx__integers *w) {
     uint32_t j;
     w->steps = c->steps;
     w->buffers = c->buffer_count;
-    EPCTX__NEW(c, w->made, uint32_t, 2 * w->buffers);
+    EPCTX__MAKE(c, w->made, uint32_t, 2 * w->buffers);
     w->readers = w->made + w->buffers;
     memset(w->made, 0xff, w->buffers * sizeof *w->made);
     for (i = 0; i < w->buffers; i++) w->readers[i] = c->buffers[i].place == EPCTX__SCRATCH ? 0 : 2;
@@ -14393,7 +14393,7 @@ static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) 
     uint8_t *counted;
     size_t i;
     uint32_t j;
-    EPCTX__NEW(c, counted, uint8_t, c->tensor_count);
+    EPCTX__MAKE(c, counted, uint8_t, c->tensor_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         if (s->dead) continue;
@@ -14552,7 +14552,7 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
 static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
     size_t i;
     uint32_t j;
-    EPCTX__NEW(c, c->outputs, uint32_t, c->tensor_count);
+    EPCTX__MAKE(c, c->outputs, uint32_t, c->tensor_count);
     *count = 0;
     for (i = 0; i < c->tensor_count; i++) c->outputs[i] = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
@@ -14582,8 +14582,8 @@ static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compile
     const uint32_t given = (uint32_t)from->graph->initializer_count;
     const uint32_t count = (uint32_t)from->tensor_count;
     uint32_t i, id;
-    EPCTX__NEW(m, m->tensors, epctx__tensor, count);
-    EPCTX__NEW(m, m->steps, epctx__step, from->make_count);
+    EPCTX__MAKE(m, m->tensors, epctx__tensor, count);
+    EPCTX__MAKE(m, m->steps, epctx__step, from->make_count);
     memcpy(m->tensors, from->tensors, count * sizeof *m->tensors);
     m->tensor_count = m->tensor_room = count;
     m->step_room = from->make_count;
@@ -14631,9 +14631,9 @@ static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, u
     EPCTX__TRY(epctx__number_outputs(from, &count));
     if (count == 0) return EPCTX_OK;
     memset(&graph, 0, sizeof graph);
-    EPCTX__NEW(from, ios, uint32_t, given + count);
-    EPCTX__NEW(from, values, epctx_value, given + count);
-    EPCTX__NEW(from, m.outputs, uint32_t, count);
+    EPCTX__MAKE(from, ios, uint32_t, given + count);
+    EPCTX__MAKE(from, values, epctx_value, given + count);
+    EPCTX__MAKE(from, m.outputs, uint32_t, count);
     EPCTX__TRY(epctx__making_steps(&m, from));
     for (i = 0; i < given; i++) {
         const uint32_t buffer = m.tensors[i].buffer;
