@@ -9286,10 +9286,21 @@ static epctx_status epctx__emit_total(epctx__compiler *c, epctx__reduce_kind kin
     return epctx__emit_reduce(c, kind, x, 0, c->tensors[x].shape.rank, &scalar, y);
 }
 
+/* Without the reduced axes, which are 1, unless they are to stay. */
+static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool *marked, bool keep,
+                                     uint32_t *y) {
+    const epctx__shape *shape = &c->tensors[x].shape;
+    epctx__shape last = {0, {0}};
+    uint32_t i;
+    for (i = 0; i < shape->rank; i++)
+        if (keep || !marked[i]) last.dims[last.rank++] = shape->dims[i];
+    return epctx__alias(c, x, &last, 0, y);
+}
+
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
 static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
                                        const bool *marked, bool keep, uint32_t *y) {
-    epctx__shape shape = c->tensors[x].shape, last = {0, {0}};
+    epctx__shape shape = c->tensors[x].shape;
     const int32_t type = c->tensors[x].elem;
     uint64_t total = 1;
     uint32_t i, end, runs = 0;
@@ -9316,9 +9327,7 @@ static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind ki
         end = first;
     }
     if (divide) EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_DIV, x, (int32_t)total, &x));
-    for (i = 0; i < shape.rank; i++)
-        if (keep || !marked[i]) last.dims[last.rank++] = shape.dims[i];
-    return epctx__alias(c, x, &last, 0, y);
+    return epctx__drop_axes(c, x, marked, keep, y);
 }
 
 /* The axes of a reduction. */
@@ -9339,50 +9348,6 @@ static epctx_status epctx__lower_reduce(epctx__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK];
     EPCTX__TRY(epctx__reduce_axes(c, kind == EPCTX__REDUCE_SUM ? 13 : 18, marked));
     return epctx__reduce_over(c, kind, c->in[0], marked, keep, &c->y);
-}
-
-/* -- reductions made of several steps -- */
-
-typedef enum epctx__reduce_form {
-    EPCTX__FORM_L1 = 0,
-    EPCTX__FORM_L2,
-    EPCTX__FORM_SQUARE,
-    EPCTX__FORM_LOG,
-    EPCTX__FORM_LOG_EXP
-} epctx__reduce_form;
-
-static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
-    const epctx__reduce_form form = (epctx__reduce_form)c->variant;
-    const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
-    bool marked[EPCTX_NPU_MAX_RANK];
-    uint32_t x = c->in[0], y, top = EPCTX__NONE, zero;
-    EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
-    switch (form) {
-    case EPCTX__FORM_L1:
-        EPCTX__TRY(epctx__scalar(c, c->tensors[x].elem, 0, &zero));
-        EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_SUB, zero, x, &y));
-        EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_MAX, x, y, &x));
-        break;
-    case EPCTX__FORM_L2:
-    case EPCTX__FORM_SQUARE: EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_MUL, x, x, &x)); break;
-    case EPCTX__FORM_LOG: break;
-    default: /* minus the maximum, so that no exponential overflows */
-        EPCTX__TRY(epctx__want_float(c, x));
-        EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MAX, x, marked, true, &top));
-        EPCTX__TRY(/* infinity minus infinity is NaN */
-                   epctx__emit_act(c, top, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, &top));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, top, &x));
-        EPCTX__TRY(epctx__emit_act(c, x, EPCTX__ACT_EXP, 0.0f, 0.0f, &x));
-        break;
-    }
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, x, marked, keep, &c->y));
-    if (form == EPCTX__FORM_L1 || form == EPCTX__FORM_SQUARE) return EPCTX_OK;
-    EPCTX__TRY(epctx__want_float(c, c->y));
-    EPCTX__TRY(epctx__emit_act(c, c->y, form == EPCTX__FORM_L2 ? EPCTX__ACT_SQRT : EPCTX__ACT_LOG,
-                               0.0f, 0.0f, &c->y));
-    if (form != EPCTX__FORM_LOG_EXP) return EPCTX_OK;
-    EPCTX__TRY(epctx__alias(c, top, &c->tensors[c->y].shape, 0, &top));
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, c->y, top, &c->y);
 }
 
 static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axis, bool smallest,
@@ -9441,25 +9406,6 @@ static epctx_status epctx__lower_mean(epctx__compiler *c) {
         EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, b, &y));
     }
     return epctx__emit_number(c, EPCTX__BINARY_DIV, y, (float)c->node->input_count, &c->y);
-}
-
-/* (x - mean) / (sqrt(mean square of that) + 1e-9) */
-static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
-    const epctx_attr *attr = epctx_node_attr(c->node, "axes");
-    static const int64_t usual[3] = {0, 2, 3};
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x = c->in[0], mean, square;
-    if (attr != NULL && attr->type != EPCTX_ATTR_INTS)
-        return epctx__bad_attr(c, "axes", "a list of integers");
-    EPCTX__TRY(epctx__mark_axes(c, attr != NULL ? attr->ints : usual,
-                                attr != NULL ? attr->count : 3, c->tensors[x].shape.rank, marked));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, x, marked, true, &mean));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &x));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &square));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, square, marked, true, &square));
-    EPCTX__TRY(epctx__emit_act(c, square, EPCTX__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_ADD, square, 1e-9f, &square));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, x, square, &c->y);
 }
 
 static epctx_status epctx__lower_global_pool(epctx__compiler *c) {
@@ -9607,25 +9553,24 @@ static epctx_status epctx__matmul_expand(epctx__compiler *c, uint32_t *id,
     return epctx__expand_to(c, *id, &shape, id);
 }
 
+/* A vector along an axis of a tensor of `rank`. */
+static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
+    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
+    shape.rank = rank;
+    shape.dims[axis] = (int64_t)c->tensors[*x].count;
+    return epctx__alias(c, *x, &shape, 0, x);
+}
+
 static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b, uint32_t *y) {
     epctx__shape as, bs, a_batch, b_batch, batch, ys;
     epctx__gemm p;
     bool row, column;
+    row = c->tensors[a].shape.rank == 1; /* vectors become matrices; the result drops that */
+    column = c->tensors[b].shape.rank == 1;
+    if (row) EPCTX__TRY(epctx__along(c, &a, 2, 1));
+    if (column) EPCTX__TRY(epctx__along(c, &b, 2, 0));
     as = c->tensors[a].shape;
     bs = c->tensors[b].shape;
-    row = as.rank == 1; /* vectors become matrices; the result drops that dimension */
-    column = bs.rank == 1;
-    if (row) {
-        as.rank = 2;
-        as.dims[1] = as.dims[0];
-        as.dims[0] = 1;
-        EPCTX__TRY(epctx__alias(c, a, &as, 0, &a));
-    }
-    if (column) {
-        bs.rank = 2;
-        bs.dims[1] = 1;
-        EPCTX__TRY(epctx__alias(c, b, &bs, 0, &b));
-    }
     if (as.rank < 2 || bs.rank < 2 || as.dims[as.rank - 1] != bs.dims[bs.rank - 2] ||
         c->tensors[a].count == 0 || c->tensors[b].count == 0)
         return EPCTX__INVALID(c, "expected matching inner dimensions, found ranks %u and %u",
@@ -9767,7 +9712,9 @@ static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
     const uint32_t a = in[0].v, b = in[1].v;
     switch (w->form) {
     case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
-    case 'u': return epctx__emit_act(c, a, (epctx__act_kind)w->kind, 0.0f, 0.0f, y);
+    case 'u':
+        EPCTX__TRY(epctx__want_float(c, a));
+        return epctx__emit_act(c, a, (epctx__act_kind)w->kind, 0.0f, 0.0f, y);
     case '8': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, 0.0f, 255.0f, y);
     case 'f': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, y);
     case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)w->kind, a, r->axes, true, y);
@@ -9939,29 +9886,48 @@ static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32
     return EPCTX_OK;
 }
 
-/* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
+/* -- reductions made of several steps -- */
 
-/* Constant weights times the factor of their channel. */
-static epctx_status epctx__scale_weights(epctx__compiler *c, uint32_t w, uint64_t channels,
-                                         uint32_t factor, uint32_t *out) {
-    const bool folding = c->folding;
-    const epctx__shape rows = {2, {(int64_t)channels, (int64_t)(c->tensors[w].count / channels)}};
-    const epctx__shape column = {2, {(int64_t)channels, 1}};
-    uint32_t a, b;
-    float *unused;
-    if (c->judging) return epctx__add_floats(c, c->tensors[w].count, &unused, out);
-    EPCTX__TRY(epctx__alias(c, w, &rows, 0, &a));
-    EPCTX__TRY(epctx__alias(c, factor, &column, 0, &b));
-    c->folding = true;
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, a, b, out));
-    c->folding = folding;
-    return EPCTX_OK;
+typedef enum epctx__reduce_form {
+    EPCTX__FORM_L1 = 0,
+    EPCTX__FORM_L2,
+    EPCTX__FORM_SQUARE,
+    EPCTX__FORM_LOG,
+    EPCTX__FORM_LOG_EXP
+} epctx__reduce_form;
+
+static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
+    static const char *const forms[5] = {"y = sum(max(x, 0 - x))", "y = sqrt(sum(x * x))",
+                                         "y = sum(x * x)", "y = log(sum(x))",
+                                         "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    bool marked[EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
+    r.axes = marked;
+    EPCTX__TRY(epctx__cook(c, &r, forms[c->variant]));
+    return epctx__drop_axes(c, r.v.y, marked, epctx_node_int(c->node, "keepdims", 1) != 0, &c->y);
 }
 
+static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
+    static const int64_t usual[3] = {0, 2, 3};
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__list axes;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
+    EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
+                                c->tensors[r.v.x].shape.rank, marked));
+    r.axes = marked;
+    EPCTX__TRY(epctx__scalar_float(c, 1e-9f, &r.v.e));
+    EPCTX__TRY(epctx__cook(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)"));
+    return epctx__set_output(c, 0, r.v.y);
+}
+
+/* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
+
 /* Scales weights and bias of the previous convolution by f and adds g to the bias. */
-static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, uint64_t channels,
-                                     bool *done) {
+static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, bool *done) {
     epctx__step *s = epctx__writer_of(c, r->v.x);
+    float *unused;
     *done = false;
     if (s == NULL ||
         !((s->op == EPCTX__OP_CONV && s->packs && s->in[3] == EPCTX__NONE &&
@@ -9970,21 +9936,18 @@ static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, uint6
         !c->tensors[s->in[1]].constant ||
         (s->in[2] != EPCTX__NONE && !c->tensors[s->in[2]].constant))
         return EPCTX_OK;
-    EPCTX__TRY(epctx__scale_weights(c, s->in[1], channels, r->v.f, &s->in[1]));
+    r->v.w = s->in[1];
     r->v.o = s->in[2];
+    if (c->judging)
+        EPCTX__TRY(epctx__add_floats(c, c->tensors[r->v.w].count, &unused, &r->v.w));
+    else
+        EPCTX__TRY(epctx__cook(c, r, "f = f[o>o]; w = w[*>*]; w = w[(on)>on] * f[o>o1]"));
     EPCTX__TRY(epctx__cook(c, r, r->v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
+    s->in[1] = r->v.w;
     s->in[2] = r->v.o;
     c->stats.fused++;
     *done = true;
     return EPCTX_OK;
-}
-
-/* A vector along an axis of a tensor of `rank`. */
-static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
-    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
-    shape.rank = rank;
-    shape.dims[axis] = (int64_t)c->tensors[*x].count;
-    return epctx__alias(c, *x, &shape, 0, x);
 }
 
 static epctx_status epctx__emit_affine(epctx__compiler *c, uint32_t x, uint64_t channels,
@@ -10038,10 +10001,8 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
         EPCTX__TRY(epctx__cook(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b"));
         return epctx__set_output(c, 0, r.v.y);
     }
-    c->folding = true;
     EPCTX__TRY(epctx__cook(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
-    EPCTX__TRY(epctx__fuse_norm(c, &r, channels, &done));
-    c->folding = false;
+    EPCTX__TRY(epctx__fuse_norm(c, &r, &done));
     c->y = r.v.x;
     return done ? EPCTX_OK : epctx__emit_affine(c, r.v.x, channels, r.v.f, r.v.g, &c->y);
 }
@@ -12162,19 +12123,14 @@ static const epctx__quantized epctx__quantizeds[] = {
 
 /* The bias of a product counts in the product of both scales. */
 static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t *y) {
-    const bool folding = c->folding;
     const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
-    uint32_t a, b, scale, rank;
-    EPCTX__TRY(epctx__input(c, i, &a));
-    rank = c->tensors[a].shape.rank;
-    EPCTX__TRY(epctx__float_input(c, 1, &a));
-    EPCTX__TRY(epctx__float_input(c, 4, &b));
-    c->folding = c->tensors[a].constant && c->tensors[b].constant;
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, a, b, &scale));
-    if (alpha < 1.0f || alpha > 1.0f)
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, scale, alpha, &scale));
-    c->folding = folding;
-    return epctx__floats_of(c, i, scale, SIZE_MAX, rank > 0 ? -1 : 0, y);
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    EPCTX__TRY(epctx__input(c, i, &r.v.x));
+    EPCTX__TRY(epctx__float_input(c, 1, &r.v.a));
+    EPCTX__TRY(epctx__float_input(c, 4, &r.v.b));
+    EPCTX__TRY(epctx__scalar_float(c, alpha, &r.v.f));
+    EPCTX__TRY(epctx__cook(c, &r, alpha == 1.0f ? "s = a * b" : "s = a * b * f"));
+    return epctx__floats_of(c, i, r.v.s, SIZE_MAX, c->tensors[r.v.x].shape.rank > 0 ? -1 : 0, y);
 }
 
 /* Fetches the inputs into c->in and calls the function; c->y is output 0, unless it is set. */
@@ -14618,7 +14574,7 @@ static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compile
 static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, uint32_t *maker) {
     const size_t given = from->graph->initializer_count;
     epctx_graph graph;
-    epctx__compiler m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
+    epctx__compiler m;
     epctx_value *values; /* names of the inputs; outputs are unnamed */
     uint32_t count, *ios;
     size_t i;
@@ -14626,6 +14582,7 @@ static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, u
     EPCTX__TRY(epctx__number_outputs(from, &count));
     if (count == 0) return EPCTX_OK;
     memset(&graph, 0, sizeof graph);
+    m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
     EPCTX__MAKE(from, ios, uint32_t, given + count);
     EPCTX__MAKE(from, values, epctx_value, given + count);
     EPCTX__MAKE(from, m.outputs, uint32_t, count);
