@@ -6626,16 +6626,17 @@ static epctx_status epctx__put_name(epctx__compiler *c, epctx_map *map, epctx_st
                                                        : epctx__no_memory(c, c->arena->missing);
 }
 
-/* Makes room for one more element of an array in the arena; doubles. */
-static epctx_status epctx__grow(epctx__compiler *c, void **array, size_t count, size_t *room,
+/* Makes room for one more element of an array in the arena, `array` points to it; doubles. */
+static epctx_status epctx__grow(epctx__compiler *c, void *array, size_t count, size_t *room,
                                 size_t size) {
-    void *bigger;
-    size_t wanted = *room == 0 ? 16 : *room * 2;
+    const size_t wanted = *room == 0 ? 16 : *room * 2;
+    void *bigger, *old;
     if (count < *room) return EPCTX_OK;
     bigger = epctx__new(c, wanted, size);
     if (bigger == NULL) return EPCTX_ERR_NOMEM;
-    if (count > 0) memcpy(bigger, *array, count * size);
-    *array = bigger;
+    memcpy(&old, array, sizeof old);
+    if (count > 0) memcpy(bigger, old, count * size);
+    memcpy(array, &bigger, sizeof bigger);
     *room = wanted;
     return EPCTX_OK;
 }
@@ -6669,9 +6670,7 @@ static bool epctx__same_shape(const epctx__shape *a, const epctx__shape *b) {
 static epctx_status epctx__add_tensor(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
                                       uint32_t *id) {
     epctx__tensor *t;
-    void *array = c->tensors;
-    EPCTX__TRY(epctx__grow(c, &array, c->tensor_count, &c->tensor_room, sizeof *c->tensors));
-    c->tensors = (epctx__tensor *)array;
+    EPCTX__TRY(epctx__grow(c, &c->tensors, c->tensor_count, &c->tensor_room, sizeof *c->tensors));
     t = &c->tensors[c->tensor_count];
     memset(t, 0, sizeof *t);
     t->elem = elem;
@@ -6686,9 +6685,7 @@ static epctx_status epctx__add_tensor(epctx__compiler *c, int32_t elem, const ep
 
 static epctx_status epctx__add_buffer(epctx__compiler *c, uint64_t bytes, uint32_t *id) {
     epctx__buffer *b;
-    void *array = c->buffers;
-    EPCTX__TRY(epctx__grow(c, &array, c->buffer_count, &c->buffer_room, sizeof *c->buffers));
-    c->buffers = (epctx__buffer *)array;
+    EPCTX__TRY(epctx__grow(c, &c->buffers, c->buffer_count, &c->buffer_room, sizeof *c->buffers));
     b = &c->buffers[c->buffer_count];
     memset(b, 0, sizeof *b);
     b->bytes = bytes;
@@ -6833,13 +6830,11 @@ static bool epctx__foldable(const epctx__step *s) {
  * the step runs again when the weights are available. */
 static epctx_status epctx__record(epctx__compiler *c, const epctx__step *s) {
     epctx__tensor *out = &c->tensors[s->out];
-    void *array = c->makes;
     uint32_t i;
     for (i = 0; i < EPCTX__MAX_IN; i++)
         if (s->in[i] != EPCTX__NONE && c->tensors[s->in[i]].outside) out->outside = true;
     out->whole = s->out;
-    EPCTX__TRY(epctx__grow(c, &array, c->make_count, &c->make_room, sizeof *c->makes));
-    c->makes = (epctx__step *)array;
+    EPCTX__TRY(epctx__grow(c, &c->makes, c->make_count, &c->make_room, sizeof *c->makes));
     c->makes[c->make_count++] = *s;
     return EPCTX_OK;
 }
@@ -6895,7 +6890,6 @@ static epctx__step epctx__new_step(epctx__opcode op, uint32_t a, uint32_t b, uin
 
 static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     epctx__tensor *out = &c->tensors[s->out];
-    void *array = c->steps;
     uint32_t i;
     const bool again = out->buffer != EPCTX__NONE;
     const epctx__op_info *op = &epctx__ops[s->op];
@@ -6908,16 +6902,10 @@ static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     if (c->folding && !again && epctx__foldable(s) && epctx__all_constant(c, s))
         return epctx__fold_step(c, s);
     if (out->count == 0) return EPCTX__REFUSE(c, "result: expected at least one element");
-    if (!again) {
-        uint32_t buffer;
-        EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &buffer));
-        out->buffer = buffer;
-        out->writer = (uint32_t)c->step_count;
-    } else {
-        out->writer = EPCTX__NONE;
-    }
-    EPCTX__TRY(epctx__grow(c, &array, c->step_count, &c->step_room, sizeof *c->steps));
-    c->steps = (epctx__step *)array;
+    if (!again)
+        EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &out->buffer));
+    out->writer = again ? EPCTX__NONE : (uint32_t)c->step_count;
+    EPCTX__TRY(epctx__grow(c, &c->steps, c->step_count, &c->step_room, sizeof *c->steps));
     c->steps[c->step_count] = *s;
     if (c->node != NULL) c->steps[c->step_count].name = c->node->name;
     c->step_count++;
@@ -8681,14 +8669,11 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
     p->inner = (uint32_t)epctx__product(&xs, batch_dims + (uint32_t)depth, xs.rank);
     rows = is;
     rows.rank = is.rank - 1;
-    for (i = 0; i < xs.rank; i++) {
-        if (i < batch_dims && xs.dims[i] != is.dims[i])
+    for (i = 0; i < batch_dims; i++)
+        if (xs.dims[i] != is.dims[i])
             return EPCTX__INVALID(c, "batch dimension %u differs", (uint64_t)i);
-        if (i >= batch_dims && i < batch_dims + depth)
-            p->dims[i - batch_dims] = (uint32_t)xs.dims[i];
-        else if (i >= batch_dims)
-            rows.dims[rows.rank++] = xs.dims[i];
-    }
+    for (i = 0; i < p->depth; i++) p->dims[i] = (uint32_t)xs.dims[batch_dims + i];
+    for (i += batch_dims; i < xs.rank; i++) rows.dims[rows.rank++] = xs.dims[i];
     if (scatter && (!epctx__same_shape(&rows, &c->tensors[updates].shape) ||
                     c->tensors[updates].elem != c->tensors[x].elem))
         return EPCTX__INVALID(c, "updates: type or shape does not match");
