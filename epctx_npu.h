@@ -8365,10 +8365,28 @@ static epctx_status epctx__pad_shape(epctx__compiler *c, epctx__pad_mode mode, c
     return EPCTX_OK;
 }
 
+/* Pads by a constant of these bits, or as `mode` says; negative pads remove elements. */
+static epctx_status epctx__emit_pad(epctx__compiler *c, epctx__pad_mode mode, uint32_t x,
+                                    const int64_t *pads, uint64_t bits, uint32_t *y) {
+    epctx__shape shape = c->tensors[x].shape;
+    EPCTX__TRY(epctx__pad_shape(c, mode, pads, &shape));
+    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
+    if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, *y, bits));
+    return epctx__pad_boxes(c, mode, x, *y, pads);
+}
+
+/* More elements of these bits at the end of an axis. */
+static epctx_status epctx__pad_axis(epctx__compiler *c, uint32_t x, uint32_t axis, int64_t more,
+                                    uint64_t bits, uint32_t *y) {
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
+    pads[c->tensors[x].shape.rank + axis] = more;
+    return epctx__emit_pad(c, EPCTX__PAD_CONSTANT, x, pads, bits, y);
+}
+
 static epctx_status epctx__lower_pad(epctx__compiler *c) {
     const int32_t type = c->tensors[c->in[0]].elem;
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
-    epctx__shape shape = c->tensors[c->in[0]].shape;
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
     uint64_t value = epctx__bits_of(epctx_node_float(c->node, "value", 0.0f));
     bool none = true;
     uint32_t word, id, i;
@@ -8377,8 +8395,7 @@ static epctx_status epctx__lower_pad(epctx__compiler *c) {
     if (word > EPCTX__PAD_EDGE)
         return epctx__in_attr(c, "mode", EPCTX__REFUSE(c, "'wrap' is not supported"));
     mode = (epctx__pad_mode)word;
-    EPCTX__TRY(epctx__pads(c, shape.rank, pads));
-    EPCTX__TRY(epctx__pad_shape(c, mode, pads, &shape));
+    EPCTX__TRY(epctx__pads(c, rank, pads));
     if (c->node->version >= 11) {
         value = 0;
         EPCTX__TRY(epctx__optional(c, 2, &id));
@@ -8390,11 +8407,8 @@ static epctx_status epctx__lower_pad(epctx__compiler *c) {
             EPCTX__TRY(epctx__const_bits(c, id, &value));
         }
     }
-    for (i = 0; i < 2 * shape.rank; i++) none = none && pads[i] == 0;
-    if (none) return epctx__lower_alias(c, c->in[0], &shape);
-    EPCTX__TRY(epctx__new_tensor(c, type, &shape, &c->y));
-    if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, c->y, value));
-    return epctx__pad_boxes(c, mode, c->in[0], c->y, pads);
+    for (i = 0; i < 2 * rank; i++) none = none && pads[i] == 0;
+    return none ? epctx__lower_identity(c) : epctx__emit_pad(c, mode, c->in[0], pads, value, &c->y);
 }
 
 static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t indices,
@@ -9143,20 +9157,15 @@ static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) 
 /* Zeros around an image instead of the padding of its windows. */
 static epctx_status epctx__pad_image(epctx__compiler *c, uint32_t *x, epctx__geometry *g) {
     int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0}, all = 0;
-    const uint32_t from = *x;
-    epctx__shape shape = c->tensors[from].shape;
     uint32_t i;
     for (i = 0; i < g->rank; i++) {
         all += g->before[i] + g->after[i];
         g->in[i] += g->before[i] + g->after[i];
         pads[2 + i] = g->before[i];
-        pads[shape.rank + 2 + i] = g->after[i];
+        pads[g->rank + 4 + i] = g->after[i];
         g->before[i] = g->after[i] = 0;
     }
-    if (all == 0) return EPCTX_OK;
-    EPCTX__TRY(epctx__pad_shape(c, EPCTX__PAD_CONSTANT, pads, &shape));
-    EPCTX__TRY(epctx__emit_filled(c, c->tensors[from].elem, &shape, 0, x));
-    return epctx__pad_boxes(c, EPCTX__PAD_CONSTANT, from, *x, pads);
+    return all == 0 ? EPCTX_OK : epctx__emit_pad(c, EPCTX__PAD_CONSTANT, *x, pads, 0, x);
 }
 
 typedef enum epctx__pool_form {
@@ -9405,22 +9414,30 @@ static epctx_status epctx__lower_softmax(epctx__compiler *c) {
 
 /* -- matrices -- */
 
+/* Packs [batch][rows][depth], or `turned` [batch][depth][rows]. */
+static epctx__pack epctx__matrix_pack(const epctx__compiler *c, uint32_t batch, uint32_t rows,
+                                      uint32_t depth, bool turned) {
+    epctx__pack pack;
+    pack.batch = batch;
+    pack.rows = rows;
+    pack.depth = depth;
+    pack.block = c->arch->columns;
+    pack.batch_stride = (uint32_t)epctx__mul(rows, depth);
+    pack.row_stride = turned ? 1 : depth;
+    pack.depth_stride = turned ? rows : 1;
+    pack.inner = 1;
+    pack.inner_stride = 0;
+    return pack;
+}
+
 /* y[batch][m][n]; b is not packed yet. */
 static epctx_status epctx__emit_gemm(epctx__compiler *c, const epctx__gemm *params, uint32_t a,
                                      uint32_t b, bool b_transposed, uint32_t bias, uint32_t y) {
-    epctx__pack pack;
+    epctx__pack pack = epctx__matrix_pack(c, params->b_shared != 0 ? 1 : params->batch, params->n,
+                                          params->k, !b_transposed);
     epctx__step s = epctx__new_step(EPCTX__OP_GEMM, a, b, y);
     s.in[2] = bias;
     s.params.gemm = *params;
-    pack.batch = params->b_shared != 0 ? 1 : params->batch;
-    pack.rows = params->n;
-    pack.depth = params->k;
-    pack.block = c->arch->columns;
-    pack.batch_stride = (uint32_t)epctx__mul(params->n, params->k);
-    pack.row_stride = b_transposed ? params->k : 1;
-    pack.depth_stride = b_transposed ? 1 : params->n;
-    pack.inner = 1;
-    pack.inner_stride = 0;
     return epctx__emit_packed(c, &s, &pack);
 }
 
@@ -9566,26 +9583,281 @@ static epctx_status epctx__lower_matmul(epctx__compiler *c) {
     return epctx__matmul_of(c, c->in[0], c->in[1], &c->y);
 }
 
-/* -- BatchNormalization: y = x * f + g, f = scale / sqrt(var + epsilon), g = shift - mean * f -- */
+/* -- recipes: operators as formulas --
+ *
+ * A recipe is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
+ * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
+ * whole and take the type of the operand beside them; #a is the number of a size.
+ *
+ * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need be;
+ * sizes only on the right repeat it, those on the left only are 1, and the elements of x[aa>a] are a
+ * diagonal. * is the product of the dimensions that are left; one other size of each dimension may
+ * be unknown. Recipes of one epctx__recipe share values and sizes. */
 
-static epctx_status epctx__norm_factors(epctx__compiler *c, const uint32_t *ids, uint64_t channels,
-                                        uint32_t *factor, uint32_t *offset) {
-    const float epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
-    const void *d[4];
-    float *f, *g;
-    uint64_t i;
-    uint32_t j;
-    for (j = 0; j < 4; j++) EPCTX__TRY(epctx__data(c, ids[j], &d[j]));
-    EPCTX__TRY(epctx__add_floats(c, channels, &f, factor));
-    EPCTX__TRY(epctx__add_floats(c, channels, &g, offset));
-    for (i = 0; i < channels; i++) {
-        const float scale = ((const float *)d[0])[i], shift = ((const float *)d[1])[i];
-        const float mean = ((const float *)d[2])[i], var = ((const float *)d[3])[i];
-        f[i] = epctx__f_div(scale, epctx__sqrt(epctx__f_add(var, epsilon)));
-        g[i] = epctx__f_add(shift, -epctx__f_mul(mean, f[i]));
+typedef struct epctx__recipe {
+    struct {
+        uint32_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
+    } v; /* values */
+    struct {
+        int64_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, rest;
+    } n;              /* sizes; 0: not known yet */
+    const bool *axes; /* those over which sum, mean and highest reduce: they become 1 */
+    const char *at;   /* what comes next */
+} epctx__recipe;
+
+static epctx__recipe epctx__recipe_of(uint32_t x) {
+    epctx__recipe r;
+    memset(&r, 0, sizeof r);
+    r.v.x = x;
+    return r;
+}
+
+/* A value, or a number as long as v is NONE. */
+typedef struct epctx__term {
+    uint32_t v;
+    int32_t number;
+} epctx__term;
+
+typedef struct epctx__verb {
+    const char *text;
+    uint32_t level; /* of an operator: how tight it binds; 0: a function */
+    char form;      /* for epctx__apply */
+    int32_t kind;
+} epctx__verb;
+
+static const epctx__verb epctx__verbs[] = {
+    {"&", 1, 'e', EPCTX__EXACT_AND},
+    {"|", 1, 'e', EPCTX__EXACT_OR},
+    {"==", 2, 'e', EPCTX__EXACT_EQUAL},
+    {"<=", 2, 'e', EPCTX__EXACT_LESS_EQUAL},
+    {"<", 2, 'e', EPCTX__EXACT_LESS},
+    {"+", 3, 'b', EPCTX__BINARY_ADD},
+    {"-", 3, 'b', EPCTX__BINARY_SUB},
+    {"*", 4, 'b', EPCTX__BINARY_MUL},
+    {"/", 4, 'b', EPCTX__BINARY_DIV},
+    {"@", 4, '@', 0},
+    {"^", 5, 'b', EPCTX__BINARY_POW},
+    {"min(", 0, 'b', EPCTX__BINARY_MIN},
+    {"max(", 0, 'b', EPCTX__BINARY_MAX},
+    {"mod(", 0, 'e', EPCTX__EXACT_MOD},
+    {"abs(", 0, 'u', EPCTX__ACT_ABS},
+    {"byte(", 0, '8', 0},
+    {"exp(", 0, 'u', EPCTX__ACT_EXP},
+    {"finite(", 0, 'f', 0},
+    {"inverse(", 0, 'u', EPCTX__ACT_RECIPROCAL},
+    {"log(", 0, 'u', EPCTX__ACT_LOG},
+    {"neg(", 0, 'u', EPCTX__ACT_NEG},
+    {"round(", 0, 'u', EPCTX__ACT_ROUND},
+    {"sqrt(", 0, 'u', EPCTX__ACT_SQRT},
+    {"tanh(", 0, 'u', EPCTX__ACT_TANH},
+    {"sum(", 0, 'r', EPCTX__REDUCE_SUM},
+    {"mean(", 0, 'r', EPCTX__REDUCE_MEAN},
+    {"highest(", 0, 'r', EPCTX__REDUCE_MAX},
+    {"all_sum(", 0, 't', EPCTX__REDUCE_SUM},
+    {"all_mean(", 0, 't', EPCTX__REDUCE_MEAN},
+    {"all_max(", 0, 't', EPCTX__REDUCE_MAX},
+    {"all_min(", 0, 't', EPCTX__REDUCE_MIN},
+    {"float(", 0, 'c', EPCTX_ONNX_FLOAT},
+    {"int(", 0, 'c', EPCTX_ONNX_INT64},
+    {"uint8(", 0, 'c', EPCTX_ONNX_UINT8},
+    {"where(", 0, 'w', 0},
+    {"take(", 0, 'g', 0},
+    {"range(", 0, 'n', 0},
+};
+
+/* The operator or function that comes next, or NULL. */
+static const epctx__verb *epctx__next_verb(epctx__recipe *r, bool function) {
+    size_t i;
+    while (*r->at == ' ') r->at++;
+    for (i = 0; i < sizeof epctx__verbs / sizeof epctx__verbs[0]; i++) {
+        const epctx__verb *w = &epctx__verbs[i];
+        if ((w->level == 0) == function && strncmp(r->at, w->text, strlen(w->text)) == 0) {
+            r->at += strlen(w->text);
+            return w;
+        }
+    }
+    return NULL;
+}
+
+/* An operator or a function. */
+static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
+                                    const epctx__verb *w, const epctx__term *in, uint32_t *y) {
+    const uint32_t a = in[0].v, b = in[1].v;
+    switch (w->form) {
+    case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
+    case 'u': return epctx__emit_act(c, a, (epctx__act_kind)w->kind, 0.0f, 0.0f, y);
+    case '8': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, 0.0f, 255.0f, y);
+    case 'f': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, y);
+    case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)w->kind, a, r->axes, true, y);
+    case 't': return epctx__emit_total(c, (epctx__reduce_kind)w->kind, a, y);
+    case 'c': return epctx__emit_cast(c, a, w->kind, y);
+    case '@': return epctx__matmul_of(c, a, b, y);
+    case 'w': return epctx__emit_where(c, a, b, in[2].v, y);
+    case 'g': return epctx__emit_gather(c, a, b, 0, y);
+    default: return epctx__emit_any(c, (epctx__binary_kind)w->kind, a, b, y);
+    }
+}
+
+/* The same for numbers, too: they get the type of the values beside them. */
+static epctx_status epctx__apply(epctx__compiler *c, const epctx__recipe *r, const epctx__verb *w,
+                                 epctx__term *in, uint32_t count, uint32_t *y) {
+    const uint32_t first = w->form == 'w' ? 1 : 0;
+    const bool folding = c->folding;
+    epctx_status status;
+    int32_t elem = EPCTX_ONNX_FLOAT;
+    uint32_t i;
+    if (w->form == 'n') return epctx__ramp(c, in[0].number, 1, 0, y);
+    for (i = count; i-- > first;)
+        if (in[i].v != EPCTX__NONE) elem = c->tensors[in[i].v].elem;
+    for (i = first; i < count; i++)
+        if (in[i].v == EPCTX__NONE) EPCTX__TRY(epctx__scalar(c, elem, in[i].number, &in[i].v));
+    c->folding = true; /* as far as the values are constant */
+    for (i = 0; i < count; i++) c->folding = c->folding && c->tensors[in[i].v].constant;
+    status = epctx__apply_to(c, r, w, in, y);
+    c->folding = folding;
+    return status;
+}
+/* Dimensions up to a character `end`: the sizes in them, flattened, by their index in recipe.n, and
+ * how many each has. Returns the rank. */
+static uint32_t epctx__read_dims(epctx__recipe *r, char end, uint8_t *sizes, uint8_t *counts) {
+    uint32_t rank = 0;
+    bool inside = false;
+    for (r->at++; *r->at != end; r->at++) {
+        if (!inside && *r->at != ')') counts[rank++] = 0;
+        if (*r->at == '(' || *r->at == ')') {
+            inside = *r->at == '(';
+        } else {
+            counts[rank - 1]++;
+            *sizes++ = (uint8_t)(*r->at == '*' ? 26 : *r->at == '1' ? 27 : *r->at - 'a');
+        }
+    }
+    return rank;
+}
+
+/* x[..>..] */
+static epctx_status epctx__rearrange(epctx__compiler *c, epctx__recipe *r, uint32_t *x) {
+    const epctx__shape in = c->tensors[*x].shape;
+    const char *text = r->at;
+    int64_t n[28], step[28] = {0}, from[2 * EPCTX_NPU_MAX_RANK], dense = 1;
+    uint8_t sizes[2 * EPCTX_NPU_MAX_RANK], counts[2 * EPCTX_NPU_MAX_RANK];
+    epctx__shape walk = {0, {0}}, shape = {0, {0}};
+    uint32_t i, j, at = 0, first = 0, end, rank = epctx__read_dims(r, '>', sizes, counts);
+    const bool rest = memchr(text, '*', (size_t)(r->at - text)) != NULL;
+    bool fits = rank == in.rank || (rest && in.rank + 1 >= rank);
+    memcpy(n, &r->n, sizeof r->n);
+    n[26] = rest ? 0 : n[26];
+    n[27] = 1;
+    for (i = 0; i < rank && fits; i++, first = end) {
+        int64_t left, *open = NULL;
+        end = first + (sizes[at] == 26 ? in.rank + 1 - rank : 1);
+        left = (int64_t)epctx__product(&in, first, end);
+        for (j = 0; j < counts[i]; j++, at++) {
+            int64_t *size = &n[sizes[at]];
+            fits = fits && (*size != 0 ? *size > 0 && left % *size == 0 : open == NULL);
+            open = *size == 0 ? size : open;
+            left /= fits && *size != 0 ? *size : 1;
+        }
+        if (open != NULL) *open = left;
+        fits = fits && (open != NULL || left == 1);
+    }
+    if (!fits)
+        return EPCTX__INVALID(c, "input '%S' of rank %u does not fit %s", &c->tensors[*x].name,
+                              (uint64_t)in.rank, text);
+    for (; at-- > 0; dense *= n[sizes[at]]) step[sizes[at]] += dense;
+    rank = epctx__read_dims(r, ']', sizes, counts);
+    for (i = 0, at = 0; i < rank; i++) {
+        shape.dims[shape.rank++] = 1;
+        for (j = 0; j < counts[i]; j++, at++) {
+            shape.dims[i] *= n[sizes[at]];
+            walk.dims[walk.rank] = n[sizes[at]];
+            from[walk.rank++] = step[sizes[at]];
+        }
+    }
+    for (i = walk.rank, dense = 1, fits = true; i-- > 0; dense *= walk.dims[i])
+        fits = fits && (walk.dims[i] == 1 || from[i] == dense);
+    memcpy(&r->n, n, sizeof r->n);
+    r->at++;
+    if (!fits) EPCTX__TRY(epctx__emit_picked(c, *x, &walk, 0, from, x));
+    return !fits && walk.rank == rank ? EPCTX_OK : epctx__alias(c, *x, &shape, 0, x);
+}
+
+static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint32_t level,
+                                      epctx__term *y);
+
+/* A value, number, function or what is in parentheses. */
+static epctx_status epctx__cook_operand(epctx__compiler *c, epctx__recipe *r, epctx__term *y) {
+    const epctx__verb *f = epctx__next_verb(r, true);
+    epctx__term in[3] = {{0, 0}, {0, 0}, {0, 0}};
+    uint32_t count = 0;
+    int64_t size;
+    y->v = EPCTX__NONE;
+    y->number = 0;
+    if (f != NULL || *r->at == '(') {
+        r->at -= f != NULL;
+        do {
+            r->at++;
+            EPCTX__TRY(epctx__cook_level(c, r, 1, &in[count++]));
+        } while (*r->at == ',');
+        r->at++;
+        *y = in[0];
+        if (f != NULL) EPCTX__TRY(epctx__apply(c, r, f, in, count, &y->v));
+    } else if (*r->at == '#') {
+        memcpy(&size, (const int64_t *)(const void *)&r->n + (r->at[1] - 'a'), sizeof size);
+        y->number = (int32_t)size;
+        r->at += 2;
+    } else if (*r->at >= 'a') {
+        memcpy(&y->v, (const uint32_t *)(const void *)&r->v + (*r->at++ - 'a'), sizeof y->v);
+    } else {
+        const int32_t sign = *r->at == '-' ? -1 : 1;
+        for (r->at += *r->at == '-'; *r->at >= '0' && *r->at <= '9'; r->at++)
+            y->number = y->number * 10 + sign * (*r->at - '0');
+    }
+    while (*r->at == '[') EPCTX__TRY(epctx__rearrange(c, r, &y->v));
+    return EPCTX_OK;
+}
+
+/* Operators of this level and of those that bind tighter. */
+static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint32_t level,
+                                      epctx__term *y) {
+    EPCTX__TRY(epctx__cook_operand(c, r, y));
+    for (;;) {
+        const char *before = r->at;
+        const epctx__verb *w = epctx__next_verb(r, false);
+        epctx__term in[3] = {*y, {0, 0}, {0, 0}};
+        if (w == NULL) return EPCTX_OK;
+        if (w->level < level) {
+            r->at = before;
+            return EPCTX_OK;
+        }
+        EPCTX__TRY(epctx__cook_level(c, r, w->level + 1, &in[1]));
+        EPCTX__TRY(epctx__apply(c, r, w, in, 2, &y->v));
+    }
+}
+
+/* Emits the steps of a recipe. */
+static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text) {
+    epctx__term y;
+    size_t at;
+    for (r->at = text; *r->at != '\0'; r->at += *r->at == ';') {
+        while (*r->at == ' ') r->at++;
+        at = (size_t)(*r->at - 'a');
+        r->at += 3; /* "y =" */
+        EPCTX__TRY(epctx__cook_level(c, r, 1, &y));
+        memcpy((uint32_t *)(void *)&r->v + at, &y.v, sizeof y.v);
     }
     return EPCTX_OK;
 }
+
+/* A constant number. */
+static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32_t *id) {
+    float *data;
+    EPCTX__TRY(epctx__add_floats(c, 1, &data, id));
+    *data = number;
+    c->tensors[*id].shape.rank = 0;
+    return EPCTX_OK;
+}
+
+/* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
 
 /* Constant weights times the factor of their channel. */
 static epctx_status epctx__scale_weights(epctx__compiler *c, uint32_t w, uint64_t channels,
@@ -9604,14 +9876,10 @@ static epctx_status epctx__scale_weights(epctx__compiler *c, uint32_t w, uint64_
     return EPCTX_OK;
 }
 
-/* Scales weights and bias of the previous convolution by `factor` and adds `offset` to the bias. */
-static epctx_status epctx__fuse_norm(epctx__compiler *c, uint32_t x, uint64_t channels,
-                                     uint32_t factor, uint32_t offset, bool *done) {
-    epctx__step *s = epctx__writer_of(c, x);
-    const void *f, *g, *old_b = NULL;
-    float *b;
-    uint32_t w_id, b_id;
-    uint64_t i;
+/* Scales weights and bias of the previous convolution by f and adds g to the bias. */
+static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, uint64_t channels,
+                                     bool *done) {
+    epctx__step *s = epctx__writer_of(c, r->v.x);
     *done = false;
     if (s == NULL ||
         !((s->op == EPCTX__OP_CONV && s->packs && s->in[3] == EPCTX__NONE &&
@@ -9620,39 +9888,21 @@ static epctx_status epctx__fuse_norm(epctx__compiler *c, uint32_t x, uint64_t ch
         !c->tensors[s->in[1]].constant ||
         (s->in[2] != EPCTX__NONE && !c->tensors[s->in[2]].constant))
         return EPCTX_OK;
-    EPCTX__TRY(epctx__data(c, factor, &f));
-    EPCTX__TRY(epctx__data(c, offset, &g));
-    if (s->in[2] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[2], &old_b));
-    EPCTX__TRY(epctx__scale_weights(c, s->in[1], channels, factor, &w_id));
-    EPCTX__TRY(epctx__add_floats(c, channels, &b, &b_id));
-    for (i = 0; i < channels && !c->judging; i++) {
-        const float scale = ((const float *)f)[i], shift = ((const float *)g)[i];
-        b[i] = old_b == NULL ? shift
-                             : epctx__f_add(epctx__f_mul(((const float *)old_b)[i], scale), shift);
-    }
-    s->in[1] = w_id;
-    s->in[2] = b_id;
+    EPCTX__TRY(epctx__scale_weights(c, s->in[1], channels, r->v.f, &s->in[1]));
+    r->v.o = s->in[2];
+    EPCTX__TRY(epctx__cook(c, r, r->v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
+    s->in[2] = r->v.o;
     c->stats.fused++;
     *done = true;
     return EPCTX_OK;
 }
 
-/* With run-time statistics: (x - mean) / sqrt(var + epsilon) * scale + shift, in single steps. */
-static epctx_status epctx__emit_norm(epctx__compiler *c, uint32_t x, const uint32_t *ids,
-                                     uint64_t channels, uint32_t *y) {
-    epctx__shape shape = c->tensors[x].shape;
-    uint32_t v[4], id, i;
-    shape.rank -= 1;
-    shape.dims[0] = (int64_t)channels;
-    for (i = 1; i < shape.rank; i++) shape.dims[i] = 1;
-    for (i = 0; i < 4; i++) EPCTX__TRY(epctx__alias(c, ids[i], &shape, 0, &v[i]));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_ADD, v[3],
-                                  epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
-    EPCTX__TRY(epctx__emit_act(c, v[3], EPCTX__ACT_SQRT, 0.0f, 0.0f, &id));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, v[2], &x));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_DIV, x, id, &x));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, v[0], &x));
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, x, v[1], y);
+/* A vector along an axis of a tensor of `rank`. */
+static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
+    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
+    shape.rank = rank;
+    shape.dims[axis] = (int64_t)c->tensors[*x].count;
+    return epctx__alias(c, *x, &shape, 0, x);
 }
 
 static epctx_status epctx__emit_affine(epctx__compiler *c, uint32_t x, uint64_t channels,
@@ -9666,53 +9916,51 @@ static epctx_status epctx__emit_affine(epctx__compiler *c, uint32_t x, uint64_t 
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, shape, y);
 }
 
-/* The mean and variance of each channel of `x` as outputs 1 and 2, smoothed; in ids[2] and ids[3]
- * instead of the given ones. */
-static epctx_status epctx__channel_statistics(epctx__compiler *c, uint32_t x, uint32_t *ids) {
-    const float momentum = epctx_node_float(c->node, "momentum", 0.9f);
-    bool marked[EPCTX_NPU_MAX_RANK];
-    uint32_t mean, old, part, i;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = i != 1;
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, x, marked, true, &mean));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &part));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, part, part, &part));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, part, marked, true, &part));
-    for (i = 2; i < 4; i++) {
-        old = ids[i];
-        EPCTX__TRY(epctx__alias(c, i == 2 ? mean : part, &c->tensors[old].shape, 0, &ids[i]));
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, old, momentum, &old));
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, ids[i], 1.0f - momentum, &mean));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, old, mean, &old));
-        EPCTX__TRY(epctx__set_output(c, i - 1, old));
-    }
-    return EPCTX_OK;
-}
-
 static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
+    const float momentum = epctx_node_float(c->node, "momentum", 0.9f);
     const bool training = epctx_node_int(c->node, "training_mode", 0) != 0;
-    uint32_t x = c->in[0], y, ids[4], i, factor, offset;
+    const bool apart[EPCTX_NPU_MAX_RANK] = {true, false, true, true, true, true, true, true};
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t *const ids[4] = {&r.v.s, &r.v.b, &r.v.m, &r.v.v}, i;
     bool constant = !training, done = false;
     uint64_t channels;
     if (!training) EPCTX__TRY(epctx__unused_outputs(c, 1));
     if ((c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
-        epctx_node_int(c->node, "spatial", 1) == 0 || c->tensors[x].shape.rank < 2)
+        epctx_node_int(c->node, "spatial", 1) == 0 || rank < 2)
         return EPCTX__REFUSE(c, "expected statistics per channel, of inference or as of opset 14, "
                                 "and rank >= 2");
-    channels = (uint64_t)c->tensors[x].shape.dims[1];
+    channels = (uint64_t)c->tensors[r.v.x].shape.dims[1];
     for (i = 0; i < 4; i++) {
-        EPCTX__TRY(epctx__float_input(c, i + 1, &ids[i]));
-        if (c->tensors[ids[i]].count != channels)
+        EPCTX__TRY(epctx__float_input(c, i + 1, ids[i]));
+        if (c->tensors[*ids[i]].count != channels)
             return EPCTX__INVALID(c, "input '%S': expected %u elements, found %u",
-                                  &c->tensors[ids[i]].name, channels, c->tensors[ids[i]].count);
-        constant = constant && c->tensors[ids[i]].constant;
+                                  &c->tensors[*ids[i]].name, channels, c->tensors[*ids[i]].count);
+        constant = constant && c->tensors[*ids[i]].constant;
     }
-    if (training) EPCTX__TRY(epctx__channel_statistics(c, x, ids));
-    if (!constant) return epctx__emit_norm(c, x, ids, channels, &c->y);
-    EPCTX__TRY(epctx__norm_factors(c, ids, channels, &factor, &offset));
-    EPCTX__TRY(epctx__fuse_norm(c, x, channels, factor, offset, &done));
-    y = x;
-    if (!done) EPCTX__TRY(epctx__emit_affine(c, x, channels, factor, offset, &y));
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "epsilon", 1e-5f), &r.v.e));
+    if (training) { /* outputs 1 and 2: smoothed statistics */
+        r.axes = apart;
+        EPCTX__TRY(epctx__scalar_float(c, momentum, &r.v.p));
+        EPCTX__TRY(epctx__scalar_float(c, 1.0f - momentum, &r.v.q));
+        EPCTX__TRY(epctx__cook(c, &r,
+                               "n = mean(x); d = x - n; w = mean(d * d);"
+                               "n = n[1c*>c]; i = m * p + n * q; m = n;"
+                               "w = w[1c*>c]; j = v * p + w * q; v = w"));
+        EPCTX__TRY(epctx__set_output(c, 1, r.v.i));
+        EPCTX__TRY(epctx__set_output(c, 2, r.v.j));
+    }
+    if (!constant) {
+        for (i = 0; i < 4; i++) EPCTX__TRY(epctx__along(c, ids[i], rank - 1, 0));
+        EPCTX__TRY(epctx__cook(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b"));
+        return epctx__set_output(c, 0, r.v.y);
+    }
+    c->folding = true;
+    EPCTX__TRY(epctx__cook(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
+    EPCTX__TRY(epctx__fuse_norm(c, &r, channels, &done));
+    c->folding = false;
+    c->y = r.v.x;
+    return done ? EPCTX_OK : epctx__emit_affine(c, r.v.x, channels, r.v.f, r.v.g, &c->y);
 }
 
 /* -- normalizations -- */
@@ -9749,23 +9997,19 @@ static epctx_status epctx__emit_rows(epctx__compiler *c, uint32_t x, uint32_t sc
 /* LayerNormalization's optional outputs: mean and inverse standard deviation. */
 static epctx_status epctx__norm_outputs(epctx__compiler *c, uint32_t x, uint32_t axis,
                                         float epsilon) {
-    epctx__shape shape = c->tensors[x].shape;
-    uint32_t mean, square, id, i;
-    bool wanted = false;
+    bool inner[EPCTX_NPU_MAX_RANK], wanted = false;
+    epctx__recipe r = epctx__recipe_of(x);
+    uint32_t i;
     for (i = 1; i < c->node->output_count; i++)
         wanted = wanted || (c->node->outputs[i].size > 0 &&
                             epctx_map_get(&c->scope.uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
     if (!wanted) return EPCTX_OK;
-    for (i = axis; i < shape.rank; i++) shape.dims[i] = 1;
-    EPCTX__TRY(epctx__emit_reduce(c, EPCTX__REDUCE_MEAN, x, axis, shape.rank, &shape, &mean));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &id));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, id, id, &id));
-    EPCTX__TRY(epctx__emit_reduce(c, EPCTX__REDUCE_MEAN, id, axis, shape.rank, &shape, &square));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_ADD, square, epsilon, &square));
-    EPCTX__TRY(epctx__emit_act(c, square, EPCTX__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX__TRY(epctx__emit_act(c, square, EPCTX__ACT_RECIPROCAL, 0.0f, 0.0f, &square));
-    EPCTX__TRY(epctx__set_output(c, 1, mean));
-    return epctx__set_output(c, 2, square);
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) inner[i] = i >= axis;
+    r.axes = inner;
+    EPCTX__TRY(epctx__scalar_float(c, epsilon, &r.v.e));
+    EPCTX__TRY(epctx__cook(c, &r, "m = mean(x); d = x - m; s = inverse(sqrt(mean(d * d) + e))"));
+    EPCTX__TRY(epctx__set_output(c, 1, r.v.m));
+    return epctx__set_output(c, 2, r.v.s);
 }
 
 static epctx_status epctx__lower_layer_norm(epctx__compiler *c) {
@@ -9815,12 +10059,11 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__step s;
     epctx__window *w = &s.params.pool.window;
-    uint32_t x = c->in[0], y, id;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     if (shape.rank < 3 || size < 1 || size > 4096)
         return epctx__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &id));
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    s = epctx__new_step(EPCTX__OP_POOL, id, EPCTX__NONE, y);
+    EPCTX__TRY(epctx__cook(c, &r, "s = x * x"));
+    s = epctx__new_step(EPCTX__OP_POOL, r.v.s, EPCTX__NONE, 0);
     s.params.pool.batch = (uint32_t)shape.dims[0];
     s.params.pool.channels = s.params.pool.row = (uint32_t)epctx__product(&shape, 2, shape.rank);
     s.params.pool.kind = EPCTX__SLIDE_MEAN;
@@ -9831,14 +10074,12 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     w->top = (uint32_t)(size - 1) / 2;
     w->bottom = (uint32_t)(size - 1) - w->top;
     if (!epctx__window_ok(w)) return EPCTX__REFUSE(c, "window of %d channels is too large", size);
-    EPCTX__TRY(epctx__emit(c, &s));
-    EPCTX__TRY(
-        epctx__emit_number(c, EPCTX__BINARY_MUL, y, epctx_node_float(c->node, "alpha", 1e-4f), &y));
-    EPCTX__TRY(
-        epctx__emit_number(c, EPCTX__BINARY_ADD, y, epctx_node_float(c->node, "bias", 1.0f), &y));
-    EPCTX__TRY(
-        epctx__emit_number(c, EPCTX__BINARY_POW, y, epctx_node_float(c->node, "beta", 0.75f), &y));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, x, y, &c->y);
+    EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &r.v.m));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "alpha", 1e-4f), &r.v.a));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "bias", 1.0f), &r.v.k));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "beta", 0.75f), &r.v.b));
+    EPCTX__TRY(epctx__cook(c, &r, "y = x / (m * a + k) ^ b"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 /* -- quantization -- */
@@ -9916,24 +10157,14 @@ static epctx_status epctx__lower_quantize(epctx__compiler *c) {
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
 static epctx_status epctx__lower_dynamic_quantize(epctx__compiler *c) {
-    uint32_t x = c->in[0], zero, low, high, scale, point, y;
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_MIN, x, &low));
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_MAX, x, &high));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MIN, low, zero, &low));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MAX, high, zero, &high));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, high, low, &scale));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_DIV, scale, 255.0f, &scale));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_DIV, low, scale, &point));
-    EPCTX__TRY(epctx__emit_act(c, point, EPCTX__ACT_NEG, 0.0f, 0.0f, &point));
-    EPCTX__TRY(epctx__emit_act(c, point, EPCTX__ACT_ROUND, 0.0f, 0.0f, &point));
-    EPCTX__TRY(epctx__emit_act(c, point, EPCTX__ACT_CLIP, 0.0f, 255.0f, &point));
-    EPCTX__TRY(epctx__emit_cast(c, point, EPCTX_ONNX_UINT8, &point));
-    EPCTX__TRY(
-        epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, x, scale, point, 0, EPCTX_ONNX_UINT8, &y));
-    EPCTX__TRY(epctx__set_output(c, 0, y));
-    EPCTX__TRY(epctx__set_output(c, 1, scale));
-    return epctx__set_output(c, 2, point);
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "l = all_min(x); h = all_max(x); l = min(l, 0); h = max(h, 0);"
+                           "s = (h - l) / 255; z = uint8(byte(round(neg(l / s))))"));
+    EPCTX__TRY(epctx__set_output(c, 1, r.v.s));
+    EPCTX__TRY(epctx__set_output(c, 2, r.v.z));
+    return epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, r.v.x, r.v.s, r.v.z, 0, EPCTX_ONNX_UINT8,
+                                &c->y);
 }
 
 /* -- integer products in float, exact below 2^24 -- */
@@ -10026,63 +10257,49 @@ static epctx_status epctx__lower_integer(epctx__compiler *c) {
 /* -- losses: minus the selected element, weighted; some exported models contain them -- */
 
 static epctx_status epctx__lower_loss(epctx__compiler *c) {
-    const epctx_attr *reduction = epctx_node_attr(c->node, "reduction");
     const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
-    const bool mean = reduction == NULL || epctx_str_is(reduction->s, "mean");
-    uint32_t x = c->in[0], target = c->in[1], weight = c->in[2];
-    const epctx__shape xs = c->tensors[x].shape, ts = c->tensors[target].shape;
-    epctx__shape column = ts;
-    uint32_t ignored = EPCTX__NONE, id, zero, w = EPCTX__NONE, y, i;
-    float *ones;
-    EPCTX__TRY(epctx__want_indices(c, target, false));
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    const epctx__shape xs = c->tensors[r.v.x].shape, ts = c->tensors[c->in[1]].shape;
+    bool weighted = c->in[2] != EPCTX__NONE || ignore != NULL;
+    uint32_t reduction, at;
+    r.v.t = c->in[1];
+    r.v.w = c->in[2];
+    EPCTX__TRY(epctx__choice(c, "reduction", "mean sum none", &reduction));
+    EPCTX__TRY(epctx__want_indices(c, r.v.t, false));
     if (xs.rank < 2 || ts.rank + 1 != xs.rank)
         return EPCTX__INVALID(c,
                               "expected targets of one rank less, found ranks %u (scores) and %u",
                               (uint64_t)xs.rank, (uint64_t)ts.rank);
     if (c->variant != 0) { /* cross entropy: output 1 are the logarithms of a softmax */
-        EPCTX__TRY(epctx__emit_softmax(c, x, 1, 2, true, &x));
-        EPCTX__TRY(epctx__set_output(c, 1, x));
+        EPCTX__TRY(epctx__emit_softmax(c, r.v.x, 1, 2, true, &r.v.x));
+        EPCTX__TRY(epctx__set_output(c, 1, r.v.x));
     }
-    EPCTX__TRY(epctx__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
+    EPCTX__TRY(epctx__cook(c, &r, "t = int(t)"));
     if (ignore != NULL) {
         if (ignore->i > 1000000 || ignore->i < -1000000)
             return epctx__bad_attr(c, "ignore_index", "-1000000..1000000");
-        EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, (int32_t)ignore->i, &id));
-        EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, 0, &zero));
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, target, id, &ignored));
-        EPCTX__TRY(epctx__emit_where(c, ignored, zero, target, &target));
+        r.n.i = ignore->i;
+        EPCTX__TRY(epctx__cook(c, &r, "i = t == #i; t = where(i, 0, t)"));
     }
-    column.rank = xs.rank;
-    column.dims[0] = ts.dims[0];
-    column.dims[1] = 1;
-    for (i = 2; i < column.rank; i++) column.dims[i] = ts.dims[i - 1];
-    EPCTX__TRY(epctx__alias(c, target, &column, 0, &id));
-    EPCTX__TRY(epctx__emit_pick(c, x, id, EPCTX__NONE, 1, 0, &y));
-    EPCTX__TRY(epctx__alias(c, y, &ts, 0, &y));
-    EPCTX__TRY(epctx__emit_act(c, y, EPCTX__ACT_NEG, 0.0f, 0.0f, &y));
-    if (weight != EPCTX__NONE) {
-        epctx__shape flat = {1, {0}};
-        EPCTX__TRY(epctx__want_float(c, weight));
-        flat.dims[0] = (int64_t)c->tensors[target].count;
-        EPCTX__TRY(epctx__alias(c, target, &flat, 0, &id));
-        EPCTX__TRY(epctx__emit_pick(c, weight, id, EPCTX__NONE, 0, 0, &w));
-        EPCTX__TRY(epctx__alias(c, w, &ts, 0, &w));
-    } else if (ignored != EPCTX__NONE) {
-        EPCTX__TRY(epctx__add_floats(c, c->tensors[target].count, &ones, &w));
-        for (i = 0; i < c->tensors[target].count; i++) ones[i] = 1.0f;
-        EPCTX__TRY(epctx__alias(c, w, &ts, 0, &w));
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>nc*]; u = t[n*>n1*]"));
+    EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.u, EPCTX__NONE, 1, 0, &r.v.y));
+    EPCTX__TRY(epctx__alias(c, r.v.y, &ts, 0, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, "y = neg(y)"));
+    if (r.v.w != EPCTX__NONE) {
+        EPCTX__TRY(epctx__want_float(c, r.v.w));
+        EPCTX__TRY(epctx__axis(c, 0, c->tensors[r.v.w].shape.rank, 0, &at));
+        EPCTX__TRY(
+            epctx__cook(c, &r, ignore != NULL ? "w = where(i, 0, take(w, t))" : "w = take(w, t)"));
+    } else if (weighted) {
+        EPCTX__TRY(epctx__cook(c, &r, "w = where(i, 0, 1)"));
     }
-    if (ignored != EPCTX__NONE) {
-        EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-        EPCTX__TRY(epctx__emit_where(c, ignored, zero, w, &w));
-    }
-    if (w != EPCTX__NONE) EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, y, w, &y));
-    if (reduction != NULL && epctx_str_is(reduction->s, "none")) return epctx__set_output(c, 0, y);
-    if (w == EPCTX__NONE || !mean)
-        return epctx__emit_total(c, mean ? EPCTX__REDUCE_MEAN : EPCTX__REDUCE_SUM, y, &c->y);
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_SUM, y, &y));
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_SUM, w, &w));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, y, w, &c->y);
+    if (weighted) EPCTX__TRY(epctx__cook(c, &r, "y = y * w"));
+    if (reduction == 1)
+        EPCTX__TRY(epctx__cook(c, &r, "y = all_sum(y)"));
+    else if (reduction == 0)
+        EPCTX__TRY(
+            epctx__cook(c, &r, weighted ? "y = all_sum(y) / all_sum(w)" : "y = all_mean(y)"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 /* -- recurrent networks -- */
@@ -10096,65 +10313,47 @@ typedef struct epctx__rnn {
     uint32_t results[2]; /* of each direction */
 } epctx__rnn;
 
-static epctx_status epctx__rnn_act(epctx__compiler *c, epctx_str name, epctx__act *act) {
-    memset(act, 0, sizeof *act);
-    if (epctx_str_is(name, "Sigmoid")) {
-        act->kind = EPCTX__ACT_SIGMOID;
-    } else if (epctx_str_is(name, "Tanh")) {
-        act->kind = EPCTX__ACT_TANH;
-    } else if (epctx_str_is(name, "Relu")) {
-        act->kind = EPCTX__ACT_RELU;
-    } else {
-        return epctx__in_attr(
-            c, "activations",
-            EPCTX__REFUSE(c, "expected Sigmoid, Tanh or Relu, found '%S'", &name));
-    }
-    return EPCTX_OK;
-}
-
 /* The activations of direction `d`. */
 static epctx_status epctx__rnn_acts(epctx__compiler *c, epctx__rnn *n, uint32_t d) {
-    static const char *const usual[3] = {"Sigmoid", "Tanh", "Tanh"};
+    static const struct {
+        const char *name;
+        epctx__act_kind kind;
+    } known[3] = {
+        {"Sigmoid", EPCTX__ACT_SIGMOID}, {"Tanh", EPCTX__ACT_TANH}, {"Relu", EPCTX__ACT_RELU}};
     const epctx_attr *attr = epctx_node_attr(c->node, "activations");
     const uint32_t count = n->p.cell + 1; /* RNN 1, GRU 2, LSTM 3 */
-    epctx__act acts[3];
-    uint32_t i;
-    memset(acts, 0, sizeof acts);
+    epctx__act *const acts[3] = {&n->p.f, &n->p.g, &n->p.h};
+    uint32_t i, k;
     if (attr != NULL && (attr->type != EPCTX_ATTR_STRINGS || attr->count != count * n->directions))
         return epctx__bad_attr(c, "activations", "names for every direction");
     for (i = 0; i < count; i++) {
-        epctx_str name = epctx_str_of(count == 1 ? "Tanh" : usual[i]);
-        EPCTX__TRY(epctx__rnn_act(c, attr != NULL ? attr->strings[d * count + i] : name, &acts[i]));
+        const epctx_str name = attr != NULL ? attr->strings[d * count + i]
+                                            : epctx_str_of(known[i > 0 || count == 1].name);
+        for (k = 0; k < 3 && !epctx_str_is(name, known[k].name); k++) {
+        }
+        if (k == 3)
+            return epctx__in_attr(
+                c, "activations",
+                EPCTX__REFUSE(c, "expected Sigmoid, Tanh or Relu, found '%S'", &name));
+        acts[i]->kind = (uint32_t)known[k].kind;
     }
-    n->p.f = acts[0];
-    n->p.g = acts[1];
-    n->p.h = acts[2];
     return EPCTX_OK;
-}
-
-static epctx_status epctx__rnn_shape(epctx__compiler *c, uint32_t id, uint32_t rank, int64_t d0,
-                                     int64_t d1, int64_t d2) {
-    const epctx__shape *s;
-    if (id == EPCTX__NONE) return EPCTX_OK;
-    s = &c->tensors[id].shape;
-    if (s->rank != rank || s->dims[0] != d0 || s->dims[1] != d1 || (rank > 2 && s->dims[2] != d2))
-        return EPCTX__INVALID(c, "input '%S': expected shape [%d, %d, %d]", &c->tensors[id].name,
-                              d0, d1, d2);
-    return epctx__want_float(c, id);
 }
 
 static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
     const epctx_attr *direction = epctx_node_attr(c->node, "direction");
-    const epctx__shape *xs;
     static const int64_t turn[3] = {1, 0, 2};
-    int64_t d, batch, hidden, gates = n->gates;
-    uint32_t *const optional[6] = {&n->b, &n->lengths, &n->first, &n->cell, &n->peep, NULL};
+    uint32_t *const ids[8] = {&n->x,       &n->w,     &n->r,    &n->b,
+                              &n->lengths, &n->first, &n->cell, &n->peep};
+    const bool two = direction != NULL && epctx_str_is(direction->s, "bidirectional");
+    const int64_t d = two ? 2 : 1;
+    epctx__shape shapes[8] = {{3, {0}}, {3, {d}}, {3, {d}}, {2, {d}},
+                              {1, {0}}, {3, {0}}, {3, {0}}, {2, {d}}};
+    int64_t hidden;
     uint32_t i;
-    EPCTX__TRY(epctx__float_input(c, 0, &n->x));
-    EPCTX__TRY(epctx__float_input(c, 1, &n->w));
-    EPCTX__TRY(epctx__float_input(c, 2, &n->r));
-    for (i = 0; optional[i] != NULL; i++) EPCTX__TRY(epctx__optional(c, i + 3, optional[i]));
-    n->directions = direction != NULL && epctx_str_is(direction->s, "bidirectional") ? 2 : 1;
+    for (i = 0; i < 8; i++)
+        EPCTX__TRY(i < 3 ? epctx__float_input(c, i, ids[i]) : epctx__optional(c, i, ids[i]));
+    n->directions = two ? 2 : 1;
     n->batch_first = epctx_node_int(c->node, "layout", 0) != 0;
     hidden = epctx_node_int(c->node, "hidden_size",
                             c->tensors[n->r].shape.rank == 3 ? c->tensors[n->r].shape.dims[2] : 0);
@@ -10165,68 +10364,68 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
         return EPCTX__REFUSE(c,
                              "expected X of rank 3 and no clip, activation_alpha or input_forget");
     if (n->batch_first) EPCTX__TRY(epctx__emit_transpose(c, n->x, turn, &n->x));
-    xs = &c->tensors[n->x].shape;
-    d = n->directions;
-    batch = xs->dims[1];
-    n->p.time = (uint32_t)xs->dims[0];
-    n->p.batch = (uint32_t)batch;
+    shapes[0] = c->tensors[n->x].shape;
+    n->p.time = (uint32_t)shapes[0].dims[0];
+    n->p.batch = (uint32_t)shapes[0].dims[1];
     n->p.hidden = (uint32_t)hidden;
-    n->inputs = (uint32_t)xs->dims[2];
-    EPCTX__TRY(epctx__rnn_shape(c, n->w, 3, d, gates * hidden, xs->dims[2]));
-    EPCTX__TRY(epctx__rnn_shape(c, n->r, 3, d, gates * hidden, hidden));
-    EPCTX__TRY(epctx__rnn_shape(c, n->b, 2, d, 2 * gates * hidden, 0));
-    EPCTX__TRY(epctx__rnn_shape(c, n->peep, 2, d, 3 * hidden, 0));
-    for (i = 0; i < 2; i++)
-        EPCTX__TRY(epctx__rnn_shape(c, i == 0 ? n->first : n->cell, 3, n->batch_first ? batch : d,
-                                    n->batch_first ? d : batch, hidden));
+    n->inputs = (uint32_t)shapes[0].dims[2];
+    shapes[1].dims[1] = shapes[2].dims[1] = n->gates * hidden;
+    shapes[1].dims[2] = shapes[0].dims[2];
+    shapes[2].dims[2] = shapes[5].dims[2] = hidden;
+    shapes[3].dims[1] = 2 * n->gates * hidden;
+    shapes[4].dims[0] = shapes[5].dims[n->batch_first ? 0 : 1] = shapes[0].dims[1];
+    shapes[5].dims[n->batch_first ? 1 : 0] = d;
+    shapes[6] = shapes[5];
+    shapes[7].dims[1] = 3 * hidden;
     if (n->lengths != EPCTX__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
-                                      c->tensors[n->lengths].count != (uint64_t)batch))
-        return EPCTX__INVALID(c, "sequence_lens: expected %d int32 elements", batch);
+                                      c->tensors[n->lengths].count != n->p.batch))
+        return EPCTX__INVALID(c, "sequence_lens: expected %u int32 elements", (uint64_t)n->p.batch);
+    for (i = 1; i < 8; i++) {
+        if (*ids[i] == EPCTX__NONE) continue;
+        if (!epctx__same_shape(&c->tensors[*ids[i]].shape, &shapes[i]))
+            return EPCTX__INVALID(c, "input '%S': expected shape [%d, %d, %d]",
+                                  &c->tensors[*ids[i]].name, shapes[i].dims[0], shapes[i].dims[1],
+                                  shapes[i].dims[2]);
+        if (ids[i] != &n->lengths) EPCTX__TRY(epctx__want_float(c, *ids[i]));
+    }
     return EPCTX_OK;
 }
 
 /* The bias of direction `d`: the sum of both halves, except the last gate of a late-reset GRU. */
 static epctx_status epctx__rnn_bias(epctx__compiler *c, const epctx__rnn *n, int64_t d,
                                     uint32_t *bias, uint32_t *late) {
-    const uint64_t size = (uint64_t)n->gates * n->p.hidden, hidden = n->p.hidden;
-    const int64_t one[1] = {1};
-    epctx__shape flat = {1, {0}};
-    uint32_t row, input, state, sum;
+    const int64_t size = (int64_t)n->gates * n->p.hidden, hidden = n->p.hidden;
+    uint32_t row, input, state, parts[2];
     *bias = *late = EPCTX__NONE;
     if (n->b == EPCTX__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx__take_one(c, n->b, 0, d, 1, &row));
-    flat.dims[0] = (int64_t)size;
-    EPCTX__TRY(epctx__alias(c, row, &flat, 0, &input));
-    EPCTX__TRY(epctx__alias(c, row, &flat, size, &state));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, input, state, &sum));
-    *bias = sum;
-    if (n->p.late_reset != 0) {
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, bias));
-        flat.dims[0] = (int64_t)(2 * hidden);
-        EPCTX__TRY(epctx__emit_move(c, sum, *bias, &flat, 0, 0, one, one));
-        flat.dims[0] = (int64_t)hidden;
-        EPCTX__TRY(epctx__emit_move(c, input, *bias, &flat, 2 * hidden, 2 * hidden, one, one));
-        EPCTX__TRY(epctx__alias(c, state, &flat, 2 * hidden, late));
-    }
-    return EPCTX_OK;
+    EPCTX__TRY(epctx__take_one(c, row, 1, 0, size, &input));
+    EPCTX__TRY(epctx__take_one(c, row, 1, size, size, &state));
+    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, input, state, bias));
+    if (n->p.late_reset == 0) return EPCTX_OK;
+    EPCTX__TRY(epctx__take_one(c, *bias, 1, 0, 2 * hidden, &parts[0]));
+    EPCTX__TRY(epctx__take_one(c, input, 1, 2 * hidden, hidden, &parts[1]));
+    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 1, bias));
+    return epctx__take_one(c, state, 1, 2 * hidden, hidden, late);
 }
 
-/* Initial state or cell of direction `d`, [batch][hidden]. */
-static epctx_status epctx__rnn_first(epctx__compiler *c, const epctx__rnn *n, uint32_t id,
-                                     int64_t d, uint32_t *out) {
+/* Part `d` of an input of all directions. */
+static epctx_status epctx__rnn_part(epctx__compiler *c, uint32_t id, uint32_t axis, int64_t d,
+                                    uint32_t *out) {
     *out = EPCTX__NONE;
-    return id == EPCTX__NONE ? EPCTX_OK : epctx__take_one(c, id, n->batch_first ? 1 : 0, d, 1, out);
+    return id == EPCTX__NONE ? EPCTX_OK : epctx__take_one(c, id, axis, d, 1, out);
 }
 
 static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint32_t d) {
-    const uint32_t rows = n->gates * n->p.hidden;
-    const uint64_t state = (uint64_t)n->p.batch * n->p.hidden;
+    const uint32_t rows = n->gates * n->p.hidden, by_batch = n->batch_first ? 1u : 0u;
+    const int64_t state = (int64_t)n->p.batch * n->p.hidden;
+    const epctx__shape all = {2, {(int64_t)n->p.time * n->p.batch, rows}};
+    const epctx__shape states = {1, {((int64_t)n->p.time + 2) * state}};
     const bool folding = c->folding;
-    epctx__shape shape = {2, {0}};
     epctx__gemm gemm;
     epctx__pack pack;
     epctx__step s;
-    uint32_t w, r, bias, late, gates, x;
+    uint32_t w, r, bias, late, gates;
     EPCTX__TRY(epctx__rnn_acts(c, n, d));
     c->folding = n->b != EPCTX__NONE && c->tensors[n->b].constant;
     EPCTX__TRY(epctx__rnn_bias(c, n, d, &bias, &late));
@@ -10240,67 +10439,41 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     gemm.k = gemm.a_row = n->inputs;
     gemm.a_step = 1;
     gemm.alpha = 1.0f;
-    shape.dims[0] = gemm.m;
-    shape.dims[1] = rows;
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &gates));
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &gates));
     EPCTX__TRY(epctx__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
     s = epctx__new_step(EPCTX__OP_RECURRENT, gates, r, 0);
     s.in[2] = late;
-    s.in[3] = EPCTX__NONE;
-    if (n->peep != EPCTX__NONE) EPCTX__TRY(epctx__take_one(c, n->peep, 0, d, 1, &s.in[3]));
-    EPCTX__TRY(epctx__rnn_first(c, n, n->first, d, &s.in[4]));
-    EPCTX__TRY(epctx__rnn_first(c, n, n->cell, d, &s.in[5]));
+    EPCTX__TRY(epctx__rnn_part(c, n->peep, 0, d, &s.in[3]));
+    EPCTX__TRY(epctx__rnn_part(c, n->first, by_batch, d, &s.in[4]));
+    EPCTX__TRY(epctx__rnn_part(c, n->cell, by_batch, d, &s.in[5]));
     s.in[6] = n->lengths;
     s.params.recurrent = n->p;
     s.params.recurrent.reverse = n->p.reverse != 0 || d == 1;
     EPCTX__TRY(epctx__add_buffer(
         c, epctx__mul(epctx__padded(n->p.hidden), (uint64_t)n->gates + 1) * 4, &s.temporary));
-    shape.rank = 1;
-    shape.dims[0] = (int64_t)(((uint64_t)n->p.time + 2) * state);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &x));
-    s.out = n->results[d] = x;
-    pack.batch = n->gates;
-    pack.rows = pack.depth = pack.row_stride = n->p.hidden;
-    pack.block = c->arch->columns;
-    pack.batch_stride = n->p.hidden * n->p.hidden;
-    pack.depth_stride = 1;
-    pack.inner = 1;
-    pack.inner_stride = 0;
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &states, &n->results[d]));
+    s.out = n->results[d];
+    pack = epctx__matrix_pack(c, n->gates, n->p.hidden, n->p.hidden, false);
     return epctx__emit_packed(c, &s, &pack);
 }
 
 /* Output `i` from the results of the directions: `steps` steps, from element `start` on. */
 static epctx_status epctx__rnn_output(epctx__compiler *c, const epctx__rnn *n, size_t i,
                                       uint64_t start, uint32_t steps) {
-    const uint32_t d = n->directions, batch = n->p.batch, hidden = n->p.hidden, t = i == 0 ? 0 : 1;
-    epctx__shape shape = {4, {0}}, walk = {3, {0}}, all;
-    int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[3];
-    uint32_t y, j;
-    const uint32_t at[4] = {n->batch_first ? 1u : 0u, n->batch_first ? 2u : 1u,
-                            n->batch_first ? 0u : 2u, 3u}; /* of time, direction, batch, hidden */
+    static const char *const orders[2][2] = {{"y = x[tbh>t1bh]", "y = x[tbh>bt1h]"},
+                                             {"y = x[tbh>tbh]", "y = x[tbh>bth]"}};
+    const epctx__shape shape = {3, {steps, n->p.batch, n->p.hidden}};
+    uint32_t parts[2] = {EPCTX__NONE, EPCTX__NONE}, y, d;
     if (i >= c->node->output_count || c->node->outputs[i].size == 0) return EPCTX_OK;
-    shape.dims[at[0]] = walk.dims[0] = steps;
-    shape.dims[at[1]] = d;
-    shape.dims[at[2]] = walk.dims[1] = batch;
-    shape.dims[3] = walk.dims[2] = hidden;
-    epctx__dense(&shape, dense);
-    epctx__dense(&walk, from);
-    to[0] = dense[at[0]];
-    to[1] = dense[at[2]];
-    to[2] = 1;
-    all = shape;
-    if (t != 0) { /* no time dimension */
-        for (all.rank = 0, j = 0; j < 4; j++)
-            if (j != at[0]) all.dims[all.rank++] = shape.dims[j];
+    for (d = 0; d < n->directions; d++) {
+        epctx__recipe r = epctx__recipe_of(0);
+        EPCTX__TRY(epctx__alias(c, n->results[d], &shape, start, &r.v.x));
+        EPCTX__TRY(epctx__cook(c, &r, orders[i > 0][n->batch_first]));
+        parts[d] = r.v.y;
     }
-    if (d == 1 && (!n->batch_first || batch == 1 || steps == 1)) {
-        EPCTX__TRY(epctx__alias(c, n->results[0], &all, start, &y));
-        return epctx__set_output(c, i, y);
-    }
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &y));
-    for (j = 0; j < d; j++)
-        EPCTX__TRY(epctx__emit_move(c, n->results[j], y, &walk, start, j * (uint64_t)dense[at[1]],
-                                    from, to));
+    d = (n->batch_first ? 1u : 0u) + (i == 0 ? 1u : 0u);
+    y = parts[0];
+    if (n->directions == 2) EPCTX__TRY(epctx__emit_concat(c, parts, 2, d, &y));
     return epctx__set_output(c, i, y);
 }
 
@@ -10316,7 +10489,6 @@ static epctx_status epctx__lower_cell(epctx__compiler *c) {
     n.p.reverse = direction != NULL && epctx_str_is(direction->s, "reverse");
     n.p.late_reset =
         cell == EPCTX__CELL_GRU && epctx_node_int(c->node, "linear_before_reset", 0) != 0;
-    n.cell = n.peep = EPCTX__NONE;
     EPCTX__TRY(epctx__rnn_inputs(c, &n));
     for (d = 0; d < n.directions; d++) EPCTX__TRY(epctx__rnn_direction(c, &n, d));
     state = (uint64_t)n.p.batch * n.p.hidden;
@@ -10329,12 +10501,34 @@ static epctx_status epctx__lower_cell(epctx__compiler *c) {
 
 typedef enum epctx__filter { EPCTX__NEAREST = 0, EPCTX__LINEAR, EPCTX__CUBIC } epctx__filter;
 
+/* coordinate_transformation_mode and nearest_mode, in the order of the words (epctx__choice) */
+#define EPCTX__TRANSFORMS \
+    "half_pixel pytorch_half_pixel align_corners asymmetric tf_crop_and_resize" \
+    " half_pixel_symmetric tf_half_pixel_for_nn"
+typedef enum epctx__transform {
+    EPCTX__AT_HALF = 0,
+    EPCTX__AT_HALF_OF_MANY,
+    EPCTX__AT_CORNERS,
+    EPCTX__AT_EDGE,
+    EPCTX__AT_CROP,
+    EPCTX__AT_SYMMETRIC,
+    EPCTX__AT_NEXT
+} epctx__transform;
+
+#define EPCTX__NEARESTS "round_prefer_floor round_prefer_ceil floor ceil"
+typedef enum epctx__nearest_form {
+    EPCTX__TO_FLOOR = 0,
+    EPCTX__TO_CEIL,
+    EPCTX__FLOOR,
+    EPCTX__CEIL,
+    EPCTX__CEIL_IF_SMALLER /* before opset 11 */
+} epctx__nearest_form;
+
 /* How one axis is resized. */
 typedef struct epctx__axis_plan {
     int64_t in, out;
     float scale;
-    epctx_str transform, nearest;
-    epctx__filter filter;
+    uint32_t transform, nearest, filter;
     float cubic;
     bool exclude, antialias;
     float start, end; /* of the region of tf_crop_and_resize */
@@ -10343,39 +10537,37 @@ typedef struct epctx__axis_plan {
 
 /* Input coordinate of output position `i`. */
 static float epctx__source_of(const epctx__axis_plan *p, int64_t i) {
-    const float at = (float)i, in = (float)p->in, out = (float)p->out;
+    const float at = (float)i, in = (float)p->in, out = (float)p->out, last = in - 1.0f;
     const float half = epctx__f_add(epctx__f_div(epctx__f_add(at, 0.5f), p->scale), -0.5f);
-    if (epctx_str_is(p->transform, "asymmetric")) return epctx__f_div(at, p->scale);
-    if (epctx_str_is(p->transform, "align_corners"))
-        return p->out == 1 ? 0.0f : epctx__f_div(epctx__f_mul(at, in - 1.0f), out - 1.0f);
-    if (epctx_str_is(p->transform, "tf_half_pixel_for_nn"))
-        return epctx__f_div(epctx__f_add(at, 0.5f), p->scale);
-    if (epctx_str_is(p->transform, "pytorch_half_pixel")) return p->out > 1 ? half : 0.0f;
-    if (epctx_str_is(p->transform, "half_pixel_symmetric")) { /* float, as in ORT: decides ties */
-        const float ratio = epctx__f_div(out, epctx__f_mul(p->scale, in));
-        volatile double x = ((double)at + 0.5) / (double)p->scale;
+    const float size = epctx__f_add(p->end, -p->start);
+    const float ratio = epctx__f_div(out, epctx__f_mul(p->scale, in));
+    volatile double x = ((double)at + 0.5) / (double)p->scale;
+    switch ((epctx__transform)p->transform) {
+    case EPCTX__AT_HALF_OF_MANY: return p->out > 1 ? half : 0.0f;
+    case EPCTX__AT_CORNERS:
+        return p->out == 1 ? 0.0f : epctx__f_div(epctx__f_mul(at, last), out - 1.0f);
+    case EPCTX__AT_EDGE: return epctx__f_div(at, p->scale);
+    case EPCTX__AT_NEXT: return epctx__f_div(epctx__f_add(at, 0.5f), p->scale);
+    case EPCTX__AT_SYMMETRIC: /* float, as in ORT: decides ties */
         x = (double)epctx__f_mul(in * 0.5f, epctx__f_add(1.0f, -ratio)) + x;
         return (float)(x - 0.5);
+    case EPCTX__AT_CROP:
+        if (p->out <= 1) return epctx__f_mul(0.5f * epctx__f_add(p->start, p->end), last);
+        return epctx__f_add(epctx__f_mul(p->start, last),
+                            epctx__f_div(epctx__f_mul(epctx__f_mul(at, size), last), out - 1.0f));
+    default: return half;
     }
-    if (epctx_str_is(p->transform, "tf_crop_and_resize")) {
-        const float last = in - 1.0f, size = epctx__f_add(p->end, -p->start);
-        const float part = epctx__f_mul(epctx__f_mul(at, size), last);
-        return p->out > 1
-                   ? epctx__f_add(epctx__f_mul(p->start, last), epctx__f_div(part, out - 1.0f))
-                   : epctx__f_mul(0.5f * epctx__f_add(p->start, p->end), last);
-    }
-    return half;
 }
 
 static float epctx__nearest(const epctx__axis_plan *p, float x) {
     const float down = epctx__floor(x), rest = epctx__f_add(x, -down);
-    if (epctx_str_is(p->nearest, "ceil") || (p->nearest.size == 0 && p->scale < 1.0f))
-        return rest > 0.0f ? down + 1.0f : down;
-    if (p->nearest.size == 0 || epctx_str_is(p->nearest, "floor")) return down;
-    /* as in ONNX Runtime, near ties count as ties */
-    return rest > (epctx_str_is(p->nearest, "round_prefer_ceil") ? 0.499999f : 0.500001f)
-               ? down + 1.0f
-               : down;
+    switch ((epctx__nearest_form)p->nearest) { /* as in ONNX Runtime, near ties count as ties */
+    case EPCTX__TO_FLOOR: return rest > 0.500001f ? down + 1.0f : down;
+    case EPCTX__TO_CEIL: return rest > 0.499999f ? down + 1.0f : down;
+    case EPCTX__FLOOR: return down;
+    case EPCTX__CEIL: return rest > 0.0f ? down + 1.0f : down;
+    default: return rest > 0.0f && p->scale < 1.0f ? down + 1.0f : down;
+    }
 }
 
 /* Weight of a tap at distance d >= 0. */
@@ -10400,7 +10592,7 @@ static void epctx__taps(const epctx__axis_plan *p, int64_t i, int64_t taps, uint
     const float x = epctx__source_of(p, i), top = (float)(p->in - 1);
     float first, sum = 0.0f;
     int64_t t;
-    if (epctx_str_is(p->transform, "tf_crop_and_resize") && !(x >= 0.0f && x <= top)) {
+    if (p->transform == EPCTX__AT_CROP && !(x >= 0.0f && x <= top)) {
         for (t = 0; t < taps; t++) epctx__store_int(positions, (size_t)t, EPCTX_ONNX_INT32, -1);
         return;
     }
@@ -10454,7 +10646,7 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
     s.params.resample.taps = (uint32_t)taps;
     shape.dims[axis] = p->out;
     EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y));
-    if (p->outside == 0.0f || !epctx_str_is(p->transform, "tf_crop_and_resize")) return EPCTX_OK;
+    if (p->outside == 0.0f || p->transform != EPCTX__AT_CROP) return EPCTX_OK;
     table.rank = shape.rank - axis;
     for (i = 0; i < table.rank; i++) table.dims[i] = i == 0 ? p->out : 1;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &table, &outside, &id));
@@ -10483,23 +10675,13 @@ static epctx_status epctx__const_floats(epctx__compiler *c, size_t input, const 
     return EPCTX_OK;
 }
 
-static epctx_status epctx__text_attr(epctx__compiler *c, const char *name, const char *fallback,
-                                     const char *const *allowed, epctx_str *out) {
-    const epctx_attr *attr = epctx_node_attr(c->node, name);
-    size_t i;
-    *out = attr != NULL ? attr->s : epctx_str_of(fallback);
-    for (i = 0; allowed[i] != NULL; i++)
-        if (epctx_str_is(*out, allowed[i])) return EPCTX_OK;
-    return epctx__bad_attr(c, name, "a value that ONNX defines");
-}
-
 /* Upsample, and Resize before opset 11: scales only; positions truncate, or round up when
  * downsampling. */
 static epctx_status epctx__resize_old(epctx__compiler *c, epctx__axis_plan *p, float *scales,
                                       size_t *count) {
     const epctx_attr *attr = epctx_node_attr(c->node, "scales");
-    p->transform = epctx_str_of("asymmetric");
-    p->nearest = epctx_str_of("");
+    p->transform = EPCTX__AT_EDGE;
+    p->nearest = EPCTX__CEIL_IF_SMALLER;
     if (c->node->version >= 9)
         return epctx__const_floats(c, 1, "scales", EPCTX_NPU_MAX_RANK, scales, count);
     if (attr == NULL || attr->type != EPCTX_ATTR_FLOATS || attr->count > EPCTX_NPU_MAX_RANK)
@@ -10510,22 +10692,14 @@ static epctx_status epctx__resize_old(epctx__compiler *c, epctx__axis_plan *p, f
 }
 
 static epctx_status epctx__resize_attrs(epctx__compiler *c, epctx__axis_plan *p) {
-    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
-    static const char *const old[] = {"nearest", "linear", "bilinear", NULL};
-    static const char *const transforms[] = {
-        "half_pixel",         "pytorch_half_pixel",   "align_corners",        "asymmetric",
-        "tf_crop_and_resize", "half_pixel_symmetric", "tf_half_pixel_for_nn", NULL};
-    static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                           "ceil", NULL};
-    epctx_str mode;
     memset(p, 0, sizeof *p);
-    EPCTX__TRY(epctx__text_attr(c, "mode", "nearest", c->node->version < 11 ? old : modes, &mode));
-    p->filter = epctx_str_is(mode, "nearest") ? EPCTX__NEAREST
-                : epctx_str_is(mode, "cubic") ? EPCTX__CUBIC
-                                              : EPCTX__LINEAR;
-    EPCTX__TRY(epctx__text_attr(c, "coordinate_transformation_mode", "half_pixel", transforms,
-                                &p->transform));
-    EPCTX__TRY(epctx__text_attr(c, "nearest_mode", "round_prefer_floor", nearests, &p->nearest));
+    EPCTX__TRY(epctx__choice(
+        c, "mode", c->node->version < 11 ? "nearest linear bilinear" : "nearest linear cubic",
+        &p->filter));
+    if (c->node->version < 11 && p->filter == EPCTX__CUBIC) p->filter = EPCTX__LINEAR;
+    EPCTX__TRY(
+        epctx__choice(c, "coordinate_transformation_mode", EPCTX__TRANSFORMS, &p->transform));
+    EPCTX__TRY(epctx__choice(c, "nearest_mode", EPCTX__NEARESTS, &p->nearest));
     p->cubic = epctx_node_float(c->node, "cubic_coeff_a", -0.75f);
     p->exclude = epctx_node_int(c->node, "exclude_outside", 0) != 0;
     p->antialias = epctx_node_int(c->node, "antialias", 0) != 0;
@@ -10536,20 +10710,19 @@ static epctx_status epctx__resize_attrs(epctx__compiler *c, epctx__axis_plan *p)
 
 /* With keep_aspect_ratio_policy all axes have one scale. */
 static epctx_status epctx__resize_policy(epctx__compiler *c, const epctx__shape *shape,
-                                         const int64_t *axes, size_t count, int64_t *sizes,
-                                         float *scales) {
-    const epctx_attr *attr = epctx_node_attr(c->node, "keep_aspect_ratio_policy");
-    const bool larger = attr != NULL && epctx_str_is(attr->s, "not_smaller");
+                                         const epctx__list *axes, int64_t *sizes, float *scales) {
     float scale = 0.0f;
+    uint32_t policy;
     size_t i;
-    for (i = 0; i < count; i++) {
-        const float s = epctx__f_div((float)sizes[i], (float)shape->dims[axes[i]]);
+    EPCTX__TRY(
+        epctx__choice(c, "keep_aspect_ratio_policy", "stretch not_larger not_smaller", &policy));
+    for (i = 0; i < axes->count; i++) {
+        const float s = epctx__f_div((float)sizes[i], (float)shape->dims[axes->v[i]]);
         scales[i] = s;
-        scale = i == 0 || (larger ? s > scale : s < scale) ? s : scale;
+        scale = i == 0 || (policy == 2 ? s > scale : s < scale) ? s : scale;
     }
-    if (attr == NULL || epctx_str_is(attr->s, "stretch")) return EPCTX_OK;
-    for (i = 0; i < count; i++) {
-        const float size = epctx__f_mul(scale, (float)shape->dims[axes[i]]);
+    for (i = 0; policy != 0 && i < axes->count; i++) {
+        const float size = epctx__f_mul(scale, (float)shape->dims[axes->v[i]]);
         scales[i] = scale;
         sizes[i] = epctx__to_wide(epctx__floor(epctx__f_add(size, 0.5f)));
     }
@@ -10557,34 +10730,29 @@ static epctx_status epctx__resize_policy(epctx__compiler *c, const epctx__shape 
 }
 
 /* Attribute `axes`; default: all. */
-static epctx_status epctx__resize_axes(epctx__compiler *c, uint32_t rank, int64_t *axes,
-                                       size_t *count) {
-    const epctx_attr *attr = c->node->version >= 18 ? epctx_node_attr(c->node, "axes") : NULL;
-    uint32_t axis;
-    size_t i;
-    *count = attr != NULL ? attr->count : rank;
-    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || *count > rank))
-        return epctx__bad_attr(c, "axes", "at most one axis per dimension");
-    for (i = 0; i < *count; i++) {
-        axes[i] = (int64_t)i;
-        if (attr != NULL) {
-            EPCTX__TRY(epctx__axis(c, attr->ints[i], rank, 0, &axis));
-            axes[i] = (int64_t)axis;
-        }
+static epctx_status epctx__all_axes(epctx__compiler *c, uint32_t rank, epctx__list *axes) {
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    uint32_t axis, i;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, axes));
+    for (i = 0; i < rank && !axes->found; i++) axes->v[axes->count++] = (int64_t)i;
+    for (i = 0; i < axes->count; i++) {
+        EPCTX__TRY(epctx__axis(c, axes->v[i], rank, 0, &axis));
+        axes->v[i] = (int64_t)axis;
     }
-    return EPCTX_OK;
+    return epctx__mark_axes(c, axes->v, axes->count, rank, marked);
 }
 
 static epctx_status epctx__lower_resize(epctx__compiler *c) {
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
+    int64_t sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size, moved, larger;
-    size_t count = 0, size_count = 0, roi_count = 0, axes_count, n;
+    bool by_size, moved, larger;
+    size_t count = 0, size_count = 0, roi_count = 0, n;
+    epctx__list axes;
     epctx__axis_plan p;
     epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], id;
     EPCTX__TRY(epctx__resize_attrs(c, &p));
-    EPCTX__TRY(epctx__resize_axes(c, shape.rank, axes, &axes_count));
+    EPCTX__TRY(epctx__all_axes(c, shape.rank, &axes));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
         EPCTX__TRY(epctx__resize_old(c, &p, scales, &count));
     } else {
@@ -10595,31 +10763,31 @@ static epctx_status epctx__lower_resize(epctx__compiler *c) {
             EPCTX__TRY(epctx__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes, &size_count));
     }
     by_size = size_count > 0;
-    EPCTX__TRY(epctx__mark_axes(c, axes, axes_count, shape.rank, marked));
-    if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
-        (roi_count != 0 && roi_count != 2 * axes_count) || c->tensors[x].count == 0)
+    if ((by_size ? size_count : count) != axes.count || (by_size && count != 0) ||
+        (roi_count != 0 && roi_count != 2 * axes.count) || c->tensors[x].count == 0)
         return EPCTX__INVALID(c, "found %u scales, %u sizes and %u roi values for %u axes",
                               (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count,
-                              (uint64_t)axes_count);
-    if (by_size) EPCTX__TRY(epctx__resize_policy(c, &shape, axes, axes_count, sizes, scales));
-    larger = axes_count > 0 && scales[axes_count - 1] > 1.0f;
-    for (n = 0; n < axes_count; n++) { /* the fewest elements in between: larger rows come first */
-        const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
-        const size_t i = larger ? axes_count - 1 - n : n;
-        const float size = epctx__f_mul((float)shape.dims[axes[i]], scales[i]);
-        p.in = shape.dims[axes[i]];
+                              (uint64_t)axes.count);
+    if (by_size) EPCTX__TRY(epctx__resize_policy(c, &shape, &axes, sizes, scales));
+    larger = axes.count > 0 && scales[axes.count - 1] > 1.0f;
+    for (n = 0; n < axes.count; n++) { /* the fewest elements in between: larger rows come first */
+        const bool crop = p.transform == EPCTX__AT_CROP;
+        const size_t i = larger ? axes.count - 1 - n : n;
+        const float size = epctx__f_mul((float)shape.dims[axes.v[i]], scales[i]);
+        p.in = shape.dims[axes.v[i]];
         p.scale = scales[i];
         p.start = crop && roi_count > 0 ? roi[i] : 0.0f;
-        p.end = crop && roi_count > 0 ? roi[axes_count + i] : 1.0f;
+        p.end = crop && roi_count > 0 ? roi[axes.count + i] : 1.0f;
         if (!(p.scale > 0.0f && p.scale < 1e6f))
-            return EPCTX__INVALID(c, "axis %d: expected scale > 0 and < 1e6", axes[i]);
+            return EPCTX__INVALID(c, "axis %d: expected scale > 0 and < 1e6", axes.v[i]);
         p.out = by_size ? sizes[i] : (int64_t)epctx__floor(size);
         moved = p.scale != 1.0f || p.start != 0.0f || p.end != 1.0f;
         if (p.out == p.in && moved && (crop || p.in != 1))
-            return EPCTX__REFUSE(
-                c, "axis %d keeps its %d elements but shifts them: runtimes differ", axes[i], p.in);
+            return EPCTX__REFUSE(c,
+                                 "axis %d keeps its %d elements but shifts them: runtimes differ",
+                                 axes.v[i], p.in);
         if (p.out == p.in) continue;
-        EPCTX__TRY(epctx__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
+        EPCTX__TRY(epctx__resize_axis(c, x, (uint32_t)axes.v[i], &p, &x));
     }
     if (c->node->output_count > 0 && x == epctx__named(c, c->node->inputs[0]))
         return epctx__lower_identity(c);
@@ -10635,50 +10803,41 @@ static epctx_status epctx__lower_bitwise_not(epctx__compiler *c) {
     return epctx__emit_integer(c, EPCTX__EXACT_XOR, x, -1, &c->y);
 }
 
-/* |x|^p */
-static epctx_status epctx__powers(epctx__compiler *c, uint32_t x, int64_t p, uint32_t *y) {
-    if (p == 2) return epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, y);
-    EPCTX__TRY(epctx__emit_act(c, x, EPCTX__ACT_ABS, 0.0f, 0.0f, y));
-    return p == 1 ? EPCTX_OK : epctx__emit_number(c, EPCTX__BINARY_POW, *y, (float)p, y);
-}
-
-/* x^(1/p) */
-static epctx_status epctx__root(epctx__compiler *c, uint32_t x, int64_t p, uint32_t *y) {
-    *y = x;
-    if (p == 2) return epctx__emit_act(c, x, EPCTX__ACT_SQRT, 0.0f, 0.0f, y);
-    return p == 1 ? EPCTX_OK
-                  : epctx__emit_number(c, EPCTX__BINARY_POW, x, epctx__f_div(1.0f, (float)p), y);
-}
-
-static epctx_status epctx__p_attr(epctx__compiler *c, int64_t *p) {
-    *p = epctx_node_int(c->node, "p", 2);
-    return *p >= 1 && *p <= 64 ? EPCTX_OK : epctx__bad_attr(c, "p", "1 to 64");
+/* The p-norm: |x|^p, their sum, and the root of it; attribute p in r. */
+static epctx_status epctx__p_norm(epctx__compiler *c, epctx__recipe *r, bool root) {
+    static const char *const texts[3][2] = {
+        {"y = abs(x)", "y = y"}, {"y = x * x", "y = sqrt(y)"}, {"y = abs(x) ^ p", "y = y ^ q"}};
+    const int64_t p = epctx_node_int(c->node, "p", 2);
+    if (p < 1 || p > 64) return epctx__bad_attr(c, "p", "1 to 64");
+    EPCTX__TRY(epctx__scalar_float(c, (float)p, &r->v.p));
+    EPCTX__TRY(epctx__scalar_float(c, epctx__f_div(1.0f, (float)p), &r->v.q));
+    return epctx__cook(c, r, texts[p < 3 ? p - 1 : 2][root]);
 }
 
 static epctx_status epctx__lower_lp_norm(epctx__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x = c->in[0], y, axis;
-    int64_t p;
-    EPCTX__TRY(epctx__p_attr(c, &p));
-    EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[x].shape.rank, 0, &axis));
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t axis;
+    EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[r.v.x].shape.rank, 0, &axis));
     marked[axis] = true;
-    EPCTX__TRY(epctx__powers(c, x, p, &y));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, y, marked, true, &y));
-    EPCTX__TRY(epctx__root(c, y, p, &y));
-    EPCTX__TRY(/* zeros stay zeros */
-               epctx__emit_number(c, EPCTX__BINARY_MAX, y, FLT_MIN, &y));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, x, y, &c->y);
+    r.axes = marked;
+    EPCTX__TRY(epctx__p_norm(c, &r, false));
+    EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
+    EPCTX__TRY(epctx__p_norm(c, &r, true));
+    EPCTX__TRY(epctx__scalar_float(c, FLT_MIN, &r.v.t)); /* zeros stay zeros */
+    EPCTX__TRY(epctx__cook(c, &r, "y = x / max(y, t)"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 static epctx_status epctx__lower_global_lp_pool(epctx__compiler *c) {
-    bool marked[EPCTX_NPU_MAX_RANK];
-    uint32_t x = c->in[0], y, i;
-    int64_t p;
-    EPCTX__TRY(epctx__p_attr(c, &p));
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = i >= 2 && i < c->tensors[x].shape.rank;
-    EPCTX__TRY(epctx__powers(c, x, p, &y));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, y, marked, true, &y));
-    return epctx__root(c, y, p, &c->y);
+    static const bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true, true,
+                                                    true,  true,  true, true};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    r.axes = marked;
+    EPCTX__TRY(epctx__p_norm(c, &r, false));
+    EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
+    EPCTX__TRY(epctx__p_norm(c, &r, true));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
@@ -10700,282 +10859,192 @@ static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
 }
 
 static epctx_status epctx__lower_center_crop_pad(epctx__compiler *c) {
-    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], before;
-    epctx__shape shape = c->tensors[c->in[0]].shape;
+    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], pads[2 * EPCTX_NPU_MAX_RANK] = {0};
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__list axes;
-    uint32_t x = c->in[0], y, id = c->in[1], axis;
+    uint32_t axis;
     size_t count, i;
-    EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
+    EPCTX__TRY(epctx__const_ints(c, c->in[1], "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
     EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
     if (count != (axes.found ? axes.count : shape.rank))
         return EPCTX__INVALID(c, "shape: expected a size for each axis");
     for (i = 0; i < count; i++) {
         EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, shape.rank, 0, &axis));
-        if (sizes[i] < 1) return EPCTX__REFUSE(c, "shape: expected >= 1, found %d", sizes[i]);
-        before = (sizes[i] - shape.dims[axis]) / 2;
-        if (sizes[i] < shape.dims[axis]) {
-            EPCTX__TRY(
-                epctx__take_one(c, x, axis, (shape.dims[axis] - sizes[i]) / 2, sizes[i], &x));
-        } else if (sizes[i] > shape.dims[axis]) {
-            shape.dims[axis] = sizes[i];
-            EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, &y));
-            EPCTX__TRY(epctx__emit_fill(c, y, 0));
-            EPCTX__TRY(epctx__put_part(c, x, y, axis, before));
-            x = y;
-        }
-        shape.dims[axis] = sizes[i];
+        if (sizes[i] < 1 || sizes[i] > EPCTX__MAX_BYTES)
+            return EPCTX__REFUSE(c, "shape: expected 1..%u, found %d", (uint64_t)EPCTX__MAX_BYTES,
+                                 sizes[i]);
+        pads[axis] = (sizes[i] - shape.dims[axis]) / 2;
+        pads[shape.rank + axis] = sizes[i] - shape.dims[axis] - pads[axis];
     }
-    return epctx__lower_alias(c, x, &shape);
+    return epctx__emit_pad(c, EPCTX__PAD_CONSTANT, c->in[0], pads, 0, &c->y);
 }
 
-/* -- Attention: values of shape [batch, heads, length, width] -- */
+/* -- Attention: values of shape b(atch), h(eads), l(ength), w(idth) -- */
 
-/* Those of an input [batch, length, heads * width] change places. `turned`: [.., width, length]. */
-static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, int64_t heads, bool turned,
-                                 uint32_t *y) {
-    static const int64_t perms[2][2][4] = {{{0, 1, 2, 3}, {0, 1, 3, 2}},
-                                           {{0, 2, 1, 3}, {0, 2, 3, 1}}};
-    epctx__shape shape = c->tensors[x].shape;
-    const bool flat = shape.rank == 3;
-    if (flat && heads > 0 && shape.dims[2] % heads == 0) {
-        shape.rank = 4;
-        shape.dims[3] = shape.dims[2] / heads;
-        shape.dims[2] = heads;
-        EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    }
-    if (shape.rank != 4)
+/* From [b, l, heads * w] if x has rank 3. */
+static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, const char *attr, uint32_t *y) {
+    const epctx__shape *shape = &c->tensors[x].shape;
+    const bool flat = shape->rank != 4;
+    epctx__recipe r = epctx__recipe_of(x);
+    r.n.h = flat ? epctx_node_int(c->node, attr, 0) : 0;
+    if (flat && (shape->rank != 3 || r.n.h < 1 || shape->dims[2] % r.n.h != 0))
         return EPCTX__INVALID(c,
                               "expected rank 4, or rank 3 and a number of heads that divides it");
-    return epctx__emit_transpose(c, x, perms[flat][turned], y);
-}
-
-/* [batch, heads, length, width] as the node's input 0 has it. */
-static epctx_status epctx__unheads(epctx__compiler *c, uint32_t y, bool flat) {
-    static const int64_t perm[4] = {0, 2, 1, 3};
-    epctx__shape shape;
-    if (flat) {
-        EPCTX__TRY(epctx__emit_transpose(c, y, perm, &y));
-        shape = c->tensors[y].shape;
-        shape.rank = 3;
-        shape.dims[2] *= shape.dims[3];
-        return epctx__lower_alias(c, y, &shape);
-    }
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[bl(hw)>bhlw]" : "y = x[bhlw>bhlw]"));
+    *y = r.v.y;
+    return EPCTX_OK;
 }
 
 /* Keys or values: behind those of the past, which are input `past`; given back as output `present`.
  * Each of their heads serves `group` heads of the queries. */
 static epctx_status epctx__history(epctx__compiler *c, size_t input, size_t past, size_t present,
-                                   int64_t heads, int64_t queries, uint32_t *y) {
-    epctx__shape shape;
-    uint32_t x, old;
-    EPCTX__TRY(epctx__float_input(c, input, &x));
-    EPCTX__TRY(epctx__heads(c, x, heads, false, &x));
-    EPCTX__TRY(epctx__optional(c, past, &old));
-    shape = c->tensors[x].shape;
-    if (old != EPCTX__NONE) {
-        epctx__shape like = c->tensors[old].shape;
-        const int64_t before = like.dims[2];
-        like.dims[2] = shape.dims[2];
-        if (!epctx__same_shape(&like, &shape) || c->tensors[old].elem != c->tensors[x].elem)
-            return EPCTX__INVALID(
-                c, "input '%S': expected the shape of the new ones but for the length",
-                &c->node->inputs[past]);
-        shape.dims[2] += before;
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-        EPCTX__TRY(epctx__put_part(c, old, *y, 2, 0));
-        EPCTX__TRY(epctx__put_part(c, x, *y, 2, before));
-        x = *y;
+                                   int64_t queries, uint32_t *y) {
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    uint32_t parts[2];
+    EPCTX__TRY(epctx__float_input(c, input, &parts[1]));
+    EPCTX__TRY(epctx__heads(c, parts[1], "kv_num_heads", &r.v.x));
+    EPCTX__TRY(epctx__optional(c, past, &parts[0]));
+    parts[1] = r.v.x;
+    c->tensors[r.v.x].name = c->node->inputs[input];
+    if (parts[0] != EPCTX__NONE) {
+        EPCTX__TRY(epctx__want_float(c, parts[0]));
+        EPCTX__TRY(epctx__emit_concat(c, parts, 2, 2, &r.v.x));
     }
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, y)); /* the output's name is not this one's */
-    EPCTX__TRY(epctx__set_output(c, present, *y));
-    if (queries == shape.dims[1]) {
-        *y = x;
-        return EPCTX_OK;
-    }
-    if (shape.dims[1] == 0 || queries % shape.dims[1] != 0)
-        return EPCTX__INVALID(c, "%d heads do not serve %d", shape.dims[1], queries);
-    shape.rank = 5;
-    shape.dims[4] = shape.dims[3];
-    shape.dims[3] = shape.dims[2];
-    shape.dims[2] = 1;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    shape.dims[2] = queries / shape.dims[1];
-    EPCTX__TRY(epctx__expand_to(c, x, &shape, &x));
-    shape.rank = 4;
-    shape.dims[1] = queries;
-    shape.dims[2] = shape.dims[3];
-    shape.dims[3] = shape.dims[4];
-    return epctx__alias(c, x, &shape, 0, y);
+    EPCTX__TRY(epctx__cook(c, &r, "y = x[bhlw>bhlw]")); /* the output's name is not this one's */
+    EPCTX__TRY(epctx__set_output(c, present, r.v.y));
+    if (r.n.h == 0 || queries % r.n.h != 0)
+        return EPCTX__INVALID(c, "%d heads do not serve %d", r.n.h, queries);
+    r.n.r = queries / r.n.h;
+    if (r.n.r > 1) EPCTX__TRY(epctx__cook(c, &r, "x = x[bhlw>b(hr)lw]"));
+    *y = r.v.x;
+    return EPCTX_OK;
 }
 
-/* Adds input 3, a bool or float mask; positions of a shorter one behind its end are masked. */
-static epctx_status epctx__attention_mask(epctx__compiler *c, uint32_t *scores) {
-    const int64_t total = c->tensors[*scores].shape.dims[3];
-    uint32_t mask, zero, low, wide;
-    epctx__shape shape;
-    EPCTX__TRY(epctx__optional(c, 3, &mask));
-    if (mask == EPCTX__NONE) return EPCTX_OK;
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_SUB, zero, FLT_MAX, &low));
-    if (c->tensors[mask].elem == EPCTX_ONNX_BOOL)
-        EPCTX__TRY(epctx__emit_where(c, mask, zero, low, &mask));
-    EPCTX__TRY(epctx__want_float(c, mask));
-    shape = c->tensors[mask].shape;
-    if (shape.rank > 0 && shape.dims[shape.rank - 1] < total && shape.dims[shape.rank - 1] > 1) {
-        shape.dims[shape.rank - 1] = total;
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &wide));
-        EPCTX__TRY(epctx__emit_fill(c, wide, epctx__bits_of(-FLT_MAX)));
-        EPCTX__TRY(epctx__put_part(c, mask, wide, shape.rank - 1, 0));
-        mask = wide;
-    }
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, *scores, mask, scores);
+/* Input 3, a bool or float mask; positions of a shorter one behind its end are masked. */
+static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, int64_t total) {
+    const epctx__shape *shape;
+    EPCTX__TRY(epctx__optional(c, 3, &r->v.m));
+    if (r->v.m == EPCTX__NONE) return EPCTX_OK;
+    EPCTX__TRY(epctx__scalar_float(c, -FLT_MAX, &r->v.l));
+    if (c->tensors[r->v.m].elem == EPCTX_ONNX_BOOL)
+        EPCTX__TRY(epctx__cook(c, r, "m = where(m, 0, l)"));
+    EPCTX__TRY(epctx__want_float(c, r->v.m));
+    shape = &c->tensors[r->v.m].shape;
+    if (shape->rank > 0 && shape->dims[shape->rank - 1] < total && shape->dims[shape->rank - 1] > 1)
+        EPCTX__TRY(epctx__pad_axis(c, r->v.m, shape->rank - 1, total - shape->dims[shape->rank - 1],
+                                   epctx__bits_of(-FLT_MAX), &r->v.m));
+    return epctx__cook(c, r, "s = s + m");
 }
 
 /* Query i sees keys up to `past` + i. */
-static epctx_status epctx__attention_causal(epctx__compiler *c, int64_t past, uint32_t *scores) {
-    epctx__shape shape = {2, {0}};
+static epctx_status epctx__attention_causal(epctx__compiler *c, int64_t past,
+                                            const epctx__shape *scores, uint32_t *mask) {
+    const epctx__shape shape = {2, {scores->dims[2], scores->dims[3]}};
     int64_t i, j;
     float *data;
-    uint32_t id;
-    shape.dims[0] = c->tensors[*scores].shape.dims[2];
-    shape.dims[1] = c->tensors[*scores].shape.dims[3];
-    EPCTX__TRY(epctx__add_floats(c, epctx__count(&shape), &data, &id));
-    c->tensors[id].shape = shape;
+    EPCTX__TRY(epctx__add_floats(c, epctx__count(&shape), &data, mask));
+    c->tensors[*mask].shape = shape;
     for (i = 0; i < shape.dims[0]; i++)
         for (j = 0; j < shape.dims[1]; j++) *data++ = j <= past + i ? 0.0f : -FLT_MAX;
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, *scores, id, scores);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_attention(epctx__compiler *c) {
-    static const int64_t turn[4] = {0, 1, 3, 2};
     const float cap = epctx_node_float(c->node, "softcap", 0.0f);
     const int64_t mode = epctx_node_int(c->node, "qk_matmul_output_mode", 0);
-    uint32_t q = c->in[0], k, v, past = c->in[4], scores, shown[4];
-    epctx__shape shape;
+    const bool flat = c->tensors[c->in[0]].shape.rank == 3;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__shape scores;
+    uint32_t past = c->in[4], shown[4];
     int64_t heads, before;
-    float scale;
-    bool flat;
     EPCTX__TRY(epctx__unused_outputs(c, 4));
     if (c->node->input_count > 6 && c->node->inputs[6].size > 0)
         return EPCTX__REFUSE(c, "nonpad_kv_seqlen is not supported");
     if (mode < 0 || mode > 3) return epctx__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
-    flat = c->tensors[q].shape.rank == 3;
-    EPCTX__TRY(epctx__heads(c, q, epctx_node_int(c->node, "q_num_heads", 0), false, &q));
-    heads = c->tensors[q].shape.dims[1];
-    shape = c->tensors[q].shape;
-    scale = epctx_node_float(c->node, "scale", 1.0f / epctx__sqrt((float)shape.dims[3]));
-    EPCTX__TRY(epctx__history(c, 1, 4, 1, epctx_node_int(c->node, "kv_num_heads", 0), heads, &k));
-    EPCTX__TRY(epctx__history(c, 2, 5, 2, epctx_node_int(c->node, "kv_num_heads", 0), heads, &v));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, q, scale, &q));
-    EPCTX__TRY(epctx__emit_transpose(c, k, turn, &k));
-    EPCTX__TRY(epctx__matmul_of(c, q, k, &scores));
-    shown[0] = scores;
-    if (cap > 0.0f) {
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_DIV, scores, cap, &scores));
-        EPCTX__TRY(epctx__emit_act(c, scores, EPCTX__ACT_TANH, 0.0f, 0.0f, &scores));
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, scores, cap, &scores));
-    }
-    shown[1] = scores;
+    EPCTX__TRY(epctx__heads(c, r.v.x, "q_num_heads", &r.v.q));
+    scores = c->tensors[r.v.q].shape;
+    heads = scores.dims[1];
+    EPCTX__TRY(epctx__scalar_float(
+        c, epctx_node_float(c->node, "scale", 1.0f / epctx__sqrt((float)scores.dims[3])), &r.v.f));
+    EPCTX__TRY(epctx__history(c, 1, 4, 1, heads, &r.v.k));
+    EPCTX__TRY(epctx__history(c, 2, 5, 2, heads, &r.v.v));
+    EPCTX__TRY(epctx__cook(c, &r, "s = q * f @ k[bhlw>bhwl]"));
+    shown[0] = r.v.s;
+    scores = c->tensors[r.v.s].shape;
+    EPCTX__TRY(epctx__scalar_float(c, cap, &r.v.c));
+    if (cap > 0.0f) EPCTX__TRY(epctx__cook(c, &r, "s = tanh(s / c) * c"));
+    shown[1] = r.v.s;
     before = past != EPCTX__NONE ? c->tensors[past].shape.dims[2] : 0;
     if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
-        (before == 0 || c->tensors[q].shape.dims[2] > 1)) /* as ONNX Runtime: it is the newest */
-        EPCTX__TRY(epctx__attention_causal(c, before, &scores));
-    EPCTX__TRY(epctx__attention_mask(c, &scores));
-    if (scores != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
-        EPCTX__TRY(epctx__emit_act(c, scores, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, &scores));
-    shown[2] = scores;
-    EPCTX__TRY(epctx__emit_softmax(c, scores, 3, 4, false, &scores));
-    shown[3] = scores;
+        (before == 0 || scores.dims[2] > 1)) { /* as ONNX Runtime: it is the newest */
+        EPCTX__TRY(epctx__attention_causal(c, before, &scores, &r.v.m));
+        EPCTX__TRY(epctx__cook(c, &r, "s = s + m"));
+    }
+    EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
+    if (r.v.s != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
+        EPCTX__TRY(epctx__cook(c, &r, "s = finite(s)"));
+    shown[2] = r.v.s;
+    EPCTX__TRY(epctx__emit_softmax(c, r.v.s, 3, 4, false, &r.v.s));
+    shown[3] = r.v.s;
     if (c->node->output_count > 3) {
-        EPCTX__TRY(epctx__alias(c, shown[mode], &c->tensors[scores].shape, 0, &shown[mode]));
+        EPCTX__TRY(epctx__alias(c, shown[mode], &scores, 0, &shown[mode]));
         EPCTX__TRY(epctx__set_output(c, 3, shown[mode]));
     }
-    EPCTX__TRY(epctx__matmul_of(c, scores, v, &v));
-    return epctx__unheads(c, v, flat);
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 /* -- RotaryEmbedding -- */
 
-/* Half `part` of the first `width` of the last dimension: the other elements or the other half. */
-static void epctx__half(bool interleaved, int64_t part, int64_t width, int64_t *start,
-                        int64_t *step) {
-    *start = interleaved ? part : part * width / 2;
-    *step = interleaved ? 2 : 1;
-}
-
-/* Cosines or sines, input `i`: [batch, length, 1, width / 2], or where heads come before length. */
+/* Cosines or sines, input `i`, where heads come before the length or behind it (`flat`). */
 static epctx_status epctx__angles(epctx__compiler *c, size_t i, bool flat, uint32_t *y) {
-    epctx__shape shape;
-    uint32_t positions;
-    EPCTX__TRY(epctx__float_input(c, i, y));
-    EPCTX__TRY(epctx__optional(c, 3, &positions));
-    if (positions != EPCTX__NONE) EPCTX__TRY(epctx__emit_gather(c, *y, positions, 0, y));
-    shape = c->tensors[*y].shape;
-    if (shape.rank != 3)
-        return EPCTX__INVALID(c, "input '%S': expected rank %s", &c->node->inputs[i],
-                              positions != EPCTX__NONE ? "2" : "3");
-    shape.rank = 4;
-    shape.dims[3] = shape.dims[2];
-    shape.dims[2] = flat ? 1 : shape.dims[1];
-    shape.dims[1] = flat ? shape.dims[1] : 1;
-    return epctx__alias(c, *y, &shape, 0, y);
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    EPCTX__TRY(epctx__float_input(c, i, &r.v.x));
+    EPCTX__TRY(epctx__optional(c, 3, &r.v.p));
+    if (r.v.p != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, &r, "x = take(x, p)"));
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[blw>bl1w]" : "y = x[blw>b1lw]"));
+    *y = r.v.y;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     const bool interleaved = epctx_node_int(c->node, "interleaved", 0) != 0;
-    const int64_t heads = epctx_node_int(c->node, "num_heads", 0);
-    int64_t start[4] = {0, 0, 0, 0}, step[4] = {1, 1, 1, 1}, dense[4], from[4], width, part;
-    epctx__shape shape, given, box;
-    uint32_t x = c->in[0], y, angles[2], halves[2], a, b;
-    bool flat;
-    shape = given = c->tensors[x].shape;
-    flat = shape.rank == 3;
-    if (flat && heads > 0 && shape.dims[2] % heads == 0) {
-        shape.rank = 4;
-        shape.dims[3] = shape.dims[2] / heads;
-        shape.dims[2] = heads;
-    }
-    if (shape.rank != 4) return epctx__bad_attr(c, "num_heads", "a divisor of the last dimension");
+    const epctx__shape given = c->tensors[c->in[0]].shape;
+    const bool flat = given.rank != 4;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t parts[2];
+    int64_t width;
+    r.n.j = flat ? epctx_node_int(c->node, "num_heads", 0) : 0;
+    if (flat && (given.rank != 3 || r.n.j < 1 || given.dims[2] % r.n.j != 0))
+        return epctx__bad_attr(c, "num_heads", "a divisor of the last dimension");
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "x = x[hi(jk)>hijk]" : "x = x[hijk>hijk]"));
     width = epctx_node_int(c->node, "rotary_embedding_dim", 0);
-    width = width == 0 ? shape.dims[3] : width;
-    if (width < 2 || width % 2 != 0 || width > shape.dims[3])
+    width = width == 0 ? r.n.k : width;
+    if (width < 2 || width % 2 != 0 || width > r.n.k)
         return epctx__bad_attr(c, "rotary_embedding_dim", "an even part of the width");
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    EPCTX__TRY(epctx__angles(c, 1, flat, &angles[0]));
-    EPCTX__TRY(epctx__angles(c, 2, flat, &angles[1]));
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    box = shape;
-    box.dims[3] = width / 2;
-    epctx__dense(&shape, dense);
-    for (part = 0; part < 2; part++) {
-        epctx__half(interleaved, part, width, &start[3], &step[3]);
-        EPCTX__TRY(epctx__take_box(c, x, &box, start, step, &halves[part]));
+    EPCTX__TRY(epctx__angles(c, 1, flat, &r.v.c));
+    EPCTX__TRY(epctx__angles(c, 2, flat, &r.v.s));
+    r.n.p = 2;
+    EPCTX__TRY(epctx__take_one(c, r.v.x, 3, 0, width, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, interleaved ? "y = y[hij(wp)>phijw]" : "y = y[hij(pw)>phijw]"));
+    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, 1, &r.v.a));
+    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 1, 1, &r.v.b));
+    EPCTX__TRY(epctx__cook(c, &r, "y = a * c - b * s; z = a * s + b * c"));
+    if (!epctx__same_shape(&c->tensors[r.v.y].shape, &c->tensors[r.v.a].shape))
+        return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
+    parts[0] = r.v.y;
+    parts[1] = r.v.z;
+    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 0, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, interleaved ? "y = y[phijw>hij(wp)]" : "y = y[phijw>hij(pw)]"));
+    if (width < r.n.k) { /* the others stay */
+        parts[0] = r.v.y;
+        EPCTX__TRY(epctx__take_one(c, r.v.x, 3, width, r.n.k - width, &parts[1]));
+        EPCTX__TRY(epctx__emit_concat(c, parts, 2, 3, &r.v.y));
     }
-    for (part = 0; part < 2; part++) { /* cos * a - sin * b, sin * a + cos * b */
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, halves[0], angles[part], &a));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, halves[1], angles[1 - part], &b));
-        EPCTX__TRY(
-            epctx__emit_binary(c, part == 0 ? EPCTX__BINARY_SUB : EPCTX__BINARY_ADD, a, b, &a));
-        if (!epctx__same_shape(&c->tensors[a].shape, &box))
-            return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
-        epctx__half(interleaved, part, width, &start[3], &step[3]);
-        epctx__dense(&box, from);
-        dense[3] = step[3];
-        EPCTX__TRY(epctx__emit_move(c, a, y, &box, 0, (uint64_t)start[3], from, dense));
-    }
-    if (width < shape.dims[3]) {
-        EPCTX__TRY(epctx__take_one(c, x, 3, width, shape.dims[3] - width, &a));
-        EPCTX__TRY(epctx__put_part(c, a, y, 3, width));
-    }
-    return epctx__lower_alias(c, y, &given);
+    return epctx__lower_alias(c, r.v.y, &given);
 }
 
 /* -- windows of any rank: their elements are taken, or added up, by constant indices -- */
-
-static epctx_status epctx__reshape(epctx__compiler *c, uint32_t *x, epctx__shape shape) {
-    return epctx__alias(c, *x, &shape, 0, x);
-}
 
 /* Sizes from the axes. */
 static epctx_status epctx__geometry_sizes(epctx__compiler *c, epctx__geometry *g) {
@@ -11036,15 +11105,10 @@ static epctx_status epctx__points(epctx__compiler *c, const epctx__geometry *g, 
 /* [rows][places][taps] of images `x`, `outside` where there is no point. */
 static epctx_status epctx__take_windows(epctx__compiler *c, uint32_t x, const epctx__geometry *g,
                                         float outside, uint32_t *y) {
-    epctx__shape shape = {2, {0}};
+    const epctx__shape rows = {2, {(int64_t)c->tensors[x].count / g->points, g->points}};
     uint32_t wide, points;
-    shape.dims[0] = (int64_t)(c->tensors[x].count / (uint64_t)g->points);
-    shape.dims[1] = g->points;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    shape.dims[1]++;
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &wide));
-    EPCTX__TRY(epctx__emit_fill(c, wide, epctx__bits_of(outside)));
-    EPCTX__TRY(epctx__put_part(c, x, wide, 1, 0));
+    EPCTX__TRY(epctx__alias(c, x, &rows, 0, &x));
+    EPCTX__TRY(epctx__pad_axis(c, x, 1, 1, epctx__bits_of(outside), &wide));
     EPCTX__TRY(epctx__points(c, g, false, false, &points));
     return epctx__emit_gather(c, wide, points, 1, y);
 }
@@ -11052,25 +11116,19 @@ static epctx_status epctx__take_windows(epctx__compiler *c, uint32_t x, const ep
 /* The reverse: images of the sums of `x`, [n][channels][taps][places]. */
 static epctx_status epctx__add_windows(epctx__compiler *c, uint32_t x, int64_t n, int64_t channels,
                                        const epctx__geometry *g, uint32_t *y) {
-    static const int64_t inwards[4] = {2, 3, 0, 1}, outwards[2] = {1, 0};
-    epctx__shape shape = epctx__shape4(n, channels, g->taps, g->places);
-    uint32_t points, sums;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    EPCTX__TRY(epctx__emit_transpose(c, x, inwards, &x));
-    shape.rank = 2;
-    shape.dims[0] = g->taps * g->places;
-    shape.dims[1] = n * channels;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    shape.dims[1] = 1;
-    EPCTX__TRY(epctx__points(c, g, true, false, &points));
-    EPCTX__TRY(epctx__alias(c, points, &shape, 0, &points));
-    shape.dims[0] = g->points + 1;
-    shape.dims[1] = n * channels;
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &sums));
-    EPCTX__TRY(epctx__emit_fill(c, sums, 0));
-    EPCTX__TRY(epctx__emit_tuples(c, sums, points, x, 0, EPCTX__JOIN_ADD, &sums));
-    EPCTX__TRY(epctx__take_one(c, sums, 0, 0, g->points, &sums));
-    return epctx__emit_transpose(c, sums, outwards, y);
+    const epctx__shape windows = epctx__shape4(n, channels, g->taps, g->places);
+    const epctx__shape images = {2, {g->points + 1, n * channels}};
+    epctx__recipe r = epctx__recipe_of(x);
+    EPCTX__TRY(epctx__alias(c, x, &windows, 0, &r.v.x));
+    EPCTX__TRY(epctx__points(c, g, true, false, &r.v.i));
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[nctp>(tp)(nc)]; i = i[tp>(tp)1]"));
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &images, &r.v.y));
+    EPCTX__TRY(epctx__emit_fill(c, r.v.y, 0));
+    EPCTX__TRY(epctx__emit_tuples(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_ADD, &r.v.y));
+    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, g->points, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, "y = y[ij>ji]"));
+    *y = r.v.y;
+    return EPCTX_OK;
 }
 
 /* Taps of a place inside the image, with its padding or without. */
@@ -11102,22 +11160,16 @@ static epctx_status epctx__divide_by_taps(epctx__compiler *c, const epctx__geome
 static epctx_status epctx__pool_indices(epctx__compiler *c, const epctx__geometry *g,
                                         uint32_t windows, const epctx__shape *shape) {
     const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
-    epctx__shape flat = c->tensors[windows].shape;
-    uint32_t at, ramp, points;
-    EPCTX__TRY(epctx__emit_arg(c, windows, 2, false, false, 1, &at));
-    EPCTX__TRY(epctx__ramp(c, g->places, 3, 1, &ramp));
-    EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MUL, ramp, (int32_t)g->taps, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, at, ramp, &at));
-    EPCTX__TRY(epctx__points(c, g, false, columns, &points));
-    EPCTX__TRY(epctx__ramp(c, flat.dims[0], 3, 0, &ramp));
-    flat.rank = 1;
-    flat.dims[0] = g->places * g->taps;
-    EPCTX__TRY(epctx__alias(c, points, &flat, 0, &points));
-    EPCTX__TRY(epctx__emit_gather(c, points, at, 0, &at));
-    EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MUL, ramp, (int32_t)g->points, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, at, ramp, &at));
-    EPCTX__TRY(epctx__alias(c, at, shape, 0, &at));
-    return epctx__set_output(c, 1, at);
+    epctx__recipe r = epctx__recipe_of(windows);
+    r.n.r = c->tensors[windows].shape.dims[0];
+    r.n.n = g->points;
+    EPCTX__TRY(epctx__points(c, g, false, columns, &r.v.i));
+    EPCTX__TRY(epctx__emit_arg(c, windows, 2, false, false, 1, &r.v.a));
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "i = i[pt>(pt)]; a = a + range(#p)[p>1p1] * #t;"
+                           "y = take(i, a) + range(#r)[r>r11] * #n"));
+    EPCTX__TRY(epctx__alias(c, r.v.y, shape, 0, &r.v.y));
+    return epctx__set_output(c, 1, r.v.y);
 }
 
 static epctx_status epctx__lower_pool(epctx__compiler *c) {
@@ -11127,8 +11179,8 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true}, plain;
     epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__geometry g;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     uint32_t x = c->in[0], windows, y, i;
-    int64_t p = 1;
     epctx_error_clear(c->error);
     if (max && epctx__stored_size(type) == 1) /* float represents bytes exactly */
         EPCTX__TRY(epctx__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
@@ -11151,13 +11203,17 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
     }
     EPCTX__TRY(epctx__geometry_sizes(c, &g));
     if (lp) {
-        EPCTX__TRY(epctx__p_attr(c, &p));
-        EPCTX__TRY(epctx__powers(c, x, p, &x));
+        EPCTX__TRY(epctx__p_norm(c, &r, false));
+        x = r.v.y;
     }
     EPCTX__TRY(epctx__take_windows(c, x, &g, max ? epctx__float_of(0xff800000u) : 0.0f, &windows));
     EPCTX__TRY(epctx__reduce_over(c, max ? EPCTX__REDUCE_MAX : EPCTX__REDUCE_SUM, windows, marked,
                                   false, &y));
-    if (lp) EPCTX__TRY(epctx__root(c, y, p, &y));
+    if (lp) {
+        r.v.y = y;
+        EPCTX__TRY(epctx__p_norm(c, &r, true));
+        y = r.v.y;
+    }
     if (!lp && !max) EPCTX__TRY(epctx__divide_by_taps(c, &g, y, &y));
     EPCTX__TRY(epctx__emit_cast(c, y, type, &y));
     if (indices) EPCTX__TRY(epctx__pool_indices(c, &g, windows, &shape));
@@ -11167,15 +11223,12 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
 /* Adds the bias to images: output 0. */
 static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_input,
                                   const epctx__shape *shape) {
-    epctx__shape column = *shape;
-    uint32_t bias, i;
+    uint32_t bias;
     EPCTX__TRY(epctx__alias(c, y, shape, 0, &y));
     EPCTX__TRY(epctx__optional(c, bias_input, &bias));
     EPCTX__TRY(epctx__check_bias(c, shape->dims[1], bias));
     if (bias == EPCTX__NONE) return epctx__set_output(c, 0, y);
-    column.rank--;
-    for (i = 0; i < column.rank; i++) column.dims[i] = i == 0 ? shape->dims[1] : 1;
-    EPCTX__TRY(epctx__alias(c, bias, &column, 0, &bias));
+    EPCTX__TRY(epctx__along(c, &bias, shape->rank - 1, 0));
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, bias, &y));
     return epctx__set_output(c, 0, y);
 }
@@ -11184,53 +11237,49 @@ static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_in
 static epctx_status epctx__times_weights(epctx__compiler *c, uint32_t x, const epctx__geometry *g,
                                          size_t bias_input) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
+    epctx__recipe r = epctx__recipe_of(x);
     epctx__shape shape = c->tensors[x].shape, ws;
-    const int64_t n = shape.dims[0];
-    uint32_t w, y;
-    EPCTX__TRY(epctx__float_input(c, 1, &w));
-    ws = c->tensors[w].shape;
+    EPCTX__TRY(epctx__float_input(c, 1, &r.v.w));
+    ws = c->tensors[r.v.w].shape;
     if (ws.rank != g->rank + 2 || groups < 1 || ws.dims[0] % groups != 0 ||
         shape.dims[1] % groups != 0 || ws.dims[1] != shape.dims[1] / groups ||
-        c->tensors[w].count == 0)
+        c->tensors[r.v.w].count == 0)
         return EPCTX__INVALID(c, "weights '%S' do not fit %d channels in %d groups",
-                              &c->tensors[w].name, shape.dims[1], groups);
-    EPCTX__TRY(epctx__reshape(c, &x, epctx__shape4(n, groups, ws.dims[1] * g->taps, g->places)));
-    EPCTX__TRY(
-        epctx__reshape(c, &w, epctx__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g->taps)));
-    EPCTX__TRY(epctx__matmul_of(c, w, x, &y));
+                              &c->tensors[r.v.w].name, shape.dims[1], groups);
+    r.n.g = groups;
+    EPCTX__TRY(epctx__cook(c, &r, "y = w[(gm)*>gm*] @ x[n(gc)tp>ng(ct)p]"));
     shape.rank = g->rank + 2;
     shape.dims[1] = ws.dims[0];
     memcpy(shape.dims + 2, g->out, g->rank * sizeof *g->out);
-    return epctx__biased(c, y, bias_input, &shape);
+    return epctx__biased(c, r.v.y, bias_input, &shape);
 }
 
 static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
-    static const int64_t turn[4] = {0, 1, 3, 2};
-    epctx__shape xs = c->tensors[c->in[0]].shape;
+    const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     epctx__geometry g;
-    uint32_t x = c->in[0], w = c->in[1];
     if (xs.rank == 3 || xs.rank == 4) return epctx__lower_conv(c);
-    if (xs.rank < 3 || c->tensors[w].shape.rank != xs.rank)
+    if (xs.rank < 3 || ws.rank != xs.rank)
         return EPCTX__INVALID(c, "expected input and weights of one rank, 3 or more");
-    epctx__geometry_image(&g, &xs, &c->tensors[w].shape);
+    epctx__geometry_image(&g, &xs, &ws);
     EPCTX__TRY(epctx__geometry_of(c, &g));
-    EPCTX__TRY(epctx__take_windows(c, x, &g, 0.0f, &x));
-    EPCTX__TRY(epctx__reshape(c, &x, epctx__shape4(xs.dims[0], xs.dims[1], g.places, g.taps)));
-    EPCTX__TRY(epctx__emit_transpose(c, x, turn, &x));
-    return epctx__times_weights(c, x, &g, 2);
+    EPCTX__TRY(epctx__take_windows(c, r.v.x, &g, 0.0f, &r.v.x));
+    r.n.n = xs.dims[0];
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[(nc)pt>nctp]"));
+    return epctx__times_weights(c, r.v.x, &g, 2);
 }
 
 /* Transposed ones: the products of all places are added up. */
 static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
-    static const int64_t turn[3] = {0, 2, 1};
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx__shape xs = c->tensors[c->in[0]].shape, ws, flat;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__shape xs = c->tensors[c->in[0]].shape, ws;
     epctx__geometry g;
-    uint32_t x = c->in[0], w = c->in[1], y;
-    ws = c->tensors[w].shape;
+    r.v.w = c->in[1];
+    ws = c->tensors[r.v.w].shape;
     if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || xs.dims[1] % groups != 0 ||
-        ws.dims[0] != xs.dims[1] || c->tensors[w].count == 0)
-        return EPCTX__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[w].name,
+        ws.dims[0] != xs.dims[1] || c->tensors[r.v.w].count == 0)
+        return EPCTX__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[r.v.w].name,
                               xs.rank < 3 ? 0 : xs.dims[1]);
     if (xs.rank <= 4) return epctx__plane_transposed(c, groups);
     epctx__geometry_image(&g, &xs, &ws);
@@ -11238,17 +11287,12 @@ static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
     memcpy(g.in, g.out, sizeof g.in); /* windows over the result: its places are x's points */
     memcpy(g.out, xs.dims + 2, g.rank * sizeof *g.out);
     EPCTX__TRY(epctx__geometry_sizes(c, &g));
-    flat = epctx__shape4(groups, xs.dims[1] / groups, ws.dims[1] * g.taps, 1);
-    flat.rank = 3;
-    EPCTX__TRY(epctx__alias(c, w, &flat, 0, &w));
-    EPCTX__TRY(epctx__emit_transpose(c, w, turn, &w));
-    EPCTX__TRY(
-        epctx__reshape(c, &x, epctx__shape4(xs.dims[0], groups, xs.dims[1] / groups, g.places)));
-    EPCTX__TRY(epctx__matmul_of(c, w, x, &y));
-    EPCTX__TRY(epctx__add_windows(c, y, xs.dims[0], groups * ws.dims[1], &g, &y));
-    memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
+    r.n.g = groups;
+    EPCTX__TRY(epctx__cook(c, &r, "y = w[(gc)*>g*c] @ x[n(gc)*>ngc*]"));
     xs.dims[1] = groups * ws.dims[1];
-    return epctx__biased(c, y, 2, &xs);
+    EPCTX__TRY(epctx__add_windows(c, r.v.y, xs.dims[0], xs.dims[1], &g, &r.v.y));
+    memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
+    return epctx__biased(c, r.v.y, 2, &xs);
 }
 
 /* Places the columns of [n][channels * taps][places] in an image. */
@@ -11283,11 +11327,13 @@ static epctx_status epctx__lower_col2im(epctx__compiler *c) {
 
 /* Zeros but at the indices that MaxPool gave. */
 static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
-    int64_t sizes[EPCTX_NPU_MAX_RANK];
+    int64_t sizes[EPCTX_NPU_MAX_RANK], pads[2 * EPCTX_NPU_MAX_RANK] = {0};
     epctx__shape shape = c->tensors[c->in[0]].shape, flat = {1, {0}}, wide;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     epctx__geometry g;
-    uint32_t x = c->in[0], indices = c->in[1], id = c->in[2], y, i;
+    uint32_t i;
     size_t count;
+    r.v.i = c->in[1];
     if (shape.rank < 3) return EPCTX__INVALID(c, "expected rank >= 3");
     epctx__geometry_image(&g, &shape, NULL);
     EPCTX__TRY(epctx__ints(c, "kernel_shape", g.rank, 1, g.kernel));
@@ -11295,24 +11341,21 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     for (i = 0; i < g.rank; i++)
         shape.dims[2 + i] = (g.in[i] - 1) * g.stride[i] + g.kernel[i] - g.before[i] - g.after[i];
     EPCTX__TRY(epctx__shape_from(c, shape.dims, shape.rank, &wide));
-    flat.dims[0] = (int64_t)c->tensors[x].count;
-    EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
-    EPCTX__TRY(epctx__alias(c, indices, &flat, 0, &indices));
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[*>*]; i = i[*>*]"));
     flat.dims[0] = (int64_t)epctx__count(&shape);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, &y));
-    EPCTX__TRY(epctx__emit_fill(c, y, 0));
-    EPCTX__TRY(epctx__emit_pick(c, y, indices, x, 0, EPCTX__JOIN_NONE, &y));
-    if (id == EPCTX__NONE) return epctx__lower_alias(c, y, &shape);
-    EPCTX__TRY(epctx__const_ints(c, id, "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, &r.v.y));
+    EPCTX__TRY(epctx__emit_fill(c, r.v.y, 0));
+    EPCTX__TRY(epctx__emit_pick(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
+    if (c->in[2] == EPCTX__NONE) return epctx__lower_alias(c, r.v.y, &shape);
+    EPCTX__TRY(epctx__const_ints(c, c->in[2], "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
     EPCTX__TRY(epctx__shape_from(c, sizes, count, &wide));
-    for (i = 0; i < shape.rank; i++)
+    for (i = 0; i < shape.rank; i++) {
         if (wide.rank != shape.rank || wide.dims[i] < shape.dims[i])
             return epctx__bad_attr(c, "output_shape", "at least the size without it");
-    EPCTX__TRY(epctx__alias(c, y, &shape, 0, &x));
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &wide, &y));
-    EPCTX__TRY(epctx__emit_fill(c, y, 0));
-    EPCTX__TRY(epctx__put_part(c, x, y, 0, 0));
-    return epctx__set_output(c, 0, y);
+        pads[shape.rank + i] = wide.dims[i] - shape.dims[i];
+    }
+    EPCTX__TRY(epctx__alias(c, r.v.y, &shape, 0, &r.v.y));
+    return epctx__emit_pad(c, EPCTX__PAD_CONSTANT, r.v.y, pads, 0, &c->y);
 }
 
 /* -- positions along an axis, computed at run time -- */
@@ -11321,49 +11364,36 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
 static epctx_status epctx__lower_reverse_sequence(epctx__compiler *c) {
     const int64_t time = epctx_node_int(c->node, "time_axis", 0);
     const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
-    epctx__shape shape, column;
-    uint32_t x = c->in[0], lengths = c->in[1], ramp, back, inside, y;
-    shape = column = c->tensors[x].shape;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    r.v.l = c->in[1];
     if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
-        c->tensors[lengths].count != (uint64_t)shape.dims[batch])
+        c->tensors[r.v.l].count != (uint64_t)shape.dims[batch])
         return EPCTX__INVALID(c, "expected axes 0 and 1, and a length for each sequence");
-    column.rank = 2;
-    column.dims[time] = 1;
-    EPCTX__TRY(epctx__alias(c, lengths, &column, 0, &lengths));
-    EPCTX__TRY(epctx__emit_cast(c, lengths, EPCTX_ONNX_INT64, &lengths));
-    EPCTX__TRY(epctx__ramp(c, shape.dims[time], 2, (uint32_t)time, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_LESS, ramp, lengths, &inside));
-    EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_SUB, lengths, 1, &back));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_SUB, back, ramp, &back));
-    EPCTX__TRY(epctx__emit_where(c, inside, back, ramp, &y));
-    /* every element has an index of its own */
-    column = c->tensors[y].shape;
-    for (column.rank = shape.rank, inside = 2; inside < shape.rank; inside++)
-        column.dims[inside] = 1;
-    EPCTX__TRY(epctx__alias(c, y, &column, 0, &y));
-    EPCTX__TRY(epctx__expand_to(c, y, &shape, &y));
-    return epctx__emit_pick(c, x, y, EPCTX__NONE, time, 0, &c->y);
+    EPCTX__TRY(epctx__along(c, &r.v.l, 2, (uint32_t)batch));
+    EPCTX__TRY(epctx__ramp(c, shape.dims[time], 2, (uint32_t)time, &r.v.t));
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "l = int(l); i = where(t < l, l - 1 - t, t);"
+                           "x = x[ij*>ij*]; i = i[ij>ij*]"));
+    EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.i, EPCTX__NONE, time, 0, &r.v.y));
+    return epctx__lower_alias(c, r.v.y, &shape);
 }
 
 /* A cache, overwritten from write_indices[b] on. */
 static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
-    static const char *const modes[] = {"linear", "circular", NULL};
-    epctx__shape shape, column;
-    epctx_str mode;
-    uint32_t x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis, i;
-    EPCTX__TRY(epctx__text_attr(c, "mode", "linear", modes, &mode));
+    epctx__shape shape;
+    uint32_t circular, x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis;
+    EPCTX__TRY(epctx__choice(c, "mode", "linear circular", &circular));
     shape = c->tensors[update].shape;
     EPCTX__TRY(epctx__axis_attr(c, -2, shape.rank, 0, &axis));
     EPCTX__TRY(epctx__ramp(c, shape.dims[axis], shape.rank, axis, &ramp));
     if (first != EPCTX__NONE) {
-        column = shape;
-        for (i = 1; i < shape.rank; i++) column.dims[i] = 1;
         if (c->tensors[first].count != (uint64_t)shape.dims[0])
             return EPCTX__INVALID(c, "expected %d write_indices", shape.dims[0]);
-        EPCTX__TRY(epctx__alias(c, first, &column, 0, &first));
+        EPCTX__TRY(epctx__along(c, &first, shape.rank, 0));
         EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, first, ramp, &ramp));
     }
-    if (epctx_str_is(mode, "circular") && c->tensors[x].shape.rank > axis)
+    if (circular != 0 && c->tensors[x].shape.rank > axis)
         EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MOD, ramp,
                                        (int32_t)c->tensors[x].shape.dims[axis], &ramp));
     EPCTX__TRY(epctx__expand_to(c, ramp, &shape, &ramp));
@@ -11431,21 +11461,16 @@ static epctx_status epctx__emit_sample(epctx__compiler *c, uint32_t x, uint32_t 
 }
 
 static epctx_status epctx__lower_grid_sample(epctx__compiler *c) {
-    static const char *const modes[] = {"linear", "bilinear", "nearest", "bicubic", "cubic", NULL};
-    static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
+    static const uint32_t taps[5] = {2, 2, 1, 4, 4};
     epctx__sample p;
     epctx__shape xs, gs;
-    epctx_str mode, padding;
-    uint32_t x = c->in[0], grid = c->in[1], y, i;
-    EPCTX__TRY(epctx__text_attr(c, "mode", "linear", modes, &mode));
-    EPCTX__TRY(epctx__text_attr(c, "padding_mode", "zeros", paddings, &padding));
+    uint32_t mode, x = c->in[0], grid = c->in[1], y, i;
+    memset(&p, 0, sizeof p);
+    EPCTX__TRY(epctx__choice(c, "mode", "linear bilinear nearest bicubic cubic", &mode));
+    EPCTX__TRY(epctx__choice(c, "padding_mode", "zeros border reflection", &p.outside));
     xs = c->tensors[x].shape;
     gs = c->tensors[grid].shape;
-    memset(&p, 0, sizeof p);
-    p.taps = epctx_str_is(mode, "nearest") ? 1 : mode.data[mode.size - 5] == 'c' ? 4 : 2;
-    p.outside = epctx_str_is(padding, "zeros")    ? EPCTX__OUTSIDE_ZEROS
-                : epctx_str_is(padding, "border") ? EPCTX__OUTSIDE_BORDER
-                                                  : EPCTX__OUTSIDE_REFLECTION;
+    p.taps = taps[mode];
     p.positions =
         epctx_node_int(c->node, "align_corners", 0) != 0 ? EPCTX__BY_CENTERS : EPCTX__BY_EDGES;
     if (xs.rank < 4 || xs.rank > 5 || gs.rank != xs.rank || gs.dims[gs.rank - 1] != xs.rank - 2 ||
@@ -11457,98 +11482,71 @@ static epctx_status epctx__lower_grid_sample(epctx__compiler *c) {
 }
 
 /* One coordinate of the points that RoiAlign samples, `grid` to each of `bins` of a region:
- * [region][bins * grid]; with the regions' `low` and `high` ends of shape [region][1]. */
-static epctx_status epctx__region_points(epctx__compiler *c, uint32_t low, uint32_t high,
-                                         int64_t bins, int64_t grid, bool half, uint32_t *y) {
-    const float scale = epctx_node_float(c->node, "spatial_scale", 1.0f);
-    epctx__shape shape = {2, {1, bins * grid}};
-    uint32_t ramp, size;
-    void *data;
+ * y[region][bins * grid], between the regions' ends l and h of shape [region][1]. n: whether a
+ * point lies at most one element outside of an axis of n elements, 1 or 0. */
+static epctx_status epctx__region_points(epctx__compiler *c, epctx__recipe *r, int64_t bins,
+                                         int64_t grid, bool half) {
+    float *data;
     int64_t i;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ramp));
+    EPCTX__TRY(epctx__add_floats(c, (uint64_t)(bins * grid), &data, &r->v.t));
     for (i = 0; i < bins * grid; i++)
-        ((float *)data)[i] = epctx__f_div((float)(2 * i + 1), (float)(2 * bins * grid));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, low, scale, &low));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, high, scale, &high));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, high, low, &size));
-    if (half)
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_SUB, low, 0.5f, &low));
-    else
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MAX, size, 1.0f, &size));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, size, ramp, y));
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, *y, low, y);
-}
-
-/* 1 for points up to one element outside of an axis of `size`, 0 for those farther away. */
-static epctx_status epctx__near_points(epctx__compiler *c, uint32_t points, int64_t size,
-                                       uint32_t *y) {
-    uint32_t low, high, above;
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, -1, &low));
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, (int32_t)size, &high));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_LESS_EQUAL, low, points, &above));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_LESS_EQUAL, points, high, y));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_AND, above, *y, y));
-    return epctx__emit_cast(c, *y, EPCTX_ONNX_FLOAT, y);
+        data[i] = epctx__f_div((float)(2 * i + 1), (float)(2 * bins * grid));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "spatial_scale", 1.0f), &r->v.f));
+    EPCTX__TRY(epctx__scalar_float(c, 0.5f, &r->v.e));
+    EPCTX__TRY(epctx__cook(c, r, "l = l * f; h = h * f; d = h - l"));
+    EPCTX__TRY(epctx__cook(c, r, half ? "l = l - e" : "d = max(d, 1)"));
+    return epctx__cook(c, r, "y = d * t + l; n = float(-1 <= y & y <= #n)");
 }
 
 /* Means of bilinear samples of the regions of images. */
 static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
-    static const char *const transforms[] = {"half_pixel", "output_half_pixel", NULL};
-    static const char *const modes[] = {"avg", NULL};
+    static const bool samples[EPCTX_NPU_MAX_RANK] = {false, false, false, true, false, true};
     const int64_t grid = epctx_node_int(c->node, "sampling_ratio", 0);
     const int64_t bins[2] = {epctx_node_int(c->node, "output_height", 1),
                              epctx_node_int(c->node, "output_width", 1)};
-    const bool old = c->node->version < 16;
-    uint32_t x = c->in[0], rois = c->in[1], batch = c->in[2], ends[4], points[2], near[2], i, y;
-    bool marked[EPCTX_NPU_MAX_RANK] = {false, false, false, true, false, true};
+    const epctx__shape xs = c->tensors[c->in[0]].shape, rois = c->tensors[c->in[1]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]), axes[2];
+    uint32_t parts[2], whole, mode, i;
     epctx__sample form;
-    epctx__shape xs, shape;
-    int64_t regions, all[2];
-    epctx_str transform, mode;
-    EPCTX__TRY(epctx__text_attr(c, "coordinate_transformation_mode", transforms[old ? 1 : 0],
-                                transforms, &transform));
-    EPCTX__TRY(epctx__text_attr(c, "mode", "avg", modes, &mode));
-    xs = c->tensors[x].shape;
-    shape = c->tensors[rois].shape;
-    if (xs.rank != 4 || shape.rank != 2 || shape.dims[1] != 4 || grid < 1 || grid > 1024 ||
+    const bool old = c->node->version < 16;
+    EPCTX__TRY(epctx__choice(c, "coordinate_transformation_mode",
+                             old ? "output_half_pixel half_pixel" : "half_pixel output_half_pixel",
+                             &whole));
+    EPCTX__TRY(epctx__choice(c, "mode", "avg", &mode));
+    if (xs.rank != 4 || rois.rank != 2 || rois.dims[1] != 4 || grid < 1 || grid > 1024 ||
         bins[0] < 1 || bins[1] < 1 || bins[0] > 65536 || bins[1] > 65536 ||
-        c->tensors[batch].count != (uint64_t)shape.dims[0])
+        c->tensors[c->in[2]].count != (uint64_t)rois.dims[0])
         return EPCTX__REFUSE(c, "expected images of rank 4, regions [n][4], n batch_indices, "
                                 "and sampling_ratio 1 to 1024");
-    regions = shape.dims[0];
-    for (i = 0; i < 4; i++) EPCTX__TRY(epctx__take_one(c, rois, 1, i, 1, &ends[i]));
     for (i = 0; i < 2; i++) {
-        all[i] = bins[i] * grid;
-        EPCTX__TRY(epctx__region_points(c, ends[1 - i], ends[3 - i], bins[i], grid,
-                                        epctx_str_is(transform, "half_pixel"), &points[i]));
-        EPCTX__TRY(epctx__near_points(c, points[i], xs.dims[2 + i], &near[i]));
+        axes[i] = r;
+        axes[i].n.n = xs.dims[2 + i];
+        EPCTX__TRY(epctx__take_one(c, c->in[1], 1, 1 - i, 1, &axes[i].v.l));
+        EPCTX__TRY(epctx__take_one(c, c->in[1], 1, 3 - i, 1, &axes[i].v.h));
+        EPCTX__TRY(epctx__region_points(c, &axes[i], bins[i], grid, (whole == 0) != old));
     }
-    shape = epctx__shape4(regions, all[0], all[1], 2);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    for (i = 0; i < 2; i++) { /* the column first */
-        epctx__shape part = epctx__shape4(regions, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1], 1);
-        EPCTX__TRY(epctx__alias(c, points[i], &part, 0, &points[i]));
-        EPCTX__TRY(epctx__reshape(
-            c, &near[i], epctx__shape4(regions, 1, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1])));
-        part = epctx__shape4(regions, all[0], all[1], 1);
-        EPCTX__TRY(epctx__expand_to(c, points[i], &part, &points[i]));
-        EPCTX__TRY(epctx__put_part(c, points[i], y, 3, 1 - (int64_t)i));
-    }
-    EPCTX__TRY(epctx__emit_gather(c, x, batch, 0, &x));
+    r.v.a = axes[0].v.y;
+    r.v.b = axes[1].v.y;
+    r.v.m = axes[0].v.n;
+    r.v.n = axes[1].v.n;
+    r.v.i = c->in[2];
+    r.n.a = bins[0] * grid;
+    r.n.b = bins[1] * grid;
+    EPCTX__TRY(epctx__cook(c, &r, "a = a[ra>rab1]; b = b[rb>rab1]; x = take(x, i)"));
+    parts[0] = r.v.b; /* the column first */
+    parts[1] = r.v.a;
+    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 3, &r.v.y));
     memset(&form, 0, sizeof form);
     form.taps = 2;
     form.outside = EPCTX__OUTSIDE_BORDER;
     form.positions = EPCTX__BY_ELEMENTS;
-    EPCTX__TRY(epctx__emit_sample(c, x, y, &form, &y));
-    shape = epctx__shape4(regions, xs.dims[1], all[0], all[1]);
-    EPCTX__TRY(epctx__alias(c, y, &shape, 0, &y));
-    for (i = 0; i < 2; i++) EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, y, near[i], &y));
-    shape.rank = 6;
-    shape.dims[2] = bins[0];
-    shape.dims[4] = bins[1];
-    shape.dims[3] = shape.dims[5] = grid;
-    EPCTX__TRY(epctx__alias(c, y, &shape, 0, &y));
-    return epctx__reduce_over(c, EPCTX__REDUCE_MEAN, y, marked, false, &c->y);
+    EPCTX__TRY(epctx__emit_sample(c, r.v.x, r.v.y, &form, &r.v.y));
+    r.axes = samples;
+    r.n.g = r.n.h = grid;
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
+                           "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 /* The sum of the signed products of all permutations. */
@@ -11609,42 +11607,43 @@ static epctx_status epctx__tap_positions(epctx__compiler *c, const epctx__geomet
 
 /* A convolution whose taps are moved by offsets and weighted by a mask. */
 static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
-    static const int64_t turn[4] = {0, 1, 3, 2}, step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
     static const int64_t first[EPCTX_NPU_MAX_RANK] = {0, 0, 0, 1};
+    static const int64_t step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
     const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
+    const epctx__shape xs = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__shape turned;
     epctx__geometry g;
     epctx__sample p;
-    epctx__shape xs = c->tensors[c->in[0]].shape, flat;
-    uint32_t x = c->in[0], w = c->in[1], offset = c->in[2], mask = c->in[4], base;
-    if (xs.rank != 4 || c->tensors[w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
+    r.v.w = c->in[1];
+    r.v.o = c->in[2];
+    r.v.m = c->in[4];
+    if (xs.rank != 4 || c->tensors[r.v.w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
         return EPCTX__INVALID(c, "expected images and weights of rank 4 and channels for %d groups",
                               groups);
-    epctx__geometry_image(&g, &xs, &c->tensors[w].shape);
+    epctx__geometry_image(&g, &xs, &c->tensors[r.v.w].shape);
     EPCTX__TRY(epctx__geometry_of(c, &g));
-    if (c->tensors[offset].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
-        (mask != EPCTX__NONE && c->tensors[mask].count * 2 != c->tensors[offset].count))
+    if (c->tensors[r.v.o].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
+        (r.v.m != EPCTX__NONE && c->tensors[r.v.m].count * 2 != c->tensors[r.v.o].count))
         return EPCTX__INVALID(c, "offsets or mask do not fit %d windows of %d", g.places, g.taps);
-    EPCTX__TRY(epctx__reshape(c, &offset, epctx__shape4(xs.dims[0] * groups, g.taps, 2, g.places)));
-    EPCTX__TRY(epctx__emit_transpose(c, offset, turn, &offset));
-    flat = c->tensors[offset].shape;
-    EPCTX__TRY(epctx__take_box(c, offset, &flat, first, step, &offset));
-    EPCTX__TRY(epctx__tap_positions(c, &g, &base));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, offset, base, &offset));
+    r.n.g = groups;
+    r.n.t = g.taps;
+    r.n.d = 2;
+    EPCTX__TRY(epctx__cook(c, &r, "o = o[n(gtd)*>(ng)t*d]; x = x[n(gc)hw>(ng)chw]"));
+    turned = c->tensors[r.v.o].shape; /* the column first */
+    EPCTX__TRY(epctx__take_box(c, r.v.o, &turned, first, step, &r.v.o));
+    EPCTX__TRY(epctx__tap_positions(c, &g, &r.v.p));
+    EPCTX__TRY(epctx__cook(c, &r, "o = o + p"));
     memset(&p, 0, sizeof p);
     p.taps = 2;
     p.positions = EPCTX__BY_ELEMENTS;
-    EPCTX__TRY(epctx__reshape(
-        c, &x, epctx__shape4(xs.dims[0] * groups, xs.dims[1] / groups, xs.dims[2], xs.dims[3])));
-    EPCTX__TRY(epctx__emit_sample(c, x, offset, &p, &x));
-    if (mask != EPCTX__NONE) {
-        EPCTX__TRY(epctx__want_float(c, mask));
-        flat = epctx__shape4(xs.dims[0] * groups, 1, g.taps * g.places, 0);
-        flat.rank = 3;
-        EPCTX__TRY(epctx__alias(c, mask, &flat, 0, &mask));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, mask, &x));
+    EPCTX__TRY(epctx__emit_sample(c, r.v.x, r.v.o, &p, &r.v.x));
+    if (r.v.m != EPCTX__NONE) {
+        EPCTX__TRY(epctx__want_float(c, r.v.m));
+        EPCTX__TRY(epctx__cook(c, &r, "x = x * m[n(gt)*>(ng)1(t*)]"));
     }
-    EPCTX__TRY(epctx__reshape(c, &x, epctx__shape4(xs.dims[0], xs.dims[1], g.taps, g.places)));
-    return epctx__times_weights(c, x, &g, 3);
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[(ng)c(tp)>n(gc)tp]"));
+    return epctx__times_weights(c, r.v.x, &g, 3);
 }
 
 /* -- the largest elements -- */
@@ -11777,12 +11776,12 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     const uint64_t parts = (uint64_t)shape->dims[shape->rank - 1];
     const float scale = inverse ? epctx__f_div(1.0f, (float)size) : 1.0f;
     epctx__shape flat = {2, {rows, (int64_t)epctx__mul3(parts, bins, 2)}};
-    const bool folding = c->folding;
+    epctx__recipe r = epctx__recipe_of(x);
     float *w, *turn;
     void *data;
     uint64_t i, k;
-    uint32_t waves;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &waves));
+    r.v.f = window;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &r.v.w));
     w = (float *)data;
     EPCTX__MAKE(c, turn, float, 2 * size);
     for (i = 0; i < size; i++) {
@@ -11797,22 +11796,18 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
         }
     }
     if (window != EPCTX__NONE) {
-        const epctx__shape column = {2, {rows, 1}};
         EPCTX__TRY(epctx__want_float(c, window));
-        EPCTX__TRY(epctx__alias(c, window, &column, 0, &window));
-        c->folding = c->tensors[window].constant;
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, waves, window, &waves));
-        c->folding = folding;
+        EPCTX__TRY(epctx__cook(c, &r, "w = w * f[*>*1]"));
     }
     flat.dims[0] *= (int64_t)parts;
     flat.dims[1] /= (int64_t)parts;
-    EPCTX__TRY(epctx__alias(c, waves, &flat, 0, &waves));
+    EPCTX__TRY(epctx__alias(c, r.v.w, &flat, 0, &r.v.w));
     flat.dims[1] = flat.dims[0];
     flat.dims[0] = (int64_t)c->tensors[x].count / flat.dims[1];
-    EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
-    EPCTX__TRY(epctx__matmul_of(c, x, waves, y));
+    EPCTX__TRY(epctx__alias(c, x, &flat, 0, &r.v.x));
+    EPCTX__TRY(epctx__cook(c, &r, "y = x @ w"));
     shape->dims[shape->rank - 1] = 2;
-    return epctx__alias(c, *y, shape, 0, y);
+    return epctx__alias(c, r.v.y, shape, 0, y);
 }
 
 static epctx_status epctx__lower_dft(epctx__compiler *c) {
