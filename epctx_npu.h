@@ -7510,6 +7510,45 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
     return EPCTX__REFUSE(c, "integer inputs are not supported");
 }
 
+/* -- recipes: operators as formulas --
+ *
+ * A recipe is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
+ * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
+ * whole and take the type of the operand beside them; #a is the number of a size.
+ *
+ * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need be;
+ * sizes only on the right repeat it, those on the left only are 1, and the elements of x[aa>a] are a
+ * diagonal. * is the product of the dimensions that are left; one other size of each dimension may
+ * be unknown. Recipes of one epctx__recipe share values and sizes. */
+
+typedef struct epctx__recipe {
+    struct {
+        uint32_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
+    } v; /* values */
+    struct {
+        int64_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, rest;
+    } n;              /* sizes; 0: not known yet */
+    const bool *axes; /* those over which sum, mean and highest reduce: they become 1 */
+    const char *at;   /* what comes next */
+} epctx__recipe;
+
+static epctx__recipe epctx__recipe_of(uint32_t x) {
+    epctx__recipe r;
+    memset(&r, 0, sizeof r);
+    r.v.x = x;
+    return r;
+}
+
+/* Emits the steps of a recipe. */
+static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text);
+
+/* The same; its y is output 0. */
+static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const char *text) {
+    EPCTX__TRY(epctx__cook(c, r, text));
+    c->y = r->v.y;
+    return EPCTX_OK;
+}
+
 /* ============================================================
  * >>lower: operators
  *
@@ -8706,7 +8745,8 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape, part = {0, {0}};
     int64_t depth;
     float number;
-    uint32_t indices = c->in[0], id = c->in[1], values = c->in[2], on, off, ramp, size, axis;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t id = c->in[1], values = c->in[2], axis;
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
         EPCTX__TRY(epctx__const_float(c, id, "depth", &number));
         depth = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
@@ -8719,20 +8759,14 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
         shape.rank == EPCTX_NPU_MAX_RANK)
         return EPCTX__INVALID(c, "expected depth >= 1 and 2 values, found depth %d and %u values",
                               depth, c->tensors[values].count);
-    EPCTX__TRY(epctx__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
     memmove(shape.dims + axis + 1, shape.dims + axis, (shape.rank++ - axis) * sizeof *shape.dims);
     shape.dims[axis] = 1;
-    EPCTX__TRY(epctx__alias(c, indices, &shape, 0, &indices));
-    EPCTX__TRY(epctx__ramp(c, depth, shape.rank, axis, &ramp));
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth, &size));
-    /* -1 is the last index; indices out of range stay off */
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, indices, size, &on));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, on, ramp, &on));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, indices, ramp, &off));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_OR, on, off, &id));
-    EPCTX__TRY(epctx__alias(c, values, &part, 1, &on));
-    EPCTX__TRY(epctx__alias(c, values, &part, 0, &off));
-    return epctx__emit_where(c, id, on, off, &c->y);
+    EPCTX__TRY(epctx__alias(c, r.v.x, &shape, 0, &r.v.x));
+    EPCTX__TRY(epctx__ramp(c, depth, shape.rank, axis, &r.v.t));
+    EPCTX__TRY(epctx__alias(c, values, &part, 1, &r.v.a));
+    EPCTX__TRY(epctx__alias(c, values, &part, 0, &r.v.b));
+    r.n.n = depth; /* -1 is the last index; indices out of range stay off */
+    return epctx__cook_y(c, &r, "x = int(x); y = where(x + #n == t | x == t, a, b)");
 }
 
 /* -- sliding windows: Conv and pools -- */
@@ -8930,14 +8964,13 @@ static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint
 
 /* Each channel `times` times. */
 static epctx_status epctx__repeat_channels(epctx__compiler *c, uint32_t *x, int64_t times) {
-    epctx__shape image = c->tensors[*x].shape, split;
-    const int64_t plane = (int64_t)epctx__product(&image, 2, image.rank);
-    const int64_t from[4] = {image.dims[1] * plane, plane, 0, 1};
+    epctx__recipe r = epctx__recipe_of(*x);
+    epctx__shape image = c->tensors[*x].shape;
     if (times == 1) return EPCTX_OK;
-    split = epctx__shape4(image.dims[0], image.dims[1], times, plane);
+    r.n.r = times;
     image.dims[1] *= times;
-    EPCTX__TRY(epctx__emit_picked(c, *x, &split, 0, from, x));
-    return epctx__alias(c, *x, &image, 0, x);
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>ncr*]"));
+    return epctx__alias(c, r.v.x, &image, 0, x);
 }
 
 static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, uint32_t bias,
@@ -9299,19 +9332,19 @@ static epctx_status epctx__lower_arg(epctx__compiler *c) {
 static epctx_status epctx__lower_hardmax(epctx__compiler *c) {
     const bool old = c->node->version < 13;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
     epctx__shape flat = shape;
-    uint32_t x = c->in[0], y, axis, ramp;
+    uint32_t x = c->in[0], axis;
     EPCTX__TRY(epctx__axis_attr(c, old ? 1 : -1, shape.rank, 0, &axis));
     if (old) {
         flat = epctx__flat(&shape, axis);
         axis = 1;
         EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
     }
-    EPCTX__TRY(epctx__emit_arg(c, x, axis, false, false, 1, &y));
-    EPCTX__TRY(epctx__ramp(c, flat.dims[axis], flat.rank, axis, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, y, ramp, &y));
-    EPCTX__TRY(epctx__emit_cast(c, y, EPCTX_ONNX_FLOAT, &y));
-    return epctx__lower_alias(c, y, &shape);
+    EPCTX__TRY(epctx__emit_arg(c, x, axis, false, false, 1, &r.v.x));
+    EPCTX__TRY(epctx__ramp(c, flat.dims[axis], flat.rank, axis, &r.v.t));
+    EPCTX__TRY(epctx__cook(c, &r, "y = float(x == t)"));
+    return epctx__lower_alias(c, r.v.y, &shape);
 }
 
 /* Mean of several tensors. */
@@ -9525,34 +9558,7 @@ static epctx_status epctx__lower_matmul(epctx__compiler *c) {
     return epctx__matmul_of(c, c->in[0], c->in[1], &c->y);
 }
 
-/* -- recipes: operators as formulas --
- *
- * A recipe is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
- * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
- * whole and take the type of the operand beside them; #a is the number of a size.
- *
- * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need be;
- * sizes only on the right repeat it, those on the left only are 1, and the elements of x[aa>a] are a
- * diagonal. * is the product of the dimensions that are left; one other size of each dimension may
- * be unknown. Recipes of one epctx__recipe share values and sizes. */
-
-typedef struct epctx__recipe {
-    struct {
-        uint32_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
-    } v; /* values */
-    struct {
-        int64_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, rest;
-    } n;              /* sizes; 0: not known yet */
-    const bool *axes; /* those over which sum, mean and highest reduce: they become 1 */
-    const char *at;   /* what comes next */
-} epctx__recipe;
-
-static epctx__recipe epctx__recipe_of(uint32_t x) {
-    epctx__recipe r;
-    memset(&r, 0, sizeof r);
-    r.v.x = x;
-    return r;
-}
+/* -- recipes: how they are read (above >>lower) -- */
 
 /* A value, or a number as long as v is NONE. */
 typedef struct epctx__term {
@@ -9778,7 +9784,6 @@ static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint
     }
 }
 
-/* Emits the steps of a recipe. */
 static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text) {
     epctx__term y;
     size_t at;
@@ -9833,8 +9838,7 @@ static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
                                 c->tensors[r.v.x].shape.rank, marked));
     r.axes = marked;
     EPCTX__TRY(epctx__scalar_float(c, 1e-9f, &r.v.e));
-    EPCTX__TRY(epctx__cook(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)"));
-    return epctx__set_output(c, 0, r.v.y);
+    return epctx__cook_y(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)");
 }
 
 /* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
@@ -10036,8 +10040,7 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "alpha", 1e-4f), &r.v.a));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "bias", 1.0f), &r.v.k));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "beta", 0.75f), &r.v.b));
-    EPCTX__TRY(epctx__cook(c, &r, "y = x / (m * a + k) ^ b"));
-    return epctx__set_output(c, 0, r.v.y);
+    return epctx__cook_y(c, &r, "y = x / (m * a + k) ^ b");
 }
 
 /* -- quantization -- */
@@ -10761,8 +10764,8 @@ static epctx_status epctx__lower_bitwise_not(epctx__compiler *c) {
     return epctx__emit_integer(c, EPCTX__EXACT_XOR, x, -1, &c->y);
 }
 
-/* The p-norm: |x|^p, their sum, and the root of it; attribute p in r. */
-static epctx_status epctx__p_norm(epctx__compiler *c, epctx__recipe *r, bool root) {
+/* y = |x|^p, with attribute p, or y^(1/p) (`root`). */
+static epctx_status epctx__power(epctx__compiler *c, epctx__recipe *r, bool root) {
     static const char *const texts[3][2] = {
         {"y = abs(x)", "y = y"}, {"y = x * x", "y = sqrt(y)"}, {"y = abs(x) ^ p", "y = y ^ q"}};
     const int64_t p = epctx_node_int(c->node, "p", 2);
@@ -10772,30 +10775,20 @@ static epctx_status epctx__p_norm(epctx__compiler *c, epctx__recipe *r, bool roo
     return epctx__cook(c, r, texts[p < 3 ? p - 1 : 2][root]);
 }
 
-static epctx_status epctx__lower_lp_norm(epctx__compiler *c) {
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+/* LpNormalization, GlobalLpPool: the p-norms of an axis or of images. */
+static epctx_status epctx__lower_lp(epctx__compiler *c) {
+    const bool pool = c->variant != 0;
+    bool marked[EPCTX_NPU_MAX_RANK];
     epctx__recipe r = epctx__recipe_of(c->in[0]);
-    uint32_t axis;
-    EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[r.v.x].shape.rank, 0, &axis));
-    marked[axis] = true;
+    uint32_t axis = 0, i;
+    if (!pool) EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[r.v.x].shape.rank, 0, &axis));
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = pool ? i >= 2 : i == axis;
     r.axes = marked;
-    EPCTX__TRY(epctx__p_norm(c, &r, false));
+    EPCTX__TRY(epctx__power(c, &r, false));
     EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
-    EPCTX__TRY(epctx__p_norm(c, &r, true));
+    EPCTX__TRY(epctx__power(c, &r, true));
     EPCTX__TRY(epctx__scalar_float(c, FLT_MIN, &r.v.t)); /* zeros stay zeros */
-    EPCTX__TRY(epctx__cook(c, &r, "y = x / max(y, t)"));
-    return epctx__set_output(c, 0, r.v.y);
-}
-
-static epctx_status epctx__lower_global_lp_pool(epctx__compiler *c) {
-    static const bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true, true,
-                                                    true,  true,  true, true};
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
-    r.axes = marked;
-    EPCTX__TRY(epctx__p_norm(c, &r, false));
-    EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
-    EPCTX__TRY(epctx__p_norm(c, &r, true));
-    return epctx__set_output(c, 0, r.v.y);
+    if (!pool) return epctx__cook_y(c, &r, "y = x / max(y, t)");
 }
 
 static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
@@ -10948,8 +10941,7 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
         EPCTX__TRY(epctx__alias(c, shown[mode], &scores, 0, &shown[mode]));
         EPCTX__TRY(epctx__set_output(c, 3, shown[mode]));
     }
-    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v"));
-    return epctx__set_output(c, 0, r.v.y);
+    return epctx__cook_y(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v");
 }
 
 /* -- RotaryEmbedding -- */
@@ -11161,7 +11153,7 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
     }
     EPCTX__TRY(epctx__geometry_sizes(c, &g));
     if (lp) {
-        EPCTX__TRY(epctx__p_norm(c, &r, false));
+        EPCTX__TRY(epctx__power(c, &r, false));
         x = r.v.y;
     }
     EPCTX__TRY(epctx__take_windows(c, x, &g, max ? epctx__float_of(0xff800000u) : 0.0f, &windows));
@@ -11169,7 +11161,7 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
                                   false, &y));
     if (lp) {
         r.v.y = y;
-        EPCTX__TRY(epctx__p_norm(c, &r, true));
+        EPCTX__TRY(epctx__power(c, &r, true));
         y = r.v.y;
     }
     if (!lp && !max) EPCTX__TRY(epctx__divide_by_taps(c, &g, y, &y));
@@ -11360,23 +11352,23 @@ static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
 
 /* The grid of GridSample for affine transformations: positions in -1..1 times theta. */
 static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
-    static const int64_t turn[3] = {0, 2, 1};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
     int64_t sizes[EPCTX_NPU_MAX_RANK], n, at, rest;
     epctx__shape shape = {2, {0}};
-    uint32_t theta = c->in[0], id = c->in[1], base, y, i, rank;
+    uint32_t i, rank;
     size_t count;
     void *data;
     float *v;
-    EPCTX__TRY(epctx__const_ints(c, id, "size", 5, sizes, &count));
+    EPCTX__TRY(epctx__const_ints(c, c->in[1], "size", 5, sizes, &count));
     EPCTX__TRY(epctx__shape_from(c, sizes, count, &shape));
-    if (count < 4 || c->tensors[theta].shape.rank != 3)
+    if (count < 4 || c->tensors[r.v.x].shape.rank != 3)
         return EPCTX__INVALID(c, "expected size of 4 or 5, theta of rank 3");
     rank = (uint32_t)count - 2;
     n = (int64_t)epctx__product(&shape, 2, shape.rank);
     shape = epctx__shape4(n, rank + 1, 1, 1);
     shape.rank = 2;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &base));
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &r.v.b));
     v = (float *)data;
     for (at = 0; at < n; at++) {
         for (i = 0, rest = at; i < rank; i++) {
@@ -11388,13 +11380,12 @@ static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
         }
         *v++ = 1.0f;
     }
-    EPCTX__TRY(epctx__emit_transpose(c, theta, turn, &theta));
-    EPCTX__TRY(epctx__matmul_of(c, base, theta, &y));
+    EPCTX__TRY(epctx__cook(c, &r, "y = b @ x[nij>nji]"));
     for (i = 0; i < rank; i++) shape.dims[1 + i] = sizes[2 + i];
     shape.dims[0] = sizes[0];
     shape.dims[rank + 1] = rank;
     shape.rank = rank + 2;
-    return epctx__lower_alias(c, y, &shape);
+    return epctx__lower_alias(c, r.v.y, &shape);
 }
 
 /* -- images at given positions -- */
@@ -11501,10 +11492,9 @@ static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
     EPCTX__TRY(epctx__emit_sample(c, r.v.x, r.v.y, &form, &r.v.y));
     r.axes = samples;
     r.n.g = r.n.h = grid;
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
-                           "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]"));
-    return epctx__set_output(c, 0, r.v.y);
+    return epctx__cook_y(c, &r,
+                         "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
+                         "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]");
 }
 
 /* The sum of the signed products of all permutations. */
@@ -11878,7 +11868,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"Gelu", "x", epctx__lower_gelu, 0},
     {"Gemm", "ffX", epctx__lower_gemm, 0},
     {"GlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
-    {"GlobalLpPool", "f", epctx__lower_global_lp_pool, 0},
+    {"GlobalLpPool", "f", epctx__lower_lp, true},
     {"GlobalMaxPool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MAX},
     {"Greater", "", epctx__lower_exact, EPCTX__EXACT_LESS | EPCTX__SWAPPED},
     {"GreaterOrEqual", "", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL | EPCTX__SWAPPED},
@@ -11899,7 +11889,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"LessOrEqual", "", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
     {"LogSoftmax", "f", epctx__lower_softmax, true},
     {"Loop", "X", epctx__lower_loop, false},
-    {"LpNormalization", "f", epctx__lower_lp_norm, 0},
+    {"LpNormalization", "f", epctx__lower_lp, false},
     {"LpPool", "x", epctx__lower_pool, EPCTX__POOL_LP},
     {"MatMul", "ff", epctx__lower_matmul, 0},
     {"MatMulInteger", "", epctx__lower_integer, false},
