@@ -753,17 +753,21 @@ static EPCTX__INLINE float epctx__expm1(float x) {
     return epctx__choose((x != x) | (x == 0.0f), x, r);
 }
 
-/* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)), m in sqrt(1/2)..sqrt(2) */
+/* |x| = m 2^n, m in sqrt(1/2)..sqrt(2); something for 0, infinities and NaN. */
+static EPCTX__INLINE int32_t epctx__log_split(float x, float *m) {
+    const int32_t tiny = epctx__abs(x) < FLT_MIN;
+    const uint32_t bits = epctx__bits_of(epctx__choose(tiny != 0, x * 8388608.0f, x));
+    const float f = epctx__float_of((bits & 0x7fffffu) | 0x3f800000u);
+    const int32_t more = f > 1.41421356f;
+    *m = epctx__choose(more != 0, f * 0.5f, f);
+    return (int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more;
+}
+
+/* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)) */
 static EPCTX__INLINE float epctx__log(float x) {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    const int32_t tiny = x < FLT_MIN;
-    const uint32_t bits = epctx__bits_of(tiny ? x * 8388608.0f : x);
-    float m = epctx__float_of((bits & 0x7fffffu) | 0x3f800000u), s, z, p, n;
-    const int32_t more = m > 1.41421356f;
-    n = (float)((int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more);
-    m *= more ? 0.5f : 1.0f;
-    s = (m - 1.0f) / (m + 1.0f);
-    z = s * s;
+    float m, p;
+    const float n = (float)epctx__log_split(x, &m), s = (m - 1.0f) / (m + 1.0f), z = s * s;
     p = ((1.0f / 9.0f * z + 1.0f / 7.0f) * z + 1.0f / 5.0f) * z + 1.0f / 3.0f;
     p = 2.0f * s + 2.0f * s * z * p;
     p = (n * low + p) + n * high;
@@ -929,13 +933,9 @@ static EPCTX__INLINE float epctx__pow(float x, float y) {
     const bool whole = y == epctx__trunc(y);
     const float half = y * 0.5f;
     const bool odd = (int)whole & (int)(half != epctx__trunc(half));
-    const int32_t tiny = a < FLT_MIN;
-    const uint32_t bits = epctx__bits_of(epctx__choose(a < FLT_MIN, a * 8388608.0f, a));
-    const float m = epctx__float_of((bits & 0x7fffffu) | 0x3f800000u);
-    const int32_t more = m > 1.41421356f;
-    const int32_t n = (int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more;
-    const double log = (double)n * 0.69314718055994530942 +
-                       epctx__log_core((double)epctx__choose(m > 1.41421356f, m * 0.5f, m));
+    float m;
+    const int32_t n = epctx__log_split(a, &m);
+    const double log = (double)n * 0.69314718055994530942 + epctx__log_core((double)m);
     const double e = (double)y * log;
     const float f = (float)e;
     float r = (float)epctx__exp_core(e, epctx__within(f, -110.0f, 110.0f));
@@ -1416,15 +1416,25 @@ static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrd
 }
 
 #ifdef EPCTX__AVX2
+/* 4 rows of 4 columns (3: the last one turns to 0), each of which lies together in `x`. */
+static EPCTX__INLINE void epctx__turn_tile(const float *x, ptrdiff_t from_step, size_t columns,
+                                           float *y, ptrdiff_t to_step) {
+    __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
+    __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_setzero_ps();
+    if (columns == 4) v3 = _mm_loadu_ps(x + 3 * from_step);
+    _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
+    _mm_storeu_ps(y, v0);
+    _mm_storeu_ps(y + to_step, v1);
+    _mm_storeu_ps(y + 2 * to_step, v2);
+    _mm_storeu_ps(y + 3 * to_step, v3);
+}
+
 /* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows, 3 columns.
  * Tiles of 4 by 4, the last ones overlap; strips of 32 columns stay in the cache. */
 static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t columns,
                                ptrdiff_t to_step, ptrdiff_t from_step) {
     size_t first, r, c;
     for (r = 0; columns == 3; r += 4) { /* a store writes one element of the row behind, too */
-        const float *x = from + r;
-        float *y = to + (ptrdiff_t)r * to_step;
-        __m128 v0, v1, v2, v3 = _mm_setzero_ps();
         if (r + 4 >= rows || to_step != 3) {
             for (; r < rows; r++)
                 for (c = 0; c < 3; c++)
@@ -1432,29 +1442,15 @@ static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t
                         from[(ptrdiff_t)c * from_step + (ptrdiff_t)r];
             return;
         }
-        v0 = _mm_loadu_ps(x);
-        v1 = _mm_loadu_ps(x + from_step);
-        v2 = _mm_loadu_ps(x + 2 * from_step);
-        _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
-        _mm_storeu_ps(y, v0);
-        _mm_storeu_ps(y + 3, v1);
-        _mm_storeu_ps(y + 6, v2);
-        _mm_storeu_ps(y + 9, v3);
+        epctx__turn_tile(from + r, from_step, 3, to + (ptrdiff_t)r * 3, 3);
     }
     for (first = 0; first < columns; first += 32) {
         for (r = 0; r < rows; r += 4) {
             const size_t row = r + 4 <= rows ? r : rows - 4;
             for (c = first; c < columns && c < first + 32; c += 4) {
                 const size_t column = c + 4 <= columns ? c : columns - 4;
-                const float *x = from + (ptrdiff_t)column * from_step + row;
-                float *y = to + (ptrdiff_t)row * to_step + column;
-                __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
-                __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_loadu_ps(x + 3 * from_step);
-                _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
-                _mm_storeu_ps(y, v0);
-                _mm_storeu_ps(y + to_step, v1);
-                _mm_storeu_ps(y + 2 * to_step, v2);
-                _mm_storeu_ps(y + 3 * to_step, v3);
+                epctx__turn_tile(from + (ptrdiff_t)column * from_step + row, from_step, 4,
+                                 to + (ptrdiff_t)row * to_step + column, to_step);
             }
         }
     }
