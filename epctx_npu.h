@@ -1965,38 +1965,27 @@ static EPCTX__INLINE void epctx__epilogue_tile(const epctx__epilogue *f, const f
             epctx__epilogue_row(f, tile + r * EPCTX__COLUMNS, r, f->columns);
 }
 
-/* tile[r][j] = sum over k of a[r][k] * b[k][j] for 4 rows and EPCTX__WIDTH columns; b and the
- * tile have rows of EPCTX__COLUMNS. */
+/* tile[r][j] = sum over k of a[r][k] * b[k][j] for EPCTX__ROWS rows and EPCTX__WIDTH columns; b and
+ * the tile have rows of EPCTX__COLUMNS. */
 static void epctx__tile_part(const epctx__left *a, const float *b, float *tile) {
     const float *const *at = a->at;
-    const size_t step = a->step;
-    float c0[EPCTX__WIDTH], c1[EPCTX__WIDTH], c2[EPCTX__WIDTH], c3[EPCTX__WIDTH];
-    size_t t, k, j;
+    float c[EPCTX__ROWS][EPCTX__WIDTH];
+    size_t t, k, r, j;
     EPCTX__UNROLL
-    for (j = 0; j < EPCTX__WIDTH; j++) c0[j] = c1[j] = c2[j] = c3[j] = 0.0f;
-    for (t = 0; t < a->runs; t++) {
-        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3];
-        for (k = 0; k < a->count; k++) {
-            const float x0 = a0[k * step], x1 = a1[k * step], x2 = a2[k * step], x3 = a3[k * step];
+    for (r = 0; r < EPCTX__ROWS; r++)
+        for (j = 0; j < EPCTX__WIDTH; j++) c[r][j] = 0.0f;
+    for (t = 0; t < a->runs; t++, at += EPCTX__MOST_ROWS) {
+        for (k = 0; k < a->count; k++, b += EPCTX__COLUMNS) {
             EPCTX__UNROLL
-            for (j = 0; j < EPCTX__WIDTH; j++) {
-                const float y = b[j];
-                c0[j] += x0 * y;
-                c1[j] += x1 * y;
-                c2[j] += x2 * y;
-                c3[j] += x3 * y;
+            for (r = 0; r < EPCTX__ROWS; r++) {
+                const float x = at[r][k * a->step];
+                for (j = 0; j < EPCTX__WIDTH; j++) c[r][j] += x * b[j];
             }
-            b += EPCTX__COLUMNS;
         }
-        at += EPCTX__MOST_ROWS;
     }
     EPCTX__UNROLL
-    for (j = 0; j < EPCTX__WIDTH; j++) {
-        tile[j] = c0[j];
-        tile[j + EPCTX__COLUMNS] = c1[j];
-        tile[j + 2 * EPCTX__COLUMNS] = c2[j];
-        tile[j + 3 * EPCTX__COLUMNS] = c3[j];
-    }
+    for (r = 0; r < EPCTX__ROWS; r++)
+        for (j = 0; j < EPCTX__WIDTH; j++) tile[r * EPCTX__COLUMNS + j] = c[r][j];
 }
 
 #ifdef EPCTX__AVX2
@@ -4337,18 +4326,26 @@ static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
     return bytes || ((const epctx__quantize *)params)->type == EPCTX_ONNX_INT32;
 }
 
-/* v rounded to the nearest integer, ties to even, plus `zero`; NaN gives `least`. Clamping before
- * rounding is exact, as the limits are integers. No branches, so that loops vectorize. */
-static EPCTX__INLINE uint8_t epctx__step_of(float v, float least, float most, float zero) {
-    int32_t whole;
-    float rest;
+/* v rounded to the nearest integer, ties to even, plus `zero`, in the low byte; NaN gives `least`.
+ * The limits are integers, so that it is exact to clamp before; the sum has no bits for a fraction.
+ * No branches, so that loops vectorize. */
+static EPCTX__INLINE uint32_t epctx__steps(float v, float least, float most, float zero) {
     v = v > least ? v : least;
     v = v < most ? v : most;
-    whole = (int32_t)v;
-    rest = v - (float)whole;
-    whole += (int32_t)(rest > 0.5f) | ((int32_t)(rest == 0.5f) & whole & 1);
-    whole -= (int32_t)(rest < -0.5f) | ((int32_t)(rest == -0.5f) & whole & 1);
-    return (uint8_t)((whole + (int32_t)zero) & 0xff);
+    return epctx__bits_of(v + 12582912.0f) - 0x4b400000u + (uint32_t)(int32_t)zero;
+}
+
+static uint8_t epctx__step_of(float v, float least, float most, float zero) {
+    return (uint8_t)(epctx__steps(v, least, most, zero) & 0xff);
+}
+
+/* 16 or fewer elements; bytes apart from numbers, so that vectors of these are long. */
+static EPCTX__INLINE void epctx__quantize_strip(const float *x, float scale, float least,
+                                                float most, float zero, size_t width, uint8_t *y) {
+    uint32_t steps[16];
+    size_t j;
+    for (j = 0; j < width; j++) steps[j] = epctx__steps(x[j] / scale, least, most, zero);
+    for (j = 0; j < width; j++) y[j] = (uint8_t)(steps[j] & 0xff);
 }
 
 static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epctx__args *args) {
@@ -4363,7 +4360,8 @@ static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epc
             const float scale = ((const float *)args->in[1])[c];
             const float zero = zeros != NULL ? (float)epctx__load_int(zeros, c, p->type) : 0.0f;
             const float least = low - zero, most = high - zero;
-            EPCTX__EACH(i, p->inner, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
+            EPCTX__STRIPS(i, p->inner, width,
+                          epctx__quantize_strip(x + i, scale, least, most, zero, width, y + i););
             x += p->inner;
             y += p->inner;
         }
@@ -4372,29 +4370,64 @@ static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epc
 
 EPCTX__RUN(quantize)
 
-static EPCTX__INLINE void epctx__all_dequantize_body(const void *params, const epctx__args *args) {
+#ifdef EPCTX__AVX2
+/* 16 at a time; returns the number converted. */
+EPCTX__WIDE static size_t epctx__dequantize_wide(const uint8_t *x, size_t count, float scale,
+                                                 int32_t zero, bool is_signed, float *y) {
+    const __m512i shift = _mm512_set1_epi32(zero);
+    size_t i;
+    for (i = 0; i + 16 <= count; i += 16) {
+        __m128i bytes;
+        __m512i v;
+        memcpy(&bytes, x + i, sizeof bytes);
+        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
+                                              _mm512_set1_ps(scale)));
+    }
+    return i;
+}
+#endif /* EPCTX__AVX2 */
+
+/* Of int8 or uint8. */
+static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t count, float scale,
+                                  int32_t zero, bool is_signed, float *y) {
+    const int32_t flip = is_signed ? 128 : 0;
+    size_t done = 0;
+    (void)fast;
+#ifdef EPCTX__AVX2
+    if (fast == EPCTX__LEVEL_AVX512)
+        done = epctx__dequantize_wide(x, count, scale, zero, is_signed, y);
+#endif
+    x += done;
+    y += done;
+    EPCTX__EACH(i, count - done, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
+                y[i] = (float)v * scale;);
+}
+
+static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
-    const int32_t flip = p->type == EPCTX_ONNX_INT8 ? 128 : 0;
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
+    const float *scales = (const float *)args->in[1];
+    const size_t elem = epctx__elem_size(p->type);
     float *y = (float *)args->out[0];
-    size_t o, c, n;
+    size_t o, c, i;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = ((const float *)args->in[1])[c];
-            const int64_t wide = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
-            const int32_t zero = (int32_t)wide;
-            if (p->type != EPCTX_ONNX_INT32)
-                EPCTX__EACH(i, p->inner, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
-                            y[i] = (float)v * scale;);
-            for (n = 0; n < p->inner && p->type == EPCTX_ONNX_INT32; n++)
-                y[n] = (float)(epctx__load_int(x, n, p->type) - wide) * scale;
-            x += (size_t)p->inner * epctx__elem_size(p->type);
+            const float scale = scales[c];
+            const int64_t zero = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
+            if (p->type != EPCTX_ONNX_INT32) {
+                epctx__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
+                                      p->type == EPCTX_ONNX_INT8, y);
+            } else {
+                for (i = 0; i < p->inner; i++)
+                    y[i] = (float)(epctx__load_int(x, i, p->type) - zero) * scale;
+            }
+            x += p->inner * elem;
             y += p->inner;
         }
     }
+    return EPCTX_OK;
 }
-
-EPCTX__RUN(dequantize)
 
 /* -- Resample: one axis of [outer][in][inner] by a table of taps, for Resize -- */
 
@@ -14619,7 +14652,7 @@ static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compile
 static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, uint32_t *maker) {
     const size_t given = from->graph->initializer_count;
     epctx_graph graph;
-    epctx__compiler m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
+    epctx__compiler m;
     epctx_value *values; /* names of the inputs; outputs are unnamed */
     uint32_t count, *ios;
     size_t i;
@@ -14627,6 +14660,7 @@ static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, u
     EPCTX__TRY(epctx__number_outputs(from, &count));
     if (count == 0) return EPCTX_OK;
     memset(&graph, 0, sizeof graph);
+    m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
     EPCTX__MAKE(from, ios, uint32_t, given + count);
     EPCTX__MAKE(from, values, epctx_value, given + count);
     EPCTX__MAKE(from, m.outputs, uint32_t, count);
