@@ -3777,8 +3777,13 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
 static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     const bool divides =
         p->kind == EPCTX__EXACT_DIV || p->kind == EPCTX__EXACT_MOD || p->kind == EPCTX__EXACT_FMOD;
+    const int64_t *const x = (const int64_t *)r->in[0], *const z = (const int64_t *)r->in[1];
     size_t i;
-    for (i = 0; i < r->count; i++) {
+    for (i = 0; i < r->count && p->type == EPCTX_ONNX_INT64; i++) {
+        if (divides && z[i] == 0) return false;
+        ((int64_t *)r->out)[i] = epctx__exact_int(p->kind, x[i], z[i]);
+    }
+    for (; i < r->count; i++) {
         const int64_t a = epctx__load_int((const uint8_t *)r->in[0], i, p->type);
         const int64_t b = epctx__load_int((const uint8_t *)r->in[1], i, p->type);
         if (divides && b == 0) return false;
@@ -3979,16 +3984,32 @@ static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, 
     for (j = 0; j < width; j++) y[j] = index[j];
 }
 
+static int64_t epctx__arg_ints(const epctx__arg *p, const uint8_t *x, size_t first) {
+    int64_t best = epctx__load_int(x, first, p->type), index = 0;
+    size_t k;
+    for (k = 1; k < p->count; k++) {
+        const int64_t v = epctx__load_int(x, first + k * p->inner, p->type);
+        if (p->smallest != 0 ? v < best : v > best) {
+            best = v;
+            index = (int64_t)k;
+        } else if (v == best && p->last != 0) {
+            index = (int64_t)k;
+        }
+    }
+    return index;
+}
+
 /* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
 static bool epctx__arg_before(const epctx__arg *p, const uint8_t *x, size_t a, size_t b) {
-    const float *v = (const float *)(const void *)x;
-    const bool real = p->type == EPCTX_ONNX_FLOAT;
-    const int64_t m = real ? 0 : epctx__load_int(x, a * p->inner, p->type);
-    const int64_t n = real ? 0 : epctx__load_int(x, b * p->inner, p->type);
-    if (real)
+    if (p->type == EPCTX_ONNX_FLOAT) {
+        const float *v = (const float *)(const void *)x;
         return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
                                 : v[a * p->inner] > v[b * p->inner];
-    return (p->last != 0 && m == n) || (p->smallest != 0 ? m < n : m > n);
+    }
+    return p->smallest != 0 ? epctx__load_int(x, a * p->inner, p->type) <
+                                  epctx__load_int(x, b * p->inner, p->type)
+                            : epctx__load_int(x, a * p->inner, p->type) >
+                                  epctx__load_int(x, b * p->inner, p->type);
 }
 
 /* The best `keep` of a row, inserted one by one. */
@@ -4009,12 +4030,16 @@ static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__a
     const float *x = (const float *)args->in[0];
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
-    if (p->keep > 1 || p->type != EPCTX_ONNX_FLOAT) {
+    if (p->keep > 1) {
         for (i = 0; i < p->outer * inner; i++)
             epctx__arg_best(p,
                             (const uint8_t *)args->in[0] +
                                 (i / inner * count * inner + i % inner) * epctx__elem_size(p->type),
                             y + i / inner * p->keep * inner + i % inner);
+    } else if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < p->outer * inner; i++)
+            y[i] = epctx__arg_ints(p, (const uint8_t *)args->in[0],
+                                   i / inner * count * inner + i % inner);
     } else if (inner == 1) {
         EPCTX__STRIPS(n, p->outer, width,
                       epctx__arg_strip(p, x + n * count, count, 1, width, y + n););
