@@ -1966,38 +1966,27 @@ static EPCTX__INLINE void epctx__epilogue_tile(const epctx__epilogue *f, const f
             epctx__epilogue_row(f, tile + r * EPCTX__COLUMNS, r, f->columns);
 }
 
-/* tile[r][j] = sum over k of a[r][k] * b[k][j] for 4 rows and EPCTX__WIDTH columns; b and the
- * tile have rows of EPCTX__COLUMNS. */
+/* tile[r][j] = sum over k of a[r][k] * b[k][j] for EPCTX__ROWS rows and EPCTX__WIDTH columns; b and
+ * the tile have rows of EPCTX__COLUMNS. */
 static void epctx__tile_part(const epctx__left *a, const float *b, float *tile) {
     const float *const *at = a->at;
-    const size_t step = a->step;
-    float c0[EPCTX__WIDTH], c1[EPCTX__WIDTH], c2[EPCTX__WIDTH], c3[EPCTX__WIDTH];
-    size_t t, k, j;
+    float c[EPCTX__ROWS][EPCTX__WIDTH];
+    size_t t, k, r, j;
     EPCTX__UNROLL
-    for (j = 0; j < EPCTX__WIDTH; j++) c0[j] = c1[j] = c2[j] = c3[j] = 0.0f;
-    for (t = 0; t < a->runs; t++) {
-        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3];
-        for (k = 0; k < a->count; k++) {
-            const float x0 = a0[k * step], x1 = a1[k * step], x2 = a2[k * step], x3 = a3[k * step];
+    for (r = 0; r < EPCTX__ROWS; r++)
+        for (j = 0; j < EPCTX__WIDTH; j++) c[r][j] = 0.0f;
+    for (t = 0; t < a->runs; t++, at += EPCTX__MOST_ROWS) {
+        for (k = 0; k < a->count; k++, b += EPCTX__COLUMNS) {
             EPCTX__UNROLL
-            for (j = 0; j < EPCTX__WIDTH; j++) {
-                const float y = b[j];
-                c0[j] += x0 * y;
-                c1[j] += x1 * y;
-                c2[j] += x2 * y;
-                c3[j] += x3 * y;
+            for (r = 0; r < EPCTX__ROWS; r++) {
+                const float x = at[r][k * a->step];
+                for (j = 0; j < EPCTX__WIDTH; j++) c[r][j] += x * b[j];
             }
-            b += EPCTX__COLUMNS;
         }
-        at += EPCTX__MOST_ROWS;
     }
     EPCTX__UNROLL
-    for (j = 0; j < EPCTX__WIDTH; j++) {
-        tile[j] = c0[j];
-        tile[j + EPCTX__COLUMNS] = c1[j];
-        tile[j + 2 * EPCTX__COLUMNS] = c2[j];
-        tile[j + 3 * EPCTX__COLUMNS] = c3[j];
-    }
+    for (r = 0; r < EPCTX__ROWS; r++)
+        for (j = 0; j < EPCTX__WIDTH; j++) tile[r * EPCTX__COLUMNS + j] = c[r][j];
 }
 
 #ifdef EPCTX__AVX2
@@ -3784,8 +3773,13 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
 static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     const bool divides =
         p->kind == EPCTX__EXACT_DIV || p->kind == EPCTX__EXACT_MOD || p->kind == EPCTX__EXACT_FMOD;
+    const int64_t *const x = (const int64_t *)r->in[0], *const z = (const int64_t *)r->in[1];
     size_t i;
-    for (i = 0; i < r->count; i++) {
+    for (i = 0; i < r->count && p->type == EPCTX_ONNX_INT64; i++) {
+        if (divides && z[i] == 0) return false;
+        ((int64_t *)r->out)[i] = epctx__exact_int(p->kind, x[i], z[i]);
+    }
+    for (; i < r->count; i++) {
         const int64_t a = epctx__load_int((const uint8_t *)r->in[0], i, p->type);
         const int64_t b = epctx__load_int((const uint8_t *)r->in[1], i, p->type);
         if (divides && b == 0) return false;
@@ -3986,16 +3980,32 @@ static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, 
     for (j = 0; j < width; j++) y[j] = index[j];
 }
 
+static int64_t epctx__arg_ints(const epctx__arg *p, const uint8_t *x, size_t first) {
+    int64_t best = epctx__load_int(x, first, p->type), index = 0;
+    size_t k;
+    for (k = 1; k < p->count; k++) {
+        const int64_t v = epctx__load_int(x, first + k * p->inner, p->type);
+        if (p->smallest != 0 ? v < best : v > best) {
+            best = v;
+            index = (int64_t)k;
+        } else if (v == best && p->last != 0) {
+            index = (int64_t)k;
+        }
+    }
+    return index;
+}
+
 /* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
 static bool epctx__arg_before(const epctx__arg *p, const uint8_t *x, size_t a, size_t b) {
-    const float *v = (const float *)(const void *)x;
-    const bool real = p->type == EPCTX_ONNX_FLOAT;
-    const int64_t m = real ? 0 : epctx__load_int(x, a * p->inner, p->type);
-    const int64_t n = real ? 0 : epctx__load_int(x, b * p->inner, p->type);
-    if (real)
+    if (p->type == EPCTX_ONNX_FLOAT) {
+        const float *v = (const float *)(const void *)x;
         return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
                                 : v[a * p->inner] > v[b * p->inner];
-    return (p->last != 0 && m == n) || (p->smallest != 0 ? m < n : m > n);
+    }
+    return p->smallest != 0 ? epctx__load_int(x, a * p->inner, p->type) <
+                                  epctx__load_int(x, b * p->inner, p->type)
+                            : epctx__load_int(x, a * p->inner, p->type) >
+                                  epctx__load_int(x, b * p->inner, p->type);
 }
 
 /* The best `keep` of a row, inserted one by one. */
@@ -4016,12 +4026,16 @@ static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__a
     const float *x = (const float *)args->in[0];
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
-    if (p->keep > 1 || p->type != EPCTX_ONNX_FLOAT) {
+    if (p->keep > 1) {
         for (i = 0; i < p->outer * inner; i++)
             epctx__arg_best(p,
                             (const uint8_t *)args->in[0] +
                                 (i / inner * count * inner + i % inner) * epctx__elem_size(p->type),
                             y + i / inner * p->keep * inner + i % inner);
+    } else if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < p->outer * inner; i++)
+            y[i] = epctx__arg_ints(p, (const uint8_t *)args->in[0],
+                                   i / inner * count * inner + i % inner);
     } else if (inner == 1) {
         EPCTX__STRIPS(n, p->outer, width,
                       epctx__arg_strip(p, x + n * count, count, 1, width, y + n););
@@ -4333,18 +4347,26 @@ static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
     return bytes || ((const epctx__quantize *)params)->type == EPCTX_ONNX_INT32;
 }
 
-/* v rounded to the nearest integer, ties to even, plus `zero`; NaN gives `least`. Clamping before
- * rounding is exact, as the limits are integers. No branches, so that loops vectorize. */
-static EPCTX__INLINE uint8_t epctx__step_of(float v, float least, float most, float zero) {
-    int32_t whole;
-    float rest;
+/* v rounded to the nearest integer, ties to even, plus `zero`, in the low byte; NaN gives `least`.
+ * The limits are integers, so that it is exact to clamp before; the sum has no bits for a fraction.
+ * No branches, so that loops vectorize. */
+static EPCTX__INLINE uint32_t epctx__steps(float v, float least, float most, float zero) {
     v = v > least ? v : least;
     v = v < most ? v : most;
-    whole = (int32_t)v;
-    rest = v - (float)whole;
-    whole += (int32_t)(rest > 0.5f) | ((int32_t)(rest == 0.5f) & whole & 1);
-    whole -= (int32_t)(rest < -0.5f) | ((int32_t)(rest == -0.5f) & whole & 1);
-    return (uint8_t)((whole + (int32_t)zero) & 0xff);
+    return epctx__bits_of(v + 12582912.0f) - 0x4b400000u + (uint32_t)(int32_t)zero;
+}
+
+static uint8_t epctx__step_of(float v, float least, float most, float zero) {
+    return (uint8_t)(epctx__steps(v, least, most, zero) & 0xff);
+}
+
+/* 16 or fewer elements; bytes apart from numbers, so that vectors of these are long. */
+static EPCTX__INLINE void epctx__quantize_strip(const float *x, float scale, float least,
+                                                float most, float zero, size_t width, uint8_t *y) {
+    uint32_t steps[16];
+    size_t j;
+    for (j = 0; j < width; j++) steps[j] = epctx__steps(x[j] / scale, least, most, zero);
+    for (j = 0; j < width; j++) y[j] = (uint8_t)(steps[j] & 0xff);
 }
 
 static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epctx__args *args) {
@@ -4359,7 +4381,8 @@ static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epc
             const float scale = ((const float *)args->in[1])[c];
             const float zero = zeros != NULL ? (float)epctx__load_int(zeros, c, p->type) : 0.0f;
             const float least = low - zero, most = high - zero;
-            EPCTX__EACH(i, p->inner, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
+            EPCTX__STRIPS(i, p->inner, width,
+                          epctx__quantize_strip(x + i, scale, least, most, zero, width, y + i););
             x += p->inner;
             y += p->inner;
         }
@@ -4368,29 +4391,64 @@ static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epc
 
 EPCTX__RUN(quantize)
 
-static EPCTX__INLINE void epctx__all_dequantize_body(const void *params, const epctx__args *args) {
+#ifdef EPCTX__AVX2
+/* 16 at a time; returns the number converted. */
+EPCTX__WIDE static size_t epctx__dequantize_wide(const uint8_t *x, size_t count, float scale,
+                                                 int32_t zero, bool is_signed, float *y) {
+    const __m512i shift = _mm512_set1_epi32(zero);
+    size_t i;
+    for (i = 0; i + 16 <= count; i += 16) {
+        __m128i bytes;
+        __m512i v;
+        memcpy(&bytes, x + i, sizeof bytes);
+        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
+                                              _mm512_set1_ps(scale)));
+    }
+    return i;
+}
+#endif /* EPCTX__AVX2 */
+
+/* Of int8 or uint8. */
+static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t count, float scale,
+                                  int32_t zero, bool is_signed, float *y) {
+    const int32_t flip = is_signed ? 128 : 0;
+    size_t done = 0;
+    (void)fast;
+#ifdef EPCTX__AVX2
+    if (fast == EPCTX__LEVEL_AVX512)
+        done = epctx__dequantize_wide(x, count, scale, zero, is_signed, y);
+#endif
+    x += done;
+    y += done;
+    EPCTX__EACH(i, count - done, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
+                y[i] = (float)v * scale;);
+}
+
+static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
-    const int32_t flip = p->type == EPCTX_ONNX_INT8 ? 128 : 0;
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
+    const float *scales = (const float *)args->in[1];
+    const size_t elem = epctx__elem_size(p->type);
     float *y = (float *)args->out[0];
-    size_t o, c, n;
+    size_t o, c, i;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = ((const float *)args->in[1])[c];
-            const int64_t wide = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
-            const int32_t zero = (int32_t)wide;
-            if (p->type != EPCTX_ONNX_INT32)
-                EPCTX__EACH(i, p->inner, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
-                            y[i] = (float)v * scale;);
-            for (n = 0; n < p->inner && p->type == EPCTX_ONNX_INT32; n++)
-                y[n] = (float)(epctx__load_int(x, n, p->type) - wide) * scale;
-            x += (size_t)p->inner * epctx__elem_size(p->type);
+            const float scale = scales[c];
+            const int64_t zero = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
+            if (p->type != EPCTX_ONNX_INT32) {
+                epctx__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
+                                      p->type == EPCTX_ONNX_INT8, y);
+            } else {
+                for (i = 0; i < p->inner; i++)
+                    y[i] = (float)(epctx__load_int(x, i, p->type) - zero) * scale;
+            }
+            x += p->inner * elem;
             y += p->inner;
         }
     }
+    return EPCTX_OK;
 }
-
-EPCTX__RUN(dequantize)
 
 /* -- Resample: one axis of [outer][in][inner] by a table of taps, for Resize -- */
 
