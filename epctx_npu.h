@@ -753,17 +753,21 @@ static EPCTX__INLINE float epctx__expm1(float x) {
     return epctx__choose((x != x) | (x == 0.0f), x, r);
 }
 
-/* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)), m in sqrt(1/2)..sqrt(2) */
+/* |x| = m 2^n, m in sqrt(1/2)..sqrt(2); something for 0, infinities and NaN. */
+static EPCTX__INLINE int32_t epctx__log_split(float x, float *m) {
+    const int32_t tiny = epctx__abs(x) < FLT_MIN;
+    const uint32_t bits = epctx__bits_of(epctx__choose(tiny != 0, x * 8388608.0f, x));
+    const float f = epctx__float_of((bits & 0x7fffffu) | 0x3f800000u);
+    const int32_t more = f > 1.41421356f;
+    *m = epctx__choose(more != 0, f * 0.5f, f);
+    return (int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more;
+}
+
+/* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)) */
 static EPCTX__INLINE float epctx__log(float x) {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    const int32_t tiny = x < FLT_MIN;
-    const uint32_t bits = epctx__bits_of(tiny ? x * 8388608.0f : x);
-    float m = epctx__float_of((bits & 0x7fffffu) | 0x3f800000u), s, z, p, n;
-    const int32_t more = m > 1.41421356f;
-    n = (float)((int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more);
-    m *= more ? 0.5f : 1.0f;
-    s = (m - 1.0f) / (m + 1.0f);
-    z = s * s;
+    float m, p;
+    const float n = (float)epctx__log_split(x, &m), s = (m - 1.0f) / (m + 1.0f), z = s * s;
     p = ((1.0f / 9.0f * z + 1.0f / 7.0f) * z + 1.0f / 5.0f) * z + 1.0f / 3.0f;
     p = 2.0f * s + 2.0f * s * z * p;
     p = (n * low + p) + n * high;
@@ -929,13 +933,9 @@ static EPCTX__INLINE float epctx__pow(float x, float y) {
     const bool whole = y == epctx__trunc(y);
     const float half = y * 0.5f;
     const bool odd = (int)whole & (int)(half != epctx__trunc(half));
-    const int32_t tiny = a < FLT_MIN;
-    const uint32_t bits = epctx__bits_of(epctx__choose(a < FLT_MIN, a * 8388608.0f, a));
-    const float m = epctx__float_of((bits & 0x7fffffu) | 0x3f800000u);
-    const int32_t more = m > 1.41421356f;
-    const int32_t n = (int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more;
-    const double log = (double)n * 0.69314718055994530942 +
-                       epctx__log_core((double)epctx__choose(m > 1.41421356f, m * 0.5f, m));
+    float m;
+    const int32_t n = epctx__log_split(a, &m);
+    const double log = (double)n * 0.69314718055994530942 + epctx__log_core((double)m);
     const double e = (double)y * log;
     const float f = (float)e;
     float r = (float)epctx__exp_core(e, epctx__within(f, -110.0f, 110.0f));
@@ -1090,52 +1090,53 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 
 /* -- activations: unary functions, alone or fused into another kernel -- */
 
+/* Name, operator (found after those with a function of their own), value. */
 #define EPCTX_NPU_ACT_LIST(X) \
-    X(RELU, v < 0.0f ? 0.0f : v) \
-    X(CLIP, epctx__choose(v<a, a, v> b ? b : v)) \
-    X(LEAKY, v < 0.0f ? v * a : v) \
-    X(SIGMOID, epctx__sigmoid(v)) \
-    X(TANH, epctx__tanh(v)) \
-    X(EXP, epctx__exp(v)) \
-    X(LOG, epctx__log(v)) \
-    X(SQRT, epctx__sqrt(v)) \
-    X(ABS, epctx__abs(v)) \
-    X(NEG, -v) \
-    X(HARD_SIGMOID, epctx__unit(a *v + b)) \
-    X(HARD_SWISH, v *epctx__unit(a *v + b)) \
-    X(ELU, epctx__elu(v, 1.0f, a)) \
-    X(CELU, epctx__elu(v, a, a)) \
-    X(SELU, b *epctx__elu(v, 1.0f, a)) \
-    X(RECIPROCAL, 1.0f / v) \
-    X(ERF, epctx__erf(v)) \
-    X(GELU, epctx__gelu(v)) \
-    X(GELU_TANH, epctx__gelu_tanh(v)) \
-    X(SWISH, v *epctx__sigmoid(a *v)) \
-    X(MISH, v *epctx__tanh(epctx__softplus(v))) \
-    X(SOFTPLUS, epctx__softplus(v)) \
-    X(SOFTSIGN, v / (1.0f + (v < 0.0f ? -v : v))) \
-    X(THRESHOLD, v > a ? v : 0.0f) \
-    X(SHRINK, epctx__choose(v < -a, v + b, epctx__choose(v > a, v - b, 0.0f))) \
-    X(SIGN, epctx__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
-    X(FLOOR, epctx__floor(v)) \
-    X(CEIL, -epctx__floor(-v)) \
-    X(ROUND, epctx__round(v)) \
-    X(SIN, epctx__sine(v, false)) \
-    X(COS, epctx__sine(v, true)) \
-    X(TAN, epctx__sine(v, false) / epctx__sine(v, true)) \
-    X(ASIN, epctx__arc(v, false)) \
-    X(ACOS, epctx__arc(v, true)) \
-    X(ATAN, epctx__atan(v)) \
-    X(SINH, epctx__hyperbolic(v, false)) \
-    X(COSH, epctx__hyperbolic(v, true)) \
-    X(ASINH, epctx__asinh(v)) \
-    X(ACOSH, epctx__acosh(v)) \
-    X(ATANH, epctx__atanh(v)) \
-    X(CUBE, v *v *v)
+    X(RELU, "Relu", v < 0.0f ? 0.0f : v) \
+    X(CLIP, "Clip", epctx__choose(v<a, a, v> b ? b : v)) \
+    X(LEAKY, "LeakyRelu", v < 0.0f ? v * a : v) \
+    X(SIGMOID, "Sigmoid", epctx__sigmoid(v)) \
+    X(TANH, "Tanh", epctx__tanh(v)) \
+    X(EXP, "Exp", epctx__exp(v)) \
+    X(LOG, "Log", epctx__log(v)) \
+    X(SQRT, "Sqrt", epctx__sqrt(v)) \
+    X(ABS, "Abs", epctx__abs(v)) \
+    X(NEG, "Neg", -v) \
+    X(HARD_SIGMOID, "HardSigmoid", epctx__unit(a *v + b)) \
+    X(HARD_SWISH, "HardSwish", v *epctx__unit(a *v + b)) \
+    X(ELU, "Elu", epctx__elu(v, 1.0f, a)) \
+    X(CELU, "Celu", epctx__elu(v, a, a)) \
+    X(SELU, "Selu", b *epctx__elu(v, 1.0f, a)) \
+    X(RECIPROCAL, "Reciprocal", 1.0f / v) \
+    X(ERF, "Erf", epctx__erf(v)) \
+    X(GELU, "Gelu", epctx__gelu(v)) \
+    X(GELU_TANH, "Gelu", epctx__gelu_tanh(v)) \
+    X(SWISH, "Swish", v *epctx__sigmoid(a *v)) \
+    X(MISH, "Mish", v *epctx__tanh(epctx__softplus(v))) \
+    X(SOFTPLUS, "Softplus", epctx__softplus(v)) \
+    X(SOFTSIGN, "Softsign", v / (1.0f + (v < 0.0f ? -v : v))) \
+    X(THRESHOLD, "ThresholdedRelu", v > a ? v : 0.0f) \
+    X(SHRINK, "Shrink", epctx__choose(v < -a, v + b, epctx__choose(v > a, v - b, 0.0f))) \
+    X(SIGN, "Sign", epctx__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
+    X(FLOOR, "Floor", epctx__floor(v)) \
+    X(CEIL, "Ceil", -epctx__floor(-v)) \
+    X(ROUND, "Round", epctx__round(v)) \
+    X(SIN, "Sin", epctx__sine(v, false)) \
+    X(COS, "Cos", epctx__sine(v, true)) \
+    X(TAN, "Tan", epctx__sine(v, false) / epctx__sine(v, true)) \
+    X(ASIN, "Asin", epctx__arc(v, false)) \
+    X(ACOS, "Acos", epctx__arc(v, true)) \
+    X(ATAN, "Atan", epctx__atan(v)) \
+    X(SINH, "Sinh", epctx__hyperbolic(v, false)) \
+    X(COSH, "Cosh", epctx__hyperbolic(v, true)) \
+    X(ASINH, "Asinh", epctx__asinh(v)) \
+    X(ACOSH, "Acosh", epctx__acosh(v)) \
+    X(ATANH, "Atanh", epctx__atanh(v)) \
+    X(CUBE, "Pow", v *v *v)
 
 typedef enum epctx__act_kind {
     EPCTX__ACT_NONE = 0,
-#define EPCTX__ACT_ENUM(name, value) EPCTX__ACT_##name,
+#define EPCTX__ACT_ENUM(name, op_type, value) EPCTX__ACT_##name,
     EPCTX_NPU_ACT_LIST(EPCTX__ACT_ENUM)
 #undef EPCTX__ACT_ENUM
         EPCTX__ACT_COUNT
@@ -1415,15 +1416,25 @@ static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrd
 }
 
 #ifdef EPCTX__AVX2
+/* 4 rows of 4 columns (3: the last one turns to 0), each of which lies together in `x`. */
+static EPCTX__INLINE void epctx__turn_tile(const float *x, ptrdiff_t from_step, size_t columns,
+                                           float *y, ptrdiff_t to_step) {
+    __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
+    __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_setzero_ps();
+    if (columns == 4) v3 = _mm_loadu_ps(x + 3 * from_step);
+    _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
+    _mm_storeu_ps(y, v0);
+    _mm_storeu_ps(y + to_step, v1);
+    _mm_storeu_ps(y + 2 * to_step, v2);
+    _mm_storeu_ps(y + 3 * to_step, v3);
+}
+
 /* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows, 3 columns.
  * Tiles of 4 by 4, the last ones overlap; strips of 32 columns stay in the cache. */
 static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t columns,
                                ptrdiff_t to_step, ptrdiff_t from_step) {
     size_t first, r, c;
     for (r = 0; columns == 3; r += 4) { /* a store writes one element of the row behind, too */
-        const float *x = from + r;
-        float *y = to + (ptrdiff_t)r * to_step;
-        __m128 v0, v1, v2, v3 = _mm_setzero_ps();
         if (r + 4 >= rows || to_step != 3) {
             for (; r < rows; r++)
                 for (c = 0; c < 3; c++)
@@ -1431,29 +1442,15 @@ static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t
                         from[(ptrdiff_t)c * from_step + (ptrdiff_t)r];
             return;
         }
-        v0 = _mm_loadu_ps(x);
-        v1 = _mm_loadu_ps(x + from_step);
-        v2 = _mm_loadu_ps(x + 2 * from_step);
-        _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
-        _mm_storeu_ps(y, v0);
-        _mm_storeu_ps(y + 3, v1);
-        _mm_storeu_ps(y + 6, v2);
-        _mm_storeu_ps(y + 9, v3);
+        epctx__turn_tile(from + r, from_step, 3, to + (ptrdiff_t)r * 3, 3);
     }
     for (first = 0; first < columns; first += 32) {
         for (r = 0; r < rows; r += 4) {
             const size_t row = r + 4 <= rows ? r : rows - 4;
             for (c = first; c < columns && c < first + 32; c += 4) {
                 const size_t column = c + 4 <= columns ? c : columns - 4;
-                const float *x = from + (ptrdiff_t)column * from_step + row;
-                float *y = to + (ptrdiff_t)row * to_step + column;
-                __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
-                __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_loadu_ps(x + 3 * from_step);
-                _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
-                _mm_storeu_ps(y, v0);
-                _mm_storeu_ps(y + to_step, v1);
-                _mm_storeu_ps(y + 2 * to_step, v2);
-                _mm_storeu_ps(y + 3 * to_step, v3);
+                epctx__turn_tile(from + (ptrdiff_t)column * from_step + row, from_step, 4,
+                                 to + (ptrdiff_t)row * to_step + column, to_step);
             }
         }
     }
@@ -1605,7 +1602,7 @@ static EPCTX__INLINE void epctx__act_each_body(float *y, size_t count, const epc
     (void)b;
     if (epctx__waves_each(y, count, act->kind)) return;
     switch (act->kind) {
-#define EPCTX__ACT_CASE(name, value) \
+#define EPCTX__ACT_CASE(name, op_type, value) \
     case EPCTX__ACT_##name: \
         if (EPCTX__ACT_##name <= EPCTX__ACT_LAST) \
             EPCTX__EACH(i, count, const float v = y[i]; y[i] = value;); \
@@ -3588,12 +3585,7 @@ EPCTX__RUN(cast)
 
 /* -- Convert: types that are only stored to those that are computed, and back -- */
 
-/* Between a stored type and that in which it is computed, or double and float or int64. */
-typedef struct epctx__conversion {
-    uint32_t count;
-    uint32_t from, to; /* ONNX element types */
-} epctx__conversion;
-
+/* A stored type and that in which it is computed, or double and float or int64. */
 static bool epctx__converts(uint32_t stored, uint32_t computed) {
     if (stored == EPCTX_ONNX_DOUBLE)
         return computed == EPCTX_ONNX_FLOAT || computed == EPCTX_ONNX_INT64;
@@ -3601,7 +3593,7 @@ static bool epctx__converts(uint32_t stored, uint32_t computed) {
 }
 
 static bool epctx__check_convert(const void *params, epctx__needs *needs) {
-    const epctx__conversion *p = (const epctx__conversion *)params;
+    const epctx__cast *p = (const epctx__cast *)params;
     needs->in[0] = epctx__items(p->count, epctx__stored_size(p->from));
     needs->out[0] = epctx__items(p->count, epctx__stored_size(p->to));
     return epctx__converts(p->from, p->to) || epctx__converts(p->to, p->from);
@@ -3633,7 +3625,7 @@ static int64_t epctx__double_to_wide(double d) {
 }
 
 /* Element `i`, by way of a float, a double or an integer (or the bits of a half). */
-static void epctx__convert_one(const epctx__conversion *p, const uint8_t *x, size_t i, uint8_t *y) {
+static void epctx__convert_one(const epctx__cast *p, const uint8_t *x, size_t i, uint8_t *y) {
     const bool real = p->from == EPCTX_ONNX_FLOAT || p->from == EPCTX_ONNX_DOUBLE;
     int64_t v = real ? 0 : epctx__load_int(x, i, p->from);
     double d = (double)v;
@@ -3660,7 +3652,7 @@ static void epctx__convert_one(const epctx__conversion *p, const uint8_t *x, siz
 }
 
 static epctx_status epctx__run_convert(const void *params, const epctx__args *args) {
-    const epctx__conversion *p = (const epctx__conversion *)params;
+    const epctx__cast *p = (const epctx__cast *)params;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
     size_t i;
@@ -5388,7 +5380,7 @@ static epctx_status epctx__run_lookup(const void *params, const epctx__args *arg
     X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx__integer_add, integer_add) \
     X(LOOKUP, "Lookup", 2, 1, 3, epctx__lookup, lookup) \
     X(SAMPLE, "Sample", 2, 1, 3, epctx__sample, sample) \
-    X(CONVERT, "Convert", 1, 1, 1, epctx__conversion, convert) \
+    X(CONVERT, "Convert", 1, 1, 1, epctx__cast, convert) \
     X(WINOGRAD, "Winograd", 4, 2, 3, epctx__conv, winograd) \
     X(RUNNING, "Running", 1, 1, 1, epctx__running, running)
 
@@ -6630,16 +6622,17 @@ static epctx_status epctx__put_name(epctx__compiler *c, epctx_map *map, epctx_st
                                                        : epctx__no_memory(c, c->arena->missing);
 }
 
-/* Makes room for one more element of an array in the arena; doubles. */
-static epctx_status epctx__grow(epctx__compiler *c, void **array, size_t count, size_t *room,
+/* Makes room for one more element of an array in the arena, `array` points to it; doubles. */
+static epctx_status epctx__grow(epctx__compiler *c, void *array, size_t count, size_t *room,
                                 size_t size) {
-    void *bigger;
-    size_t wanted = *room == 0 ? 16 : *room * 2;
+    const size_t wanted = *room == 0 ? 16 : *room * 2;
+    void *bigger, *old;
     if (count < *room) return EPCTX_OK;
     bigger = epctx__new(c, wanted, size);
     if (bigger == NULL) return EPCTX_ERR_NOMEM;
-    if (count > 0) memcpy(bigger, *array, count * size);
-    *array = bigger;
+    memcpy(&old, array, sizeof old);
+    if (count > 0) memcpy(bigger, old, count * size);
+    memcpy(array, &bigger, sizeof bigger);
     *room = wanted;
     return EPCTX_OK;
 }
@@ -6673,9 +6666,7 @@ static bool epctx__same_shape(const epctx__shape *a, const epctx__shape *b) {
 static epctx_status epctx__add_tensor(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
                                       uint32_t *id) {
     epctx__tensor *t;
-    void *array = c->tensors;
-    EPCTX__TRY(epctx__grow(c, &array, c->tensor_count, &c->tensor_room, sizeof *c->tensors));
-    c->tensors = (epctx__tensor *)array;
+    EPCTX__TRY(epctx__grow(c, &c->tensors, c->tensor_count, &c->tensor_room, sizeof *c->tensors));
     t = &c->tensors[c->tensor_count];
     memset(t, 0, sizeof *t);
     t->elem = elem;
@@ -6690,9 +6681,7 @@ static epctx_status epctx__add_tensor(epctx__compiler *c, int32_t elem, const ep
 
 static epctx_status epctx__add_buffer(epctx__compiler *c, uint64_t bytes, uint32_t *id) {
     epctx__buffer *b;
-    void *array = c->buffers;
-    EPCTX__TRY(epctx__grow(c, &array, c->buffer_count, &c->buffer_room, sizeof *c->buffers));
-    c->buffers = (epctx__buffer *)array;
+    EPCTX__TRY(epctx__grow(c, &c->buffers, c->buffer_count, &c->buffer_room, sizeof *c->buffers));
     b = &c->buffers[c->buffer_count];
     memset(b, 0, sizeof *b);
     b->bytes = bytes;
@@ -6837,13 +6826,11 @@ static bool epctx__foldable(const epctx__step *s) {
  * the step runs again when the weights are available. */
 static epctx_status epctx__record(epctx__compiler *c, const epctx__step *s) {
     epctx__tensor *out = &c->tensors[s->out];
-    void *array = c->makes;
     uint32_t i;
     for (i = 0; i < EPCTX__MAX_IN; i++)
         if (s->in[i] != EPCTX__NONE && c->tensors[s->in[i]].outside) out->outside = true;
     out->whole = s->out;
-    EPCTX__TRY(epctx__grow(c, &array, c->make_count, &c->make_room, sizeof *c->makes));
-    c->makes = (epctx__step *)array;
+    EPCTX__TRY(epctx__grow(c, &c->makes, c->make_count, &c->make_room, sizeof *c->makes));
     c->makes[c->make_count++] = *s;
     return EPCTX_OK;
 }
@@ -6884,21 +6871,21 @@ static bool epctx__all_constant(const epctx__compiler *c, const epctx__step *s) 
     return true;
 }
 
-static void epctx__step_init(epctx__step *s, epctx__opcode op, uint32_t a, uint32_t b,
-                             uint32_t out) {
+static epctx__step epctx__new_step(epctx__opcode op, uint32_t a, uint32_t b, uint32_t out) {
+    epctx__step s;
     uint32_t i;
-    memset(s, 0, sizeof *s);
-    s->op = op;
-    for (i = 2; i < EPCTX__MAX_IN; i++) s->in[i] = EPCTX__NONE;
-    s->in[0] = a;
-    s->in[1] = b;
-    s->out = out;
-    s->temporary = EPCTX__NONE;
+    memset(&s, 0, sizeof s);
+    s.op = op;
+    for (i = 2; i < EPCTX__MAX_IN; i++) s.in[i] = EPCTX__NONE;
+    s.in[0] = a;
+    s.in[1] = b;
+    s.out = out;
+    s.temporary = EPCTX__NONE;
+    return s;
 }
 
 static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     epctx__tensor *out = &c->tensors[s->out];
-    void *array = c->steps;
     uint32_t i;
     const bool again = out->buffer != EPCTX__NONE;
     const epctx__op_info *op = &epctx__ops[s->op];
@@ -6911,16 +6898,10 @@ static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     if (c->folding && !again && epctx__foldable(s) && epctx__all_constant(c, s))
         return epctx__fold_step(c, s);
     if (out->count == 0) return EPCTX__REFUSE(c, "result: expected at least one element");
-    if (!again) {
-        uint32_t buffer;
-        EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &buffer));
-        out->buffer = buffer;
-        out->writer = (uint32_t)c->step_count;
-    } else {
-        out->writer = EPCTX__NONE;
-    }
-    EPCTX__TRY(epctx__grow(c, &array, c->step_count, &c->step_room, sizeof *c->steps));
-    c->steps = (epctx__step *)array;
+    if (!again)
+        EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &out->buffer));
+    out->writer = again ? EPCTX__NONE : (uint32_t)c->step_count;
+    EPCTX__TRY(epctx__grow(c, &c->steps, c->step_count, &c->step_room, sizeof *c->steps));
     c->steps[c->step_count] = *s;
     if (c->node != NULL) c->steps[c->step_count].name = c->node->name;
     c->step_count++;
@@ -6975,7 +6956,7 @@ static void epctx__dense(const epctx__shape *shape, int64_t *strides) {
     }
 }
 
-/* Strided copy; strides[0] reads, strides[1] writes, both in elements. */
+/* Strided copy; the strides read and write, in elements. */
 static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t to,
                                      const epctx__shape *walk, uint64_t from_start,
                                      uint64_t to_start, const int64_t *from_strides,
@@ -6984,19 +6965,15 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
     epctx__move *p = &s.params.move;
     int64_t strides[2][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
     uint32_t i;
-    epctx__step_init(&s, EPCTX__OP_MOVE, from, EPCTX__NONE, to);
-    memset(strides, 0, sizeof strides);
-    memset(dims, 0, sizeof dims);
-    for (i = 0; i < walk->rank; i++) {
-        dims[i] = walk->dims[i];
-        strides[0][i] = from_strides[i];
-        strides[1][i] = to_strides[i];
-        if (dims[i] == 0 && c->folding) { /* copies nothing, but the result must exist */
-            epctx__step_init(&s, EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
-            s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
-            return epctx__emit(c, &s);
-        }
+    s = epctx__new_step(EPCTX__OP_MOVE, from, EPCTX__NONE, to);
+    if (c->folding && epctx__count(walk) == 0) { /* copies nothing, but the result must exist */
+        s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
+        s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
+        return epctx__emit(c, &s);
     }
+    memcpy(dims, walk->dims, sizeof dims);
+    memcpy(strides[0], from_strides, walk->rank * sizeof *from_strides);
+    memcpy(strides[1], to_strides, walk->rank * sizeof *to_strides);
     p->elem = epctx__stored_size(c->tensors[from].elem);
     p->from_start = (uint32_t)from_start;
     p->to_start = (uint32_t)to_start;
@@ -7006,10 +6983,10 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
         dims[0] *= 2;
         strides[0][0] = strides[1][0] = 1; /* the two of a single element, too */
     }
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) { /* fits: sizes are below the limit */
-        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
-        p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
-        p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
+    for (i = 0; i < p->rank; i++) { /* fits: sizes are below the limit */
+        p->dims[i] = (uint32_t)dims[i];
+        p->from[i] = (int32_t)strides[0][i];
+        p->to[i] = (int32_t)strides[1][i];
     }
     return epctx__emit(c, &s);
 }
@@ -7087,17 +7064,15 @@ static epctx_status epctx__emit_broadcast(epctx__compiler *c, epctx__step *s, ui
 
 static epctx_status epctx__emit_binary(epctx__compiler *c, epctx__binary_kind kind, uint32_t a,
                                        uint32_t b, uint32_t *out) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_BINARY, a, b, 0);
     epctx__binary *p = &s.params.binary;
     int32_t *const strides[2] = {p->a, p->b};
-    epctx__step_init(&s, EPCTX__OP_BINARY, a, b, 0);
     p->kind = (uint32_t)kind;
     return epctx__emit_broadcast(c, &s, 2, EPCTX_ONNX_FLOAT, &p->rank, p->dims, strides, out);
 }
 
 static epctx_status epctx__emit_fill(epctx__compiler *c, uint32_t to, uint64_t bits) {
-    epctx__step s;
-    epctx__step_init(&s, EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
+    epctx__step s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
     s.params.fill.count = (uint32_t)c->tensors[to].count;
     s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
     s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
@@ -7114,22 +7089,17 @@ static epctx_status epctx__emit_filled(epctx__compiler *c, int32_t elem, const e
 
 /* One command: Cast, or Convert where a type is only stored. */
 static epctx_status epctx__emit_cast_once(epctx__compiler *c, uint32_t x, int32_t to, uint32_t *y) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_CAST, x, EPCTX__NONE, 0);
     epctx__shape shape = c->tensors[x].shape;
     const int32_t from = c->tensors[x].elem;
     *y = x;
     if (from == to) return EPCTX_OK;
-    epctx__step_init(&s, EPCTX__OP_CAST, x, EPCTX__NONE, 0);
     s.params.cast.count = (uint32_t)c->tensors[x].count;
     s.params.cast.from = (uint32_t)from;
     s.params.cast.to = (uint32_t)to;
     if (epctx__converts((uint32_t)from, (uint32_t)to) ||
-        epctx__converts((uint32_t)to, (uint32_t)from)) {
-        s.op = EPCTX__OP_CONVERT;
-        s.params.convert.count = (uint32_t)c->tensors[x].count;
-        s.params.convert.from = (uint32_t)from;
-        s.params.convert.to = (uint32_t)to;
-    }
+        epctx__converts((uint32_t)to, (uint32_t)from))
+        s.op = EPCTX__OP_CONVERT; /* with the same parameters */
     return epctx__emit_new(c, &s, to, &shape, y);
 }
 
@@ -7166,37 +7136,37 @@ static bool epctx__has_input(const epctx_node *node, size_t i) {
     return i < node->input_count && node->inputs[i].size > 0;
 }
 
+#define EPCTX__TYPES "floats of 16 to 64 bits, integers or bool"
+
 /* Reports why no node that reads this value compiles. */
 static epctx_status epctx__refuse_value(epctx__compiler *c, const epctx__tensor *t,
                                         epctx_str name) {
     const epctx_value *value = &t->known;
-    int32_t i = 0;
+    const char *type = epctx_elem_name(value->elem_type);
+    const uint64_t most = EPCTX_NPU_MAX_RANK;
+    const int64_t rank = value->rank;
+    int64_t i = 0;
     if (t->stored)
         return EPCTX__REFUSE(c,
-                             "constant '%S': expected floats of 16 to 64 bits, integers or "
-                             "bool of rank <= %u, with data, found %s of rank %d",
-                             &name, (uint64_t)EPCTX_NPU_MAX_RANK, epctx_elem_name(value->elem_type),
-                             (int64_t)value->rank);
+                             "constant '%S': expected " EPCTX__TYPES " of rank <= %u, with data, "
+                             "found %s of rank %d",
+                             &name, most, type, rank);
     if (value->elem_type != 0 && epctx__stored_size(value->elem_type) == 0)
-        return EPCTX__REFUSE(
-            c, "input '%S': expected floats of 16 to 64 bits, integers or bool, found %s", &name,
-            epctx_elem_name(value->elem_type));
-    while (i < value->rank && value->dims[i] > 0) i++;
-    if (value->rank > EPCTX_NPU_MAX_RANK)
-        return EPCTX__REFUSE(c, "input '%S': expected rank <= %u, found %d", &name,
-                             (uint64_t)EPCTX_NPU_MAX_RANK, (int64_t)value->rank);
-    if (i < value->rank)
+        return EPCTX__REFUSE(c, "input '%S': expected " EPCTX__TYPES ", found %s", &name, type);
+    while (i < rank && value->dims[i] > 0) i++;
+    if (rank > EPCTX_NPU_MAX_RANK)
+        return EPCTX__REFUSE(c, "input '%S': expected rank <= %u, found %d", &name, most, rank);
+    if (i < rank)
         return EPCTX__REFUSE(c, "input '%S': expected a fixed shape, dimension %d is not above 0",
-                             &name, (int64_t)i);
-    if (t->given && (value->elem_type == 0 || value->rank < 0))
+                             &name, i);
+    if (t->given && (value->elem_type == 0 || rank < 0))
         return EPCTX__REFUSE(c, "graph input '%S' has no %s in the model", &name,
                              value->elem_type == 0 ? "type" : "shape");
-    if (value->elem_type == 0 || value->rank < 0) {
+    if (value->elem_type == 0 || rank < 0)
         return EPCTX__REFUSE(c,
                              "input '%S': unknown type or shape; the model does not declare "
                              "them and the node that computes it does not compile",
                              &name);
-    }
     return EPCTX__REFUSE(c, "input '%S': expected at most %u bytes", &name,
                          (uint64_t)EPCTX__MAX_BYTES);
 }
@@ -7309,7 +7279,7 @@ static epctx_status epctx__ints(epctx__compiler *c, const char *name, size_t cou
     return EPCTX_OK;
 }
 
-/* A constant of integers. */
+/* A constant of integers; `count` may be NULL. */
 static epctx_status epctx__const_ints(epctx__compiler *c, uint32_t id, const char *what,
                                       size_t most, int64_t *out, size_t *count) {
     const epctx__tensor *t = &c->tensors[id];
@@ -7320,8 +7290,8 @@ static epctx_status epctx__const_ints(epctx__compiler *c, uint32_t id, const cha
         return EPCTX__INVALID(c, "%s '%S': expected at most %u integers, found %u of type %s", what,
                               &t->name, (uint64_t)most, t->count, epctx_elem_name(t->elem));
     EPCTX__TRY(epctx__data(c, id, &data));
-    *count = (size_t)c->tensors[id].count;
-    for (i = 0; i < *count; i++)
+    if (count != NULL) *count = (size_t)t->count;
+    for (i = 0; i < t->count; i++)
         out[i] = epctx__index((const uint8_t *)data, i, epctx__stored_size(t->elem));
     return EPCTX_OK;
 }
@@ -7430,9 +7400,8 @@ static float epctx__f_div(float a, float b) {
 
 static epctx_status epctx__emit_act(epctx__compiler *c, uint32_t x, epctx__act_kind kind, float a,
                                     float b, uint32_t *y) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_UNARY, x, EPCTX__NONE, 0);
     epctx__shape shape = c->tensors[x].shape;
-    epctx__step_init(&s, EPCTX__OP_UNARY, x, EPCTX__NONE, 0);
     s.params.unary.count = (uint32_t)c->tensors[x].count;
     s.params.unary.act.kind = (uint32_t)kind;
     s.params.unary.act.a = a;
@@ -7471,7 +7440,7 @@ static epctx_status epctx__ramp(epctx__compiler *c, int64_t n, uint32_t rank, ui
 
 static epctx_status epctx__emit_exact(epctx__compiler *c, epctx__exact_kind kind, uint32_t a,
                                       uint32_t b, uint32_t *out) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_EXACT, a, b, 0);
     epctx__exact *p = &s.params.exact;
     const int32_t type = c->tensors[a].elem;
     int32_t *const strides[2] = {p->a, p->b};
@@ -7483,7 +7452,6 @@ static epctx_status epctx__emit_exact(epctx__compiler *c, epctx__exact_kind kind
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 &&
                                        ((kind >= EPCTX__EXACT_DIV && kind <= EPCTX__EXACT_FMOD) ||
                                         kind > EPCTX__EXACT_EQUAL)));
-    epctx__step_init(&s, EPCTX__OP_EXACT, a, b, 0);
     p->kind = (uint32_t)kind;
     p->type = (uint32_t)type;
     return epctx__emit_broadcast(c, &s, 2, (int32_t)epctx__exact_type(p->kind, p->type), &p->rank,
@@ -7492,13 +7460,12 @@ static epctx_status epctx__emit_exact(epctx__compiler *c, epctx__exact_kind kind
 
 static epctx_status epctx__emit_where(epctx__compiler *c, uint32_t condition, uint32_t a,
                                       uint32_t b, uint32_t *out) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_WHERE, condition, a, 0);
     epctx__where *p = &s.params.where;
     const int32_t type = c->tensors[a].elem;
     int32_t *const strides[3] = {p->condition, p->a, p->b};
     if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[b].elem != type)
         return EPCTX__INVALID(c, "expected a bool condition and two inputs of one type");
-    epctx__step_init(&s, EPCTX__OP_WHERE, condition, a, 0);
     s.in[2] = b;
     p->elem = epctx__stored_size(type);
     return epctx__emit_broadcast(c, &s, 3, type, &p->rank, p->dims, strides, out);
@@ -7701,7 +7668,7 @@ static epctx_status epctx__lower_constant(epctx__compiler *c) {
     if (a->type == EPCTX_ATTR_TENSOR && a->t != NULL) {
         EPCTX__TRY(epctx__import_tensor(c, a->t, &c->y));
         if (c->tensors[c->y].elem == 0)
-            return EPCTX__REFUSE(c, "expected floats of 16 to 64 bits, integers or bool, found %s",
+            return EPCTX__REFUSE(c, "expected " EPCTX__TYPES ", found %s",
                                  epctx_elem_name(a->t->elem_type));
         return EPCTX_OK;
     }
@@ -7775,23 +7742,6 @@ static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
     return epctx__emit_filled(c, elem, &shape, bits, &c->y);
 }
 
-static epctx_status epctx__lower_shape(epctx__compiler *c) {
-    const epctx__shape in = c->tensors[c->in[0]].shape;
-    const int64_t rank = (int64_t)in.rank;
-    epctx__shape shape = {1, {0}};
-    int64_t start = epctx_node_int(c->node, "start", 0);
-    int64_t end = epctx_node_int(c->node, "end", rank);
-    void *data;
-    start += start < 0 ? rank : 0;
-    end += end < 0 ? rank : 0;
-    start = start < 0 ? 0 : (start > rank ? rank : start);
-    end = end < start ? start : (end > rank ? rank : end);
-    shape.dims[0] = end - start;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &c->y));
-    memcpy(data, in.dims + start, (size_t)shape.dims[0] * sizeof *in.dims);
-    return EPCTX_OK;
-}
-
 /* -- element-wise -- */
 
 /* Where opcodes store a fused activation. */
@@ -7847,41 +7797,35 @@ static epctx_status epctx__lower_act_of(epctx__compiler *c, epctx__act_kind kind
     return EPCTX_OK;
 }
 
-/* Activations with parameters: attributes (NULL: a constant) and their defaults. */
-typedef struct epctx__act_numbers {
+/* Activations with parameters: attributes ("": a constant) and their defaults. */
+static const struct {
     epctx__act_kind kind;
     const char *a_name;
     float a;
     const char *b_name;
     float b;
-} epctx__act_numbers;
-
-static const epctx__act_numbers epctx__numbered_acts[] = {
-    {EPCTX__ACT_LEAKY, "alpha", 0.01f, NULL, 0.0f},
-    {EPCTX__ACT_ELU, "alpha", 1.0f, NULL, 0.0f},
-    {EPCTX__ACT_CELU, "alpha", 1.0f, NULL, 0.0f},
+} epctx__numbered_acts[] = {
+    {EPCTX__ACT_LEAKY, "alpha", 0.01f, "", 0.0f},
+    {EPCTX__ACT_ELU, "alpha", 1.0f, "", 0.0f},
+    {EPCTX__ACT_CELU, "alpha", 1.0f, "", 0.0f},
     {EPCTX__ACT_SELU, "alpha", 1.67326319f, "gamma", 1.05070102f},
-    {EPCTX__ACT_SWISH, "alpha", 1.0f, NULL, 0.0f},
-    {EPCTX__ACT_THRESHOLD, "alpha", 1.0f, NULL, 0.0f},
+    {EPCTX__ACT_SWISH, "alpha", 1.0f, "", 0.0f},
+    {EPCTX__ACT_THRESHOLD, "alpha", 1.0f, "", 0.0f},
     {EPCTX__ACT_SHRINK, "lambd", 0.5f, "bias", 0.0f},
     {EPCTX__ACT_HARD_SIGMOID, "alpha", 0.2f, "beta", 0.5f},
-    {EPCTX__ACT_HARD_SWISH, NULL, 1.0f / 6.0f, NULL, 0.5f},
+    {EPCTX__ACT_HARD_SWISH, "", 1.0f / 6.0f, "", 0.5f},
 };
-
-static float epctx__number_attr(const epctx__compiler *c, const char *name, float fallback) {
-    return name != NULL ? epctx_node_float(c->node, name, fallback) : fallback;
-}
 
 static epctx_status epctx__lower_act(epctx__compiler *c) {
     const epctx__act_kind kind = (epctx__act_kind)c->variant;
+    float a = 0.0f, b = 0.0f;
     size_t i;
     for (i = 0; i < sizeof epctx__numbered_acts / sizeof epctx__numbered_acts[0]; i++) {
-        const epctx__act_numbers *n = &epctx__numbered_acts[i];
-        if (n->kind == kind)
-            return epctx__lower_act_of(c, kind, epctx__number_attr(c, n->a_name, n->a),
-                                       epctx__number_attr(c, n->b_name, n->b));
+        if (epctx__numbered_acts[i].kind != kind) continue;
+        a = epctx_node_float(c->node, epctx__numbered_acts[i].a_name, epctx__numbered_acts[i].a);
+        b = epctx_node_float(c->node, epctx__numbered_acts[i].b_name, epctx__numbered_acts[i].b);
     }
-    return epctx__lower_act_of(c, kind, 0.0f, 0.0f);
+    return epctx__lower_act_of(c, kind, a, b);
 }
 
 static epctx_status epctx__lower_gelu(epctx__compiler *c) {
@@ -7945,21 +7889,18 @@ static epctx_status epctx__fuse_bias(epctx__compiler *c, uint32_t x, uint32_t bi
     epctx__step *s = epctx__writer_of(c, x);
     const epctx__shape *xs = &c->tensors[x].shape, *bs = &c->tensors[bias].shape;
     epctx__shape flat = {1, {0}};
-    uint32_t axis = 1, i, id;
+    uint32_t axis = 1, id;
     *done = false;
     if (s == NULL || !c->tensors[bias].constant || bs->rank > xs->rank) return EPCTX_OK;
     if (s->op == EPCTX__OP_GEMM && s->params.gemm.n == (uint32_t)xs->dims[xs->rank - 1])
         axis = xs->rank - 1;
     else if (s->op != EPCTX__OP_CONV && s->op != EPCTX__OP_DEPTHWISE)
         return EPCTX_OK;
-    if (s->in[2] != EPCTX__NONE || epctx__act_of(s)->kind != EPCTX__ACT_NONE || xs->dims[axis] == 1)
-        return EPCTX_OK;
-    for (i = 0; i < bs->rank; i++) {
-        uint32_t at = xs->rank - bs->rank + i;
-        if (bs->dims[i] != (at == axis ? xs->dims[axis] : 1)) return EPCTX_OK;
-    }
-    if (c->tensors[bias].count != (uint64_t)xs->dims[axis]) return EPCTX_OK;
     flat.dims[0] = xs->dims[axis];
+    if (s->in[2] != EPCTX__NONE || epctx__act_of(s)->kind != EPCTX__ACT_NONE || flat.dims[0] == 1 ||
+        c->tensors[bias].count != (uint64_t)flat.dims[0] || axis + bs->rank < xs->rank ||
+        bs->dims[axis + bs->rank - xs->rank] != flat.dims[0])
+        return EPCTX_OK; /* one element for each channel, in that dimension */
     EPCTX__TRY(epctx__alias(c, bias, &flat, 0, &id));
     c->steps[c->tensors[x].writer].in[2] = id;
     c->stats.fused++;
@@ -8042,8 +7983,7 @@ static epctx_status epctx__lower_cast(epctx__compiler *c) {
     if (epctx__stored_size(to) == 0)
         return epctx__in_attr(
             c, "to",
-            EPCTX__REFUSE(c, "expected floats of 16 to 64 bits, integers or bool, found %s",
-                          epctx_elem_name((int32_t)to)));
+            EPCTX__REFUSE(c, "expected " EPCTX__TYPES ", found %s", epctx_elem_name((int32_t)to)));
     if (to == c->tensors[x].elem) return epctx__lower_identity(c);
     return epctx__emit_cast(c, x, (int32_t)to, &c->y);
 }
@@ -8109,23 +8049,21 @@ static epctx_status epctx__lower_mod(epctx__compiler *c) {
 
 /* Common constant exponents become cheaper steps. */
 static epctx_status epctx__lower_pow(epctx__compiler *c) {
-    uint32_t x = c->in[0], e = c->in[1], y;
+    const int32_t type = c->tensors[c->in[0]].elem;
+    uint32_t x, e, y;
     float exponent;
-    int32_t type;
-    type = c->tensors[x].elem;
-    EPCTX__TRY(epctx__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
-    EPCTX__TRY(epctx__emit_cast(c, e, EPCTX_ONNX_FLOAT, &e));
+    EPCTX__TRY(epctx__emit_cast(c, c->in[0], EPCTX_ONNX_FLOAT, &x));
+    EPCTX__TRY(epctx__emit_cast(c, c->in[1], EPCTX_ONNX_FLOAT, &e));
     if (c->tensors[e].constant && c->tensors[e].count == 1 && c->tensors[e].shape.rank <= 1 &&
         type == EPCTX_ONNX_FLOAT && c->tensors[x].shape.rank >= c->tensors[e].shape.rank) {
         EPCTX__TRY(epctx__const_float(c, e, "exponent", &exponent));
         if (exponent == 2.0f) return epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &c->y);
-        if (exponent == 0.5f || exponent == -1.0f || exponent == 3.0f) {
+        if (exponent == 0.5f || exponent == -1.0f || exponent == 3.0f)
             return epctx__emit_act(c, x,
                                    exponent == 0.5f   ? EPCTX__ACT_SQRT
                                    : exponent == 3.0f ? EPCTX__ACT_CUBE
                                                       : EPCTX__ACT_RECIPROCAL,
                                    0.0f, 0.0f, &c->y);
-        }
     }
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_POW, x, e, &y));
     return epctx__emit_cast(c, y, type, &c->y);
@@ -8257,6 +8195,18 @@ static void epctx__slice_axis(int64_t size, int64_t start, int64_t end, int64_t 
     *count = (int64_t)((span + stride - 1) / stride);
 }
 
+static epctx_status epctx__lower_shape(epctx__compiler *c) {
+    const epctx__shape in = c->tensors[c->in[0]].shape;
+    const int64_t rank = (int64_t)in.rank, start = epctx_node_int(c->node, "start", 0);
+    epctx__shape shape = {1, {0}};
+    int64_t first;
+    void *data;
+    epctx__slice_axis(rank, start, epctx_node_int(c->node, "end", rank), 1, &first, shape.dims);
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &c->y));
+    memcpy(data, in.dims + first, (size_t)shape.dims[0] * sizeof *in.dims);
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__lower_slice(epctx__compiler *c) {
     int64_t first[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
@@ -8331,31 +8281,11 @@ typedef enum epctx__pad_mode {
     EPCTX__PAD_EDGE
 } epctx__pad_mode;
 
-/* Part 0, 1, 2 of an axis: before, inside and after the input. */
-static int64_t epctx__pad_part(epctx__pad_mode mode, uint32_t part, int64_t size, int64_t before,
-                               int64_t after, int64_t *from, int64_t *to, int64_t *step) {
-    const bool mirror = mode == EPCTX__PAD_REFLECT;
-    if (part == 1) {
-        *from = before < 0 ? -before : 0;
-        *to = before > 0 ? before : 0;
-        *step = 1;
-        return size - *from + (after < 0 ? after : 0);
-    }
-    *step = mirror ? -1 : 0;
-    if (part == 0) {
-        *from = mirror ? before : 0;
-        *to = 0;
-        return before;
-    }
-    *from = mirror ? size - 2 : size - 1;
-    *to = before + size;
-    return after;
-}
-
 /* Reflect and edge: borders are copies with stride -1 or 0; each combination of parts is a box. */
 static epctx_status epctx__pad_boxes(epctx__compiler *c, epctx__pad_mode mode, uint32_t x,
                                      uint32_t y, const int64_t *pads) {
     const epctx__shape in = c->tensors[x].shape, out = c->tensors[y].shape;
+    const int64_t border = mode == EPCTX__PAD_REFLECT ? -1 : 0;
     int64_t dense_in[EPCTX_NPU_MAX_RANK], dense_out[EPCTX_NPU_MAX_RANK];
     uint32_t part[EPCTX_NPU_MAX_RANK] = {0}, i;
     epctx__dense(&in, dense_in);
@@ -8366,13 +8296,19 @@ static epctx_status epctx__pad_boxes(epctx__compiler *c, epctx__pad_mode mode, u
         epctx__shape box = in;
         bool empty = false;
         for (i = 0; i < in.rank; i++) {
-            int64_t from, to, step;
-            box.dims[i] = epctx__pad_part(mode, part[i], in.dims[i], pads[i], pads[in.rank + i],
-                                          &from, &to, &step);
-            empty = empty || box.dims[i] <= 0;
-            from_start += from * dense_in[i];
-            to_start += to * dense_out[i];
-            strides[i] = step * dense_in[i];
+            const int64_t size = in.dims[i], before = pads[i], after = pads[in.rank + i];
+            const int64_t cut = before < 0 ? -before : 0;
+            const int64_t parts[3][4] = {
+                /* size, first element read and written, step */
+                {before, -border * before, 0, border},
+                {size - cut + (after < 0 ? after : 0), cut, before > 0 ? before : 0, 1},
+                {after, size - 1 + border, before + size, border}};
+            const int64_t *p = parts[part[i]];
+            box.dims[i] = p[0];
+            empty = empty || p[0] <= 0;
+            from_start += p[1] * dense_in[i];
+            to_start += p[2] * dense_out[i];
+            strides[i] = p[3] * dense_in[i];
         }
         if (!empty)
             EPCTX__TRY(epctx__emit_move(c, x, y, &box, (uint64_t)from_start, (uint64_t)to_start,
@@ -8461,7 +8397,7 @@ static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t 
                                        uint32_t axis, uint32_t *y) {
     const epctx__shape in = c->tensors[x].shape, index = c->tensors[indices].shape;
     epctx__shape shape = in;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_GATHER, x, indices, 0);
     epctx__gather_params *p = &s.params.gather;
     uint32_t i;
     if (c->tensors[indices].elem == EPCTX_ONNX_FLOAT ||
@@ -8471,7 +8407,6 @@ static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t 
     shape.rank = in.rank + index.rank - 1;
     for (i = axis; i < shape.rank; i++)
         shape.dims[i] = i - axis < index.rank ? index.dims[i - axis] : in.dims[i + 1 - index.rank];
-    epctx__step_init(&s, EPCTX__OP_GATHER, x, indices, 0);
     p->elem = epctx__stored_size(c->tensors[x].elem);
     p->index_elem = epctx__stored_size(c->tensors[indices].elem);
     p->outer = (uint32_t)epctx__product(&in, 0, axis);
@@ -8544,10 +8479,9 @@ static epctx_status epctx__lower_trilu(epctx__compiler *c) {
     epctx__shape mask = {2, {0}};
     int64_t k = 0, i, j;
     uint32_t id, zero;
-    size_t count;
     uint8_t *bits;
     void *data;
-    if (c->in[1] != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, c->in[1], "k", 1, &k, &count));
+    if (c->in[1] != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, c->in[1], "k", 1, &k, NULL));
     if (shape.rank < 2)
         return EPCTX__INVALID(c, "expected rank >= 2, found %u", (uint64_t)shape.rank);
     memcpy(mask.dims, shape.dims + shape.rank - 2, 2 * sizeof *mask.dims);
@@ -8565,7 +8499,6 @@ static epctx_status epctx__lower_range(epctx__compiler *c) {
     float f[3] = {0};
     uint32_t id, j;
     int32_t type = 0;
-    size_t count;
     void *data;
     for (j = 0; j < 3; j++) {
         EPCTX__TRY(epctx__input(c, j, &id));
@@ -8573,7 +8506,7 @@ static epctx_status epctx__lower_range(epctx__compiler *c) {
         if (type == EPCTX_ONNX_FLOAT)
             EPCTX__TRY(epctx__const_float(c, id, "limit", &f[j]));
         else
-            EPCTX__TRY(epctx__const_ints(c, id, "limit", 1, &v[j], &count));
+            EPCTX__TRY(epctx__const_ints(c, id, "limit", 1, &v[j], NULL));
     }
     if (type == EPCTX_ONNX_FLOAT) {
         const double span = (double)epctx__f_add(f[1], -f[0]) / (double)f[2];
@@ -8673,7 +8606,7 @@ static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t in
                                      uint32_t updates, int64_t axis, uint32_t join, uint32_t *y) {
     const epctx__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
     const bool scatter = updates != EPCTX__NONE;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_PICK, x, indices, 0);
     epctx__pick *p = &s.params.pick;
     uint32_t at, i;
     EPCTX__TRY(epctx__want_indices(c, indices, false));
@@ -8681,7 +8614,6 @@ static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t in
     if (is.rank != xs.rank || (scatter && (!epctx__same_shape(&is, &c->tensors[updates].shape) ||
                                            c->tensors[updates].elem != c->tensors[x].elem)))
         return EPCTX__INVALID(c, "data, indices and updates: ranks, shapes or types do not match");
-    epctx__step_init(&s, EPCTX__OP_PICK, x, indices, 0);
     s.in[2] = updates;
     p->type = (uint32_t)c->tensors[x].elem;
     p->index_elem = epctx__stored_size(c->tensors[indices].elem);
@@ -8714,7 +8646,7 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
     const bool scatter = updates != EPCTX__NONE;
     const int64_t depth = is.rank > 0 ? is.dims[is.rank - 1] : 0;
     epctx__shape rows;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_TUPLES, x, indices, 0);
     epctx__tuples *p = &s.params.tuples;
     uint32_t i;
     EPCTX__TRY(epctx__want_indices(c, indices, true));
@@ -8723,7 +8655,6 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
         c->tensors[x].count == 0)
         return EPCTX__INVALID(c, "indices: tuples of %d do not fit data of rank %u", depth,
                               (uint64_t)xs.rank);
-    epctx__step_init(&s, EPCTX__OP_TUPLES, x, indices, 0);
     s.in[2] = updates;
     p->type = (uint32_t)c->tensors[x].elem;
     p->scatter = scatter;
@@ -8734,14 +8665,11 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
     p->inner = (uint32_t)epctx__product(&xs, batch_dims + (uint32_t)depth, xs.rank);
     rows = is;
     rows.rank = is.rank - 1;
-    for (i = 0; i < xs.rank; i++) {
-        if (i < batch_dims && xs.dims[i] != is.dims[i])
+    for (i = 0; i < batch_dims; i++)
+        if (xs.dims[i] != is.dims[i])
             return EPCTX__INVALID(c, "batch dimension %u differs", (uint64_t)i);
-        if (i >= batch_dims && i < batch_dims + depth)
-            p->dims[i - batch_dims] = (uint32_t)xs.dims[i];
-        else if (i >= batch_dims)
-            rows.dims[rows.rank++] = xs.dims[i];
-    }
+    for (i = 0; i < p->depth; i++) p->dims[i] = (uint32_t)xs.dims[batch_dims + i];
+    for (i += batch_dims; i < xs.rank; i++) rows.dims[rows.rank++] = xs.dims[i];
     if (scatter && (!epctx__same_shape(&rows, &c->tensors[updates].shape) ||
                     c->tensors[updates].elem != c->tensors[x].elem))
         return EPCTX__INVALID(c, "updates: type or shape does not match");
@@ -8765,13 +8693,12 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     int64_t depth;
     float number;
     uint32_t indices = c->in[0], id = c->in[1], values = c->in[2], on, off, ramp, size, axis;
-    size_t count;
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
         EPCTX__TRY(epctx__const_float(c, id, "depth", &number));
         depth = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
     } else {
         depth = 0;
-        EPCTX__TRY(epctx__const_ints(c, id, "depth", 1, &depth, &count));
+        EPCTX__TRY(epctx__const_ints(c, id, "depth", 1, &depth, NULL));
     }
     EPCTX__TRY(epctx__axis_attr(c, -1, shape.rank + 1, 0, &axis));
     if (depth < 1 || depth > EPCTX__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
@@ -8852,9 +8779,7 @@ static epctx_status epctx__geometry_axes(epctx__compiler *c, epctx__geometry *g)
         if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
             dilation > top || before < 0 || after < 0 || before > top || after > top || in > top ||
             (reach = (kernel - 1) * dilation + 1) > top)
-            return EPCTX__REFUSE(c,
-                                 "out of range: kernel %d, stride %d, dilation %d, pads %d "
-                                 "and %d",
+            return EPCTX__REFUSE(c, "out of range: kernel %d, stride %d, dilation %d, pads %d, %d",
                                  kernel, stride, dilation, before, after);
         if (g->auto_pad >= EPCTX__PAD_UPPER) {
             g->out[i] = (in + stride - 1) / stride;
@@ -8933,7 +8858,7 @@ static epctx_status epctx__emit_packed(epctx__compiler *c, epctx__step *s,
     s->packs = c->tensors[s->in[1]].constant;
     if (!s->packs) {
         shape.dims[0] = (int64_t)epctx__packed(pack->batch, pack->rows, pack->depth, pack->block);
-        epctx__step_init(&p, EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
+        p = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
         p.params.pack = *pack;
         EPCTX__TRY(epctx__emit_new(c, &p, EPCTX_ONNX_FLOAT, &shape, &s->in[1]));
     }
@@ -8948,8 +8873,8 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
     const uint64_t taps = epctx__mul(p->window.kernel_h, p->window.kernel_w);
     const uint64_t depth = epctx__mul(p->in_channels, taps), bytes = epctx__conv_needs(p).bytes;
     const uint32_t block = c->arch->columns;
-    const epctx__pack pack = {/* [group][output][channel][tap] to [group][block][tap][channel] */
-                              p->groups,
+    /* [group][output][channel][tap] to [group][block][tap][channel] */
+    const epctx__pack pack = {p->groups,
                               p->out_channels,
                               (uint32_t)depth,
                               block,
@@ -8958,12 +8883,12 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
                               1,
                               p->in_channels,
                               (uint32_t)taps};
-    const epctx__pack flat = {/* [channel][tap] to [block][tap] */
-                              1, p->groups, (uint32_t)taps, block, 0, (uint32_t)taps, 1, 1, 0};
+    /* [channel][tap] to [block][tap] */
+    const epctx__pack flat = {1, p->groups, (uint32_t)taps, block, 0, (uint32_t)taps, 1, 1, 0};
     epctx__depthwise *d;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_CONV, x, weights, EPCTX__NONE);
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
-    epctx__step_init(&s, EPCTX__OP_CONV, x, weights, *y);
+    s.out = *y;
     s.in[2] = bias;
     s.images = true;
     if (p->in_channels == 1 && p->out_channels == 1 && p->groups > 1) {
@@ -9239,9 +9164,8 @@ typedef enum epctx__pool_form {
 /* Largest or average values of windows of one or two axes; `shape`: of the result. */
 static epctx_status epctx__emit_pool(epctx__compiler *c, uint32_t x, bool average,
                                      epctx__geometry *g, const epctx__shape *shape, uint32_t *y) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_POOL, x, EPCTX__NONE, 0);
     epctx__pool *p = &s.params.pool;
-    epctx__step_init(&s, EPCTX__OP_POOL, x, EPCTX__NONE, 0);
     if (average && epctx_node_int(c->node, "count_include_pad", 0) != 0)
         EPCTX__TRY(epctx__pad_image(c, &s.in[0], g));
     EPCTX__TRY(epctx__plane_window(c, g, &p->window));
@@ -9259,9 +9183,8 @@ static epctx_status epctx__emit_reduce(epctx__compiler *c, epctx__reduce_kind ki
                                        uint32_t axis, uint32_t end, const epctx__shape *shape,
                                        uint32_t *y) {
     const epctx__shape in = c->tensors[x].shape;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_REDUCE, x, EPCTX__NONE, 0);
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
-    epctx__step_init(&s, EPCTX__OP_REDUCE, x, EPCTX__NONE, 0);
     s.params.reduce.kind = (uint32_t)kind;
     s.params.reduce.type = (uint32_t)c->tensors[x].elem;
     s.params.reduce.outer = (uint32_t)epctx__product(&in, 0, axis);
@@ -9283,7 +9206,7 @@ static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind ki
     epctx__shape shape = c->tensors[x].shape, last = {0, {0}};
     const int32_t type = c->tensors[x].elem;
     uint64_t total = 1;
-    uint32_t i, end, runs = 0;
+    uint32_t i, first, end, runs = 0;
     bool divide;
     for (i = 0; i < shape.rank; i++) {
         total = epctx__mul(total, marked[i] ? (uint64_t)shape.dims[i] : 1);
@@ -9294,17 +9217,12 @@ static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind ki
     if (divide && (epctx__stored_size(type) == 1 || total > INT32_MAX))
         return EPCTX__REFUSE(c, "mean of %u %s is not supported", total, epctx_elem_name(type));
     kind = divide ? EPCTX__REDUCE_SUM : kind;
-    for (end = shape.rank; end > 0;) {
-        uint32_t first;
-        if (!marked[end - 1]) {
-            end--;
-            continue;
-        }
-        for (first = end - 1; first > 0 && marked[first - 1]; first--) {
-        }
-        for (i = first; i < end; i++) shape.dims[i] = 1;
-        EPCTX__TRY(epctx__emit_reduce(c, kind, x, first, end, &shape, &x));
-        end = first;
+    for (end = shape.rank; end > 0; end = first) {
+        for (first = end; first > 0 && marked[first - 1]; first--) shape.dims[first - 1] = 1;
+        if (first < end)
+            EPCTX__TRY(epctx__emit_reduce(c, kind, x, first, end, &shape, &x));
+        else
+            first--;
     }
     if (divide) EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_DIV, x, (int32_t)total, &x));
     for (i = 0; i < shape.rank; i++)
@@ -9379,9 +9297,8 @@ static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
 static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axis, bool smallest,
                                     bool last, int64_t keep, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_ARG, x, EPCTX__NONE, 0);
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
-    epctx__step_init(&s, EPCTX__OP_ARG, x, EPCTX__NONE, 0);
     s.params.arg.smallest = smallest;
     s.params.arg.last = last;
     s.params.arg.type = (uint32_t)c->tensors[x].elem;
@@ -9436,14 +9353,13 @@ static epctx_status epctx__lower_mean(epctx__compiler *c) {
 
 /* (x - mean) / (sqrt(mean square of that) + 1e-9) */
 static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
-    const epctx_attr *attr = epctx_node_attr(c->node, "axes");
     static const int64_t usual[3] = {0, 2, 3};
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
     uint32_t x = c->in[0], mean, square;
-    if (attr != NULL && attr->type != EPCTX_ATTR_INTS)
-        return epctx__bad_attr(c, "axes", "a list of integers");
-    EPCTX__TRY(epctx__mark_axes(c, attr != NULL ? attr->ints : usual,
-                                attr != NULL ? attr->count : 3, c->tensors[x].shape.rank, marked));
+    epctx__list axes;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
+    EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
+                                c->tensors[x].shape.rank, marked));
     EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, x, marked, true, &mean));
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &x));
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &square));
@@ -9467,8 +9383,7 @@ static epctx_status epctx__lower_global_pool(epctx__compiler *c) {
 static epctx_status epctx__emit_softmax(epctx__compiler *c, uint32_t x, uint32_t axis, uint32_t end,
                                         bool log, uint32_t *y) {
     const epctx__shape shape = c->tensors[x].shape;
-    epctx__step s;
-    epctx__step_init(&s, EPCTX__OP_SOFTMAX, x, EPCTX__NONE, 0);
+    epctx__step s = epctx__new_step(EPCTX__OP_SOFTMAX, x, EPCTX__NONE, 0);
     s.params.softmax.log = log;
     s.params.softmax.outer = (uint32_t)epctx__product(&shape, 0, axis);
     s.params.softmax.count = (uint32_t)epctx__product(&shape, axis, end);
@@ -9490,8 +9405,7 @@ static epctx_status epctx__lower_softmax(epctx__compiler *c) {
 static epctx_status epctx__emit_gemm(epctx__compiler *c, const epctx__gemm *params, uint32_t a,
                                      uint32_t b, bool b_transposed, uint32_t bias, uint32_t y) {
     epctx__pack pack;
-    epctx__step s;
-    epctx__step_init(&s, EPCTX__OP_GEMM, a, b, y);
+    epctx__step s = epctx__new_step(EPCTX__OP_GEMM, a, b, y);
     s.in[2] = bias;
     s.params.gemm = *params;
     pack.batch = params->b_shared != 0 ? 1 : params->batch;
@@ -9740,8 +9654,7 @@ static epctx_status epctx__emit_norm(epctx__compiler *c, uint32_t x, const uint3
 static epctx_status epctx__emit_affine(epctx__compiler *c, uint32_t x, uint64_t channels,
                                        uint32_t factor, uint32_t offset, uint32_t *y) {
     const epctx__shape *shape = &c->tensors[x].shape;
-    epctx__step s;
-    epctx__step_init(&s, EPCTX__OP_AFFINE, x, factor, 0);
+    epctx__step s = epctx__new_step(EPCTX__OP_AFFINE, x, factor, 0);
     s.in[2] = offset;
     s.params.affine.outer = (uint32_t)shape->dims[0];
     s.params.affine.channels = (uint32_t)channels;
@@ -9808,7 +9721,7 @@ typedef struct epctx__norm_shape {
 static epctx_status epctx__emit_rows(epctx__compiler *c, uint32_t x, uint32_t scale, uint32_t shift,
                                      const epctx__norm_shape *n, float epsilon, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_NORM, x, scale, 0);
     uint32_t ids[2], i;
     ids[0] = scale;
     ids[1] = shift;
@@ -9819,7 +9732,6 @@ static epctx_status epctx__emit_rows(epctx__compiler *c, uint32_t x, uint32_t sc
             return EPCTX__REFUSE(c, "scale and bias: expected %u elements, found %u", n->channels,
                                  c->tensors[ids[i]].count);
     }
-    epctx__step_init(&s, EPCTX__OP_NORM, x, scale, 0);
     s.in[2] = shift;
     s.params.norm.rows = (uint32_t)n->rows;
     s.params.norm.count = (uint32_t)n->count;
@@ -9904,7 +9816,7 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
         return epctx__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &id));
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    epctx__step_init(&s, EPCTX__OP_POOL, id, EPCTX__NONE, y);
+    s = epctx__new_step(EPCTX__OP_POOL, id, EPCTX__NONE, y);
     s.params.pool.batch = (uint32_t)shape.dims[0];
     s.params.pool.channels = s.params.pool.row = (uint32_t)epctx__product(&shape, 2, shape.rank);
     s.params.pool.kind = EPCTX__SLIDE_MEAN;
@@ -9951,7 +9863,7 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
     epctx__shape shape = c->tensors[x].shape;
     const uint64_t channels = c->tensors[scale].count;
     epctx__quantize p;
-    epctx__step s;
+    epctx__step s = epctx__new_step(op, x, scale, 0);
     uint32_t axis = 0;
     memset(&p, 0, sizeof p);
     p.type = (uint32_t)type;
@@ -9975,7 +9887,6 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
         return EPCTX__INVALID(
             c, "zero point: expected the type of the tensor and the size of the scale");
     EPCTX__TRY(epctx__drop_zeros(c, &zero));
-    epctx__step_init(&s, op, x, scale, 0);
     s.in[2] = zero;
     s.params.quantize = p;
     return epctx__emit_new(c, &s, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y);
@@ -10329,7 +10240,7 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     shape.dims[1] = rows;
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &gates));
     EPCTX__TRY(epctx__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
-    epctx__step_init(&s, EPCTX__OP_RECURRENT, gates, r, 0);
+    s = epctx__new_step(EPCTX__OP_RECURRENT, gates, r, 0);
     s.in[2] = late;
     s.in[3] = EPCTX__NONE;
     if (n->peep != EPCTX__NONE) EPCTX__TRY(epctx__take_one(c, n->peep, 0, d, 1, &s.in[3]));
@@ -10530,7 +10441,7 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
     for (i = 0; i < p->out; i++)
         epctx__taps(p, i, taps, (uint8_t *)at + i * taps * 4, w + i * taps);
-    epctx__step_init(&s, EPCTX__OP_RESAMPLE, x, positions, 0);
+    s = epctx__new_step(EPCTX__OP_RESAMPLE, x, positions, 0);
     s.in[2] = weights;
     s.params.resample.outer = (uint32_t)epctx__product(&shape, 0, axis);
     s.params.resample.in = (uint32_t)p->in;
@@ -10772,18 +10683,16 @@ static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
     int64_t given[1];
     uint32_t axis;
     size_t count;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_RUNNING, c->in[0], EPCTX__NONE, 0);
     EPCTX__TRY(epctx__const_ints(c, c->in[1], "axis", 1, given, &count));
     EPCTX__TRY(epctx__axis(c, count == 1 ? given[0] : INT64_MAX, shape.rank, 0, &axis));
-    EPCTX__TRY(epctx__new_tensor(c, type, &shape, &c->y));
-    epctx__step_init(&s, EPCTX__OP_RUNNING, c->in[0], EPCTX__NONE, c->y);
     s.params.running.type = (uint32_t)type;
     s.params.running.outer = (uint32_t)epctx__product(&shape, 0, axis);
     s.params.running.count = (uint32_t)shape.dims[axis];
     s.params.running.inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
     s.params.running.exclusive = epctx_node_int(c->node, "exclusive", 0) != 0;
     s.params.running.reverse = epctx_node_int(c->node, "reverse", 0) != 0;
-    return epctx__emit(c, &s);
+    return epctx__emit_new(c, &s, type, &shape, &c->y);
 }
 
 static epctx_status epctx__lower_center_crop_pad(epctx__compiler *c) {
@@ -11503,10 +11412,9 @@ static epctx_status epctx__emit_sample(epctx__compiler *c, uint32_t x, uint32_t 
                                        const epctx__sample *form, uint32_t *y) {
     const epctx__shape in = c->tensors[x].shape;
     epctx__shape shape = epctx__shape4(in.dims[0], in.dims[1], 0, 0);
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_SAMPLE, x, positions, 0);
     epctx__sample *p = &s.params.sample;
     uint32_t i;
-    epctx__step_init(&s, EPCTX__OP_SAMPLE, x, positions, 0);
     *p = *form;
     p->rank = in.rank - 2;
     p->batch = (uint32_t)in.dims[0];
@@ -11741,11 +11649,10 @@ static epctx_status epctx__lower_topk(epctx__compiler *c) {
     const bool smallest = epctx_node_int(c->node, "largest", 1) == 0;
     int64_t k[1] = {0};
     uint32_t x = c->in[0], id, axis, y;
-    size_t count;
     k[0] = epctx_node_int(c->node, "k", 0);
     if (c->node->version >= 10) {
         EPCTX__TRY(epctx__input(c, 1, &id));
-        EPCTX__TRY(epctx__const_ints(c, id, "k", 1, k, &count));
+        EPCTX__TRY(epctx__const_ints(c, id, "k", 1, k, NULL));
     }
     EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[x].shape.rank, 0, &axis));
     if (k[0] < 1 || k[0] > c->tensors[x].shape.dims[axis])
@@ -11786,9 +11693,8 @@ static epctx_status epctx__lower_window(epctx__compiler *c) {
     int64_t size = 0;
     uint64_t i, turn;
     uint32_t y;
-    size_t count;
     float *w;
-    EPCTX__TRY(epctx__const_ints(c, c->in[0], "size", 1, &size, &count));
+    EPCTX__TRY(epctx__const_ints(c, c->in[0], "size", 1, &size, NULL));
     if (size < 1 || size > EPCTX__MAX_BYTES / 4) return EPCTX__REFUSE(c, "size: found %d", size);
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)size, &w, &y));
     turn = (uint64_t)size - (periodic || size == 1 ? 0 : 1);
@@ -11813,9 +11719,8 @@ static epctx_status epctx__lower_mel(epctx__compiler *c) {
     float edges[2] = {0}, *w;
     void *memory;
     uint32_t y;
-    size_t count;
     for (i = 0; i < 3; i++)
-        EPCTX__TRY(epctx__const_ints(c, c->in[i], names[i], 1, &sizes[i], &count));
+        EPCTX__TRY(epctx__const_ints(c, c->in[i], names[i], 1, &sizes[i], NULL));
     EPCTX__TRY(epctx__const_float(c, c->in[3], "lower_edge_hertz", &edges[0]));
     EPCTX__TRY(epctx__const_float(c, c->in[4], "upper_edge_hertz", &edges[1]));
     for (i = 0; i < 3; i++)
@@ -11852,9 +11757,8 @@ static epctx_status epctx__lower_mel(epctx__compiler *c) {
 /* Samples of the transform: an input, or the default. */
 static epctx_status epctx__wave_size(epctx__compiler *c, size_t input, int64_t *size) {
     uint32_t id;
-    size_t count;
     EPCTX__TRY(epctx__optional(c, input, &id));
-    if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "size", 1, size, &count));
+    if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "size", 1, size, NULL));
     return *size > 0 && *size <= EPCTX__MAX_BYTES / 16 ? EPCTX_OK
                                                        : EPCTX__REFUSE(c, "size: found %d", *size);
 }
@@ -11914,8 +11818,7 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
     int64_t turn[EPCTX_NPU_MAX_RANK];
     epctx__shape shape;
     uint32_t x = c->in[0], y, axis, id = c->in[2], last, i;
-    size_t count;
-    if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "axis", 1, &at, &count));
+    if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "axis", 1, &at, NULL));
     shape = c->tensors[x].shape;
     last = shape.rank - 1;
     EPCTX__TRY(epctx__axis(c, at, shape.rank, 0, &axis));
@@ -11973,18 +11876,11 @@ typedef struct epctx__lowering {
 } epctx__lowering;
 
 static const epctx__lowering epctx__lowers[] = {
-    {"Abs", "x", epctx__lower_act, EPCTX__ACT_ABS},
-    {"Acos", "x", epctx__lower_act, EPCTX__ACT_ACOS},
-    {"Acosh", "x", epctx__lower_act, EPCTX__ACT_ACOSH},
     {"Add", "xx", epctx__lower_binary, EPCTX__BINARY_ADD},
     {"AffineGrid", "fx", epctx__lower_affine_grid, 0},
     {"And", "", epctx__lower_exact, EPCTX__EXACT_AND},
     {"ArgMax", "x", epctx__lower_arg, false},
     {"ArgMin", "x", epctx__lower_arg, true},
-    {"Asin", "x", epctx__lower_act, EPCTX__ACT_ASIN},
-    {"Asinh", "x", epctx__lower_act, EPCTX__ACT_ASINH},
-    {"Atan", "x", epctx__lower_act, EPCTX__ACT_ATAN},
-    {"Atanh", "x", epctx__lower_act, EPCTX__ACT_ATANH},
     {"Attention", "f---X", epctx__lower_attention, 0},
     {"AveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE},
     {"BatchNormalization", "f", epctx__lower_batch_norm, 0},
@@ -11996,8 +11892,6 @@ static const epctx__lowering epctx__lowers[] = {
     {"BlackmanWindow", "x", epctx__lower_window, EPCTX__WINDOW_BLACKMAN},
     {"Cast", "x", epctx__lower_cast, false},
     {"CastLike", "x", epctx__lower_cast, true},
-    {"Ceil", "x", epctx__lower_act, EPCTX__ACT_CEIL},
-    {"Celu", "x", epctx__lower_act, EPCTX__ACT_CELU},
     {"CenterCropPad", "xx", epctx__lower_center_crop_pad, 0},
     {"Clip", "x", epctx__lower_clip, 0},
     {"Col2Im", "fx", epctx__lower_col2im, 0},
@@ -12007,8 +11901,6 @@ static const epctx__lowering epctx__lowers[] = {
     {"Conv", "ff", epctx__lower_any_conv, 0},
     {"ConvInteger", "", epctx__lower_integer, true},
     {"ConvTranspose", "ff", epctx__lower_any_conv_transpose, 0},
-    {"Cos", "x", epctx__lower_act, EPCTX__ACT_COS},
-    {"Cosh", "x", epctx__lower_act, EPCTX__ACT_COSH},
     {"CumSum", "xx", epctx__lower_cumsum, 0},
     {"DFT", "f-X", epctx__lower_dft, 0},
     {"DeformConv", "fff-X", epctx__lower_deform_conv, 0},
@@ -12018,14 +11910,10 @@ static const epctx__lowering epctx__lowers[] = {
     {"Div", "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
     {"Dropout", "xXX", epctx__lower_dropout, 0},
     {"DynamicQuantizeLinear", "f", epctx__lower_dynamic_quantize, 0},
-    {"Elu", "x", epctx__lower_act, EPCTX__ACT_ELU},
     {"Equal", "", epctx__lower_exact, EPCTX__EXACT_EQUAL},
-    {"Erf", "x", epctx__lower_act, EPCTX__ACT_ERF},
-    {"Exp", "x", epctx__lower_act, EPCTX__ACT_EXP},
     {"Expand", "xx", epctx__lower_expand, 0},
     {"EyeLike", "x", epctx__lower_eye_like, 0},
     {"Flatten", "x", epctx__lower_flatten, 0},
-    {"Floor", "x", epctx__lower_act, EPCTX__ACT_FLOOR},
     {"GRU", "", epctx__lower_cell, EPCTX__CELL_GRU},
     {"Gather", "xx", epctx__lower_gather, 0},
     {"GatherElements", "xx", epctx__lower_pick, false},
@@ -12041,8 +11929,6 @@ static const epctx__lowering epctx__lowers[] = {
     {"GroupNormalization", "fff", epctx__lower_channel_norm, true},
     {"HammingWindow", "x", epctx__lower_window, EPCTX__WINDOW_HAMMING},
     {"HannWindow", "x", epctx__lower_window, EPCTX__WINDOW_HANN},
-    {"HardSigmoid", "x", epctx__lower_act, EPCTX__ACT_HARD_SIGMOID},
-    {"HardSwish", "x", epctx__lower_act, EPCTX__ACT_HARD_SWISH},
     {"Hardmax", "f", epctx__lower_hardmax, 0},
     {"Identity", "x", epctx__lower_identity, 0},
     {"If", "x", epctx__lower_if, 0},
@@ -12052,10 +11938,8 @@ static const epctx__lowering epctx__lowers[] = {
     {"LRN", "f", epctx__lower_lrn, 0},
     {"LSTM", "", epctx__lower_cell, EPCTX__CELL_LSTM},
     {"LayerNormalization", "ff", epctx__lower_layer_norm, true},
-    {"LeakyRelu", "x", epctx__lower_act, EPCTX__ACT_LEAKY},
     {"Less", "", epctx__lower_exact, EPCTX__EXACT_LESS},
     {"LessOrEqual", "", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
-    {"Log", "x", epctx__lower_act, EPCTX__ACT_LOG},
     {"LogSoftmax", "f", epctx__lower_softmax, true},
     {"Loop", "X", epctx__lower_loop, false},
     {"LpNormalization", "f", epctx__lower_lp_norm, 0},
@@ -12069,10 +11953,8 @@ static const epctx__lowering epctx__lowers[] = {
     {"MeanVarianceNormalization", "f", epctx__lower_mean_variance, 0},
     {"MelWeightMatrix", "xxxxx", epctx__lower_mel, 0},
     {"Min", "x", epctx__lower_many, EPCTX__BINARY_MIN},
-    {"Mish", "x", epctx__lower_act, EPCTX__ACT_MISH},
     {"Mod", "xx", epctx__lower_mod, 0},
     {"Mul", "xx", epctx__lower_binary, EPCTX__BINARY_MUL},
-    {"Neg", "x", epctx__lower_act, EPCTX__ACT_NEG},
     {"NegativeLogLikelihoodLoss", "fxX", epctx__lower_loss, false},
     {"Not", "x", epctx__lower_not, 0},
     {"OneHot", "xxx", epctx__lower_one_hot, 0},
@@ -12084,7 +11966,6 @@ static const epctx__lowering epctx__lowers[] = {
     {"RMSNormalization", "ff", epctx__lower_layer_norm, false},
     {"RNN", "", epctx__lower_cell, EPCTX__CELL_RNN},
     {"Range", "", epctx__lower_range, 0},
-    {"Reciprocal", "x", epctx__lower_act, EPCTX__ACT_RECIPROCAL},
     {"ReduceL1", "x", epctx__lower_reduce_form, EPCTX__FORM_L1},
     {"ReduceL2", "x", epctx__lower_reduce_form, EPCTX__FORM_L2},
     {"ReduceLogSum", "x", epctx__lower_reduce_form, EPCTX__FORM_LOG},
@@ -12095,43 +11976,28 @@ static const epctx__lowering epctx__lowers[] = {
     {"ReduceProd", "x", epctx__lower_reduce, EPCTX__REDUCE_PROD},
     {"ReduceSum", "x", epctx__lower_reduce, EPCTX__REDUCE_SUM},
     {"ReduceSumSquare", "x", epctx__lower_reduce_form, EPCTX__FORM_SQUARE},
-    {"Relu", "x", epctx__lower_act, EPCTX__ACT_RELU},
     {"Reshape", "x", epctx__lower_reshape, 0},
     {"Resize", "f", epctx__lower_resize, 0},
     {"RoiAlign", "ffx", epctx__lower_roi_align, 0},
     {"ReverseSequence", "xx", epctx__lower_reverse_sequence, 0},
     {"RotaryEmbedding", "f", epctx__lower_rotary, 0},
-    {"Round", "x", epctx__lower_act, EPCTX__ACT_ROUND},
     {"STFT", "f-X", epctx__lower_stft, 0},
     {"Scan", "X", epctx__lower_loop, true},
     {"Scatter", "xxx", epctx__lower_pick, true},
     {"ScatterElements", "xxx", epctx__lower_pick, true},
     {"ScatterND", "xxx", epctx__lower_tuples, true},
-    {"Selu", "x", epctx__lower_act, EPCTX__ACT_SELU},
     {"Shape", "x", epctx__lower_shape, 0},
-    {"Shrink", "x", epctx__lower_act, EPCTX__ACT_SHRINK},
-    {"Sigmoid", "x", epctx__lower_act, EPCTX__ACT_SIGMOID},
-    {"Sign", "x", epctx__lower_act, EPCTX__ACT_SIGN},
     {"SimplifiedLayerNormalization", "ff", epctx__lower_layer_norm, false},
-    {"Sin", "x", epctx__lower_act, EPCTX__ACT_SIN},
-    {"Sinh", "x", epctx__lower_act, EPCTX__ACT_SINH},
     {"Size", "x", epctx__lower_size, 0},
     {"Slice", "x", epctx__lower_slice, 0},
     {"Softmax", "f", epctx__lower_softmax, false},
     {"SoftmaxCrossEntropyLoss", "fxX", epctx__lower_loss, true},
-    {"Softplus", "x", epctx__lower_act, EPCTX__ACT_SOFTPLUS},
-    {"Softsign", "x", epctx__lower_act, EPCTX__ACT_SOFTSIGN},
     {"SpaceToDepth", "x", epctx__lower_blocks, true},
     {"Split", "x", epctx__lower_split, 0},
-    {"Sqrt", "x", epctx__lower_act, EPCTX__ACT_SQRT},
     {"Squeeze", "x", epctx__lower_squeeze, 0},
     {"Sub", "xx", epctx__lower_binary, EPCTX__BINARY_SUB},
     {"Sum", "x", epctx__lower_many, EPCTX__BINARY_ADD},
-    {"Swish", "x", epctx__lower_act, EPCTX__ACT_SWISH},
-    {"Tan", "x", epctx__lower_act, EPCTX__ACT_TAN},
-    {"Tanh", "x", epctx__lower_act, EPCTX__ACT_TANH},
     {"TensorScatter", "xxX", epctx__lower_tensor_scatter, 0},
-    {"ThresholdedRelu", "x", epctx__lower_act, EPCTX__ACT_THRESHOLD},
     {"Tile", "xx", epctx__lower_tile, 0},
     {"TopK", "x", epctx__lower_topk, 0},
     {"Transpose", "x", epctx__lower_transpose, 0},
@@ -12140,6 +12006,9 @@ static const epctx__lowering epctx__lowers[] = {
     {"Upsample", "f", epctx__lower_resize, 0},
     {"Where", "xxx", epctx__lower_where, 0},
     {"Xor", "", epctx__lower_exact, EPCTX__EXACT_XOR},
+#define EPCTX__ACT_ROW(name, op_type, value) {op_type, "x", epctx__lower_act, EPCTX__ACT_##name},
+    EPCTX_NPU_ACT_LIST(EPCTX__ACT_ROW)
+#undef EPCTX__ACT_ROW
 };
 
 /* An operator on quantized tensors: that of floats between Dequantize and Quantize. */
@@ -13303,7 +13172,7 @@ static epctx_status epctx__pack_outside(epctx__compiler *c, const epctx__step *s
     shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
     EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, id));
     c->tensors[*id].constant = true;
-    epctx__step_init(&pack, EPCTX__OP_PACK, s->in[1], EPCTX__NONE, *id);
+    pack = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, *id);
     pack.params.pack = *p;
     pack.name = s->name;
     return epctx__record(c, &pack);
@@ -14066,8 +13935,8 @@ static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s
     if (from == EPCTX__NONE) return EPCTX_OK;
     o.p.flip = epctx__flip_of(x.type);
     o.p.fill = (uint32_t)x.zero & 0xffu;
-    epctx__step_init(&to, o.depthwise ? EPCTX__OP_INTEGER_DEPTHWISE : EPCTX__OP_INTEGER_CONV,
-                     EPCTX__NONE, EPCTX__NONE, EPCTX__NONE);
+    to = epctx__new_step(o.depthwise ? EPCTX__OP_INTEGER_DEPTHWISE : EPCTX__OP_INTEGER_CONV,
+                         EPCTX__NONE, EPCTX__NONE, EPCTX__NONE);
     EPCTX__TRY(epctx__integer_operands(c, &o, &x, y, &to, done));
     if (!*done) return EPCTX_OK;
     to.params.integer_conv = o.p;
@@ -14099,7 +13968,7 @@ static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, co
         !epctx__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape) ||
         !epctx__requant_of(y, &s->params.binary.act, &fit))
         return EPCTX_OK;
-    epctx__step_init(&to, EPCTX__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], q->out);
+    to = epctx__new_step(EPCTX__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], q->out);
     EPCTX__TRY(epctx__shaped(c, s->out, &to.in[0]));
     EPCTX__TRY(epctx__shaped(c, s->out, &to.in[1]));
     EPCTX__TRY(epctx__shaped(c, s->out, &to.out));
@@ -14181,7 +14050,7 @@ static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q,
         round.params.quantize.inner = 256;
         EPCTX__TRY(epctx__new_tensor(c, c->tensors[q->out].elem, &shape, &round.out));
         EPCTX__TRY(epctx__fold_step(c, &round));
-        epctx__step_init(&to, EPCTX__OP_LOOKUP, from->in[0], round.out, q->out);
+        to = epctx__new_step(EPCTX__OP_LOOKUP, from->in[0], round.out, q->out);
         to.params.lookup.count = (uint32_t)c->tensors[q->out].count;
         to.name = q->name;
         EPCTX__TRY(epctx__shaped(c, q->out, &to.in[0]));
@@ -14641,7 +14510,7 @@ static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compile
 static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, uint32_t *maker) {
     const size_t given = from->graph->initializer_count;
     epctx_graph graph;
-    epctx__compiler m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
+    epctx__compiler m;
     epctx_value *values; /* names of the inputs; outputs are unnamed */
     uint32_t count, *ios;
     size_t i;
@@ -14649,6 +14518,7 @@ static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, u
     EPCTX__TRY(epctx__number_outputs(from, &count));
     if (count == 0) return EPCTX_OK;
     memset(&graph, 0, sizeof graph);
+    m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
     EPCTX__MAKE(from, ios, uint32_t, given + count);
     EPCTX__MAKE(from, values, epctx_value, given + count);
     EPCTX__MAKE(from, m.outputs, uint32_t, count);
