@@ -13515,8 +13515,10 @@ static uint64_t epctx__key(const epctx__buffer *b, epctx__order order) {
 typedef struct epctx__planner {
     epctx__item *list, *by_time; /* in order of placement; in order of first use */
     epctx__item *beside;         /* heap of those live at the same time, lowest offset on top */
+    epctx__item *best;           /* the list that needed least */
     epctx__tree placed;          /* over by_time: the step after the last use, 0: not placed */
     size_t count, pairs;         /* pairs: how many may still be examined */
+    size_t top;                  /* in the list: the buffer that ends highest */
     uint64_t size;               /* bytes of scratch */
 } epctx__planner;
 
@@ -13560,21 +13562,25 @@ static void epctx__place_buffer(const epctx__compiler *c, epctx__planner *p, epc
     p->size = b->offset + size > p->size ? b->offset + size : p->size;
 }
 
-/* Places all buffers in one order. */
-static void epctx__try_order(epctx__compiler *c, epctx__planner *p, epctx__order order) {
+/* Places all buffers in the order of the list. */
+static void epctx__place_all(epctx__compiler *c, epctx__planner *p) {
     size_t i;
-    epctx__put_in_order(c, p->list, p->count, order);
     memset(p->placed.max, 0, 2 * p->placed.leaves * sizeof *p->placed.max);
     p->pairs = EPCTX__PLAN_PAIRS;
-    p->size = 0;
-    for (i = 0; i < p->count; i++) epctx__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
+    p->size = p->top = 0;
+    for (i = 0; i < p->count; i++) {
+        const uint64_t before = p->size;
+        epctx__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
+        if (p->size > before) p->top = i;
+    }
 }
 
 static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
     size_t i;
-    EPCTX__MAKE(c, p->list, epctx__item, 3 * c->buffer_count);
+    EPCTX__MAKE(c, p->list, epctx__item, 4 * c->buffer_count);
     p->by_time = p->list + c->buffer_count;
     p->beside = p->by_time + c->buffer_count;
+    p->best = p->beside + c->buffer_count;
     p->count = 0;
     for (i = 0; i < c->buffer_count; i++) {
         if (epctx__in_scratch(&c->buffers[i])) {
@@ -13588,23 +13594,35 @@ static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
     return epctx__new_tree(c, p->count, &p->placed);
 }
 
-/* Offsets in scratch: the best of several orders. The peak of live bytes is a lower bound. */
+/* Offsets in scratch: the best of several orders, each tried again with the buffer that ended highest
+ * in front. The peak of live bytes is a lower bound. */
 static epctx_status epctx__plan(epctx__compiler *c) {
     epctx__planner p;
-    uint64_t best_size = UINT64_MAX;
-    int order, best = 0;
+    int order, tries;
     epctx__lifetimes(c);
     EPCTX__TRY(epctx__crowds(c));
     EPCTX__TRY(epctx__new_planner(c, &p));
-    for (order = 0; order < EPCTX__ORDER_COUNT && best_size > c->stats.scratch_live; order++) {
-        epctx__try_order(c, &p, (epctx__order)order);
-        if (p.size < best_size) {
-            best_size = p.size;
-            best = order;
+    c->stats.scratch_size = UINT64_MAX;
+    for (order = 0; order < EPCTX__ORDER_COUNT; order++) {
+        epctx__put_in_order(c, p.list, p.count, (epctx__order)order);
+        for (tries = 0; tries < 4 && c->stats.scratch_size > c->stats.scratch_live; tries++) {
+            if (tries > 0) {
+                const epctx__item item = p.list[p.top];
+                memmove(p.list + 1, p.list, p.top * sizeof item);
+                p.list[0] = item;
+            }
+            epctx__place_all(c, &p);
+            if (p.size < c->stats.scratch_size) {
+                c->stats.scratch_size = p.size;
+                memcpy(p.best, p.list, p.count * sizeof *p.list);
+            }
+            if (p.pairs == 0) break; /* costs enough */
         }
     }
-    if (best != order - 1) epctx__try_order(c, &p, (epctx__order)best);
-    c->stats.scratch_size = best_size;
+    if (p.size > c->stats.scratch_size) {
+        memcpy(p.list, p.best, p.count * sizeof *p.list);
+        epctx__place_all(c, &p);
+    }
     return EPCTX_OK;
 }
 
