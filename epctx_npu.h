@@ -6944,7 +6944,7 @@ typedef struct epctx__compiler {
     epctx_weightless_support weightless;
     epctx__step *makes; /* weightless: folded steps, in order */
     size_t make_count, make_room;
-    uint32_t *outputs;   /* weightless: tensor -> output of the graph of these steps, or NONE */
+    uint32_t *outputs;   /* weightless: tensor -> output of their graph, or NONE; there: tensors */
     const uint32_t *ios; /* tensors of the graph's inputs and outputs; NULL: found by name */
     epctx_npu_stats stats;
     const epctx_npu *npu; /* whose trace_fn is called; NULL: none */
@@ -13684,6 +13684,8 @@ static void epctx__choose_orders(epctx__compiler *c) {
 static void epctx__drop_dead(epctx__compiler *c) {
     size_t i;
     uint32_t j;
+    for (i = 0; i < c->buffer_count; i++)
+        c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
     for (i = c->step_count; i > 0; i--) {
         epctx__step *s = &c->steps[i - 1];
         s->dead = !c->buffers[c->tensors[s->out].buffer].needed;
@@ -13691,14 +13693,6 @@ static void epctx__drop_dead(epctx__compiler *c) {
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
                 c->buffers[c->tensors[s->in[j]].buffer].needed = true;
     }
-}
-
-/* The same after steps have changed. */
-static void epctx__drop_unused(epctx__compiler *c) {
-    size_t i;
-    for (i = 0; i < c->buffer_count; i++)
-        c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
-    epctx__drop_dead(c);
 }
 
 /* Where a move that writes every element of a dense tensor, once, took them from. */
@@ -13799,7 +13793,7 @@ static epctx_status epctx__join_moves(epctx__compiler *c) {
     }
     for (i = 0; i < c->step_count; i++)
         if (!c->steps[i].dead && c->steps[i].op == EPCTX__OP_MOVE) epctx__join_move(c, i, traffic);
-    epctx__drop_unused(c);
+    epctx__drop_dead(c);
     return EPCTX_OK;
 }
 
@@ -13868,7 +13862,6 @@ static epctx_status epctx__bind_outputs(epctx__compiler *c) {
         }
         c->buffers[t->buffer].place = EPCTX__OUTPUT;
         c->buffers[t->buffer].index = (uint32_t)i;
-        c->buffers[t->buffer].needed = true;
     }
     return EPCTX_OK;
 }
@@ -14832,7 +14825,7 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
         if (s->op == EPCTX__OP_QUANTIZE) EPCTX__TRY(epctx__integer_step(&w, s, &done));
         if (!done) EPCTX__TRY(epctx__emit(c, s));
     }
-    epctx__drop_unused(c);
+    epctx__drop_dead(c);
     return EPCTX_OK;
 }
 
@@ -15139,129 +15132,91 @@ static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
     return EPCTX_OK;
 }
 
-/* The maker, the graph that makes weights, under compilation. */
-typedef struct epctx__making {
-    const epctx__compiler *from;
-    epctx__compiler c;
-    epctx_graph graph;
-    uint8_t *needed; /* tensors of `from` */
-    uint32_t *ids;   /* tensor of `from` -> tensor */
-    uint32_t *ios;
-    epctx_value *values; /* names of the inputs; outputs are unnamed */
-} epctx__making;
-
-/* An operand of `from`: tensors outside the blob were added before, other constants are copied. */
-static epctx_status epctx__making_operand(epctx__making *m, uint32_t id, uint32_t *out) {
-    const epctx__tensor *t = &m->from->tensors[id];
-    if (!t->outside || t->whole != id)
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, out));
-    if (!t->outside) {
-        m->c.tensors[*out].constant = true;
-        m->c.tensors[*out].raw = t->raw;
-        m->c.tensors[*out].data = t->data;
-    } else if (t->whole == id) {
-        *out = m->ids[id];
-    } else {
-        m->c.tensors[*out].buffer = m->c.tensors[m->ids[t->whole]].buffer;
-        m->c.tensors[*out].offset = t->at;
-    }
+/* Gives tensor `id` of the maker memory of its own. */
+static epctx_status epctx__making(epctx__compiler *m, uint32_t id, epctx__storage place,
+                                  uint32_t index) {
+    epctx__tensor *t = &m->tensors[id];
+    EPCTX__TRY(epctx__add_buffer(m, t->count * epctx__stored_size(t->elem), &t->buffer));
+    m->buffers[t->buffer].place = place;
+    m->buffers[t->buffer].index = index;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__making_step(epctx__making *m, const epctx__step *made) {
-    epctx__step s = *made;
-    uint32_t j;
-    if (m->ids[s.out] == EPCTX__NONE) {
-        const epctx__tensor *t = &m->from->tensors[s.out];
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
+/* Tensors outside the blob, constants of `from`, are computed in the maker: initializers are its
+ * inputs, what `from` reads its outputs; unchanged initializers are copied. */
+static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compiler *from) {
+    const uint32_t given = (uint32_t)from->graph->initializer_count;
+    const uint32_t count = (uint32_t)from->tensor_count;
+    uint32_t i, id;
+    EPCTX__NEW(m, m->tensors, epctx__tensor, count);
+    EPCTX__NEW(m, m->steps, epctx__step, from->make_count);
+    memcpy(m->tensors, from->tensors, count * sizeof *m->tensors);
+    m->tensor_count = m->tensor_room = count;
+    m->step_room = from->make_count;
+    for (i = 0; i < given; i++)
+        if (from->tensors[i].outside) EPCTX__TRY(epctx__making(m, i, EPCTX__IN_INPUT, 0));
+    for (i = 0; i < from->make_count; i++) {
+        id = from->makes[i].out;
+        if (!from->tensors[id].outside) continue;
+        if (m->tensors[id].buffer == EPCTX__NONE)
+            EPCTX__TRY(epctx__making(m, id, EPCTX__SCRATCH, 0));
+        m->steps[m->step_count++] = from->makes[i];
     }
-    for (j = 0; j < EPCTX__MAX_IN; j++)
-        if (s.in[j] != EPCTX__NONE) EPCTX__TRY(epctx__making_operand(m, s.in[j], &s.in[j]));
-    s.out = m->ids[s.out];
-    return epctx__emit(&m->c, &s);
-}
-
-/* Needed initializers become inputs. */
-static epctx_status epctx__making_inputs(epctx__making *m) {
-    const epctx__compiler *from = m->from;
-    size_t i;
-    for (i = 0; i < from->graph->initializer_count; i++) {
-        const epctx__tensor *t = &from->tensors[i];
-        uint32_t buffer;
-        size_t at = m->graph.input_count;
-        if (!m->needed[i]) continue;
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
-        EPCTX__TRY(epctx__add_buffer(&m->c, t->count * epctx__stored_size(t->elem), &buffer));
-        m->c.buffers[buffer].place = EPCTX__IN_INPUT;
-        m->c.buffers[buffer].index = (uint32_t)at;
-        m->c.tensors[m->ids[i]].buffer = buffer;
-        m->ios[at] = m->ids[i];
-        m->values[at].name = t->name;
-        m->graph.input_count++;
+    for (i = 0; i < count; i++) {
+        epctx__tensor *t = &m->tensors[i];
+        if (!t->outside) continue;
+        t->outside = t->constant = false;
+        t->buffer = m->tensors[t->whole].buffer;
+        t->offset = t->at;
     }
-    return EPCTX_OK;
-}
-
-/* Weights that the graph reads become outputs; unchanged initializers are copied. */
-static epctx_status epctx__making_outputs(epctx__making *m) {
-    const epctx__compiler *from = m->from;
-    size_t i;
-    for (i = 0; i < from->tensor_count; i++) {
-        const epctx__tensor *t = &from->tensors[i];
-        uint32_t id = m->ids[i];
-        epctx__buffer *buffer;
+    for (i = 0; i < count; i++) {
         if (from->outputs[i] == EPCTX__NONE) continue;
-        if (i < from->graph->initializer_count) {
-            EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &id));
-            EPCTX__TRY(epctx__emit_copy(&m->c, m->ids[i], id));
+        id = i;
+        if (i < given) {
+            const epctx__shape shape = m->tensors[i].shape;
+            EPCTX__TRY(epctx__add_tensor(m, m->tensors[i].elem, &shape, &id));
+            EPCTX__TRY(epctx__emit_copy(m, i, id));
         }
-        buffer = &m->c.buffers[m->c.tensors[id].buffer];
-        buffer->place = EPCTX__OUTPUT;
-        buffer->index = from->outputs[i];
-        buffer->needed = true;
-        m->ios[m->graph.input_count + from->outputs[i]] = id;
+        m->outputs[from->outputs[i]] = id;
+        m->buffers[m->tensors[id].buffer].place = EPCTX__OUTPUT;
+        m->buffers[m->tensors[id].buffer].index = from->outputs[i];
     }
+    epctx__drop_dead(m);
     return EPCTX_OK;
 }
 
 /* Writes the graph that makes the weights of `from`; `maker` 0: it needs none. */
 static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, uint32_t *maker) {
-    epctx__making m;
-    uint32_t count, j;
+    const size_t given = from->graph->initializer_count;
+    epctx_graph graph;
+    epctx__compiler m;
+    epctx_value *values; /* names of the inputs; outputs are unnamed */
+    uint32_t count, *ios;
     size_t i;
     *maker = 0;
     EPCTX__TRY(epctx__number_outputs(from, &count));
     if (count == 0) return EPCTX_OK;
-    memset(&m, 0, sizeof m);
-    m.from = from;
-    m.c = epctx__compiler_of(&m.graph, from->arch, from->arena, from->error);
-    EPCTX__NEW(from, m.needed, uint8_t, from->tensor_count);
-    EPCTX__NEW(from, m.ids, uint32_t, from->tensor_count);
-    i = from->graph->initializer_count + count;
-    EPCTX__NEW(from, m.ios, uint32_t, i);
-    EPCTX__NEW(from, m.values, epctx_value, i);
-    for (i = 0; i < from->tensor_count; i++) {
-        m.ids[i] = EPCTX__NONE;
-        m.needed[i] = from->outputs[i] != EPCTX__NONE;
+    memset(&graph, 0, sizeof graph);
+    m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
+    EPCTX__NEW(from, ios, uint32_t, given + count);
+    EPCTX__NEW(from, values, epctx_value, given + count);
+    EPCTX__NEW(from, m.outputs, uint32_t, count);
+    EPCTX__TRY(epctx__making_steps(&m, from));
+    for (i = 0; i < given; i++) {
+        const uint32_t buffer = m.tensors[i].buffer;
+        if (!from->tensors[i].outside || !m.buffers[buffer].needed) continue;
+        m.buffers[buffer].index = (uint32_t)graph.input_count;
+        values[graph.input_count].name = from->tensors[i].name;
+        ios[graph.input_count++] = (uint32_t)i;
     }
-    for (i = from->make_count; i > 0; i--) {
-        const epctx__step *s = &from->makes[i - 1];
-        for (j = 0; m.needed[s->out] && j < EPCTX__MAX_IN; j++)
-            if (s->in[j] != EPCTX__NONE && from->tensors[s->in[j]].outside)
-                m.needed[from->tensors[s->in[j]].whole] = 1;
-    }
-    EPCTX__TRY(epctx__making_inputs(&m));
-    for (i = 0; i < from->make_count; i++)
-        if (m.needed[from->makes[i].out]) EPCTX__TRY(epctx__making_step(&m, &from->makes[i]));
-    EPCTX__TRY(epctx__making_outputs(&m));
-    m.graph.inputs = m.values;
-    m.graph.outputs = m.values + m.graph.input_count;
-    m.graph.output_count = count;
-    m.c.ios = m.ios;
-    epctx__drop_dead(&m.c);
-    EPCTX__TRY(epctx__plan(&m.c));
+    memcpy(ios + graph.input_count, m.outputs, count * sizeof *ios);
+    m.ios = ios;
+    graph.inputs = values;
+    graph.outputs = values + graph.input_count;
+    graph.output_count = count;
+    EPCTX__TRY(epctx__plan(&m));
     *maker = (uint32_t)(b->makers.size / sizeof(epctx__graph_record)) + 1;
-    return epctx__write_graph(&m.c, b, &b->makers, epctx_str_of(NULL), 0, 0);
+    return epctx__write_graph(&m, b, &b->makers, epctx_str_of(NULL), 0, 0);
 }
 
 /* All but the weights. */
