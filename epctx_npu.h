@@ -7335,6 +7335,17 @@ static void epctx__dense(const epctx__shape *shape, int64_t *strides) {
     }
 }
 
+/* Sets the first p->rank dimensions of a move; they fit, as sizes are below the limit. */
+static void epctx__set_walk(epctx__move *p, const int64_t *dims,
+                            int64_t (*strides)[EPCTX_NPU_MAX_RANK]) {
+    uint32_t i;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
+        p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
+        p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
+    }
+}
+
 /* Strided copy; strides[0] reads, strides[1] writes, both in elements. */
 static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t to,
                                      const epctx__shape *walk, uint64_t from_start,
@@ -7366,11 +7377,7 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
         dims[0] *= 2;
         strides[0][0] = strides[1][0] = 1; /* the two of a single element, too */
     }
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) { /* fits: sizes are below the limit */
-        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
-        p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
-        p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
-    }
+    epctx__set_walk(p, dims, strides);
     return epctx__emit(c, &s);
 }
 
@@ -13365,11 +13372,7 @@ static bool epctx__rewalk(epctx__move *p, const epctx__digits *const *ends) {
     p->rank = epctx__collapse(dims, rank, strides, 2);
     p->from_start = (uint32_t)start[0];
     p->to_start = (uint32_t)start[1];
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
-        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
-        p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
-        p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
-    }
+    epctx__set_walk(p, dims, strides);
     return true;
 }
 
@@ -13395,49 +13398,56 @@ static bool epctx__relay_move(const epctx__compiler *c, epctx__step *s, bool fro
     return epctx__rewalk(&s->params.move, ends);
 }
 
-/* Whether a step can write its result channels last. */
-static bool epctx__follows(const epctx__compiler *c, const epctx__step *s) {
+/* Gives a step the parameters to write its result channels last from an operand 0 that lies so, but
+ * for binary steps (epctx__follow_binary). False: there are none. */
+static bool epctx__follow(const epctx__compiler *c, epctx__step *s) {
     const epctx__tensor *t = &c->tensors[s->out];
     const epctx__view v = epctx__tensor_view(t);
-    const epctx__quantize *q = &s->params.quantize;
-    const bool same =
-        s->in[0] != EPCTX__NONE && epctx__same_shape(&c->tensors[s->in[0]].shape, &t->shape);
-    epctx__step copy = *s;
+    const epctx__shape *x = s->in[0] != EPCTX__NONE ? &c->tensors[s->in[0]].shape : NULL;
+    const bool same = x != NULL && epctx__same_shape(x, &t->shape);
+    epctx__quantize *q = &s->params.quantize;
+    epctx__affine *a = &s->params.affine;
+    epctx__resample *r = &s->params.resample;
     if (!epctx__is_whole(c, t) || v.channels == 1 || v.plane == 1) return false;
     switch (s->op) {
-    case EPCTX__OP_MOVE: return epctx__relay_move(c, &copy, false, true);
+    case EPCTX__OP_MOVE: return epctx__relay_move(c, s, false, true);
     case EPCTX__OP_FILL: return s->params.fill.count == t->count;
     case EPCTX__OP_UNARY:
     case EPCTX__OP_CAST:
     case EPCTX__OP_LOOKUP: return same;
     case EPCTX__OP_INTEGER_ADD:
         return same && epctx__same_shape(&c->tensors[s->in[1]].shape, &t->shape);
+    case EPCTX__OP_BINARY:
+        return x->rank <= t->shape.rank && c->tensors[s->in[1]].shape.rank <= t->shape.rank;
     case EPCTX__OP_QUANTIZE:
     case EPCTX__OP_DEQUANTIZE:
-        return same && (q->channels == 1 ||
-                        (q->outer == v.batch && q->channels == v.channels && q->inner == v.plane));
-    case EPCTX__OP_BINARY:
-        return c->tensors[s->in[0]].shape.rank <= t->shape.rank &&
-               c->tensors[s->in[1]].shape.rank <= t->shape.rank;
+        if (!same || q->channels == 1) return same;
+        if (q->outer != v.batch || q->channels != v.channels || q->inner != v.plane) return false;
+        q->outer *= q->inner;
+        q->inner = 1;
+        return true;
     case EPCTX__OP_AFFINE:
-        return s->params.affine.outer == v.batch && s->params.affine.channels == v.channels &&
-               s->params.affine.inner == v.plane;
+        if (a->outer != v.batch || a->channels != v.channels || a->inner != v.plane) return false;
+        a->outer *= a->inner;
+        a->inner = 1;
+        return true;
     case EPCTX__OP_RESAMPLE:
-        return s->params.resample.outer % (v.batch * v.channels) == 0 &&
-               c->tensors[s->in[0]].shape.rank == t->shape.rank &&
-               c->tensors[s->in[0]].shape.dims[1] == t->shape.dims[1];
+        if (r->outer % (v.batch * v.channels) != 0 || x->rank != t->shape.rank ||
+            x->dims[1] != t->shape.dims[1])
+            return false;
+        r->outer /= (uint32_t)v.channels;
+        r->inner *= (uint32_t)v.channels;
+        return true;
     default: return false;
     }
 }
 
-/* The same values in the other order. */
-static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bool last,
-                                           epctx_str name, uint32_t *out) {
-    const epctx__view v = epctx__tensor_view(&c->tensors[from]);
-    const epctx__shape shape = c->tensors[from].shape;
+/* Copies an image from the other order; `last`: to channels last. */
+static epctx_status epctx__emit_transposed(epctx__compiler *c, uint32_t from, uint32_t to,
+                                           bool last, epctx_str name) {
+    const epctx__view v = epctx__tensor_view(&c->tensors[to]);
     epctx__shape walk = {3, {0}};
     int64_t strides[2][EPCTX_NPU_MAX_RANK];
-    epctx__buffer *b;
     walk.dims[0] = (int64_t)v.batch;
     walk.dims[1] = (int64_t)(last ? v.plane : v.channels);
     walk.dims[2] = (int64_t)(last ? v.channels : v.plane);
@@ -13445,9 +13455,19 @@ static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bo
     strides[0][0] = strides[1][0];
     strides[0][1] = 1;
     strides[0][2] = walk.dims[1];
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[from].elem, &shape, out));
-    EPCTX__TRY(epctx__emit_move(c, from, *out, &walk, 0, 0, strides[0], strides[1]));
+    EPCTX__TRY(epctx__emit_move(c, from, to, &walk, 0, 0, strides[0], strides[1]));
     c->steps[c->step_count - 1].name = name;
+    return EPCTX_OK;
+}
+
+/* The same values in the other order. */
+static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bool last,
+                                           epctx_str name, uint32_t *out) {
+    const epctx__view v = epctx__tensor_view(&c->tensors[from]);
+    const epctx__shape shape = c->tensors[from].shape;
+    epctx__buffer *b;
+    EPCTX__TRY(epctx__new_tensor(c, c->tensors[from].elem, &shape, out));
+    EPCTX__TRY(epctx__emit_transposed(c, from, *out, last, name));
     b = &c->buffers[c->tensors[*out].buffer];
     b->channels = last ? (uint32_t)v.channels : 0;
     b->plane = last ? (uint32_t)v.plane : 0;
@@ -13539,36 +13559,6 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
     return EPCTX_OK;
 }
 
-/* Operands and parameters of a step that follows its neighbours to a result channels last. */
-static epctx_status epctx__follow(epctx__compiler *c, epctx__step *s) {
-    const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
-    epctx__affine *a = &s->params.affine;
-    epctx__resample *r = &s->params.resample;
-    epctx__quantize *q = &s->params.quantize;
-    switch (s->op) {
-    case EPCTX__OP_FILL: return EPCTX_OK;
-    case EPCTX__OP_BINARY: return epctx__follow_binary(c, s);
-    case EPCTX__OP_INTEGER_ADD: EPCTX__TRY(epctx__in_order(c, &s->in[1], true, s->name)); break;
-    case EPCTX__OP_QUANTIZE:
-    case EPCTX__OP_DEQUANTIZE:
-        if (q->channels != 1) {
-            q->outer *= q->inner;
-            q->inner = 1;
-        }
-        break;
-    case EPCTX__OP_AFFINE:
-        a->outer *= a->inner;
-        a->inner = 1;
-        break;
-    case EPCTX__OP_RESAMPLE:
-        r->outer /= (uint32_t)v.channels;
-        r->inner *= (uint32_t)v.channels;
-        break;
-    default: break;
-    }
-    return epctx__in_order(c, &s->in[0], true, s->name);
-}
-
 /* Means and sums over the plane of an image read it in either order. */
 static bool epctx__follow_reduce(const epctx__compiler *c, epctx__step *s) {
     epctx__reduce *p = &s->params.reduce;
@@ -13606,48 +13596,30 @@ static epctx_status epctx__lay_step(epctx__compiler *c, const epctx__step *given
     const epctx__view v = epctx__tensor_view(&c->tensors[s.out]);
     const epctx__shape shape = c->tensors[s.out].shape;
     const uint32_t wanted = s.out;
-    uint32_t i;
-    bool done = false;
+    uint32_t images = 0, kept = 0, i; /* bits: operands read channels last, or as they lie */
     if (s.images) {
-        EPCTX__TRY(epctx__in_order(c, &s.in[0], true, s.name));
-        if (s.op == EPCTX__OP_CONV) EPCTX__TRY(epctx__in_order(c, &s.in[3], true, s.name));
+        images = s.op == EPCTX__OP_CONV ? 1 | 8 : 1;
         if (!last && v.channels != 1 && v.plane != 1)
             EPCTX__TRY(epctx__new_tensor(c, c->tensors[s.out].elem, &shape, &s.out));
-        done = true;
     } else if (s.op == EPCTX__OP_MOVE) {
         const bool from = epctx__is_last(c, s.in[0]) && epctx__is_whole(c, &c->tensors[s.in[0]]);
-        done = epctx__relay_move(c, &s, from, last);
-        if (!done) {
-            EPCTX__TRY(epctx__in_order(c, &s.in[0], false, s.name));
-            (void)epctx__relay_move(c, &s, false, last);
-            done = true;
-        } else if (!from) {
-            EPCTX__TRY(epctx__in_order(c, &s.in[0], false, s.name));
-        }
+        kept = from && epctx__relay_move(c, &s, true, last);
+        if (kept == 0) (void)epctx__relay_move(c, &s, false, last);
+    } else if (last && s.op == EPCTX__OP_BINARY) {
+        kept = 1 | 2;
+        EPCTX__TRY(epctx__follow_binary(c, &s));
     } else if (last) {
-        EPCTX__TRY(epctx__follow(c, &s));
-        done = true;
+        images = s.op == EPCTX__OP_INTEGER_ADD ? 1 | 2 : 1;
+        (void)epctx__follow(c, &s);
     } else {
-        done = epctx__follow_reduce(c, &s) || epctx__follow_gemm(c, &s);
+        kept = epctx__follow_reduce(c, &s) || epctx__follow_gemm(c, &s);
     }
-    for (i = 0; i < EPCTX__MAX_IN && !done; i++)
-        EPCTX__TRY(epctx__in_order(c, &s.in[i], false, s.name));
+    for (i = 0; i < EPCTX__MAX_IN; i++)
+        if ((kept >> i & 1) == 0)
+            EPCTX__TRY(epctx__in_order(c, &s.in[i], (images >> i & 1) != 0, s.name));
     EPCTX__TRY(epctx__emit(c, &s));
     c->buffers[c->tensors[wanted].buffer].twin = EPCTX__NONE;
-    if (s.out != wanted) {
-        epctx__shape walk = {3, {0}};
-        int64_t strides[2][EPCTX_NPU_MAX_RANK];
-        walk.dims[0] = (int64_t)v.batch;
-        walk.dims[1] = (int64_t)v.channels;
-        walk.dims[2] = (int64_t)v.plane;
-        epctx__dense(&walk, strides[1]);
-        strides[0][0] = strides[1][0];
-        strides[0][1] = 1;
-        strides[0][2] = walk.dims[1];
-        EPCTX__TRY(epctx__emit_move(c, s.out, wanted, &walk, 0, 0, strides[0], strides[1]));
-        c->steps[c->step_count - 1].name = s.name;
-    }
-    return EPCTX_OK;
+    return s.out == wanted ? EPCTX_OK : epctx__emit_transposed(c, s.out, wanted, false, s.name);
 }
 
 /* Chooses the order of every buffer: convolutions want channels last, others follow their first
@@ -13658,9 +13630,11 @@ static void epctx__choose_orders(epctx__compiler *c) {
     for (i = c->step_count; i > 0; i--) {
         const epctx__step *s = &c->steps[i - 1];
         epctx__buffer *out = &c->buffers[c->tensors[s->out].buffer];
+        epctx__step copy = *s;
         if (s->dead) continue;
-        out->fixed = out->fixed || out->place != EPCTX__SCRATCH ||
-                     !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follows(c, s));
+        out->fixed =
+            out->fixed || out->place != EPCTX__SCRATCH ||
+            !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follow(c, &copy));
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant &&
                 (s->images ? j == 0 || (j == 3 && s->op == EPCTX__OP_CONV)
@@ -13711,11 +13685,30 @@ static bool epctx__digits_of(const epctx__move *p, uint64_t count, epctx__digits
     return p->to_start == 0 && step == (int64_t)count;
 }
 
-/* What is known of a buffer: steps that write it, the last one; steps other than moves read it. */
+/* What is known of a buffer: steps that write it, the last one; reads, and those by other steps
+ * than moves. */
 typedef struct epctx__traffic {
-    size_t writers, last;
-    bool read;
+    uint32_t writers, last, reads, others;
 } epctx__traffic;
+
+static epctx_status epctx__traffic_of(epctx__compiler *c, epctx__traffic **out) {
+    epctx__traffic *traffic;
+    uint32_t i, j;
+    EPCTX__NEW(c, traffic, epctx__traffic, c->buffer_count);
+    for (i = 0; i < c->step_count; i++) {
+        const epctx__step *s = &c->steps[i];
+        if (s->dead) continue;
+        traffic[c->tensors[s->out].buffer].writers++;
+        traffic[c->tensors[s->out].buffer].last = i;
+        for (j = 0; j < EPCTX__MAX_IN; j++) {
+            if (s->in[j] == EPCTX__NONE || c->tensors[s->in[j]].constant) continue;
+            traffic[c->tensors[s->in[j]].buffer].reads++;
+            traffic[c->tensors[s->in[j]].buffer].others += s->op != EPCTX__OP_MOVE;
+        }
+    }
+    *out = traffic;
+    return EPCTX_OK;
+}
 
 /* Lets a move that reads what another move has written read from where that took it. */
 static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic *traffic) {
@@ -13726,7 +13719,7 @@ static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic
     epctx__move walk = s->params.move;
     epctx__digits g;
     const epctx__digits *ends[2] = {&g, NULL};
-    if (x->constant || t->writers != 1 || t->read || a->op != EPCTX__OP_MOVE ||
+    if (x->constant || t->writers != 1 || t->others != 0 || a->op != EPCTX__OP_MOVE ||
         c->buffers[x->buffer].place != EPCTX__SCRATCH)
         return;
     source = &c->tensors[a->in[0]];
@@ -13779,18 +13772,8 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
 static epctx_status epctx__join_moves(epctx__compiler *c) {
     epctx__traffic *traffic;
     size_t i;
-    uint32_t j;
     EPCTX__TRY(epctx__copy_parts(c));
-    EPCTX__NEW(c, traffic, epctx__traffic, c->buffer_count);
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        if (s->dead) continue;
-        traffic[c->tensors[s->out].buffer].writers++;
-        traffic[c->tensors[s->out].buffer].last = i;
-        for (j = 0; j < EPCTX__MAX_IN && s->op != EPCTX__OP_MOVE; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                traffic[c->tensors[s->in[j]].buffer].read = true;
-    }
+    EPCTX__TRY(epctx__traffic_of(c, &traffic));
     for (i = 0; i < c->step_count; i++)
         if (!c->steps[i].dead && c->steps[i].op == EPCTX__OP_MOVE) epctx__join_move(c, i, traffic);
     epctx__drop_dead(c);
@@ -14311,13 +14294,11 @@ typedef struct epctx__grid {
     int32_t zero;
 } epctx__grid;
 
-#define EPCTX__SEVERAL (EPCTX__NONE - 1) /* steps fill a buffer in parts */
-
-/* State of the pass: by buffer, the step that fills it and the number of its readers. */
+/* State of the pass. */
 typedef struct epctx__integers {
     epctx__compiler *c;
     const epctx__step *steps;
-    uint32_t *made, *readers;
+    epctx__traffic *traffic; /* of the first `buffers` buffers */
     size_t buffers;
 } epctx__integers;
 
@@ -14349,10 +14330,10 @@ static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epc
 /* The only step that writes the tensor, if the tensor is all of its buffer. */
 static const epctx__step *epctx__maker(const epctx__integers *w, uint32_t tensor) {
     const epctx__tensor *t = &w->c->tensors[tensor];
-    return t->constant || t->buffer >= w->buffers || w->made[t->buffer] >= EPCTX__SEVERAL ||
+    return t->constant || t->buffer >= w->buffers || w->traffic[t->buffer].writers != 1 ||
                    !epctx__is_whole(w->c, t)
                ? NULL
-               : &w->steps[w->made[t->buffer]];
+               : &w->steps[w->traffic[t->buffer].last];
 }
 
 /* The Dequantize behind a tensor of floats, with its grid; NULL: another step. */
@@ -14766,11 +14747,14 @@ static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, c
 static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q, bool *done) {
     const epctx__step *s = epctx__maker(w, q->in[0]);
     epctx__grid y;
+    uint32_t out;
     bool known;
     *done = false;
     EPCTX__TRY(epctx__grid_of(w->c, q, &y, &known));
     if (!known || s == NULL) return EPCTX_OK;
-    if (s->op != EPCTX__OP_DEQUANTIZE && w->readers[w->c->tensors[s->out].buffer] != 1)
+    out = w->c->tensors[s->out].buffer;
+    if (s->op != EPCTX__OP_DEQUANTIZE &&
+        (w->traffic[out].reads != 1 || w->c->buffers[out].place != EPCTX__SCRATCH))
         return EPCTX_OK;
     switch (s->op) {
     case EPCTX__OP_BINARY:
@@ -14783,28 +14767,6 @@ static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q
     }
 }
 
-static epctx_status epctx__survey_steps(epctx__integers *w) {
-    epctx__compiler *c = w->c;
-    size_t i;
-    uint32_t j;
-    w->steps = c->steps;
-    w->buffers = c->buffer_count;
-    EPCTX__NEW(c, w->made, uint32_t, 2 * w->buffers);
-    w->readers = w->made + w->buffers;
-    memset(w->made, 0xff, w->buffers * sizeof *w->made);
-    for (i = 0; i < w->buffers; i++) w->readers[i] = c->buffers[i].place == EPCTX__SCRATCH ? 0 : 2;
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        uint32_t out = c->tensors[s->out].buffer;
-        if (s->dead) continue;
-        w->made[out] = w->made[out] == EPCTX__NONE ? (uint32_t)i : EPCTX__SEVERAL;
-        for (j = 0; j < EPCTX__MAX_IN; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                w->readers[c->tensors[s->in[j]].buffer]++;
-    }
-    return EPCTX_OK;
-}
-
 /* Replaces steps between Dequantize and Quantize by integer steps. The replaced ones stay, without
  * readers. */
 static epctx_status epctx__to_integers(epctx__compiler *c) {
@@ -14815,7 +14777,9 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
     w.c = c;
     c->node = NULL;
     c->folding = false;
-    EPCTX__TRY(epctx__survey_steps(&w));
+    w.steps = c->steps;
+    w.buffers = c->buffer_count;
+    EPCTX__TRY(epctx__traffic_of(c, &w.traffic));
     c->steps = NULL;
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
