@@ -445,14 +445,9 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
 extern "C" {
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
-#define EPCTX__MAYBE_UNUSED __attribute__((unused))
-#define EPCTX__RESTRICT     __restrict
-#elif defined(_MSC_VER)
-#define EPCTX__MAYBE_UNUSED
+#if defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER)
 #define EPCTX__RESTRICT __restrict
 #else
-#define EPCTX__MAYBE_UNUSED
 #define EPCTX__RESTRICT
 #endif
 
@@ -540,18 +535,9 @@ static uint32_t epctx__get32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static uint64_t epctx__get64(const uint8_t *p) {
-    return epctx__get32(p) | (uint64_t)epctx__get32(p + 4) << 32;
-}
-
 /* A u64 kept as two native words, low first. */
 static uint64_t epctx__pair(const uint32_t *words) {
     return words[0] | (uint64_t)words[1] << 32;
-}
-
-static EPCTX__MAYBE_UNUSED void epctx__set_pair(uint32_t *words, uint64_t value) {
-    words[0] = (uint32_t)(value & UINT32_MAX);
-    words[1] = (uint32_t)(value >> 32);
 }
 
 static bool epctx__big_endian(void) {
@@ -692,6 +678,12 @@ static EPCTX__INLINE float epctx__choose(bool condition, float a, float b) {
     return epctx__float_of((epctx__bits_of(a) & mask) | (epctx__bits_of(b) & ~mask));
 }
 
+/* x within low..high; low for NaN. */
+static EPCTX__INLINE float epctx__within(float x, float low, float high) {
+    const float c = epctx__choose(x > low, x, low);
+    return epctx__choose(c < high, c, high);
+}
+
 static EPCTX__INLINE float epctx__abs(float x) {
     return epctx__float_of(epctx__bits_of(x) & 0x7fffffffu);
 }
@@ -703,12 +695,8 @@ static EPCTX__INLINE float epctx__signed(float y, float x) {
 
 /* e^r - 1 for |r| <= ln(2)/2: interpolated at Chebyshev nodes, to 2^-25 of the result. */
 static EPCTX__INLINE float epctx__expm1_core(float r) {
-    float p = 1.39263256e-3f;
-    p = p * r + 8.36329275e-3f;
-    p = p * r + 4.16665538e-2f;
-    p = p * r + 0.166665763f;
-    p = p * r + 0.5f;
-    return r + r * r * p;
+    const float p = (1.39263256e-3f * r + 8.36329275e-3f) * r + 4.16665538e-2f;
+    return r + r * r * ((p * r + 0.166665763f) * r + 0.5f);
 }
 
 /* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. */
@@ -727,11 +715,9 @@ static EPCTX__INLINE float epctx__pow2(int32_t n) {
 
 static EPCTX__INLINE float epctx__exp(float x) {
     float r, y;
-    float c = epctx__choose(x > -104.0f, x, -104.0f); /* keeps NaN from the conversion below */
-    uint32_t n, half;
-    c = epctx__choose(c < 89.0f, c, 89.0f);
-    n = (uint32_t)(epctx__exp_split(c, &r) + 254); /* the two powers are floats, 2^n may not be */
-    half = n >> 1;
+    const float c = epctx__within(x, -104.0f, 89.0f); /* keeps NaN from the conversion below */
+    const uint32_t n = (uint32_t)(epctx__exp_split(c, &r) + 254);
+    const uint32_t half = n >> 1; /* the two powers are floats, 2^n may not be */
     y = 1.0f + epctx__expm1_core(r);
     y = y * epctx__float_of(half << 23) * epctx__float_of((n - half) << 23);
     return epctx__choose(x != x, x, y);
@@ -761,10 +747,8 @@ static EPCTX__INLINE float epctx__sigmoid(float x) {
 
 /* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
 static EPCTX__INLINE float epctx__expm1(float x) {
-    float c = epctx__choose(x > -20.0f, x, -20.0f); /* NaN, too */
-    float r, half;
-    c = epctx__choose(c < 89.0f, c, 89.0f);
-    half = epctx__pow2(epctx__exp_split(c, &r) - 1);
+    float r;
+    const float half = epctx__pow2(epctx__exp_split(epctx__within(x, -20.0f, 89.0f), &r) - 1);
     r = 2.0f * (half * epctx__expm1_core(r) + (half - 0.5f));
     return epctx__choose((x != x) | (x == 0.0f), x, r);
 }
@@ -780,10 +764,7 @@ static EPCTX__INLINE float epctx__log(float x) {
     m *= more ? 0.5f : 1.0f;
     s = (m - 1.0f) / (m + 1.0f);
     z = s * s;
-    p = 1.0f / 9.0f;
-    p = p * z + 1.0f / 7.0f;
-    p = p * z + 1.0f / 5.0f;
-    p = p * z + 1.0f / 3.0f;
+    p = ((1.0f / 9.0f * z + 1.0f / 7.0f) * z + 1.0f / 5.0f) * z + 1.0f / 3.0f;
     p = 2.0f * s + 2.0f * s * z * p;
     p = (n * low + p) + n * high;
     p = epctx__choose(x > FLT_MAX, x, p);
@@ -793,41 +774,26 @@ static EPCTX__INLINE float epctx__log(float x) {
 
 /* Correctly rounded, as the compiler uses it too: the instruction, else bit by bit, in integers. */
 static float epctx__sqrt(float x) {
-    uint32_t bits = epctx__bits_of(x);
 #ifndef EPCTX__AVX2
-    uint32_t root = 0, bit;
-    int32_t exponent;
-    uint64_t m, rest;
+    const int32_t tiny = x < FLT_MIN;
+    const uint32_t bits = epctx__bits_of(tiny ? x * 16777216.0f : x);
+    const int32_t exponent = (int32_t)(bits >> 23) - 127 - 24 * tiny, odd = exponent & 1;
+    uint64_t rest = (uint64_t)((bits & 0x7fffffu) | 0x800000u) << (25 + odd);
+    uint32_t root = 0, bit; /* the root has 25 bits, one more than needed */
 #endif
-    if (!(x > 0.0f) || bits >= 0x7f800000u) return x < 0.0f ? epctx__float_of(0x7fc00000u) : x;
+    if (!(x > 0.0f) || x > FLT_MAX) return x < 0.0f ? epctx__float_of(0x7fc00000u) : x;
 #ifdef EPCTX__AVX2
     return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 #else
-    exponent = (int32_t)(bits >> 23);
-    m = bits & 0x7fffffu;
-    if (exponent == 0)
-        for (exponent = 1; (m & 0x800000u) == 0; exponent--) m <<= 1;
-    else
-        m |= 0x800000u;
-    exponent -= 127 + 23; /* x = m 2^exponent */
-    m <<= 25;             /* the root has 25 bits, one more than needed */
-    exponent -= 25;
-    if (exponent % 2 != 0) {
-        m <<= 1;
-        exponent--;
-    }
-    rest = m;
     for (bit = 1u << 25; bit != 0; bit >>= 1) {
-        uint64_t step = ((uint64_t)root << 1 | bit) * bit;
+        const uint64_t step = ((uint64_t)root << 1 | bit) * bit;
         if (step <= rest) {
             rest -= step;
             root |= bit;
         }
     }
     /* the last bit decides the rounding; the root of a float is never a tie */
-    root = (root + 1) >> 1;
-    exponent = exponent / 2 + 1;
-    return (float)root * epctx__pow2(exponent);
+    return (float)((root + 1) >> 1) * epctx__pow2((exponent - odd) / 2 - 23);
 #endif
 }
 
@@ -874,12 +840,8 @@ static EPCTX__INLINE float epctx__sine_near(double x, double shift) {
     const int32_t whole = (int32_t)(turns + (double)epctx__signed(0.5f, (float)turns));
     const double n = (double)whole - shift;
     const double r = x - n * 3.1415926534682512 - n * 1.2154201013012384e-10, z = r * r;
-    double p = 1.0 / 39916800 - z * (1.0 / 6227020800);
-    p = 1.0 / 362880 - z * p;
-    p = 1.0 / 5040 - z * p;
-    p = 1.0 / 120 - z * p;
-    p = 1.0 / 6 - z * p;
-    p = r * (1.0 - z * p);
+    double p = 1.0 / 362880 - z * (1.0 / 39916800 - z * (1.0 / 6227020800));
+    p = r * (1.0 - z * (1.0 / 6 - z * (1.0 / 120 - z * (1.0 / 5040 - z * p))));
     return epctx__float_of(epctx__bits_of((float)p) ^ ((uint32_t)whole & 1) << 31);
 }
 
@@ -927,12 +889,8 @@ static double epctx__sqrt_wide(double x) {
 /* log(m) for m in sqrt(1/2)..sqrt(2) */
 static EPCTX__INLINE double epctx__log_core(double m) {
     const double s = (m - 1.0) / (m + 1.0), z = s * s;
-    double p = 1.0 / 11 + z * (1.0 / 13);
-    p = 1.0 / 9 + z * p;
-    p = 1.0 / 7 + z * p;
-    p = 1.0 / 5 + z * p;
-    p = 1.0 / 3 + z * p;
-    return 2.0 * (s + s * z * p);
+    const double p = 1.0 / 9 + z * (1.0 / 11 + z * (1.0 / 13));
+    return 2.0 * (s + s * z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * p))));
 }
 
 /* log(x) of a positive number. */
@@ -955,15 +913,9 @@ static double epctx__log_wide(double x) {
 static EPCTX__INLINE double epctx__exp_core(double x, float c) {
     const int32_t n = (int32_t)(c * 1.44269504f + epctx__signed(0.5f, c));
     const double r = x - (double)n * 0.69314718055994530942;
-    double p = 1.0 / 40320 + r * (1.0 / 362880);
-    p = 1.0 / 5040 + r * p;
-    p = 1.0 / 720 + r * p;
-    p = 1.0 / 120 + r * p;
-    p = 1.0 / 24 + r * p;
-    p = 1.0 / 6 + r * p;
-    p = 0.5 + r * p;
-    p = 1.0 + r * p;
-    return (1.0 + r * p) * epctx__pow2_wide(n);
+    double p = 1.0 / 720 + r * (1.0 / 5040 + r * (1.0 / 40320 + r * (1.0 / 362880)));
+    p = 0.5 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * p)));
+    return (1.0 + r * (1.0 + r * p)) * epctx__pow2_wide(n);
 }
 
 static double epctx__exp_wide(double x) {
@@ -985,8 +937,8 @@ static EPCTX__INLINE float epctx__pow(float x, float y) {
     const double log = (double)n * 0.69314718055994530942 +
                        epctx__log_core((double)epctx__choose(m > 1.41421356f, m * 0.5f, m));
     const double e = (double)y * log;
-    const float f = (float)e, c = epctx__choose(f > -110.0f, f, -110.0f);
-    float r = (float)epctx__exp_core(e, epctx__choose(c < 110.0f, c, 110.0f));
+    const float f = (float)e;
+    float r = (float)epctx__exp_core(e, epctx__within(f, -110.0f, 110.0f));
     r = epctx__choose(f > 110.0f, infinite, epctx__choose(f < -110.0f, 0.0f, r));
     r = epctx__choose((a == 0.0f) | (a > FLT_MAX),
                       epctx__choose((a == 0.0f) == (y < 0.0f), infinite, 0.0f), r);
@@ -1022,10 +974,8 @@ static EPCTX__INLINE float epctx__atan(float x) {
     const float u = epctx__choose(far, -1.0f, above) / epctx__choose(far, a, below);
     const float z = u * u;
     const float base = epctx__choose(middle, 0.785398163f, 0.0f);
-    float p = 0.106004943f - z * 0.0609358775f;
-    p = -0.142445496f + z * p;
-    p = 0.199985340f + z * p;
-    p = -0.333333164f + z * p;
+    float p = -0.142445496f + z * (0.106004943f - z * 0.0609358775f);
+    p = -0.333333164f + z * (0.199985340f + z * p);
     p = epctx__choose(far, 1.57079633f, base) + (u + u * z * p);
     return epctx__choose(x != x, x, epctx__signed(p, x));
 }
@@ -1241,11 +1191,12 @@ typedef struct epctx__args {
     const void *in[EPCTX__MAX_IN];
     void *out[EPCTX__MAX_OUT];
     epctx__level fast;
+    epctx_error *error; /* or NULL */
 } epctx__args;
 
-/* Defines name(fast, ...), which calls name_body, compiled for each instruction set. */
+/* Defines `name`, which calls name_body, compiled for each instruction set, by the level `fast`. */
 #ifdef EPCTX__AVX2
-#define EPCTX__FORMS(name, parameters, arguments) \
+#define EPCTX__FORMS(fast, name, parameters, arguments) \
     EPCTX__FUSED EPCTX__TARGET static void name##_avx2 parameters { \
         name##_body arguments; \
     } \
@@ -1253,29 +1204,26 @@ typedef struct epctx__args {
         name##_body arguments; \
     } \
     static void name parameters { \
-        if (fast == EPCTX__LEVEL_AVX512) \
+        if ((fast) == EPCTX__LEVEL_AVX512) \
             name##_wide arguments; \
-        else if (fast == EPCTX__LEVEL_AVX2) \
+        else if ((fast) == EPCTX__LEVEL_AVX2) \
             name##_avx2 arguments; \
         else \
             name##_body arguments; \
     }
 #else
-#define EPCTX__FORMS(name, parameters, arguments) \
+#define EPCTX__FORMS(fast, name, parameters, arguments) \
     static void name parameters { \
         name##_body arguments; \
     }
 #endif
 
-/* Defines epctx__run_name, from epctx__all_name_body(fast, params, args). */
+/* Defines epctx__run_name, from epctx__all_name_body(params, args). */
 #define EPCTX__RUN(name) \
-    EPCTX__FORMS(epctx__all_##name, \
-                 (epctx__level fast, const void *params, const epctx__args *args), \
-                 (fast, params, args)) \
-    static epctx_status epctx__run_##name(const void *params, const epctx__args *args, \
-                                          epctx_error *error) { \
-        (void)error; \
-        epctx__all_##name(args->fast, params, args); \
+    EPCTX__FORMS(args->fast, epctx__all_##name, (const void *params, const epctx__args *args), \
+                 (params, args)) \
+    static epctx_status epctx__run_##name(const void *params, const epctx__args *args) { \
+        epctx__all_##name(params, args); \
         return EPCTX_OK; \
     }
 
@@ -1284,19 +1232,6 @@ static epctx__extent epctx__floats(uint64_t count) {
     e.bytes = epctx__mul(count, 4);
     e.align = 4;
     return e;
-}
-
-/* Bytes of an element of a run-time tensor; 0: unsupported type. */
-static uint32_t epctx__elem_size(int64_t type) {
-    switch (type) {
-    case EPCTX_ONNX_INT8:
-    case EPCTX_ONNX_UINT8:
-    case EPCTX_ONNX_BOOL: return 1;
-    case EPCTX_ONNX_FLOAT:
-    case EPCTX_ONNX_INT32: return 4;
-    case EPCTX_ONNX_INT64: return 8;
-    default: return 0;
-    }
 }
 
 /* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
@@ -1309,22 +1244,27 @@ static int32_t epctx__computed_type(int64_t type) {
     case EPCTX_ONNX_UINT16: return EPCTX_ONNX_INT32;
     case EPCTX_ONNX_UINT32:
     case EPCTX_ONNX_UINT64: return EPCTX_ONNX_INT64;
-    default: return epctx__elem_size(type) != 0 || type == EPCTX_ONNX_DOUBLE ? (int32_t)type : 0;
+    case EPCTX_ONNX_INT8:
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL:
+    case EPCTX_ONNX_FLOAT:
+    case EPCTX_ONNX_INT32:
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_DOUBLE: return (int32_t)type;
+    default: return 0;
     }
 }
 
 /* Bytes of an element of an input, output or constant; 0: unsupported type. */
 static uint32_t epctx__stored_size(int64_t type) {
-    switch (type) {
-    case EPCTX_ONNX_FLOAT16:
-    case EPCTX_ONNX_BFLOAT16:
-    case EPCTX_ONNX_INT16:
-    case EPCTX_ONNX_UINT16: return 2;
-    case EPCTX_ONNX_UINT32: return 4;
-    case EPCTX_ONNX_UINT64:
-    case EPCTX_ONNX_DOUBLE: return 8;
-    default: return epctx__elem_size(type);
-    }
+    return epctx__computed_type(type) != 0 ? (uint32_t)epctx_elem_size((int32_t)type) : 0;
+}
+
+/* Bytes of an element of a run-time tensor; 0: unsupported type. */
+static uint32_t epctx__elem_size(int64_t type) {
+    return type != EPCTX_ONNX_DOUBLE && epctx__computed_type(type) == type
+               ? epctx__stored_size(type)
+               : 0;
 }
 
 static bool epctx__elem_ok(uint32_t elem) {
@@ -1350,23 +1290,36 @@ static int64_t epctx__index(const uint8_t *data, size_t i, uint32_t elem) {
     return wide;
 }
 
-/* Element `i` of a tensor of integers or booleans. */
+/* Element `i` of a tensor of integers or booleans; the bits of a half. */
 static int64_t epctx__load_int(const uint8_t *data, size_t i, uint32_t type) {
+    uint16_t half;
     switch (type) {
-    case EPCTX_ONNX_INT64: return epctx__index(data, i, 8);
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_UINT64: return epctx__index(data, i, 8);
     case EPCTX_ONNX_INT32: return epctx__index(data, i, 4);
+    case EPCTX_ONNX_UINT32: return epctx__index(data, i, 4) & UINT32_MAX;
     case EPCTX_ONNX_INT8: return data[i] < 128 ? data[i] : (int64_t)data[i] - 256;
-    default: return data[i];
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL: return data[i];
+    default:
+        memcpy(&half, data + i * 2, 2);
+        return type == EPCTX_ONNX_INT16 && half >= 0x8000u ? (int64_t)half - 65536 : half;
     }
 }
 
 /* Truncates to the low bits. */
 static void epctx__store_int(uint8_t *data, size_t i, uint32_t type, int64_t value) {
     const uint32_t low = (uint32_t)((uint64_t)value & UINT32_MAX);
+    const uint16_t half = (uint16_t)(low & 0xffffu);
     switch (type) {
-    case EPCTX_ONNX_INT64: memcpy(data + i * 8, &value, 8); break;
-    case EPCTX_ONNX_INT32: memcpy(data + i * 4, &low, 4); break;
-    default: data[i] = (uint8_t)(low & 0xff); break;
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_UINT64: memcpy(data + i * 8, &value, 8); break;
+    case EPCTX_ONNX_INT32:
+    case EPCTX_ONNX_UINT32: memcpy(data + i * 4, &low, 4); break;
+    case EPCTX_ONNX_INT8:
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL: data[i] = (uint8_t)(low & 0xff); break;
+    default: memcpy(data + i * 2, &half, 2); break;
     }
 }
 
@@ -1507,6 +1460,23 @@ static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t
 }
 #endif
 
+/* Advances a walk over several tensors: odometer and positions. False at the end. */
+static bool epctx__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
+                           const int32_t *const *strides, ptrdiff_t *position, uint32_t count) {
+    uint32_t i, j;
+    for (i = rank; i > 0; i--) {
+        const uint32_t d = i - 1;
+        if (++at[d] < dims[d]) {
+            for (j = 0; j < count; j++) position[j] += strides[j][d];
+            return true;
+        }
+        at[d] = 0;
+        for (j = 0; j < count; j++) /* a step past the end may overflow */
+            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
+    }
+    return false;
+}
+
 static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     const uint32_t dim = p->dims[i];
     const int32_t from = p->from[i], to = p->to[i];
@@ -1518,19 +1488,20 @@ static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     p->to[j] = to;
 }
 
-static epctx_status epctx__run_move(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_move(const void *params, const epctx__args *args) {
     epctx__move walk = *(const epctx__move *)params, *p = &walk;
     const uint32_t last = p->rank - 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
-    const uint8_t *from = (const uint8_t *)args->in[0] + (size_t)p->from_start * p->elem;
-    uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i;
+    const int32_t *const strides[2] = {p->from, p->to};
+    ptrdiff_t position[2] = {0};
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0;
     ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
-    (void)error;
     (void)step;
+    (void)i;
+    position[0] = (ptrdiff_t)p->from_start;
+    position[1] = (ptrdiff_t)p->to_start;
 #ifdef EPCTX__AVX2
-    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
+    for (; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
         if (p->from[i] == 1 && p->from[last] != 1 && p->dims[i] >= 4) {
             rows = p->dims[i];
             step = p->to[i];
@@ -1540,28 +1511,19 @@ static epctx_status epctx__run_move(const void *params, const epctx__args *args,
 #endif
     if (rows == 0 && last > 0 && p->dims[last] < 8 && p->dims[last - 1] > p->dims[last])
         epctx__swap_axes(p, last - 1, last); /* rows are long enough to pay for a call */
-    for (;;) {
-        if (rows == 0) {
-            epctx__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+    do {
+        const uint8_t *from = (const uint8_t *)args->in[0] + position[0] * elem;
+        uint8_t *to = (uint8_t *)args->out[0] + position[1] * elem;
 #ifdef EPCTX__AVX2
-        } else {
+        if (rows != 0) {
             epctx__turn_matrix((float *)to, (const float *)from, rows, p->dims[last], step,
                                p->from[last]);
+            continue;
+        }
 #endif
-        }
-        for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
-            uint32_t d = i - 1;
-            if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
-                from += p->from[d] * elem;
-                to += p->to[d] * elem;
-                break;
-            }
-            at[d] = 0;
-            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
-            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
-        }
-        if (i == 0) return EPCTX_OK;
-    }
+        epctx__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+    } while (epctx__advance(p->dims, last, at, strides, position, 2));
+    return EPCTX_OK;
 }
 
 /* -- Fill -- */
@@ -1578,14 +1540,12 @@ static bool epctx__check_fill(const void *params, epctx__needs *needs) {
     return epctx__elem_ok(p->elem);
 }
 
-static epctx_status epctx__run_fill(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_fill(const void *params, const epctx__args *args) {
     const epctx__fill *p = (const epctx__fill *)params;
     const uint64_t wide = p->low | (uint64_t)p->high << 32;
     const uint8_t byte = (uint8_t)(p->low & 0xff);
     const void *element =
         p->elem == 8 ? (const void *)&wide : (p->elem == 4 ? (const void *)&p->low : &byte);
-    (void)error;
     if (p->count > 0)
         epctx__repeat((uint8_t *)args->out[0], (const uint8_t *)element, (size_t)p->count * p->elem,
                       p->elem);
@@ -1639,12 +1599,10 @@ static EPCTX__INLINE bool epctx__waves_each(float *y, size_t count, uint32_t kin
     return true;
 }
 
-static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, float *y, size_t count,
-                                               const epctx__act *act) {
+static EPCTX__INLINE void epctx__act_each_body(float *y, size_t count, const epctx__act *act) {
     const float a = act->a, b = act->b;
     (void)a;
     (void)b;
-    (void)fast;
     if (epctx__waves_each(y, count, act->kind)) return;
     switch (act->kind) {
 #define EPCTX__ACT_CASE(name, value) \
@@ -1658,11 +1616,10 @@ static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, float *y, size
     }
 }
 
-EPCTX__FORMS(epctx__act_each, (epctx__level fast, float *y, size_t count, const epctx__act *act),
-             (fast, y, count, act))
+EPCTX__FORMS(epctx__level_here(), epctx__act_each, (float *y, size_t count, const epctx__act *act),
+             (y, count, act))
 
 #ifdef EPCTX__AVX2
-
 /* A multiple of 8 elements. The instruction gives other NaNs than epctx__sqrt. */
 EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
     size_t i;
@@ -1674,38 +1631,36 @@ EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
         _mm256_storeu_ps(y + i, r);
     }
 }
+#endif
 
-#endif /* EPCTX__AVX2 */
-
-static void epctx__activate(float *y, size_t count, const epctx__act *act) {
-    const epctx__level fast = epctx__level_here();
-    const size_t rest = fast != EPCTX__PORTABLE ? count % 16 : 0, whole = count - rest;
-    float last[16] = {0.0f};
-    if (act->kind == EPCTX__ACT_NONE) return;
+/* Whole vectors, but for the portable form. */
+static void epctx__act_whole(float *y, size_t count, const epctx__act *act) {
 #ifdef EPCTX__AVX2
-    if (act->kind == EPCTX__ACT_SQRT && fast != EPCTX__PORTABLE) {
-        memcpy(last, y + whole, rest * sizeof *y);
-        epctx__sqrt_avx2(y, whole);
-        epctx__sqrt_avx2(last, 16);
-        memcpy(y + whole, last, rest * sizeof *y);
+    if (act->kind == EPCTX__ACT_SQRT && epctx__level_here() != EPCTX__PORTABLE) {
+        epctx__sqrt_avx2(y, count);
         return;
     }
 #endif
-    epctx__act_each(fast, y, whole, act);
+    epctx__act_each(y, count, act);
+}
+
+static void epctx__activate(float *y, size_t count, const epctx__act *act) {
+    const size_t rest = epctx__level_here() != EPCTX__PORTABLE ? count % 16 : 0;
+    float last[16] = {0.0f};
+    if (act->kind == EPCTX__ACT_NONE) return;
+    epctx__act_whole(y, count - rest, act);
     if (rest > 0) { /* a whole vector at once */
-        memcpy(last, y + whole, rest * sizeof *y);
-        epctx__act_each(fast, last, 16, act);
-        memcpy(y + whole, last, rest * sizeof *y);
+        memcpy(last, y + count - rest, rest * sizeof *y);
+        epctx__act_whole(last, 16, act);
+        memcpy(y + count - rest, last, rest * sizeof *y);
     }
 }
 
-static epctx_status epctx__run_unary(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
+static epctx_status epctx__run_unary(const void *params, const epctx__args *args) {
     const epctx__unary *p = (const epctx__unary *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t i;
-    (void)error;
     for (i = 0; i < p->count; i += 2048) { /* in the cache from the copy to the function */
         const size_t count = p->count - i < 2048 ? p->count - i : 2048;
         memcpy(y + i, x + i, count * sizeof *y);
@@ -1724,23 +1679,6 @@ static uint64_t epctx__walk_count(const uint32_t *dims, uint32_t rank) {
     return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
 }
 
-/* Advances a walk over several tensors: odometer and positions. False at the end. */
-static bool epctx__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
-                           const int32_t *const *strides, ptrdiff_t *position, uint32_t count) {
-    uint32_t i, j;
-    for (i = rank; i > 0; i--) {
-        const uint32_t d = i - 1;
-        if (++at[d] < dims[d]) {
-            for (j = 0; j < count; j++) position[j] += strides[j][d];
-            return true;
-        }
-        at[d] = 0;
-        for (j = 0; j < count; j++) /* a step past the end may overflow */
-            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
-    }
-    return false;
-}
-
 #define EPCTX__WALKED 3 /* operands at most */
 
 /* Operands of a walk with a dense result; strides in elements, 0: broadcast. */
@@ -1751,42 +1689,62 @@ typedef struct epctx__rows {
     uint32_t elem[EPCTX__WALKED], out_elem; /* bytes */
 } epctx__rows;
 
-/* Computes `count` elements from operands that lie side by side. False: a divisor is 0. */
-typedef bool (*epctx__row_fn)(epctx__level fast, const void *params, const void *const *operands,
-                              void *y, size_t count);
+/* Some elements, the operands side by side. */
+typedef struct epctx__row {
+    epctx__level fast;
+    bool fails; /* a divisor is 0 */
+    const void *params;
+    const void *in[EPCTX__WALKED];
+    void *out;
+    size_t count;
+} epctx__row;
+
+static bool epctx__check_rows(const epctx__rows *w, epctx__needs *needs) {
+    const uint64_t count = epctx__walk_count(w->dims, w->rank);
+    uint64_t span;
+    uint32_t k;
+    for (k = 0; k < w->inputs; k++) {
+        if (count == 0 || !epctx__span_of(w->dims, w->strides[k], w->rank, 0, &span)) return false;
+        needs->in[k] = epctx__items(span, w->elem[k]);
+    }
+    needs->out[0] = epctx__items(count, w->out_elem);
+    return true;
+}
 
 /* Calls `row_fn` for every row, for a block of it where operands do not lie side by side and are
  * copied. */
-static bool epctx__walk_rows(const epctx__rows *w, const epctx__args *args, const void *params,
-                             epctx__row_fn row_fn) {
+static epctx_status epctx__walk_rows(const epctx__rows *w, const epctx__args *args,
+                                     const void *params, void (*row_fn)(epctx__row *r)) {
     const uint32_t last = w->rank - 1;
     const size_t count = w->dims[last];
     uint64_t room[EPCTX__WALKED][128];
-    const void *operands[EPCTX__WALKED];
+    epctx__row r = {args->fast, false, params, {NULL}, NULL, 0};
     ptrdiff_t position[EPCTX__WALKED] = {0};
     uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, k;
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t block = count, i, n;
+    size_t block = count, i;
     for (k = 0; k < w->inputs; k++) {
         const size_t most = w->strides[k][last] != 1 ? sizeof room[k] / w->elem[k] : count;
         block = block < most ? block : most;
     }
     do {
-        for (i = 0; i < count; i += n) {
-            n = count - i < block ? count - i : block;
+        for (i = 0; i < count; i += r.count) {
+            r.count = count - i < block ? count - i : block;
             for (k = 0; k < w->inputs; k++) {
                 const ptrdiff_t step = w->strides[k][last], elem = (ptrdiff_t)w->elem[k];
                 const uint8_t *x =
                     (const uint8_t *)args->in[k] + (position[k] + (ptrdiff_t)i * step) * elem;
                 if (step != 1 && (step != 0 || i == 0)) /* the first block is the longest */
-                    epctx__move_row((uint8_t *)room[k], x, n, 1, step, w->elem[k]);
-                operands[k] = step == 1 ? (const void *)x : room[k];
+                    epctx__move_row((uint8_t *)room[k], x, r.count, 1, step, w->elem[k]);
+                r.in[k] = step == 1 ? (const void *)x : room[k];
             }
-            if (!row_fn(args->fast, params, operands, y, n)) return false;
-            y += n * w->out_elem;
+            r.out = y;
+            row_fn(&r);
+            if (r.fails) return epctx_fail(args->error, EPCTX_ERR_ARG, "division by 0");
+            y += r.count * w->out_elem;
         }
     } while (epctx__advance(w->dims, last, at, w->strides, position, w->inputs));
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- Binary: element-wise, with broadcasting -- */
@@ -1818,24 +1776,23 @@ typedef struct epctx__binary {
     epctx__act act;
 } epctx__binary;
 
-static bool epctx__check_binary(const void *params, epctx__needs *needs) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t a, b;
-    if (count == 0 || p->kind >= EPCTX__BINARY_COUNT ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__floats(a);
-    needs->in[1] = epctx__floats(b);
-    needs->out[0] = epctx__floats(count);
-    return epctx__act_ok(&p->act);
+static epctx__rows epctx__rows_binary(const epctx__binary *p) {
+    const epctx__rows w = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
+    return w;
 }
 
-static EPCTX__INLINE void epctx__binary_row_body(epctx__level fast, uint32_t kind, float *y,
-                                                 const float *x, const float *z, size_t count) {
-    (void)fast;
-    switch (kind) {
+static bool epctx__check_binary(const void *params, epctx__needs *needs) {
+    const epctx__binary *p = (const epctx__binary *)params;
+    const epctx__rows w = epctx__rows_binary(p);
+    return p->kind < EPCTX__BINARY_COUNT && epctx__act_ok(&p->act) && epctx__check_rows(&w, needs);
+}
+
+static EPCTX__INLINE void epctx__binary_row_body(epctx__row *r) {
+    const epctx__binary *p = (const epctx__binary *)r->params;
+    const float *x = (const float *)r->in[0], *z = (const float *)r->in[1];
+    const size_t count = r->count;
+    float *y = (float *)r->out;
+    switch (p->kind) {
 #define EPCTX__BINARY_CASE(name, value) \
     case EPCTX__BINARY_##name: \
         EPCTX__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;); \
@@ -1844,29 +1801,14 @@ static EPCTX__INLINE void epctx__binary_row_body(epctx__level fast, uint32_t kin
 #undef EPCTX__BINARY_CASE
     default: break;
     }
+    epctx__activate(y, count, &p->act);
 }
 
-EPCTX__FORMS(epctx__binary_row,
-             (epctx__level fast, uint32_t kind, float *y, const float *x, const float *z,
-              size_t count),
-             (fast, kind, y, x, z, count))
+EPCTX__FORMS(r->fast, epctx__binary_row, (epctx__row * r), (r))
 
-static bool epctx__binary_block(epctx__level fast, const void *params, const void *const *operands,
-                                void *y, size_t count) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    epctx__binary_row(fast, p->kind, (float *)y, (const float *)operands[0],
-                      (const float *)operands[1], count);
-    epctx__activate((float *)y, count, &p->act);
-    return true;
-}
-
-static epctx_status epctx__run_binary(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    const epctx__rows rows = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
-    (void)error;
-    epctx__walk_rows(&rows, args, params, epctx__binary_block);
-    return EPCTX_OK;
+static epctx_status epctx__run_binary(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_binary((const epctx__binary *)params);
+    return epctx__walk_rows(&w, args, params, epctx__binary_row);
 }
 
 /* -- Affine: y = x * scale[channel] + shift[channel]; BatchNormalization -- */
@@ -1883,14 +1825,12 @@ static bool epctx__check_affine(const void *params, epctx__needs *needs) {
     return epctx__act_ok(&p->act);
 }
 
-static EPCTX__INLINE void epctx__all_affine_body(epctx__level fast, const void *params,
-                                                 const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_affine_body(const void *params, const epctx__args *args) {
     const epctx__affine *p = (const epctx__affine *)params;
     const float *x = (const float *)args->in[0];
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     float *y = (float *)args->out[0];
     size_t o, c;
-    (void)fast;
     for (o = 0; o < p->outer && p->inner == 1; o++) { /* channels last */
         EPCTX__EACH(j, p->channels, y[j] = x[j] * scale[j] + shift[j];);
         epctx__activate(y, p->channels, &p->act);
@@ -1940,12 +1880,10 @@ static bool epctx__check_pack(const void *params, epctx__needs *needs) {
 }
 
 /* The compiler packs from a model, where floats lie unaligned. */
-static epctx_status epctx__run_pack(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pack(const void *params, const epctx__args *args) {
     const epctx__pack *p = (const epctx__pack *)params;
     float *y = (float *)args->out[0];
     size_t g, r, k, i, j;
-    (void)error;
     for (g = 0; g < p->batch; g++) {
         const uint8_t *x = (const uint8_t *)args->in[0] + g * p->batch_stride * sizeof *y;
         for (r = 0; r < p->rows; r += p->block) {
@@ -1990,23 +1928,21 @@ typedef struct epctx__epilogue {
     size_t row;
     size_t rows, columns; /* valid ones of the tile */
     float scale, low, high;
+    epctx__level fast; /* of the tile */
 } epctx__epilogue;
 
-static void epctx__epilogue_plain(epctx__epilogue *f) {
-    memset(f, 0, sizeof *f);
-    f->scale = 1.0f;
-    f->low = epctx__float_of(0xff800000u);
-    f->high = epctx__float_of(0x7f800000u);
-}
-
-/* Limits that replace an activation; those up to EPCTX__ACT_CLIP need nothing else. */
-static void epctx__epilogue_limits(epctx__epilogue *f, const epctx__act *act) {
-    if (act->kind == EPCTX__ACT_RELU) {
-        f->low = 0.0f;
-    } else if (act->kind == EPCTX__ACT_CLIP) {
-        f->low = act->a;
-        f->high = act->b;
-    }
+/* Limits replace activations up to EPCTX__ACT_CLIP. */
+static epctx__epilogue epctx__epilogue_for(epctx__level fast, const epctx__act *act) {
+    epctx__epilogue f;
+    memset(&f, 0, sizeof f);
+    f.fast = fast;
+    f.scale = 1.0f;
+    f.low = epctx__float_of(0xff800000u);
+    f.high = epctx__float_of(0x7f800000u);
+    if (act->kind == EPCTX__ACT_RELU) f.low = 0.0f;
+    if (act->kind == EPCTX__ACT_CLIP) f.low = act->a;
+    if (act->kind == EPCTX__ACT_CLIP) f.high = act->b;
+    return f;
 }
 
 static EPCTX__INLINE void epctx__epilogue_row(const epctx__epilogue *f, const float *sums, size_t r,
@@ -2129,95 +2065,73 @@ EPCTX__WIDE static EPCTX__INLINE void epctx__store_512(__mmask16 mask, size_t co
 EPCTX__EPILOGUE_FORM(256, EPCTX__TARGET)
 EPCTX__EPILOGUE_FORM(512, EPCTX__WIDE)
 
-/* 6 rows by one block of columns. */
+/* `rows` rows by `vectors` vectors of columns. */
+#define EPCTX__TILE_FORM(bits, target) \
+    target static EPCTX__INLINE void epctx__products_##bits(const epctx__left *a, const float *b, \
+                                                            const epctx__epilogue *f, size_t rows, \
+                                                            size_t vectors) { \
+        const epctx__epilogue end = *f; /* stores cannot change a copy */ \
+        const float *const *at = a->at; \
+        const size_t next = a->runs * a->count * EPCTX__COLUMNS, lanes = bits / 32; \
+        __m##bits c[EPCTX__MOST_ROWS][4], y[4]; \
+        size_t t, k, r, j; \
+        EPCTX__UNROLL \
+        for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+            EPCTX__UNROLL \
+            for (j = 0; j < 4; j++) c[r][j] = _mm##bits##_setzero_ps(); \
+        } \
+        for (t = 0; t < a->runs; t++) { \
+            size_t from = 0; \
+            for (k = 0; k < a->count; k++, from += a->step) { \
+                EPCTX__UNROLL \
+                for (j = 0; j < 4; j++) \
+                    y[j] = j < vectors \
+                               ? _mm##bits##_loadu_ps(b + j * lanes / 16 * next + j * lanes % 16) \
+                               : _mm##bits##_setzero_ps(); \
+                EPCTX__UNROLL \
+                for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+                    if (r < rows) { \
+                        const __m##bits x = _mm##bits##_set1_ps(at[r][from]); \
+                        EPCTX__UNROLL \
+                        for (j = 0; j < 4; j++) \
+                            if (j < vectors) c[r][j] = _mm##bits##_fmadd_ps(x, y[j], c[r][j]); \
+                    } \
+                } \
+                b += EPCTX__COLUMNS; \
+            } \
+            at += EPCTX__MOST_ROWS; \
+        } \
+        EPCTX__UNROLL \
+        for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+            if (r < rows && r < end.rows) { \
+                EPCTX__UNROLL \
+                for (j = 0; j < 4; j++) \
+                    if (j < vectors && (bits == 512 || j == 0 || j * lanes < end.columns)) \
+                        epctx__epilogue_##bits(&end, r, j *lanes, c[r][j]); \
+            } \
+        } \
+    }
+
+EPCTX__TILE_FORM(256, EPCTX__TARGET)
+EPCTX__TILE_FORM(512, EPCTX__WIDE)
+
 EPCTX__TARGET static void epctx__tile_avx2(const epctx__left *a, const float *b,
                                            const epctx__epilogue *f) {
-    const float *const *at = a->at;
-    const epctx__epilogue end = *f; /* stores cannot change a copy */
-    __m256 c[6], d[6];
-    size_t t, k, r;
-    EPCTX__UNROLL
-    for (r = 0; r < 6; r++) c[r] = d[r] = _mm256_setzero_ps();
-    for (t = 0; t < a->runs; t++) {
-        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3], *a4 = at[4], *a5 = at[5];
-        size_t from = 0;
-        for (k = 0; k < a->count; k++, from += a->step) {
-            const float row[6] = {a0[from], a1[from], a2[from], a3[from], a4[from], a5[from]};
-            const __m256 y = _mm256_loadu_ps(b), z = _mm256_loadu_ps(b + 8);
-            EPCTX__UNROLL
-            for (r = 0; r < 6; r++) {
-                const __m256 x = _mm256_set1_ps(row[r]);
-                c[r] = _mm256_fmadd_ps(x, y, c[r]);
-                d[r] = _mm256_fmadd_ps(x, z, d[r]);
-            }
-            b += EPCTX__COLUMNS;
-        }
-        at += EPCTX__MOST_ROWS;
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < 6; r++) {
-        if (r < end.rows) {
-            epctx__epilogue_256(&end, r, 0, c[r]);
-            if (end.columns > 8) epctx__epilogue_256(&end, r, 8, d[r]);
-        }
-    }
-}
-
-/* `rows` rows by `blocks` blocks of columns. */
-EPCTX__WIDE static EPCTX__INLINE void epctx__tiles_wide(const epctx__left *a, const float *b,
-                                                        const epctx__epilogue *f, size_t rows,
-                                                        size_t blocks) {
-    const epctx__epilogue end = *f; /* stores cannot change a copy */
-    const float *const *at = a->at;
-    const size_t next = a->runs * a->count * EPCTX__COLUMNS;
-    __m512 c[EPCTX__MOST_ROWS][4], y[4];
-    size_t t, k, r, j;
-    EPCTX__UNROLL
-    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-        EPCTX__UNROLL
-        for (j = 0; j < 4; j++) c[r][j] = _mm512_setzero_ps();
-    }
-    for (t = 0; t < a->runs; t++) {
-        size_t from = 0;
-        for (k = 0; k < a->count; k++, from += a->step) {
-            EPCTX__UNROLL
-            for (j = 0; j < 4; j++)
-                y[j] = j < blocks ? _mm512_loadu_ps(b + j * next) : _mm512_setzero_ps();
-            EPCTX__UNROLL
-            for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-                if (r < rows) {
-                    const __m512 x = _mm512_set1_ps(at[r][from]);
-                    EPCTX__UNROLL
-                    for (j = 0; j < 4; j++)
-                        if (j < blocks) c[r][j] = _mm512_fmadd_ps(x, y[j], c[r][j]);
-                }
-            }
-            b += EPCTX__COLUMNS;
-        }
-        at += EPCTX__MOST_ROWS;
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-        if (r < rows && r < end.rows) {
-            EPCTX__UNROLL
-            for (j = 0; j < 4; j++)
-                if (j < blocks) epctx__epilogue_512(&end, r, j * EPCTX__COLUMNS, c[r][j]);
-        }
-    }
+    epctx__products_256(a, b, f, 6, 2);
 }
 
 EPCTX__WIDE static void epctx__tile_wide(const epctx__left *a, const float *b,
                                          const epctx__epilogue *f) {
     if (f->columns > 3 * EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 6, 4);
+        epctx__products_512(a, b, f, 6, 4);
     else if (f->columns > 2 * EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 8, 3);
+        epctx__products_512(a, b, f, 8, 3);
     else if (f->columns > EPCTX__COLUMNS && f->rows > 6)
-        epctx__tiles_wide(a, b, f, 12, 2);
+        epctx__products_512(a, b, f, 12, 2);
     else if (f->columns > EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 6, 2);
+        epctx__products_512(a, b, f, 6, 2);
     else
-        epctx__tiles_wide(a, b, f, 12, 1);
+        epctx__products_512(a, b, f, 12, 1);
 }
 
 #endif /* EPCTX__AVX2 */
@@ -2234,17 +2148,15 @@ static size_t epctx__most_rows(epctx__level fast, size_t columns) {
 
 /* Applies f to the products of f->rows rows and f->columns columns, in consecutive blocks. The
  * addresses of rows beyond f->rows must be readable, too. */
-static void epctx__tile(epctx__level fast, const epctx__left *a, const float *b,
-                        const epctx__epilogue *f) {
+static void epctx__tile(const epctx__left *a, const float *b, const epctx__epilogue *f) {
     float tile[EPCTX__ROWS * EPCTX__COLUMNS];
     size_t c;
-    (void)fast;
 #ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512) {
+    if (f->fast == EPCTX__LEVEL_AVX512) {
         epctx__tile_wide(a, b, f);
         return;
     }
-    if (fast != EPCTX__PORTABLE) {
+    if (f->fast != EPCTX__PORTABLE) {
         epctx__tile_avx2(a, b, f);
         return;
     }
@@ -2255,12 +2167,10 @@ static void epctx__tile(epctx__level fast, const epctx__left *a, const float *b,
 
 /* One row by one block of columns. Eight partial sums, each of every eighth step, hide the latency
  * of the additions. */
-static EPCTX__INLINE void epctx__tile_row_body(epctx__level fast, const float *a, size_t step,
-                                               const float *b, size_t depth,
-                                               const epctx__epilogue *f) {
+static EPCTX__INLINE void epctx__tile_row_body(const float *a, size_t step, const float *b,
+                                               size_t depth, const epctx__epilogue *f) {
     float c[8][EPCTX__COLUMNS];
     size_t k, j, u;
-    (void)fast;
     EPCTX__UNROLL
     for (u = 0; u < 8; u++)
         for (j = 0; j < EPCTX__COLUMNS; j++) c[u][j] = 0.0f;
@@ -2279,10 +2189,9 @@ static EPCTX__INLINE void epctx__tile_row_body(epctx__level fast, const float *a
     epctx__epilogue_tile(f, c[0]);
 }
 
-EPCTX__FORMS(epctx__tile_row,
-             (epctx__level fast, const float *a, size_t step, const float *b, size_t depth,
-              const epctx__epilogue *f),
-             (fast, a, step, b, depth, f))
+EPCTX__FORMS(f->fast, epctx__tile_row,
+             (const float *a, size_t step, const float *b, size_t depth, const epctx__epilogue *f),
+             (a, step, b, depth, f))
 
 /* -- Conv: 2-D convolution, channels last -- */
 
@@ -2470,10 +2379,8 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
     const size_t pixels = (size_t)p->window.out_h * p->window.out_w;
     const size_t height = (size_t)epctx__covered(1, p->window.kernel_h, 1, p->window.dilation_h);
     epctx__conv_pixel at = {0, 0, 0};
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(c->fast, &p->act);
     size_t pixel, n, r, copied = 0, end;
-    epctx__epilogue_plain(&f);
-    epctx__epilogue_limits(&f, &p->act);
     f.row = (size_t)p->groups * p->out_channels;
     for (pixel = 0; pixel < pixels; pixel += rows) {
         f.rows = pixels - pixel < rows ? pixels - pixel : rows;
@@ -2488,7 +2395,7 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
             f.bias = c->bias != NULL ? c->bias + n : NULL;
             f.add = c->add != NULL ? c->add + pixel * f.row + n : NULL;
             f.y = c->y + pixel * f.row + n;
-            epctx__tile(c->fast, &c->rows, c->weights + n * depth, &f);
+            epctx__tile(&c->rows, c->weights + n * depth, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
             epctx__activate(c->y + (pixel + r) * f.row + first, columns, &p->act);
@@ -2509,8 +2416,7 @@ static void epctx__conv_group(const epctx__conv_part *c) {
     if (n < all) epctx__conv_pass(c, n, all - n);
 }
 
-static epctx_status epctx__run_conv(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_conv(const void *params, const epctx__args *args) {
     const epctx__conv *p = (const epctx__conv *)params;
     const epctx__window *w = &p->window;
     const epctx__conv_space space = epctx__conv_needs(p);
@@ -2520,7 +2426,6 @@ static epctx_status epctx__run_conv(const void *params, const epctx__args *args,
     const size_t in_size = (size_t)w->in_h * w->in_w * p->groups * p->in_channels;
     epctx__conv_part c;
     size_t n, g;
-    (void)error;
     memset(&c, 0, sizeof c);
     c.p = p;
     c.fast = args->fast;
@@ -2767,9 +2672,6 @@ static void epctx__slide_kinds(const epctx__slides *s, epctx__tap_range *t, uint
 EPCTX__SLIDE_FORM(256, EPCTX__TARGET)
 EPCTX__SLIDE_FORM(512, EPCTX__WIDE)
 
-#endif /* EPCTX__AVX2 */
-
-#ifdef EPCTX__AVX2
 static void epctx__slide_run(epctx__level fast, const epctx__slides *s, const epctx__tap_range *t,
                              size_t eights, float *y) {
     if (fast == EPCTX__LEVEL_AVX512)
@@ -2807,17 +2709,23 @@ static uint32_t epctx__slide_some(epctx__level fast, const epctx__slides *s, epc
     return w->out_w;
 }
 
-/* For every output pixel, the maximum of the taps, or the bias plus their sum. */
-static void epctx__slide(epctx__level fast, const epctx__slides *s) {
+/* For every output pixel of each image, the maximum of the taps, or the bias plus their sum. */
+static epctx_status epctx__slide(const epctx__args *args, uint32_t batch, epctx__slides *s) {
     const epctx__window *w = s->window;
     const size_t line = w->out_w * s->row;
     epctx__tap_range t;
-    uint32_t oy, ox;
-    for (oy = 0; oy < w->out_h; oy++) {
-        epctx__tap_rows(w, oy, &t);
-        for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(fast, s, &t, ox, s->y + oy * line);
-        epctx__activate(s->y + oy * line, line, &s->act);
+    uint32_t n, oy, ox;
+    s->x = (const float *)args->in[0];
+    s->y = (float *)args->out[0];
+    for (n = 0; n < batch; n++) {
+        for (oy = 0; oy < w->out_h; oy++, s->y += line) {
+            epctx__tap_rows(w, oy, &t);
+            for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(args->fast, s, &t, ox, s->y);
+            epctx__activate(s->y, line, &s->act);
+        }
+        s->x += (size_t)w->in_h * w->in_w * s->channels;
     }
+    return EPCTX_OK;
 }
 
 /* -- Depthwise: a convolution in which every channel of the output reads that of the input -- */
@@ -2831,37 +2739,23 @@ typedef struct epctx__depthwise {
 static bool epctx__check_depthwise(const void *params, epctx__needs *needs) {
     const epctx__depthwise *p = (const epctx__depthwise *)params;
     const epctx__window *w = &p->window;
+    const uint64_t taps = epctx__mul(w->kernel_h, w->kernel_w);
+    const uint64_t results = epctx__mul4(p->batch, p->channels, w->out_h, w->out_w);
     needs->in[0] = epctx__floats(epctx__mul4(p->batch, p->channels, w->in_h, w->in_w));
-    needs->in[1] = epctx__floats(
-        epctx__packed(1, p->channels, epctx__mul(w->kernel_h, w->kernel_w), EPCTX__COLUMNS));
+    needs->in[1] = epctx__floats(epctx__packed(1, p->channels, taps, EPCTX__COLUMNS));
     needs->in[2] = epctx__floats(p->channels);
-    needs->out[0] = epctx__floats(epctx__mul4(p->batch, p->channels, w->out_h, w->out_w));
-    needs->work = epctx__mul3(epctx__mul4(p->batch, p->channels, w->out_h, w->out_w), w->kernel_h,
-                              w->kernel_w);
+    needs->out[0] = epctx__floats(results);
+    needs->work = epctx__mul(results, taps);
     return epctx__window_ok(w) && epctx__act_ok(&p->act);
 }
 
-static epctx_status epctx__run_depthwise(const void *params, const epctx__args *args,
-                                         epctx_error *error) {
+static epctx_status epctx__run_depthwise(const void *params, const epctx__args *args) {
     const epctx__depthwise *p = (const epctx__depthwise *)params;
-    const epctx__window *w = &p->window;
-    const size_t in_size = (size_t)w->in_h * w->in_w * p->channels;
-    epctx__slides s;
-    size_t n, size;
-    (void)error;
-    s.window = w;
-    s.kind = EPCTX__SLIDE_PRODUCTS;
-    s.channels = s.row = p->channels;
-    s.weights = (const float *)args->in[1];
-    s.bias = (const float *)args->in[2];
-    s.act = p->act;
-    size = (size_t)w->out_h * w->out_w * s.row;
-    for (n = 0; n < p->batch; n++) {
-        s.x = (const float *)args->in[0] + n * in_size;
-        s.y = (float *)args->out[0] + n * size;
-        epctx__slide(args->fast, &s);
-    }
-    return EPCTX_OK;
+    const float *weights = (const float *)args->in[1], *bias = (const float *)args->in[2];
+    epctx__slides s = {
+        &p->window, EPCTX__SLIDE_PRODUCTS, p->channels, p->channels, NULL, weights, bias, NULL,
+        p->act};
+    return epctx__slide(args, p->batch, &s);
 }
 
 /* -- Gemm: y = act(alpha * a b + bias), b packed -- */
@@ -2892,13 +2786,11 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
     const size_t most = epctx__most_rows(fast, columns);
     const float *at[EPCTX__MOST_ROWS];
     epctx__left rows = {NULL, 1, 0, 0};
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(fast, &p->act);
     size_t m, r, n;
     rows.at = at;
     rows.count = p->k;
     rows.step = p->a_step;
-    epctx__epilogue_plain(&f);
-    epctx__epilogue_limits(&f, &p->act);
     f.row = p->n;
     f.scale = p->alpha;
     for (m = 0; m < p->m; m += f.rows) {
@@ -2910,28 +2802,26 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
         if (f.rows == 1) {
             for (n = 0; n < columns; n += EPCTX__COLUMNS) {
                 f.columns = columns - n < EPCTX__COLUMNS ? columns - n : EPCTX__COLUMNS;
-                epctx__tile_row(fast, row, p->a_step, b + n * p->k, p->k, &f);
+                epctx__tile_row(row, p->a_step, b + n * p->k, p->k, &f);
                 f.y += EPCTX__COLUMNS;
                 f.bias = f.bias != NULL ? f.bias + EPCTX__COLUMNS : NULL;
             }
         } else {
             for (r = 0; r < EPCTX__MOST_ROWS; r++) at[r] = row + (r < f.rows ? r : 0) * p->a_row;
-            epctx__tile(fast, &rows, b, &f);
+            epctx__tile(&rows, b, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
             epctx__activate(y + (m + r) * p->n, columns, &p->act);
     }
 }
 
-static epctx_status epctx__run_gemm(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_gemm(const void *params, const epctx__args *args) {
     const epctx__gemm *p = (const epctx__gemm *)params;
     const size_t most = epctx__most_columns(args->fast);
     const float *b = (const float *)args->in[1], *bias = (const float *)args->in[2];
     const size_t b_size = (size_t)epctx__packed(1, p->n, p->k, EPCTX__COLUMNS);
     float *y = (float *)args->out[0];
     size_t g, n;
-    (void)error;
     for (g = 0; g < p->batch; g++) {
         const float *a = (const float *)args->in[0] + g * p->a_batch;
         for (n = 0; n < p->n; n += most) {
@@ -3093,10 +2983,8 @@ static EPCTX__INLINE void epctx__store_tile(const epctx__winograd_run *c, size_t
     const epctx__window *w = &c->p->window;
     const size_t oy = 4 * (c->first + tile / (size_t)c->s.across);
     const size_t ox = 4 * (tile % (size_t)c->s.across);
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(EPCTX__PORTABLE, &c->p->act);
     size_t i, n;
-    epctx__epilogue_plain(&f);
-    epctx__epilogue_limits(&f, &c->p->act);
     f.rows = 1;
     for (i = 0; i < 16; i++) {
         const size_t pixel = (oy + i / 4) * w->out_w + ox + i % 4;
@@ -3117,11 +3005,10 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     const uint32_t row = (uint32_t)(columns + 15) / 16 * 16, even = (uint32_t)(tiles + 1) / 2 * 2;
     const uint32_t depth = c->p->in_channels, step = (uint32_t)c->s.matrix;
     const epctx__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
-    const epctx__args args = {{c->input, c->taps}, {c->products}, fast};
+    const epctx__args args = {{c->input, c->taps}, {c->products}, fast, NULL};
     const size_t matrix = (size_t)even * row;
-    epctx_error ignored;
     size_t n, k;
-    (void)epctx__run_gemm(&gemm, &args, &ignored); /* it cannot fail */
+    (void)epctx__run_gemm(&gemm, &args); /* it cannot fail */
     for (n = 0; n < tiles; n++) {
         float *sums = c->products + n * row;
         for (k = 0; k < 6; k++)
@@ -3134,8 +3021,7 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     }
 }
 
-static EPCTX__INLINE void epctx__all_winograd_body(epctx__level fast, const void *params,
-                                                   const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_winograd_body(const void *params, const epctx__args *args) {
     const epctx__conv *p = (const epctx__conv *)params;
     const size_t row = (size_t)p->window.out_w * p->out_channels, channels = p->in_channels;
     const size_t size = p->window.out_h * row;
@@ -3168,7 +3054,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(epctx__level fast, const void
                 if (image + c.first == 0 || count < p->out_channels) /* else they still are there */
                     epctx__turn_taps(&c, (const float *)args->in[1] + n * 9 * channels,
                                      (count + 15) / 16 * 16 * channels);
-                epctx__turn_products(&c, fast, tiles, n, count);
+                epctx__turn_products(&c, args->fast, tiles, n, count);
             }
         }
         epctx__activate(c.y, p->act.kind > EPCTX__ACT_CLIP ? size : 0, &p->act);
@@ -3196,24 +3082,12 @@ static bool epctx__check_pool(const void *params, epctx__needs *needs) {
     return p->kind < EPCTX__SLIDE_PRODUCTS && p->row >= p->channels && epctx__window_ok(w);
 }
 
-static epctx_status epctx__run_pool(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pool(const void *params, const epctx__args *args) {
     const epctx__pool *p = (const epctx__pool *)params;
-    const epctx__window *w = &p->window;
-    epctx__slides s;
-    uint32_t n;
-    (void)error;
-    memset(&s, 0, sizeof s);
-    s.window = w;
-    s.kind = (epctx__slide_kind)p->kind;
-    s.channels = p->channels;
-    s.row = p->row;
-    for (n = 0; n < p->batch; n++) {
-        s.x = (const float *)args->in[0] + (size_t)n * w->in_h * w->in_w * p->channels;
-        s.y = (float *)args->out[0] + (size_t)n * w->out_h * w->out_w * p->row;
-        epctx__slide(args->fast, &s);
-    }
-    return EPCTX_OK;
+    epctx__slides s = {
+        &p->window, (epctx__slide_kind)p->kind, p->channels, p->row, NULL, NULL, NULL, NULL,
+        {0, 0, 0}};
+    return epctx__slide(args, p->batch, &s);
 }
 
 /* -- Reduce: over the middle of [outer][count][inner] -- */
@@ -3378,22 +3252,6 @@ static EPCTX__INLINE void epctx__reduce_kind_of(uint32_t kind, const epctx__redu
     }
 }
 
-static EPCTX__INLINE void epctx__reduce_floats_body(epctx__level fast, const epctx__reduce *p,
-                                                    const float *x, float *y) {
-    (void)fast;
-    if (p->kind <= EPCTX__REDUCE_MEAN) /* constants, so that the loops vectorize */
-        epctx__reduce_kind_of(EPCTX__REDUCE_SUM, p, x, y);
-    else if (p->kind == EPCTX__REDUCE_MAX)
-        epctx__reduce_kind_of(EPCTX__REDUCE_MAX, p, x, y);
-    else if (p->kind == EPCTX__REDUCE_MIN)
-        epctx__reduce_kind_of(EPCTX__REDUCE_MIN, p, x, y);
-    else
-        epctx__reduce_kind_of(EPCTX__REDUCE_PROD, p, x, y);
-}
-
-EPCTX__FORMS(epctx__reduce_floats,
-             (epctx__level fast, const epctx__reduce *p, const float *x, float *y), (fast, p, x, y))
-
 static int64_t epctx__reduce_ints(const epctx__reduce *p, const uint8_t *x, size_t first) {
     int64_t result = epctx__load_int(x, first, p->type);
     size_t i;
@@ -3409,23 +3267,28 @@ static int64_t epctx__reduce_ints(const epctx__reduce *p, const uint8_t *x, size
     return p->kind == EPCTX__REDUCE_MEAN ? result / (int64_t)p->count : result;
 }
 
-static epctx_status epctx__run_reduce(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static EPCTX__INLINE void epctx__all_reduce_body(const void *params, const epctx__args *args) {
     const epctx__reduce *p = (const epctx__reduce *)params;
-    size_t o, i, n = 0;
-    (void)error;
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        epctx__reduce_floats(args->fast, p, (const float *)args->in[0], (float *)args->out[0]);
-        return EPCTX_OK;
+    const float *x = (const float *)args->in[0];
+    float *y = (float *)args->out[0];
+    size_t i;
+    if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < (size_t)p->outer * p->inner; i++)
+            epctx__store_int((uint8_t *)args->out[0], i, p->type,
+                             epctx__reduce_ints(p, (const uint8_t *)args->in[0],
+                                                i / p->inner * p->count * p->inner + i % p->inner));
+    } else if (p->kind <= EPCTX__REDUCE_MEAN) { /* constants, so that the loops vectorize */
+        epctx__reduce_kind_of(EPCTX__REDUCE_SUM, p, x, y);
+    } else if (p->kind == EPCTX__REDUCE_MAX) {
+        epctx__reduce_kind_of(EPCTX__REDUCE_MAX, p, x, y);
+    } else if (p->kind == EPCTX__REDUCE_MIN) {
+        epctx__reduce_kind_of(EPCTX__REDUCE_MIN, p, x, y);
+    } else {
+        epctx__reduce_kind_of(EPCTX__REDUCE_PROD, p, x, y);
     }
-    for (o = 0; o < p->outer; o++) {
-        const size_t first = o * p->count * p->inner;
-        for (i = 0; i < p->inner; i++, n++)
-            epctx__store_int((uint8_t *)args->out[0], n, p->type,
-                             epctx__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
-    }
-    return EPCTX_OK;
 }
+
+EPCTX__RUN(reduce)
 
 /* -- Softmax over the middle of [outer][count][inner] -- */
 
@@ -3511,13 +3374,11 @@ static EPCTX__INLINE void epctx__softmax_short(const float *x, float *y, size_t 
         for (i = 0; i < count; i++) y[j * count + i] = out[i * 16 + j];
 }
 
-static EPCTX__INLINE void epctx__all_softmax_body(epctx__level fast, const void *params,
-                                                  const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_softmax_body(const void *params, const epctx__args *args) {
     const epctx__softmax *p = (const epctx__softmax *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o;
-    (void)fast;
     if (p->inner == 1 && p->count < 16) {
         EPCTX__STRIPS(i, p->outer, width,
                       epctx__softmax_short(x + i * p->count, y + i * p->count, p->count, width,
@@ -3589,12 +3450,10 @@ EPCTX__RUNNING(double)
 EPCTX__RUNNING(uint32_t)
 EPCTX__RUNNING(uint64_t)
 
-static EPCTX__INLINE void epctx__all_running_body(epctx__level fast, const void *params,
-                                                  const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_running_body(const void *params, const epctx__args *args) {
     const epctx__running *p = (const epctx__running *)params;
     const void *x = args->in[0];
     void *y = args->out[0];
-    (void)fast;
     switch (p->type) {
     case EPCTX_ONNX_FLOAT: epctx__running_float(p, (const float *)x, (float *)y); break;
     case EPCTX_ONNX_DOUBLE: epctx__running_double(p, (const double *)x, (double *)y); break;
@@ -3604,6 +3463,19 @@ static EPCTX__INLINE void epctx__all_running_body(epctx__level fast, const void 
 }
 
 EPCTX__RUN(running)
+
+/* Index `i` of in[1], below `size`; negative ones count from the end. It is read once: the caller's
+ * memory may change between the check and the use. */
+static EPCTX__INLINE epctx_status epctx__checked(const epctx__args *args, size_t i, uint32_t elem,
+                                                 uint32_t size, size_t *out) {
+    const int64_t index = epctx__index((const uint8_t *)args->in[1], i, elem);
+    *out = 0;
+    if (index < -(int64_t)size || index >= (int64_t)size)
+        return epctx_fail(args->error, EPCTX_ERR_ARG, "index %u: expected %d..%d, found %d",
+                          (uint64_t)i, -(int64_t)size, (int64_t)size - 1, index);
+    *out = (size_t)(index < 0 ? index + (int64_t)size : index);
+    return EPCTX_OK;
+}
 
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
@@ -3620,23 +3492,16 @@ static bool epctx__check_gather(const void *params, epctx__needs *needs) {
     return epctx__elem_ok(p->elem) && (p->index_elem == 4 || p->index_elem == 8);
 }
 
-static epctx_status epctx__run_gather(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_gather(const void *params, const epctx__args *args) {
     const epctx__gather_params *p = (const epctx__gather_params *)params;
     const size_t row = (size_t)p->inner * p->elem;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t o, i;
+    size_t o, i, index;
     for (o = 0; o < p->outer; o++) {
         for (i = 0; i < p->count; i++) {
-            /* read once: the caller's memory may change between the check and the use */
-            int64_t index = epctx__index((const uint8_t *)args->in[1], i, p->index_elem);
-            if (index < -(int64_t)p->axis || index >= (int64_t)p->axis)
-                return epctx_fail(error, EPCTX_ERR_ARG,
-                                  "index %u of Gather: expected %d..%d, found %d", (uint64_t)i,
-                                  -(int64_t)p->axis, (int64_t)p->axis - 1, index);
-            index += index < 0 ? (int64_t)p->axis : 0;
-            memcpy(y, x + (size_t)index * row, row);
+            EPCTX__TRY(epctx__checked(args, i, p->index_elem, p->axis, &index));
+            memcpy(y, x + index * row, row);
             y += row;
         }
         x += (size_t)p->axis * row;
@@ -3694,13 +3559,11 @@ EPCTX__CAST_FROM(int32, int32_t, x[i], x[i])
 EPCTX__CAST_FROM(int8, int8_t, x[i], x[i])
 EPCTX__CAST_FROM(uint8, uint8_t, x[i], x[i])
 
-static EPCTX__INLINE void epctx__all_cast_body(epctx__level fast, const void *params,
-                                               const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_cast_body(const void *params, const epctx__args *args) {
     const epctx__cast *p = (const epctx__cast *)params;
     const void *x = args->in[0];
     void *y = args->out[0];
     size_t i;
-    (void)fast;
     switch (p->from) {
     case EPCTX_ONNX_FLOAT:
         for (i = 0; i < p->count; i += 2048) {
@@ -3769,74 +3632,39 @@ static int64_t epctx__double_to_wide(double d) {
     return d >= -9223372036854775808.0 && d < 9223372036854775808.0 ? (int64_t)d : INT64_MIN;
 }
 
-/* Element `i` of a stored type, as a float or an integer. */
-static void epctx__convert_from(const epctx__conversion *p, const uint8_t *x, size_t i,
-                                uint8_t *y) {
-    uint32_t low = 0;
-    float f;
-    double d;
-    int64_t v;
-    if (p->from == EPCTX_ONNX_DOUBLE) {
+/* Element `i`, by way of a float, a double or an integer (or the bits of a half). */
+static void epctx__convert_one(const epctx__conversion *p, const uint8_t *x, size_t i, uint8_t *y) {
+    const bool real = p->from == EPCTX_ONNX_FLOAT || p->from == EPCTX_ONNX_DOUBLE;
+    int64_t v = real ? 0 : epctx__load_int(x, i, p->from);
+    double d = (double)v;
+    uint32_t bits = (uint32_t)(v & 0xffff);
+    float f = p->from == EPCTX_ONNX_FLOAT16 ? epctx__from_half(bits) : epctx__float_of(bits << 16);
+    if (p->from == EPCTX_ONNX_FLOAT) {
+        memcpy(&f, x + i * 4, 4);
+        d = (double)f;
+        bits = epctx__bits_of(f);
+        v = p->to == EPCTX_ONNX_FLOAT16          ? epctx__to_half(f)
+            : (bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40u)
+                                                 : epctx__round_off(bits, 16);
+    } else if (p->from == EPCTX_ONNX_DOUBLE) {
         memcpy(&d, x + i * 8, 8);
         f = (float)d;
         v = epctx__double_to_wide(d);
-    } else if (p->from == EPCTX_ONNX_UINT64) {
-        memcpy(&v, x + i * 8, 8);
-        f = 0.0f;
-    } else if (p->from == EPCTX_ONNX_UINT32) {
-        memcpy(&low, x + i * 4, 4);
-        v = low;
-        f = 0.0f;
-    } else {
-        uint16_t half;
-        memcpy(&half, x + i * 2, 2);
-        v = p->from == EPCTX_ONNX_INT16 && half >= 0x8000u ? (int64_t)half - 65536 : half;
-        f = p->from == EPCTX_ONNX_FLOAT16 ? epctx__from_half(half)
-                                          : epctx__float_of((uint32_t)half << 16);
     }
     if (p->to == EPCTX_ONNX_FLOAT)
         memcpy(y + i * 4, &f, 4);
+    else if (p->to == EPCTX_ONNX_DOUBLE)
+        memcpy(y + i * 8, &d, 8);
     else
         epctx__store_int(y, i, p->to, v);
 }
 
-static void epctx__convert_to(const epctx__conversion *p, const uint8_t *x, size_t i, uint8_t *y) {
-    const uint32_t size = epctx__stored_size(p->to);
-    float f = 0.0f;
-    uint64_t bits;
-    double d;
-    uint32_t low;
-    uint16_t half;
-    if (p->from == EPCTX_ONNX_FLOAT) {
-        memcpy(&f, x + i * 4, 4);
-        low = epctx__bits_of(f);
-        d = (double)f;
-        bits = p->to == EPCTX_ONNX_FLOAT16         ? epctx__to_half(f)
-               : (low & 0x7fffffffu) > 0x7f800000u ? (low >> 16 | 0x40u)
-                                                   : epctx__round_off(low, 16);
-    } else {
-        bits = (uint64_t)epctx__load_int(x, i, p->from);
-        d = (double)epctx__load_int(x, i, p->from);
-    }
-    if (p->to == EPCTX_ONNX_DOUBLE) memcpy(&bits, &d, 8);
-    low = (uint32_t)(bits & UINT32_MAX);
-    half = (uint16_t)(bits & 0xffffu);
-    memcpy(y + i * size,
-           size == 8   ? (const void *)&bits
-           : size == 4 ? (const void *)&low
-                       : &half,
-           size);
-}
-
-static epctx_status epctx__run_convert(const void *params, const epctx__args *args,
-                                       epctx_error *error) {
+static epctx_status epctx__run_convert(const void *params, const epctx__args *args) {
     const epctx__conversion *p = (const epctx__conversion *)params;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    const bool back = epctx__converts(p->to, p->from);
     size_t i;
-    (void)error;
-    for (i = 0; i < p->count; i++) (back ? epctx__convert_to : epctx__convert_from)(p, x, i, y);
+    for (i = 0; i < p->count; i++) epctx__convert_one(p, x, i, y);
     return EPCTX_OK;
 }
 
@@ -3874,49 +3702,22 @@ static uint32_t epctx__exact_type(uint32_t kind, uint32_t type) {
     return kind >= EPCTX__EXACT_EQUAL ? (uint32_t)EPCTX_ONNX_BOOL : type;
 }
 
-static bool epctx__check_exact(const void *params, epctx__needs *needs) {
-    const epctx__exact *p = (const epctx__exact *)params;
+static epctx__rows epctx__rows_exact(const epctx__exact *p) {
     const uint32_t elem = epctx__stored_size(p->type);
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t a, b;
-    if (count == 0 || p->kind >= EPCTX__EXACT_COUNT || elem == 0 ||
-        epctx__computed_type(p->type) != (int32_t)p->type ||
-        (p->type == EPCTX_ONNX_FLOAT && p->kind < EPCTX__EXACT_EQUAL) ||
-        (p->type == EPCTX_ONNX_DOUBLE && p->kind > EPCTX__EXACT_MAX &&
-         p->kind < EPCTX__EXACT_EQUAL) ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__items(a, elem);
-    needs->in[1] = epctx__items(b, elem);
-    needs->out[0] = epctx__items(count, epctx__stored_size(epctx__exact_type(p->kind, p->type)));
-    return true;
+    const uint32_t out_elem = epctx__stored_size(epctx__exact_type(p->kind, p->type));
+    const epctx__rows w = {p->dims, p->rank, 2, {p->a, p->b}, {elem, elem}, out_elem};
+    return w;
 }
 
-/* Wraps around on overflow. The divisor is not 0. */
-static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
-    const uint64_t x = (uint64_t)a, y = (uint64_t)b;
-    int64_t rest;
-    switch (kind) {
-    case EPCTX__EXACT_ADD: return (int64_t)(x + y);
-    case EPCTX__EXACT_SUB: return (int64_t)(x - y);
-    case EPCTX__EXACT_MUL: return (int64_t)(x * y);
-    case EPCTX__EXACT_DIV: return b == -1 ? (int64_t)(0 - x) : a / b;
-    case EPCTX__EXACT_MIN: return a < b ? a : b;
-    case EPCTX__EXACT_MAX: return a > b ? a : b;
-    case EPCTX__EXACT_MOD:
-        rest = b == -1 ? 0 : a % b;
-        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    case EPCTX__EXACT_FMOD: return b == -1 ? 0 : a % b;
-    case EPCTX__EXACT_AND: return (int64_t)(x & y);
-    case EPCTX__EXACT_OR: return (int64_t)(x | y);
-    case EPCTX__EXACT_XOR: return (int64_t)(x ^ y);
-    case EPCTX__EXACT_LEFT: return y < 64 ? (int64_t)(x << y) : 0;
-    case EPCTX__EXACT_RIGHT: return y < 64 ? (int64_t)(x >> y) : 0;
-    case EPCTX__EXACT_EQUAL: return a == b;
-    case EPCTX__EXACT_LESS: return a < b;
-    default: return a <= b;
-    }
+static bool epctx__check_exact(const void *params, epctx__needs *needs) {
+    const epctx__exact *p = (const epctx__exact *)params;
+    const epctx__rows w = epctx__rows_exact(p);
+    return p->kind < EPCTX__EXACT_COUNT && w.elem[0] != 0 &&
+           epctx__computed_type(p->type) == (int32_t)p->type &&
+           (p->type != EPCTX_ONNX_FLOAT || p->kind >= EPCTX__EXACT_EQUAL) &&
+           (p->type != EPCTX_ONNX_DOUBLE || p->kind <= EPCTX__EXACT_MAX ||
+            p->kind >= EPCTX__EXACT_EQUAL) &&
+           epctx__check_rows(&w, needs);
 }
 
 /* The kinds that have vector forms; `value` is of type R, U is T without sign. */
@@ -3930,6 +3731,14 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
     X(OR, T, T, (T)(a | b)) \
     X(XOR, T, T, (T)(a ^ b))
 
+#define EPCTX_NPU_EXACT_DOUBLES(X) \
+    X(ADD, double, double, a + b) \
+    X(SUB, double, double, a - b) \
+    X(MUL, double, double, a *b) \
+    X(DIV, double, double, a / b) \
+    X(MIN, double, double, a < b || a != a ? a : b) \
+    X(MAX, double, double, a > b || a != a ? a : b)
+
 #define EPCTX_NPU_EXACT_COMPARISONS(X, T) \
     X(EQUAL, T, uint8_t, a == b) \
     X(LESS, T, uint8_t, a < b) \
@@ -3942,9 +3751,10 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
 
 /* Defines the function of a type: false if it has no form of this kind. */
 #define EPCTX__EXACT_FAST(T, list) \
-    static EPCTX__INLINE bool epctx__exact_##T(uint32_t kind, const void *const *operands, \
-                                               void *y, size_t count) { \
-        const T *const x = (const T *)operands[0], *const z = (const T *)operands[1]; \
+    static EPCTX__INLINE bool epctx__exact_##T(uint32_t kind, const epctx__row *r) { \
+        const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
+        const size_t count = r->count; \
+        void *const y = r->out; \
         switch (kind) { list default : return false; } \
     }
 #define EPCTX__EXACT_INTEGERS(T, U) \
@@ -3956,32 +3766,47 @@ EPCTX__EXACT_INTEGERS(int32_t, uint32_t)
 EPCTX__EXACT_INTEGERS(int8_t, uint8_t)
 EPCTX__EXACT_INTEGERS(uint8_t, uint8_t)
 EPCTX__EXACT_FAST(float, EPCTX_NPU_EXACT_COMPARISONS(EPCTX__EXACT_CASE, float))
+EPCTX__EXACT_FAST(double, EPCTX_NPU_EXACT_DOUBLES(EPCTX__EXACT_CASE)
+                              EPCTX_NPU_EXACT_COMPARISONS(EPCTX__EXACT_CASE, double))
+
+/* Of integers, but for comparisons. Wraps around on overflow. The divisor is not 0. */
+static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
+    const uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    int64_t rest;
+    switch (kind) {
+#define EPCTX__EXACT_VALUE(name, T, R, value) \
+    case EPCTX__EXACT_##name: return value;
+        EPCTX_NPU_EXACT_ARITHMETIC(EPCTX__EXACT_VALUE, int64_t, uint64_t)
+#undef EPCTX__EXACT_VALUE
+    case EPCTX__EXACT_DIV: return b == -1 ? (int64_t)(0 - x) : a / b;
+    case EPCTX__EXACT_MOD:
+        rest = b == -1 ? 0 : a % b;
+        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    case EPCTX__EXACT_FMOD: return b == -1 ? 0 : a % b;
+    case EPCTX__EXACT_LEFT: return y < 64 ? (int64_t)(x << y) : 0;
+    default: return y < 64 ? (int64_t)(x >> y) : 0;
+    }
+}
 
 /* The kinds without vector forms. False: a divisor is 0. */
-static bool epctx__exact_each(const epctx__exact *p, const void *const *operands, void *y,
-                              size_t count) {
+static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     const bool divides =
         p->kind == EPCTX__EXACT_DIV || p->kind == EPCTX__EXACT_MOD || p->kind == EPCTX__EXACT_FMOD;
-    const int64_t *const x = (const int64_t *)operands[0], *const z = (const int64_t *)operands[1];
     size_t i;
-    for (i = 0; i < count && p->type == EPCTX_ONNX_INT64; i++) {
-        if (divides && z[i] == 0) return false;
-        ((int64_t *)y)[i] = epctx__exact_int(p->kind, x[i], z[i]);
-    }
-    for (; i < count; i++) {
-        const int64_t a = epctx__load_int((const uint8_t *)operands[0], i, p->type);
-        const int64_t b = epctx__load_int((const uint8_t *)operands[1], i, p->type);
+    for (i = 0; i < r->count; i++) {
+        const int64_t a = epctx__load_int((const uint8_t *)r->in[0], i, p->type);
+        const int64_t b = epctx__load_int((const uint8_t *)r->in[1], i, p->type);
         if (divides && b == 0) return false;
-        epctx__store_int((uint8_t *)y, i, p->type, epctx__exact_int(p->kind, a, b));
+        epctx__store_int((uint8_t *)r->out, i, p->type, epctx__exact_int(p->kind, a, b));
     }
     return true;
 }
 
 /* Quotients of int32: exact in float below 2^23, else in double. False: a divisor is 0. */
-static EPCTX__INLINE bool epctx__exact_quotients(const void *const *operands, void *y,
-                                                 size_t count) {
-    const int32_t *const x = (const int32_t *)operands[0], *const z = (const int32_t *)operands[1];
-    int32_t *const q = (int32_t *)y;
+static EPCTX__INLINE bool epctx__exact_quotients(const epctx__row *r) {
+    const int32_t *const x = (const int32_t *)r->in[0], *const z = (const int32_t *)r->in[1];
+    int32_t *const q = (int32_t *)r->out;
+    const size_t count = r->count;
     const uint32_t half = 1u << 23;
     uint32_t zeros = 0, far = 0;
     EPCTX__EACH(i, count, zeros |= z[i] == 0 ? 1 : 0;
@@ -3997,76 +3822,28 @@ static EPCTX__INLINE bool epctx__exact_quotients(const void *const *operands, vo
     return true;
 }
 
-static EPCTX__INLINE void epctx__exact_fast_body(epctx__level fast, const epctx__exact *p,
-                                                 const void *const *operands, void *y, size_t count,
-                                                 bool *done) {
-    (void)fast;
-    switch (p->type) {
-    case EPCTX_ONNX_FLOAT: *done = epctx__exact_float(p->kind, operands, y, count); break;
-    case EPCTX_ONNX_INT64: *done = epctx__exact_int64_t(p->kind, operands, y, count); break;
-    case EPCTX_ONNX_INT32:
-        *done = p->kind == EPCTX__EXACT_DIV ? epctx__exact_quotients(operands, y, count)
-                                            : epctx__exact_int32_t(p->kind, operands, y, count);
-        break;
-    case EPCTX_ONNX_INT8: *done = epctx__exact_int8_t(p->kind, operands, y, count); break;
-    default: *done = epctx__exact_uint8_t(p->kind, operands, y, count); break;
-    }
-}
-
-EPCTX__FORMS(epctx__exact_fast,
-             (epctx__level fast, const epctx__exact *p, const void *const *operands, void *y,
-              size_t count, bool *done),
-             (fast, p, operands, y, count, done))
-
-static double epctx__exact_double(uint32_t kind, double a, double b) {
-    switch (kind) {
-    case EPCTX__EXACT_ADD: return a + b;
-    case EPCTX__EXACT_SUB: return a - b;
-    case EPCTX__EXACT_MUL: return a * b;
-    case EPCTX__EXACT_DIV: return a / b;
-    case EPCTX__EXACT_MIN: return a < b || a != a ? a : b;
-    case EPCTX__EXACT_MAX: return a > b || a != a ? a : b;
-    case EPCTX__EXACT_EQUAL: return a == b;
-    case EPCTX__EXACT_LESS: return a < b;
-    default: return a <= b;
-    }
-}
-
-static void epctx__exact_doubles(uint32_t kind, const void *const *operands, void *y,
-                                 size_t count) {
-    const double *a = (const double *)operands[0], *b = (const double *)operands[1];
-    size_t i;
-    for (i = 0; i < count; i++) {
-        const double v = epctx__exact_double(kind, a[i], b[i]);
-        if (kind >= EPCTX__EXACT_EQUAL)
-            ((uint8_t *)y)[i] = v != 0.0;
-        else
-            ((double *)y)[i] = v;
-    }
-}
-
-static bool epctx__exact_block(epctx__level fast, const void *params, const void *const *operands,
-                               void *y, size_t count) {
-    const epctx__exact *p = (const epctx__exact *)params;
+static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
+    const epctx__exact *p = (const epctx__exact *)r->params;
     bool done;
-    if (p->type == EPCTX_ONNX_DOUBLE) {
-        epctx__exact_doubles(p->kind, operands, y, count);
-        return true;
+    switch (p->type) {
+    case EPCTX_ONNX_FLOAT: done = epctx__exact_float(p->kind, r); break;
+    case EPCTX_ONNX_DOUBLE: done = epctx__exact_double(p->kind, r); break;
+    case EPCTX_ONNX_INT64: done = epctx__exact_int64_t(p->kind, r); break;
+    case EPCTX_ONNX_INT32:
+        done = p->kind == EPCTX__EXACT_DIV ? epctx__exact_quotients(r)
+                                           : epctx__exact_int32_t(p->kind, r);
+        break;
+    case EPCTX_ONNX_INT8: done = epctx__exact_int8_t(p->kind, r); break;
+    default: done = epctx__exact_uint8_t(p->kind, r); break;
     }
-    epctx__exact_fast(fast, p, operands, y, count, &done);
-    return done || epctx__exact_each(p, operands, y, count);
+    r->fails = !done && !epctx__exact_each(p, r);
 }
 
-static epctx_status epctx__run_exact(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
-    const epctx__exact *p = (const epctx__exact *)params;
-    const uint32_t elem = epctx__stored_size(p->type);
-    const epctx__rows rows = {
-        p->dims,      p->rank,      2,
-        {p->a, p->b}, {elem, elem}, epctx__stored_size(epctx__exact_type(p->kind, p->type))};
-    if (!epctx__walk_rows(&rows, args, params, epctx__exact_block))
-        return epctx_fail(error, EPCTX_ERR_ARG, "division by 0");
-    return EPCTX_OK;
+EPCTX__FORMS(r->fast, epctx__exact_row, (epctx__row * r), (r))
+
+static epctx_status epctx__run_exact(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_exact((const epctx__exact *)params);
+    return epctx__walk_rows(&w, args, params, epctx__exact_row);
 }
 
 /* -- Where: selects one of two by a condition -- */
@@ -4079,32 +3856,28 @@ typedef struct epctx__where {
     int32_t b[EPCTX_NPU_MAX_RANK];
 } epctx__where;
 
+static epctx__rows epctx__rows_where(const epctx__where *p) {
+    const uint32_t elem = p->elem;
+    const epctx__rows w = {p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, elem, elem}, elem};
+    return w;
+}
+
 static bool epctx__check_where(const void *params, epctx__needs *needs) {
     const epctx__where *p = (const epctx__where *)params;
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t c, a, b;
-    if (count == 0 || !epctx__elem_ok(p->elem) ||
-        !epctx__span_of(p->dims, p->condition, p->rank, 0, &c) ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__items(c, 1);
-    needs->in[1] = epctx__items(a, p->elem);
-    needs->in[2] = epctx__items(b, p->elem);
-    needs->out[0] = epctx__items(count, p->elem);
-    return true;
+    const epctx__rows w = epctx__rows_where(p);
+    return epctx__elem_ok(p->elem) && epctx__check_rows(&w, needs);
 }
 
 #define EPCTX__WHERE_CASE(T) \
     EPCTX__EACH(i, count, const T a = ((const T *)x)[i]; const T b = ((const T *)z)[i]; \
                 ((T *)y)[i] = c[i] != 0 ? a : b;);
 
-static EPCTX__INLINE void epctx__where_fast_body(epctx__level fast, uint32_t elem,
-                                                 const void *const *operands, void *y,
-                                                 size_t count) {
-    const uint8_t *const c = (const uint8_t *)operands[0];
-    const void *const x = operands[1], *const z = operands[2];
-    (void)fast;
+static EPCTX__INLINE void epctx__where_row_body(epctx__row *r) {
+    const uint32_t elem = ((const epctx__where *)r->params)->elem;
+    const uint8_t *const c = (const uint8_t *)r->in[0];
+    const void *const x = r->in[1], *const z = r->in[2];
+    const size_t count = r->count;
+    void *const y = r->out;
     if (elem == 1)
         EPCTX__WHERE_CASE(uint8_t)
     else if (elem == 4)
@@ -4113,24 +3886,11 @@ static EPCTX__INLINE void epctx__where_fast_body(epctx__level fast, uint32_t ele
         EPCTX__WHERE_CASE(uint64_t)
 }
 
-EPCTX__FORMS(epctx__where_fast,
-             (epctx__level fast, uint32_t elem, const void *const *operands, void *y, size_t count),
-             (fast, elem, operands, y, count))
+EPCTX__FORMS(r->fast, epctx__where_row, (epctx__row * r), (r))
 
-static bool epctx__where_block(epctx__level fast, const void *params, const void *const *operands,
-                               void *y, size_t count) {
-    epctx__where_fast(fast, ((const epctx__where *)params)->elem, operands, y, count);
-    return true;
-}
-
-static epctx_status epctx__run_where(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
-    const epctx__where *p = (const epctx__where *)params;
-    const epctx__rows rows = {
-        p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, p->elem, p->elem}, p->elem};
-    (void)error;
-    epctx__walk_rows(&rows, args, params, epctx__where_block);
-    return EPCTX_OK;
+static epctx_status epctx__run_where(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_where((const epctx__where *)params);
+    return epctx__walk_rows(&w, args, params, epctx__where_row);
 }
 
 /* -- Norm: rows of mean 0 and variance 1, then scale and shift -- */
@@ -4173,14 +3933,12 @@ static EPCTX__INLINE void epctx__norm_part(const float *EPCTX__RESTRICT x, float
 }
 
 /* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
-static EPCTX__INLINE void epctx__all_norm_body(epctx__level fast, const void *params,
-                                               const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_norm_body(const void *params, const epctx__args *args) {
     const epctx__norm *p = (const epctx__norm *)params;
     const bool own = p->inner == 1 && p->channels == p->count; /* factors for each element */
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     const double all = (double)p->count;
     size_t r;
-    (void)fast;
     for (r = 0; r < p->rows; r++) {
         const size_t first = r * p->count;
         const float *x = (const float *)args->in[0] + first;
@@ -4236,32 +3994,16 @@ static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, 
     for (j = 0; j < width; j++) y[j] = index[j];
 }
 
-static int64_t epctx__arg_ints(const epctx__arg *p, const uint8_t *x, size_t first) {
-    int64_t best = epctx__load_int(x, first, p->type), index = 0;
-    size_t k;
-    for (k = 1; k < p->count; k++) {
-        const int64_t v = epctx__load_int(x, first + k * p->inner, p->type);
-        if (p->smallest != 0 ? v < best : v > best) {
-            best = v;
-            index = (int64_t)k;
-        } else if (v == best && p->last != 0) {
-            index = (int64_t)k;
-        }
-    }
-    return index;
-}
-
 /* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
 static bool epctx__arg_before(const epctx__arg *p, const uint8_t *x, size_t a, size_t b) {
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        const float *v = (const float *)(const void *)x;
+    const float *v = (const float *)(const void *)x;
+    const bool real = p->type == EPCTX_ONNX_FLOAT;
+    const int64_t m = real ? 0 : epctx__load_int(x, a * p->inner, p->type);
+    const int64_t n = real ? 0 : epctx__load_int(x, b * p->inner, p->type);
+    if (real)
         return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
                                 : v[a * p->inner] > v[b * p->inner];
-    }
-    return p->smallest != 0 ? epctx__load_int(x, a * p->inner, p->type) <
-                                  epctx__load_int(x, b * p->inner, p->type)
-                            : epctx__load_int(x, a * p->inner, p->type) >
-                                  epctx__load_int(x, b * p->inner, p->type);
+    return (p->last != 0 && m == n) || (p->smallest != 0 ? m < n : m > n);
 }
 
 /* The best `keep` of a row, inserted one by one. */
@@ -4276,24 +4018,18 @@ static void epctx__arg_best(const epctx__arg *p, const uint8_t *x, int64_t *y) {
     }
 }
 
-static EPCTX__INLINE void epctx__all_arg_body(epctx__level fast, const void *params,
-                                              const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__args *args) {
     const epctx__arg *p = (const epctx__arg *)params;
     const size_t count = p->count, inner = p->inner;
     const float *x = (const float *)args->in[0];
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
-    (void)fast;
-    if (p->keep > 1) {
+    if (p->keep > 1 || p->type != EPCTX_ONNX_FLOAT) {
         for (i = 0; i < p->outer * inner; i++)
             epctx__arg_best(p,
                             (const uint8_t *)args->in[0] +
                                 (i / inner * count * inner + i % inner) * epctx__elem_size(p->type),
                             y + i / inner * p->keep * inner + i % inner);
-    } else if (p->type != EPCTX_ONNX_FLOAT) {
-        for (i = 0; i < p->outer * inner; i++)
-            y[i] = epctx__arg_ints(p, (const uint8_t *)args->in[0],
-                                   i / inner * count * inner + i % inner);
     } else if (inner == 1) {
         EPCTX__STRIPS(n, p->outer, width,
                       epctx__arg_strip(p, x + n * count, count, 1, width, y + n););
@@ -4411,12 +4147,10 @@ static void epctx__sample_place(const epctx__sample *p, const float *x, const fl
     }
 }
 
-static epctx_status epctx__run_sample(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_sample(const void *params, const epctx__args *args) {
     const epctx__sample *p = (const epctx__sample *)params;
     const size_t image = (size_t)p->channels * p->in[0] * p->in[1] * p->in[2];
     size_t b, i;
-    (void)error;
     for (b = 0; b < p->batch; b++)
         for (i = 0; i < p->places; i++)
             epctx__sample_place(p, (const float *)args->in[0] + b * image,
@@ -4459,17 +4193,6 @@ static void epctx__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t at,
     }
 }
 
-/* An index from data; negative ones count from the end. */
-static EPCTX__INLINE epctx_status epctx__checked(int64_t index, uint32_t size, size_t *out,
-                                                 epctx_error *error) {
-    *out = 0;
-    if (index < -(int64_t)size || index >= (int64_t)size)
-        return epctx_fail(error, EPCTX_ERR_ARG, "index: expected %d..%d, found %d", -(int64_t)size,
-                          (int64_t)size - 1, index);
-    *out = (size_t)(index < 0 ? index + (int64_t)size : index);
-    return EPCTX_OK;
-}
-
 /* -- Pick: GatherElements and ScatterElements, one index per element -- */
 
 typedef struct epctx__pick {
@@ -4497,8 +4220,7 @@ static bool epctx__check_pick(const void *params, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_pick(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pick(const void *params, const epctx__args *args) {
     const epctx__pick *p = (const epctx__pick *)params;
     const size_t elem = epctx__elem_size(p->type);
     const uint8_t *x = (const uint8_t *)args->in[0];
@@ -4517,12 +4239,11 @@ static epctx_status epctx__run_pick(const void *params, const epctx__args *args,
     strides[0] = dense;
     if (p->scatter != 0) {
         if (args->in[2] == NULL)
-            return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, size * elem);
     }
     do {
-        EPCTX__TRY(epctx__checked(epctx__index((const uint8_t *)args->in[1], n, p->index_elem),
-                                  p->data_dims[p->axis], &index, error));
+        EPCTX__TRY(epctx__checked(args, n, p->index_elem, p->data_dims[p->axis], &index));
         index = (size_t)position[0] + index * step;
         if (p->scatter != 0)
             epctx__join_one(p->join, p->type, y, index, (const uint8_t *)args->in[2], n);
@@ -4553,8 +4274,7 @@ static bool epctx__check_tuples(const void *params, epctx__needs *needs) {
     return data != 0 && elem != 0 && p->scatter <= 1 && p->join < EPCTX__JOIN_COUNT;
 }
 
-static epctx_status epctx__run_tuples(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_tuples(const void *params, const epctx__args *args) {
     const epctx__tuples *p = (const epctx__tuples *)params;
     const size_t elem = epctx__elem_size(p->type);
     const size_t block = (size_t)epctx__walk_count(p->dims, p->depth) * p->inner;
@@ -4564,7 +4284,8 @@ static epctx_status epctx__run_tuples(const void *params, const epctx__args *arg
     size_t row, d, i, at, index, base = 0, stop = p->count; /* base: of the batch, to row `stop` */
     size_t start = 0, first = 0, length = 0; /* a run of adjacent rows: where, from which row */
     if (p->scatter != 0) {
-        if (updates == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
+        if (updates == NULL)
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, p->batch * block * elem);
     }
     for (row = 0; row <= rows; row++) {
@@ -4573,9 +4294,7 @@ static epctx_status epctx__run_tuples(const void *params, const epctx__args *arg
             base += block;
         }
         for (d = 0, at = 0; d < p->depth && row < rows; d++) {
-            EPCTX__TRY(
-                epctx__checked(epctx__index((const uint8_t *)args->in[1], row * p->depth + d, 8),
-                               p->dims[d], &index, error));
+            EPCTX__TRY(epctx__checked(args, row * p->depth + d, 8, p->dims[d], &index));
             at = at * p->dims[d] + index;
         }
         at = base + at * p->inner;
@@ -4606,11 +4325,20 @@ typedef struct epctx__quantize {
 static bool epctx__check_quantize(const void *params, epctx__needs *needs) {
     const epctx__quantize *p = (const epctx__quantize *)params;
     const uint64_t count = epctx__mul3(p->outer, p->channels, p->inner);
+    const uint32_t elem = epctx__elem_size(p->type);
     needs->in[0] = epctx__floats(count);
     needs->in[1] = epctx__floats(p->channels);
-    needs->in[2] = epctx__items(p->channels, 1);
-    needs->out[0] = epctx__items(count, 1);
+    needs->in[2] = epctx__items(p->channels, elem);
+    needs->out[0] = epctx__items(count, elem);
     return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8;
+}
+
+static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
+    const bool bytes = epctx__check_quantize(params, needs);
+    const epctx__extent floats = needs->in[0];
+    needs->in[0] = needs->out[0];
+    needs->out[0] = floats;
+    return bytes || ((const epctx__quantize *)params)->type == EPCTX_ONNX_INT32;
 }
 
 /* v rounded to the nearest integer, ties to even, plus `zero`; NaN gives `least`. Clamping before
@@ -4627,129 +4355,50 @@ static EPCTX__INLINE uint8_t epctx__step_of(float v, float least, float most, fl
     return (uint8_t)((whole + (int32_t)zero) & 0xff);
 }
 
-#ifdef EPCTX__AVX2
-
-EPCTX__WIDE static void epctx__quantize_wide(const float *x, size_t count, float scale, float least,
-                                             float most, float zero, uint8_t *y) {
-    const __m512i shift = _mm512_set1_epi32((int32_t)zero);
-    size_t i;
-    for (i = 0; i < count; i += 16) {
-        const size_t left = count - i;
-        const __mmask16 mask = (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu);
-        __m512 v = _mm512_div_ps(_mm512_maskz_loadu_ps(mask, x + i), _mm512_set1_ps(scale));
-        v = _mm512_max_ps(v, _mm512_set1_ps(least)); /* NaN gives the second operand */
-        v = _mm512_min_ps(v, _mm512_set1_ps(most));
-        _mm512_mask_cvtepi32_storeu_epi8(
-            y + i, mask,
-            _mm512_add_epi32(
-                _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), shift));
-    }
-}
-
-/* 16 at a time; returns the number converted. */
-EPCTX__WIDE static size_t epctx__dequantize_wide(const uint8_t *x, size_t count, float scale,
-                                                 int32_t zero, bool is_signed, float *y) {
-    const __m512i shift = _mm512_set1_epi32(zero);
-    size_t i;
-    for (i = 0; i + 16 <= count; i += 16) {
-        __m128i bytes;
-        __m512i v;
-        memcpy(&bytes, x + i, sizeof bytes);
-        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
-        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
-                                              _mm512_set1_ps(scale)));
-    }
-    return i;
-}
-
-#endif /* EPCTX__AVX2 */
-
-static void epctx__quantize_row(epctx__level fast, const float *x, size_t count, float scale,
-                                float least, float most, float zero, uint8_t *y) {
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512) {
-        epctx__quantize_wide(x, count, scale, least, most, zero, y);
-        return;
-    }
-#endif
-    EPCTX__EACH(i, count, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
-}
-
-/* Of int8 or uint8. */
-static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t count, float scale,
-                                  int32_t zero, bool is_signed, float *y) {
-    const int32_t flip = is_signed ? 128 : 0;
-    size_t done = 0;
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512)
-        done = epctx__dequantize_wide(x, count, scale, zero, is_signed, y);
-#endif
-    x += done;
-    y += done;
-    EPCTX__EACH(i, count - done, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
-                y[i] = (float)v * scale;);
-}
-
-static epctx_status epctx__run_quantize(const void *params, const epctx__args *args,
-                                        epctx_error *error) {
+static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
     const float low = p->type == EPCTX_ONNX_INT8 ? -128.0f : 0.0f, high = low + 255.0f;
-    const float *x = (const float *)args->in[0], *scales = (const float *)args->in[1];
+    const float *x = (const float *)args->in[0];
     const uint8_t *zeros = (const uint8_t *)args->in[2];
     uint8_t *y = (uint8_t *)args->out[0];
     size_t o, c;
-    (void)error;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = scales[c];
+            const float scale = ((const float *)args->in[1])[c];
             const float zero = zeros != NULL ? (float)epctx__load_int(zeros, c, p->type) : 0.0f;
-            epctx__quantize_row(args->fast, x, p->inner, scale, low - zero, high - zero, zero, y);
+            const float least = low - zero, most = high - zero;
+            EPCTX__EACH(i, p->inner, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
             x += p->inner;
             y += p->inner;
         }
     }
-    return EPCTX_OK;
 }
 
-static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
-    const epctx__quantize *p = (const epctx__quantize *)params;
-    const uint64_t count = epctx__mul3(p->outer, p->channels, p->inner);
-    const uint32_t elem = epctx__elem_size(p->type);
-    needs->in[0] = epctx__items(count, elem);
-    needs->in[1] = epctx__floats(p->channels);
-    needs->in[2] = epctx__items(p->channels, elem);
-    needs->out[0] = epctx__floats(count);
-    return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8 || p->type == EPCTX_ONNX_INT32;
-}
+EPCTX__RUN(quantize)
 
-static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args,
-                                          epctx_error *error) {
+static EPCTX__INLINE void epctx__all_dequantize_body(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
+    const int32_t flip = p->type == EPCTX_ONNX_INT8 ? 128 : 0;
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
-    const float *scales = (const float *)args->in[1];
-    const size_t elem = epctx__elem_size(p->type);
     float *y = (float *)args->out[0];
-    size_t o, c, i;
-    (void)error;
+    size_t o, c, n;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = scales[c];
-            const int64_t zero = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
-            if (p->type != EPCTX_ONNX_INT32) {
-                epctx__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
-                                      p->type == EPCTX_ONNX_INT8, y);
-            } else {
-                for (i = 0; i < p->inner; i++)
-                    y[i] = (float)(epctx__load_int(x, i, p->type) - zero) * scale;
-            }
-            x += p->inner * elem;
+            const float scale = ((const float *)args->in[1])[c];
+            const int64_t wide = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
+            const int32_t zero = (int32_t)wide;
+            if (p->type != EPCTX_ONNX_INT32)
+                EPCTX__EACH(i, p->inner, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
+                            y[i] = (float)v * scale;);
+            for (n = 0; n < p->inner && p->type == EPCTX_ONNX_INT32; n++)
+                y[n] = (float)(epctx__load_int(x, n, p->type) - wide) * scale;
+            x += (size_t)p->inner * epctx__elem_size(p->type);
             y += p->inner;
         }
     }
-    return EPCTX_OK;
 }
+
+EPCTX__RUN(dequantize)
 
 /* -- Resample: one axis of [outer][in][inner] by a table of taps, for Resize -- */
 
@@ -4795,15 +4444,13 @@ EPCTX__WIDE static bool epctx__resample_wide(const epctx__resample *p, const int
 #endif
 
 /* Tap t of up to 16 adjacent outputs, from `n`, of `rows`; inner is 1. */
-static EPCTX__INLINE void epctx__resample_strip(epctx__level fast, const epctx__resample *p,
-                                                const epctx__args *args, size_t t, size_t rows,
-                                                size_t n, size_t width,
+static EPCTX__INLINE void epctx__resample_strip(const epctx__resample *p, const epctx__args *args,
+                                                size_t t, size_t rows, size_t n, size_t width,
                                                 const float *EPCTX__RESTRICT x,
                                                 float *EPCTX__RESTRICT y) {
     int32_t from[16];
     float w[16];
     size_t o, j;
-    (void)fast;
     for (j = 0; j < width; j++) {
         const size_t i = (n + j) * p->taps + t;
         const int64_t at = epctx__index((const uint8_t *)args->in[1], i, 4);
@@ -4812,7 +4459,8 @@ static EPCTX__INLINE void epctx__resample_strip(epctx__level fast, const epctx__
         w[j] = inside ? ((const float *)args->in[2])[i] : 0.0f;
     }
 #ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512 && epctx__resample_wide(p, from, w, t == 0, rows, width, x, y))
+    if (args->fast == EPCTX__LEVEL_AVX512 &&
+        epctx__resample_wide(p, from, w, t == 0, rows, width, x, y))
         return;
 #endif
     for (o = 0; o < rows; o++) {
@@ -4835,20 +4483,18 @@ static EPCTX__INLINE void epctx__resample_row(const float *EPCTX__RESTRICT x, fl
         EPCTX__EACH(i, count, y[i] += x[i] * w;);
 }
 
-static EPCTX__INLINE void epctx__all_resample_body(epctx__level fast, const void *params,
-                                                   const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_resample_body(const void *params, const epctx__args *args) {
     const epctx__resample *p = (const epctx__resample *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o, n, t;
-    (void)fast;
     for (o = 0; o < p->outer && p->inner == 1; o += 64) { /* rows stay in the cache */
         const size_t rows = p->outer - o < 64 ? p->outer - o : 64;
         const float *from = x + o * p->in;
         float *to = y + o * p->out;
         for (t = 0; t < p->taps; t++) {
             EPCTX__STRIPS(i, p->out, width,
-                          epctx__resample_strip(fast, p, args, t, rows, i, width, from, to + i););
+                          epctx__resample_strip(p, args, t, rows, i, width, from, to + i););
         }
     }
     for (o = 0; o < p->outer && p->inner > 1; o++) {
@@ -4891,7 +4537,7 @@ static uint32_t epctx__gates(uint32_t cell) {
 }
 
 static uint64_t epctx__padded(uint64_t hidden) {
-    return (hidden + EPCTX__COLUMNS - 1) / EPCTX__COLUMNS * EPCTX__COLUMNS;
+    return epctx__packed(1, hidden, 1, EPCTX__COLUMNS);
 }
 
 /* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
@@ -4915,19 +4561,20 @@ static bool epctx__check_recurrent(const void *params, epctx__needs *needs) {
     return epctx__act_ok(&p->f) && epctx__act_ok(&p->g) && epctx__act_ok(&p->h);
 }
 
-/* y = weights * x for one gate; y has room for whole blocks. */
+/* y = weights * h + x for one gate; x may be NULL. */
 static void epctx__gate(epctx__level fast, const epctx__recurrent *p, const float *weights,
-                        uint32_t gate, const float *x, float *y) {
+                        uint32_t gate, const float *h, const float *x, float *y) {
     const size_t padded = (size_t)epctx__padded(p->hidden);
-    epctx__epilogue f;
+    const epctx__act none = {EPCTX__ACT_NONE, 0.0f, 0.0f};
+    epctx__epilogue f = epctx__epilogue_for(fast, &none);
     size_t n;
     weights += gate * padded * p->hidden;
-    epctx__epilogue_plain(&f);
     f.rows = 1;
-    f.columns = EPCTX__COLUMNS;
     for (n = 0; n < p->hidden; n += EPCTX__COLUMNS) {
+        f.columns = p->hidden - n < EPCTX__COLUMNS ? p->hidden - n : EPCTX__COLUMNS;
+        f.bias = x != NULL ? x + (size_t)gate * p->hidden + n : NULL;
         f.y = y + n;
-        epctx__tile_row(fast, x, 1, weights + n * p->hidden, p->hidden, &f);
+        epctx__tile_row(h, 1, weights + n * p->hidden, p->hidden, &f);
     }
 }
 
@@ -4937,8 +4584,7 @@ static void epctx__cell_lstm(epctx__level fast, const epctx__recurrent *p, const
     float *gi = work, *go = work + padded, *gf = go + padded, *gc = gf + padded, *t = gc + padded;
     const float *peep = in[3];
     size_t i;
-    for (i = 0; i < 4; i++) epctx__gate(fast, p, in[1], (uint32_t)i, h, work + i * padded);
-    EPCTX__EACH(j, n, gi[j] += x[j]; gf[j] += x[2 * n + j]; gc[j] += x[3 * n + j];);
+    for (i = 0; i < 4; i++) epctx__gate(fast, p, in[1], (uint32_t)i, h, x, work + i * padded);
     for (i = 0; i < n && peep != NULL; i++) {
         gi[i] += peep[i] * c[i];
         gf[i] += peep[2 * n + i] * c[i];
@@ -4946,7 +4592,7 @@ static void epctx__cell_lstm(epctx__level fast, const epctx__recurrent *p, const
     epctx__activate(gi, n, &p->f);
     epctx__activate(gf, n, &p->f);
     epctx__activate(gc, n, &p->g);
-    EPCTX__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j]; go[j] += x[n + j];);
+    EPCTX__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j];);
     for (i = 0; i < n && peep != NULL; i++) go[i] += peep[n + i] * c[i];
     epctx__activate(go, n, &p->f);
     epctx__activate(t, n, &p->h);
@@ -4958,25 +4604,22 @@ static void epctx__cell_gru(epctx__level fast, const epctx__recurrent *p, const 
     const size_t n = p->hidden, padded = (size_t)epctx__padded(n);
     float *z = work, *r = work + padded, *g = r + padded, *t = g + padded;
     const float *bias = in[2];
-    epctx__gate(fast, p, in[1], 0, h, z);
-    epctx__gate(fast, p, in[1], 1, h, r);
-    EPCTX__EACH(j, n, z[j] += x[j]; r[j] += x[n + j];);
+    epctx__gate(fast, p, in[1], 0, h, x, z);
+    epctx__gate(fast, p, in[1], 1, h, x, r);
     epctx__activate(z, n, &p->f);
     epctx__activate(r, n, &p->f);
     if (p->late_reset != 0) {
-        epctx__gate(fast, p, in[1], 2, h, g);
+        epctx__gate(fast, p, in[1], 2, h, NULL, g);
         EPCTX__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
     } else {
         EPCTX__EACH(j, n, t[j] = r[j] * h[j];);
-        epctx__gate(fast, p, in[1], 2, t, g);
-        EPCTX__EACH(j, n, g[j] += x[2 * n + j];);
+        epctx__gate(fast, p, in[1], 2, t, x, g);
     }
     epctx__activate(g, n, &p->g);
     EPCTX__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
 }
 
-static epctx_status epctx__run_recurrent(const void *params, const epctx__args *args,
-                                         epctx_error *error) {
+static epctx_status epctx__run_recurrent(const void *params, const epctx__args *args) {
     const epctx__recurrent *p = (const epctx__recurrent *)params;
     const size_t n = p->hidden, state = p->batch * n, gates = epctx__gates(p->cell);
     const float *in[4];
@@ -4993,7 +4636,7 @@ static epctx_status epctx__run_recurrent(const void *params, const epctx__args *
                                    : (int64_t)p->time;
         float *h = last + b * n;
         if (length < 0 || length > (int64_t)p->time)
-            return epctx_fail(error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
                               (uint64_t)p->time, length);
         for (s = 0; s < (size_t)length; s++) {
             const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
@@ -5003,8 +4646,8 @@ static epctx_status epctx__run_recurrent(const void *params, const epctx__args *
             } else if (p->cell == EPCTX__CELL_GRU) {
                 epctx__cell_gru(args->fast, p, in, x, work, h);
             } else {
-                epctx__gate(args->fast, p, in[1], 0, h, work);
-                EPCTX__EACH(j, n, h[j] = work[j] + x[j];);
+                epctx__gate(args->fast, p, in[1], 0, h, x, work);
+                memcpy(h, work, n * sizeof *h);
                 epctx__activate(h, n, &p->f);
             }
             memcpy(y + (t * p->batch + b) * n, h, n * sizeof *y);
@@ -5460,8 +5103,7 @@ static void epctx__dots_all(epctx__level fast, const epctx__integer_conv *p,
     }
 }
 
-static epctx_status epctx__run_integer_conv(const void *params, const epctx__args *args,
-                                            epctx_error *error) {
+static epctx_status epctx__run_integer_conv(const void *params, const epctx__args *args) {
     const epctx__integer_conv *p = (const epctx__integer_conv *)params;
     const epctx__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
@@ -5475,7 +5117,6 @@ static epctx_status epctx__run_integer_conv(const void *params, const epctx__arg
     uint32_t oy = 0, ox = 0;
     epctx__dots d;
     size_t at, r;
-    (void)error;
     memset(&d, 0, sizeof d);
     d.fours = size / 4;
     d.pitch = p->out_channels;
@@ -5610,8 +5251,7 @@ static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args
     }
 }
 
-static epctx_status epctx__run_integer_depthwise(const void *params, const epctx__args *args,
-                                                 epctx_error *error) {
+static epctx_status epctx__run_integer_depthwise(const void *params, const epctx__args *args) {
     const epctx__integer_conv *p = (const epctx__integer_conv *)params;
     const epctx__window *w = &p->window;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
@@ -5619,7 +5259,6 @@ static epctx_status epctx__run_integer_depthwise(const void *params, const epctx
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
     uint32_t n, oy;
-    (void)error;
     for (n = 0; n < p->batch; n++, x += image)
         for (oy = 0; oy < w->out_h; oy++, y += row) epctx__depthwise_row(p, args, x, oy, y);
     return EPCTX_OK;
@@ -5679,14 +5318,12 @@ EPCTX__WIDE static size_t epctx__integer_add_wide(const epctx__integer_add *p, c
 
 #endif /* EPCTX__AVX2 */
 
-static epctx_status epctx__run_integer_add(const void *params, const epctx__args *args,
-                                           epctx_error *error) {
+static epctx_status epctx__run_integer_add(const void *params, const epctx__args *args) {
     const epctx__integer_add *p = (const epctx__integer_add *)params;
     const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
     const float least = (float)(p->y.low - p->y.zero), most = (float)(p->y.high - p->y.zero);
     uint8_t *y = (uint8_t *)args->out[0];
     size_t i = 0;
-    (void)error;
 #ifdef EPCTX__AVX2
     if (args->fast == EPCTX__LEVEL_AVX512) i = epctx__integer_add_wide(p, a, b, y);
 #endif
@@ -5711,11 +5348,9 @@ static bool epctx__check_lookup(const void *params, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_lookup(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_lookup(const void *params, const epctx__args *args) {
     const uint8_t *x = (const uint8_t *)args->in[0], *table = (const uint8_t *)args->in[1];
     uint8_t *y = (uint8_t *)args->out[0];
-    (void)error;
     EPCTX__EACH(i, ((const epctx__lookup *)params)->count, y[i] = table[x[i]];);
     return EPCTX_OK;
 }
@@ -5780,7 +5415,7 @@ typedef struct epctx__op_info {
     const char *name;
     uint8_t in_count, out_count, required, param_words;
     bool (*check_fn)(const void *params, epctx__needs *needs);
-    epctx_status (*run_fn)(const void *params, const epctx__args *args, epctx_error *error);
+    epctx_status (*run_fn)(const void *params, const epctx__args *args);
 } epctx__op_info;
 
 /* Words of a command. */
@@ -6469,7 +6104,8 @@ static epctx_status epctx__run_whole(const epctx__call *call, const uint32_t *wo
     epctx__params params;
     epctx__args args;
     epctx__decode(call, words, &params, &args);
-    return epctx__ops[words[0]].run_fn(&params, &args, error);
+    args.error = error;
+    return epctx__ops[words[0]].run_fn(&params, &args);
 }
 
 /* Runs each command by `command_fn`; a linker drops the one that a program does not use. */
@@ -6658,7 +6294,6 @@ static void epctx__run_part(void *work, uint32_t index) {
     const uint64_t left = c->whole - start * c->unit, most = (end - start) * c->unit;
     epctx__params params = c->params;
     epctx__args args = c->args;
-    epctx_error ignored;
     uint32_t i;
     *epctx__word_at(&params, c->counter) = (uint32_t)(most < left ? most : left);
     if (c->opcode == EPCTX__OP_MOVE) { /* strides may be negative */
@@ -6674,7 +6309,7 @@ static void epctx__run_part(void *work, uint32_t index) {
         args.in[0] = epctx__cut_rows((epctx__window *)(void *)epctx__word_at(&params, c->window),
                                      start * c->unit, c->in_row, (const uint8_t *)args.in[0]);
     if (index > 0 && args.out[1] != NULL) args.out[1] = c->more + (index - 1) * c->temporary;
-    (void)epctx__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
+    (void)epctx__ops[c->opcode].run_fn(&params, &args); /* it cannot fail */
 }
 
 /* Runs a command of this `work` in rounds of as many parts as there are threads, or all of it. */
@@ -6695,7 +6330,8 @@ static epctx_status epctx__run_cut(const epctx__call *call, const uint32_t *word
     epctx__decode(call, words, &c.params, &c.args);
     if (parts < 2 || !epctx__cut_of(&c, needs)) {
         EPCTX__TRY(epctx_cancelled(opts->hooks, error));
-        return epctx__ops[c.opcode].run_fn(&c.params, &c.args, error);
+        c.args.error = error;
+        return epctx__ops[c.opcode].run_fn(&c.params, &c.args);
     }
     if (c.temporary > 0) {
         most = call->scratch_size > planned ? (call->scratch_size - planned) / c.temporary + 1 : 1;
@@ -6862,6 +6498,11 @@ typedef struct epctx__shape {
     int64_t dims[EPCTX_NPU_MAX_RANK];
 } epctx__shape;
 
+static epctx__shape epctx__shape4(int64_t a, int64_t b, int64_t c, int64_t d) {
+    const epctx__shape shape = {4, {a, b, c, d}};
+    return shape;
+}
+
 /* A value: constant (raw or data set) or computed at run time (buffer set). elem 0: unknown. */
 typedef struct epctx__tensor {
     epctx_str name;
@@ -6977,7 +6618,7 @@ static void *epctx__new(epctx__compiler *c, uint64_t count, size_t size) {
 }
 
 /* Sets `to` to zeroed arena memory for `count` elements, or returns the failure. */
-#define EPCTX__NEW(c, to, type, count) \
+#define EPCTX__MAKE(c, to, type, count) \
     do { \
         (to) = (type *)epctx__new(c, count, sizeof *(to)); \
         if ((to) == NULL) return EPCTX_ERR_NOMEM; \
@@ -7074,22 +6715,20 @@ static epctx_status epctx__new_tensor(epctx__compiler *c, int32_t elem, const ep
 /* The same data with another shape, from element `start` on. */
 static epctx_status epctx__alias(epctx__compiler *c, uint32_t source, const epctx__shape *shape,
                                  uint64_t start, uint32_t *id) {
-    uint64_t bytes;
+    const epctx__tensor from = c->tensors[source];
+    const uint64_t bytes = start * epctx__stored_size(from.elem);
     epctx__tensor *t;
-    EPCTX__TRY(epctx__add_tensor(c, c->tensors[source].elem, shape, id));
+    EPCTX__TRY(epctx__add_tensor(c, from.elem, shape, id));
     t = &c->tensors[*id];
-    bytes = start * epctx__stored_size(t->elem);
-    t->constant = c->tensors[source].constant;
-    t->raw = c->tensors[source].raw;
-    t->data = c->tensors[source].data;
-    if (t->raw != NULL) t->raw += bytes;
-    if (t->data != NULL) t->data = (const uint8_t *)t->data + bytes;
-    t->buffer = c->tensors[source].buffer;
-    t->offset = c->tensors[source].offset + bytes;
-    t->outside = c->tensors[source].outside;
-    t->whole = c->tensors[source].whole;
-    t->at = c->tensors[source].at + bytes;
-    t->dequantized = t->count == c->tensors[source].count ? c->tensors[source].dequantized : NULL;
+    t->constant = from.constant;
+    t->raw = from.raw != NULL ? from.raw + bytes : NULL;
+    t->data = from.data != NULL ? (const uint8_t *)from.data + bytes : NULL;
+    t->buffer = from.buffer;
+    t->offset = from.offset + bytes;
+    t->outside = from.outside;
+    t->whole = from.whole;
+    t->at = from.at + bytes;
+    t->dequantized = t->count == from.count ? from.dequantized : NULL;
     return EPCTX_OK;
 }
 
@@ -7227,14 +6866,15 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     for (i = 0; i < op->in_count; i++)
         if (s->in[i] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[i], &args.in[i]));
     if (s->op == EPCTX__OP_DEQUANTIZE) {
-        EPCTX__NEW(c, dequantize, epctx__step, 1);
+        EPCTX__MAKE(c, dequantize, epctx__step, 1);
         *dequantize = *s;
         out->dequantized = dequantize;
     }
     /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
+    args.error = c->error;
     c->stats.folded++;
-    return op->run_fn(&s->params, &args, c->error);
+    return op->run_fn(&s->params, &args);
 }
 
 static bool epctx__all_constant(const epctx__compiler *c, const epctx__step *s) {
@@ -7428,36 +7068,38 @@ static void epctx__broadcast_strides(const epctx__shape *in, const epctx__shape 
     }
 }
 
-/* Returns the rank; sets dimensions and strides (zeroed by the caller) of broadcast operands. */
-static uint32_t epctx__walk(const epctx__compiler *c, const epctx__shape *shape,
-                            const uint32_t *ids, uint32_t count, uint32_t *dims,
-                            int32_t *const *out) {
+/* Emits an element-wise step whose first `count` inputs are broadcast. The arrays of its parameters
+ * are zero: the rank, the dimensions, and the strides of each input. */
+static epctx_status epctx__emit_broadcast(epctx__compiler *c, epctx__step *s, uint32_t count,
+                                          int32_t elem, uint32_t *rank, uint32_t *dims,
+                                          int32_t *const *out, uint32_t *y) {
     int64_t strides[3][EPCTX_NPU_MAX_RANK], wide[EPCTX_NPU_MAX_RANK];
-    uint32_t rank, i, j;
+    epctx__shape shape = {0, {0}}, part;
+    uint32_t i, j;
+    for (j = count; j-- > 0;) {
+        part = shape;
+        EPCTX__TRY(epctx__broadcast(c, &c->tensors[s->in[j]].shape, &part, &shape));
+    }
     memset(strides, 0, sizeof strides);
-    memcpy(wide, shape->dims, sizeof wide);
+    memcpy(wide, shape.dims, sizeof wide);
     for (j = 0; j < count; j++)
-        epctx__broadcast_strides(&c->tensors[ids[j]].shape, shape, strides[j]);
-    rank = epctx__collapse(wide, shape->rank, strides, count);
-    for (i = 0; i < rank; i++) {
+        epctx__broadcast_strides(&c->tensors[s->in[j]].shape, &shape, strides[j]);
+    *rank = epctx__collapse(wide, shape.rank, strides, count);
+    for (i = 0; i < *rank; i++) {
         dims[i] = (uint32_t)wide[i];
         for (j = 0; j < count; j++) out[j][i] = (int32_t)strides[j][i];
     }
-    return rank;
+    return epctx__emit_new(c, s, elem, &shape, y);
 }
 
 static epctx_status epctx__emit_binary(epctx__compiler *c, epctx__binary_kind kind, uint32_t a,
                                        uint32_t b, uint32_t *out) {
     epctx__step s;
     epctx__binary *p = &s.params.binary;
-    const uint32_t ids[2] = {a, b};
     int32_t *const strides[2] = {p->a, p->b};
-    epctx__shape shape;
-    EPCTX__TRY(epctx__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
     epctx__step_init(&s, EPCTX__OP_BINARY, a, b, 0);
     p->kind = (uint32_t)kind;
-    p->rank = epctx__walk(c, &shape, ids, 2, p->dims, strides);
-    return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, out);
+    return epctx__emit_broadcast(c, &s, 2, EPCTX_ONNX_FLOAT, &p->rank, p->dims, strides, out);
 }
 
 static epctx_status epctx__emit_fill(epctx__compiler *c, uint32_t to, uint64_t bits) {
@@ -7468,6 +7110,13 @@ static epctx_status epctx__emit_fill(epctx__compiler *c, uint32_t to, uint64_t b
     s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
     s.params.fill.high = (uint32_t)(bits >> 32);
     return epctx__emit(c, &s);
+}
+
+/* A new tensor of equal elements. */
+static epctx_status epctx__emit_filled(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
+                                       uint64_t bits, uint32_t *y) {
+    EPCTX__TRY(epctx__new_tensor(c, elem, shape, y));
+    return epctx__emit_fill(c, *y, bits);
 }
 
 /* One command: Cast, or Convert where a type is only stored. */
@@ -7684,25 +7333,32 @@ static epctx_status epctx__const_ints(epctx__compiler *c, uint32_t id, const cha
     return EPCTX_OK;
 }
 
+/* Integers of an attribute or an input. */
+typedef struct epctx__list {
+    int64_t v[2 * EPCTX_NPU_MAX_RANK];
+    size_t count;
+    bool found;
+} epctx__list;
+
 /* Integers: an attribute in old opsets, a constant input in new ones. `found` false: neither. */
 static epctx_status epctx__ints_of(epctx__compiler *c, const char *name, size_t input,
-                                   int64_t since, int64_t *out, size_t *count, bool *found) {
+                                   int64_t since, epctx__list *out) {
     const epctx_attr *attr = epctx_node_attr(c->node, name);
     uint32_t id;
-    *count = 0;
-    *found = false;
+    memset(out, 0, sizeof *out);
     if (c->node->version < since) {
         if (attr == NULL) return EPCTX_OK;
         if (attr->type != EPCTX_ATTR_INTS || attr->count > 2 * EPCTX_NPU_MAX_RANK)
             return epctx__bad_attr(c, name, "at most 16 integers");
-        memcpy(out, attr->ints, attr->count * sizeof *out);
-        *count = attr->count;
-        *found = true;
+        memcpy(out->v, attr->ints, attr->count * sizeof *out->v);
+        out->count = attr->count;
+        out->found = true;
         return EPCTX_OK;
     }
     EPCTX__TRY(epctx__optional(c, input, &id));
-    *found = id != EPCTX__NONE;
-    return *found ? epctx__const_ints(c, id, name, 2 * EPCTX_NPU_MAX_RANK, out, count) : EPCTX_OK;
+    out->found = id != EPCTX__NONE;
+    return out->found ? epctx__const_ints(c, id, name, 2 * EPCTX_NPU_MAX_RANK, out->v, &out->count)
+                      : EPCTX_OK;
 }
 
 /* A scalar constant float. */
@@ -7729,6 +7385,19 @@ static epctx_status epctx__const_bool(epctx__compiler *c, uint32_t id, const cha
     EPCTX__TRY(epctx__data(c, id, &data));
     *out = *(const uint8_t *)data != 0;
     return EPCTX_OK;
+}
+
+/* Which of some words an attribute holds; absent or empty: the first. */
+static epctx_status epctx__choice(epctx__compiler *c, const char *name, const char *words,
+                                  uint32_t *which) {
+    const epctx_attr *attr = epctx_node_attr(c->node, name);
+    epctx_str rest = epctx_str_of(words);
+    *which = 0;
+    if (attr == NULL || attr->s.size == 0) return EPCTX_OK;
+    for (; rest.size > 0; ++*which)
+        if (epctx_str_eq(attr->s, epctx_str_cut(&rest, ' '))) return EPCTX_OK;
+    return epctx__in_attr(c, name,
+                          EPCTX__INVALID(c, "expected one of: %s; found '%S'", words, &attr->s));
 }
 
 /* Normalizes an axis in -rank..rank-1 to 0..rank-1 (`extra` 1: up to rank). */
@@ -7812,40 +7481,34 @@ static epctx_status epctx__emit_exact(epctx__compiler *c, epctx__exact_kind kind
     epctx__step s;
     epctx__exact *p = &s.params.exact;
     const int32_t type = c->tensors[a].elem;
-    const uint32_t ids[2] = {a, b};
     int32_t *const strides[2] = {p->a, p->b};
-    epctx__shape shape;
     if (c->tensors[b].elem != type)
         return EPCTX__INVALID(c, "expected inputs of one type, found %s and %s",
                               epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
+    if (kind < EPCTX__EXACT_EQUAL && type == EPCTX_ONNX_FLOAT)
+        return EPCTX__INVALID(c, "expected integers or bool, found float32");
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 &&
                                        ((kind >= EPCTX__EXACT_DIV && kind <= EPCTX__EXACT_FMOD) ||
                                         kind > EPCTX__EXACT_EQUAL)));
-    EPCTX__TRY(epctx__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
     epctx__step_init(&s, EPCTX__OP_EXACT, a, b, 0);
     p->kind = (uint32_t)kind;
     p->type = (uint32_t)type;
-    p->rank = epctx__walk(c, &shape, ids, 2, p->dims, strides);
-    return epctx__emit_new(c, &s, (int32_t)epctx__exact_type((uint32_t)kind, (uint32_t)type),
-                           &shape, out);
+    return epctx__emit_broadcast(c, &s, 2, (int32_t)epctx__exact_type(p->kind, p->type), &p->rank,
+                                 p->dims, strides, out);
 }
 
 static epctx_status epctx__emit_where(epctx__compiler *c, uint32_t condition, uint32_t a,
                                       uint32_t b, uint32_t *out) {
     epctx__step s;
     epctx__where *p = &s.params.where;
-    const uint32_t ids[3] = {condition, a, b};
+    const int32_t type = c->tensors[a].elem;
     int32_t *const strides[3] = {p->condition, p->a, p->b};
-    epctx__shape shape, both;
-    if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[a].elem != c->tensors[b].elem)
+    if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[b].elem != type)
         return EPCTX__INVALID(c, "expected a bool condition and two inputs of one type");
-    EPCTX__TRY(epctx__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &both));
-    EPCTX__TRY(epctx__broadcast(c, &c->tensors[condition].shape, &both, &shape));
     epctx__step_init(&s, EPCTX__OP_WHERE, condition, a, 0);
     s.in[2] = b;
-    p->elem = epctx__stored_size(c->tensors[a].elem);
-    p->rank = epctx__walk(c, &shape, ids, 3, p->dims, strides);
-    return epctx__emit_new(c, &s, c->tensors[a].elem, &shape, out);
+    p->elem = epctx__stored_size(type);
+    return epctx__emit_broadcast(c, &s, 3, type, &p->rank, p->dims, strides, out);
 }
 
 /* x combined with one small integer of its type. */
@@ -7898,12 +7561,10 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
 /* -- shape operators: the same data with another shape -- */
 
 static epctx_status epctx__lower_alias(epctx__compiler *c, uint32_t x, const epctx__shape *shape) {
-    uint32_t y;
     if (epctx__count(shape) != c->tensors[x].count)
         return EPCTX__INVALID(c, "shape: expected %u elements, found %u", c->tensors[x].count,
                               epctx__count(shape));
-    EPCTX__TRY(epctx__alias(c, x, shape, 0, &y));
-    return epctx__set_output(c, 0, y);
+    return epctx__alias(c, x, shape, 0, &c->y);
 }
 
 static epctx_status epctx__lower_identity(epctx__compiler *c) {
@@ -7913,7 +7574,7 @@ static epctx_status epctx__lower_identity(epctx__compiler *c) {
 
 /* The identity, as nothing is dropped; the mask is all true. */
 static epctx_status epctx__lower_dropout(epctx__compiler *c) {
-    uint32_t x = c->in[0], rate = c->in[1], mode = c->in[2], mask;
+    uint32_t rate = c->in[1], mode = c->in[2], mask;
     float ratio = 0.5f;
     bool training = false;
     if (mode != EPCTX__NONE) EPCTX__TRY(epctx__const_bool(c, mode, "training_mode", &training));
@@ -7924,58 +7585,64 @@ static epctx_status epctx__lower_dropout(epctx__compiler *c) {
     if (c->node->version < 12) {
         EPCTX__TRY(epctx__unused_outputs(c, 1));
     } else if (c->node->output_count > 1) {
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_BOOL, &c->tensors[x].shape, &mask));
-        EPCTX__TRY(epctx__emit_fill(c, mask, 1));
+        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_BOOL, &c->tensors[c->in[0]].shape, 1, &mask));
         EPCTX__TRY(epctx__set_output(c, 1, mask));
     }
     return epctx__lower_identity(c);
 }
 
 static epctx_status epctx__lower_reshape(epctx__compiler *c) {
-    int64_t wanted[2 * EPCTX_NPU_MAX_RANK];
     const bool allow_zero = epctx_node_int(c->node, "allowzero", 0) != 0;
+    const epctx__shape in = c->tensors[c->in[0]].shape;
+    const uint64_t all = c->tensors[c->in[0]].count;
     epctx__shape shape = {0, {0}};
+    epctx__list wanted;
     uint64_t known = 1;
-    uint32_t x = c->in[0], free_dim = EPCTX__NONE, i;
-    size_t count;
-    bool found;
-    EPCTX__TRY(epctx__ints_of(c, "shape", 1, 5, wanted, &count, &found));
-    if (!found || count > EPCTX_NPU_MAX_RANK)
+    uint32_t free_dim = EPCTX__NONE, i;
+    EPCTX__TRY(epctx__ints_of(c, "shape", 1, 5, &wanted));
+    if (!wanted.found || wanted.count > EPCTX_NPU_MAX_RANK)
         return EPCTX__REFUSE(c, "shape: expected at most %u dimensions, found %u",
-                             (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
-    shape.rank = (uint32_t)count;
-    for (i = 0; i < count; i++) {
-        int64_t d = wanted[i];
+                             (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)wanted.count);
+    shape.rank = (uint32_t)wanted.count;
+    for (i = 0; i < shape.rank; i++) {
+        int64_t d = wanted.v[i];
         if (d == 0 && !allow_zero) {
-            if (i >= c->tensors[x].shape.rank)
+            if (i >= in.rank)
                 return EPCTX__INVALID(c, "shape: 0 in dimension %u, which the input does not have",
                                       (uint64_t)i);
-            d = c->tensors[x].shape.dims[i];
+            d = in.dims[i];
         }
         if (d < -1 || (d == -1 && free_dim != EPCTX__NONE))
             return EPCTX__INVALID(c, "shape: invalid %d in dimension %u", d, (uint64_t)i);
-        shape.dims[i] = d == -1 ? 1 : d;
         if (d == -1)
             free_dim = i;
         else
             known = epctx__mul(known, (uint64_t)d);
+        shape.dims[i] = d;
     }
     if (free_dim != EPCTX__NONE) {
-        if (known == 0 || c->tensors[x].count % known != 0)
+        if (known == 0 || all % known != 0)
             return EPCTX__INVALID(c, "shape: cannot infer -1, %u elements are not a multiple of %u",
-                                  c->tensors[x].count, known);
-        shape.dims[free_dim] = (int64_t)(c->tensors[x].count / known);
+                                  all, known);
+        shape.dims[free_dim] = (int64_t)(all / known);
     }
-    return epctx__lower_alias(c, x, &shape);
+    return epctx__lower_alias(c, c->in[0], &shape);
+}
+
+/* [outer][inner], the latter from an axis on. */
+static epctx__shape epctx__flat(const epctx__shape *shape, uint32_t axis) {
+    const epctx__shape flat = {2,
+                               {(int64_t)epctx__product(shape, 0, axis),
+                                (int64_t)epctx__product(shape, axis, shape->rank)}};
+    return flat;
 }
 
 static epctx_status epctx__lower_flatten(epctx__compiler *c) {
-    epctx__shape shape = {2, {0}};
-    uint32_t x = c->in[0], axis;
-    EPCTX__TRY(epctx__axis_attr(c, 1, c->tensors[x].shape.rank, 1, &axis));
-    shape.dims[0] = (int64_t)epctx__product(&c->tensors[x].shape, 0, axis);
-    shape.dims[1] = (int64_t)epctx__product(&c->tensors[x].shape, axis, c->tensors[x].shape.rank);
-    return epctx__lower_alias(c, x, &shape);
+    epctx__shape shape = c->tensors[c->in[0]].shape;
+    uint32_t axis;
+    EPCTX__TRY(epctx__axis_attr(c, 1, shape.rank, 1, &axis));
+    shape = epctx__flat(&shape, axis);
+    return epctx__lower_alias(c, c->in[0], &shape);
 }
 
 /* Marks the axes of a list; EPCTX_ERR_GRAPH: one is out of range or occurs twice. */
@@ -7992,39 +7659,36 @@ static epctx_status epctx__mark_axes(epctx__compiler *c, const int64_t *axes, si
 }
 
 static epctx_status epctx__lower_squeeze(epctx__compiler *c) {
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found;
+    const epctx__shape in = c->tensors[c->in[0]].shape;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
     epctx__shape shape = {0, {0}};
-    const epctx__shape *in;
-    uint32_t x = c->in[0], i;
-    size_t count;
-    EPCTX__TRY(epctx__ints_of(c, "axes", 1, 13, axes, &count, &found));
-    in = &c->tensors[x].shape;
-    EPCTX__TRY(epctx__mark_axes(c, axes, count, in->rank, marked));
-    for (i = 0; i < in->rank; i++) {
-        if (found && marked[i] && in->dims[i] != 1)
+    epctx__list axes;
+    uint32_t i;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 1, 13, &axes));
+    EPCTX__TRY(epctx__mark_axes(c, axes.v, axes.count, in.rank, marked));
+    for (i = 0; i < in.rank; i++) {
+        if (marked[i] && in.dims[i] != 1)
             return EPCTX__INVALID(c, "axis %u: expected dimension 1, found %d", (uint64_t)i,
-                                  in->dims[i]);
-        if (found ? !marked[i] : in->dims[i] != 1) shape.dims[shape.rank++] = in->dims[i];
+                                  in.dims[i]);
+        if (axes.found ? !marked[i] : in.dims[i] != 1) shape.dims[shape.rank++] = in.dims[i];
     }
-    return epctx__lower_alias(c, x, &shape);
+    return epctx__lower_alias(c, c->in[0], &shape);
 }
 
 static epctx_status epctx__lower_unsqueeze(epctx__compiler *c) {
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found;
-    epctx__shape shape = {0, {0}};
-    uint32_t x = c->in[0], i, from = 0;
-    size_t count;
-    EPCTX__TRY(epctx__ints_of(c, "axes", 1, 13, axes, &count, &found));
-    if (!found || c->tensors[x].shape.rank + count > EPCTX_NPU_MAX_RANK)
+    const epctx__shape in = c->tensors[c->in[0]].shape;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    epctx__shape shape = in;
+    epctx__list axes;
+    uint32_t i, from = 0;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 1, 13, &axes));
+    if (!axes.found || in.rank + axes.count > EPCTX_NPU_MAX_RANK)
         return EPCTX__REFUSE(c, "axes: expected a result of rank <= %u",
                              (uint64_t)EPCTX_NPU_MAX_RANK);
-    shape.rank = c->tensors[x].shape.rank + (uint32_t)count;
-    EPCTX__TRY(epctx__mark_axes(c, axes, count, shape.rank, marked));
-    for (i = 0; i < shape.rank; i++)
-        shape.dims[i] = marked[i] ? 1 : c->tensors[x].shape.dims[from++];
-    return epctx__lower_alias(c, x, &shape);
+    shape.rank += (uint32_t)axes.count;
+    EPCTX__TRY(epctx__mark_axes(c, axes.v, axes.count, shape.rank, marked));
+    for (i = 0; i < shape.rank; i++) shape.dims[i] = marked[i] ? 1 : in.dims[from++];
+    return epctx__lower_alias(c, c->in[0], &shape);
 }
 
 /* -- constants -- */
@@ -8036,36 +7700,32 @@ static epctx_status epctx__lower_constant(epctx__compiler *c) {
     const epctx_node *node = c->node;
     const epctx_attr *a = node->attr_count == 1 ? &node->attrs[0] : NULL;
     epctx__shape shape = {0, {0}};
+    const void *from;
     void *data;
-    uint32_t id;
+    bool ints;
     if (a == NULL)
         return EPCTX__INVALID(c, "expected one attribute, found %u", (uint64_t)node->attr_count);
     if (a->type == EPCTX_ATTR_TENSOR && a->t != NULL) {
-        EPCTX__TRY(epctx__import_tensor(c, a->t, &id));
-        if (c->tensors[id].elem == 0)
+        EPCTX__TRY(epctx__import_tensor(c, a->t, &c->y));
+        if (c->tensors[c->y].elem == 0)
             return EPCTX__REFUSE(c, "expected floats of 16 to 64 bits, integers or bool, found %s",
                                  epctx_elem_name(a->t->elem_type));
-        return epctx__set_output(c, 0, id);
+        return EPCTX_OK;
     }
+    ints = a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_INTS;
     if (a->type == EPCTX_ATTR_INTS || a->type == EPCTX_ATTR_FLOATS) {
         shape.rank = 1;
         shape.dims[0] = (int64_t)a->count;
-    } else if (a->type != EPCTX_ATTR_INT && a->type != EPCTX_ATTR_FLOAT) {
+        from = ints ? (const void *)a->ints : a->floats;
+    } else if (a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_FLOAT) {
+        from = ints ? (const void *)&a->i : &a->f;
+    } else {
         return EPCTX__REFUSE(c, "attribute '%S': expected numbers", &a->name);
     }
-    if (a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_INTS)
-        EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
-    else
-        EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &id));
-    if (a->type == EPCTX_ATTR_INT)
-        memcpy(data, &a->i, sizeof a->i);
-    else if (a->type == EPCTX_ATTR_FLOAT)
-        memcpy(data, &a->f, sizeof a->f);
-    else if (a->count > 0 && a->type == EPCTX_ATTR_INTS)
-        memcpy(data, a->ints, a->count * sizeof *a->ints);
-    else if (a->count > 0)
-        memcpy(data, a->floats, a->count * sizeof *a->floats);
-    return epctx__set_output(c, 0, id);
+    EPCTX__TRY(
+        epctx__add_constant(c, ints ? EPCTX_ONNX_INT64 : EPCTX_ONNX_FLOAT, &shape, &data, &c->y));
+    if (from != NULL) memcpy(data, from, (size_t)c->tensors[c->y].count * (ints ? 8 : 4));
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__shape_from(epctx__compiler *c, const int64_t *dims, size_t count,
@@ -8084,16 +7744,32 @@ static epctx_status epctx__shape_from(epctx__compiler *c, const int64_t *dims, s
     return EPCTX_OK;
 }
 
+/* The same from a constant. */
+static epctx_status epctx__const_shape(epctx__compiler *c, uint32_t id, epctx__shape *shape) {
+    int64_t dims[EPCTX_NPU_MAX_RANK];
+    size_t count;
+    EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
+    return epctx__shape_from(c, dims, count, shape);
+}
+
+/* The bits of a constant of one element. */
+static epctx_status epctx__const_bits(epctx__compiler *c, uint32_t id, uint64_t *bits) {
+    const uint32_t size = epctx__stored_size(c->tensors[id].elem);
+    const void *data;
+    EPCTX__TRY(epctx__data(c, id, &data));
+    *bits = size == 8   ? *(const uint64_t *)data
+            : size == 4 ? *(const uint32_t *)data
+                        : *(const uint8_t *)data;
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
     const epctx_attr *value = epctx_node_attr(c->node, "value");
-    int64_t dims[2 * EPCTX_NPU_MAX_RANK];
     epctx__shape shape;
     int32_t elem = EPCTX_ONNX_FLOAT;
     uint64_t bits = 0;
-    uint32_t id = c->in[0];
-    size_t count;
-    EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
-    EPCTX__TRY(epctx__shape_from(c, dims, count, &shape));
+    uint32_t id;
+    EPCTX__TRY(epctx__const_shape(c, c->in[0], &shape));
     if (value != NULL) {
         if (value->type != EPCTX_ATTR_TENSOR || value->t == NULL)
             return epctx__bad_attr(c, "value", "a tensor");
@@ -8101,13 +7777,9 @@ static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
         elem = c->tensors[id].elem;
         if (epctx__elem_size(elem) == 0 || c->tensors[id].count != 1)
             return epctx__bad_attr(c, "value", "one element of a supported type");
-        bits = epctx__stored_size(elem) == 1   ? c->tensors[id].raw[0]
-               : epctx__stored_size(elem) == 4 ? epctx__get32(c->tensors[id].raw)
-                                               : epctx__get64(c->tensors[id].raw);
+        EPCTX__TRY(epctx__const_bits(c, id, &bits));
     }
-    EPCTX__TRY(epctx__new_tensor(c, elem, &shape, &id));
-    EPCTX__TRY(epctx__emit_fill(c, id, bits));
-    return epctx__set_output(c, 0, id);
+    return epctx__emit_filled(c, elem, &shape, bits, &c->y);
 }
 
 static epctx_status epctx__lower_shape(epctx__compiler *c) {
@@ -8163,21 +7835,18 @@ static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kin
     if (kind != EPCTX__ACT_NEG && kind != EPCTX__ACT_ABS && kind != EPCTX__ACT_RELU)
         return epctx__want_float(c, x);
     EPCTX__TRY(epctx__scalar(c, c->tensors[x].elem, 0, &zero));
-    EPCTX__TRY(epctx__emit_exact(c, kind == EPCTX__ACT_RELU ? EPCTX__EXACT_MAX : EPCTX__EXACT_SUB,
-                                 zero, x, &y));
-    if (kind == EPCTX__ACT_ABS) EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_MAX, x, y, &y));
-    return epctx__set_output(c, 0, y);
+    if (kind == EPCTX__ACT_RELU) return epctx__emit_exact(c, EPCTX__EXACT_MAX, zero, x, &c->y);
+    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_SUB, zero, x, &y));
+    c->y = y;
+    return kind == EPCTX__ACT_NEG ? EPCTX_OK : epctx__emit_exact(c, EPCTX__EXACT_MAX, x, y, &c->y);
 }
 
 static epctx_status epctx__lower_act_of(epctx__compiler *c, epctx__act_kind kind, float a,
                                         float b) {
     epctx__step *before = epctx__writer_of(c, c->in[0]);
-    epctx__act act;
+    const epctx__act act = {(uint32_t)kind, a, b};
     if (c->tensors[c->in[0]].elem != EPCTX_ONNX_FLOAT)
         return epctx__lower_int_act(c, kind, c->in[0]);
-    act.kind = (uint32_t)kind;
-    act.a = a;
-    act.b = b;
     if (before == NULL || !epctx__set_act(before, &act))
         return epctx__emit_act(c, c->in[0], kind, a, b, &c->y);
     c->stats.fused++;
@@ -8223,49 +7892,39 @@ static epctx_status epctx__lower_act(epctx__compiler *c) {
 }
 
 static epctx_status epctx__lower_gelu(epctx__compiler *c) {
-    const epctx_attr *form = epctx_node_attr(c->node, "approximate");
-    return epctx__lower_act_of(
-        c, form != NULL && epctx_str_is(form->s, "tanh") ? EPCTX__ACT_GELU_TANH : EPCTX__ACT_GELU,
-        0.0f, 0.0f);
-}
-
-static epctx_status epctx__clip_ints(epctx__compiler *c, uint32_t x) {
-    uint32_t limit, y = x, i;
-    for (i = 0; i < 2; i++) {
-        EPCTX__TRY(epctx__optional(c, i + 1, &limit));
-        if (limit != EPCTX__NONE)
-            EPCTX__TRY(
-                epctx__emit_exact(c, i == 0 ? EPCTX__EXACT_MAX : EPCTX__EXACT_MIN, y, limit, &y));
-    }
-    return y == x ? epctx__lower_identity(c) : epctx__set_output(c, 0, y);
+    uint32_t form;
+    EPCTX__TRY(epctx__choice(c, "approximate", "none tanh", &form));
+    return epctx__lower_act_of(c, form == 0 ? EPCTX__ACT_GELU : EPCTX__ACT_GELU_TANH, 0.0f, 0.0f);
 }
 
 static epctx_status epctx__lower_clip(epctx__compiler *c) {
+    static const char *const names[2] = {"min", "max"};
+    const bool floats = c->tensors[c->in[0]].elem == EPCTX_ONNX_FLOAT;
     float limits[2] = {-FLT_MAX, FLT_MAX};
-    uint32_t ids[2] = {EPCTX__NONE, EPCTX__NONE}, x = c->in[0], i;
-    bool constant = true;
-    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) return epctx__clip_ints(c, x);
-    if (c->node->version < 11) {
-        limits[0] = epctx_node_float(c->node, "min", limits[0]);
-        limits[1] = epctx_node_float(c->node, "max", limits[1]);
-    } else {
-        for (i = 0; i < 2; i++) {
+    uint32_t ids[2] = {EPCTX__NONE, EPCTX__NONE}, y = c->in[0], i;
+    bool constant = floats;
+    for (i = 0; i < 2; i++) {
+        if (floats && c->node->version < 11)
+            limits[i] = epctx_node_float(c->node, names[i], limits[i]);
+        else
             EPCTX__TRY(epctx__optional(c, i + 1, &ids[i]));
-            constant = constant && (ids[i] == EPCTX__NONE || c->tensors[ids[i]].constant);
-        }
+        constant = constant && (ids[i] == EPCTX__NONE || c->tensors[ids[i]].constant);
     }
     for (i = 0; i < 2; i++) {
-        if (ids[i] != EPCTX__NONE && constant) {
-            EPCTX__TRY(epctx__const_float(c, ids[i], i == 0 ? "min" : "max", &limits[i]));
-        } else if (ids[i] != EPCTX__NONE) { /* run-time limits: Max, then Min */
-            EPCTX__TRY(epctx__want_float(c, ids[i]));
-            if (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1)
-                return EPCTX__INVALID(c, "min and max: expected scalars");
-            EPCTX__TRY(epctx__emit_binary(c, i == 0 ? EPCTX__BINARY_MAX : EPCTX__BINARY_MIN, x,
-                                          ids[i], &x));
+        if (ids[i] == EPCTX__NONE) continue;
+        if (floats) EPCTX__TRY(epctx__want_float(c, ids[i]));
+        if (constant) {
+            EPCTX__TRY(epctx__const_float(c, ids[i], names[i], &limits[i]));
+            continue;
         }
+        if (floats && (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1))
+            return EPCTX__INVALID(c, "min and max: expected scalars");
+        EPCTX__TRY(
+            epctx__emit_any(c, i == 0 ? EPCTX__BINARY_MAX : EPCTX__BINARY_MIN, y, ids[i], &y));
     }
-    if (!constant) return epctx__set_output(c, 0, x);
+    if (y == c->in[0] && !floats) return epctx__lower_identity(c);
+    c->y = y;
+    if (!constant) return EPCTX_OK;
     if (limits[1] < limits[0]) /* ONNX: every element becomes max */
         limits[0] = limits[1];
     return epctx__lower_act_of(c, EPCTX__ACT_CLIP, limits[0], limits[1]);
@@ -8353,32 +8012,31 @@ static epctx_status epctx__lower_binary(epctx__compiler *c) {
 }
 
 static epctx_status epctx__lower_prelu(epctx__compiler *c) {
-    epctx__shape shape;
-    uint32_t x = c->in[0], slope = c->in[1], y, i;
-    if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && c->tensors[x].shape.rank > 2) {
-        shape = c->tensors[x].shape; /* old opsets: one slope per channel */
-        shape.rank -= 1;
+    epctx__shape shape = c->tensors[c->in[0]].shape;
+    uint32_t slope = c->in[1], i;
+    if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && shape.rank > 2) {
+        shape.rank -= 1; /* old opsets: one slope per channel */
         shape.dims[0] = c->tensors[slope].shape.dims[0];
         for (i = 1; i < shape.rank; i++) shape.dims[i] = 1;
         EPCTX__TRY(epctx__alias(c, slope, &shape, 0, &slope));
     }
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_PRELU, x, slope, &y));
-    if (!epctx__same_shape(&c->tensors[x].shape, &c->tensors[y].shape))
-        return EPCTX__INVALID(c, "slope: cannot broadcast to the input");
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_PRELU, c->in[0], slope, &c->y));
+    return epctx__same_shape(&c->tensors[c->in[0]].shape, &c->tensors[c->y].shape)
+               ? EPCTX_OK
+               : EPCTX__INVALID(c, "slope: cannot broadcast to the input");
 }
 
 /* Sum, Min, Max: any number of inputs, left to right. */
 static epctx_status epctx__lower_many(epctx__compiler *c) {
-    const epctx__binary_kind kind = (epctx__binary_kind)c->variant;
-    uint32_t y = c->in[0], b;
+    uint32_t b;
     size_t i;
     if (c->node->input_count == 1) return epctx__lower_identity(c);
+    c->y = c->in[0];
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX__TRY(epctx__input(c, i, &b));
-        EPCTX__TRY(epctx__emit_fused(c, kind, y, b, &y));
+        EPCTX__TRY(epctx__emit_fused(c, (epctx__binary_kind)c->variant, c->y, b, &c->y));
     }
-    return epctx__set_output(c, 0, y);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_cast(epctx__compiler *c) {
@@ -8399,29 +8057,23 @@ static epctx_status epctx__lower_cast(epctx__compiler *c) {
 
 /* -- comparisons, logic, selection -- */
 
-static epctx_status epctx__lower_exact_of(epctx__compiler *c, epctx__exact_kind kind, bool swap) {
-    uint32_t a, b, y;
-    EPCTX__TRY(epctx__input(c, swap ? 1 : 0, &a));
-    EPCTX__TRY(epctx__input(c, swap ? 0 : 1, &b));
-    if (kind < EPCTX__EXACT_EQUAL && c->tensors[a].elem == EPCTX_ONNX_FLOAT)
-        return EPCTX__INVALID(c, "expected integers or bool, found float32");
-    if (!swap) EPCTX__TRY(epctx__old_broadcast(c, a, &b));
-    EPCTX__TRY(epctx__emit_exact(c, kind, a, b, &y));
-    return epctx__set_output(c, 0, y);
-}
-
 #define EPCTX__SWAPPED 0x100u /* swaps the operands */
 
 static epctx_status epctx__lower_exact(epctx__compiler *c) {
-    return epctx__lower_exact_of(c, (epctx__exact_kind)(c->variant & (EPCTX__SWAPPED - 1)),
-                                 (c->variant & EPCTX__SWAPPED) != 0);
+    const epctx__exact_kind kind = (epctx__exact_kind)(c->variant & (EPCTX__SWAPPED - 1));
+    const uint32_t swap = kind == (epctx__exact_kind)c->variant ? 0 : 1;
+    uint32_t a, b;
+    EPCTX__TRY(epctx__input(c, swap, &a));
+    EPCTX__TRY(epctx__input(c, 1 - swap, &b));
+    if (swap == 0) EPCTX__TRY(epctx__old_broadcast(c, a, &b));
+    return epctx__emit_exact(c, kind, a, b, &c->y);
 }
 
 static epctx_status epctx__lower_bit_shift(epctx__compiler *c) {
-    const epctx_attr *direction = epctx_node_attr(c->node, "direction");
-    if (direction != NULL && epctx_str_is(direction->s, "RIGHT"))
-        return epctx__lower_exact_of(c, EPCTX__EXACT_RIGHT, false);
-    return epctx__lower_exact_of(c, EPCTX__EXACT_LEFT, false);
+    uint32_t right;
+    EPCTX__TRY(epctx__choice(c, "direction", "LEFT RIGHT", &right));
+    c->variant = right != 0 ? EPCTX__EXACT_RIGHT : EPCTX__EXACT_LEFT;
+    return epctx__lower_exact(c);
 }
 
 static epctx_status epctx__lower_not(epctx__compiler *c) {
@@ -8437,21 +8089,19 @@ static epctx_status epctx__lower_is_nan(epctx__compiler *c) {
     return epctx__emit_integer(c, EPCTX__EXACT_XOR, y, 1, &c->y);
 }
 
+/* Compares with both infinities, or with NaN, which equals nothing. */
 static epctx_status epctx__lower_is_inf(epctx__compiler *c) {
-    const char *names[2] = {"detect_negative", "detect_positive"};
-    uint32_t x = c->in[0], y = EPCTX__NONE, i;
+    static const char *const names[2] = {"detect_negative", "detect_positive"};
+    static const uint32_t infinities[2] = {0xff800000u, 0x7f800000u};
+    uint32_t equal[2], id, i;
+    float *limit;
     for (i = 0; i < 2; i++) {
-        float *limit;
-        uint32_t id, part;
+        const bool detect = epctx_node_int(c->node, names[i], 1) != 0;
         EPCTX__TRY(epctx__add_floats(c, 1, &limit, &id));
-        *limit = epctx__float_of(i == 0 ? 0xff800000u : 0x7f800000u);
-        if (epctx_node_int(c->node, names[i], 1) == 0)
-            *limit = epctx__float_of(0x7fc00000u); /* NaN equals nothing */
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, x, id, &part));
-        if (i == 1) EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_OR, y, part, &part));
-        y = part;
+        *limit = epctx__float_of(detect ? infinities[i] : 0x7fc00000u);
+        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], id, &equal[i]));
     }
-    return epctx__set_output(c, 0, y);
+    return epctx__emit_exact(c, EPCTX__EXACT_OR, equal[0], equal[1], &c->y);
 }
 
 static epctx_status epctx__lower_where(epctx__compiler *c) {
@@ -8560,7 +8210,7 @@ static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, 
 static epctx_status epctx__lower_concat(epctx__compiler *c) {
     uint32_t *ids, axis;
     size_t i;
-    EPCTX__NEW(c, ids, uint32_t, c->node->input_count);
+    EPCTX__MAKE(c, ids, uint32_t, c->node->input_count);
     EPCTX__TRY(epctx__input(c, 0, &ids[0]));
     EPCTX__TRY(
         epctx__axis_attr(c, c->node->version < 4 ? 1 : 0, c->tensors[ids[0]].shape.rank, 0, &axis));
@@ -8615,55 +8265,53 @@ static void epctx__slice_axis(int64_t size, int64_t start, int64_t end, int64_t 
 }
 
 static epctx_status epctx__lower_slice(epctx__compiler *c) {
-    int64_t starts[2 * EPCTX_NPU_MAX_RANK], ends[2 * EPCTX_NPU_MAX_RANK];
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK], steps[2 * EPCTX_NPU_MAX_RANK];
-    int64_t first[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found, has_axes, has_steps;
-    epctx__shape box;
-    size_t count, ends_count, axes_count, steps_count, i;
-    uint32_t x = c->in[0], axis;
-    EPCTX__TRY(epctx__ints_of(c, "starts", 1, 10, starts, &count, &found));
-    EPCTX__TRY(epctx__ints_of(c, "ends", 2, 10, ends, &ends_count, &found));
-    EPCTX__TRY(epctx__ints_of(c, "axes", 3, 10, axes, &axes_count, &has_axes));
-    EPCTX__TRY(epctx__ints_of(c, "steps", 4, 10, steps, &steps_count, &has_steps));
-    box = c->tensors[x].shape;
-    if (count != ends_count || (has_axes ? axes_count : box.rank) < count ||
-        (has_axes && axes_count != count) || (has_steps && steps_count != count))
+    int64_t first[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    epctx__list starts, ends, axes, steps;
+    epctx__shape box = c->tensors[c->in[0]].shape;
+    uint32_t axis;
+    size_t i;
+    EPCTX__TRY(epctx__ints_of(c, "starts", 1, 10, &starts));
+    EPCTX__TRY(epctx__ints_of(c, "ends", 2, 10, &ends));
+    EPCTX__TRY(epctx__ints_of(c, "axes", 3, 10, &axes));
+    EPCTX__TRY(epctx__ints_of(c, "steps", 4, 10, &steps));
+    if (starts.count != ends.count || (!axes.found && starts.count > box.rank) ||
+        (axes.found && axes.count != starts.count) || (steps.found && steps.count != starts.count))
         return EPCTX__INVALID(c, "starts, ends, axes and steps: expected one length");
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
-    for (i = 0; i < count; i++) {
-        int64_t s = has_steps ? steps[i] : 1;
-        EPCTX__TRY(epctx__axis(c, has_axes ? axes[i] : (int64_t)i, box.rank, 0, &axis));
+    for (i = 0; i < starts.count; i++) {
+        int64_t s = steps.found ? steps.v[i] : 1;
+        EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, box.rank, 0, &axis));
         if (s == 0 || marked[axis])
             return EPCTX__INVALID(c,
                                   "axis %u: expected once, with a step other than 0, found step %d",
                                   (uint64_t)axis, s);
         marked[axis] = true;
-        epctx__slice_axis(box.dims[axis], starts[i], ends[i], s, &first[axis], &box.dims[axis]);
+        epctx__slice_axis(box.dims[axis], starts.v[i], ends.v[i], s, &first[axis], &box.dims[axis]);
         step[axis] = box.dims[axis] > 1 ? s : 1;
     }
-    return epctx__take_box(c, x, &box, first, step, &c->y);
+    return epctx__take_box(c, c->in[0], &box, first, step, &c->y);
 }
 
 static epctx_status epctx__lower_split(epctx__compiler *c) {
     const size_t parts = c->node->output_count;
-    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], first = 0, total, even;
-    size_t count, i;
-    uint32_t x = c->in[0], y, axis;
-    bool found;
-    EPCTX__TRY(epctx__axis_attr(c, 0, c->tensors[x].shape.rank, 0, &axis));
-    EPCTX__TRY(epctx__ints_of(c, "split", 1, 13, sizes, &count, &found));
-    total = c->tensors[x].shape.dims[axis];
-    if (parts == 0 || (found && count != parts))
+    epctx__list sizes;
+    int64_t first = 0, total, even;
+    uint32_t y, axis;
+    size_t i;
+    EPCTX__TRY(epctx__axis_attr(c, 0, c->tensors[c->in[0]].shape.rank, 0, &axis));
+    EPCTX__TRY(epctx__ints_of(c, "split", 1, 13, &sizes));
+    total = c->tensors[c->in[0]].shape.dims[axis];
+    if (parts == 0 || (sizes.found && sizes.count != parts))
         return EPCTX__INVALID(c, "split: expected a size for each of %u outputs, found %u",
-                              (uint64_t)parts, (uint64_t)count);
+                              (uint64_t)parts, (uint64_t)sizes.count);
     even = (total + (int64_t)parts - 1) / (int64_t)parts; /* the last part may be smaller */
     for (i = 0; i < parts; i++) {
-        int64_t left = total - first, size = found ? sizes[i] : (even < left ? even : left);
+        int64_t left = total - first;
+        int64_t size = sizes.found ? sizes.v[i] : (even < left ? even : left);
         if (size < 1 || size > left || (i + 1 == parts && size != left))
             return EPCTX__INVALID(c, "split: part %u of %d elements, %d remain", (uint64_t)i, size,
                                   left);
-        EPCTX__TRY(epctx__take_one(c, x, axis, first, size, &y));
+        EPCTX__TRY(epctx__take_one(c, c->in[0], axis, first, size, &y));
         EPCTX__TRY(epctx__set_output(c, i, y));
         first += size;
     }
@@ -8678,14 +8326,10 @@ static epctx_status epctx__expand_to(epctx__compiler *c, uint32_t x, const epctx
 }
 
 static epctx_status epctx__lower_expand(epctx__compiler *c) {
-    int64_t dims[2 * EPCTX_NPU_MAX_RANK];
     epctx__shape wanted, shape;
-    uint32_t x = c->in[0], id = c->in[1];
-    size_t count;
-    EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
-    EPCTX__TRY(epctx__shape_from(c, dims, count, &wanted));
-    EPCTX__TRY(epctx__broadcast(c, &c->tensors[x].shape, &wanted, &shape));
-    return epctx__expand_to(c, x, &shape, &c->y);
+    EPCTX__TRY(epctx__const_shape(c, c->in[1], &wanted));
+    EPCTX__TRY(epctx__broadcast(c, &c->tensors[c->in[0]].shape, &wanted, &shape));
+    return epctx__expand_to(c, c->in[0], &shape, &c->y);
 }
 
 typedef enum epctx__pad_mode {
@@ -8748,24 +8392,23 @@ static epctx_status epctx__pad_boxes(epctx__compiler *c, epctx__pad_mode mode, u
 
 /* The pads of Pad: attribute, or constant input with optional axes. */
 static epctx_status epctx__pads(epctx__compiler *c, uint32_t rank, int64_t *pads) {
-    int64_t list[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found, has_axes = false;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
     const char *name = c->node->version < 2 ? "paddings" : "pads";
-    size_t count, axes_count = rank, i;
-    EPCTX__TRY(epctx__ints_of(c, name, 1, 11, list, &count, &found));
-    if (c->node->version >= 18)
-        EPCTX__TRY(epctx__ints_of(c, "axes", 3, 18, axes, &axes_count, &has_axes));
-    axes_count = has_axes ? axes_count : rank;
-    if (!found || axes_count > rank || count != 2 * axes_count)
-        return EPCTX__INVALID(c, "%s: expected %u integers, found %u", name,
-                              (uint64_t)(2 * axes_count), (uint64_t)count);
+    epctx__list list, axes;
+    size_t n, i;
+    EPCTX__TRY(epctx__ints_of(c, name, 1, 11, &list));
+    EPCTX__TRY(epctx__ints_of(c, "axes", 3, 18, &axes));
+    n = axes.found ? axes.count : rank;
+    if (!list.found || n > rank || list.count != 2 * n)
+        return EPCTX__INVALID(c, "%s: expected %u integers, found %u", name, (uint64_t)(2 * n),
+                              (uint64_t)list.count);
     memset(pads, 0, 2 * EPCTX_NPU_MAX_RANK * sizeof *pads);
-    if (has_axes) EPCTX__TRY(epctx__mark_axes(c, axes, axes_count, rank, marked));
-    for (i = 0; i < axes_count; i++) {
-        uint32_t axis = (uint32_t)i;
-        if (has_axes) EPCTX__TRY(epctx__axis(c, axes[i], rank, 0, &axis));
-        pads[axis] = list[i];
-        pads[rank + axis] = list[axes_count + i];
+    EPCTX__TRY(epctx__mark_axes(c, axes.v, axes.count, rank, marked));
+    for (i = 0; i < n; i++) {
+        uint32_t axis;
+        EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, rank, 0, &axis));
+        pads[axis] = list.v[i];
+        pads[rank + axis] = list.v[n + i];
     }
     return EPCTX_OK;
 }
@@ -8789,99 +8432,70 @@ static epctx_status epctx__pad_shape(epctx__compiler *c, epctx__pad_mode mode, c
     return EPCTX_OK;
 }
 
-/* The bits of the constant used as padding. */
-static epctx_status epctx__pad_value(epctx__compiler *c, uint32_t id, int32_t type,
-                                     uint64_t *bits) {
-    const void *data;
-    float f;
-    EPCTX__TRY(epctx__want_constant(c, id, "constant_value"));
-    if (c->tensors[id].count != 1 || c->tensors[id].elem != type)
-        return EPCTX__INVALID(c, "constant_value '%S': expected one element of type %s",
-                              &c->tensors[id].name, epctx_elem_name(type));
-    EPCTX__TRY(epctx__data(c, id, &data));
-    if (type == EPCTX_ONNX_FLOAT) {
-        memcpy(&f, data, sizeof f);
-        *bits = epctx__bits_of(f);
-    } else {
-        *bits = (uint64_t)epctx__load_int((const uint8_t *)data, 0, (uint32_t)type);
-    }
-    return EPCTX_OK;
-}
-
 static epctx_status epctx__lower_pad(epctx__compiler *c) {
-    const epctx_attr *attr = epctx_node_attr(c->node, "mode");
-    epctx__pad_mode mode = EPCTX__PAD_CONSTANT;
+    const int32_t type = c->tensors[c->in[0]].elem;
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
-    epctx__shape shape;
-    float old = epctx_node_float(c->node, "value", 0.0f);
-    uint64_t value = epctx__bits_of(old);
+    epctx__shape shape = c->tensors[c->in[0]].shape;
+    uint64_t value = epctx__bits_of(epctx_node_float(c->node, "value", 0.0f));
     bool none = true;
-    uint32_t x = c->in[0], y, id, i;
-    if (attr != NULL && epctx_str_is(attr->s, "reflect")) {
-        mode = EPCTX__PAD_REFLECT;
-    } else if (attr != NULL && epctx_str_is(attr->s, "edge")) {
-        mode = EPCTX__PAD_EDGE;
-    } else if (attr != NULL && !epctx_str_is(attr->s, "constant")) {
-        return epctx__in_attr(
-            c, "mode",
-            EPCTX__REFUSE(c, "expected constant, reflect or edge, found '%S'", &attr->s));
-    }
-    shape = c->tensors[x].shape;
+    uint32_t word, id, i;
+    epctx__pad_mode mode;
+    EPCTX__TRY(epctx__choice(c, "mode", "constant reflect edge wrap", &word));
+    if (word > EPCTX__PAD_EDGE)
+        return epctx__in_attr(c, "mode", EPCTX__REFUSE(c, "'wrap' is not supported"));
+    mode = (epctx__pad_mode)word;
     EPCTX__TRY(epctx__pads(c, shape.rank, pads));
     EPCTX__TRY(epctx__pad_shape(c, mode, pads, &shape));
     if (c->node->version >= 11) {
         value = 0;
         EPCTX__TRY(epctx__optional(c, 2, &id));
-        if (id != EPCTX__NONE) EPCTX__TRY(epctx__pad_value(c, id, c->tensors[x].elem, &value));
+        if (id != EPCTX__NONE) {
+            EPCTX__TRY(epctx__want_constant(c, id, "constant_value"));
+            if (c->tensors[id].count != 1 || c->tensors[id].elem != type)
+                return EPCTX__INVALID(c, "constant_value '%S': expected one element of type %s",
+                                      &c->tensors[id].name, epctx_elem_name(type));
+            EPCTX__TRY(epctx__const_bits(c, id, &value));
+        }
     }
     for (i = 0; i < 2 * shape.rank; i++) none = none && pads[i] == 0;
-    if (none) return epctx__lower_alias(c, x, &shape);
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, y, value));
-    EPCTX__TRY(epctx__pad_boxes(c, mode, x, y, pads));
-    return epctx__set_output(c, 0, y);
+    if (none) return epctx__lower_alias(c, c->in[0], &shape);
+    EPCTX__TRY(epctx__new_tensor(c, type, &shape, &c->y));
+    if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, c->y, value));
+    return epctx__pad_boxes(c, mode, c->in[0], c->y, pads);
 }
 
 static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t indices,
                                        uint32_t axis, uint32_t *y) {
-    epctx__shape shape = {0, {0}};
-    const epctx__shape *in, *index;
+    const epctx__shape in = c->tensors[x].shape, index = c->tensors[indices].shape;
+    epctx__shape shape = in;
     epctx__step s;
     epctx__gather_params *p = &s.params.gather;
     uint32_t i;
-    in = &c->tensors[x].shape;
-    index = &c->tensors[indices].shape;
     if (c->tensors[indices].elem == EPCTX_ONNX_FLOAT ||
-        in->rank + index->rank - 1 > EPCTX_NPU_MAX_RANK || c->tensors[x].count == 0)
+        in.rank + index.rank - 1 > EPCTX_NPU_MAX_RANK || c->tensors[x].count == 0)
         return EPCTX__REFUSE(c, "expected integer indices and a result of rank <= %u",
                              (uint64_t)EPCTX_NPU_MAX_RANK);
-    for (i = 0; i < in->rank; i++) {
-        uint32_t j;
-        if (i != axis) {
-            shape.dims[shape.rank++] = in->dims[i];
-            continue;
-        }
-        for (j = 0; j < index->rank; j++) shape.dims[shape.rank++] = index->dims[j];
-    }
+    shape.rank = in.rank + index.rank - 1;
+    for (i = axis; i < shape.rank; i++)
+        shape.dims[i] = i - axis < index.rank ? index.dims[i - axis] : in.dims[i + 1 - index.rank];
     epctx__step_init(&s, EPCTX__OP_GATHER, x, indices, 0);
     p->elem = epctx__stored_size(c->tensors[x].elem);
     p->index_elem = epctx__stored_size(c->tensors[indices].elem);
-    p->outer = (uint32_t)epctx__product(in, 0, axis);
-    p->axis = (uint32_t)in->dims[axis];
-    p->inner = (uint32_t)epctx__product(in, axis + 1, in->rank);
+    p->outer = (uint32_t)epctx__product(&in, 0, axis);
+    p->axis = (uint32_t)in.dims[axis];
+    p->inner = (uint32_t)epctx__product(&in, axis + 1, in.rank);
     p->count = (uint32_t)c->tensors[indices].count;
     if (c->tensors[indices].constant) { /* checks constants now, not at run time */
         const void *data;
-        uint64_t n;
+        int64_t v = 0;
         EPCTX__TRY(epctx__data(c, indices, &data));
-        for (n = 0; n < p->count; n++) {
-            int64_t v = epctx__index((const uint8_t *)data, (size_t)n, p->index_elem);
+        for (i = 0; i < p->count; i++) {
+            v = epctx__index((const uint8_t *)data, i, p->index_elem);
             if (v < -(int64_t)p->axis || v >= (int64_t)p->axis)
                 return EPCTX__INVALID(c, "index: expected %d..%d, found %d", -(int64_t)p->axis,
                                       (int64_t)p->axis - 1, v);
         }
         if (p->count == 1) { /* a part of the tensor */
-            const int64_t v = epctx__index((const uint8_t *)data, 0, p->index_elem);
             EPCTX__TRY(epctx__take_one(c, x, axis, v < 0 ? v + (int64_t)p->axis : v, 1, y));
             return epctx__alias(c, *y, &shape, 0, y);
         }
@@ -8898,84 +8512,77 @@ static epctx_status epctx__lower_gather(epctx__compiler *c) {
 /* -- more data movement -- */
 
 static epctx_status epctx__lower_tile(epctx__compiler *c) {
-    int64_t repeats[EPCTX_NPU_MAX_RANK], dense[EPCTX_NPU_MAX_RANK];
-    int64_t from[EPCTX_NPU_MAX_RANK] = {0}, to[EPCTX_NPU_MAX_RANK] = {0};
-    epctx__shape in, shape, walk = {0, {0}}, source = {0, {0}}, target = {0, {0}};
-    uint32_t x = c->in[0], y, id = c->in[1], i;
+    int64_t repeats[EPCTX_NPU_MAX_RANK], dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK];
+    const epctx__shape in = c->tensors[c->in[0]].shape;
+    epctx__shape shape = in, walk = {0, {0}};
+    uint32_t i;
     size_t count;
-    EPCTX__TRY(epctx__const_ints(c, id, "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
-    in = shape = c->tensors[x].shape;
+    EPCTX__TRY(epctx__const_ints(c, c->in[1], "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
     if (count != in.rank)
         return EPCTX__INVALID(c, "repeats: expected %u integers, found %u", (uint64_t)in.rank,
                               (uint64_t)count);
     /* [n] repeated r times is a walk over [r][n]; if n or r is 1, one dimension is enough */
+    epctx__dense(&in, dense);
     for (i = 0; i < in.rank; i++) {
         const bool both = repeats[i] != 1 && in.dims[i] != 1;
         if (repeats[i] < 0 || repeats[i] > EPCTX__MAX_BYTES ||
             walk.rank + (both ? 2u : 1u) > EPCTX_NPU_MAX_RANK)
             return EPCTX__REFUSE(c, "repeats: %d of dimension %u is not supported", repeats[i],
                                  (uint64_t)i);
-        shape.dims[i] = in.dims[i] * repeats[i];
+        shape.dims[i] *= repeats[i];
         if (both || in.dims[i] == 1) {
-            source.dims[walk.rank] = 1;
+            from[walk.rank] = 0;
             walk.dims[walk.rank++] = repeats[i];
         }
         if (both || in.dims[i] != 1) {
-            source.dims[walk.rank] = in.dims[i];
+            from[walk.rank] = dense[i];
             walk.dims[walk.rank++] = in.dims[i];
         }
     }
-    source.rank = walk.rank;
-    target = walk;
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    epctx__dense(&source, dense);
-    epctx__dense(&target, to);
-    for (i = 0; i < walk.rank; i++) from[i] = source.dims[i] == 1 ? 0 : dense[i];
-    EPCTX__TRY(epctx__emit_move(c, x, y, &walk, 0, 0, from, to));
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__emit_picked(c, c->in[0], &walk, 0, from, &c->y));
+    c->tensors[c->y].shape = shape;
+    return EPCTX_OK;
 }
 
 /* Selects with a constant triangular mask. */
 static epctx_status epctx__lower_trilu(epctx__compiler *c) {
     const bool upper = epctx_node_int(c->node, "upper", 1) != 0;
-    epctx__shape shape, mask = {2, {0}};
-    int64_t k[1] = {0}, i, j;
-    uint32_t x = c->in[0], id = c->in[1], zero;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__shape mask = {2, {0}};
+    int64_t k = 0, i, j;
+    uint32_t id, zero;
     size_t count;
     uint8_t *bits;
     void *data;
-    if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "k", 1, k, &count));
-    shape = c->tensors[x].shape;
+    if (c->in[1] != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, c->in[1], "k", 1, &k, &count));
     if (shape.rank < 2)
         return EPCTX__INVALID(c, "expected rank >= 2, found %u", (uint64_t)shape.rank);
-    mask.dims[0] = shape.dims[shape.rank - 2];
-    mask.dims[1] = shape.dims[shape.rank - 1];
-    k[0] = k[0] > EPCTX__MAX_BYTES    ? EPCTX__MAX_BYTES
-           : k[0] < -EPCTX__MAX_BYTES ? -EPCTX__MAX_BYTES
-                                      : k[0];
+    memcpy(mask.dims, shape.dims + shape.rank - 2, 2 * sizeof *mask.dims);
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_BOOL, &mask, &data, &id));
     bits = (uint8_t *)data;
     for (i = 0; i < mask.dims[0]; i++)
-        for (j = 0; j < mask.dims[1]; j++) *bits++ = upper ? j - i >= k[0] : j - i <= k[0];
-    EPCTX__TRY(epctx__scalar(c, c->tensors[x].elem, 0, &zero));
-    return epctx__emit_where(c, id, x, zero, &c->y);
+        for (j = 0; j < mask.dims[1]; j++) *bits++ = upper ? j - i >= k : j - i <= k;
+    EPCTX__TRY(epctx__scalar(c, c->tensors[c->in[0]].elem, 0, &zero));
+    return epctx__emit_where(c, id, c->in[0], zero, &c->y);
 }
 
 static epctx_status epctx__lower_range(epctx__compiler *c) {
     epctx__shape shape = {1, {0}};
     int64_t v[3] = {0}, n, i;
     float f[3] = {0};
-    uint32_t ids[3], y, j;
+    uint32_t id, j;
+    int32_t type = 0;
     size_t count;
     void *data;
     for (j = 0; j < 3; j++) {
-        EPCTX__TRY(epctx__input(c, j, &ids[j]));
-        if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT)
-            EPCTX__TRY(epctx__const_float(c, ids[j], "limit", &f[j]));
+        EPCTX__TRY(epctx__input(c, j, &id));
+        if (j == 0) type = c->tensors[id].elem;
+        if (type == EPCTX_ONNX_FLOAT)
+            EPCTX__TRY(epctx__const_float(c, id, "limit", &f[j]));
         else
-            EPCTX__TRY(epctx__const_ints(c, ids[j], "limit", 1, &v[j], &count));
+            EPCTX__TRY(epctx__const_ints(c, id, "limit", 1, &v[j], &count));
     }
-    if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
+    if (type == EPCTX_ONNX_FLOAT) {
         const double span = (double)epctx__f_add(f[1], -f[0]) / (double)f[2];
         if (!(span < 1e9) || f[2] == 0.0f) return EPCTX__REFUSE(c, "step 0, NaN or too many steps");
         n = span > 0.0 ? (int64_t)span : 0;
@@ -8989,24 +8596,20 @@ static epctx_status epctx__lower_range(epctx__compiler *c) {
         n = (v[1] - v[0] + v[2] - (v[2] > 0 ? 1 : -1)) / v[2];
     }
     shape.dims[0] = n > 0 ? n : 0;
-    EPCTX__TRY(epctx__add_constant(c, c->tensors[ids[0]].elem, &shape, &data, &y));
-    for (i = 0; i < shape.dims[0]; i++) {
-        if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
+    EPCTX__TRY(epctx__add_constant(c, type, &shape, &data, &c->y));
+    for (i = 0; i < n; i++)
+        if (type == EPCTX_ONNX_FLOAT)
             ((float *)data)[i] = epctx__f_add(f[0], epctx__f_mul((float)i, f[2]));
-        } else {
-            epctx__store_int((uint8_t *)data, (size_t)i, (uint32_t)c->tensors[ids[0]].elem,
-                             v[0] + i * v[2]);
-        }
-    }
-    return epctx__set_output(c, 0, y);
+        else
+            epctx__store_int((uint8_t *)data, (size_t)i, (uint32_t)type, v[0] + i * v[2]);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_eye_like(epctx__compiler *c) {
     const int64_t k = epctx_node_int(c->node, "k", 0);
-    epctx__shape shape = c->tensors[c->in[0]].shape;
-    int32_t type;
-    uint32_t x = c->in[0], rows, columns, y;
-    type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    const int32_t type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[c->in[0]].elem);
+    uint32_t rows, columns, y;
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx__stored_size(type) == 0)
         return EPCTX__REFUSE(c,
                              "expected rank 2, |k| <= 1000000 and a type that the kernels support");
@@ -9026,40 +8629,38 @@ static epctx_status epctx__lower_size(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
-/* Reshapes `x` to `split`, transposes by `order`, and reshapes to `shape`: output 0. */
-static epctx_status epctx__move_blocks(epctx__compiler *c, uint32_t x, const epctx__shape *split,
-                                       const uint8_t *order, const epctx__shape *shape) {
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    epctx__shape walk = *split;
-    uint32_t y, i;
-    epctx__dense(split, dense);
-    for (i = 0; i < split->rank; i++) {
-        walk.dims[i] = split->dims[order[i]];
-        from[i] = dense[order[i]];
-    }
-    epctx__dense(&walk, to);
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, shape, &y));
-    EPCTX__TRY(epctx__emit_move(c, x, y, &walk, 0, 0, from, to));
-    return epctx__set_output(c, 0, y);
-}
-
-static epctx_status epctx__lower_space_to_depth(epctx__compiler *c) {
-    static const uint8_t order[6] = {0, 3, 5, 1, 2, 4};
+/* Blocks of the plane to channels (SpaceToDepth) or back: a transpose between two reshapes. */
+static epctx_status epctx__lower_blocks(epctx__compiler *c) {
+    static const uint8_t split[3][6] = {/* batch, channels, rows, columns, block: DCR, CRD, back */
+                                        {0, 4, 4, 1, 2, 3},
+                                        {0, 1, 4, 4, 2, 3},
+                                        {0, 1, 2, 4, 3, 4}};
+    static const uint8_t order[3][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}, {0, 3, 5, 1, 2, 4}};
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
-    epctx__shape split = {6, {0}}, shape;
-    uint32_t x = c->in[0];
-    shape = c->tensors[x].shape;
-    if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[2] % b != 0 || shape.dims[3] % b != 0)
-        return EPCTX__INVALID(c, "expected rank 4 and a plane divisible by blocksize %d", b);
-    split.dims[0] = shape.dims[0];
-    split.dims[1] = shape.dims[1];
-    split.dims[2] = shape.dims[2] / b;
-    split.dims[3] = split.dims[5] = b;
-    split.dims[4] = shape.dims[3] / b;
-    shape.dims[1] *= b * b;
-    shape.dims[2] /= b;
-    shape.dims[3] /= b;
-    return epctx__move_blocks(c, x, &split, order, &shape);
+    const bool to_depth = c->variant != 0;
+    epctx__shape shape = c->tensors[c->in[0]].shape, walk = {6, {0}};
+    int64_t sizes[5], dense[EPCTX_NPU_MAX_RANK], from[6], *d = walk.dims;
+    uint32_t form = 2, i;
+    if (!to_depth) EPCTX__TRY(epctx__choice(c, "mode", "DCR CRD", &form));
+    if (shape.rank != 4 || b < 1 || b > 32768 ||
+        (to_depth ? shape.dims[2] % b + shape.dims[3] % b : shape.dims[1] % (b * b)) != 0)
+        return EPCTX__INVALID(
+            c, "expected rank 4 and %s blocksize %d",
+            to_depth ? "a plane divisible by" : "channels divisible by the square of", b);
+    for (i = 0; i < 4; i++) sizes[i] = shape.dims[i] / (i >= 2 && to_depth ? b : 1);
+    sizes[1] /= to_depth ? 1 : b * b;
+    sizes[4] = b;
+    shape.rank = 6;
+    for (i = 0; i < 6; i++) shape.dims[i] = sizes[split[form][i]];
+    epctx__dense(&shape, dense);
+    for (i = 0; i < 6; i++) {
+        d[i] = shape.dims[order[form][i]];
+        from[i] = dense[order[form][i]];
+    }
+    EPCTX__TRY(epctx__emit_picked(c, c->in[0], &walk, 0, from, &c->y));
+    c->tensors[c->y].shape = to_depth ? epctx__shape4(d[0], d[1] * d[2] * d[3], d[4], d[5])
+                                      : epctx__shape4(d[0], d[1], d[2] * d[3], d[4] * d[5]);
+    return EPCTX_OK;
 }
 
 /* -- indices from data -- */
@@ -9072,18 +8673,9 @@ static epctx_status epctx__want_indices(epctx__compiler *c, uint32_t id, bool wi
     return EPCTX_OK;
 }
 
-/* Attribute reduction of the scattering operators. */
-static epctx_status epctx__join_of(epctx__compiler *c, uint32_t *join) {
-    static const char *const names[EPCTX__JOIN_COUNT] = {"none", "add", "mul", "min", "max"};
-    const epctx_attr *attr = epctx_node_attr(c->node, "reduction");
-    *join = EPCTX__JOIN_NONE;
-    while (attr != NULL && *join < EPCTX__JOIN_COUNT && !epctx_str_is(attr->s, names[*join]))
-        ++*join;
-    return *join < EPCTX__JOIN_COUNT
-               ? EPCTX_OK
-               : epctx__bad_attr(c, "reduction", "none, add, mul, min or max");
-}
+#define EPCTX__JOINS "none add mul min max" /* attribute reduction of the scattering operators */
 
+/* GatherElements; with `updates`, ScatterElements. */
 static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t indices,
                                      uint32_t updates, int64_t axis, uint32_t join, uint32_t *y) {
     const epctx__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
@@ -9114,16 +8706,12 @@ static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t in
     return epctx__emit_new(c, &s, c->tensors[x].elem, scatter ? &xs : &is, y);
 }
 
-static epctx_status epctx__lower_gather_elements(epctx__compiler *c) {
-    return epctx__emit_pick(c, c->in[0], c->in[1], EPCTX__NONE, epctx_node_int(c->node, "axis", 0),
-                            0, &c->y);
-}
-
-static epctx_status epctx__lower_scatter_elements(epctx__compiler *c) {
+/* GatherElements, or ScatterElements with updates. */
+static epctx_status epctx__lower_pick(epctx__compiler *c) {
     uint32_t join;
-    EPCTX__TRY(epctx__join_of(c, &join));
-    return epctx__emit_pick(c, c->in[0], c->in[1], c->in[2], epctx_node_int(c->node, "axis", 0),
-                            join, &c->y);
+    EPCTX__TRY(epctx__choice(c, "reduction", EPCTX__JOINS, &join));
+    return epctx__emit_pick(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
+                            epctx_node_int(c->node, "axis", 0), join, &c->y);
 }
 
 static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t indices,
@@ -9167,46 +8755,42 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
     return epctx__emit_new(c, &s, c->tensors[x].elem, scatter ? &xs : &rows, y);
 }
 
-static epctx_status epctx__lower_gather_nd(epctx__compiler *c) {
+/* GatherND, or ScatterND with updates. */
+static epctx_status epctx__lower_tuples(epctx__compiler *c) {
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
+    uint32_t join;
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK)
         return epctx__bad_attr(c, "batch_dims", "a number in 0..7");
-    return epctx__emit_tuples(c, c->in[0], c->in[1], EPCTX__NONE, (uint32_t)batch_dims, 0, &c->y);
-}
-
-static epctx_status epctx__lower_scatter_nd(epctx__compiler *c) {
-    uint32_t join;
-    EPCTX__TRY(epctx__join_of(c, &join));
-    return epctx__emit_tuples(c, c->in[0], c->in[1], c->in[2], 0, join, &c->y);
+    EPCTX__TRY(epctx__choice(c, "reduction", EPCTX__JOINS, &join));
+    return epctx__emit_tuples(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
+                              (uint32_t)batch_dims, join, &c->y);
 }
 
 /* Equal to a ramp, then one of two values. */
 static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
-    epctx__shape shape = {0, {0}}, part = {0, {0}};
-    const epctx__shape *in;
-    int64_t depth[1];
+    epctx__shape shape = c->tensors[c->in[0]].shape, part = {0, {0}};
+    int64_t depth;
     float number;
-    uint32_t indices = c->in[0], id = c->in[1], values = c->in[2], on, off, ramp, size, axis, i;
+    uint32_t indices = c->in[0], id = c->in[1], values = c->in[2], on, off, ramp, size, axis;
     size_t count;
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
         EPCTX__TRY(epctx__const_float(c, id, "depth", &number));
-        depth[0] = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
+        depth = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
     } else {
-        EPCTX__TRY(epctx__const_ints(c, id, "depth", 1, depth, &count));
+        depth = 0;
+        EPCTX__TRY(epctx__const_ints(c, id, "depth", 1, &depth, &count));
     }
-    EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[indices].shape.rank + 1, 0, &axis));
-    if (depth[0] < 1 || depth[0] > EPCTX__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
-        c->tensors[indices].shape.rank + 1 > EPCTX_NPU_MAX_RANK)
+    EPCTX__TRY(epctx__axis_attr(c, -1, shape.rank + 1, 0, &axis));
+    if (depth < 1 || depth > EPCTX__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
+        shape.rank == EPCTX_NPU_MAX_RANK)
         return EPCTX__INVALID(c, "expected depth >= 1 and 2 values, found depth %d and %u values",
-                              depth[0], c->tensors[values].count);
+                              depth, c->tensors[values].count);
     EPCTX__TRY(epctx__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
-    in = &c->tensors[indices].shape;
-    for (i = 0; i < in->rank + 1; i++)
-        shape.dims[i] = i == axis ? 1 : in->dims[i < axis ? i : i - 1];
-    shape.rank = in->rank + 1;
+    memmove(shape.dims + axis + 1, shape.dims + axis, (shape.rank++ - axis) * sizeof *shape.dims);
+    shape.dims[axis] = 1;
     EPCTX__TRY(epctx__alias(c, indices, &shape, 0, &indices));
-    EPCTX__TRY(epctx__ramp(c, depth[0], shape.rank, axis, &ramp));
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth[0], &size));
+    EPCTX__TRY(epctx__ramp(c, depth, shape.rank, axis, &ramp));
+    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth, &size));
     /* -1 is the last index; indices out of range stay off */
     EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, indices, size, &on));
     EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, on, ramp, &on));
@@ -9217,106 +8801,82 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     return epctx__emit_where(c, id, on, off, &c->y);
 }
 
-/* A transpose between two reshapes. */
-static epctx_status epctx__lower_depth_to_space(epctx__compiler *c) {
-    static const uint8_t dcr[6] = {0, 3, 4, 1, 5, 2}, crd[6] = {0, 1, 4, 2, 5, 3};
-    const epctx_attr *mode = epctx_node_attr(c->node, "mode");
-    const bool is_crd = mode != NULL && epctx_str_is(mode->s, "CRD");
-    const int64_t b = epctx_node_int(c->node, "blocksize", 0);
-    epctx__shape split = {6, {0}}, shape;
-    uint32_t x = c->in[0];
-    shape = c->tensors[x].shape;
-    if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[1] % (b * b) != 0)
-        return EPCTX__INVALID(
-            c, "expected rank 4 and channels divisible by the square of blocksize %d", b);
-    split.dims[0] = shape.dims[0];
-    split.dims[is_crd ? 1 : 3] = shape.dims[1] / (b * b);
-    split.dims[is_crd ? 2 : 1] = b;
-    split.dims[is_crd ? 3 : 2] = b;
-    split.dims[4] = shape.dims[2];
-    split.dims[5] = shape.dims[3];
-    shape.dims[1] /= b * b;
-    shape.dims[2] *= b;
-    shape.dims[3] *= b;
-    return epctx__move_blocks(c, x, &split, is_crd ? crd : dcr, &shape);
-}
-
 /* -- sliding windows: Conv and pools -- */
 
-/* Output extent and padding of one axis. */
-static epctx_status epctx__window_axis(epctx__compiler *c, int64_t in, int64_t kernel,
-                                       int64_t stride, int64_t dilation, int64_t *before,
-                                       int64_t *after, const epctx_str *auto_pad, bool ceil,
-                                       int64_t *out) {
-    const int64_t top = INT32_MAX / 8;
-    int64_t reach, room;
-    if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
-        dilation > top || *before < 0 || *after < 0 || *before > top || *after > top || in > top ||
-        (reach = (kernel - 1) * dilation + 1) > top)
-        return EPCTX__REFUSE(c, "out of range: kernel %d, stride %d, dilation %d, pads %d and %d",
-                             kernel, stride, dilation, *before, *after);
-    if (epctx_str_is(*auto_pad, "SAME_UPPER") || epctx_str_is(*auto_pad, "SAME_LOWER")) {
-        int64_t total;
-        *out = (in + stride - 1) / stride;
-        total = (*out - 1) * stride + reach - in;
-        total = total > 0 ? total : 0;
-        *before = epctx_str_is(*auto_pad, "SAME_UPPER") ? total / 2 : total - total / 2;
-        *after = total - *before;
-        return EPCTX_OK;
-    }
-    if (epctx_str_is(*auto_pad, "VALID"))
-        *before = *after = 0;
-    else if (auto_pad->size > 0 && !epctx_str_is(*auto_pad, "NOTSET"))
-        return epctx__bad_attr(c, "auto_pad", "NOTSET, VALID, SAME_UPPER or SAME_LOWER");
-    room = in + *before + *after - reach;
-    if (room < 0)
-        return EPCTX__INVALID(c, "kernel of extent %d exceeds %d elements with pads %d and %d",
-                              reach, in, *before, *after);
-    *out = room / stride + 1;
-    if (ceil && room % stride != 0 && *out * stride < in + *before)
-        *out += 1; /* one more window if it starts inside the input or its left padding */
-    return EPCTX_OK;
-}
+typedef enum epctx__auto_padding {
+    EPCTX__PAD_GIVEN = 0,
+    EPCTX__PAD_VALID,
+    EPCTX__PAD_UPPER, /* of odd padding the larger half comes last; LOWER: first */
+    EPCTX__PAD_LOWER
+} epctx__auto_padding;
 
 /* Windows over an image of `points` elements: `places`, each of `taps`. Arrays: spatial axes. */
 typedef struct epctx__geometry {
-    uint32_t rank;
+    uint32_t rank, auto_pad;
     int64_t in[EPCTX_NPU_MAX_RANK], out[EPCTX_NPU_MAX_RANK], kernel[EPCTX_NPU_MAX_RANK];
     int64_t stride[EPCTX_NPU_MAX_RANK], dilation[EPCTX_NPU_MAX_RANK], before[EPCTX_NPU_MAX_RANK];
     int64_t after[EPCTX_NPU_MAX_RANK], points, places, taps;
 } epctx__geometry;
 
-static void epctx__geometry_image(epctx__geometry *g, const epctx__shape *shape) {
+/* `weights`: their shape, which is that of the kernel, or NULL. */
+static void epctx__geometry_image(epctx__geometry *g, const epctx__shape *shape,
+                                  const epctx__shape *weights) {
     memset(g, 0, sizeof *g);
     g->rank = shape->rank - 2;
     memcpy(g->in, shape->dims + 2, g->rank * sizeof *g->in);
+    if (weights != NULL) memcpy(g->kernel, weights->dims + 2, g->rank * sizeof *g->kernel);
 }
 
-/* Reads strides, dilations and pads; the caller has set rank, in and kernel. */
+/* Reads strides, dilations, pads and auto_pad; the caller has set rank, in and kernel. */
 static epctx_status epctx__geometry_attrs(epctx__compiler *c, epctx__geometry *g) {
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
     EPCTX__TRY(epctx__ints(c, "strides", g->rank, 1, g->stride));
     EPCTX__TRY(epctx__ints(c, "dilations", g->rank, 1, g->dilation));
     EPCTX__TRY(epctx__ints(c, "pads", (size_t)2 * g->rank, 0, pads));
+    EPCTX__TRY(epctx__choice(c, "auto_pad", "NOTSET VALID SAME_UPPER SAME_LOWER", &g->auto_pad));
+    if (g->auto_pad == EPCTX__PAD_VALID) return EPCTX_OK;
     memcpy(g->before, pads, g->rank * sizeof *pads);
     memcpy(g->after, pads + g->rank, g->rank * sizeof *pads);
     return EPCTX_OK;
 }
 
-static epctx_str epctx__auto_pad(const epctx__compiler *c) {
-    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
-    return mode != NULL ? mode->s : epctx_str_of(NULL);
+/* Halves the padding of one axis; negative: the missing elements are added at the end. */
+static void epctx__halve_pads(epctx__geometry *g, uint32_t i, int64_t total) {
+    g->before[i] = g->auto_pad == EPCTX__PAD_UPPER ? total / 2 : total - total / 2;
+    g->before[i] = total < 0 ? 0 : g->before[i];
+    g->after[i] = total - g->before[i];
 }
 
-/* The same, and auto_pad and ceil_mode: the places, and the padding that is left. */
+/* The same, and ceil_mode: the places, and the padding that is left. */
 static epctx_status epctx__geometry_axes(epctx__compiler *c, epctx__geometry *g) {
-    const epctx_str auto_pad = epctx__auto_pad(c);
-    const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
+    const int64_t top = INT32_MAX / 8, ceil = epctx_node_int(c->node, "ceil_mode", 0);
     uint32_t i;
     EPCTX__TRY(epctx__geometry_attrs(c, g));
-    for (i = 0; i < g->rank; i++)
-        EPCTX__TRY(epctx__window_axis(c, g->in[i], g->kernel[i], g->stride[i], g->dilation[i],
-                                      &g->before[i], &g->after[i], &auto_pad, ceil, &g->out[i]));
+    for (i = 0; i < g->rank; i++) {
+        const int64_t in = g->in[i], kernel = g->kernel[i], stride = g->stride[i];
+        const int64_t dilation = g->dilation[i], before = g->before[i], after = g->after[i];
+        int64_t reach, room;
+        if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
+            dilation > top || before < 0 || after < 0 || before > top || after > top || in > top ||
+            (reach = (kernel - 1) * dilation + 1) > top)
+            return EPCTX__REFUSE(c,
+                                 "out of range: kernel %d, stride %d, dilation %d, pads %d "
+                                 "and %d",
+                                 kernel, stride, dilation, before, after);
+        if (g->auto_pad >= EPCTX__PAD_UPPER) {
+            g->out[i] = (in + stride - 1) / stride;
+            room = (g->out[i] - 1) * stride + reach - in;
+            epctx__halve_pads(g, i, room > 0 ? room : 0);
+            continue;
+        }
+        room = in + before + after - reach;
+        if (room < 0)
+            return EPCTX__INVALID(c, "kernel of extent %d exceeds %d elements with pads %d and %d",
+                                  reach, in, before, after);
+        g->out[i] = room / stride + 1;
+        if (ceil != 0 && room % stride != 0 && g->out[i] * stride < in + before)
+            g->out[i]++; /* one more window if it starts inside the input or its left padding */
+    }
     return EPCTX_OK;
 }
 
@@ -9329,32 +8889,28 @@ static void epctx__geometry_plane(epctx__geometry *g) {
         axes[i][1] = axes[i][0];
         axes[i][0] = i < 5 ? 1 : 0;
     }
+    g->rank = 2;
 }
 
-static epctx_status epctx__window_of(epctx__compiler *c, const epctx__shape *in,
-                                     const int64_t *kernel, epctx__window *w) {
-    epctx__geometry g;
-    epctx__geometry_image(&g, in);
-    memcpy(g.kernel, kernel, g.rank * sizeof *kernel);
-    EPCTX__TRY(epctx__geometry_axes(c, &g));
-    epctx__geometry_plane(&g);
-    w->in_h = (uint32_t)g.in[0];
-    w->in_w = (uint32_t)g.in[1];
-    w->out_h = (uint32_t)g.out[0];
-    w->out_w = (uint32_t)g.out[1];
-    w->kernel_h = (uint32_t)g.kernel[0];
-    w->kernel_w = (uint32_t)g.kernel[1];
-    w->stride_h = (uint32_t)g.stride[0];
-    w->stride_w = (uint32_t)g.stride[1];
-    w->dilation_h = (uint32_t)g.dilation[0];
-    w->dilation_w = (uint32_t)g.dilation[1];
-    w->top = (uint32_t)g.before[0];
-    w->left = (uint32_t)g.before[1];
-    w->bottom = (uint32_t)g.after[0];
-    w->right = (uint32_t)g.after[1];
+static epctx_status epctx__plane_window(epctx__compiler *c, epctx__geometry *g, epctx__window *w) {
+    epctx__geometry_plane(g);
+    w->in_h = (uint32_t)g->in[0];
+    w->in_w = (uint32_t)g->in[1];
+    w->out_h = (uint32_t)g->out[0];
+    w->out_w = (uint32_t)g->out[1];
+    w->kernel_h = (uint32_t)g->kernel[0];
+    w->kernel_w = (uint32_t)g->kernel[1];
+    w->stride_h = (uint32_t)g->stride[0];
+    w->stride_w = (uint32_t)g->stride[1];
+    w->dilation_h = (uint32_t)g->dilation[0];
+    w->dilation_w = (uint32_t)g->dilation[1];
+    w->top = (uint32_t)g->before[0];
+    w->left = (uint32_t)g->before[1];
+    w->bottom = (uint32_t)g->after[0];
+    w->right = (uint32_t)g->after[1];
     if (!epctx__window_ok(w))
-        return EPCTX__REFUSE(c, "window %dx%d over %dx%d is too large", g.kernel[0], g.kernel[1],
-                             g.in[0], g.in[1]);
+        return EPCTX__REFUSE(c, "window %dx%d over %dx%d is too large", g->kernel[0], g->kernel[1],
+                             g->in[0], g->in[1]);
     return EPCTX_OK;
 }
 
@@ -9380,68 +8936,55 @@ static epctx_status epctx__emit_packed(epctx__compiler *c, epctx__step *s,
                                        const epctx__pack *pack) {
     epctx__shape shape = {1, {0}};
     epctx__step p;
-    uint32_t id;
     s->pack = *pack;
-    if (c->tensors[s->in[1]].constant) {
-        s->packs = true;
-        return epctx__emit(c, s);
+    s->packs = c->tensors[s->in[1]].constant;
+    if (!s->packs) {
+        shape.dims[0] = (int64_t)epctx__packed(pack->batch, pack->rows, pack->depth, pack->block);
+        epctx__step_init(&p, EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
+        p.params.pack = *pack;
+        EPCTX__TRY(epctx__emit_new(c, &p, EPCTX_ONNX_FLOAT, &shape, &s->in[1]));
     }
-    shape.dims[0] = (int64_t)epctx__packed(pack->batch, pack->rows, pack->depth, pack->block);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
-    epctx__step_init(&p, EPCTX__OP_PACK, s->in[1], EPCTX__NONE, id);
-    p.params.pack = *pack;
-    EPCTX__TRY(epctx__emit(c, &p));
-    s->in[1] = id;
     return epctx__emit(c, s);
 }
 
-/* Weights [channel][tap] packed as [block][tap]. */
-static epctx_status epctx__emit_depthwise(epctx__compiler *c, epctx__step *s, uint32_t batch,
-                                          uint32_t channels, const epctx__window *window) {
-    epctx__depthwise *p = &s->params.depthwise;
-    epctx__pack pack;
-    s->op = EPCTX__OP_DEPTHWISE;
-    p->batch = batch;
-    p->channels = channels;
-    p->window = *window;
-    pack.batch = 1;
-    pack.rows = p->channels;
-    pack.depth = pack.row_stride = p->window.kernel_h * p->window.kernel_w;
-    pack.block = c->arch->columns;
-    pack.batch_stride = 0;
-    pack.depth_stride = 1;
-    pack.inner = 1;
-    pack.inner_stride = 0;
-    s->images = true;
-    return epctx__emit_packed(c, s, &pack);
-}
-
-/* Weights [group][output][channel][tap] packed as [group][block][tap][channel]. */
-static epctx_status epctx__emit_conv(epctx__compiler *c, epctx__step *s,
-                                     const epctx__window *window) {
-    epctx__conv *p = &s->params.conv;
-    const uint64_t taps = epctx__mul(window->kernel_h, window->kernel_w);
-    const uint64_t depth = epctx__mul(p->in_channels, taps);
-    epctx__pack pack;
-    uint64_t temporary;
-    if (p->in_channels == 1 && p->out_channels == 1 && p->groups > 1)
-        return epctx__emit_depthwise(c, s, p->batch, p->groups, window);
-    p->window = *window;
-    temporary = epctx__conv_needs(p).bytes;
-    if (temporary > EPCTX__MAX_BYTES)
-        return EPCTX__REFUSE(c, "kernel too large: %u weights", depth);
-    EPCTX__TRY(epctx__add_buffer(c, temporary, &s->temporary));
-    pack.batch = p->groups;
-    pack.rows = p->out_channels;
-    pack.depth = (uint32_t)depth;
-    pack.block = c->arch->columns;
-    pack.batch_stride = (uint32_t)(p->out_channels * depth);
-    pack.row_stride = (uint32_t)depth;
-    pack.depth_stride = 1;
-    pack.inner = p->in_channels;
-    pack.inner_stride = (uint32_t)taps;
-    s->images = true;
-    return epctx__emit_packed(c, s, &pack);
+/* `shape`: of the node's input. */
+static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t weights,
+                                     uint32_t bias, const epctx__shape *shape, const epctx__conv *p,
+                                     uint32_t *y) {
+    const epctx__shape ys = epctx__image(shape, (int64_t)p->groups * p->out_channels, &p->window);
+    const uint64_t taps = epctx__mul(p->window.kernel_h, p->window.kernel_w);
+    const uint64_t depth = epctx__mul(p->in_channels, taps), bytes = epctx__conv_needs(p).bytes;
+    const uint32_t block = c->arch->columns;
+    const epctx__pack pack = {/* [group][output][channel][tap] to [group][block][tap][channel] */
+                              p->groups,
+                              p->out_channels,
+                              (uint32_t)depth,
+                              block,
+                              (uint32_t)(p->out_channels * depth),
+                              (uint32_t)depth,
+                              1,
+                              p->in_channels,
+                              (uint32_t)taps};
+    const epctx__pack flat = {/* [channel][tap] to [block][tap] */
+                              1, p->groups, (uint32_t)taps, block, 0, (uint32_t)taps, 1, 1, 0};
+    epctx__depthwise *d;
+    epctx__step s;
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
+    epctx__step_init(&s, EPCTX__OP_CONV, x, weights, *y);
+    s.in[2] = bias;
+    s.images = true;
+    if (p->in_channels == 1 && p->out_channels == 1 && p->groups > 1) {
+        d = &s.params.depthwise;
+        s.op = EPCTX__OP_DEPTHWISE;
+        d->batch = p->batch;
+        d->channels = p->groups;
+        d->window = p->window;
+        return epctx__emit_packed(c, &s, &flat);
+    }
+    if (bytes > EPCTX__MAX_BYTES) return EPCTX__REFUSE(c, "kernel too large: %u weights", depth);
+    EPCTX__TRY(epctx__add_buffer(c, bytes, &s.temporary));
+    s.params.conv = *p;
+    return epctx__emit_packed(c, &s, &pack);
 }
 
 static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint32_t bias) {
@@ -9453,15 +8996,13 @@ static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint
     return EPCTX_OK;
 }
 
+/* Each channel `times` times. */
 static epctx_status epctx__repeat_channels(epctx__compiler *c, uint32_t *x, int64_t times) {
-    epctx__shape image = c->tensors[*x].shape, split = {4, {0}};
+    epctx__shape image = c->tensors[*x].shape, split;
     const int64_t plane = (int64_t)epctx__product(&image, 2, image.rank);
     const int64_t from[4] = {image.dims[1] * plane, plane, 0, 1};
     if (times == 1) return EPCTX_OK;
-    split.dims[0] = image.dims[0];
-    split.dims[1] = image.dims[1];
-    split.dims[2] = times;
-    split.dims[3] = plane;
+    split = epctx__shape4(image.dims[0], image.dims[1], times, plane);
     image.dims[1] *= times;
     EPCTX__TRY(epctx__emit_picked(c, *x, &split, 0, from, x));
     return epctx__alias(c, *x, &image, 0, x);
@@ -9469,14 +9010,11 @@ static epctx_status epctx__repeat_channels(epctx__compiler *c, uint32_t *x, int6
 
 static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, uint32_t bias,
                                    uint32_t *y) {
+    const epctx__shape xs = c->tensors[x].shape, ws = c->tensors[w].shape;
     int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx__shape xs, ws, ys;
-    epctx__window window;
-    epctx__step s;
-    int64_t kernel[2] = {1, 1};
+    epctx__geometry g;
+    epctx__conv p;
     EPCTX__TRY(epctx__want_image(c, x));
-    xs = c->tensors[x].shape;
-    ws = c->tensors[w].shape;
     if (ws.rank != xs.rank || groups < 1 || ws.dims[0] < 1 || ws.dims[0] % groups != 0 ||
         ws.dims[1] < 1 || xs.dims[1] % groups != 0 || ws.dims[1] != xs.dims[1] / groups ||
         c->tensors[w].count == 0)
@@ -9484,26 +9022,25 @@ static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, u
             c, "weights '%S' of shape [%d, %d, ...] do not fit %d channels in %d groups",
             &c->tensors[w].name, ws.rank > 0 ? ws.dims[0] : 0, ws.rank > 1 ? ws.dims[1] : 0,
             xs.dims[1], groups);
-    EPCTX__TRY(epctx__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
-    if (epctx_node_attr(c->node, "kernel_shape") == NULL)
-        memcpy(kernel, ws.dims + 2, (size_t)(xs.rank - 2) * sizeof *kernel);
-    if (kernel[0] != ws.dims[2] || (xs.rank == 4 && kernel[1] != ws.dims[3]))
-        return epctx__bad_attr(c, "kernel_shape", "the shape of the weights");
+    epctx__geometry_image(&g, &xs, &ws);
+    if (epctx_node_attr(c->node, "kernel_shape") != NULL) {
+        EPCTX__TRY(epctx__ints(c, "kernel_shape", g.rank, 1, g.kernel));
+        if (memcmp(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel) != 0)
+            return epctx__bad_attr(c, "kernel_shape", "the shape of the weights");
+    }
     EPCTX__TRY(epctx__check_bias(c, ws.dims[0], bias));
-    EPCTX__TRY(epctx__window_of(c, &xs, kernel, &window));
+    EPCTX__TRY(epctx__geometry_axes(c, &g));
+    memset(&p, 0, sizeof p);
+    EPCTX__TRY(epctx__plane_window(c, &g, &p.window));
     if (ws.dims[1] == 1 && groups > 1) { /* each channel as often as it is read: Depthwise */
         EPCTX__TRY(epctx__repeat_channels(c, &x, ws.dims[0] / groups));
         groups = ws.dims[0];
     }
-    ys = epctx__image(&xs, ws.dims[0], &window);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
-    epctx__step_init(&s, EPCTX__OP_CONV, x, w, *y);
-    s.in[2] = bias;
-    s.params.conv.batch = (uint32_t)xs.dims[0];
-    s.params.conv.groups = (uint32_t)groups;
-    s.params.conv.in_channels = (uint32_t)ws.dims[1];
-    s.params.conv.out_channels = (uint32_t)(ws.dims[0] / groups);
-    return epctx__emit_conv(c, &s, &window);
+    p.batch = (uint32_t)xs.dims[0];
+    p.groups = (uint32_t)groups;
+    p.in_channels = (uint32_t)ws.dims[1];
+    p.out_channels = (uint32_t)(ws.dims[0] / groups);
+    return epctx__emit_conv(c, x, w, bias, &xs, &p, y);
 }
 
 static epctx_status epctx__lower_conv(epctx__compiler *c) {
@@ -9514,71 +9051,33 @@ static epctx_status epctx__lower_conv(epctx__compiler *c) {
 
 /* -- ConvTranspose: one Conv yields a channel per sub-pixel phase, a Move interleaves them -- */
 
-/* Output extent of one axis, and the padding of the result: negative if it grows. */
-static epctx_status epctx__transposed_axis(epctx__compiler *c, int64_t in, int64_t kernel,
-                                           int64_t stride, int64_t dilation, int64_t extra,
-                                           int64_t wanted, const epctx_str *auto_pad,
-                                           int64_t *before, int64_t *after, int64_t *out) {
-    const int64_t top = INT32_MAX / 8;
-    int64_t reach, full, total;
-    if (kernel < 1 || stride < 1 || dilation < 1 || kernel > 4096 || stride > 4096 ||
-        dilation > 4096 || in > top / 4096 || extra < 0 || extra > 4096 || *before < 0 ||
-        *after < 0 || *before > top || *after > top || wanted < 0 || wanted > top)
-        return EPCTX__REFUSE(
-            c, "kernel %d, stride %d, dilation %d, their pads or output: out of range", kernel,
-            stride, dilation);
-    reach = (kernel - 1) * dilation + 1;
-    full = (in - 1) * stride + reach + extra;
-    if (wanted > 0 || epctx_str_is(*auto_pad, "SAME_UPPER") ||
-        epctx_str_is(*auto_pad, "SAME_LOWER")) {
-        *out = wanted > 0 ? wanted : in * stride;
-        total = full - *out;
-        *before = epctx_str_is(*auto_pad, "SAME_UPPER") ? total / 2 : total - total / 2;
-        *before = total < 0 ? 0 : *before; /* missing elements are added at the end */
-        *after = total - *before;
-    } else if (epctx_str_is(*auto_pad, "VALID")) {
-        *before = *after = 0;
-    }
-    *out = full - *before - *after;
-    *after -= extra;
-    if (*out < 1 || *before > reach - 1 || *after > reach - 1)
-        return EPCTX__REFUSE(c, "pads %d and %d: invalid for a kernel of %d", *before, *after,
-                             reach);
-    return EPCTX_OK;
-}
-
 /* Parameters of a transposed convolution; arrays: the two spatial axes. */
 typedef struct epctx__transposed {
     int64_t groups, channels, outputs; /* of one group */
     epctx__geometry g;                 /* of the plane: `in` and `out` as those of the node */
-    int64_t phases[2], taps[2];        /* taps of one phase */
+    int64_t phases[2];
+    epctx__geometry v; /* of the Conv: a phase's taps over the input with its zeros in between */
 } epctx__transposed;
 
 /* Weights [group][channel][output][ky][kx] to [group][output][phases][channel][taps], flipped. */
 static epctx_status epctx__turn_weights(epctx__compiler *c, const epctx__transposed *p, uint32_t w,
                                         uint32_t *turned) {
     const bool folding = c->folding;
-    const int64_t ty = p->taps[0], tx = p->taps[1], sy = p->phases[0], sx = p->phases[1];
-    const int64_t area = ty * sy * tx * sx;
-    const epctx__shape all = {3, {p->groups * p->channels * p->outputs, ty * sy, tx * sx}};
+    const int64_t ty = p->v.kernel[0], tx = p->v.kernel[1], sy = p->phases[0], sx = p->phases[1];
+    const int64_t area = ty * sy * tx * sx, filters = p->groups * p->channels * p->outputs;
+    const epctx__shape given = {3, {filters, p->g.kernel[0], p->g.kernel[1]}};
+    const epctx__shape all = {3, {filters, ty * sy, tx * sx}};
     const epctx__shape out = {7, {p->groups, p->outputs, sy, sx, p->channels, ty, tx}};
     const int64_t from[7] = {
         p->channels * p->outputs * area, area, tx * sx, 1, p->outputs * area, -sy * tx * sx, -sx};
-    epctx__shape given = all;
-    int64_t dense[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    uint32_t padded = w;
     c->folding = c->tensors[w].constant;
-    given.dims[1] = p->g.kernel[0];
-    given.dims[2] = p->g.kernel[1];
-    if (given.dims[1] != all.dims[1] || given.dims[2] != all.dims[2]) {
-        epctx__dense(&given, dense);
-        epctx__dense(&all, to);
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &padded));
-        EPCTX__TRY(epctx__emit_fill(c, padded, 0));
-        EPCTX__TRY(epctx__emit_move(c, w, padded, &given, 0, 0, dense, to));
+    if (!epctx__same_shape(&given, &all)) {
+        EPCTX__TRY(epctx__alias(c, w, &given, 0, turned));
+        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0, &w));
+        EPCTX__TRY(epctx__put_part(c, *turned, w, 0, 0));
     }
-    EPCTX__TRY(epctx__emit_picked(
-        c, padded, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx), from, turned));
+    EPCTX__TRY(epctx__emit_picked(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx),
+                                  from, turned));
     c->folding = folding;
     return EPCTX_OK;
 }
@@ -9598,168 +9097,144 @@ static epctx_status epctx__turn_bias(epctx__compiler *c, const epctx__transposed
 
 /* Images [plane][phases][row][column] to [plane][out]: each phase's points are a stride apart. */
 static epctx_status epctx__interleave(epctx__compiler *c, const epctx__transposed *p,
-                                      const epctx__window *w, const epctx__shape *ys, uint32_t x,
-                                      uint32_t *y) {
-    const int64_t sy = p->phases[0], sx = p->phases[1], rows = w->out_h, columns = w->out_w;
-    const int64_t planes = ys->dims[0] * ys->dims[1], width = columns * sx;
+                                      const epctx__shape *ys, uint32_t x, uint32_t *y) {
+    const int64_t sy = p->phases[0], sx = p->phases[1], rows = p->v.out[0], columns = p->v.out[1];
+    const int64_t planes = ys->dims[0] * ys->dims[1], width = columns * sx, area = rows * columns;
     const epctx__shape all = {5, {planes, rows, sy, columns, sx}};
     const epctx__shape crop = {3, {planes, p->g.out[0], p->g.out[1]}};
-    const int64_t area = rows * columns;
     const int64_t from[5] = {area * sy * sx, columns, area * sx, 1, area};
     const int64_t wide[3] = {area * sy * sx, width, 1};
-    int64_t to[EPCTX_NPU_MAX_RANK];
     *y = x;
     if (sy * sx > 1) EPCTX__TRY(epctx__emit_picked(c, x, &all, 0, from, y));
     if (rows * sy == p->g.out[0] && width == p->g.out[1]) return epctx__alias(c, *y, ys, 0, y);
-    x = *y;
-    epctx__dense(&crop, to);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, ys, y));
-    return epctx__emit_move(c, x, *y, &crop,
-                            (uint64_t)(p->g.before[0] % sy * width + p->g.before[1] % sx), 0, wide,
-                            to);
+    EPCTX__TRY(epctx__emit_picked(
+        c, *y, &crop, (uint64_t)(p->g.before[0] % sy * width + p->g.before[1] % sx), wide, y));
+    c->tensors[*y].shape = *ys;
+    return EPCTX_OK;
 }
 
 /* Inserts zeros between the elements of the input where phases do not do it. */
 static epctx_status epctx__spread(epctx__compiler *c, const epctx__transposed *p, uint32_t x,
-                                  int64_t planes, uint32_t *y) {
-    epctx__shape in = {3, {0}}, out = {3, {0}}, image = {4, {0}};
-    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    uint32_t i;
+                                  int64_t batch, uint32_t *y) {
+    const int64_t channels = p->groups * p->channels, *in = p->g.in, *out = p->v.in;
+    const int64_t gaps[2] = {p->g.stride[0] / p->phases[0], p->g.stride[1] / p->phases[1]};
+    const epctx__shape walk = {3, {batch * channels, in[0], in[1]}};
+    const epctx__shape image = {4, {batch, channels, out[0], out[1]}};
+    const int64_t from[3] = {in[0] * in[1], in[1], 1};
+    const int64_t to[3] = {out[0] * out[1], gaps[0] * out[1], gaps[1]};
     *y = x;
-    if (p->g.stride[0] == p->phases[0] && p->g.stride[1] == p->phases[1]) return EPCTX_OK;
-    in.dims[0] = out.dims[0] = planes;
-    for (i = 0; i < 2; i++) {
-        in.dims[i + 1] = p->g.in[i];
-        out.dims[i + 1] = (p->g.in[i] - 1) * (p->g.stride[i] / p->phases[i]) + 1;
-        image.dims[i + 2] = out.dims[i + 1];
-    }
-    image.dims[1] = p->groups * p->channels;
-    image.dims[0] = planes / image.dims[1];
-    epctx__dense(&in, from);
-    epctx__dense(&out, to);
-    to[1] *= p->g.stride[0] / p->phases[0];
-    to[2] *= p->g.stride[1] / p->phases[1];
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &image, y));
-    EPCTX__TRY(epctx__emit_fill(c, *y, 0));
-    return epctx__emit_move(c, x, *y, &in, 0, 0, from, to);
+    if (gaps[0] == 1 && gaps[1] == 1) return EPCTX_OK;
+    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &image, 0, y));
+    return epctx__emit_move(c, x, *y, &walk, 0, 0, from, to);
 }
 
-/* Reads the attributes; the caller has set rank, in and kernel. */
+/* Reads the attributes; the caller has set rank, in and kernel. Pads of the result: negative where
+ * it grows. */
 static epctx_status epctx__transposed_axes(epctx__compiler *c, epctx__geometry *g) {
-    const epctx_str auto_pad = epctx__auto_pad(c);
-    int64_t extra[EPCTX_NPU_MAX_RANK], wanted[EPCTX_NPU_MAX_RANK];
+    int64_t extras[EPCTX_NPU_MAX_RANK], sizes[EPCTX_NPU_MAX_RANK];
+    const int64_t top = INT32_MAX / 8;
     uint32_t i;
     EPCTX__TRY(epctx__geometry_attrs(c, g));
-    EPCTX__TRY(epctx__ints(c, "output_padding", g->rank, 0, extra));
-    EPCTX__TRY(epctx__ints(c, "output_shape", g->rank, 0, wanted));
-    for (i = 0; i < g->rank; i++)
-        EPCTX__TRY(epctx__transposed_axis(c, g->in[i], g->kernel[i], g->stride[i], g->dilation[i],
-                                          extra[i], wanted[i], &auto_pad, &g->before[i],
-                                          &g->after[i], &g->out[i]));
+    EPCTX__TRY(epctx__ints(c, "output_padding", g->rank, 0, extras));
+    EPCTX__TRY(epctx__ints(c, "output_shape", g->rank, 0, sizes));
+    for (i = 0; i < g->rank; i++) {
+        const int64_t in = g->in[i], kernel = g->kernel[i], stride = g->stride[i];
+        const int64_t dilation = g->dilation[i], extra = extras[i], wanted = sizes[i];
+        int64_t reach, full;
+        if (kernel < 1 || stride < 1 || dilation < 1 || kernel > 4096 || stride > 4096 ||
+            dilation > 4096 || in > top / 4096 || extra < 0 || extra > 4096 || g->before[i] < 0 ||
+            g->after[i] < 0 || g->before[i] > top || g->after[i] > top || wanted < 0 ||
+            wanted > top)
+            return EPCTX__REFUSE(
+                c, "kernel %d, stride %d, dilation %d, their pads or output: out of range", kernel,
+                stride, dilation);
+        reach = (kernel - 1) * dilation + 1;
+        full = (in - 1) * stride + reach + extra;
+        if (wanted > 0 || g->auto_pad >= EPCTX__PAD_UPPER)
+            epctx__halve_pads(g, i, full - (wanted > 0 ? wanted : in * stride));
+        g->out[i] = full - g->before[i] - g->after[i];
+        g->after[i] -= extra;
+        if (g->out[i] < 1 || g->before[i] > reach - 1 || g->after[i] > reach - 1)
+            return EPCTX__REFUSE(c, "pads %d and %d: invalid for a kernel of %d", g->before[i],
+                                 g->after[i], reach);
+    }
     return EPCTX_OK;
 }
 
 static epctx_status epctx__transposed_of(epctx__compiler *c, const epctx__shape *xs,
                                          const epctx__shape *ws, epctx__transposed *p) {
-    epctx__geometry *g = &p->g;
+    epctx__geometry *g = &p->g, *v = &p->v;
     bool spread;
     uint32_t i;
-    epctx__geometry_image(g, xs);
-    memcpy(g->kernel, ws->dims + 2, g->rank * sizeof *g->kernel);
+    epctx__geometry_image(g, xs, ws);
     EPCTX__TRY(epctx__transposed_axes(c, g));
     epctx__geometry_plane(g);
+    *v = *g;
     spread = p->groups > 1 && p->channels == 1 && p->outputs == 1 && g->stride[0] <= 2 &&
              g->stride[1] <= 2; /* Depthwise pays for a zero less than for a phase */
     for (i = 0; i < 2; i++) {   /* few zeros among the taps, and each phase has its own */
-        p->phases[i] =
+        const int64_t phases =
             g->dilation[i] == 1 && g->stride[i] <= g->kernel[i] && !spread ? g->stride[i] : 1;
-        p->taps[i] = (g->kernel[i] + p->phases[i] - 1) / p->phases[i];
+        const int64_t places = (g->before[i] % phases + g->out[i] + phases - 1) / phases;
+        int64_t reach;
+        p->phases[i] = phases;
+        v->stride[i] = 1;
+        v->kernel[i] = (g->kernel[i] + phases - 1) / phases;
+        reach = (v->kernel[i] - 1) * g->dilation[i];
+        v->in[i] = (g->in[i] - 1) * (g->stride[i] / phases) + 1;
+        v->before[i] = reach - g->before[i] / phases;
+        v->out[i] = v->in[i] + v->before[i] - reach; /* as many as the phases need, or more */
+        v->after[i] = places > v->out[i] ? places - v->out[i] : 0;
+        v->out[i] += v->after[i];
     }
     return EPCTX_OK;
 }
 
-/* Window of one axis: as many places as the phases of the result need, or more. */
-static void epctx__phase_axis(const epctx__transposed *p, uint32_t axis, uint32_t *in,
-                              uint32_t *out, uint32_t *low, uint32_t *high) {
-    const int64_t phases = p->phases[axis], reach = (p->taps[axis] - 1) * p->g.dilation[axis];
-    const int64_t size = (p->g.in[axis] - 1) * (p->g.stride[axis] / phases) + 1;
-    const int64_t first = reach - p->g.before[axis] / phases;
-    const int64_t places = (p->g.before[axis] % phases + p->g.out[axis] + phases - 1) / phases;
-    const int64_t last = places + reach - size - first;
-    *in = (uint32_t)size;
-    *low = (uint32_t)first;
-    *high = (uint32_t)(last < 0 ? 0 : last);
-    *out = *in + *low + *high - (uint32_t)reach;
-}
-
-static epctx_status epctx__lower_conv_transpose(epctx__compiler *c) {
-    epctx__shape xs, ws, ys, image;
+/* Weights fit the channels. */
+static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) {
+    const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
+    epctx__shape ys = xs;
     epctx__transposed p;
-    epctx__window w;
-    epctx__step s;
-    uint32_t x = c->in[0], weights = c->in[1], bias, y;
-    EPCTX__TRY(epctx__want_image(c, x));
-    xs = c->tensors[x].shape;
-    ws = c->tensors[weights].shape;
-    p.groups = epctx_node_int(c->node, "group", 1);
-    if (ws.rank != xs.rank || p.groups < 1 || xs.dims[1] % p.groups != 0 ||
-        ws.dims[0] != xs.dims[1] || c->tensors[weights].count == 0)
-        return EPCTX__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[weights].name,
-                              xs.dims[1]);
+    epctx__conv conv;
+    uint32_t x, weights, bias, y;
+    p.groups = groups;
     p.channels = xs.dims[1] / p.groups;
     p.outputs = ws.dims[1];
     EPCTX__TRY(epctx__transposed_of(c, &xs, &ws, &p));
+    memset(&conv, 0, sizeof conv);
+    EPCTX__TRY(epctx__plane_window(c, &p.v, &conv.window));
     EPCTX__TRY(epctx__optional(c, 2, &bias));
     EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, bias));
-    EPCTX__TRY(epctx__turn_weights(c, &p, weights, &weights));
-    EPCTX__TRY(epctx__spread(c, &p, x, xs.dims[0] * xs.dims[1], &x));
-    memset(&w, 0, sizeof w);
-    epctx__phase_axis(&p, 0, &w.in_h, &w.out_h, &w.top, &w.bottom);
-    epctx__phase_axis(&p, 1, &w.in_w, &w.out_w, &w.left, &w.right);
-    w.kernel_h = (uint32_t)p.taps[0];
-    w.kernel_w = (uint32_t)p.taps[1];
-    w.stride_h = w.stride_w = 1;
-    w.dilation_h = (uint32_t)p.g.dilation[0];
-    w.dilation_w = (uint32_t)p.g.dilation[1];
-    if (!epctx__window_ok(&w))
-        return EPCTX__REFUSE(c, "window %dx%d is too large", p.g.kernel[0], p.g.kernel[1]);
+    EPCTX__TRY(epctx__turn_weights(c, &p, c->in[1], &weights));
+    EPCTX__TRY(epctx__spread(c, &p, c->in[0], xs.dims[0], &x));
     EPCTX__TRY(epctx__turn_bias(c, &p, &bias));
-    image = epctx__image(&xs, p.outputs * p.groups * p.phases[0] * p.phases[1], &w);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &image, &y));
-    epctx__step_init(&s, EPCTX__OP_CONV, x, weights, y);
-    s.in[2] = bias;
-    s.params.conv.batch = (uint32_t)xs.dims[0];
-    s.params.conv.groups = (uint32_t)p.groups;
-    s.params.conv.in_channels = (uint32_t)p.channels;
-    s.params.conv.out_channels = (uint32_t)(p.outputs * p.phases[0] * p.phases[1]);
-    EPCTX__TRY(epctx__emit_conv(c, &s, &w));
-    ys = xs;
+    conv.batch = (uint32_t)xs.dims[0];
+    conv.groups = (uint32_t)p.groups;
+    conv.in_channels = (uint32_t)p.channels;
+    conv.out_channels = (uint32_t)(p.outputs * p.phases[0] * p.phases[1]);
+    EPCTX__TRY(epctx__emit_conv(c, x, weights, bias, &xs, &conv, &y));
     ys.dims[1] = p.outputs * p.groups;
     memcpy(ys.dims + 2, p.g.out + 4 - xs.rank, (xs.rank - 2) * sizeof *p.g.out);
-    EPCTX__TRY(epctx__interleave(c, &p, &w, &ys, y, &y));
-    return epctx__set_output(c, 0, y);
+    return epctx__interleave(c, &p, &ys, y, &c->y);
 }
 
-/* Zeros around an image instead of the padding of its window. */
-static epctx_status epctx__pad_window(epctx__compiler *c, uint32_t *x, epctx__window *w) {
-    int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
-    epctx__shape shape = c->tensors[*x].shape;
-    const uint32_t flat = shape.rank == 3;
-    uint32_t y;
-    if (w->top + w->left + w->bottom + w->right == 0) return EPCTX_OK;
-    pads[2] = flat ? w->left : w->top;
-    pads[shape.rank + 2] = flat ? w->right : w->bottom;
-    pads[3] = flat ? pads[3] : w->left;
-    pads[shape.rank + 3] = flat ? pads[shape.rank + 3] : w->right;
+/* Zeros around an image instead of the padding of its windows. */
+static epctx_status epctx__pad_image(epctx__compiler *c, uint32_t *x, epctx__geometry *g) {
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0}, all = 0;
+    const uint32_t from = *x;
+    epctx__shape shape = c->tensors[from].shape;
+    uint32_t i;
+    for (i = 0; i < g->rank; i++) {
+        all += g->before[i] + g->after[i];
+        g->in[i] += g->before[i] + g->after[i];
+        pads[2 + i] = g->before[i];
+        pads[shape.rank + 2 + i] = g->after[i];
+        g->before[i] = g->after[i] = 0;
+    }
+    if (all == 0) return EPCTX_OK;
     EPCTX__TRY(epctx__pad_shape(c, EPCTX__PAD_CONSTANT, pads, &shape));
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[*x].elem, &shape, &y));
-    EPCTX__TRY(epctx__emit_fill(c, y, 0));
-    EPCTX__TRY(epctx__pad_boxes(c, EPCTX__PAD_CONSTANT, *x, y, pads));
-    w->in_h += w->top + w->bottom;
-    w->in_w += w->left + w->right;
-    w->top = w->left = w->bottom = w->right = 0;
-    *x = y;
-    return EPCTX_OK;
+    EPCTX__TRY(epctx__emit_filled(c, c->tensors[from].elem, &shape, 0, x));
+    return epctx__pad_boxes(c, EPCTX__PAD_CONSTANT, from, *x, pads);
 }
 
 typedef enum epctx__pool_form {
@@ -9768,43 +9243,20 @@ typedef enum epctx__pool_form {
     EPCTX__POOL_LP
 } epctx__pool_form;
 
-#define EPCTX__SAME_DIFFERS "no SAME with dilations or windows apart: runtimes differ"
-
-static epctx_status epctx__lower_pool(epctx__compiler *c) {
-    const bool average = c->variant == EPCTX__POOL_AVERAGE;
-    epctx__shape xs, ys;
-    int64_t kernel[2] = {1, 1};
+/* Largest or average values of windows of one or two axes; `shape`: of the result. */
+static epctx_status epctx__emit_pool(epctx__compiler *c, uint32_t x, bool average,
+                                     epctx__geometry *g, const epctx__shape *shape, uint32_t *y) {
     epctx__step s;
     epctx__pool *p = &s.params.pool;
-    const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
-    uint32_t x = c->in[0], y;
-    const int32_t type = c->tensors[x].elem;
-    if (!average && epctx__stored_size(type) == 1) /* float represents bytes exactly */
-        EPCTX__TRY(epctx__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
-    EPCTX__TRY(epctx__want_float(c, x));
-    xs = c->tensors[x].shape;
-    if (epctx_node_attr(c->node, "kernel_shape") == NULL)
-        return epctx__bad_attr(c, "kernel_shape", "a value: it is required");
-    EPCTX__TRY(epctx__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
     epctx__step_init(&s, EPCTX__OP_POOL, x, EPCTX__NONE, 0);
-    EPCTX__TRY(epctx__window_of(c, &xs, kernel, &p->window));
-    if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
-        (p->window.dilation_h != 1 || p->window.dilation_w != 1 ||
-         (average &&
-          (p->window.stride_h > p->window.kernel_h || p->window.stride_w > p->window.kernel_w))))
-        return epctx__bad_attr(c, "auto_pad", EPCTX__SAME_DIFFERS);
-    p->batch = (uint32_t)xs.dims[0];
-    p->channels = p->row = (uint32_t)xs.dims[1];
-    s.images = true;
-    p->kind = average ? EPCTX__SLIDE_AVERAGE : EPCTX__SLIDE_MAX;
     if (average && epctx_node_int(c->node, "count_include_pad", 0) != 0)
-        EPCTX__TRY(epctx__pad_window(c, &s.in[0], &p->window));
-    ys = epctx__image(&xs, xs.dims[1], &p->window);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
-    s.out = y;
-    EPCTX__TRY(epctx__emit(c, &s));
-    EPCTX__TRY(epctx__emit_cast(c, y, type, &y));
-    return epctx__set_output(c, 0, y);
+        EPCTX__TRY(epctx__pad_image(c, &s.in[0], g));
+    EPCTX__TRY(epctx__plane_window(c, g, &p->window));
+    p->batch = (uint32_t)shape->dims[0];
+    p->channels = p->row = (uint32_t)shape->dims[1];
+    p->kind = average ? EPCTX__SLIDE_AVERAGE : EPCTX__SLIDE_MAX;
+    s.images = true;
+    return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, shape, y);
 }
 
 /* -- reductions -- */
@@ -9867,27 +9319,24 @@ static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind ki
     return epctx__alias(c, x, &last, 0, y);
 }
 
-/* The axes of a reduction; `noop`: there are none, and the node is the identity. */
-static epctx_status epctx__reduce_axes(epctx__compiler *c, uint32_t x, int64_t since, bool *marked,
-                                       bool *noop) {
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK];
-    const uint32_t rank = c->tensors[x].shape.rank;
-    size_t count;
+/* The axes of a reduction. */
+static epctx_status epctx__reduce_axes(epctx__compiler *c, int64_t since, bool *marked) {
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    epctx__list axes;
+    bool all;
     uint32_t i;
-    bool found;
-    EPCTX__TRY(epctx__ints_of(c, "axes", 1, since, axes, &count, &found));
-    *noop = count == 0 && epctx_node_int(c->node, "noop_with_empty_axes", 0) != 0;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = count == 0 && !*noop && i < rank;
-    return epctx__mark_axes(c, axes, count, rank, marked);
+    EPCTX__TRY(epctx__ints_of(c, "axes", 1, since, &axes));
+    all = axes.count == 0 && epctx_node_int(c->node, "noop_with_empty_axes", 0) == 0;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = all && i < rank;
+    return epctx__mark_axes(c, axes.v, axes.count, rank, marked);
 }
 
 static epctx_status epctx__lower_reduce(epctx__compiler *c) {
     const epctx__reduce_kind kind = (epctx__reduce_kind)c->variant;
     const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
-    bool marked[EPCTX_NPU_MAX_RANK], noop;
-    EPCTX__TRY(epctx__reduce_axes(c, c->in[0], kind == EPCTX__REDUCE_SUM ? 13 : 18, marked, &noop));
-    return noop ? epctx__lower_identity(c)
-                : epctx__reduce_over(c, kind, c->in[0], marked, keep, &c->y);
+    bool marked[EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx__reduce_axes(c, kind == EPCTX__REDUCE_SUM ? 13 : 18, marked));
+    return epctx__reduce_over(c, kind, c->in[0], marked, keep, &c->y);
 }
 
 /* -- reductions made of several steps -- */
@@ -9902,14 +9351,13 @@ typedef enum epctx__reduce_form {
 
 static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
     const epctx__reduce_form form = (epctx__reduce_form)c->variant;
-    bool marked[EPCTX_NPU_MAX_RANK], keep = false, noop;
+    const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
+    bool marked[EPCTX_NPU_MAX_RANK];
     uint32_t x = c->in[0], y, top = EPCTX__NONE, zero;
-    int32_t type;
-    EPCTX__TRY(epctx__reduce_axes(c, x, 18, marked, &noop));
-    type = c->tensors[x].elem;
+    EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
     switch (form) {
     case EPCTX__FORM_L1:
-        EPCTX__TRY(epctx__scalar(c, type, 0, &zero));
+        EPCTX__TRY(epctx__scalar(c, c->tensors[x].elem, 0, &zero));
         EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_SUB, zero, x, &y));
         EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_MAX, x, y, &x));
         break;
@@ -9925,21 +9373,14 @@ static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
         EPCTX__TRY(epctx__emit_act(c, x, EPCTX__ACT_EXP, 0.0f, 0.0f, &x));
         break;
     }
-    keep = epctx_node_int(c->node, "keepdims", 1) != 0;
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, x, marked, keep, &y));
-    if (form == EPCTX__FORM_L2) {
-        EPCTX__TRY(epctx__want_float(c, y));
-        EPCTX__TRY(epctx__emit_act(c, y, EPCTX__ACT_SQRT, 0.0f, 0.0f, &y));
-    }
-    if (form >= EPCTX__FORM_LOG) {
-        EPCTX__TRY(epctx__want_float(c, y));
-        EPCTX__TRY(epctx__emit_act(c, y, EPCTX__ACT_LOG, 0.0f, 0.0f, &y));
-    }
-    if (form == EPCTX__FORM_LOG_EXP) {
-        EPCTX__TRY(epctx__alias(c, top, &c->tensors[y].shape, 0, &top));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, top, &y));
-    }
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, x, marked, keep, &c->y));
+    if (form == EPCTX__FORM_L1 || form == EPCTX__FORM_SQUARE) return EPCTX_OK;
+    EPCTX__TRY(epctx__want_float(c, c->y));
+    EPCTX__TRY(epctx__emit_act(c, c->y, form == EPCTX__FORM_L2 ? EPCTX__ACT_SQRT : EPCTX__ACT_LOG,
+                               0.0f, 0.0f, &c->y));
+    if (form != EPCTX__FORM_LOG_EXP) return EPCTX_OK;
+    EPCTX__TRY(epctx__alias(c, top, &c->tensors[c->y].shape, 0, &top));
+    return epctx__emit_binary(c, EPCTX__BINARY_ADD, c->y, top, &c->y);
 }
 
 static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axis, bool smallest,
@@ -9960,32 +9401,25 @@ static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axi
 }
 
 static epctx_status epctx__lower_arg(epctx__compiler *c) {
-    const bool smallest = c->variant != 0;
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
-    epctx__shape shape;
-    uint32_t x = c->in[0], y, axis, i;
-    EPCTX__TRY(epctx__axis_attr(c, 0, c->tensors[x].shape.rank, 0, &axis));
-    EPCTX__TRY(epctx__emit_arg(c, x, axis, smallest, last, 1, &y));
-    if (epctx_node_int(c->node, "keepdims", 1) == 0) {
-        shape = c->tensors[y].shape;
-        for (i = axis; i + 1 < shape.rank; i++) shape.dims[i] = shape.dims[i + 1];
-        shape.rank--;
-        return epctx__lower_alias(c, y, &shape);
-    }
-    return epctx__set_output(c, 0, y);
+    epctx__shape shape = c->tensors[c->in[0]].shape;
+    uint32_t axis;
+    EPCTX__TRY(epctx__axis_attr(c, 0, shape.rank, 0, &axis));
+    EPCTX__TRY(epctx__emit_arg(c, c->in[0], axis, c->variant != 0, last, 1, &c->y));
+    if (epctx_node_int(c->node, "keepdims", 1) != 0) return EPCTX_OK;
+    memmove(shape.dims + axis, shape.dims + axis + 1, (--shape.rank - axis) * sizeof *shape.dims);
+    return epctx__lower_alias(c, c->y, &shape);
 }
 
 /* 1 at the first maximum, else 0. */
 static epctx_status epctx__lower_hardmax(epctx__compiler *c) {
     const bool old = c->node->version < 13;
-    epctx__shape shape, flat;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__shape flat = shape;
     uint32_t x = c->in[0], y, axis, ramp;
-    shape = flat = c->tensors[x].shape;
     EPCTX__TRY(epctx__axis_attr(c, old ? 1 : -1, shape.rank, 0, &axis));
     if (old) {
-        flat.rank = 2;
-        flat.dims[0] = (int64_t)epctx__product(&shape, 0, axis);
-        flat.dims[1] = (int64_t)epctx__product(&shape, axis, shape.rank);
+        flat = epctx__flat(&shape, axis);
         axis = 1;
         EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
     }
@@ -10051,10 +9485,10 @@ static epctx_status epctx__emit_softmax(epctx__compiler *c, uint32_t x, uint32_t
 
 static epctx_status epctx__lower_softmax(epctx__compiler *c) {
     const bool old = c->node->version < 13; /* flattens from the axis on */
-    uint32_t x = c->in[0], axis, rank;
-    rank = c->tensors[x].shape.rank;
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    uint32_t axis;
     EPCTX__TRY(epctx__axis_attr(c, old ? 1 : -1, rank, old ? 1 : 0, &axis));
-    return epctx__emit_softmax(c, x, axis, old ? rank : axis + 1, c->variant != 0, &c->y);
+    return epctx__emit_softmax(c, c->in[0], axis, old ? rank : axis + 1, c->variant != 0, &c->y);
 }
 
 /* -- matrices -- */
@@ -11360,17 +10794,17 @@ static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
 }
 
 static epctx_status epctx__lower_center_crop_pad(epctx__compiler *c) {
-    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK], before;
+    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], before;
     epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__list axes;
     uint32_t x = c->in[0], y, id = c->in[1], axis;
-    size_t count, axis_count, i;
-    bool found;
+    size_t count, i;
     EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
-    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, axes, &axis_count, &found));
-    if (count != (found ? axis_count : shape.rank))
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
+    if (count != (axes.found ? axes.count : shape.rank))
         return EPCTX__INVALID(c, "shape: expected a size for each axis");
     for (i = 0; i < count; i++) {
-        EPCTX__TRY(epctx__axis(c, found ? axes[i] : (int64_t)i, shape.rank, 0, &axis));
+        EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, shape.rank, 0, &axis));
         if (sizes[i] < 1) return EPCTX__REFUSE(c, "shape: expected >= 1, found %d", sizes[i]);
         before = (sizes[i] - shape.dims[axis]) / 2;
         if (sizes[i] < shape.dims[axis]) {
@@ -11633,11 +11067,6 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
 
 /* -- windows of any rank: their elements are taken, or added up, by constant indices -- */
 
-static epctx__shape epctx__shape4(int64_t a, int64_t b, int64_t c, int64_t d) {
-    const epctx__shape shape = {4, {a, b, c, d}};
-    return shape;
-}
-
 static epctx_status epctx__reshape(epctx__compiler *c, uint32_t *x, epctx__shape shape) {
     return epctx__alias(c, *x, &shape, 0, x);
 }
@@ -11785,33 +11214,36 @@ static epctx_status epctx__pool_indices(epctx__compiler *c, const epctx__geometr
     return epctx__set_output(c, 1, at);
 }
 
-/* Pools that the command does not compute: of other ranks, with indices, of powers. */
-static epctx_status epctx__lower_any_pool(epctx__compiler *c) {
+static epctx_status epctx__lower_pool(epctx__compiler *c) {
     const bool max = c->variant == EPCTX__POOL_MAX, lp = c->variant == EPCTX__POOL_LP;
     const bool indices = max && epctx__unused_outputs(c, 1) != EPCTX_OK;
-    bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true};
-    const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
+    const int32_t type = c->tensors[c->in[0]].elem;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true}, plain;
     epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__geometry g;
     uint32_t x = c->in[0], windows, y, i;
     int64_t p = 1;
-    int32_t type;
-    if (!indices && !lp && (shape.rank == 3 || shape.rank == 4)) return epctx__lower_pool(c);
     epctx_error_clear(c->error);
-    type = c->tensors[x].elem;
-    if (max && epctx__stored_size(type) == 1)
+    if (max && epctx__stored_size(type) == 1) /* float represents bytes exactly */
         EPCTX__TRY(epctx__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     EPCTX__TRY(epctx__want_float(c, x));
     if (shape.rank < 3 || epctx_node_attr(c->node, "kernel_shape") == NULL)
         return epctx__bad_attr(c, "kernel_shape", "a value, and an input of rank >= 3");
-    epctx__geometry_image(&g, &shape);
+    epctx__geometry_image(&g, &shape, NULL);
     EPCTX__TRY(epctx__ints(c, "kernel_shape", g.rank, 1, g.kernel));
-    EPCTX__TRY(epctx__geometry_of(c, &g));
+    EPCTX__TRY(epctx__geometry_axes(c, &g));
+    plain = !indices && !lp && g.rank <= 2; /* what the command computes */
     for (i = 0; i < g.rank; i++)
-        if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
-            (g.dilation[i] != 1 || g.stride[i] > g.kernel[i]))
-            return epctx__bad_attr(c, "auto_pad", EPCTX__SAME_DIFFERS);
+        if (g.auto_pad >= EPCTX__PAD_UPPER &&
+            (g.dilation[i] != 1 || (g.stride[i] > g.kernel[i] && !(plain && max))))
+            return epctx__bad_attr(c, "auto_pad",
+                                   "no SAME with dilations or windows apart: runtimes differ");
     memcpy(shape.dims + 2, g.out, g.rank * sizeof *g.out);
+    if (plain) {
+        EPCTX__TRY(epctx__emit_pool(c, x, !max, &g, &shape, &y));
+        return epctx__emit_cast(c, y, type, &c->y);
+    }
+    EPCTX__TRY(epctx__geometry_sizes(c, &g));
     if (lp) {
         EPCTX__TRY(epctx__p_attr(c, &p));
         EPCTX__TRY(epctx__powers(c, x, p, &x));
@@ -11874,8 +11306,7 @@ static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
     if (xs.rank == 3 || xs.rank == 4) return epctx__lower_conv(c);
     if (xs.rank < 3 || c->tensors[w].shape.rank != xs.rank)
         return EPCTX__INVALID(c, "expected input and weights of one rank, 3 or more");
-    epctx__geometry_image(&g, &xs);
-    memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
+    epctx__geometry_image(&g, &xs, &c->tensors[w].shape);
     EPCTX__TRY(epctx__geometry_of(c, &g));
     EPCTX__TRY(epctx__take_windows(c, x, &g, 0.0f, &x));
     EPCTX__TRY(epctx__reshape(c, &x, epctx__shape4(xs.dims[0], xs.dims[1], g.places, g.taps)));
@@ -11891,13 +11322,12 @@ static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
     epctx__geometry g;
     uint32_t x = c->in[0], w = c->in[1], y;
     ws = c->tensors[w].shape;
-    if (xs.rank == 3 || xs.rank == 4) return epctx__lower_conv_transpose(c);
     if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || xs.dims[1] % groups != 0 ||
         ws.dims[0] != xs.dims[1] || c->tensors[w].count == 0)
         return EPCTX__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[w].name,
                               xs.rank < 3 ? 0 : xs.dims[1]);
-    epctx__geometry_image(&g, &xs);
-    memcpy(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel);
+    if (xs.rank <= 4) return epctx__plane_transposed(c, groups);
+    epctx__geometry_image(&g, &xs, &ws);
     EPCTX__TRY(epctx__transposed_axes(c, &g));
     memcpy(g.in, g.out, sizeof g.in); /* windows over the result: its places are x's points */
     memcpy(g.out, xs.dims + 2, g.rank * sizeof *g.out);
@@ -11953,7 +11383,7 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     uint32_t x = c->in[0], indices = c->in[1], id = c->in[2], y, i;
     size_t count;
     if (shape.rank < 3) return EPCTX__INVALID(c, "expected rank >= 3");
-    epctx__geometry_image(&g, &shape);
+    epctx__geometry_image(&g, &shape, NULL);
     EPCTX__TRY(epctx__ints(c, "kernel_shape", g.rank, 1, g.kernel));
     EPCTX__TRY(epctx__geometry_attrs(c, &g));
     for (i = 0; i < g.rank; i++)
@@ -12284,8 +11714,7 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     if (xs.rank != 4 || c->tensors[w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
         return EPCTX__INVALID(c, "expected images and weights of rank 4 and channels for %d groups",
                               groups);
-    epctx__geometry_image(&g, &xs);
-    memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
+    epctx__geometry_image(&g, &xs, &c->tensors[w].shape);
     EPCTX__TRY(epctx__geometry_of(c, &g));
     if (c->tensors[offset].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
         (mask != EPCTX__NONE && c->tensors[mask].count * 2 != c->tensors[offset].count))
@@ -12454,7 +11883,7 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     uint32_t waves;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &waves));
     w = (float *)data;
-    EPCTX__NEW(c, turn, float, 2 * size);
+    EPCTX__MAKE(c, turn, float, 2 * size);
     for (i = 0; i < size; i++) {
         turn[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
         turn[2 * i + 1] = epctx__f_mul(epctx__wave(i, size, true), inverse ? scale : -1.0f);
@@ -12564,7 +11993,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"Atan", "x", epctx__lower_act, EPCTX__ACT_ATAN},
     {"Atanh", "x", epctx__lower_act, EPCTX__ACT_ATANH},
     {"Attention", "f---X", epctx__lower_attention, 0},
-    {"AveragePool", "x", epctx__lower_any_pool, EPCTX__POOL_AVERAGE},
+    {"AveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE},
     {"BatchNormalization", "f", epctx__lower_batch_norm, 0},
     {"BitShift", "", epctx__lower_bit_shift, 0},
     {"BitwiseAnd", "", epctx__lower_exact, EPCTX__EXACT_AND},
@@ -12590,7 +12019,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"CumSum", "xx", epctx__lower_cumsum, 0},
     {"DFT", "f-X", epctx__lower_dft, 0},
     {"DeformConv", "fff-X", epctx__lower_deform_conv, 0},
-    {"DepthToSpace", "x", epctx__lower_depth_to_space, 0},
+    {"DepthToSpace", "x", epctx__lower_blocks, false},
     {"DequantizeLinear", "xxX", epctx__lower_dequantize, 0},
     {"Det", "f", epctx__lower_det, 0},
     {"Div", "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
@@ -12606,8 +12035,8 @@ static const epctx__lowering epctx__lowers[] = {
     {"Floor", "x", epctx__lower_act, EPCTX__ACT_FLOOR},
     {"GRU", "", epctx__lower_cell, EPCTX__CELL_GRU},
     {"Gather", "xx", epctx__lower_gather, 0},
-    {"GatherElements", "xx", epctx__lower_gather_elements, 0},
-    {"GatherND", "xx", epctx__lower_gather_nd, 0},
+    {"GatherElements", "xx", epctx__lower_pick, false},
+    {"GatherND", "xx", epctx__lower_tuples, false},
     {"Gelu", "x", epctx__lower_gelu, 0},
     {"Gemm", "ffX", epctx__lower_gemm, 0},
     {"GlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
@@ -12637,11 +12066,11 @@ static const epctx__lowering epctx__lowers[] = {
     {"LogSoftmax", "f", epctx__lower_softmax, true},
     {"Loop", "X", epctx__lower_loop, false},
     {"LpNormalization", "f", epctx__lower_lp_norm, 0},
-    {"LpPool", "x", epctx__lower_any_pool, EPCTX__POOL_LP},
+    {"LpPool", "x", epctx__lower_pool, EPCTX__POOL_LP},
     {"MatMul", "ff", epctx__lower_matmul, 0},
     {"MatMulInteger", "", epctx__lower_integer, false},
     {"Max", "x", epctx__lower_many, EPCTX__BINARY_MAX},
-    {"MaxPool", "x", epctx__lower_any_pool, EPCTX__POOL_MAX},
+    {"MaxPool", "x", epctx__lower_pool, EPCTX__POOL_MAX},
     {"MaxUnpool", "fxX", epctx__lower_max_unpool, 0},
     {"Mean", "f", epctx__lower_mean, 0},
     {"MeanVarianceNormalization", "f", epctx__lower_mean_variance, 0},
@@ -12682,9 +12111,9 @@ static const epctx__lowering epctx__lowers[] = {
     {"Round", "x", epctx__lower_act, EPCTX__ACT_ROUND},
     {"STFT", "f-X", epctx__lower_stft, 0},
     {"Scan", "X", epctx__lower_loop, true},
-    {"Scatter", "xxx", epctx__lower_scatter_elements, 0},
-    {"ScatterElements", "xxx", epctx__lower_scatter_elements, 0},
-    {"ScatterND", "xxx", epctx__lower_scatter_nd, 0},
+    {"Scatter", "xxx", epctx__lower_pick, true},
+    {"ScatterElements", "xxx", epctx__lower_pick, true},
+    {"ScatterND", "xxx", epctx__lower_tuples, true},
     {"Selu", "x", epctx__lower_act, EPCTX__ACT_SELU},
     {"Shape", "x", epctx__lower_shape, 0},
     {"Shrink", "x", epctx__lower_act, EPCTX__ACT_SHRINK},
@@ -12699,7 +12128,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"SoftmaxCrossEntropyLoss", "fxX", epctx__lower_loss, true},
     {"Softplus", "x", epctx__lower_act, EPCTX__ACT_SOFTPLUS},
     {"Softsign", "x", epctx__lower_act, EPCTX__ACT_SOFTSIGN},
-    {"SpaceToDepth", "x", epctx__lower_space_to_depth, 0},
+    {"SpaceToDepth", "x", epctx__lower_blocks, true},
     {"Split", "x", epctx__lower_split, 0},
     {"Sqrt", "x", epctx__lower_act, EPCTX__ACT_SQRT},
     {"Squeeze", "x", epctx__lower_squeeze, 0},
@@ -12730,7 +12159,7 @@ typedef struct epctx__quantized {
 static const epctx__quantized epctx__quantizeds[] = {
     {{"QGemm", "ffX", epctx__lower_gemm, 0}, 0, 2, 6, 7},
     {{"QLinearAdd", "xx", epctx__lower_binary, EPCTX__BINARY_ADD}, 0, 2, 0, 6},
-    {{"QLinearAveragePool", "x", epctx__lower_any_pool, EPCTX__POOL_AVERAGE}, 0, 1, 0, 3},
+    {{"QLinearAveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE}, 0, 1, 0, 3},
     {{"QLinearConcat", "", epctx__lower_concat, 0}, 2, 0, 0, 0},
     {{"QLinearConv", "ff", epctx__lower_any_conv, 0}, 0, 2, 8, 6},
     {{"QLinearGlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN}, 0, 1, 0, 3},
@@ -12795,8 +12224,8 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
          epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
         return EPCTX__REFUSE(c,
                              "expected channels_last 0, and not ceil_mode with count_include_pad");
-    EPCTX__NEW(c, given, uint32_t, count + 2);
-    EPCTX__NEW(c, names, epctx_str, count + 2);
+    EPCTX__MAKE(c, given, uint32_t, count + 2);
+    EPCTX__MAKE(c, names, epctx_str, count + 2);
     inner.input_count = 0;
     for (i = 0; i < passed; i++) {
         EPCTX__TRY(epctx__input(c, i, &given[inner.input_count]));
@@ -13250,7 +12679,7 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
     uint32_t y = c->in[0];
     bool going = true;
     size_t i, n;
-    EPCTX__NEW(c, r, epctx__rounds, 1);
+    EPCTX__MAKE(c, r, epctx__rounds, 1);
     r->count = INT64_MAX;
     EPCTX__TRY(epctx__begin_rounds(c, r));
     if (r->lead != 0 && y != EPCTX__NONE) /* Loop */
@@ -13694,7 +13123,7 @@ typedef struct epctx__traffic {
 static epctx_status epctx__traffic_of(epctx__compiler *c, epctx__traffic **out) {
     epctx__traffic *traffic;
     uint32_t i, j;
-    EPCTX__NEW(c, traffic, epctx__traffic, c->buffer_count);
+    EPCTX__MAKE(c, traffic, epctx__traffic, c->buffer_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         if (s->dead) continue;
@@ -13743,7 +13172,7 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
     const size_t count = c->step_count, tensors = c->tensor_count;
     uint32_t *copies, j;
     size_t i;
-    EPCTX__NEW(c, copies, uint32_t, tensors); /* 0: none, or one more than the tensor */
+    EPCTX__MAKE(c, copies, uint32_t, tensors); /* 0: none, or one more than the tensor */
     c->steps = NULL;
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
@@ -13911,7 +13340,7 @@ typedef struct epctx__tree {
 static epctx_status epctx__new_tree(epctx__compiler *c, size_t count, epctx__tree *tree) {
     tree->leaves = 1;
     while (tree->leaves < count) tree->leaves *= 2;
-    EPCTX__NEW(c, tree->max, uint64_t, 2 * tree->leaves);
+    EPCTX__MAKE(c, tree->max, uint64_t, 2 * tree->leaves);
     return EPCTX_OK;
 }
 
@@ -14073,7 +13502,7 @@ static epctx_status epctx__split_pools(epctx__compiler *c) {
         room += next != 0 ? 2 * (size_t)c->steps[next].params.pool.window.out_h : 0;
     }
     if (room == c->step_count) return EPCTX_OK;
-    EPCTX__NEW(c, steps, epctx__step, room);
+    EPCTX__MAKE(c, steps, epctx__step, room);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         const size_t before = count;
@@ -14247,7 +13676,7 @@ static void epctx__try_order(epctx__compiler *c, epctx__planner *p, epctx__order
 
 static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
     size_t i;
-    EPCTX__NEW(c, p->list, epctx__item, 3 * c->buffer_count);
+    EPCTX__MAKE(c, p->list, epctx__item, 3 * c->buffer_count);
     p->by_time = p->list + c->buffer_count;
     p->beside = p->by_time + c->buffer_count;
     p->count = 0;
@@ -14430,7 +13859,7 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
     EPCTX__TRY(epctx__data(c, s->in[0], &data));
     EPCTX__TRY(epctx__data(c, s->in[1], &scale));
     if (s->in[2] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[2], &zeros));
-    EPCTX__NEW(c, *values, int32_t, t->count);
+    EPCTX__MAKE(c, *values, int32_t, t->count);
     *scales = (const float *)scale;
     *scale_step = q->channels != 1 ? 1 : 0;
     for (i = 0; i < t->count; i++) {
@@ -14928,7 +14357,7 @@ static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) 
     uint8_t *counted;
     size_t i;
     uint32_t j;
-    EPCTX__NEW(c, counted, uint8_t, c->tensor_count);
+    EPCTX__MAKE(c, counted, uint8_t, c->tensor_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         if (s->dead) continue;
@@ -14979,7 +14408,7 @@ static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, con
     EPCTX__TRY(epctx__next_weight(c, b, size, &args.out[0]));
     EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
     if (at == 1 && s->packs)
-        (void)epctx__run_pack(&s->pack, &args, c->error); /* it cannot fail */
+        (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
     else if (size > 0)
         memcpy(args.out[0], args.in[0], size);
     return epctx__add_weight(c, b, (uint8_t *)args.out[0], size, elem, index);
@@ -14999,6 +14428,11 @@ static epctx__operand epctx__operand_of(const epctx__compiler *c, uint32_t id) {
         o.offset = c->tensors[id].offset + buffer->offset;
     }
     return o;
+}
+
+static void epctx__set_pair(uint32_t *words, uint64_t value) {
+    words[0] = (uint32_t)(value & UINT32_MAX);
+    words[1] = (uint32_t)(value >> 32);
 }
 
 static epctx_status epctx__write_step(epctx__compiler *c, epctx__build *b, const epctx__step *s) {
@@ -15082,7 +14516,7 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
 static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
     size_t i;
     uint32_t j;
-    EPCTX__NEW(c, c->outputs, uint32_t, c->tensor_count);
+    EPCTX__MAKE(c, c->outputs, uint32_t, c->tensor_count);
     *count = 0;
     for (i = 0; i < c->tensor_count; i++) c->outputs[i] = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
@@ -15112,8 +14546,8 @@ static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compile
     const uint32_t given = (uint32_t)from->graph->initializer_count;
     const uint32_t count = (uint32_t)from->tensor_count;
     uint32_t i, id;
-    EPCTX__NEW(m, m->tensors, epctx__tensor, count);
-    EPCTX__NEW(m, m->steps, epctx__step, from->make_count);
+    EPCTX__MAKE(m, m->tensors, epctx__tensor, count);
+    EPCTX__MAKE(m, m->steps, epctx__step, from->make_count);
     memcpy(m->tensors, from->tensors, count * sizeof *m->tensors);
     m->tensor_count = m->tensor_room = count;
     m->step_room = from->make_count;
@@ -15162,9 +14596,9 @@ static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, u
     if (count == 0) return EPCTX_OK;
     memset(&graph, 0, sizeof graph);
     m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
-    EPCTX__NEW(from, ios, uint32_t, given + count);
-    EPCTX__NEW(from, values, epctx_value, given + count);
-    EPCTX__NEW(from, m.outputs, uint32_t, count);
+    EPCTX__MAKE(from, ios, uint32_t, given + count);
+    EPCTX__MAKE(from, values, epctx_value, given + count);
+    EPCTX__MAKE(from, m.outputs, uint32_t, count);
     EPCTX__TRY(epctx__making_steps(&m, from));
     for (i = 0; i < given; i++) {
         const uint32_t buffer = m.tensors[i].buffer;

@@ -907,6 +907,10 @@ TEST(refuses) {
     gb_output(&b, "y");
     REFUSED(EPCTX_ERR_UNSUPPORTED, "Reshape_01", "expected a constant");
     add_conv(&b);
+    gb_node(&b, "Mod", 13, "t,t", "y"); /* without fmod: of integers only */
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_GRAPH, "Mod_01", "expected integers or bool, found float32");
+    add_conv(&b);
     gb_attr_text(&b, "auto_pad", "SOMETIMES");
     gb_output(&b, "t");
     REFUSED(EPCTX_ERR_GRAPH, "Conv_00", "auto_pad");

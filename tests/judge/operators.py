@@ -600,7 +600,8 @@ def q_gemm(r):
     ta, tb = r.choice([0, 1]), r.choice([0, 1])
     elem_type = r.choice([UINT8, INT8])
     a = with_scale(r, bytes_of(r, [k, m] if ta else [m, k], elem_type))
-    b = with_scale(r, bytes_of(r, [n, k] if tb else [k, n], INT8, r.random() < 0.8))
+    b = with_scale(r, bytes_of(r, [n, k] if tb else [k, n], INT8, r.random() < 0.8,
+                               beside=elem_type))
     if r.random() < 0.3:
         b[1:] = [floats(r, [n], True, low=0.01, high=0.1), zero_of(r, INT8, True, [n])]
     bias = ints(r, INT32, r.choice([[n], [1, n]]), -3000, 3000, True) if r.random() < 0.6 else None
