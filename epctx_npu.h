@@ -10160,22 +10160,19 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
     return epctx__emit_new(c, &s, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y);
 }
 
-static epctx_status epctx__lower_dequantize(epctx__compiler *c) {
-    if (epctx_node_int(c->node, "block_size", 0) != 0)
-        return EPCTX__REFUSE(c, "blocked quantization is not supported");
-    return epctx__emit_quantize(c, EPCTX__OP_DEQUANTIZE, c->in[0], c->in[1], c->in[2],
-                                epctx_node_int(c->node, "axis", 1), c->tensors[c->in[0]].elem,
-                                &c->y);
-}
-
+/* QuantizeLinear, or DequantizeLinear. */
 static epctx_status epctx__lower_quantize(epctx__compiler *c) {
-    uint32_t x = c->in[0], scale = c->in[1], zero = c->in[2];
-    int32_t type = (int32_t)epctx_node_int(c->node, "output_dtype", EPCTX_ONNX_UINT8);
+    const bool back = c->variant != 0;
+    const int64_t given = epctx_node_int(c->node, "output_dtype", 0);
+    const int32_t type = back                      ? c->tensors[c->in[0]].elem
+                         : c->in[2] != EPCTX__NONE ? c->tensors[c->in[2]].elem
+                         : given != 0              ? (int32_t)given
+                                                   : EPCTX_ONNX_UINT8;
     if (epctx_node_int(c->node, "block_size", 0) != 0)
         return EPCTX__REFUSE(c, "blocked quantization is not supported");
-    type = zero != EPCTX__NONE ? c->tensors[zero].elem : (type == 0 ? EPCTX_ONNX_UINT8 : type);
-    return epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, x, scale, zero,
-                                epctx_node_int(c->node, "axis", 1), type, &c->y);
+    return epctx__emit_quantize(c, back ? EPCTX__OP_DEQUANTIZE : EPCTX__OP_QUANTIZE, c->in[0],
+                                c->in[1], c->in[2], epctx_node_int(c->node, "axis", 1), type,
+                                &c->y);
 }
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
@@ -10875,14 +10872,12 @@ static epctx_status epctx__lower_center_crop_pad(epctx__compiler *c) {
     int64_t sizes[2 * EPCTX_NPU_MAX_RANK], pads[2 * EPCTX_NPU_MAX_RANK] = {0};
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__list axes;
-    uint32_t axis;
     size_t count, i;
     EPCTX__TRY(epctx__const_ints(c, c->in[1], "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
-    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
-    if (count != (axes.found ? axes.count : shape.rank))
-        return EPCTX__INVALID(c, "shape: expected a size for each axis");
+    EPCTX__TRY(epctx__all_axes(c, shape.rank, &axes));
+    if (count != axes.count) return EPCTX__INVALID(c, "shape: expected a size for each axis");
     for (i = 0; i < count; i++) {
-        EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, shape.rank, 0, &axis));
+        const int64_t axis = axes.v[i];
         if (sizes[i] < 1 || sizes[i] > EPCTX__MAX_BYTES)
             return EPCTX__REFUSE(c, "shape: expected 1..%u, found %d", (uint64_t)EPCTX__MAX_BYTES,
                                  sizes[i]);
@@ -11214,20 +11209,14 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
         return epctx__emit_cast(c, y, type, &c->y);
     }
     EPCTX__TRY(epctx__geometry_sizes(c, &g));
-    if (lp) {
-        EPCTX__TRY(epctx__power(c, &r, false));
-        x = r.v.y;
-    }
-    EPCTX__TRY(epctx__take_windows(c, x, &g, max ? epctx__float_of(0xff800000u) : 0.0f, &windows));
+    if (lp) EPCTX__TRY(epctx__power(c, &r, false));
+    EPCTX__TRY(epctx__take_windows(c, lp ? r.v.y : x, &g, max ? epctx__float_of(0xff800000u) : 0.0f,
+                                   &windows));
     EPCTX__TRY(epctx__reduce_over(c, max ? EPCTX__REDUCE_MAX : EPCTX__REDUCE_SUM, windows, marked,
-                                  false, &y));
-    if (lp) {
-        r.v.y = y;
-        EPCTX__TRY(epctx__power(c, &r, true));
-        y = r.v.y;
-    }
-    if (!lp && !max) EPCTX__TRY(epctx__divide_by_taps(c, &g, y, &y));
-    EPCTX__TRY(epctx__emit_cast(c, y, type, &y));
+                                  false, &r.v.y));
+    if (lp) EPCTX__TRY(epctx__power(c, &r, true));
+    if (!lp && !max) EPCTX__TRY(epctx__divide_by_taps(c, &g, r.v.y, &r.v.y));
+    EPCTX__TRY(epctx__emit_cast(c, r.v.y, type, &y));
     if (indices) EPCTX__TRY(epctx__pool_indices(c, &g, windows, &shape));
     return epctx__lower_alias(c, y, &shape);
 }
@@ -11914,7 +11903,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"DFT", "f-X", epctx__lower_dft, 0},
     {"DeformConv", "fff-X", epctx__lower_deform_conv, 0},
     {"DepthToSpace", "x", epctx__lower_blocks, false},
-    {"DequantizeLinear", "xxX", epctx__lower_dequantize, 0},
+    {"DequantizeLinear", "xxX", epctx__lower_quantize, true},
     {"Det", "f", epctx__lower_det, 0},
     {"Div", "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
     {"Dropout", "xXX", epctx__lower_dropout, 0},
@@ -11971,7 +11960,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"PRelu", "ff", epctx__lower_prelu, 0},
     {"Pad", "x", epctx__lower_pad, 0},
     {"Pow", "xx", epctx__lower_pow, 0},
-    {"QuantizeLinear", "ffX", epctx__lower_quantize, 0},
+    {"QuantizeLinear", "ffX", epctx__lower_quantize, false},
     {"RMSNormalization", "ff", epctx__lower_layer_norm, false},
     {"RNN", "", epctx__lower_cell, EPCTX__CELL_RNN},
     {"Range", "", epctx__lower_range, 0},
