@@ -9209,10 +9209,21 @@ static epctx_status epctx__emit_total(epctx__compiler *c, epctx__reduce_kind kin
     return epctx__emit_reduce(c, kind, x, 0, c->tensors[x].shape.rank, &scalar, y);
 }
 
+/* Leaves out the reduced axes, unless they are to be kept. */
+static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool *marked, bool keep,
+                                     uint32_t *y) {
+    epctx__shape shape = c->tensors[x].shape;
+    const uint32_t rank = shape.rank;
+    uint32_t i;
+    for (i = shape.rank = 0; i < rank; i++)
+        if (keep || !marked[i]) shape.dims[shape.rank++] = shape.dims[i];
+    return epctx__alias(c, x, &shape, 0, y);
+}
+
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
 static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
                                        const bool *marked, bool keep, uint32_t *y) {
-    epctx__shape shape = c->tensors[x].shape, last = {0, {0}};
+    epctx__shape shape = c->tensors[x].shape;
     const int32_t type = c->tensors[x].elem;
     uint64_t total = 1;
     uint32_t i, first, end, runs = 0;
@@ -9234,9 +9245,7 @@ static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind ki
             first--;
     }
     if (divide) EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_DIV, x, (int32_t)total, &x));
-    for (i = 0; i < shape.rank; i++)
-        if (keep || !marked[i]) last.dims[last.rank++] = shape.dims[i];
-    return epctx__alias(c, x, &last, 0, y);
+    return epctx__drop_axes(c, x, marked, keep, y);
 }
 
 /* The axes of a reduction. */
@@ -9259,50 +9268,6 @@ static epctx_status epctx__lower_reduce(epctx__compiler *c) {
     return epctx__reduce_over(c, kind, c->in[0], marked, keep, &c->y);
 }
 
-/* -- reductions made of several steps -- */
-
-typedef enum epctx__reduce_form {
-    EPCTX__FORM_L1 = 0,
-    EPCTX__FORM_L2,
-    EPCTX__FORM_SQUARE,
-    EPCTX__FORM_LOG,
-    EPCTX__FORM_LOG_EXP
-} epctx__reduce_form;
-
-static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
-    const epctx__reduce_form form = (epctx__reduce_form)c->variant;
-    const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
-    bool marked[EPCTX_NPU_MAX_RANK];
-    uint32_t x = c->in[0], y, top = EPCTX__NONE, zero;
-    EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
-    switch (form) {
-    case EPCTX__FORM_L1:
-        EPCTX__TRY(epctx__scalar(c, c->tensors[x].elem, 0, &zero));
-        EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_SUB, zero, x, &y));
-        EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_MAX, x, y, &x));
-        break;
-    case EPCTX__FORM_L2:
-    case EPCTX__FORM_SQUARE: EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_MUL, x, x, &x)); break;
-    case EPCTX__FORM_LOG: break;
-    default: /* minus the maximum, so that no exponential overflows */
-        EPCTX__TRY(epctx__want_float(c, x));
-        EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MAX, x, marked, true, &top));
-        EPCTX__TRY(/* infinity minus infinity is NaN */
-                   epctx__emit_act(c, top, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, &top));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, top, &x));
-        EPCTX__TRY(epctx__emit_act(c, x, EPCTX__ACT_EXP, 0.0f, 0.0f, &x));
-        break;
-    }
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, x, marked, keep, &c->y));
-    if (form == EPCTX__FORM_L1 || form == EPCTX__FORM_SQUARE) return EPCTX_OK;
-    EPCTX__TRY(epctx__want_float(c, c->y));
-    EPCTX__TRY(epctx__emit_act(c, c->y, form == EPCTX__FORM_L2 ? EPCTX__ACT_SQRT : EPCTX__ACT_LOG,
-                               0.0f, 0.0f, &c->y));
-    if (form != EPCTX__FORM_LOG_EXP) return EPCTX_OK;
-    EPCTX__TRY(epctx__alias(c, top, &c->tensors[c->y].shape, 0, &top));
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, c->y, top, &c->y);
-}
-
 static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axis, bool smallest,
                                     bool last, int64_t keep, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape;
@@ -9321,13 +9286,13 @@ static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axi
 
 static epctx_status epctx__lower_arg(epctx__compiler *c) {
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
-    epctx__shape shape = c->tensors[c->in[0]].shape;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
     uint32_t axis;
-    EPCTX__TRY(epctx__axis_attr(c, 0, shape.rank, 0, &axis));
+    EPCTX__TRY(epctx__axis_attr(c, 0, c->tensors[c->in[0]].shape.rank, 0, &axis));
     EPCTX__TRY(epctx__emit_arg(c, c->in[0], axis, c->variant != 0, last, 1, &c->y));
     if (epctx_node_int(c->node, "keepdims", 1) != 0) return EPCTX_OK;
-    memmove(shape.dims + axis, shape.dims + axis + 1, (--shape.rank - axis) * sizeof *shape.dims);
-    return epctx__lower_alias(c, c->y, &shape);
+    marked[axis] = true;
+    return epctx__drop_axes(c, c->y, marked, false, &c->y);
 }
 
 /* 1 at the first maximum, else 0. */
@@ -9358,24 +9323,6 @@ static epctx_status epctx__lower_mean(epctx__compiler *c) {
         EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, b, &y));
     }
     return epctx__emit_number(c, EPCTX__BINARY_DIV, y, (float)c->node->input_count, &c->y);
-}
-
-/* (x - mean) / (sqrt(mean square of that) + 1e-9) */
-static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
-    static const int64_t usual[3] = {0, 2, 3};
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x = c->in[0], mean, square;
-    epctx__list axes;
-    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
-    EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
-                                c->tensors[x].shape.rank, marked));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, x, marked, true, &mean));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &x));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &square));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, square, marked, true, &square));
-    EPCTX__TRY(epctx__emit_act(c, square, EPCTX__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_ADD, square, 1e-9f, &square));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, x, square, &c->y);
 }
 
 static epctx_status epctx__lower_global_pool(epctx__compiler *c) {
@@ -9850,6 +9797,46 @@ static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32
     EPCTX__TRY(epctx__add_floats(c, 1, &data, id));
     *data = number;
     c->tensors[*id].shape.rank = 0;
+    return EPCTX_OK;
+}
+
+/* -- reductions made of several steps -- */
+
+typedef enum epctx__reduce_form {
+    EPCTX__FORM_L1 = 0,
+    EPCTX__FORM_SQUARE,
+    EPCTX__FORM_L2,
+    EPCTX__FORM_LOG,
+    EPCTX__FORM_LOG_EXP
+} epctx__reduce_form;
+
+/* Minus the maximum, so that no exponential overflows; infinity minus infinity is NaN. */
+static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
+    static const char *const texts[5] = {"y = sum(max(x, 0 - x))", "y = sum(x * x)",
+                                         "y = sqrt(sum(x * x))", "y = log(sum(x))",
+                                         "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"};
+    const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    bool marked[EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
+    r.axes = marked;
+    if (c->variant > EPCTX__FORM_SQUARE) EPCTX__TRY(epctx__want_float(c, c->in[0]));
+    EPCTX__TRY(epctx__cook(c, &r, texts[c->variant]));
+    return epctx__drop_axes(c, r.v.y, marked, keep, &c->y);
+}
+
+static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
+    static const int64_t usual[3] = {0, 2, 3};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    epctx__list axes;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
+    EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
+                                c->tensors[c->in[0]].shape.rank, marked));
+    r.axes = marked;
+    EPCTX__TRY(epctx__scalar_float(c, 1e-9f, &r.v.e));
+    EPCTX__TRY(epctx__cook(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)"));
+    c->y = r.v.y;
     return EPCTX_OK;
 }
 
