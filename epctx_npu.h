@@ -7425,6 +7425,15 @@ static epctx_status epctx__scalar(epctx__compiler *c, int32_t elem, int32_t valu
     return EPCTX_OK;
 }
 
+/* A constant number. */
+static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32_t *id) {
+    float *data;
+    EPCTX__TRY(epctx__add_floats(c, 1, &data, id));
+    *data = number;
+    c->tensors[*id].shape.rank = 0;
+    return EPCTX_OK;
+}
+
 /* 0, 1, 2 ... n-1 along `axis` of a shape of `rank` dimensions. */
 static epctx_status epctx__ramp(epctx__compiler *c, int64_t n, uint32_t rank, uint32_t axis,
                                 uint32_t *id) {
@@ -7482,11 +7491,8 @@ static epctx_status epctx__emit_integer(epctx__compiler *c, epctx__exact_kind ki
 /* x combined with one number. */
 static epctx_status epctx__emit_number(epctx__compiler *c, epctx__binary_kind kind, uint32_t x,
                                        float number, uint32_t *out) {
-    float *data;
     uint32_t id;
-    EPCTX__TRY(epctx__add_floats(c, 1, &data, &id));
-    *data = number;
-    c->tensors[id].shape.rank = 0;
+    EPCTX__TRY(epctx__scalar_float(c, number, &id));
     return epctx__emit_binary(c, kind, x, id, out);
 }
 
@@ -8026,13 +8032,12 @@ static epctx_status epctx__lower_is_nan(epctx__compiler *c) {
 static epctx_status epctx__lower_is_inf(epctx__compiler *c) {
     static const char *const names[2] = {"detect_negative", "detect_positive"};
     static const uint32_t infinities[2] = {0xff800000u, 0x7f800000u};
-    uint32_t equal[2], id, i;
-    float *limit;
+    uint32_t equal[2], limit, i;
     for (i = 0; i < 2; i++) {
         const bool detect = epctx_node_int(c->node, names[i], 1) != 0;
-        EPCTX__TRY(epctx__add_floats(c, 1, &limit, &id));
-        *limit = epctx__float_of(detect ? infinities[i] : 0x7fc00000u);
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], id, &equal[i]));
+        EPCTX__TRY(
+            epctx__scalar_float(c, epctx__float_of(detect ? infinities[i] : 0x7fc00000u), &limit));
+        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], limit, &equal[i]));
     }
     return epctx__emit_exact(c, EPCTX__EXACT_OR, equal[0], equal[1], &c->y);
 }
@@ -9202,13 +9207,6 @@ static epctx_status epctx__emit_reduce(epctx__compiler *c, epctx__reduce_kind ki
     return epctx__emit_new(c, &s, c->tensors[x].elem, shape, y);
 }
 
-/* All elements to one number. */
-static epctx_status epctx__emit_total(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
-                                      uint32_t *y) {
-    const epctx__shape scalar = {0, {0}};
-    return epctx__emit_reduce(c, kind, x, 0, c->tensors[x].shape.rank, &scalar, y);
-}
-
 /* Leaves out the reduced axes, unless they are to be kept. */
 static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool *marked, bool keep,
                                      uint32_t *y) {
@@ -9625,6 +9623,7 @@ static const epctx__verb *epctx__next_verb(epctx__recipe *r, bool function) {
 /* An operator or a function. */
 static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
                                     const epctx__verb *w, const epctx__term *in, uint32_t *y) {
+    const epctx__shape scalar = {0, {0}};
     const uint32_t a = in[0].v, b = in[1].v;
     switch (w->form) {
     case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
@@ -9632,7 +9631,9 @@ static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
     case '8': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, 0.0f, 255.0f, y);
     case 'f': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, y);
     case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)w->kind, a, r->axes, true, y);
-    case 't': return epctx__emit_total(c, (epctx__reduce_kind)w->kind, a, y);
+    case 't':
+        return epctx__emit_reduce(c, (epctx__reduce_kind)w->kind, a, 0, c->tensors[a].shape.rank,
+                                  &scalar, y);
     case 'c': return epctx__emit_cast(c, a, w->kind, y);
     case '@': return epctx__matmul_of(c, a, b, y);
     case 'w': return epctx__emit_where(c, a, b, in[2].v, y);
@@ -9788,15 +9789,6 @@ static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char
         EPCTX__TRY(epctx__cook_level(c, r, 1, &y));
         memcpy((uint32_t *)(void *)&r->v + at, &y.v, sizeof y.v);
     }
-    return EPCTX_OK;
-}
-
-/* A constant number. */
-static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32_t *id) {
-    float *data;
-    EPCTX__TRY(epctx__add_floats(c, 1, &data, id));
-    *data = number;
-    c->tensors[*id].shape.rank = 0;
     return EPCTX_OK;
 }
 
