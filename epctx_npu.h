@@ -284,7 +284,7 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
 EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size_t *kept,
                                               size_t *temporary, epctx_error *error);
 /* Makes the weights, before the first run. `weights` are found by name and used only during the
- * call; `kept` and `temporary` must be aligned to 64. `count` 0: the graph drops its weights and no
+ * call; `kept` and `temporary` must be aligned to 8. `count` 0: the graph drops its weights and no
  * longer uses `kept`. EPCTX_ERR_CONTEXT: a weight is missing, or its size or type differs. */
 EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
                                               const epctx_tensor *weights, size_t count, void *kept,
@@ -398,14 +398,9 @@ typedef struct epctx_npu_stats {
 /* State of the backend. Members other than `stats` are private. */
 typedef struct epctx_npu {
     epctx_npu_stats stats;
+    epctx_npu_opts opts;
     epctx_allocator allocator;
     const epctx_npu_arch *arch;
-    epctx_npu_check check_weights;
-    uint64_t max_work;
-    const epctx_npu_run_opts *run;
-    void (*trace_fn)(void *user, const epctx_npu_step *step);
-    void *trace_user;
-    bool direct;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are in use and needs no
@@ -587,6 +582,10 @@ static uint64_t epctx__mul4(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     return epctx__mul(epctx__mul3(a, b, c), d);
 }
 
+/* A context binary that is not as expected. */
+#define EPCTX__BLOB(error, status, ...) \
+    epctx_fail(error, EPCTX_ERR_##status, "context binary: " __VA_ARGS__)
+
 static void epctx__copy_name(char *out, const char *data, size_t size) {
     size_t i;
     for (i = 0; i < size && data[i] != 0; i++)
@@ -598,23 +597,20 @@ static epctx_status epctx__peek(epctx_span blob, epctx__header *h, epctx_npu_blo
                                 epctx_error *error) {
     memset(out, 0, sizeof *out);
     if (blob.data == NULL || blob.size < EPCTX_NPU_HEADER_SIZE)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected a header of %u bytes, found %u bytes",
-                          (uint64_t)EPCTX_NPU_HEADER_SIZE, (uint64_t)blob.size);
+        return EPCTX__BLOB(error, CONTEXT, "expected a header of %u bytes, found %u bytes",
+                           (uint64_t)EPCTX_NPU_HEADER_SIZE, (uint64_t)blob.size);
     memcpy(h, blob.data, sizeof *h);
     epctx__header_to_host(h);
     if (memcmp(h->magic, epctx__magic, 8) != 0) {
         char found[9];
         epctx__copy_name(found, h->magic, 8);
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected magic \"%s\", found \"%s\"", epctx__magic,
-                          found);
+        return EPCTX__BLOB(error, CONTEXT, "expected magic \"%s\", found \"%s\"", epctx__magic,
+                           found);
     }
     out->format = h->format;
     if (h->format != EPCTX_NPU_FORMAT)
-        return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "context binary: expected format version %u, found %u",
-                          (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)h->format);
+        return EPCTX__BLOB(error, VERSION, "expected format version %u, found %u",
+                           (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)h->format);
     out->size = h->size;
     out->weight_size = h->weight_bytes;
     out->graph_count = h->graphs;
@@ -654,6 +650,11 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name) {
     for (i = 0; i < sizeof epctx__archs / sizeof epctx__archs[0]; i++)
         if (epctx_str_is(name, epctx__archs[i].name)) return &epctx__archs[i];
     return NULL;
+}
+
+static bool epctx__runnable(epctx_str name) {
+    const epctx_npu_arch *arch = epctx_npu_arch_find(name);
+    return arch != NULL && arch->runnable;
 }
 
 /* ============================================================
@@ -1966,38 +1967,27 @@ static EPCTX__INLINE void epctx__epilogue_tile(const epctx__epilogue *f, const f
             epctx__epilogue_row(f, tile + r * EPCTX__COLUMNS, r, f->columns);
 }
 
-/* tile[r][j] = sum over k of a[r][k] * b[k][j] for 4 rows and EPCTX__WIDTH columns; b and the
- * tile have rows of EPCTX__COLUMNS. */
+/* tile[r][j] = sum over k of a[r][k] * b[k][j] for EPCTX__ROWS rows and EPCTX__WIDTH columns; b and
+ * the tile have rows of EPCTX__COLUMNS. */
 static void epctx__tile_part(const epctx__left *a, const float *b, float *tile) {
     const float *const *at = a->at;
-    const size_t step = a->step;
-    float c0[EPCTX__WIDTH], c1[EPCTX__WIDTH], c2[EPCTX__WIDTH], c3[EPCTX__WIDTH];
-    size_t t, k, j;
+    float c[EPCTX__ROWS][EPCTX__WIDTH];
+    size_t t, k, r, j;
     EPCTX__UNROLL
-    for (j = 0; j < EPCTX__WIDTH; j++) c0[j] = c1[j] = c2[j] = c3[j] = 0.0f;
-    for (t = 0; t < a->runs; t++) {
-        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3];
-        for (k = 0; k < a->count; k++) {
-            const float x0 = a0[k * step], x1 = a1[k * step], x2 = a2[k * step], x3 = a3[k * step];
+    for (r = 0; r < EPCTX__ROWS; r++)
+        for (j = 0; j < EPCTX__WIDTH; j++) c[r][j] = 0.0f;
+    for (t = 0; t < a->runs; t++, at += EPCTX__MOST_ROWS) {
+        for (k = 0; k < a->count; k++, b += EPCTX__COLUMNS) {
             EPCTX__UNROLL
-            for (j = 0; j < EPCTX__WIDTH; j++) {
-                const float y = b[j];
-                c0[j] += x0 * y;
-                c1[j] += x1 * y;
-                c2[j] += x2 * y;
-                c3[j] += x3 * y;
+            for (r = 0; r < EPCTX__ROWS; r++) {
+                const float x = at[r][k * a->step];
+                for (j = 0; j < EPCTX__WIDTH; j++) c[r][j] += x * b[j];
             }
-            b += EPCTX__COLUMNS;
         }
-        at += EPCTX__MOST_ROWS;
     }
     EPCTX__UNROLL
-    for (j = 0; j < EPCTX__WIDTH; j++) {
-        tile[j] = c0[j];
-        tile[j + EPCTX__COLUMNS] = c1[j];
-        tile[j + 2 * EPCTX__COLUMNS] = c2[j];
-        tile[j + 3 * EPCTX__COLUMNS] = c3[j];
-    }
+    for (r = 0; r < EPCTX__ROWS; r++)
+        for (j = 0; j < EPCTX__WIDTH; j++) tile[r * EPCTX__COLUMNS + j] = c[r][j];
 }
 
 #ifdef EPCTX__AVX2
@@ -3784,8 +3774,13 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
 static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     const bool divides =
         p->kind == EPCTX__EXACT_DIV || p->kind == EPCTX__EXACT_MOD || p->kind == EPCTX__EXACT_FMOD;
+    const int64_t *const x = (const int64_t *)r->in[0], *const z = (const int64_t *)r->in[1];
     size_t i;
-    for (i = 0; i < r->count; i++) {
+    for (i = 0; i < r->count && p->type == EPCTX_ONNX_INT64; i++) {
+        if (divides && z[i] == 0) return false;
+        ((int64_t *)r->out)[i] = epctx__exact_int(p->kind, x[i], z[i]);
+    }
+    for (; i < r->count; i++) {
         const int64_t a = epctx__load_int((const uint8_t *)r->in[0], i, p->type);
         const int64_t b = epctx__load_int((const uint8_t *)r->in[1], i, p->type);
         if (divides && b == 0) return false;
@@ -3986,16 +3981,32 @@ static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, 
     for (j = 0; j < width; j++) y[j] = index[j];
 }
 
+static int64_t epctx__arg_ints(const epctx__arg *p, const uint8_t *x, size_t first) {
+    int64_t best = epctx__load_int(x, first, p->type), index = 0;
+    size_t k;
+    for (k = 1; k < p->count; k++) {
+        const int64_t v = epctx__load_int(x, first + k * p->inner, p->type);
+        if (p->smallest != 0 ? v < best : v > best) {
+            best = v;
+            index = (int64_t)k;
+        } else if (v == best && p->last != 0) {
+            index = (int64_t)k;
+        }
+    }
+    return index;
+}
+
 /* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
 static bool epctx__arg_before(const epctx__arg *p, const uint8_t *x, size_t a, size_t b) {
-    const float *v = (const float *)(const void *)x;
-    const bool real = p->type == EPCTX_ONNX_FLOAT;
-    const int64_t m = real ? 0 : epctx__load_int(x, a * p->inner, p->type);
-    const int64_t n = real ? 0 : epctx__load_int(x, b * p->inner, p->type);
-    if (real)
+    if (p->type == EPCTX_ONNX_FLOAT) {
+        const float *v = (const float *)(const void *)x;
         return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
                                 : v[a * p->inner] > v[b * p->inner];
-    return (p->last != 0 && m == n) || (p->smallest != 0 ? m < n : m > n);
+    }
+    return p->smallest != 0 ? epctx__load_int(x, a * p->inner, p->type) <
+                                  epctx__load_int(x, b * p->inner, p->type)
+                            : epctx__load_int(x, a * p->inner, p->type) >
+                                  epctx__load_int(x, b * p->inner, p->type);
 }
 
 /* The best `keep` of a row, inserted one by one. */
@@ -4016,12 +4027,16 @@ static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__a
     const float *x = (const float *)args->in[0];
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
-    if (p->keep > 1 || p->type != EPCTX_ONNX_FLOAT) {
+    if (p->keep > 1) {
         for (i = 0; i < p->outer * inner; i++)
             epctx__arg_best(p,
                             (const uint8_t *)args->in[0] +
                                 (i / inner * count * inner + i % inner) * epctx__elem_size(p->type),
                             y + i / inner * p->keep * inner + i % inner);
+    } else if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < p->outer * inner; i++)
+            y[i] = epctx__arg_ints(p, (const uint8_t *)args->in[0],
+                                   i / inner * count * inner + i % inner);
     } else if (inner == 1) {
         EPCTX__STRIPS(n, p->outer, width,
                       epctx__arg_strip(p, x + n * count, count, 1, width, y + n););
@@ -4333,18 +4348,26 @@ static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
     return bytes || ((const epctx__quantize *)params)->type == EPCTX_ONNX_INT32;
 }
 
-/* v rounded to the nearest integer, ties to even, plus `zero`; NaN gives `least`. Clamping before
- * rounding is exact, as the limits are integers. No branches, so that loops vectorize. */
-static EPCTX__INLINE uint8_t epctx__step_of(float v, float least, float most, float zero) {
-    int32_t whole;
-    float rest;
+/* v rounded to the nearest integer, ties to even, plus `zero`, in the low byte; NaN gives `least`.
+ * The limits are integers, so that it is exact to clamp before; the sum has no bits for a fraction.
+ * No branches, so that loops vectorize. */
+static EPCTX__INLINE uint32_t epctx__steps(float v, float least, float most, float zero) {
     v = v > least ? v : least;
     v = v < most ? v : most;
-    whole = (int32_t)v;
-    rest = v - (float)whole;
-    whole += (int32_t)(rest > 0.5f) | ((int32_t)(rest == 0.5f) & whole & 1);
-    whole -= (int32_t)(rest < -0.5f) | ((int32_t)(rest == -0.5f) & whole & 1);
-    return (uint8_t)((whole + (int32_t)zero) & 0xff);
+    return epctx__bits_of(v + 12582912.0f) - 0x4b400000u + (uint32_t)(int32_t)zero;
+}
+
+static uint8_t epctx__step_of(float v, float least, float most, float zero) {
+    return (uint8_t)(epctx__steps(v, least, most, zero) & 0xff);
+}
+
+/* 16 or fewer elements; bytes apart from numbers, so that vectors of these are long. */
+static EPCTX__INLINE void epctx__quantize_strip(const float *x, float scale, float least,
+                                                float most, float zero, size_t width, uint8_t *y) {
+    uint32_t steps[16];
+    size_t j;
+    for (j = 0; j < width; j++) steps[j] = epctx__steps(x[j] / scale, least, most, zero);
+    for (j = 0; j < width; j++) y[j] = (uint8_t)(steps[j] & 0xff);
 }
 
 static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epctx__args *args) {
@@ -4359,7 +4382,8 @@ static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epc
             const float scale = ((const float *)args->in[1])[c];
             const float zero = zeros != NULL ? (float)epctx__load_int(zeros, c, p->type) : 0.0f;
             const float least = low - zero, most = high - zero;
-            EPCTX__EACH(i, p->inner, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
+            EPCTX__STRIPS(i, p->inner, width,
+                          epctx__quantize_strip(x + i, scale, least, most, zero, width, y + i););
             x += p->inner;
             y += p->inner;
         }
@@ -4368,29 +4392,64 @@ static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epc
 
 EPCTX__RUN(quantize)
 
-static EPCTX__INLINE void epctx__all_dequantize_body(const void *params, const epctx__args *args) {
+#ifdef EPCTX__AVX2
+/* 16 at a time; returns the number converted. */
+EPCTX__WIDE static size_t epctx__dequantize_wide(const uint8_t *x, size_t count, float scale,
+                                                 int32_t zero, bool is_signed, float *y) {
+    const __m512i shift = _mm512_set1_epi32(zero);
+    size_t i;
+    for (i = 0; i + 16 <= count; i += 16) {
+        __m128i bytes;
+        __m512i v;
+        memcpy(&bytes, x + i, sizeof bytes);
+        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
+                                              _mm512_set1_ps(scale)));
+    }
+    return i;
+}
+#endif /* EPCTX__AVX2 */
+
+/* Of int8 or uint8. */
+static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t count, float scale,
+                                  int32_t zero, bool is_signed, float *y) {
+    const int32_t flip = is_signed ? 128 : 0;
+    size_t done = 0;
+    (void)fast;
+#ifdef EPCTX__AVX2
+    if (fast == EPCTX__LEVEL_AVX512)
+        done = epctx__dequantize_wide(x, count, scale, zero, is_signed, y);
+#endif
+    x += done;
+    y += done;
+    EPCTX__EACH(i, count - done, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
+                y[i] = (float)v * scale;);
+}
+
+static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
-    const int32_t flip = p->type == EPCTX_ONNX_INT8 ? 128 : 0;
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
+    const float *scales = (const float *)args->in[1];
+    const size_t elem = epctx__elem_size(p->type);
     float *y = (float *)args->out[0];
-    size_t o, c, n;
+    size_t o, c, i;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = ((const float *)args->in[1])[c];
-            const int64_t wide = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
-            const int32_t zero = (int32_t)wide;
-            if (p->type != EPCTX_ONNX_INT32)
-                EPCTX__EACH(i, p->inner, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
-                            y[i] = (float)v * scale;);
-            for (n = 0; n < p->inner && p->type == EPCTX_ONNX_INT32; n++)
-                y[n] = (float)(epctx__load_int(x, n, p->type) - wide) * scale;
-            x += (size_t)p->inner * epctx__elem_size(p->type);
+            const float scale = scales[c];
+            const int64_t zero = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
+            if (p->type != EPCTX_ONNX_INT32) {
+                epctx__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
+                                      p->type == EPCTX_ONNX_INT8, y);
+            } else {
+                for (i = 0; i < p->inner; i++)
+                    y[i] = (float)(epctx__load_int(x, i, p->type) - zero) * scale;
+            }
+            x += p->inner * elem;
             y += p->inner;
         }
     }
+    return EPCTX_OK;
 }
-
-EPCTX__RUN(dequantize)
 
 /* -- Resample: one axis of [outer][in][inner] by a table of taps, for Resize -- */
 
@@ -5496,15 +5555,13 @@ static bool epctx__fits(uint64_t at, uint64_t size, uint64_t whole) {
 /* Checks the header against the size of the blob, and whether this build can load it. */
 static epctx_status epctx__check_header(const epctx__blob_loader *l, const epctx_npu_blob *info) {
     const epctx__header *h = &l->h;
-    const epctx_npu_arch *arch = epctx_npu_arch_find(epctx_str_of(info->architecture));
     if (!epctx_str_is(epctx_str_of(info->sdk_version), EPCTX_NPU_SDK_VERSION))
-        return epctx_fail(l->error, EPCTX_ERR_VERSION,
-                          "context binary: expected SDK version %s, found \"%s\": recompile",
-                          EPCTX_NPU_SDK_VERSION, info->sdk_version);
+        return EPCTX__BLOB(l->error, VERSION, "expected SDK version %s, found \"%s\": recompile",
+                           EPCTX_NPU_SDK_VERSION, info->sdk_version);
     if (h->size != l->blob.size)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected %u bytes, found %u: truncated or overwritten",
-                          h->size, (uint64_t)l->blob.size);
+        return EPCTX__BLOB(l->error, CONTEXT,
+                           "expected %u bytes, found %u: truncated or overwritten", h->size,
+                           (uint64_t)l->blob.size);
     if (h->header_bytes != EPCTX_NPU_HEADER_SIZE || h->words > h->size / 4 ||
         h->strings != EPCTX_NPU_HEADER_SIZE + h->words * 4 ||
         !epctx__fits(h->strings, h->string_bytes, h->size) || h->weights % EPCTX_NPU_ALIGN != 0 ||
@@ -5512,12 +5569,10 @@ static epctx_status epctx__check_header(const epctx__blob_loader *l, const epctx
         h->weight_bytes != h->size - h->weights ||
         h->graphs > h->words / EPCTX__WORDS(epctx__graph_record) ||
         h->weight_count > h->words / EPCTX__WORDS(epctx__weight_record))
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: a section exceeds the file");
-    if (arch == NULL || !arch->runnable)
-        return epctx_fail(l->error, EPCTX_ERR_VERSION,
-                          "context binary: expected hardware architecture %s, found \"%s\"",
-                          epctx__archs[0].name, info->architecture);
+        return EPCTX__BLOB(l->error, CONTEXT, "a section exceeds the file");
+    if (!epctx__runnable(epctx_str_of(info->architecture)))
+        return EPCTX__BLOB(l->error, VERSION, "expected hardware architecture %s, found \"%s\"",
+                           epctx__archs[0].name, info->architecture);
     return EPCTX_OK;
 }
 
@@ -5547,8 +5602,8 @@ static void epctx__lay_parts(epctx__blob_loader *l, uint8_t *memory) {
 
 /* Begins to load: whether this build can, judged by the header, and the memory needed. */
 static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_error *error) {
-    const uint8_t *record = blob.data + EPCTX_NPU_HEADER_SIZE;
     epctx_npu_blob info;
+    const uint8_t *record;
     uint32_t g;
     epctx_error_clear(error);
     memset(l, 0, sizeof *l);
@@ -5556,16 +5611,15 @@ static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_
     l->error = error;
     EPCTX__TRY(epctx__peek(blob, &l->h, &info, error));
     EPCTX__TRY(epctx__check_header(l, &info));
+    record = blob.data + EPCTX_NPU_HEADER_SIZE;
     for (g = 0; g < l->h.graphs; g++, record += sizeof(epctx__graph_record))
         l->value_count += (uint64_t)epctx__get32(record + offsetof(epctx__graph_record, inputs)) +
                           epctx__get32(record + offsetof(epctx__graph_record, outputs));
     if (l->value_count > l->h.words / EPCTX__WORDS(epctx__value_record))
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: %u graph inputs and outputs exceed its I/O tables",
-                          l->value_count);
+        return EPCTX__BLOB(error, CONTEXT, "%u graph inputs and outputs exceed its I/O tables",
+                           l->value_count);
     epctx__lay_parts(l, NULL);
-    if (l->size > SIZE_MAX / 2)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "context binary: too large for this machine");
+    if (l->size > SIZE_MAX / 2) return EPCTX__BLOB(error, NOMEM, "too large for this machine");
     return EPCTX_OK;
 }
 
@@ -5579,9 +5633,9 @@ EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_
 
 static epctx_status epctx__load_str(epctx__blob_loader *l, const uint32_t *name, epctx_str *out) {
     if (!epctx__fits(name[0], name[1], l->h.string_bytes))
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: name at %u of %u bytes exceeds the %u bytes of strings",
-                          (uint64_t)name[0], (uint64_t)name[1], l->h.string_bytes);
+        return EPCTX__BLOB(l->error, CONTEXT,
+                           "name at %u of %u bytes exceeds the %u bytes of strings",
+                           (uint64_t)name[0], (uint64_t)name[1], l->h.string_bytes);
     out->data = l->strings + name[0];
     out->size = name[1];
     return EPCTX_OK;
@@ -5605,8 +5659,8 @@ static epctx_status epctx__load_value(epctx__blob_loader *l, const epctx__value_
     out->dims = dims;
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) dims[i] = r->dims[i];
     if (r->rank > EPCTX_NPU_MAX_RANK || epctx__value_bytes(out) == 0)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: tensor '%S' has an invalid type or shape", &out->name);
+        return EPCTX__BLOB(l->error, CONTEXT, "tensor '%S' has an invalid type or shape",
+                           &out->name);
     return EPCTX_OK;
 }
 
@@ -5623,10 +5677,10 @@ static epctx_status epctx__check_weight_table(const epctx__blob_loader *l) {
         const uint64_t offset = epctx__pair(w->offset), size = epctx__pair(w->size);
         if (size > left || offset > c->weight_size - size || offset % EPCTX_NPU_ALIGN != 0 ||
             !(epctx__elem_ok(w->elem) || w->elem == 2) || size % w->elem != 0)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: weight %u at %u of %u bytes is misaligned or "
-                              "exceeds its section of %u bytes",
-                              (uint64_t)i, offset, size, c->weight_size);
+            return EPCTX__BLOB(l->error, CONTEXT,
+                               "weight %u at %u of %u bytes is misaligned or "
+                               "exceeds its section of %u bytes",
+                               (uint64_t)i, offset, size, c->weight_size);
         left -= size;
     }
     return EPCTX_OK;
@@ -5732,9 +5786,8 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
     uint64_t at = 0;
     uint32_t i;
     if (!epctx__fits(first, size, l->h.words) || size > l->h.words - l->command_words)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: the commands of graph '%S' exceed the file",
-                          &graph->info.name);
+        return EPCTX__BLOB(l->error, CONTEXT, "the commands of graph '%S' exceed the file",
+                           &graph->info.name);
     l->command_words += size;
     graph->commands = l->words + first;
     graph->command_words = (uint32_t)size;
@@ -5743,27 +5796,25 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
         const epctx__op_info *op;
         epctx_str name;
         if (size - at < EPCTX__COMMAND_WORDS || w[0] >= EPCTX__OP_COUNT || w[1] > size - at)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: command %u of graph '%S' is invalid", (uint64_t)i,
-                              &graph->info.name);
+            return EPCTX__BLOB(l->error, CONTEXT, "command %u of graph '%S' is invalid",
+                               (uint64_t)i, &graph->info.name);
         op = &epctx__ops[w[0]];
         EPCTX__TRY(epctx__load_str(l, w + 2, &name));
         if (op->check_fn == NULL)
-            return epctx_fail(l->error, EPCTX_ERR_UNSUPPORTED,
-                              "context binary: node '%S' of graph '%S' needs kernel %s, which "
-                              "EPCTX_NPU_SELECT excludes",
-                              &name, &graph->info.name, op->name);
+            return EPCTX__BLOB(l->error, UNSUPPORTED,
+                               "node '%S' of graph '%S' needs kernel %s, which "
+                               "EPCTX_NPU_SELECT excludes",
+                               &name, &graph->info.name, op->name);
         if (w[1] != epctx__command_size(op) || !epctx__command_ok(graph, w))
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: command %u of graph '%S' (%s, node '%S') has "
-                              "invalid operands or parameters",
-                              (uint64_t)i, &graph->info.name, op->name, &name);
+            return EPCTX__BLOB(l->error, CONTEXT,
+                               "command %u of graph '%S' (%s, node '%S') has "
+                               "invalid operands or parameters",
+                               (uint64_t)i, &graph->info.name, op->name, &name);
         at += w[1];
     }
     if (at != size)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: graph '%S': expected %u words of commands, found %u",
-                          &graph->info.name, at, size);
+        return EPCTX__BLOB(l->error, CONTEXT, "graph '%S': expected %u words of commands, found %u",
+                           &graph->info.name, at, size);
     return EPCTX_OK;
 }
 
@@ -5781,9 +5832,9 @@ static epctx_status epctx__load_one(epctx__blob_loader *l, uint32_t index) {
     EPCTX__TRY(epctx__load_str(l, r->name, &graph->info.name));
     if (scratch > SIZE_MAX / 2 || values > l->value_count - l->values_used ||
         !epctx__fits(r->io_at, values * EPCTX__WORDS(*from), l->h.words))
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: inputs, outputs or scratch of graph '%S' are too large",
-                          &graph->info.name);
+        return EPCTX__BLOB(l->error, CONTEXT,
+                           "inputs, outputs or scratch of graph '%S' are too large",
+                           &graph->info.name);
     from = (const epctx__value_record *)(const void *)(l->words + r->io_at);
     for (i = 0; i < values; i++)
         EPCTX__TRY(epctx__load_value(l, &from[i], &first[i],
@@ -5800,10 +5851,9 @@ static epctx_status epctx__load_one(epctx__blob_loader *l, uint32_t index) {
     if (r->maker != 0) {
         if (r->makes != 0 || r->maker > l->context->total_count ||
             r->maker <= l->context->graph_count)
-            return epctx_fail(
-                l->error, EPCTX_ERR_CONTEXT,
-                "context binary: graph '%S' gets its weights from graph %u, which makes none",
-                &graph->info.name, (uint64_t)r->maker);
+            return EPCTX__BLOB(l->error, CONTEXT,
+                               "graph '%S' gets its weights from graph %u, which makes none",
+                               &graph->info.name, (uint64_t)r->maker);
         graph->maker = &l->graphs[r->maker - 1];
         graph->made = &l->made[index];
     }
@@ -5817,8 +5867,7 @@ static epctx_status epctx__load_graphs(epctx__blob_loader *l) {
     for (i = 0; i < total; i++) {
         if (epctx__record_of(l, i)->makes != 0) continue;
         if (i != ordinary++)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: expected graphs that make weights last");
+            return EPCTX__BLOB(l->error, CONTEXT, "expected graphs that make weights last");
     }
     l->context->graph_count = ordinary;
     l->context->total_count = total;
@@ -5841,8 +5890,7 @@ static epctx_status epctx__check_names(const epctx__blob_loader *l) {
         const epctx_str *name = &l->graphs[i].info.name;
         int order;
         bytes += name->size; /* overlapping names could make comparing take very long */
-        if (bytes > l->h.string_bytes)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT, "context binary: graph names overlap");
+        if (bytes > l->h.string_bytes) return EPCTX__BLOB(l->error, CONTEXT, "graph names overlap");
         order = epctx__name_order(l->graphs[i - 1].info.name, *name);
         if (order >= 0)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
@@ -5888,9 +5936,8 @@ static epctx_status epctx__load_copy(epctx__blob_loader *l, epctx_npu_context *c
     memcpy(l->strings, data + h->strings, (size_t)h->string_bytes);
     sum = epctx__meta_sum(h, l->words, l->strings);
     if (sum != h->meta_sum)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected checksum %x, found %x: damaged", h->meta_sum,
-                          sum);
+        return EPCTX__BLOB(l->error, CONTEXT, "expected checksum %x, found %x: damaged",
+                           h->meta_sum, sum);
     epctx__to_host(l->words, h->words * 4, 4);
     l->context = context;
     context->graphs = l->graphs;
@@ -5919,9 +5966,8 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
     if (memory == NULL || (uintptr_t)memory % 8 != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "context memory must be aligned to 8 bytes");
     if (memory_size < l.size)
-        return epctx_fail(error, EPCTX_ERR_NOMEM,
-                          "context binary: expected %u bytes of memory, found %u", l.size,
-                          (uint64_t)memory_size);
+        return EPCTX__BLOB(error, NOMEM, "expected %u bytes of memory, found %u", l.size,
+                           (uint64_t)memory_size);
     status = epctx__load_copy(&l, context, (uint8_t *)memory);
     if (status != EPCTX_OK) memset(context, 0, sizeof *context);
     return status;
@@ -5933,9 +5979,8 @@ EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
     epctx_error_clear(error);
     sum = epctx_hash(context->blob.data + context->weight_offset, (size_t)context->weight_size, 0);
     if (sum != context->weight_checksum)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected weight checksum %x, found %x: damaged",
-                          context->weight_checksum, sum);
+        return EPCTX__BLOB(error, CONTEXT, "expected weight checksum %x, found %x: damaged",
+                           context->weight_checksum, sum);
     return EPCTX_OK;
 }
 
@@ -5950,33 +5995,28 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
 }
 
 /* As many graph names as fit: "'a', 'b', ...", or "none". */
-static void epctx__graph_names(const epctx_npu_context *context, char *text, size_t room) {
-    size_t used = 0;
-    size_t i;
-    if (context->graph_count == 0) {
-        memcpy(text, "none", 5);
-        return;
-    }
+static void epctx__graph_names(const epctx_npu_context *context, epctx_text *text) {
+    size_t i, room;
+    epctx_text_put(text, epctx_str_of(context->graph_count == 0 ? "none" : ""));
     for (i = 0; i < context->graph_count; i++) {
-        epctx_str name = context->graphs[i].info.name;
-        /* quotes, comma and "..." take less than ten bytes */
-        if (name.size > room || name.size + 10 > room - used) {
-            memcpy(text + used, "...", 4);
+        const epctx_str name = context->graphs[i].info.name;
+        epctx_text_put(text, epctx_str_of(i > 0 ? ", " : ""));
+        room = text->capacity - text->size;
+        if (name.size > room || name.size + 10 > room) { /* quotes, comma and "..." take less */
+            epctx_text_put(text, epctx_str_of("..."));
             return;
         }
-        text[used++] = '\'';
-        if (name.size > 0) memcpy(text + used, name.data, name.size);
-        used += name.size;
-        memcpy(text + used, "', ", 4);
-        used += 3;
+        epctx_text_put_char(text, '\'');
+        epctx_text_put(text, name);
+        epctx_text_put_char(text, '\'');
     }
-    text[used - 2] = '\0';
 }
 
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error) {
     char names[200]; /* epctx_fail truncates text to this length */
+    epctx_text text = epctx_text_of(names, sizeof names);
     size_t first = 0, end = context->graph_count;
     epctx_error_clear(error);
     *graph = NULL;
@@ -5990,16 +6030,15 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
             continue;
         }
         if (hash != 0 && hash != g->hash)
-            return epctx_fail(error, EPCTX_ERR_VERSION,
-                              "context binary: graph '%S': expected hash %x, found %x: compiled "
-                              "from another version of the model",
-                              &name, hash, g->hash);
+            return EPCTX__BLOB(error, VERSION,
+                               "graph '%S': expected hash %x, found %x: compiled "
+                               "from another version of the model",
+                               &name, hash, g->hash);
         *graph = g;
         return EPCTX_OK;
     }
-    epctx__graph_names(context, names, sizeof names);
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: expected graph '%S', found %s",
-                      &name, names);
+    epctx__graph_names(context, &text);
+    return EPCTX__BLOB(error, CONTEXT, "expected graph '%S', found %s", &name, names);
 }
 
 /* -- running -- */
@@ -6043,6 +6082,12 @@ static epctx_status epctx__check_call(const epctx_npu_graph *graph, const epctx_
 
 static uint64_t epctx__aligned(uint64_t size) {
     return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
+}
+
+/* The first offset of `memory` from `at` on whose address is aligned. */
+static uint64_t epctx__aligned_in(const void *memory, uint64_t at) {
+    const uint64_t past = ((uintptr_t)memory + at) % EPCTX_NPU_ALIGN;
+    return past != 0 ? at + EPCTX_NPU_ALIGN - past : at;
 }
 
 /* A run under way. */
@@ -6394,10 +6439,11 @@ EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size
     *temporary = 0;
     if (graph->maker != NULL) {
         const epctx_graph_info *info = &graph->maker->info;
-        keep = epctx__aligned(info->output_count * sizeof(epctx_memory)) +
+        keep = info->output_count * sizeof(epctx_memory) + EPCTX_NPU_ALIGN +
                epctx__values_bytes(info->outputs, info->output_count);
-        spare = epctx__aligned(info->input_count * sizeof(epctx_span)) +
+        spare = info->input_count * sizeof(epctx_span) +
                 epctx__values_bytes(info->inputs, info->input_count) + info->scratch_size;
+        spare += spare > 0 ? EPCTX_NPU_ALIGN : 0;
         if (keep > SIZE_MAX / 2 || spare > SIZE_MAX / 2)
             return epctx_fail(error, EPCTX_ERR_NOMEM,
                               "weights of graph '%S': too large for this machine",
@@ -6448,13 +6494,13 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     *graph->made = NULL;
     if (count == 0) return EPCTX_OK;
     info = &graph->maker->info;
-    at = epctx__aligned(info->output_count * sizeof *outputs);
+    at = epctx__aligned_in(kept, info->output_count * sizeof *outputs);
     for (i = 0; i < info->output_count; i++) {
         outputs[i].data = (uint8_t *)kept + at;
         outputs[i].size = (size_t)epctx__value_bytes(&info->outputs[i]);
         at += epctx__aligned(outputs[i].size);
     }
-    spare = epctx__aligned(info->input_count * sizeof *inputs);
+    spare = epctx__aligned_in(temporary, info->input_count * sizeof *inputs);
     scratch = info->scratch_size > 0 ? (uint8_t *)temporary + spare : NULL;
     spare += info->scratch_size;
     for (i = 0; i < info->input_count; i++)
@@ -6542,7 +6588,6 @@ typedef struct epctx__step {
     bool packs;         /* in[1] is constant and not packed yet */
     bool images;        /* in[0], in[3] and out are images, channels last (>>layout) */
     epctx__pack pack;
-    bool dead;
     epctx_str name;
 } epctx__step;
 
@@ -6686,7 +6731,7 @@ static epctx_status epctx__add_buffer(epctx__compiler *c, uint64_t bytes, uint32
     memset(b, 0, sizeof *b);
     b->bytes = bytes;
     b->place = EPCTX__SCRATCH;
-    b->first = b->twin = EPCTX__NONE;
+    b->twin = EPCTX__NONE;
     *id = (uint32_t)c->buffer_count++;
     return EPCTX_OK;
 }
@@ -6884,6 +6929,12 @@ static epctx__step epctx__new_step(epctx__opcode op, uint32_t a, uint32_t b, uin
     return s;
 }
 
+static epctx_status epctx__push_step(epctx__compiler *c, const epctx__step *s) {
+    EPCTX__TRY(epctx__grow(c, &c->steps, c->step_count, &c->step_room, sizeof *c->steps));
+    c->steps[c->step_count++] = *s;
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     epctx__tensor *out = &c->tensors[s->out];
     uint32_t i;
@@ -6901,10 +6952,8 @@ static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     if (!again)
         EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &out->buffer));
     out->writer = again ? EPCTX__NONE : (uint32_t)c->step_count;
-    EPCTX__TRY(epctx__grow(c, &c->steps, c->step_count, &c->step_room, sizeof *c->steps));
-    c->steps[c->step_count] = *s;
-    if (c->node != NULL) c->steps[c->step_count].name = c->node->name;
-    c->step_count++;
+    EPCTX__TRY(epctx__push_step(c, s));
+    if (c->node != NULL) c->steps[c->step_count - 1].name = c->node->name;
     return EPCTX_OK;
 }
 
@@ -6956,14 +7005,28 @@ static void epctx__dense(const epctx__shape *shape, int64_t *strides) {
     }
 }
 
-/* Strided copy; the strides read and write, in elements. */
+/* A walk over two operands, of a move those that it reads and writes: strides, and dimensions. */
+typedef int64_t epctx__strided[3][EPCTX_NPU_MAX_RANK];
+
+/* Sets `rank` dimensions of a command; they fit, as sizes are below the limit. */
+static void epctx__set_walk(uint32_t rank, epctx__strided w, int32_t *a, int32_t *b,
+                            uint32_t *dims) {
+    uint32_t i;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        a[i] = i < rank ? (int32_t)w[0][i] : 0;
+        b[i] = i < rank ? (int32_t)w[1][i] : 0;
+        dims[i] = i < rank ? (uint32_t)w[2][i] : 0;
+    }
+}
+
+/* Strided copy; strides in elements. */
 static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t to,
                                      const epctx__shape *walk, uint64_t from_start,
                                      uint64_t to_start, const int64_t *from_strides,
                                      const int64_t *to_strides) {
     epctx__step s;
     epctx__move *p = &s.params.move;
-    int64_t strides[2][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    epctx__strided w;
     uint32_t i;
     s = epctx__new_step(EPCTX__OP_MOVE, from, EPCTX__NONE, to);
     if (c->folding && epctx__count(walk) == 0) { /* copies nothing, but the result must exist */
@@ -6971,23 +7034,22 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
         s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
         return epctx__emit(c, &s);
     }
-    memcpy(dims, walk->dims, sizeof dims);
-    memcpy(strides[0], from_strides, walk->rank * sizeof *from_strides);
-    memcpy(strides[1], to_strides, walk->rank * sizeof *to_strides);
+    memset(w, 0, sizeof w);
+    for (i = 0; i < walk->rank; i++) {
+        w[0][i] = from_strides[i];
+        w[1][i] = to_strides[i];
+        w[2][i] = walk->dims[i];
+    }
     p->elem = epctx__stored_size(c->tensors[from].elem);
     p->from_start = (uint32_t)from_start;
     p->to_start = (uint32_t)to_start;
-    p->rank = epctx__collapse(dims, walk->rank, strides, 2);
+    p->rank = epctx__collapse(w[2], walk->rank, w, 2);
     if (p->elem == 2) { /* elements that are only stored are copied whole, as bytes */
         p->elem = 1;
-        dims[0] *= 2;
-        strides[0][0] = strides[1][0] = 1; /* the two of a single element, too */
+        w[2][0] *= 2;
+        w[0][0] = w[1][0] = 1; /* the two of a single element, too */
     }
-    for (i = 0; i < p->rank; i++) { /* fits: sizes are below the limit */
-        p->dims[i] = (uint32_t)dims[i];
-        p->from[i] = (int32_t)strides[0][i];
-        p->to[i] = (int32_t)strides[1][i];
-    }
+    epctx__set_walk(p->rank, w, p->from, p->to, p->dims);
     return epctx__emit(c, &s);
 }
 
@@ -9218,6 +9280,17 @@ static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool 
     return epctx__alias(c, x, &shape, 0, y);
 }
 
+/* Without the reduced axes, which are 1, unless they are to stay. */
+static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool *marked, bool keep,
+                                     uint32_t *y) {
+    const epctx__shape *shape = &c->tensors[x].shape;
+    epctx__shape last = {0, {0}};
+    uint32_t i;
+    for (i = 0; i < shape->rank; i++)
+        if (keep || !marked[i]) last.dims[last.rank++] = shape->dims[i];
+    return epctx__alias(c, x, &last, 0, y);
+}
+
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
 static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
                                        const bool *marked, bool keep, uint32_t *y) {
@@ -9466,25 +9539,24 @@ static epctx_status epctx__matmul_expand(epctx__compiler *c, uint32_t *id,
     return epctx__expand_to(c, *id, &shape, id);
 }
 
+/* A vector along an axis of a tensor of `rank`. */
+static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
+    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
+    shape.rank = rank;
+    shape.dims[axis] = (int64_t)c->tensors[*x].count;
+    return epctx__alias(c, *x, &shape, 0, x);
+}
+
 static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b, uint32_t *y) {
     epctx__shape as, bs, a_batch, b_batch, batch, ys;
     epctx__gemm p;
     bool row, column;
+    row = c->tensors[a].shape.rank == 1; /* vectors become matrices; the result drops that */
+    column = c->tensors[b].shape.rank == 1;
+    if (row) EPCTX__TRY(epctx__along(c, &a, 2, 1));
+    if (column) EPCTX__TRY(epctx__along(c, &b, 2, 0));
     as = c->tensors[a].shape;
     bs = c->tensors[b].shape;
-    row = as.rank == 1; /* vectors become matrices; the result drops that dimension */
-    column = bs.rank == 1;
-    if (row) {
-        as.rank = 2;
-        as.dims[1] = as.dims[0];
-        as.dims[0] = 1;
-        EPCTX__TRY(epctx__alias(c, a, &as, 0, &a));
-    }
-    if (column) {
-        bs.rank = 2;
-        bs.dims[1] = 1;
-        EPCTX__TRY(epctx__alias(c, b, &bs, 0, &b));
-    }
     if (as.rank < 2 || bs.rank < 2 || as.dims[as.rank - 1] != bs.dims[bs.rank - 2] ||
         c->tensors[a].count == 0 || c->tensors[b].count == 0)
         return EPCTX__INVALID(c, "expected matching inner dimensions, found ranks %u and %u",
@@ -9627,7 +9699,9 @@ static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
     const uint32_t a = in[0].v, b = in[1].v;
     switch (w->form) {
     case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
-    case 'u': return epctx__emit_act(c, a, (epctx__act_kind)w->kind, 0.0f, 0.0f, y);
+    case 'u':
+        EPCTX__TRY(epctx__want_float(c, a));
+        return epctx__emit_act(c, a, (epctx__act_kind)w->kind, 0.0f, 0.0f, y);
     case '8': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, 0.0f, 255.0f, y);
     case 'f': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, y);
     case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)w->kind, a, r->axes, true, y);
@@ -9832,29 +9906,48 @@ static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
-/* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
+/* -- reductions made of several steps -- */
 
-/* Constant weights times the factor of their channel. */
-static epctx_status epctx__scale_weights(epctx__compiler *c, uint32_t w, uint64_t channels,
-                                         uint32_t factor, uint32_t *out) {
-    const bool folding = c->folding;
-    const epctx__shape rows = {2, {(int64_t)channels, (int64_t)(c->tensors[w].count / channels)}};
-    const epctx__shape column = {2, {(int64_t)channels, 1}};
-    uint32_t a, b;
-    float *unused;
-    if (c->judging) return epctx__add_floats(c, c->tensors[w].count, &unused, out);
-    EPCTX__TRY(epctx__alias(c, w, &rows, 0, &a));
-    EPCTX__TRY(epctx__alias(c, factor, &column, 0, &b));
-    c->folding = true;
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, a, b, out));
-    c->folding = folding;
-    return EPCTX_OK;
+typedef enum epctx__reduce_form {
+    EPCTX__FORM_L1 = 0,
+    EPCTX__FORM_L2,
+    EPCTX__FORM_SQUARE,
+    EPCTX__FORM_LOG,
+    EPCTX__FORM_LOG_EXP
+} epctx__reduce_form;
+
+static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
+    static const char *const forms[5] = {"y = sum(max(x, 0 - x))", "y = sqrt(sum(x * x))",
+                                         "y = sum(x * x)", "y = log(sum(x))",
+                                         "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    bool marked[EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
+    r.axes = marked;
+    EPCTX__TRY(epctx__cook(c, &r, forms[c->variant]));
+    return epctx__drop_axes(c, r.v.y, marked, epctx_node_int(c->node, "keepdims", 1) != 0, &c->y);
 }
 
+static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
+    static const int64_t usual[3] = {0, 2, 3};
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__list axes;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
+    EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
+                                c->tensors[r.v.x].shape.rank, marked));
+    r.axes = marked;
+    EPCTX__TRY(epctx__scalar_float(c, 1e-9f, &r.v.e));
+    EPCTX__TRY(epctx__cook(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)"));
+    return epctx__set_output(c, 0, r.v.y);
+}
+
+/* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
+
 /* Scales weights and bias of the previous convolution by f and adds g to the bias. */
-static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, uint64_t channels,
-                                     bool *done) {
+static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, bool *done) {
     epctx__step *s = epctx__writer_of(c, r->v.x);
+    float *unused;
     *done = false;
     if (s == NULL ||
         !((s->op == EPCTX__OP_CONV && s->packs && s->in[3] == EPCTX__NONE &&
@@ -9863,21 +9956,18 @@ static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, uint6
         !c->tensors[s->in[1]].constant ||
         (s->in[2] != EPCTX__NONE && !c->tensors[s->in[2]].constant))
         return EPCTX_OK;
-    EPCTX__TRY(epctx__scale_weights(c, s->in[1], channels, r->v.f, &s->in[1]));
+    r->v.w = s->in[1];
     r->v.o = s->in[2];
+    if (c->judging)
+        EPCTX__TRY(epctx__add_floats(c, c->tensors[r->v.w].count, &unused, &r->v.w));
+    else
+        EPCTX__TRY(epctx__cook(c, r, "f = f[o>o]; w = w[*>*]; w = w[(on)>on] * f[o>o1]"));
     EPCTX__TRY(epctx__cook(c, r, r->v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
+    s->in[1] = r->v.w;
     s->in[2] = r->v.o;
     c->stats.fused++;
     *done = true;
     return EPCTX_OK;
-}
-
-/* A vector along an axis of a tensor of `rank`. */
-static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
-    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
-    shape.rank = rank;
-    shape.dims[axis] = (int64_t)c->tensors[*x].count;
-    return epctx__alias(c, *x, &shape, 0, x);
 }
 
 static epctx_status epctx__emit_affine(epctx__compiler *c, uint32_t x, uint64_t channels,
@@ -9930,10 +10020,8 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
         EPCTX__TRY(epctx__cook(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b"));
         return epctx__set_output(c, 0, r.v.y);
     }
-    c->folding = true;
     EPCTX__TRY(epctx__cook(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
-    EPCTX__TRY(epctx__fuse_norm(c, &r, channels, &done));
-    c->folding = false;
+    EPCTX__TRY(epctx__fuse_norm(c, &r, &done));
     c->y = r.v.x;
     return done ? EPCTX_OK : epctx__emit_affine(c, r.v.x, channels, r.v.f, r.v.g, &c->y);
 }
@@ -12010,19 +12098,14 @@ static const epctx__quantized epctx__quantizeds[] = {
 
 /* The bias of a product counts in the product of both scales. */
 static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t *y) {
-    const bool folding = c->folding;
     const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
-    uint32_t a, b, scale, rank;
-    EPCTX__TRY(epctx__input(c, i, &a));
-    rank = c->tensors[a].shape.rank;
-    EPCTX__TRY(epctx__float_input(c, 1, &a));
-    EPCTX__TRY(epctx__float_input(c, 4, &b));
-    c->folding = c->tensors[a].constant && c->tensors[b].constant;
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, a, b, &scale));
-    if (alpha < 1.0f || alpha > 1.0f)
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, scale, alpha, &scale));
-    c->folding = folding;
-    return epctx__floats_of(c, i, scale, SIZE_MAX, rank > 0 ? -1 : 0, y);
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    EPCTX__TRY(epctx__input(c, i, &r.v.x));
+    EPCTX__TRY(epctx__float_input(c, 1, &r.v.a));
+    EPCTX__TRY(epctx__float_input(c, 4, &r.v.b));
+    EPCTX__TRY(epctx__scalar_float(c, alpha, &r.v.f));
+    EPCTX__TRY(epctx__cook(c, &r, alpha == 1.0f ? "s = a * b" : "s = a * b * f"));
+    return epctx__floats_of(c, i, r.v.s, SIZE_MAX, c->tensors[r.v.x].shape.rank > 0 ? -1 : 0, y);
 }
 
 /* Fetches the inputs into c->in and calls the function; c->y is output 0, unless it is set. */
@@ -12557,91 +12640,74 @@ typedef struct epctx__digits {
 
 /* Turns the walk `which` over a tensor into one over its elements elsewhere; splits dimensions that
  * run over several digits. False: that walk has no such form. */
-static bool epctx__relay(const epctx__digits *g, int64_t *start, uint32_t *rank, int64_t *dims,
-                         int64_t (*strides)[EPCTX_NPU_MAX_RANK], uint32_t which) {
-    int64_t first[EPCTX_NPU_MAX_RANK], last[EPCTX_NPU_MAX_RANK];
-    uint32_t i, j, a;
+static bool epctx__relay(const epctx__digits *g, int64_t *start, uint32_t *rank, epctx__strided w,
+                         uint32_t which) {
+    int64_t first[EPCTX_NPU_MAX_RANK], last[EPCTX_NPU_MAX_RANK], *dims = w[2];
+    uint32_t i, j, k, a;
     for (a = 0; a < g->count; a++) first[a] = last[a] = *start / g->old[a] % g->extent[a];
     for (i = 0; i < *rank;) {
-        int64_t step = strides[which][i], period;
+        int64_t step = w[which][i], period;
         if (step < 0) return false;
         for (a = 0; a + 1 < g->count && step % g->old[a] != 0;) a++;
         step /= g->old[a];
         if (last[a] + step * (dims[i] - 1) < g->extent[a]) {
             last[a] += step * (dims[i] - 1);
-            strides[which][i++] = step * g->wanted[a];
+            w[which][i++] = step * g->wanted[a];
             continue;
         }
         period = g->extent[a] / step;
         if (*rank == EPCTX_NPU_MAX_RANK || g->extent[a] % step != 0 || first[a] >= step ||
             dims[i] % period != 0 || dims[i] == period)
             return false;
-        for (j = *rank; j > i; j--) {
-            uint32_t k;
-            dims[j] = dims[j - 1];
-            for (k = 0; k < 2; k++) strides[k][j] = strides[k][j - 1];
-        }
-        (*rank)++;
+        for (j = (*rank)++; j > i; j--)
+            for (k = 0; k < 3; k++) w[k][j] = w[k][j - 1];
         dims[i + 1] = period;
         dims[i] /= period;
-        strides[0][i] *= period;
-        strides[1][i] *= period;
+        w[0][i] *= period;
+        w[1][i] *= period;
     }
     for (*start = 0, a = 0; a < g->count; a++) *start += first[a] * g->wanted[a];
     return true;
 }
 
-/* Sorts the dimensions of a walk by one of its strides. */
-static void epctx__sort_walk(uint32_t rank, int64_t *dims, int64_t (*strides)[EPCTX_NPU_MAX_RANK],
-                             uint32_t by) {
-    int64_t swap;
+/* Sorts the dimensions of a walk by the strides that write. */
+static void epctx__sort_walk(uint32_t rank, epctx__strided w) {
     uint32_t i, j, k;
     for (i = 1; i < rank; i++) {
-        for (j = i; j > 0 && strides[by][j - 1] < strides[by][j]; j--) {
-            swap = dims[j];
-            dims[j] = dims[j - 1];
-            dims[j - 1] = swap;
-            for (k = 0; k < 2; k++) {
-                swap = strides[k][j];
-                strides[k][j] = strides[k][j - 1];
-                strides[k][j - 1] = swap;
+        for (j = i; j > 0 && w[1][j - 1] < w[1][j]; j--) {
+            for (k = 0; k < 3; k++) {
+                const int64_t swap = w[k][j];
+                w[k][j] = w[k][j - 1];
+                w[k][j - 1] = swap;
             }
         }
     }
 }
 
-/* Copies a move's walk. */
-static void epctx__walk_of(const epctx__move *p, int64_t *dims,
-                           int64_t (*strides)[EPCTX_NPU_MAX_RANK]) {
+static void epctx__walk_of(const epctx__move *p, epctx__strided w) {
     uint32_t i;
-    memset(dims, 0, EPCTX_NPU_MAX_RANK * sizeof *dims);
-    memset(strides, 0, 2 * sizeof *strides);
-    for (i = 0; i < p->rank; i++) {
-        dims[i] = p->dims[i];
-        strides[0][i] = p->from[i];
-        strides[1][i] = p->to[i];
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        w[0][i] = p->from[i];
+        w[1][i] = p->to[i];
+        w[2][i] = p->dims[i];
     }
 }
 
 /* Lets a move read from (`ends[0]`) or write (`ends[1]`) elsewhere; NULL: as before. */
 static bool epctx__rewalk(epctx__move *p, const epctx__digits *const *ends) {
-    int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], start[2];
+    epctx__strided w;
+    int64_t start[2];
     uint32_t rank = p->rank, i;
     start[0] = p->from_start;
     start[1] = p->to_start;
-    epctx__walk_of(p, dims, strides);
+    epctx__walk_of(p, w);
     for (i = 0; i < 2; i++)
-        if (ends[i] != NULL && !epctx__relay(ends[i], &start[i], &rank, dims, strides, i))
-            return false;
-    epctx__sort_walk(rank, dims, strides, 1); /* writes in order of addresses */
-    p->rank = epctx__collapse(dims, rank, strides, 2);
+        if (ends[i] != NULL && !epctx__relay(ends[i], &start[i], &rank, w, i)) return false;
+    epctx__sort_walk(rank, w); /* writes in order of addresses */
+    p->rank = epctx__collapse(w[2], rank, w, 2);
     p->from_start = (uint32_t)start[0];
     p->to_start = (uint32_t)start[1];
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
-        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
-        p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
-        p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
-    }
+    epctx__set_walk(p->rank, w, p->from, p->to, p->dims);
     return true;
 }
 
@@ -12667,49 +12733,56 @@ static bool epctx__relay_move(const epctx__compiler *c, epctx__step *s, bool fro
     return epctx__rewalk(&s->params.move, ends);
 }
 
-/* Whether a step can write its result channels last. */
-static bool epctx__follows(const epctx__compiler *c, const epctx__step *s) {
+/* Gives a step the parameters to write its result channels last from an operand 0 that lies so, but
+ * for binary steps (epctx__follow_binary). False: there are none. */
+static bool epctx__follow(const epctx__compiler *c, epctx__step *s) {
     const epctx__tensor *t = &c->tensors[s->out];
     const epctx__view v = epctx__tensor_view(t);
-    const epctx__quantize *q = &s->params.quantize;
-    const bool same =
-        s->in[0] != EPCTX__NONE && epctx__same_shape(&c->tensors[s->in[0]].shape, &t->shape);
-    epctx__step copy = *s;
+    const epctx__shape *x = s->in[0] != EPCTX__NONE ? &c->tensors[s->in[0]].shape : NULL;
+    const bool same = x != NULL && epctx__same_shape(x, &t->shape);
+    epctx__quantize *q = &s->params.quantize;
+    epctx__affine *a = &s->params.affine;
+    epctx__resample *r = &s->params.resample;
     if (!epctx__is_whole(c, t) || v.channels == 1 || v.plane == 1) return false;
     switch (s->op) {
-    case EPCTX__OP_MOVE: return epctx__relay_move(c, &copy, false, true);
+    case EPCTX__OP_MOVE: return epctx__relay_move(c, s, false, true);
     case EPCTX__OP_FILL: return s->params.fill.count == t->count;
     case EPCTX__OP_UNARY:
     case EPCTX__OP_CAST:
     case EPCTX__OP_LOOKUP: return same;
     case EPCTX__OP_INTEGER_ADD:
         return same && epctx__same_shape(&c->tensors[s->in[1]].shape, &t->shape);
+    case EPCTX__OP_BINARY:
+        return x->rank <= t->shape.rank && c->tensors[s->in[1]].shape.rank <= t->shape.rank;
     case EPCTX__OP_QUANTIZE:
     case EPCTX__OP_DEQUANTIZE:
-        return same && (q->channels == 1 ||
-                        (q->outer == v.batch && q->channels == v.channels && q->inner == v.plane));
-    case EPCTX__OP_BINARY:
-        return c->tensors[s->in[0]].shape.rank <= t->shape.rank &&
-               c->tensors[s->in[1]].shape.rank <= t->shape.rank;
+        if (!same || q->channels == 1) return same;
+        if (q->outer != v.batch || q->channels != v.channels || q->inner != v.plane) return false;
+        q->outer *= q->inner;
+        q->inner = 1;
+        return true;
     case EPCTX__OP_AFFINE:
-        return s->params.affine.outer == v.batch && s->params.affine.channels == v.channels &&
-               s->params.affine.inner == v.plane;
+        if (a->outer != v.batch || a->channels != v.channels || a->inner != v.plane) return false;
+        a->outer *= a->inner;
+        a->inner = 1;
+        return true;
     case EPCTX__OP_RESAMPLE:
-        return s->params.resample.outer % (v.batch * v.channels) == 0 &&
-               c->tensors[s->in[0]].shape.rank == t->shape.rank &&
-               c->tensors[s->in[0]].shape.dims[1] == t->shape.dims[1];
+        if (r->outer % (v.batch * v.channels) != 0 || x->rank != t->shape.rank ||
+            x->dims[1] != t->shape.dims[1])
+            return false;
+        r->outer /= (uint32_t)v.channels;
+        r->inner *= (uint32_t)v.channels;
+        return true;
     default: return false;
     }
 }
 
-/* The same values in the other order. */
-static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bool last,
-                                           epctx_str name, uint32_t *out) {
-    const epctx__view v = epctx__tensor_view(&c->tensors[from]);
-    const epctx__shape shape = c->tensors[from].shape;
+/* Copies an image from the other order; `last`: to channels last. */
+static epctx_status epctx__emit_transposed(epctx__compiler *c, uint32_t from, uint32_t to,
+                                           bool last, epctx_str name) {
+    const epctx__view v = epctx__tensor_view(&c->tensors[to]);
     epctx__shape walk = {3, {0}};
     int64_t strides[2][EPCTX_NPU_MAX_RANK];
-    epctx__buffer *b;
     walk.dims[0] = (int64_t)v.batch;
     walk.dims[1] = (int64_t)(last ? v.plane : v.channels);
     walk.dims[2] = (int64_t)(last ? v.channels : v.plane);
@@ -12717,9 +12790,19 @@ static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bo
     strides[0][0] = strides[1][0];
     strides[0][1] = 1;
     strides[0][2] = walk.dims[1];
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[from].elem, &shape, out));
-    EPCTX__TRY(epctx__emit_move(c, from, *out, &walk, 0, 0, strides[0], strides[1]));
+    EPCTX__TRY(epctx__emit_move(c, from, to, &walk, 0, 0, strides[0], strides[1]));
     c->steps[c->step_count - 1].name = name;
+    return EPCTX_OK;
+}
+
+/* The same values in the other order. */
+static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bool last,
+                                           epctx_str name, uint32_t *out) {
+    const epctx__view v = epctx__tensor_view(&c->tensors[from]);
+    const epctx__shape shape = c->tensors[from].shape;
+    epctx__buffer *b;
+    EPCTX__TRY(epctx__new_tensor(c, c->tensors[from].elem, &shape, out));
+    EPCTX__TRY(epctx__emit_transposed(c, from, *out, last, name));
     b = &c->buffers[c->tensors[*out].buffer];
     b->channels = last ? (uint32_t)v.channels : 0;
     b->plane = last ? (uint32_t)v.plane : 0;
@@ -12780,11 +12863,8 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
     epctx__binary *p = &s->params.binary;
     const epctx__shape shape = c->tensors[s->out].shape;
     const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
-    int64_t strides[2][EPCTX_NPU_MAX_RANK], given[2][EPCTX_NPU_MAX_RANK];
-    int64_t dims[EPCTX_NPU_MAX_RANK];
+    epctx__strided w, given;
     uint32_t i, j;
-    memset(dims, 0, sizeof dims);
-    memset(strides, 0, sizeof strides);
     for (j = 0; j < 2; j++) {
         const bool same = epctx__same_shape(&c->tensors[s->in[j]].shape, &shape);
         const bool last = same && !c->tensors[s->in[j]].constant;
@@ -12793,52 +12873,12 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
         for (i = 1; last && i < shape.rank; i++)
             given[j][i] = i == 1 ? 1 : given[j][i] * (int64_t)v.channels;
     }
-    for (i = 0; i < shape.rank; i++) { /* N, the plane, the channels */
-        const uint32_t from = i == 0 ? 0 : (i + 1 < shape.rank ? i + 1 : 1);
-        dims[i] = shape.dims[from];
-        strides[0][i] = given[0][from];
-        strides[1][i] = given[1][from];
-    }
-    memset(p->dims, 0, sizeof p->dims);
-    memset(p->a, 0, sizeof p->a);
-    memset(p->b, 0, sizeof p->b);
-    p->rank = epctx__collapse(dims, shape.rank, strides, 2);
-    for (i = 0; i < p->rank; i++) {
-        p->dims[i] = (uint32_t)dims[i];
-        p->a[i] = (int32_t)strides[0][i];
-        p->b[i] = (int32_t)strides[1][i];
-    }
+    memcpy(given[2], shape.dims, sizeof given[2]);
+    for (i = 0; i < shape.rank; i++) /* N, the plane, the channels */
+        for (j = 0; j < 3; j++) w[j][i] = given[j][i == 0 ? 0 : (i + 1 < shape.rank ? i + 1 : 1)];
+    p->rank = epctx__collapse(w[2], shape.rank, w, 2);
+    epctx__set_walk(p->rank, w, p->a, p->b, p->dims);
     return EPCTX_OK;
-}
-
-/* Operands and parameters of a step that follows its neighbours to a result channels last. */
-static epctx_status epctx__follow(epctx__compiler *c, epctx__step *s) {
-    const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
-    epctx__affine *a = &s->params.affine;
-    epctx__resample *r = &s->params.resample;
-    epctx__quantize *q = &s->params.quantize;
-    switch (s->op) {
-    case EPCTX__OP_FILL: return EPCTX_OK;
-    case EPCTX__OP_BINARY: return epctx__follow_binary(c, s);
-    case EPCTX__OP_INTEGER_ADD: EPCTX__TRY(epctx__in_order(c, &s->in[1], true, s->name)); break;
-    case EPCTX__OP_QUANTIZE:
-    case EPCTX__OP_DEQUANTIZE:
-        if (q->channels != 1) {
-            q->outer *= q->inner;
-            q->inner = 1;
-        }
-        break;
-    case EPCTX__OP_AFFINE:
-        a->outer *= a->inner;
-        a->inner = 1;
-        break;
-    case EPCTX__OP_RESAMPLE:
-        r->outer /= (uint32_t)v.channels;
-        r->inner *= (uint32_t)v.channels;
-        break;
-    default: break;
-    }
-    return epctx__in_order(c, &s->in[0], true, s->name);
 }
 
 /* Means and sums over the plane of an image read it in either order. */
@@ -12878,48 +12918,30 @@ static epctx_status epctx__lay_step(epctx__compiler *c, const epctx__step *given
     const epctx__view v = epctx__tensor_view(&c->tensors[s.out]);
     const epctx__shape shape = c->tensors[s.out].shape;
     const uint32_t wanted = s.out;
-    uint32_t i;
-    bool done = false;
+    uint32_t images = 0, kept = 0, i; /* bits: operands read channels last, or as they lie */
     if (s.images) {
-        EPCTX__TRY(epctx__in_order(c, &s.in[0], true, s.name));
-        if (s.op == EPCTX__OP_CONV) EPCTX__TRY(epctx__in_order(c, &s.in[3], true, s.name));
+        images = s.op == EPCTX__OP_CONV ? 1 | 8 : 1;
         if (!last && v.channels != 1 && v.plane != 1)
             EPCTX__TRY(epctx__new_tensor(c, c->tensors[s.out].elem, &shape, &s.out));
-        done = true;
     } else if (s.op == EPCTX__OP_MOVE) {
         const bool from = epctx__is_last(c, s.in[0]) && epctx__is_whole(c, &c->tensors[s.in[0]]);
-        done = epctx__relay_move(c, &s, from, last);
-        if (!done) {
-            EPCTX__TRY(epctx__in_order(c, &s.in[0], false, s.name));
-            (void)epctx__relay_move(c, &s, false, last);
-            done = true;
-        } else if (!from) {
-            EPCTX__TRY(epctx__in_order(c, &s.in[0], false, s.name));
-        }
+        kept = from && epctx__relay_move(c, &s, true, last);
+        if (kept == 0) (void)epctx__relay_move(c, &s, false, last);
+    } else if (last && s.op == EPCTX__OP_BINARY) {
+        kept = 1 | 2;
+        EPCTX__TRY(epctx__follow_binary(c, &s));
     } else if (last) {
-        EPCTX__TRY(epctx__follow(c, &s));
-        done = true;
+        images = s.op == EPCTX__OP_INTEGER_ADD ? 1 | 2 : 1;
+        (void)epctx__follow(c, &s);
     } else {
-        done = epctx__follow_reduce(c, &s) || epctx__follow_gemm(c, &s);
+        kept = epctx__follow_reduce(c, &s) || epctx__follow_gemm(c, &s);
     }
-    for (i = 0; i < EPCTX__MAX_IN && !done; i++)
-        EPCTX__TRY(epctx__in_order(c, &s.in[i], false, s.name));
+    for (i = 0; i < EPCTX__MAX_IN; i++)
+        if ((kept >> i & 1) == 0)
+            EPCTX__TRY(epctx__in_order(c, &s.in[i], (images >> i & 1) != 0, s.name));
     EPCTX__TRY(epctx__emit(c, &s));
     c->buffers[c->tensors[wanted].buffer].twin = EPCTX__NONE;
-    if (s.out != wanted) {
-        epctx__shape walk = {3, {0}};
-        int64_t strides[2][EPCTX_NPU_MAX_RANK];
-        walk.dims[0] = (int64_t)v.batch;
-        walk.dims[1] = (int64_t)v.channels;
-        walk.dims[2] = (int64_t)v.plane;
-        epctx__dense(&walk, strides[1]);
-        strides[0][0] = strides[1][0];
-        strides[0][1] = 1;
-        strides[0][2] = walk.dims[1];
-        EPCTX__TRY(epctx__emit_move(c, s.out, wanted, &walk, 0, 0, strides[0], strides[1]));
-        c->steps[c->step_count - 1].name = s.name;
-    }
-    return EPCTX_OK;
+    return s.out == wanted ? EPCTX_OK : epctx__emit_transposed(c, s.out, wanted, false, s.name);
 }
 
 /* Chooses the order of every buffer: convolutions want channels last, others follow their first
@@ -12930,9 +12952,10 @@ static void epctx__choose_orders(epctx__compiler *c) {
     for (i = c->step_count; i > 0; i--) {
         const epctx__step *s = &c->steps[i - 1];
         epctx__buffer *out = &c->buffers[c->tensors[s->out].buffer];
-        if (s->dead) continue;
-        out->fixed = out->fixed || out->place != EPCTX__SCRATCH ||
-                     !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follows(c, s));
+        epctx__step copy = *s;
+        out->fixed =
+            out->fixed || out->place != EPCTX__SCRATCH ||
+            !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follow(c, &copy));
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant &&
                 (s->images ? j == 0 || (j == 3 && s->op == EPCTX__OP_CONV)
@@ -12945,7 +12968,7 @@ static void epctx__choose_orders(epctx__compiler *c) {
         const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
         bool wants = s->images || (s->op == EPCTX__OP_MOVE && out->liked);
         for (j = 0; j < EPCTX__MAX_IN && !wants; j++) wants = epctx__is_last(c, s->in[j]);
-        if (!s->dead && wants && !out->fixed && v.channels != 1 && v.plane != 1) {
+        if (wants && !out->fixed && v.channels != 1 && v.plane != 1) {
             out->channels = (uint32_t)v.channels;
             out->plane = (uint32_t)v.plane;
         }
@@ -12954,40 +12977,63 @@ static void epctx__choose_orders(epctx__compiler *c) {
 
 /* Dead-code elimination: drops steps with unused results. */
 static void epctx__drop_dead(epctx__compiler *c) {
-    size_t i;
+    size_t i, kept = c->step_count;
     uint32_t j;
     for (i = 0; i < c->buffer_count; i++)
         c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
-    for (i = c->step_count; i > 0; i--) {
-        epctx__step *s = &c->steps[i - 1];
-        s->dead = !c->buffers[c->tensors[s->out].buffer].needed;
-        for (j = 0; j < EPCTX__MAX_IN && !s->dead; j++)
+    for (i = c->step_count; i-- > 0;) {
+        const epctx__step *s = &c->steps[i];
+        if (!c->buffers[c->tensors[s->out].buffer].needed) continue;
+        for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
                 c->buffers[c->tensors[s->in[j]].buffer].needed = true;
+        c->steps[--kept] = *s;
     }
+    c->steps += kept;
+    c->step_count -= kept;
+    c->step_room -= kept;
 }
 
 /* Where a move that writes every element of a dense tensor, once, took them from. */
 static bool epctx__digits_of(const epctx__move *p, uint64_t count, epctx__digits *g) {
-    int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], step = 1;
+    epctx__strided w;
+    int64_t step = 1;
     uint32_t i;
-    epctx__walk_of(p, dims, strides);
-    epctx__sort_walk(p->rank, dims, strides, 1);
+    epctx__walk_of(p, w);
+    epctx__sort_walk(p->rank, w);
     g->count = p->rank;
-    for (i = p->rank; i-- > 0; step *= dims[i]) {
-        if (strides[1][i] != step) return false;
-        g->extent[i] = dims[i];
+    for (i = p->rank; i-- > 0; step *= w[2][i]) {
+        if (w[1][i] != step) return false;
+        g->extent[i] = w[2][i];
         g->old[i] = step;
-        g->wanted[i] = strides[0][i];
+        g->wanted[i] = w[0][i];
     }
     return p->to_start == 0 && step == (int64_t)count;
 }
 
-/* What is known of a buffer: steps that write it, the last one; steps other than moves read it. */
+/* What is known of a buffer: steps that write it, the last one; reads, and those by other steps
+ * than moves. */
 typedef struct epctx__traffic {
-    size_t writers, last;
-    bool read;
+    uint32_t writers, last, reads, others;
 } epctx__traffic;
+
+static epctx_status epctx__traffic_of(epctx__compiler *c, epctx__traffic **out) {
+    epctx__traffic *traffic;
+    uint32_t i, j;
+    EPCTX__MAKE(c, traffic, epctx__traffic, c->buffer_count);
+    for (i = 0; i < c->step_count; i++) {
+        const epctx__step *s = &c->steps[i];
+        traffic[c->tensors[s->out].buffer].writers++;
+        traffic[c->tensors[s->out].buffer].last = i;
+        for (j = 0; j < EPCTX__MAX_IN; j++) {
+            if (s->in[j] == EPCTX__NONE || c->tensors[s->in[j]].constant) continue;
+            traffic[c->tensors[s->in[j]].buffer].reads++;
+            traffic[c->tensors[s->in[j]].buffer].others += s->op != EPCTX__OP_MOVE;
+        }
+    }
+    *out = traffic;
+    return EPCTX_OK;
+}
 
 /* Lets a move that reads what another move has written read from where that took it. */
 static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic *traffic) {
@@ -12998,7 +13044,7 @@ static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic
     epctx__move walk = s->params.move;
     epctx__digits g;
     const epctx__digits *ends[2] = {&g, NULL};
-    if (x->constant || t->writers != 1 || t->read || a->op != EPCTX__OP_MOVE ||
+    if (x->constant || t->writers != 1 || t->others != 0 || a->op != EPCTX__OP_MOVE ||
         c->buffers[x->buffer].place != EPCTX__SCRATCH)
         return;
     source = &c->tensors[a->in[0]];
@@ -13027,7 +13073,7 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
         epctx__step s = steps[i];
-        for (j = 0; j < 4 && s.images && !s.dead; j += 3) {
+        for (j = 0; j < 4 && s.images; j += 3) {
             const uint32_t id = s.in[j];
             epctx__shape shape;
             uint32_t copy;
@@ -13042,7 +13088,7 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
             }
             s.in[j] = copies[id] - 1;
         }
-        if (!s.dead) EPCTX__TRY(epctx__emit(c, &s));
+        EPCTX__TRY(epctx__emit(c, &s));
     }
     return EPCTX_OK;
 }
@@ -13051,20 +13097,10 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
 static epctx_status epctx__join_moves(epctx__compiler *c) {
     epctx__traffic *traffic;
     size_t i;
-    uint32_t j;
     EPCTX__TRY(epctx__copy_parts(c));
-    EPCTX__MAKE(c, traffic, epctx__traffic, c->buffer_count);
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        if (s->dead) continue;
-        traffic[c->tensors[s->out].buffer].writers++;
-        traffic[c->tensors[s->out].buffer].last = i;
-        for (j = 0; j < EPCTX__MAX_IN && s->op != EPCTX__OP_MOVE; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                traffic[c->tensors[s->in[j]].buffer].read = true;
-    }
+    EPCTX__TRY(epctx__traffic_of(c, &traffic));
     for (i = 0; i < c->step_count; i++)
-        if (!c->steps[i].dead && c->steps[i].op == EPCTX__OP_MOVE) epctx__join_move(c, i, traffic);
+        if (c->steps[i].op == EPCTX__OP_MOVE) epctx__join_move(c, i, traffic);
     epctx__drop_dead(c);
     return EPCTX_OK;
 }
@@ -13074,9 +13110,9 @@ static void epctx__conv_to_gemm(epctx__step *s) {
     const epctx__conv p = s->params.conv;
     const epctx__window *w = &p.window;
     epctx__gemm *g = &s->params.gemm;
-    if (s->op != EPCTX__OP_CONV || s->dead || !s->packs || p.groups != 1 ||
-        s->in[3] != EPCTX__NONE || w->kernel_h != w->in_h || w->kernel_w != w->in_w ||
-        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0)
+    if (s->op != EPCTX__OP_CONV || !s->packs || p.groups != 1 || s->in[3] != EPCTX__NONE ||
+        w->kernel_h != w->in_h || w->kernel_w != w->in_w || w->out_h != 1 || w->out_w != 1 ||
+        w->top + w->left + w->bottom + w->right != 0)
         return;
     s->op = EPCTX__OP_GEMM;
     s->temporary = EPCTX__NONE;
@@ -13095,7 +13131,7 @@ static void epctx__conv_to_gemm(epctx__step *s) {
     s->images = false;
 }
 
-/* Lays images channels last around convolutions; only live steps remain. */
+/* Lays images channels last around convolutions. */
 static epctx_status epctx__lay_out(epctx__compiler *c) {
     const epctx__step *steps = c->steps;
     const size_t count = c->step_count;
@@ -13104,8 +13140,7 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
     epctx__choose_orders(c);
     c->steps = NULL;
     c->step_count = c->step_room = 0;
-    for (i = 0; i < count; i++)
-        if (!steps[i].dead) EPCTX__TRY(epctx__lay_step(c, &steps[i]));
+    for (i = 0; i < count; i++) EPCTX__TRY(epctx__lay_step(c, &steps[i]));
     return EPCTX_OK;
 }
 
@@ -13126,8 +13161,7 @@ static epctx_status epctx__bind_outputs(epctx__compiler *c) {
             return EPCTX__INVALID(
                 c, "graph output '%S': no node computes it, or its shape is not fixed",
                 &g->outputs[i].name);
-        if (t->constant || c->buffers[t->buffer].place != EPCTX__SCRATCH || t->offset != 0 ||
-            c->buffers[t->buffer].bytes != t->count * epctx__stored_size(t->elem)) {
+        if (!epctx__is_whole(c, t) || c->buffers[t->buffer].place != EPCTX__SCRATCH) {
             EPCTX__TRY(epctx__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
             EPCTX__TRY(epctx__emit_copy(c, id, copy));
             t = &c->tensors[copy];
@@ -13138,31 +13172,24 @@ static epctx_status epctx__bind_outputs(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
-/* Weights outside the blob are packed when the graph gets them. */
-static epctx_status epctx__pack_outside(epctx__compiler *c, const epctx__step *s, uint32_t *id) {
-    const epctx__pack *p = &s->pack;
-    epctx__shape shape = {1, {0}};
-    epctx__step pack;
-    shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
-    EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, id));
-    c->tensors[*id].constant = true;
-    pack = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, *id);
-    pack.params.pack = *p;
-    pack.name = s->name;
-    return epctx__record(c, &pack);
-}
-
-/* Others are packed when they are written (epctx__write_packed): one at a time in memory. */
+/* Weights outside the blob are packed when the graph gets them, others when they are written
+ * (epctx__write_weight): one at a time in memory. */
 static epctx_status epctx__pack_weights(epctx__compiler *c) {
     size_t i;
     for (i = 0; i < c->step_count; i++) {
-        epctx__step *s = &c->steps[i];
-        uint32_t id;
-        if (!s->dead && s->packs && c->tensors[s->in[1]].outside) {
-            EPCTX__TRY(epctx__pack_outside(c, s, &id));
-            s->in[1] = id;
-            s->packs = false;
-        }
+        epctx__step *s = &c->steps[i], pack;
+        const epctx__pack *p = &s->pack;
+        epctx__shape shape = {1, {0}};
+        if (!s->packs || !c->tensors[s->in[1]].outside) continue;
+        shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
+        pack = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
+        pack.params.pack = *p;
+        pack.name = s->name;
+        EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, &pack.out));
+        c->tensors[pack.out].constant = true;
+        EPCTX__TRY(epctx__record(c, &pack));
+        s->in[1] = pack.out;
+        s->packs = false;
     }
     return EPCTX_OK;
 }
@@ -13176,9 +13203,9 @@ static void epctx__touch_buffer(epctx__compiler *c, uint32_t buffer, size_t step
 static void epctx__lifetimes(epctx__compiler *c) {
     size_t i;
     uint32_t j;
+    for (i = 0; i < c->buffer_count; i++) c->buffers[i].first = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
-        if (s->dead) continue;
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
                 epctx__touch_buffer(c, c->tensors[s->in[j]].buffer, i);
@@ -13269,19 +13296,17 @@ static epctx_status epctx__crowds(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
-/* The pool after step `at`, if that is a convolution whose result nothing else reads; else 0. */
-static size_t epctx__pool_behind(const epctx__compiler *c, size_t at) {
-    const epctx__step *s = &c->steps[at];
+/* Whether step `at` of `count` is a convolution at the peak of live bytes and the next one a pool,
+ * the only reader of its result. */
+static bool epctx__pool_behind(const epctx__compiler *c, const epctx__step *s, size_t at,
+                               size_t count) {
     const epctx__conv *p = &s->params.conv;
     const epctx__buffer *b = &c->buffers[c->tensors[s->out].buffer];
-    size_t next = at + 1;
-    if (s->dead || s->op != EPCTX__OP_CONV || p->batch != 1 || s->in[3] != EPCTX__NONE) return 0;
-    while (next < c->step_count && c->steps[next].dead) next++;
-    return next < c->step_count && c->steps[next].op == EPCTX__OP_POOL &&
-                   c->tensors[c->steps[next].in[0]].buffer == c->tensors[s->out].buffer &&
-                   b->place == EPCTX__SCRATCH && b->first == at && b->last == next
-               ? next
-               : 0;
+    return s->op == EPCTX__OP_CONV && p->batch == 1 && s->in[3] == EPCTX__NONE && at + 1 < count &&
+           s[1].op == EPCTX__OP_POOL &&
+           c->tensors[s[1].in[0]].buffer == c->tensors[s->out].buffer &&
+           b->place == EPCTX__SCRATCH && b->first == at && b->last == at + 1 &&
+           b->crowd == c->stats.scratch_live;
 }
 
 /* Lines of a pool for which the convolution fits into 8 KB and computes few lines twice. */
@@ -13323,9 +13348,8 @@ static epctx_status epctx__lines_of(epctx__compiler *c, uint32_t first, uint32_t
 
 /* Alternates convolution and pool over bands of lines: only a band of the image is live. */
 static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
-                                 const epctx__step *pool, uint32_t lines, epctx__step *to,
-                                 size_t *count) {
-    const size_t before = *count;
+                                 const epctx__step *pool, uint32_t lines) {
+    const size_t before = c->step_count;
     uint32_t first, end, start, buffer;
     for (first = 0; first < pool->params.pool.window.out_h; first = end) {
         epctx__step one = *conv, two = *pool;
@@ -13345,41 +13369,34 @@ static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
                                    (uint64_t)p->window.in_w * p->in_channels * p->groups,
                                    &one.in[0]));
         EPCTX__TRY(epctx__add_buffer(c, epctx__conv_needs(p).bytes, &one.temporary));
-        to[*count] = one;
-        to[*count + 1] = two;
-        *count += 2;
+        EPCTX__TRY(epctx__push_step(c, &one));
+        EPCTX__TRY(epctx__push_step(c, &two));
     }
-    if (first < pool->params.pool.window.out_h) *count = before; /* a line of padding alone */
+    if (first < pool->params.pool.window.out_h)
+        c->step_count = before; /* a line of padding alone */
     return EPCTX_OK;
 }
 
 /* Splits convolutions followed by a pool at the peak of live bytes. */
 static epctx_status epctx__split_pools(epctx__compiler *c) {
-    epctx__step *steps;
-    size_t i, next, count = 0, room = c->step_count;
-    for (i = 0; i < c->step_count; i++) {
-        next = epctx__pool_behind(c, i);
-        room += next != 0 ? 2 * (size_t)c->steps[next].params.pool.window.out_h : 0;
-    }
-    if (room == c->step_count) return EPCTX_OK;
-    EPCTX__MAKE(c, steps, epctx__step, room);
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        const size_t before = count;
-        next = epctx__pool_behind(c, i);
-        if (next != 0 && c->buffers[c->tensors[s->out].buffer].crowd == c->stats.scratch_live) {
-            const uint32_t lines =
-                epctx__pool_lines(&s->params.conv, &c->steps[next].params.pool.window);
-            if (lines < c->steps[next].params.pool.window.out_h)
-                EPCTX__TRY(epctx__split(c, s, &c->steps[next], lines, steps, &count));
+    const epctx__step *steps = c->steps;
+    const size_t count = c->step_count;
+    size_t i, before;
+    c->steps = NULL;
+    c->step_count = c->step_room = 0;
+    for (i = 0; i < count; i++) {
+        const epctx__step *s = &steps[i];
+        before = c->step_count;
+        if (epctx__pool_behind(c, s, i, count)) {
+            const epctx__window *pool = &s[1].params.pool.window;
+            const uint32_t lines = epctx__pool_lines(&s->params.conv, pool);
+            if (lines < pool->out_h) EPCTX__TRY(epctx__split(c, s, &s[1], lines));
         }
-        if (count == before)
-            steps[count++] = *s;
+        if (c->step_count == before)
+            EPCTX__TRY(epctx__push_step(c, s));
         else
-            i = next;
+            i++;
     }
-    c->steps = steps;
-    c->step_count = c->step_room = count;
     return EPCTX_OK;
 }
 
@@ -13388,7 +13405,7 @@ static epctx_status epctx__to_tiles(epctx__compiler *c, epctx__step *s) {
     epctx__needs direct, tiled;
     memset(&direct, 0, sizeof direct);
     memset(&tiled, 0, sizeof tiled);
-    if (s->dead || s->op != EPCTX__OP_CONV || s->params.conv.in_channels < 16 ||
+    if (s->op != EPCTX__OP_CONV || s->params.conv.in_channels < 16 ||
         s->params.conv.out_channels < 16 || !epctx__check_conv(&s->params, &direct) ||
         !epctx__check_winograd(&s->params, &tiled) || tiled.work >= direct.work / 10 * 9 ||
         tiled.out[1].bytes > EPCTX__MAX_BYTES)
@@ -13403,10 +13420,8 @@ static epctx_status epctx__refine(epctx__compiler *c) {
     epctx__lifetimes(c);
     EPCTX__TRY(epctx__crowds(c));
     EPCTX__TRY(epctx__split_pools(c));
-    for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->direct); i++)
+    for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->opts.direct); i++)
         EPCTX__TRY(epctx__to_tiles(c, &c->steps[i]));
-    for (i = 0; i < c->buffer_count; i++) /* lifetimes are computed again */
-        c->buffers[i].first = EPCTX__NONE;
     return EPCTX_OK;
 }
 
@@ -13479,8 +13494,10 @@ static uint64_t epctx__key(const epctx__buffer *b, epctx__order order) {
 typedef struct epctx__planner {
     epctx__item *list, *by_time; /* in order of placement; in order of first use */
     epctx__item *beside;         /* heap of those live at the same time, lowest offset on top */
+    epctx__item *best;           /* the list that needed least */
     epctx__tree placed;          /* over by_time: the step after the last use, 0: not placed */
     size_t count, pairs;         /* pairs: how many may still be examined */
+    size_t top;                  /* in the list: the buffer that ends highest */
     uint64_t size;               /* bytes of scratch */
 } epctx__planner;
 
@@ -13524,21 +13541,25 @@ static void epctx__place_buffer(const epctx__compiler *c, epctx__planner *p, epc
     p->size = b->offset + size > p->size ? b->offset + size : p->size;
 }
 
-/* Places all buffers in one order. */
-static void epctx__try_order(epctx__compiler *c, epctx__planner *p, epctx__order order) {
+/* Places all buffers in the order of the list. */
+static void epctx__place_all(epctx__compiler *c, epctx__planner *p) {
     size_t i;
-    epctx__put_in_order(c, p->list, p->count, order);
     memset(p->placed.max, 0, 2 * p->placed.leaves * sizeof *p->placed.max);
     p->pairs = EPCTX__PLAN_PAIRS;
-    p->size = 0;
-    for (i = 0; i < p->count; i++) epctx__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
+    p->size = p->top = 0;
+    for (i = 0; i < p->count; i++) {
+        const uint64_t before = p->size;
+        epctx__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
+        if (p->size > before) p->top = i;
+    }
 }
 
 static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
     size_t i;
-    EPCTX__MAKE(c, p->list, epctx__item, 3 * c->buffer_count);
+    EPCTX__MAKE(c, p->list, epctx__item, 4 * c->buffer_count);
     p->by_time = p->list + c->buffer_count;
     p->beside = p->by_time + c->buffer_count;
+    p->best = p->beside + c->buffer_count;
     p->count = 0;
     for (i = 0; i < c->buffer_count; i++) {
         if (epctx__in_scratch(&c->buffers[i])) {
@@ -13552,23 +13573,35 @@ static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
     return epctx__new_tree(c, p->count, &p->placed);
 }
 
-/* Offsets in scratch: the best of several orders. The peak of live bytes is a lower bound. */
+/* Offsets in scratch: the best of several orders, each tried again with the buffer that ended highest
+ * in front. The peak of live bytes is a lower bound. */
 static epctx_status epctx__plan(epctx__compiler *c) {
     epctx__planner p;
-    uint64_t best_size = UINT64_MAX;
-    int order, best = 0;
+    int order, tries;
     epctx__lifetimes(c);
     EPCTX__TRY(epctx__crowds(c));
     EPCTX__TRY(epctx__new_planner(c, &p));
-    for (order = 0; order < EPCTX__ORDER_COUNT && best_size > c->stats.scratch_live; order++) {
-        epctx__try_order(c, &p, (epctx__order)order);
-        if (p.size < best_size) {
-            best_size = p.size;
-            best = order;
+    c->stats.scratch_size = UINT64_MAX;
+    for (order = 0; order < EPCTX__ORDER_COUNT; order++) {
+        epctx__put_in_order(c, p.list, p.count, (epctx__order)order);
+        for (tries = 0; tries < 4 && c->stats.scratch_size > c->stats.scratch_live; tries++) {
+            if (tries > 0) {
+                const epctx__item item = p.list[p.top];
+                memmove(p.list + 1, p.list, p.top * sizeof item);
+                p.list[0] = item;
+            }
+            epctx__place_all(c, &p);
+            if (p.size < c->stats.scratch_size) {
+                c->stats.scratch_size = p.size;
+                memcpy(p.best, p.list, p.count * sizeof *p.list);
+            }
+            if (p.pairs == 0) break; /* costs enough */
         }
     }
-    if (best != order - 1) epctx__try_order(c, &p, (epctx__order)best);
-    c->stats.scratch_size = best_size;
+    if (p.size > c->stats.scratch_size) {
+        memcpy(p.list, p.best, p.count * sizeof *p.list);
+        epctx__place_all(c, &p);
+    }
     return EPCTX_OK;
 }
 
@@ -13583,13 +13616,11 @@ typedef struct epctx__grid {
     int32_t zero;
 } epctx__grid;
 
-#define EPCTX__SEVERAL (EPCTX__NONE - 1) /* steps fill a buffer in parts */
-
-/* State of the pass: by buffer, the step that fills it and the number of its readers. */
+/* State of the pass. */
 typedef struct epctx__integers {
     epctx__compiler *c;
     const epctx__step *steps;
-    uint32_t *made, *readers;
+    epctx__traffic *traffic; /* of the first `buffers` buffers */
     size_t buffers;
 } epctx__integers;
 
@@ -13597,12 +13628,11 @@ static uint32_t epctx__flip_of(int32_t type) {
     return type == EPCTX_ONNX_INT8 ? 0x80u : 0;
 }
 
-/* The grid of a Quantize or Dequantize with one constant scale. */
-static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epctx__grid *g,
-                                   bool *known) {
+/* The grid of a Quantize or Dequantize with one constant scale; without: not above 0. */
+static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epctx__grid *g) {
     const void *scale, *zero = NULL;
     const bool has_zero = s->in[2] != EPCTX__NONE;
-    *known = false;
+    g->scale = 0.0f;
     if ((s->params.quantize.type != EPCTX_ONNX_INT8 &&
          s->params.quantize.type != EPCTX_ONNX_UINT8) ||
         s->params.quantize.channels != 1 || !c->tensors[s->in[1]].constant ||
@@ -13614,30 +13644,28 @@ static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epc
     g->type = (int32_t)s->params.quantize.type;
     g->scale = *(const float *)scale;
     g->zero = has_zero ? (int32_t)epctx__load_int((const uint8_t *)zero, 0, (uint32_t)g->type) : 0;
-    *known = g->scale > 0.0f;
     return EPCTX_OK;
 }
 
 /* The only step that writes the tensor, if the tensor is all of its buffer. */
 static const epctx__step *epctx__maker(const epctx__integers *w, uint32_t tensor) {
     const epctx__tensor *t = &w->c->tensors[tensor];
-    return t->constant || t->buffer >= w->buffers || w->made[t->buffer] >= EPCTX__SEVERAL ||
+    return t->constant || t->buffer >= w->buffers || w->traffic[t->buffer].writers != 1 ||
                    !epctx__is_whole(w->c, t)
                ? NULL
-               : &w->steps[w->made[t->buffer]];
+               : &w->steps[w->traffic[t->buffer].last];
 }
 
 /* The Dequantize behind a tensor of floats, with its grid; NULL: another step. */
 static epctx_status epctx__dequantized(const epctx__integers *w, uint32_t tensor,
                                        const epctx__step **s, epctx__grid *g) {
-    bool known = false;
+    g->scale = 0.0f;
     *s = tensor != EPCTX__NONE ? epctx__maker(w, tensor) : NULL;
     if (tensor != EPCTX__NONE && w->c->tensors[tensor].constant && !w->c->tensors[tensor].outside &&
         w->c->tensors[tensor].shape.rank < 3)
         *s = w->c->tensors[tensor].dequantized; /* of a rank that is no image */
-    if (*s != NULL && (*s)->op == EPCTX__OP_DEQUANTIZE)
-        EPCTX__TRY(epctx__grid_of(w->c, *s, g, &known));
-    if (!known) *s = NULL;
+    if (*s != NULL && (*s)->op == EPCTX__OP_DEQUANTIZE) EPCTX__TRY(epctx__grid_of(w->c, *s, g));
+    if (!(g->scale > 0.0f)) *s = NULL;
     return EPCTX_OK;
 }
 
@@ -13774,16 +13802,13 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
         }
         if (!*known) return EPCTX_OK;
     }
-    shape.dims[0] = (int64_t)padded * fours * 4;
+    shape.dims[0] = (int64_t)padded * fours * 4; /* new constants are zero */
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT8, &shape, &memory, &s->in[1]));
     packed = (int8_t *)memory;
-    memset(packed, 0, (size_t)shape.dims[0]);
     shape.dims[0] = padded;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT32, &shape, &memory, &s->in[2]));
     sums = (int32_t *)memory;
     EPCTX__TRY(epctx__add_floats(c, padded, &factors, &s->in[3]));
-    memset(sums, 0, padded * sizeof *sums);
-    memset(factors, 0, padded * sizeof *factors);
     for (copy = 0; copy < (o->depthwise && 64 % channels == 0 ? padded : channels); copy++) {
         const size_t at = o->depthwise ? epctx__interleaved(copy) : copy, lane = at % block;
         int64_t sum = 0;
@@ -13807,8 +13832,14 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
 /* A convolution, matrix product or average as a product of integers; false: it is none. */
 static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, epctx__product_of *o,
                               epctx__act *act) {
-    const epctx__view v = epctx__tensor_view(&c->tensors[s->in[0]]);
+    const epctx__conv *conv = &s->params.conv;
+    const epctx__depthwise *depthwise = &s->params.depthwise;
+    const epctx__gemm *gemm = &s->params.gemm;
+    const epctx__pool *pool = &s->params.pool;
+    const epctx__reduce *reduce = &s->params.reduce;
     epctx__window *w = &o->p.window;
+    epctx__view v;
+    bool good;
     memset(o, 0, sizeof *o);
     memset(act, 0, sizeof *act);
     o->weights = s->in[1];
@@ -13818,71 +13849,69 @@ static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, ep
     w->dilation_h = w->dilation_w = w->in_w = w->out_w = 1;
     switch (s->op) {
     case EPCTX__OP_CONV:
-        o->p.batch = s->params.conv.batch;
-        o->p.in_channels = s->params.conv.in_channels;
-        o->p.out_channels = s->params.conv.out_channels;
-        *w = s->params.conv.window;
-        *act = s->params.conv.act;
+        o->p.batch = conv->batch;
+        o->p.in_channels = conv->in_channels;
+        o->p.out_channels = conv->out_channels;
+        *w = conv->window;
+        *act = conv->act;
+        good = s->packs && conv->groups == 1 && s->in[3] == EPCTX__NONE;
         break;
     case EPCTX__OP_DEPTHWISE:
-        o->p.batch = s->params.depthwise.batch;
-        o->p.in_channels = o->p.out_channels = s->params.depthwise.channels;
-        *w = s->params.depthwise.window;
-        *act = s->params.depthwise.act;
-        o->depthwise = true;
+        o->p.batch = depthwise->batch;
+        o->p.in_channels = o->p.out_channels = depthwise->channels;
+        *w = depthwise->window;
+        *act = depthwise->act;
+        good = o->depthwise = true;
         break;
     case EPCTX__OP_GEMM:
         o->p.batch = 1;
-        o->p.in_channels = s->params.gemm.k;
-        o->p.out_channels = s->params.gemm.n;
-        w->in_w = w->out_w = s->params.gemm.m;
-        *act = s->params.gemm.act;
-        o->taps = 1;
-        o->row = s->pack.row_stride;
+        o->p.in_channels = gemm->k;
+        o->p.out_channels = gemm->n;
+        w->in_w = w->out_w = gemm->m;
+        *act = gemm->act;
         o->step = s->pack.depth_stride;
-        return s->packs && s->params.gemm.batch == 1 && s->params.gemm.alpha == 1.0f &&
-               s->params.gemm.a_row == s->params.gemm.k && s->params.gemm.a_step == 1;
+        good = s->packs && gemm->batch == 1 && gemm->alpha == 1.0f && gemm->a_row == gemm->k &&
+               gemm->a_step == 1;
+        break;
     case EPCTX__OP_POOL:
-        o->p.batch = s->params.pool.batch;
-        o->p.in_channels = o->p.out_channels = s->params.pool.channels;
-        *w = s->params.pool.window;
+        o->p.batch = pool->batch;
+        o->p.in_channels = o->p.out_channels = pool->channels;
+        *w = pool->window;
+        o->ones = true;
+        good = pool->kind != EPCTX__SLIDE_MAX && w->top + w->left + w->bottom + w->right == 0 &&
+               epctx__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) <= w->in_h &&
+               epctx__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) <= w->in_w;
         break;
     case EPCTX__OP_REDUCE:
+        v = epctx__tensor_view(&c->tensors[s->in[0]]);
         o->p.batch = (uint32_t)v.batch;
         o->p.in_channels = o->p.out_channels = (uint32_t)v.channels;
-        w->in_w = w->kernel_w = s->params.reduce.count;
+        w->in_w = w->kernel_w = reduce->count;
+        o->ones = true;
+        good = reduce->kind == EPCTX__REDUCE_MEAN && reduce->type == EPCTX_ONNX_FLOAT &&
+               reduce->inner == 1 && reduce->count == v.plane;
         break;
     default: return false;
     }
-    if ((uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
+    if (!good || (uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
     o->taps = w->kernel_h * w->kernel_w;
-    if (s->op == EPCTX__OP_POOL || s->op == EPCTX__OP_REDUCE) {
-        o->depthwise = o->ones = true;
+    if (o->ones) {
+        o->depthwise = true;
         o->weights = o->bias = EPCTX__NONE;
         o->scale = 1.0f / (float)o->taps;
-        return s->op == EPCTX__OP_POOL
-                   ? s->params.pool.kind != EPCTX__SLIDE_MAX &&
-                         w->top + w->left + w->bottom + w->right == 0 &&
-                         (w->out_h - 1) * w->stride_h + (w->kernel_h - 1) * w->dilation_h <
-                             w->in_h &&
-                         (w->out_w - 1) * w->stride_w + (w->kernel_w - 1) * w->dilation_w < w->in_w
-                   : s->params.reduce.kind == EPCTX__REDUCE_MEAN &&
-                         s->params.reduce.type == EPCTX_ONNX_FLOAT && s->params.reduce.inner == 1 &&
-                         s->params.reduce.count == v.plane;
     }
-    o->row = o->taps * (o->depthwise ? 1 : o->p.in_channels);
-    return s->op == EPCTX__OP_CONV
-               ? s->packs && s->params.conv.groups == 1 && s->in[3] == EPCTX__NONE
-               : s->params.depthwise.batch >= 1;
+    o->row = s->op == EPCTX__OP_GEMM ? s->pack.row_stride
+                                     : o->taps * (o->depthwise ? 1 : o->p.in_channels);
+    return true;
 }
 
 static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s,
-                                        const epctx__step *q, const epctx__grid *y, bool *done) {
+                                        const epctx__grid *y, epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
+    const uint32_t out = to->out;
     epctx__product_of o;
     epctx__grid x;
     epctx__act act;
-    epctx__step to;
     uint32_t from;
     if (!epctx__as_product(c, s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
         !epctx__requant_of(y, &act, &o.p.y))
@@ -13891,47 +13920,41 @@ static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s
     if (from == EPCTX__NONE) return EPCTX_OK;
     o.p.flip = epctx__flip_of(x.type);
     o.p.fill = (uint32_t)x.zero & 0xffu;
-    to = epctx__new_step(o.depthwise ? EPCTX__OP_INTEGER_DEPTHWISE : EPCTX__OP_INTEGER_CONV,
-                         EPCTX__NONE, EPCTX__NONE, EPCTX__NONE);
-    EPCTX__TRY(epctx__integer_operands(c, &o, &x, y, &to, done));
+    *to = epctx__new_step(o.depthwise ? EPCTX__OP_INTEGER_DEPTHWISE : EPCTX__OP_INTEGER_CONV, from,
+                          EPCTX__NONE, out);
+    EPCTX__TRY(epctx__integer_operands(c, &o, &x, y, to, done));
     if (!*done) return EPCTX_OK;
-    to.params.integer_conv = o.p;
-    to.name = s->name;
-    to.in[0] = from;
-    to.out = q->out;
-    to.images = s->op != EPCTX__OP_GEMM;
-    if (to.images) {
-        EPCTX__TRY(epctx__shaped(c, s->in[0], &to.in[0]));
-        EPCTX__TRY(epctx__shaped(c, s->out, &to.out));
+    to->params.integer_conv = o.p;
+    to->images = s->op != EPCTX__OP_GEMM;
+    if (to->images) {
+        EPCTX__TRY(epctx__shaped(c, s->in[0], &to->in[0]));
+        EPCTX__TRY(epctx__shaped(c, s->out, &to->out));
     }
-    if (!o.depthwise)
-        EPCTX__TRY(epctx__add_buffer(c, epctx__integer_temporary(&o.p), &to.temporary));
-    return epctx__emit(c, &to);
+    return o.depthwise ? EPCTX_OK
+                       : epctx__add_buffer(c, epctx__integer_temporary(&o.p), &to->temporary);
 }
 
 /* A sum, difference or product of two tensors of one shape. */
-static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, const epctx__step *q,
-                                    const epctx__grid *y, bool *done) {
+static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
+                                    epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
     const epctx__step *from[2];
-    epctx__integer_add *p;
+    epctx__integer_add *p = &to->params.integer_add;
     epctx__requant fit;
     epctx__grid a, b;
-    epctx__step to;
     EPCTX__TRY(epctx__dequantized(w, s->in[0], &from[0], &a));
     EPCTX__TRY(epctx__dequantized(w, s->in[1], &from[1], &b));
     if (from[0] == NULL || from[1] == NULL || s->params.binary.kind > EPCTX__BINARY_MUL ||
         !epctx__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape) ||
         !epctx__requant_of(y, &s->params.binary.act, &fit))
         return EPCTX_OK;
-    to = epctx__new_step(EPCTX__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], q->out);
-    EPCTX__TRY(epctx__shaped(c, s->out, &to.in[0]));
-    EPCTX__TRY(epctx__shaped(c, s->out, &to.in[1]));
-    EPCTX__TRY(epctx__shaped(c, s->out, &to.out));
-    p = &to.params.integer_add;
+    *to = epctx__new_step(EPCTX__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], to->out);
+    EPCTX__TRY(epctx__shaped(c, s->out, &to->in[0]));
+    EPCTX__TRY(epctx__shaped(c, s->out, &to->in[1]));
+    EPCTX__TRY(epctx__shaped(c, s->out, &to->out));
     p->y = fit;
     p->product = s->params.binary.kind == EPCTX__BINARY_MUL ? 1 : 0;
-    p->count = (uint32_t)c->tensors[q->out].count;
+    p->count = (uint32_t)c->tensors[to->out].count;
     p->a_flip = epctx__flip_of(a.type);
     p->b_flip = epctx__flip_of(b.type);
     p->a_zero = a.zero + (int32_t)p->a_flip;
@@ -13939,9 +13962,8 @@ static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, co
     p->a_scale = a.scale;
     p->b_scale = s->params.binary.kind == EPCTX__BINARY_SUB ? -b.scale : b.scale;
     p->y_scale = y->scale;
-    to.name = s->name;
     *done = true;
-    return epctx__emit(c, &to);
+    return EPCTX_OK;
 }
 
 /* The values of `tensor` for all bytes, if the steps behind it compute each element from one that
@@ -13993,12 +14015,13 @@ static epctx_status epctx__for_bytes(epctx__integers *w, uint32_t tensor, uint32
 }
 
 /* A function of one tensor's bytes, if only to another grid, as a table. */
-static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q, bool *done) {
+static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q, epctx__step *to,
+                                       bool *done) {
     epctx__compiler *c = w->c;
     const epctx__shape shape = {1, {256}};
     const epctx_weightless_support weightless = c->weightless;
     const epctx__step *from = NULL;
-    epctx__step to, round = *q;
+    epctx__step round = *q;
     c->weightless = EPCTX_WEIGHTLESS_NONE; /* all is known now */
     EPCTX__TRY(epctx__for_bytes(w, q->in[0], 6, &from, &round.in[0]));
     if (round.in[0] != EPCTX__NONE && from != NULL &&
@@ -14006,11 +14029,9 @@ static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q,
         round.params.quantize.inner = 256;
         EPCTX__TRY(epctx__new_tensor(c, c->tensors[q->out].elem, &shape, &round.out));
         EPCTX__TRY(epctx__fold_step(c, &round));
-        to = epctx__new_step(EPCTX__OP_LOOKUP, from->in[0], round.out, q->out);
-        to.params.lookup.count = (uint32_t)c->tensors[q->out].count;
-        to.name = q->name;
-        EPCTX__TRY(epctx__shaped(c, q->out, &to.in[0]));
-        EPCTX__TRY(epctx__emit(c, &to));
+        *to = epctx__new_step(EPCTX__OP_LOOKUP, from->in[0], round.out, q->out);
+        to->params.lookup.count = (uint32_t)c->tensors[q->out].count;
+        EPCTX__TRY(epctx__shaped(c, q->out, &to->in[0]));
         *done = true;
     }
     c->weightless = weightless;
@@ -14018,63 +14039,49 @@ static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q,
 }
 
 /* A move of bytes between equal grids. */
-static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, const epctx__step *q,
-                                     const epctx__grid *y, bool *done) {
+static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
+                                     epctx__step *to, bool *done) {
     const epctx__step *from;
+    const uint32_t out = to->out;
     epctx__grid x;
-    epctx__step to = *s;
     EPCTX__TRY(epctx__dequantized(w, s->in[0], &from, &x));
-    if (from == NULL || x.type != y->type || x.zero != y->zero || x.scale < y->scale ||
-        x.scale > y->scale)
-        return EPCTX_OK;
-    to.in[0] = from->in[0];
-    to.out = q->out;
-    to.params.move.elem = 1;
-    *done = true;
-    return epctx__emit(w->c, &to);
+    *done = from != NULL && x.type == y->type && x.zero == y->zero && x.scale >= y->scale &&
+            x.scale <= y->scale;
+    if (*done) {
+        *to = *s;
+        to->in[0] = from->in[0];
+        to->out = out;
+        to->params.move.elem = 1;
+    }
+    return EPCTX_OK;
 }
 
 /* The integer form of what a Quantize rounds. */
 static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q, bool *done) {
     const epctx__step *s = epctx__maker(w, q->in[0]);
+    epctx__step to = *q;
     epctx__grid y;
-    bool known;
-    *done = false;
-    EPCTX__TRY(epctx__grid_of(w->c, q, &y, &known));
-    if (!known || s == NULL) return EPCTX_OK;
-    if (s->op != EPCTX__OP_DEQUANTIZE && w->readers[w->c->tensors[s->out].buffer] != 1)
+    uint32_t out;
+    EPCTX__TRY(epctx__grid_of(w->c, q, &y));
+    if (!(y.scale > 0.0f) || s == NULL) return EPCTX_OK;
+    out = w->c->tensors[s->out].buffer;
+    if (s->op != EPCTX__OP_DEQUANTIZE &&
+        (w->traffic[out].reads != 1 || w->c->buffers[out].place != EPCTX__SCRATCH))
         return EPCTX_OK;
-    switch (s->op) {
-    case EPCTX__OP_BINARY:
-        EPCTX__TRY(epctx__lookup_step(w, q, done));
-        return *done ? EPCTX_OK : epctx__add_step(w, s, q, &y, done);
-    case EPCTX__OP_UNARY:
-    case EPCTX__OP_DEQUANTIZE: return epctx__lookup_step(w, q, done);
-    case EPCTX__OP_MOVE: return epctx__move_step(w, s, q, &y, done);
-    default: return epctx__product_step(w, s, q, &y, done);
+    if (s->op == EPCTX__OP_BINARY || s->op == EPCTX__OP_UNARY || s->op == EPCTX__OP_DEQUANTIZE)
+        EPCTX__TRY(epctx__lookup_step(w, q, &to, done));
+    if (*done) {
+        to.name = q->name;
+        return epctx__emit(w->c, &to);
     }
-}
-
-static epctx_status epctx__survey_steps(epctx__integers *w) {
-    epctx__compiler *c = w->c;
-    size_t i;
-    uint32_t j;
-    w->steps = c->steps;
-    w->buffers = c->buffer_count;
-    EPCTX__MAKE(c, w->made, uint32_t, 2 * w->buffers);
-    w->readers = w->made + w->buffers;
-    memset(w->made, 0xff, w->buffers * sizeof *w->made);
-    for (i = 0; i < w->buffers; i++) w->readers[i] = c->buffers[i].place == EPCTX__SCRATCH ? 0 : 2;
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        uint32_t out = c->tensors[s->out].buffer;
-        if (s->dead) continue;
-        w->made[out] = w->made[out] == EPCTX__NONE ? (uint32_t)i : EPCTX__SEVERAL;
-        for (j = 0; j < EPCTX__MAX_IN; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                w->readers[c->tensors[s->in[j]].buffer]++;
-    }
-    return EPCTX_OK;
+    if (s->op == EPCTX__OP_BINARY)
+        EPCTX__TRY(epctx__add_step(w, s, &y, &to, done));
+    else if (s->op == EPCTX__OP_MOVE)
+        EPCTX__TRY(epctx__move_step(w, s, &y, &to, done));
+    else
+        EPCTX__TRY(epctx__product_step(w, s, &y, &to, done));
+    to.name = s->name;
+    return *done ? epctx__emit(w->c, &to) : EPCTX_OK;
 }
 
 /* Replaces steps between Dequantize and Quantize by integer steps. The replaced ones stay, without
@@ -14087,13 +14094,14 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
     w.c = c;
     c->node = NULL;
     c->folding = false;
-    EPCTX__TRY(epctx__survey_steps(&w));
+    w.steps = c->steps;
+    w.buffers = c->buffer_count;
+    EPCTX__TRY(epctx__traffic_of(c, &w.traffic));
     c->steps = NULL;
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
         const epctx__step *s = &w.steps[i];
         bool done = false;
-        if (s->dead) continue;
         if (s->op == EPCTX__OP_QUANTIZE) EPCTX__TRY(epctx__integer_step(&w, s, &done));
         if (!done) EPCTX__TRY(epctx__emit(c, s));
     }
@@ -14128,7 +14136,6 @@ static void epctx__trace(const epctx__compiler *c, const char *pass) {
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         const epctx__tensor *t = &c->tensors[s->out];
-        if (s->dead) continue;
         out.op = epctx__ops[s->op].name;
         out.node = s->name;
         out.in_count = epctx__ops[s->op].in_count;
@@ -14145,7 +14152,7 @@ static void epctx__trace(const epctx__compiler *c, const char *pass) {
         out.result.dims = t->shape.dims;
         out.memory = t->buffer;
         out.offset = t->offset + c->buffers[t->buffer].offset;
-        c->npu->trace_fn(c->npu->trace_user, &out);
+        c->npu->opts.trace_fn(c->npu->opts.trace_user, &out);
         out.index++;
     }
 }
@@ -14161,7 +14168,7 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
     size_t i;
     for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         EPCTX__TRY(passes[i].pass_fn(c));
-        if (c->npu != NULL && c->npu->trace_fn != NULL) epctx__trace(c, passes[i].name);
+        if (c->npu != NULL && c->npu->opts.trace_fn != NULL) epctx__trace(c, passes[i].name);
     }
     return EPCTX_OK;
 }
@@ -14192,6 +14199,13 @@ static epctx_status epctx__name(epctx__compiler *c, epctx__build *b, epctx_str n
     to[0] = (uint32_t)b->strings.size;
     to[1] = (uint32_t)name.size;
     return name.size > 0 ? epctx__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
+}
+
+static epctx_str epctx__string(const epctx__build *b, const uint32_t *name) {
+    epctx_str out;
+    out.data = (const char *)b->strings.data + name[0];
+    out.size = name[1];
+    return out;
 }
 
 /* For the table. */
@@ -14239,7 +14253,6 @@ static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) 
     EPCTX__MAKE(c, counted, uint8_t, c->tensor_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
-        if (s->dead) continue;
         more += epctx__command_size(&epctx__ops[s->op]) * 4 + s->name.size;
         for (j = 0; j < EPCTX__MAX_IN; j++) {
             if (epctx__is_weight(c, s, j) && !counted[s->in[j]]) {
@@ -14251,19 +14264,24 @@ static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) 
     return epctx__reserve(c, &b->weights, more);
 }
 
-/* Memory for the next weight, behind the others. */
-static epctx_status epctx__next_weight(epctx__compiler *c, epctx__build *b, size_t size,
-                                       void **memory) {
+/* Operand `at` of `s`, a weight: behind the others, where it stays if its bytes are new. */
+static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, const epctx__step *s,
+                                        uint32_t at, uint32_t *index) {
+    const size_t size = (size_t)epctx__weight_size(c, s, at);
     const size_t pad = (size_t)epctx__aligned(b->weights.size) - b->weights.size;
-    EPCTX__TRY(epctx__reserve(c, &b->weights, size < SIZE_MAX - pad ? pad + size : SIZE_MAX));
-    *memory = b->weights.data + b->weights.size + pad;
-    return EPCTX_OK;
-}
-
-/* Index of the place with exactly the bytes of the next weight, which stays if it is new. */
-static epctx_status epctx__add_weight(epctx__compiler *c, epctx__build *b, uint8_t *weight,
-                                      size_t size, uint32_t elem, uint32_t *index) {
+    const uint32_t elem = epctx__stored_size(c->tensors[s->in[at]].elem);
     epctx_weight place;
+    epctx__args args;
+    uint8_t *weight;
+    memset(&args, 0, sizeof args);
+    EPCTX__TRY(epctx__reserve(c, &b->weights, size < SIZE_MAX - pad ? pad + size : SIZE_MAX));
+    weight = b->weights.data + b->weights.size + pad;
+    args.out[0] = weight;
+    EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
+    if (at == 1 && s->packs)
+        (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
+    else if (size > 0)
+        memcpy(weight, args.in[0], size);
     epctx__to_host(weight, size, elem);
     EPCTX__TRY(epctx_weights_add(&b->table, weight, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
     if (place.fresh) {
@@ -14275,22 +14293,6 @@ static epctx_status epctx__add_weight(epctx__compiler *c, epctx__build *b, uint8
     }
     *index = place.index;
     return EPCTX_OK;
-}
-
-/* Operand `at` of `s`, a weight; sets its index. */
-static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, const epctx__step *s,
-                                        uint32_t at, uint32_t *index) {
-    const size_t size = (size_t)epctx__weight_size(c, s, at);
-    const uint32_t elem = epctx__stored_size(c->tensors[s->in[at]].elem);
-    epctx__args args;
-    memset(&args, 0, sizeof args);
-    EPCTX__TRY(epctx__next_weight(c, b, size, &args.out[0]));
-    EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
-    if (at == 1 && s->packs)
-        (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
-    else if (size > 0)
-        memcpy(args.out[0], args.in[0], size);
-    return epctx__add_weight(c, b, (uint8_t *)args.out[0], size, elem, index);
 }
 
 /* Where tensor `id` is, unless it is a weight. */
@@ -14376,12 +14378,8 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
         EPCTX__TRY(epctx__write_value(c, b, c->graph->outputs[i].name, c->graph->input_count + i));
     r.commands_at = (uint32_t)(b->words.size / 4);
     EPCTX__TRY(epctx__reserve_weights(c, b));
-    for (i = 0; i < c->step_count; i++) {
-        if (!c->steps[i].dead) {
-            EPCTX__TRY(epctx__write_step(c, b, &c->steps[i]));
-            r.commands++;
-        }
-    }
+    for (i = 0; i < c->step_count; i++) EPCTX__TRY(epctx__write_step(c, b, &c->steps[i]));
+    r.commands = (uint32_t)c->step_count;
     r.command_words = (uint32_t)(b->words.size / 4) - r.commands_at;
     c->stats.commands = r.commands;
     if (b->words.size > UINT32_MAX || b->strings.size > UINT32_MAX)
@@ -14399,7 +14397,7 @@ static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
     *count = 0;
     for (i = 0; i < c->tensor_count; i++) c->outputs[i] = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
-        for (j = 0; j < EPCTX__MAX_IN && !c->steps[i].dead; j++) {
+        for (j = 0; j < EPCTX__MAX_IN; j++) {
             uint32_t id = c->steps[i].in[j];
             if (id != EPCTX__NONE && c->tensors[id].outside &&
                 c->outputs[c->tensors[id].whole] == EPCTX__NONE)
@@ -14583,16 +14581,22 @@ typedef struct epctx__values {
     epctx_map at; /* position among its values, followed by its outputs */
 } epctx__values;
 
+static epctx_value epctx__value_at(const epctx_graph *graph, size_t i) {
+    return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
+}
+
 static epctx_value epctx__known_value(const epctx__values *values, epctx_str name) {
-    const epctx_graph *graph = values->graph;
-    uint32_t i = epctx_map_get(&values->at, name);
+    const uint32_t i = epctx_map_get(&values->at, name);
     epctx_value value;
-    if (i != EPCTX_MAP_NONE)
-        return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
+    if (i != EPCTX_MAP_NONE) return epctx__value_at(values->graph, i);
     memset(&value, 0, sizeof value);
     value.name = name;
     value.rank = -1;
     return value;
+}
+
+static epctx_status epctx__no_analysis(epctx_error *error) {
+    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
 }
 
 static epctx_status epctx__map_values(const epctx_graph *graph, epctx_arena *arena,
@@ -14600,27 +14604,10 @@ static epctx_status epctx__map_values(const epctx_graph *graph, epctx_arena *are
     size_t i;
     values->graph = graph;
     epctx_map_init(&values->at, arena);
-    for (i = 0; i < graph->value_count + graph->output_count; i++) {
-        epctx_str name = i < graph->value_count ? graph->values[i].name
-                                                : graph->outputs[i - graph->value_count].name;
-        if ((i < graph->value_count || epctx_map_get(&values->at, name) == EPCTX_MAP_NONE) &&
-            epctx_map_put(&values->at, name, (uint32_t)i) != EPCTX_OK)
-            return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-    }
+    for (i = graph->value_count + graph->output_count; i-- > 0;) /* the first of a name stays */
+        if (epctx_map_put(&values->at, epctx__value_at(graph, i).name, (uint32_t)i) != EPCTX_OK)
+            return epctx__no_analysis(error);
     return EPCTX_OK;
-}
-
-/* Sets the type of a value; false: out of memory, type unchanged. */
-static bool epctx__tell(epctx_arena *arena, int32_t elem, const epctx__shape *shape,
-                        epctx_value *value) {
-    int64_t *dims = (int64_t *)epctx_arena_alloc(arena, sizeof shape->dims);
-    if (dims != NULL) {
-        memcpy(dims, shape->dims, sizeof shape->dims);
-        value->elem_type = elem;
-        value->rank = (int32_t)shape->rank;
-        value->dims = dims;
-    }
-    return dims != NULL;
 }
 
 /* The type of output `j` of an If that is not taken: that of both branches if they agree. */
@@ -14659,8 +14646,7 @@ static epctx_status epctx__judging_begin(epctx__judging *j, void *self, const ep
     j->error = error;
     epctx_arena_init(&j->arena, &j->npu->allocator);
     j->taken = (uint8_t *)epctx_arena_alloc(&j->arena, graph->node_count + 1);
-    if (j->taken == NULL)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
+    if (j->taken == NULL) return epctx__no_analysis(error);
     return epctx__map_values(graph, &j->arena, &j->values, error);
 }
 
@@ -14718,9 +14704,14 @@ static epctx_status epctx__infer_types(epctx__judging *judging, epctx_arena *are
             epctx_value value = epctx__known_value(&judging->values, name);
             const uint32_t id = epctx_map_get(&c.scope.names, value.name);
             const epctx__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
+            int64_t *dims;
             if (t == NULL || t->elem == 0 || epctx__value_usable(&value, &shape)) continue;
-            if (!epctx__tell(arena, t->elem, &t->shape, &value))
-                return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
+            dims = (int64_t *)epctx_arena_alloc(arena, sizeof t->shape.dims);
+            if (dims == NULL) return epctx__no_analysis(judging->error);
+            memcpy(dims, t->shape.dims, sizeof t->shape.dims);
+            value.elem_type = t->elem;
+            value.rank = (int32_t)t->shape.rank;
+            value.dims = dims;
             inferred[(*count)++] = value;
         }
     }
@@ -14736,9 +14727,9 @@ static epctx_status epctx__infer(void *self, const epctx_graph *graph, epctx_are
     for (i = 0; i < graph->node_count; i++) most += graph->nodes[i].output_count;
     *inferred_count = 0;
     *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
-    if (status == EPCTX_OK && *inferred == NULL)
-        status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-    if (status == EPCTX_OK) status = epctx__infer_types(&judging, arena, *inferred, inferred_count);
+    if (status == EPCTX_OK)
+        status = *inferred == NULL ? epctx__no_analysis(error)
+                                   : epctx__infer_types(&judging, arena, *inferred, inferred_count);
     return epctx__judging_end(&judging, status);
 }
 
@@ -14749,8 +14740,7 @@ static epctx_status epctx__judge_parts(epctx__judging *judging, uint8_t *take, b
     uint8_t *given; /* nodes released, by id */
     size_t count, i, j;
     given = (uint8_t *)epctx_arena_alloc(&judging->arena, graph->node_count + 1);
-    if (given == NULL)
-        return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
+    if (given == NULL) return epctx__no_analysis(judging->error);
     EPCTX__TRY(epctx_graph_partition(graph, take, &judging->arena, &parts, &count, judging->error));
     for (i = 0; i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
@@ -14843,11 +14833,9 @@ static epctx_status epctx__begin(void *self, void **build, epctx_error *error) {
     return epctx_weights_init(&b->table, &opts, error);
 }
 
-/* The record at a position in name order. */
-static epctx__graph_record epctx__record_at(const epctx__build *b, size_t at) {
-    epctx__graph_record r;
-    memcpy(&r, b->records.data + at * sizeof r, sizeof r);
-    return r;
+/* The records of the graphs, in name order. */
+static epctx__graph_record *epctx__records(const epctx__build *b) {
+    return (epctx__graph_record *)(void *)b->records.data;
 }
 
 /* Position of the record of graph `name`, or where to insert it; true: it exists. */
@@ -14856,12 +14844,7 @@ static bool epctx__find_record(const epctx__build *b, epctx_str name, size_t *at
     *at = 0;
     while (*at < end) {
         const size_t middle = *at + (end - *at) / 2;
-        const epctx__graph_record r = epctx__record_at(b, middle);
-        epctx_str found;
-        int order;
-        found.data = (const char *)b->strings.data + r.name[0];
-        found.size = r.name[1];
-        order = epctx__name_order(found, name);
+        const int order = epctx__name_order(epctx__string(b, epctx__records(b)[middle].name), name);
         if (order == 0) {
             *at = middle;
             return true;
@@ -14870,6 +14853,16 @@ static bool epctx__find_record(const epctx__build *b, epctx_str name, size_t *at
         end = order < 0 ? end : middle;
     }
     return false;
+}
+
+static epctx_status epctx__get_record(const epctx__build *b, epctx_str name,
+                                      const epctx__graph_record **r, epctx_error *error) {
+    size_t at;
+    epctx_error_clear(error);
+    if (!epctx__find_record(b, name, &at))
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
+    *r = &epctx__records(b)[at];
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__setup(void *self, void *build, const epctx_build_opts *opts,
@@ -14903,12 +14896,11 @@ static epctx_status epctx__compile(void *self, void *build, const epctx_graph *g
         status = epctx__write_maker(&c, b, &maker);
     if (status == EPCTX_OK) status = epctx__write_graph(&c, b, &b->records, name, hash, maker);
     if (status == EPCTX_OK) { /* moves the new record from the end to its position */
-        epctx__graph_record r;
-        uint8_t *to = b->records.data + at * sizeof r,
-                *last = b->records.data + b->records.size - sizeof r;
-        memcpy(&r, last, sizeof r);
-        memmove(to + sizeof r, to, (size_t)(last - to));
-        memcpy(to, &r, sizeof r);
+        epctx__graph_record *records = epctx__records(b);
+        const size_t last = b->records.size / sizeof *records - 1;
+        const epctx__graph_record r = records[last];
+        memmove(&records[at + 1], &records[at], (last - at) * sizeof r);
+        records[at] = r;
     }
     npu->stats = c.stats;
     epctx_arena_free(&arena);
@@ -14917,57 +14909,47 @@ static epctx_status epctx__compile(void *self, void *build, const epctx_graph *g
 
 /* Reads one entry of the I/O table. */
 static bool epctx__read_value(epctx__build *b, size_t word, epctx_value *value) {
+    int64_t *dims =
+        (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *value->dims);
     epctx__value_record r;
-    epctx_str name;
-    int64_t *dims;
     uint32_t i;
     memcpy(&r, b->words.data + word * 4, sizeof r);
-    name.data = (const char *)b->strings.data + r.name[0];
-    name.size = r.name[1];
-    value->name.data = epctx_arena_copy(&b->arena, name); /* `strings` may move */
-    value->name.size = name.size;
+    value->name = epctx__string(b, r.name);
+    value->name.data = epctx_arena_copy(&b->arena, value->name); /* `strings` may move */
     value->elem_type = (int32_t)r.elem_type;
     value->rank = (int32_t)r.rank;
-    dims = (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *dims);
-    for (i = 0; dims != NULL && i < r.rank; i++) dims[i] = r.dims[i];
     value->dims = dims;
+    for (i = 0; dims != NULL && i < r.rank; i++) dims[i] = r.dims[i];
     return dims != NULL && value->name.data != NULL;
 }
 
 static epctx_status epctx__types(void *self, void *build, epctx_str name,
                                  const epctx_value **outputs, size_t *count, epctx_error *error) {
     epctx__build *b = (epctx__build *)build;
-    epctx__graph_record r;
+    const epctx__graph_record *r;
     epctx_value *values;
-    size_t at;
     uint32_t i;
     (void)self;
-    epctx_error_clear(error);
-    if (!epctx__find_record(b, name, &at))
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
-    r = epctx__record_at(b, at);
-    values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
-    for (i = 0; values != NULL && i < r.outputs; i++)
-        if (!epctx__read_value(b, r.io_at + (r.inputs + i) * EPCTX__WORDS(epctx__value_record),
+    EPCTX__TRY(epctx__get_record(b, name, &r, error));
+    values = (epctx_value *)epctx_arena_array(&b->arena, r->outputs, sizeof *values);
+    for (i = 0; values != NULL && i < r->outputs; i++)
+        if (!epctx__read_value(b, r->io_at + (r->inputs + i) * EPCTX__WORDS(epctx__value_record),
                                &values[i]))
             values = NULL;
     *outputs = values;
-    *count = r.outputs;
-    return values != NULL
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u types", (uint64_t)r.outputs);
+    *count = r->outputs;
+    return values != NULL ? EPCTX_OK
+                          : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u types",
+                                       (uint64_t)r->outputs);
 }
 
 /* Scratch size: a caller that runs graphs one after the other can use one buffer of the largest. */
 static epctx_status epctx__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
                                     epctx_error *error) {
-    const epctx__build *b = (const epctx__build *)build;
-    size_t at;
+    const epctx__graph_record *r;
     (void)self;
-    epctx_error_clear(error);
-    if (!epctx__find_record(b, name, &at))
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
-    *bytes = (int64_t)epctx__pair(epctx__record_at(b, at).scratch);
+    EPCTX__TRY(epctx__get_record((const epctx__build *)build, name, &r, error));
+    *bytes = (int64_t)epctx__pair(r->scratch);
     return EPCTX_OK;
 }
 
@@ -15018,10 +15000,10 @@ static epctx_status epctx__check_work(const epctx_npu_context *context, uint64_t
     for (i = 0; i < context->total_count; i++) {
         const epctx_npu_graph *graph = &context->graphs[i];
         if (graph->work > most)
-            return epctx_fail(error, EPCTX_ERR_LIMIT,
-                              "context binary: graph '%S': expected at most %u operations per run "
-                              "(max_work), found %u",
-                              &graph->info.name, most, graph->work);
+            return EPCTX__BLOB(error, LIMIT,
+                               "graph '%S': expected at most %u operations per run "
+                               "(max_work), found %u",
+                               &graph->info.name, most, graph->work);
     }
     return EPCTX_OK;
 }
@@ -15042,9 +15024,9 @@ static epctx_status epctx__load(void *self, epctx_span binary, void **context, e
                           (uint64_t)(head + size));
     loaded = (epctx_npu_context *)(void *)memory;
     status = epctx_npu_load(loaded, binary, memory + head, size, error);
-    if (status == EPCTX_OK && npu->max_work > 0)
-        status = epctx__check_work(loaded, npu->max_work, error);
-    if (status == EPCTX_OK && loaded->weight_size <= most[npu->check_weights])
+    if (status == EPCTX_OK && npu->opts.max_work > 0)
+        status = epctx__check_work(loaded, npu->opts.max_work, error);
+    if (status == EPCTX_OK && loaded->weight_size <= most[npu->opts.check_weights])
         status = epctx_npu_check_weights(loaded, error);
     if (status != EPCTX_OK) {
         npu->allocator.free_fn(npu->allocator.user, memory);
@@ -15073,7 +15055,7 @@ static epctx_status epctx__find(void *self, void *context, epctx_str name, uint6
 
 static epctx_status epctx__info(void *self, void *graph, epctx_graph_info *info,
                                 epctx_error *error) {
-    const epctx_npu_run_opts *run = ((const epctx_npu *)self)->run;
+    const epctx_npu_run_opts *run = ((const epctx_npu *)self)->opts.run;
     epctx_error_clear(error);
     *info = ((const epctx_npu_graph *)graph)->info;
     if (run != NULL && run->parallel_fn != NULL)
@@ -15081,46 +15063,26 @@ static epctx_status epctx__info(void *self, void *graph, epctx_graph_info *info,
     return EPCTX_OK;
 }
 
-/* `kept` is memory for epctx_npu_make_weights, aligned, preceded by the address of its block. */
-static void epctx__free_kept(const epctx_npu *npu, const epctx_memory *kept) {
-    void *block;
-    if (kept != NULL) {
-        memcpy(&block, (const uint8_t *)kept - sizeof block, sizeof block);
-        npu->allocator.free_fn(npu->allocator.user, block);
-    }
-}
-
-static void *epctx__alloc_kept(const epctx_npu *npu, size_t size) {
-    uint8_t *block = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user,
-                                                        sizeof block + EPCTX_NPU_ALIGN + size);
-    uint8_t *kept = block;
-    if (block != NULL) {
-        kept += sizeof block;
-        kept += (EPCTX_NPU_ALIGN - (uintptr_t)kept % EPCTX_NPU_ALIGN) % EPCTX_NPU_ALIGN;
-        memcpy(kept - sizeof block, &block, sizeof block);
-    }
-    return kept;
-}
-
 static epctx_status epctx__weights(void *self, void *graph, const epctx_tensor *weights,
                                    size_t count, epctx_error *error) {
-    const epctx_npu *npu = (const epctx_npu *)self;
+    const epctx_allocator *a = &((const epctx_npu *)self)->allocator;
     const epctx_npu_graph *g = (const epctx_npu_graph *)graph;
-    const epctx_memory *old = g->maker != NULL ? *g->made : NULL;
-    void *kept, *temporary;
+    void *kept = NULL, *temporary;
     size_t keep, spare;
-    epctx_status status = epctx_npu_make_weights(g, NULL, 0, NULL, NULL, error);
-    epctx__free_kept(npu, old);
+    epctx_status status;
+    if (g->maker != NULL) memcpy(&kept, g->made, sizeof kept); /* of the weights so far */
+    status = epctx_npu_make_weights(g, NULL, 0, NULL, NULL, error);
+    if (kept != NULL) a->free_fn(a->user, kept);
     if (count == 0 || g->maker == NULL) return status;
     EPCTX__TRY(epctx_npu_weights_size(g, &keep, &spare, error));
-    kept = epctx__alloc_kept(npu, keep);
-    temporary = kept != NULL ? epctx__alloc_kept(npu, spare) : NULL;
+    kept = a->alloc_fn(a->user, keep);
+    temporary = kept != NULL ? a->alloc_fn(a->user, spare + 1) : NULL; /* it may be none */
     status = temporary != NULL
                  ? epctx_npu_make_weights(g, weights, count, kept, temporary, error)
                  : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes of weights",
-                              (uint64_t)(keep + spare));
-    epctx__free_kept(npu, (const epctx_memory *)temporary);
-    if (status != EPCTX_OK) epctx__free_kept(npu, (const epctx_memory *)kept);
+                              (uint64_t)keep + spare);
+    if (temporary != NULL) a->free_fn(a->user, temporary);
+    if (status != EPCTX_OK && kept != NULL) a->free_fn(a->user, kept);
     return status;
 }
 
@@ -15128,15 +15090,14 @@ static epctx_status epctx__run(void *self, void *graph, const epctx_span *inputs
                                const epctx_memory *outputs, void *scratch, size_t scratch_size,
                                epctx_error *error) {
     return epctx_npu_run_with((const epctx_npu_graph *)graph, inputs, outputs, scratch,
-                              scratch_size, ((const epctx_npu *)self)->run, error);
+                              scratch_size, ((const epctx_npu *)self)->opts.run, error);
 }
 
 /* Checks the node's attribute; loading checks the binary itself. */
 static epctx_status epctx__check_node(void *self, const epctx_epnode *node, epctx_error *error) {
     const epctx_npu *npu = (const epctx_npu *)self;
-    const epctx_npu_arch *arch = epctx_npu_arch_find(node->hardware_architecture);
     epctx_error_clear(error);
-    if (node->hardware_architecture.size > 0 && (arch == NULL || !arch->runnable))
+    if (node->hardware_architecture.size > 0 && !epctx__runnable(node->hardware_architecture))
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "hardware architecture: expected '%s', found '%S'", npu->arch->name,
                           &node->hardware_architecture);
@@ -15146,32 +15107,27 @@ static epctx_status epctx__check_node(void *self, const epctx_epnode *node, epct
 EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts,
                                       epctx_backend *backend, epctx_error *error) {
     epctx_arena arena;
-    const char *wanted =
-        opts != NULL && opts->architecture != NULL ? opts->architecture : epctx__archs[0].name;
+    const char *wanted = epctx__archs[0].name;
     epctx_error_clear(error);
     memset(npu, 0, sizeof *npu);
     memset(backend, 0, sizeof *backend);
     memset(&arena, 0, sizeof arena);
+    if (opts != NULL) npu->opts = *opts;
+    if (npu->opts.architecture != NULL) wanted = npu->opts.architecture;
     npu->arch = epctx_npu_arch_find(epctx_str_of(wanted));
     if (npu->arch == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "unknown hardware architecture '%s'", wanted);
-    if (opts != NULL && (unsigned)opts->check_weights > EPCTX_NPU_CHECK_NEVER)
+    if ((unsigned)npu->opts.check_weights > EPCTX_NPU_CHECK_NEVER)
         return epctx_fail(error, EPCTX_ERR_ARG, "check_weights: expected an epctx_npu_check");
     if (!npu->arch->runnable)
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                           "hardware architecture: this build has kernels for '%s', not for '%s'",
                           epctx__archs[0].name, wanted);
-    epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL); /* selects the default */
+    epctx_arena_init(&arena, npu->opts.allocator); /* selects the default */
     npu->allocator = arena.allocator;
     epctx_arena_free(&arena);
     if (npu->allocator.alloc_fn == NULL || npu->allocator.free_fn == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "expected an allocator (EPCTX_NO_MALLOC)");
-    npu->check_weights = opts != NULL ? opts->check_weights : EPCTX_NPU_CHECK_AUTO;
-    npu->max_work = opts != NULL ? opts->max_work : 0;
-    npu->run = opts != NULL ? opts->run : NULL;
-    npu->trace_fn = opts != NULL ? opts->trace_fn : NULL;
-    npu->trace_user = opts != NULL ? opts->trace_user : NULL;
-    npu->direct = opts != NULL && opts->direct;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;
