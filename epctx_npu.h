@@ -9280,17 +9280,6 @@ static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool 
     return epctx__alias(c, x, &shape, 0, y);
 }
 
-/* Without the reduced axes, which are 1, unless they are to stay. */
-static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool *marked, bool keep,
-                                     uint32_t *y) {
-    const epctx__shape *shape = &c->tensors[x].shape;
-    epctx__shape last = {0, {0}};
-    uint32_t i;
-    for (i = 0; i < shape->rank; i++)
-        if (keep || !marked[i]) last.dims[last.rank++] = shape->dims[i];
-    return epctx__alias(c, x, &last, 0, y);
-}
-
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
 static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
                                        const bool *marked, bool keep, uint32_t *y) {
@@ -9863,46 +9852,6 @@ static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char
         EPCTX__TRY(epctx__cook_level(c, r, 1, &y));
         memcpy((uint32_t *)(void *)&r->v + at, &y.v, sizeof y.v);
     }
-    return EPCTX_OK;
-}
-
-/* -- reductions made of several steps -- */
-
-typedef enum epctx__reduce_form {
-    EPCTX__FORM_L1 = 0,
-    EPCTX__FORM_SQUARE,
-    EPCTX__FORM_L2,
-    EPCTX__FORM_LOG,
-    EPCTX__FORM_LOG_EXP
-} epctx__reduce_form;
-
-/* Minus the maximum, so that no exponential overflows; infinity minus infinity is NaN. */
-static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
-    static const char *const texts[5] = {"y = sum(max(x, 0 - x))", "y = sum(x * x)",
-                                         "y = sqrt(sum(x * x))", "y = log(sum(x))",
-                                         "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"};
-    const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
-    bool marked[EPCTX_NPU_MAX_RANK];
-    EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
-    r.axes = marked;
-    if (c->variant > EPCTX__FORM_SQUARE) EPCTX__TRY(epctx__want_float(c, c->in[0]));
-    EPCTX__TRY(epctx__cook(c, &r, texts[c->variant]));
-    return epctx__drop_axes(c, r.v.y, marked, keep, &c->y);
-}
-
-static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
-    static const int64_t usual[3] = {0, 2, 3};
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    epctx__list axes;
-    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
-    EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
-                                c->tensors[c->in[0]].shape.rank, marked));
-    r.axes = marked;
-    EPCTX__TRY(epctx__scalar_float(c, 1e-9f, &r.v.e));
-    EPCTX__TRY(epctx__cook(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)"));
-    c->y = r.v.y;
     return EPCTX_OK;
 }
 
