@@ -7019,13 +7019,14 @@ static void epctx__set_walk(uint32_t rank, epctx__strided w, int32_t *a, int32_t
     }
 }
 
-/* Strided copy; strides in elements. */
+/* Strided copy; strides in elements, NULL: those of a dense walk. */
 static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t to,
                                      const epctx__shape *walk, uint64_t from_start,
                                      uint64_t to_start, const int64_t *from_strides,
                                      const int64_t *to_strides) {
     epctx__step s;
     epctx__move *p = &s.params.move;
+    int64_t dense[EPCTX_NPU_MAX_RANK];
     epctx__strided w;
     uint32_t i;
     s = epctx__new_step(EPCTX__OP_MOVE, from, EPCTX__NONE, to);
@@ -7035,9 +7036,10 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
         return epctx__emit(c, &s);
     }
     memset(w, 0, sizeof w);
+    epctx__dense(walk, dense);
     for (i = 0; i < walk->rank; i++) {
-        w[0][i] = from_strides[i];
-        w[1][i] = to_strides[i];
+        w[0][i] = from_strides != NULL ? from_strides[i] : dense[i];
+        w[1][i] = to_strides != NULL ? to_strides[i] : dense[i];
         w[2][i] = walk->dims[i];
     }
     p->elem = epctx__stored_size(c->tensors[from].elem);
@@ -7056,18 +7058,14 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
 /* A new tensor from elements of `x`: from `start` on, by these strides. */
 static epctx_status epctx__emit_picked(epctx__compiler *c, uint32_t x, const epctx__shape *shape,
                                        uint64_t start, const int64_t *from, uint32_t *y) {
-    int64_t to[EPCTX_NPU_MAX_RANK];
-    epctx__dense(shape, to);
     EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, shape, y));
-    return epctx__emit_move(c, x, *y, shape, start, 0, from, to);
+    return epctx__emit_move(c, x, *y, shape, start, 0, from, NULL);
 }
 
 /* Copies all of `from` in order. */
 static epctx_status epctx__emit_copy(epctx__compiler *c, uint32_t from, uint32_t to) {
-    int64_t strides[EPCTX_NPU_MAX_RANK];
-    epctx__shape shape = c->tensors[from].shape;
-    epctx__dense(&shape, strides);
-    return epctx__emit_move(c, from, to, &shape, 0, 0, strides, strides);
+    const epctx__shape shape = c->tensors[from].shape;
+    return epctx__emit_move(c, from, to, &shape, 0, 0, NULL, NULL);
 }
 
 /* Multidirectional (NumPy) broadcasting of two shapes. */
@@ -7374,7 +7372,7 @@ static epctx_status epctx__ints_of(epctx__compiler *c, const char *name, size_t 
     if (c->node->version < since) {
         if (attr == NULL) return EPCTX_OK;
         if (attr->type != EPCTX_ATTR_INTS || attr->count > 2 * EPCTX_NPU_MAX_RANK)
-            return epctx__bad_attr(c, name, "at most 16 integers");
+            return epctx__bad_attr(c, name, "a list of at most 16 integers");
         memcpy(out->v, attr->ints, attr->count * sizeof *out->v);
         out->count = attr->count;
         out->found = true;
@@ -8173,11 +8171,10 @@ static epctx_status epctx__lower_transpose(epctx__compiler *c) {
 /* Copies `x` into `y`, from place `at` of an axis on. */
 static epctx_status epctx__put_part(epctx__compiler *c, uint32_t x, uint32_t y, uint32_t axis,
                                     int64_t at) {
-    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     const epctx__shape part = c->tensors[x].shape;
-    epctx__dense(&part, from);
+    int64_t to[EPCTX_NPU_MAX_RANK];
     epctx__dense(&c->tensors[y].shape, to);
-    return epctx__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to);
+    return epctx__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), NULL, to);
 }
 
 static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, size_t count,
@@ -8860,7 +8857,7 @@ static epctx_status epctx__geometry_axes(epctx__compiler *c, epctx__geometry *g)
         if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
             dilation > top || before < 0 || after < 0 || before > top || after > top || in > top ||
             (reach = (kernel - 1) * dilation + 1) > top)
-            return EPCTX__REFUSE(c, "out of range: kernel %d, stride %d, dilation %d, pads %d, %d",
+            return EPCTX__REFUSE(c, "invalid kernel %d, stride %d, dilation %d, pads %d and %d",
                                  kernel, stride, dilation, before, after);
         if (g->auto_pad >= EPCTX__PAD_UPPER) {
             g->out[i] = (in + stride - 1) / stride;
@@ -9119,12 +9116,11 @@ static epctx_status epctx__spread(epctx__compiler *c, const epctx__transposed *p
     const int64_t gaps[2] = {p->g.stride[0] / p->phases[0], p->g.stride[1] / p->phases[1]};
     const epctx__shape walk = {3, {batch * channels, in[0], in[1]}};
     const epctx__shape image = {4, {batch, channels, out[0], out[1]}};
-    const int64_t from[3] = {in[0] * in[1], in[1], 1};
     const int64_t to[3] = {out[0] * out[1], gaps[0] * out[1], gaps[1]};
     *y = x;
     if (gaps[0] == 1 && gaps[1] == 1) return EPCTX_OK;
     EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &image, 0, y));
-    return epctx__emit_move(c, x, *y, &walk, 0, 0, from, to);
+    return epctx__emit_move(c, x, *y, &walk, 0, 0, NULL, to);
 }
 
 /* Reads the attributes; the caller has set rank, in and kernel. Pads of the result: negative where
@@ -12730,16 +12726,11 @@ static bool epctx__follow(const epctx__compiler *c, epctx__step *s) {
 static epctx_status epctx__emit_transposed(epctx__compiler *c, uint32_t from, uint32_t to,
                                            bool last, epctx_str name) {
     const epctx__view v = epctx__tensor_view(&c->tensors[to]);
-    epctx__shape walk = {3, {0}};
-    int64_t strides[2][EPCTX_NPU_MAX_RANK];
-    walk.dims[0] = (int64_t)v.batch;
-    walk.dims[1] = (int64_t)(last ? v.plane : v.channels);
-    walk.dims[2] = (int64_t)(last ? v.channels : v.plane);
-    epctx__dense(&walk, strides[1]);
-    strides[0][0] = strides[1][0];
-    strides[0][1] = 1;
-    strides[0][2] = walk.dims[1];
-    EPCTX__TRY(epctx__emit_move(c, from, to, &walk, 0, 0, strides[0], strides[1]));
+    const int64_t outer = (int64_t)(last ? v.plane : v.channels);
+    const int64_t inner = (int64_t)(last ? v.channels : v.plane);
+    const epctx__shape walk = {3, {(int64_t)v.batch, outer, inner}};
+    const int64_t strides[3] = {outer * inner, 1, outer};
+    EPCTX__TRY(epctx__emit_move(c, from, to, &walk, 0, 0, strides, NULL));
     c->steps[c->step_count - 1].name = name;
     return EPCTX_OK;
 }
