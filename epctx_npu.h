@@ -7019,13 +7019,14 @@ static void epctx__set_walk(uint32_t rank, epctx__strided w, int32_t *a, int32_t
     }
 }
 
-/* Strided copy; strides in elements. */
+/* Strided copy; strides in elements, NULL: those of a dense walk. */
 static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t to,
                                      const epctx__shape *walk, uint64_t from_start,
                                      uint64_t to_start, const int64_t *from_strides,
                                      const int64_t *to_strides) {
     epctx__step s;
     epctx__move *p = &s.params.move;
+    int64_t dense[EPCTX_NPU_MAX_RANK];
     epctx__strided w;
     uint32_t i;
     s = epctx__new_step(EPCTX__OP_MOVE, from, EPCTX__NONE, to);
@@ -7035,9 +7036,10 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
         return epctx__emit(c, &s);
     }
     memset(w, 0, sizeof w);
+    epctx__dense(walk, dense);
     for (i = 0; i < walk->rank; i++) {
-        w[0][i] = from_strides[i];
-        w[1][i] = to_strides[i];
+        w[0][i] = from_strides != NULL ? from_strides[i] : dense[i];
+        w[1][i] = to_strides != NULL ? to_strides[i] : dense[i];
         w[2][i] = walk->dims[i];
     }
     p->elem = epctx__stored_size(c->tensors[from].elem);
@@ -7056,18 +7058,14 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
 /* A new tensor from elements of `x`: from `start` on, by these strides. */
 static epctx_status epctx__emit_picked(epctx__compiler *c, uint32_t x, const epctx__shape *shape,
                                        uint64_t start, const int64_t *from, uint32_t *y) {
-    int64_t to[EPCTX_NPU_MAX_RANK];
-    epctx__dense(shape, to);
     EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, shape, y));
-    return epctx__emit_move(c, x, *y, shape, start, 0, from, to);
+    return epctx__emit_move(c, x, *y, shape, start, 0, from, NULL);
 }
 
 /* Copies all of `from` in order. */
 static epctx_status epctx__emit_copy(epctx__compiler *c, uint32_t from, uint32_t to) {
-    int64_t strides[EPCTX_NPU_MAX_RANK];
-    epctx__shape shape = c->tensors[from].shape;
-    epctx__dense(&shape, strides);
-    return epctx__emit_move(c, from, to, &shape, 0, 0, strides, strides);
+    const epctx__shape shape = c->tensors[from].shape;
+    return epctx__emit_move(c, from, to, &shape, 0, 0, NULL, NULL);
 }
 
 /* Multidirectional (NumPy) broadcasting of two shapes. */
@@ -7374,7 +7372,7 @@ static epctx_status epctx__ints_of(epctx__compiler *c, const char *name, size_t 
     if (c->node->version < since) {
         if (attr == NULL) return EPCTX_OK;
         if (attr->type != EPCTX_ATTR_INTS || attr->count > 2 * EPCTX_NPU_MAX_RANK)
-            return epctx__bad_attr(c, name, "at most 16 integers");
+            return epctx__bad_attr(c, name, "a list of at most 16 integers");
         memcpy(out->v, attr->ints, attr->count * sizeof *out->v);
         out->count = attr->count;
         out->found = true;
@@ -7487,6 +7485,15 @@ static epctx_status epctx__scalar(epctx__compiler *c, int32_t elem, int32_t valu
     return EPCTX_OK;
 }
 
+/* A constant number. */
+static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32_t *id) {
+    float *data;
+    EPCTX__TRY(epctx__add_floats(c, 1, &data, id));
+    *data = number;
+    c->tensors[*id].shape.rank = 0;
+    return EPCTX_OK;
+}
+
 /* 0, 1, 2 ... n-1 along `axis` of a shape of `rank` dimensions. */
 static epctx_status epctx__ramp(epctx__compiler *c, int64_t n, uint32_t rank, uint32_t axis,
                                 uint32_t *id) {
@@ -7544,11 +7551,8 @@ static epctx_status epctx__emit_integer(epctx__compiler *c, epctx__exact_kind ki
 /* x combined with one number. */
 static epctx_status epctx__emit_number(epctx__compiler *c, epctx__binary_kind kind, uint32_t x,
                                        float number, uint32_t *out) {
-    float *data;
     uint32_t id;
-    EPCTX__TRY(epctx__add_floats(c, 1, &data, &id));
-    *data = number;
-    c->tensors[id].shape.rank = 0;
+    EPCTX__TRY(epctx__scalar_float(c, number, &id));
     return epctx__emit_binary(c, kind, x, id, out);
 }
 
@@ -8127,13 +8131,12 @@ static epctx_status epctx__lower_is_nan(epctx__compiler *c) {
 static epctx_status epctx__lower_is_inf(epctx__compiler *c) {
     static const char *const names[2] = {"detect_negative", "detect_positive"};
     static const uint32_t infinities[2] = {0xff800000u, 0x7f800000u};
-    uint32_t equal[2], id, i;
-    float *limit;
+    uint32_t equal[2], limit, i;
     for (i = 0; i < 2; i++) {
         const bool detect = epctx_node_int(c->node, names[i], 1) != 0;
-        EPCTX__TRY(epctx__add_floats(c, 1, &limit, &id));
-        *limit = epctx__float_of(detect ? infinities[i] : 0x7fc00000u);
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], id, &equal[i]));
+        EPCTX__TRY(
+            epctx__scalar_float(c, epctx__float_of(detect ? infinities[i] : 0x7fc00000u), &limit));
+        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], limit, &equal[i]));
     }
     return epctx__emit_exact(c, EPCTX__EXACT_OR, equal[0], equal[1], &c->y);
 }
@@ -8207,11 +8210,10 @@ static epctx_status epctx__lower_transpose(epctx__compiler *c) {
 /* Copies `x` into `y`, from place `at` of an axis on. */
 static epctx_status epctx__put_part(epctx__compiler *c, uint32_t x, uint32_t y, uint32_t axis,
                                     int64_t at) {
-    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     const epctx__shape part = c->tensors[x].shape;
-    epctx__dense(&part, from);
+    int64_t to[EPCTX_NPU_MAX_RANK];
     epctx__dense(&c->tensors[y].shape, to);
-    return epctx__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to);
+    return epctx__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), NULL, to);
 }
 
 static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, size_t count,
@@ -8889,7 +8891,7 @@ static epctx_status epctx__geometry_axes(epctx__compiler *c, epctx__geometry *g)
         if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
             dilation > top || before < 0 || after < 0 || before > top || after > top || in > top ||
             (reach = (kernel - 1) * dilation + 1) > top)
-            return EPCTX__REFUSE(c, "out of range: kernel %d, stride %d, dilation %d, pads %d, %d",
+            return EPCTX__REFUSE(c, "invalid kernel %d, stride %d, dilation %d, pads %d and %d",
                                  kernel, stride, dilation, before, after);
         if (g->auto_pad >= EPCTX__PAD_UPPER) {
             g->out[i] = (in + stride - 1) / stride;
@@ -9147,12 +9149,11 @@ static epctx_status epctx__spread(epctx__compiler *c, const epctx__transposed *p
     const int64_t gaps[2] = {p->g.stride[0] / p->phases[0], p->g.stride[1] / p->phases[1]};
     const epctx__shape walk = {3, {batch * channels, in[0], in[1]}};
     const epctx__shape image = {4, {batch, channels, out[0], out[1]}};
-    const int64_t from[3] = {in[0] * in[1], in[1], 1};
     const int64_t to[3] = {out[0] * out[1], gaps[0] * out[1], gaps[1]};
     *y = x;
     if (gaps[0] == 1 && gaps[1] == 1) return EPCTX_OK;
     EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &image, 0, y));
-    return epctx__emit_move(c, x, *y, &walk, 0, 0, from, to);
+    return epctx__emit_move(c, x, *y, &walk, 0, 0, NULL, to);
 }
 
 /* Reads the attributes; the caller has set rank, in and kernel. Pads of the result: negative where
@@ -9297,22 +9298,15 @@ static epctx_status epctx__emit_reduce(epctx__compiler *c, epctx__reduce_kind ki
     return epctx__emit_new(c, &s, c->tensors[x].elem, shape, y);
 }
 
-/* All elements to one number. */
-static epctx_status epctx__emit_total(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
-                                      uint32_t *y) {
-    const epctx__shape scalar = {0, {0}};
-    return epctx__emit_reduce(c, kind, x, 0, c->tensors[x].shape.rank, &scalar, y);
-}
-
-/* Without the reduced axes, which are 1, unless they are to stay. */
+/* Leaves out the reduced axes, unless they are to be kept. */
 static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool *marked, bool keep,
                                      uint32_t *y) {
-    const epctx__shape *shape = &c->tensors[x].shape;
-    epctx__shape last = {0, {0}};
+    epctx__shape shape = c->tensors[x].shape;
+    const uint32_t rank = shape.rank;
     uint32_t i;
-    for (i = 0; i < shape->rank; i++)
-        if (keep || !marked[i]) last.dims[last.rank++] = shape->dims[i];
-    return epctx__alias(c, x, &last, 0, y);
+    for (i = shape.rank = 0; i < rank; i++)
+        if (keep || !marked[i]) shape.dims[shape.rank++] = shape.dims[i];
+    return epctx__alias(c, x, &shape, 0, y);
 }
 
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
@@ -9381,13 +9375,13 @@ static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axi
 
 static epctx_status epctx__lower_arg(epctx__compiler *c) {
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
-    epctx__shape shape = c->tensors[c->in[0]].shape;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
     uint32_t axis;
-    EPCTX__TRY(epctx__axis_attr(c, 0, shape.rank, 0, &axis));
+    EPCTX__TRY(epctx__axis_attr(c, 0, c->tensors[c->in[0]].shape.rank, 0, &axis));
     EPCTX__TRY(epctx__emit_arg(c, c->in[0], axis, c->variant != 0, last, 1, &c->y));
     if (epctx_node_int(c->node, "keepdims", 1) != 0) return EPCTX_OK;
-    memmove(shape.dims + axis, shape.dims + axis + 1, (--shape.rank - axis) * sizeof *shape.dims);
-    return epctx__lower_alias(c, c->y, &shape);
+    marked[axis] = true;
+    return epctx__drop_axes(c, c->y, marked, false, &c->y);
 }
 
 /* 1 at the first maximum, else 0. */
@@ -9692,6 +9686,7 @@ static const epctx__verb *epctx__next_verb(epctx__recipe *r, bool function) {
 /* An operator or a function. */
 static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
                                     const epctx__verb *w, const epctx__term *in, uint32_t *y) {
+    const epctx__shape scalar = {0, {0}};
     const uint32_t a = in[0].v, b = in[1].v;
     switch (w->form) {
     case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
@@ -9701,7 +9696,9 @@ static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
     case '8': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, 0.0f, 255.0f, y);
     case 'f': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, y);
     case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)w->kind, a, r->axes, true, y);
-    case 't': return epctx__emit_total(c, (epctx__reduce_kind)w->kind, a, y);
+    case 't':
+        return epctx__emit_reduce(c, (epctx__reduce_kind)w->kind, a, 0, c->tensors[a].shape.rank,
+                                  &scalar, y);
     case 'c': return epctx__emit_cast(c, a, w->kind, y);
     case '@': return epctx__matmul_of(c, a, b, y);
     case 'w': return epctx__emit_where(c, a, b, in[2].v, y);
@@ -9856,15 +9853,6 @@ static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char
         EPCTX__TRY(epctx__cook_level(c, r, 1, &y));
         memcpy((uint32_t *)(void *)&r->v + at, &y.v, sizeof y.v);
     }
-    return EPCTX_OK;
-}
-
-/* A constant number. */
-static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32_t *id) {
-    float *data;
-    EPCTX__TRY(epctx__add_floats(c, 1, &data, id));
-    *data = number;
-    c->tensors[*id].shape.rank = 0;
     return EPCTX_OK;
 }
 
@@ -12717,16 +12705,11 @@ static bool epctx__follow(const epctx__compiler *c, epctx__step *s) {
 static epctx_status epctx__emit_transposed(epctx__compiler *c, uint32_t from, uint32_t to,
                                            bool last, epctx_str name) {
     const epctx__view v = epctx__tensor_view(&c->tensors[to]);
-    epctx__shape walk = {3, {0}};
-    int64_t strides[2][EPCTX_NPU_MAX_RANK];
-    walk.dims[0] = (int64_t)v.batch;
-    walk.dims[1] = (int64_t)(last ? v.plane : v.channels);
-    walk.dims[2] = (int64_t)(last ? v.channels : v.plane);
-    epctx__dense(&walk, strides[1]);
-    strides[0][0] = strides[1][0];
-    strides[0][1] = 1;
-    strides[0][2] = walk.dims[1];
-    EPCTX__TRY(epctx__emit_move(c, from, to, &walk, 0, 0, strides[0], strides[1]));
+    const int64_t outer = (int64_t)(last ? v.plane : v.channels);
+    const int64_t inner = (int64_t)(last ? v.channels : v.plane);
+    const epctx__shape walk = {3, {(int64_t)v.batch, outer, inner}};
+    const int64_t strides[3] = {outer * inner, 1, outer};
+    EPCTX__TRY(epctx__emit_move(c, from, to, &walk, 0, 0, strides, NULL));
     c->steps[c->step_count - 1].name = name;
     return EPCTX_OK;
 }
